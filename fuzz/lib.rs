@@ -10,7 +10,8 @@ use reuselens_trace::{
     Block, Event, Input, Kind, Row, Selection, Source, Step, Stretch, ThreadId, Unfolder,
 };
 
-/// Reads `bytes` to the end: nothing may panic, hang, or take memory beyond what the bytes call for.
+/// Reads `bytes` to the end: nothing may panic, hang, or take memory beyond what the bytes call
+/// for.
 pub fn read(bytes: &[u8], format: Option<&str>) {
     let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "fuzz");
     let Ok(mut source) = reuselens_trace::read(input, format) else {
@@ -51,8 +52,8 @@ pub fn compare_threads(bytes: &[u8]) {
     assert_eq!(all(bytes, 1), all(bytes, 3));
 }
 
-/// Reads a native file without rows that come again, with one thread and with three: what it says is what the rows say, and both break off at
-/// the same place.
+/// Reads a native file without rows that come again, with one thread and with three: what it says
+/// is what the rows say, and both break off at the same place.
 pub fn compare_folds(bytes: &[u8]) {
     let rows = all(bytes, 1);
     for threads in [1, 3] {
@@ -66,7 +67,8 @@ pub fn compare_folds(bytes: &[u8]) {
     }
 }
 
-/// Tells the accesses of a native file apart, of rows and without those that come again: items, cells and tables are equal.
+/// Tells the accesses of a native file apart, of rows and without those that come again: items,
+/// cells and tables are equal.
 pub fn compare_told_apart(bytes: &[u8]) {
     if covered(bytes) <= MOST_COVERED {
         assert_eq!(told_apart(bytes, false), told_apart(bytes, true));
@@ -95,8 +97,8 @@ fn told_apart(bytes: &[u8], folded: bool) -> (Vec<u64>, Vec<u32>, u64, Tables) {
     (items, cells, references, attributor.finish(&mut NoSymbols))
 }
 
-/// Reads a native file as rows, and as touches with one thread and with three: all touch the same items. One whose ranges are of more
-/// bytes than [`MOST_COVERED`] is right and takes long.
+/// Reads a native file as rows, and as touches with one thread and with three: all touch the same
+/// items. One whose ranges are of more bytes than [`MOST_COVERED`] is right and takes long.
 pub fn compare_touches(bytes: &[u8]) {
     if covered(bytes) > MOST_COVERED {
         return;
@@ -106,8 +108,9 @@ pub fn compare_touches(bytes: &[u8]) {
     assert_eq!(rows, touched(bytes, 3, true));
 }
 
-/// Reads a native file as touches, whole and in stretches that are split on the way: what is touched before the first error is what the
-/// file touches, unless elements of what it names lie in several items.
+/// Reads a native file as touches, whole and in stretches that are split on the way: what is
+/// touched before the first error is what the file touches, unless elements of what it names lie in
+/// several items.
 pub fn compare_stretches(bytes: &[u8]) {
     if covered(bytes) > MOST_COVERED {
         return;
@@ -129,7 +132,8 @@ pub fn compare_stretches(bytes: &[u8]) {
     assert_eq!(warnings, expected);
 }
 
-/// What stretches touch, what is known of the accesses, and whether one broke off; nothing if there are none or they must not be taken.
+/// What stretches touch, what is known of the accesses, and whether one broke off; nothing if there
+/// are none or they must not be taken.
 fn in_stretches(bytes: &[u8]) -> Option<(Vec<u64>, Attributor, bool)> {
     let attributor = || {
         Attributor::new(Options {
@@ -202,7 +206,8 @@ fn covered(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The items of a native file, how many accesses they are of, what else is known of them, and the error in words.
+/// The items of a native file, how many accesses they are of, what else is known of them, and the
+/// error in words.
 fn touched(
     bytes: &[u8],
     threads: usize,
@@ -316,7 +321,8 @@ pub fn select(bytes: &[u8]) {
     while let Ok(Step::Block | Step::Event(_)) = reader.next(&mut block) {}
 }
 
-/// Any bytes as the inside of the index of a native file that is sound but for it, with good checksums.
+/// Any bytes as the inside of the index of a native file that is sound but for it, with good
+/// checksums.
 pub fn read_index(plain: &[u8]) {
     let header = Header {
         has_addresses: true,

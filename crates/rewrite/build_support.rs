@@ -1,5 +1,5 @@
-//! Compiles the rewriter's image with cargo, for the build script of the capture crate, which includes
-//! this file by its path.
+//! Compiles the rewriter's image with cargo, for the build script of the capture crate, which
+//! includes this file by its path.
 //!
 //! The image is a shared object without std and without a libc: it has no symbols to resolve, only
 //! addresses to shift. Its crate has dependencies, so cargo compiles it, in a folder of its own.
@@ -20,8 +20,8 @@ const PROFILE: [&str; 6] = [
     "profile.release.strip=true",
 ];
 
-/// Compiles the image into `out/rewrite.so`; an empty file for other processors than x86-64. `crates`
-/// is the folder with `wire` and `rewrite` in it. Tells cargo what it depends on.
+/// Compiles the image into `out/rewrite.so`; an empty file for other processors than x86-64.
+/// `crates` is the folder with `wire` and `rewrite` in it. Tells cargo what it depends on.
 pub fn compile(crates: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     for source in [
         "rewrite/src",

@@ -1,9 +1,9 @@
 //! Compiles the run time with plain `rustc`, for the build scripts that need it: they include this
 //! file by its path.
 //!
-//! The run time is a static library without std, linked with whole-program optimisation, so that all
-//! of it lies in one object. Only that object is taken: the others in the library are parts of Rust
-//! that must not get into other people's programs.
+//! The run time is a static library without std, linked with whole-program optimisation, so that
+//! all of it lies in one object. Only that object is taken: the others in the library are parts of
+//! Rust that must not get into other people's programs.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Reads PTX with our parser and with `ptx-syntax`, and compares: functions, their parameters, and the opcode of each
-//! instruction, modifiers included.
+//! Reads PTX with our parser and with `ptx-syntax`, and compares: functions, their parameters, and
+//! the opcode of each instruction, modifiers included.
 //!
 //! `cargo run --release -- FILE.ptx|FOLDER…`; without arguments, all under `../kernels`.
 

@@ -1,5 +1,5 @@
-//! Any bytes as a native file: threads deliver what one alone does, or the same error; touches what rows do; folds what rows say; and stretches what
-//! the whole does.
+//! Any bytes as a native file: threads deliver what one alone does, or the same error; touches what
+//! rows do; folds what rows say; and stretches what the whole does.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

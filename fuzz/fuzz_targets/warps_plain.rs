@@ -1,4 +1,5 @@
-//! Any bytes as the inside of a chunk of warp instructions, with good checksums: what only the decoder can refuse.
+//! Any bytes as the inside of a chunk of warp instructions, with good checksums: what only the
+//! decoder can refuse.
 #![no_main]
 
 use reuselens_trace::{

@@ -92,7 +92,8 @@ fn main() {
     );
 }
 
-/// Adds up by the address behind their instruction: loads, stores, and bytes that are loaded and stored as ranges.
+/// Adds up by the address behind their instruction: loads, stores, and bytes that are loaded and
+/// stored as ranges.
 fn add_sites(block: &Block, sites: &mut BTreeMap<u64, [u64; 4]>) {
     let mut range = None;
     for row in block.rows() {
@@ -119,8 +120,8 @@ fn add_sites(block: &Block, sites: &mut BTreeMap<u64, [u64; 4]>) {
     }
 }
 
-/// Adds up kinds, one at a time until all are found: most blocks hold few, and a quick pass for each takes less than one
-/// that waits for its own counters.
+/// Adds up kinds, one at a time until all are found: most blocks hold few, and a quick pass for
+/// each takes less than one that waits for its own counters.
 fn add(column: &[Kind], kinds: &mut [u64; 16]) {
     let mut left = column.len() as u64;
     for (number, count) in kinds.iter_mut().enumerate() {

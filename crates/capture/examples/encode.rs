@@ -1,4 +1,5 @@
-//! How fast what is captured is encoded: a program runs, and what it does is written as a native trace into nowhere.
+//! How fast what is captured is encoded: a program runs, and what it does is written as a native
+//! trace into nowhere.
 //!
 //! ```text
 //! cargo run --release -p reuselens-capture --example encode -- ./program args           # shapes and words, where there are such
@@ -7,9 +8,10 @@
 //! ```
 //!
 //! With `--to` nothing is measured: the whole command's time by the clock is what counts. Otherwise
-//! the first 40 M rows are kept in memory and encoded a few times (checksums and packing included, a disk not). The best is printed on the
-//! standard error, by processor time, less that of bringing
-//! blocks to a near cache, where they are when they have just been captured. What capture delivers in the same time is what `count` shows.
+//! the first 40 M rows are kept in memory and encoded a few times (checksums and packing included,
+//! a disk not). The best is printed on the standard error, by processor time, less that of bringing
+//! blocks to a near cache, where they are when they have just been captured. What capture delivers
+//! in the same time is what `count` shows.
 
 use std::ffi::OsString;
 use std::io::{Result, Write};
@@ -142,7 +144,8 @@ fn bring_near(piece: &Piece) {
     });
 }
 
-/// Seconds that this thread has had a processor: what a machine that does other things as well leaves as it is.
+/// Seconds that this thread has had a processor: what a machine that does other things as well
+/// leaves as it is.
 fn processor_time() -> f64 {
     let status = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
     let nanoseconds = status.split(' ').next().expect("a number");

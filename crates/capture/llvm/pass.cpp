@@ -1,24 +1,28 @@
-// The LLVM pass behind `reuselens cc --llvm`: what a program does to memory is noted by stores between its own
-// instructions, not by calls.
+// The LLVM pass behind `reuselens cc --llvm`: what a program does to memory is noted by stores
+// between its own instructions, not by calls.
 //
-// A stretch of a basic block between two calls is a *segment*. It has a *descriptor*, a constant in the section
-// `reuselens_notes`: all that is known when the program is compiled. When the segment runs it takes room in its
-// thread's block of the shared segment (one test), and writes a *note* there: the descriptor's address and those words
-// that only then are known. The analysing side makes rows of it. Both forms are read by `src/notes/`, which must be
-// changed along with this file.
+// A stretch of a basic block between two calls is a *segment*. It has a *descriptor*, a constant in
+// the section `reuselens_notes`: all that is known when the program is compiled. When the segment
+// runs it takes room in its thread's block of the shared segment (one test), and writes a *note*
+// there: the descriptor's address and those words that only then are known. The analysing side
+// makes rows of it. Both forms are read by `src/notes/`, which must be changed along with this
+// file.
 //
 //     note:        word 0 | descriptor's address | word 1 | word 2 …, whole multiples of 16 bytes
 //     descriptor:  head { i32 place of the first access, from here; u16 words; u16 entries }, then
-//     entry:       { u8 kind; u8 size; u16 word; i32 displacement }, an address being word + displacement
+//     entry:       { u8 kind; u8 size; u16 word; i32 displacement }, an address being word +
+//     displacement
 //
-// A loop of one basic block without calls, whose addresses all move by a step that does not change, writes a note for
-// many times round at once: addresses of the last time, the steps, and how many times there were. Such a note is longer
-// than what is in it, about a byte for each access, so that a block of the shared segment does not span much more time
-// than others do; for threads take turns in the stream block by block.
+// A loop of one basic block without calls, whose addresses all move by a step that does not change,
+// writes a note for many times round at once: addresses of the last time, the steps, and how many
+// times there were. Such a note is longer than what is in it, about a byte for each access, so that
+// a block of the shared segment does not span much more time than others do; for threads take turns
+// in the stream block by block.
 //
-// The place of an access is a byte in a *shadow* of its function in the section `reuselens_sites`: an instruction that
-// never runs, with the debug information of the access. So a program counter in the stream is an address in the
-// program, and names its line, its function and what was inlined, however far code generation moves things about.
+// The place of an access is a byte in a *shadow* of its function in the section `reuselens_sites`:
+// an instruction that never runs, with the debug information of the access. So a program counter in
+// the stream is an address in the program, and names its line, its function and what was inlined,
+// however far code generation moves things about.
 
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
@@ -44,18 +48,19 @@ namespace {
 
 // Rows' numbers, as in the wire crate.
 enum Kind : uint8_t { Load = 1, Store = 2, Atomic = 3, Enter = 6, Exit = 7, Operand = 14, Block = 15 };
-// What follows an access that is not always made: `word` has a bit for each lane; `displacement` says which bit is
-// this access's, or how many lanes the access is.
+// What follows an access that is not always made: `word` has a bit for each lane; `displacement`
+// says which bit is this access's, or how many lanes the access is.
 enum Condition : uint8_t { OneLane = 0x40, Lanes = 0x41 };
-// All accesses of the note are made as often as `word` says; its displacement is nothing. Comes first.
-// Behind an access: its address moves by word + displacement each time.
+// All accesses of the note are made as often as `word` says; its displacement is nothing. Comes
+// first. Behind an access: its address moves by word + displacement each time.
 enum Repetition : uint8_t { Times = 0x42, Step = 0x43 };
 
 // How a basic block ends, as in the trace crate.
 enum Ending : uint8_t { Falls = 0, Conditional = 1, Jump = 2, Indirect = 3, Calls = 4, Returns = 5 };
 constexpr uint8_t TAKEN_LOOPS = 8, FALLS_LOOPS = 16;
 
-// Words of an address that is the displacement alone: from the displacement's own place on, or from 0 on.
+// Words of an address that is the displacement alone: from the displacement's own place on, or from
+// 0 on.
 constexpr uint16_t FROM_HERE = 0xffff, FROM_ZERO = 0xfffe;
 // A note's words; the run time has room to spare for so many where nothing is recorded.
 constexpr size_t WORDS_MOST = 62;
@@ -63,7 +68,8 @@ constexpr size_t WORDS_MOST = 62;
 constexpr size_t ENTRIES_MOST = 256;
 // Accesses of a note that stands for many times round a loop, and what of them one time may have.
 constexpr uint64_t REPEATED_MOST = 256, REPEATED_EACH = 64;
-// Times that are worth it: loops that are known to go round fewer times write their notes one by one.
+// Times that are worth it: loops that are known to go round fewer times write their notes one by
+// one.
 constexpr unsigned REPEATED_LEAST = 4;
 // Bytes of such a note, at least, for each of these accesses.
 constexpr uint64_t REPEATED_BYTES = 1;
@@ -114,8 +120,8 @@ struct Repeated {
   uint64_t Most;
 };
 
-/// Copies of a size that is known and small become plain instructions; all others are calls of the C library, where
-/// the run time sees them.
+/// Copies of a size that is known and small become plain instructions; all others are calls of the
+/// C library, where the run time sees them.
 constexpr uint64_t INLINE_BYTES = 32;
 
 /// One function: first all is looked at, then all is written.
@@ -210,7 +216,8 @@ uint16_t Pass::word(Segment &S, Instruction &I, Value *V) {
   return S.Words.size() - 1;
 }
 
-/// An entry for an access; its address shares a word with an earlier one if they are a constant apart.
+/// An entry for an access; its address shares a word with an earlier one if they are a constant
+/// apart.
 Entry Pass::address(Segment &S, Instruction &I, uint8_t Kind, uint8_t Size, Value *Pointer) {
   APInt Offset(Layout.getIndexTypeSizeInBits(Pointer->getType()), 0);
   Value *Base = Pointer->stripAndAccumulateConstantOffsets(Layout, Offset, /*AllowNonInbounds=*/true);
@@ -340,7 +347,8 @@ uint16_t Pass::frame(Segment &S, Instruction &I) {
   return word(S, I, S.Frame);
 }
 
-/// The function is entered, or entered again past functions that were left without a word (unwinding, `longjmp`).
+/// The function is entered, or entered again past functions that were left without a word
+/// (unwinding, `longjmp`).
 void Pass::entered(Instruction &I, bool Again) {
   Segment &S = at(I);
   IRBuilder<> B(&I);
@@ -405,7 +413,8 @@ void Pass::instruction(Instruction &I) {
   }
 }
 
-/// A basic block begins, or what is behind a call in it: the call may lead to other blocks, so its block ends there.
+/// A basic block begins, or what is behind a call in it: the call may lead to other blocks, so its
+/// block ends there.
 void Pass::begun(Instruction &I, Value *Self) {
   if (!Blocks)
     return;
@@ -632,7 +641,8 @@ Constant *Pass::descriptor(Segment &S, size_t FirstSite) {
   return Made;
 }
 
-/// Room for the note in front of the segment, each word where it is known, and at the last access the new end.
+/// Room for the note in front of the segment, each word where it is known, and at the last access
+/// the new end.
 void Pass::write(Segment &S, Constant *Descriptor, GlobalVariable *State, FunctionCallee Room) {
   uint64_t Bytes = alignTo(std::max<uint64_t>(8 + 8 * std::max<size_t>(S.Words.size(), 1), S.Least), 16);
   IRBuilder<> B(S.First);
@@ -677,7 +687,8 @@ void Pass::write(Segment &S, Constant *Descriptor, GlobalVariable *State, Functi
   Done->setAtomic(AtomicOrdering::Release);
 }
 
-/// What a value of a loop's body is, calculated once more at another place: so it need not be kept until there.
+/// What a value of a loop's body is, calculated once more at another place: so it need not be kept
+/// until there.
 Value *Pass::again(Value *V, Instruction *At, DenseMap<Value *, Value *> &Made) {
   auto *I = dyn_cast<Instruction>(V);
   bool Plain = I && I->getParent() == At->getParent()->getSinglePredecessor() &&
@@ -842,7 +853,8 @@ struct Notes : PassInfoMixin<Notes> {
     appendToUsed(M, {Mark});
   }
 
-  /// Tells the run time that the program, or a library, is there; once for all that is linked together.
+  /// Tells the run time that the program, or a library, is there; once for all that is linked
+  /// together.
   void constructor(Module &M) {
     LLVMContext &Context = M.getContext();
     auto *Type = FunctionType::get(Type::getVoidTy(Context), false);

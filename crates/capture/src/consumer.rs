@@ -125,7 +125,8 @@ impl Consumer {
         self.next_but(raw, |_, _| 0)
     }
 
-    /// As [`next`](Self::next), but `done` first sees whose words they are, where they lie: what it says is not copied.
+    /// As [`next`](Self::next), but `done` first sees whose words they are, where they lie: what it
+    /// says is not copied.
     pub fn next_but(
         &mut self,
         raw: &mut RawBlock,
@@ -229,7 +230,8 @@ impl Consumer {
         self.take_unfinished(|pid, _| dead.contains(&pid))
     }
 
-    /// The unfinished blocks of everyone, at the end. The living keep their slots: they still write.
+    /// The unfinished blocks of everyone, at the end. The living keep their slots: they still
+    /// write.
     pub fn rest(&mut self) -> Vec<RawBlock> {
         if self.damaged {
             return Vec::new();
@@ -358,8 +360,8 @@ impl Consumer {
             marks = merge::marked_records(&self.segment, block, from, used);
             (raw.first_stamp, raw.last_stamp) = (begin, begin);
         }
-        // It counts as handed over, so that what waiting blocks have noted about it is out of date; that
-        // also levels one that was counted and never arrived, or arrived and was not counted.
+        // It counts as handed over, so that what waiting blocks have noted about it is out of date;
+        // that also levels one that was counted and never arrived, or arrived and was not counted.
         read.blocks = slot
             .published
             .fetch_add(1, Ordering::Relaxed)

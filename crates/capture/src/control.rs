@@ -1,4 +1,5 @@
-//! What of a program's run is recorded, and until when: what was asked for, and told to those who record.
+//! What of a program's run is recorded, and until when: what was asked for, and told to those who
+//! record.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

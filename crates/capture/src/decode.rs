@@ -32,7 +32,8 @@ pub struct Decoder {
     modules: Vec<Module>,
     /// The threads that live.
     threads: BTreeMap<u32, Thread>,
-    /// By process the name that its first thread had, as others have it that were given none; `None` before that.
+    /// By process the name that its first thread had, as others have it that were given none;
+    /// `None` before that.
     common: BTreeMap<u32, Option<String>>,
     /// Processes whose code is rewritten: their function entries are seen at the call.
     rewritten: BTreeSet<u32>,
@@ -51,8 +52,8 @@ pub struct Decoder {
 const REWRITTEN: u64 = 2;
 
 impl Decoder {
-    /// A decoder that gives basic blocks on, where they are seen, or leaves them out. The segment is where
-    /// it is written what notes mean.
+    /// A decoder that gives basic blocks on, where they are seen, or leaves them out. The segment
+    /// is where it is written what notes mean.
     pub fn new(basic_blocks: bool, segment: Arc<Segment>) -> Decoder {
         Decoder {
             basic_blocks,
@@ -71,7 +72,8 @@ impl Decoder {
         self.notes.counted.unwrap_or_default()
     }
 
-    /// Counts what can be counted without making rows, if that was asked for; how many records that were.
+    /// Counts what can be counted without making rows, if that was asked for; how many records that
+    /// were.
     pub fn count(&mut self, process: u32, words: &[AtomicU64]) -> usize {
         self.notes.count_in_place(process, words)
     }
@@ -210,7 +212,8 @@ impl Decoder {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The name of a thread; empty if it is that of its program, which threads have that were given none.
+    /// The name of a thread; empty if it is that of its program, which threads have that were given
+    /// none.
     fn name(&mut self) -> Option<String> {
         let mut name = self.text()?;
         if let Some(Some(common)) = self.common.get(&self.raw.process)
@@ -221,8 +224,9 @@ impl Decoder {
         Some(name)
     }
 
-    /// As [`name`](Self::name), of a thread that begins. The first thread of a program has the program's name, whatever link it
-    /// was started by; that of a forked child has the name of who forked.
+    /// As [`name`](Self::name), of a thread that begins. The first thread of a program has the
+    /// program's name, whatever link it was started by; that of a forked child has the name of who
+    /// forked.
     fn first_name(&mut self) -> Option<String> {
         let name = self.text()?;
         let Some(common) = self.common.get_mut(&self.raw.process) else {

@@ -1,7 +1,7 @@
 //! What the process does at signals while a program runs, and what the program is to do.
 //!
-//! A program gets the dispositions that this process was started with: what was ignored then (`nohup`,
-//! `trap '' INT`) is ignored by it too, and all else is at its default.
+//! A program gets the dispositions that this process was started with: what was ignored then
+//! (`nohup`, `trap '' INT`) is ignored by it too, and all else is at its default.
 
 use std::mem::MaybeUninit;
 use std::process::Child;
@@ -18,7 +18,8 @@ static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 
 /// Called by the loader, before Rust's own start.
 #[used]
-// SAFETY: the section holds functions of this signature, called before `main` with the C library ready.
+// SAFETY: the section holds functions of this signature, called before `main` with the C library
+// ready.
 #[unsafe(link_section = ".init_array")]
 static BEGIN: extern "C" fn() = {
     extern "C" fn begin() {
@@ -135,6 +136,7 @@ impl Inherited {
 
 /// Sends a signal to a child that has not been waited for.
 pub(crate) fn send(child: &Child, signal: i32) {
-    // SAFETY: a system call without pointers. The number is still the child's: it was not waited for.
+    // SAFETY: a system call without pointers. The number is still the child's: it was not waited
+    // for.
     unsafe { libc::kill(child.id() as libc::pid_t, signal) };
 }

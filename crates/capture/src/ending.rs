@@ -35,7 +35,8 @@ impl Ending {
     }
 }
 
-/// A process that stays the one it was: its number may be another's by the time that it is to be ended.
+/// A process that stays the one it was: its number may be another's by the time that it is to be
+/// ended.
 enum Process {
     Held(OwnedFd),
     /// Where the kernel knows no such descriptors (before Linux 5.3).

@@ -1,5 +1,5 @@
-//! Programs that take the place of rewritten ones (`exec`): they are stopped at their first instruction,
-//! and the rewriter is put into them too.
+//! Programs that take the place of rewritten ones (`exec`): they are stopped at their first
+//! instruction, and the rewriter is put into them too.
 
 use std::io;
 use std::path::Path;
@@ -25,14 +25,17 @@ pub enum Followed {
 
 /// How often to look for the new program.
 const PAUSE: Duration = Duration::from_micros(50);
-/// How long to stay with a program before others are read again. Most need less than a thousandth of a second.
+/// How long to stay with a program before others are read again. Most need less than a thousandth
+/// of a second.
 const STAY: Duration = Duration::from_millis(20);
 
-/// Looks after processes that are about to call `exec`, one at a time. To be used by one thread only, as tracing is.
+/// Looks after processes that are about to call `exec`, one at a time. To be used by one thread
+/// only, as tracing is.
 #[derive(Default)]
 pub struct Follower {
     current: Option<Following>,
-    /// Threads that could not become another program: they are let go when they stop, or their end is heard.
+    /// Threads that could not become another program: they are let go when they stop, or their end
+    /// is heard.
     going: Vec<Following>,
 }
 
@@ -64,9 +67,9 @@ enum Look<'a> {
 }
 
 impl Follower {
-    /// Answers a process that is about to call `exec`, if one asks, and stays for a moment; what becomes of it after that
-    /// is found by later calls. Never waits for long: who calls must go on reading, or others wait for that in vain.
-    /// Without `answers` nobody is answered any more.
+    /// Answers a process that is about to call `exec`, if one asks, and stays for a moment; what
+    /// becomes of it after that is found by later calls. Never waits for long: who calls must go on
+    /// reading, or others wait for that in vain. Without `answers` nobody is answered any more.
     pub fn follow(&mut self, segment: &Segment, answers: bool) -> Option<Followed> {
         if let Some(ended) = self.hear() {
             return Some(ended);
@@ -133,7 +136,8 @@ impl Follower {
         Some(seized)
     }
 
-    /// Lets those go that could not become another program; the end of a process that is heard meanwhile.
+    /// Lets those go that could not become another program; the end of a process that is heard
+    /// meanwhile.
     fn hear(&mut self) -> Option<Followed> {
         let mut ended = None;
         self.going.retain(|going| match going.look() {
@@ -195,15 +199,16 @@ fn put_into(tracee: &Tracee, segment: &str) -> Outcome {
 }
 
 impl Following {
-    /// What comes next. If the thread is not the first of its process it has that one's number once it is another program;
-    /// whose stop it is.
+    /// What comes next. If the thread is not the first of its process it has that one's number once
+    /// it is another program; whose stop it is.
     fn look(&self) -> Look<'_> {
         match self.process.wait(true) {
             Ok(Stop::Signal(signal, event)) => return Look::Stopped(&self.process, signal, event),
             Ok(Stop::Gone(status)) => return Look::Ended(status),
             Ok(Stop::Not) if self.thread == self.process => return Look::Runs,
             Err(_) if self.thread == self.process => return Look::Lost,
-            // Before that nothing is heard of the process here, unless it is a child of ours and ends.
+            // Before that nothing is heard of the process here, unless it is a child of ours and
+            // ends.
             Ok(Stop::Not) | Err(_) => {}
         }
         match self.thread.wait(true) {

@@ -81,8 +81,8 @@ const RUN_TIME: [&str; 6] = [
     "recordstatement",
 ];
 
-/// The functions of this name in a program and the libraries that it is linked with. Copies that the
-/// compiler has made (`name.constprop.0`), overloads, and Fortran's `name_` count as well.
+/// The functions of this name in a program and the libraries that it is linked with. Copies that
+/// the compiler has made (`name.constprop.0`), overloads, and Fortran's `name_` count as well.
 pub fn find(program: &Path, name: &str) -> io::Result<Result<Vec<FunctionPlace>, NotFound>> {
     let mut found = Vec::new();
     let mut names = [BTreeSet::new(), BTreeSet::new()];

@@ -1,5 +1,5 @@
-//! The limits that only the reading side can keep: so many accesses, so much time; and what is to be told of
-//! what was recorded.
+//! The limits that only the reading side can keep: so many accesses, so much time; and what is to
+//! be told of what was recorded.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

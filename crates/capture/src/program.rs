@@ -39,12 +39,13 @@ pub struct Launch {
     pub output_to_error: bool,
     /// How accesses are seen.
     pub capture: Capture,
-    /// Record basic blocks too ([`reuselens_trace::BasicBlock`]): the path that the program takes. Rewriting sees
-    /// them, and what `--llvm=blocks` builds in; the compiler's hooks do not.
+    /// Record basic blocks too ([`reuselens_trace::BasicBlock`]): the path that the program takes.
+    /// Rewriting sees them, and what `--llvm=blocks` builds in; the compiler's hooks do not.
     pub basic_blocks: bool,
     /// Which accesses are recorded.
     pub control: ControlOptions,
-    /// Where it is asked to end: the program gets the signal, and is killed where that is insisted on.
+    /// Where it is asked to end: the program gets the signal, and is killed where that is insisted
+    /// on.
     pub stop: Wish,
 }
 
@@ -350,8 +351,8 @@ fn find(program: &std::ffi::OsStr) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// A limit on the size of files becomes an error of the write that meets it, as a full disk does; otherwise
-/// it would end this process. Programs that are measured meet it as they would alone.
+/// A limit on the size of files becomes an error of the write that meets it, as a full disk does;
+/// otherwise it would end this process. Programs that are measured meet it as they would alone.
 pub fn report_size_limits() {
     // SAFETY: sets a signal to be ignored.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };

@@ -130,8 +130,9 @@ impl Running {
         })
     }
 
-    /// From here on rows are counted, where the program has left them, and most are not delivered: shows what capture costs
-    /// without its reader. What is delivered all the same, as ever, is not counted.
+    /// From here on rows are counted, where the program has left them, and most are not delivered:
+    /// shows what capture costs without its reader. What is delivered all the same, as ever, is not
+    /// counted.
     pub fn count_only(&mut self) {
         self.decoder.count_only();
     }
@@ -174,9 +175,10 @@ impl Running {
         })
     }
 
-    /// As [`Source::next`], but what rewritten code did is handed over as shapes and words where that can be, for who
-    /// needs no rows of it. Either `block` is filled or `shaped` is, as [`Delivered`] says. Where the recording is
-    /// controlled (regions, limits of accesses), all come as rows.
+    /// As [`Source::next`], but what rewritten code did is handed over as shapes and words where
+    /// that can be, for who needs no rows of it. Either `block` is filled or `shaped` is, as
+    /// [`Delivered`] says. Where the recording is controlled (regions, limits of accesses), all
+    /// come as rows.
     ///
     /// # Errors
     /// As [`Source::next`].
@@ -347,8 +349,8 @@ impl Running {
         kept
     }
 
-    /// Stops the recording for a reason of the caller's, in words that follow "recording stopped". The
-    /// program goes on, or is ended if that was asked for.
+    /// Stops the recording for a reason of the caller's, in words that follow "recording stopped".
+    /// The program goes on, or is ended if that was asked for.
     pub fn stop(&mut self, why: String) {
         self.limiter
             .stop(Limit::Other(why), self.consumer.control());
@@ -408,8 +410,9 @@ impl Running {
         }
     }
 
-    /// Puts in line what waits in the queue: a process that is found dead may have done all its work
-    /// since the queue was last seen empty, and its complete blocks come before the unfinished one.
+    /// Puts in line what waits in the queue: a process that is found dead may have done all its
+    /// work since the queue was last seen empty, and its complete blocks come before the unfinished
+    /// one.
     fn take_complete(&mut self) {
         let mut raw = RawBlock::default();
         for _ in 0..reuselens_wire::QUEUE_CELLS {

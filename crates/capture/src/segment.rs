@@ -32,7 +32,8 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Makes an empty segment; `wants` is what is to be recorded. Memory is taken as blocks are used.
+    /// Makes an empty segment; `wants` is what is to be recorded. Memory is taken as blocks are
+    /// used.
     pub fn create(wants: u32) -> io::Result<Segment> {
         // SAFETY: plain system calls; the descriptor is owned from here on, and the mapping is as
         // long as the file.
@@ -125,14 +126,15 @@ impl Segment {
         })
     }
 
-    /// The slot and the state of the stage of slot `index`, and whether its thread is sorting it. The
-    /// thread must be dead or at rest for the copy to mean anything; if not it is numbers all the same.
+    /// The slot and the state of the stage of slot `index`, and whether its thread is sorting it.
+    /// The thread must be dead or at rest for the copy to mean anything; if not it is numbers all
+    /// the same.
     pub fn stage(&self, index: usize) -> Option<(&Slot, Gate, bool)> {
         if index >= SLOTS {
             return None;
         }
-        // SAFETY: in bounds of the mapping and aligned. All fields of the slot are atomic; the state is
-        // copied as it is, and all bytes are a valid one.
+        // SAFETY: in bounds of the mapping and aligned. All fields of the slot are atomic; the
+        // state is copied as it is, and all bytes are a valid one.
         unsafe {
             let stages = self.base.add(STAGES_OFFSET).cast::<Stage>();
             let stage = stages.add(index).as_ptr();
@@ -172,9 +174,9 @@ impl Segment {
         let count = to.clamp(from, BLOCK_BYTES).saturating_sub(from) / RECORD_BYTES;
         into.reserve(count);
         let start = BLOCKS_OFFSET + block as usize * BLOCK_BYTES + from;
-        // SAFETY: in bounds of the mapping and aligned, room was reserved, and any bytes are a valid
-        // record. Records before the cursor are no longer written to; if a program broke that, the copy holds garbage
-        // that the decoder checks like any other input.
+        // SAFETY: in bounds of the mapping and aligned, room was reserved, and any bytes are a
+        // valid record. Records before the cursor are no longer written to; if a program broke
+        // that, the copy holds garbage that the decoder checks like any other input.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 self.base.add(start).cast::<Record>().as_ptr(),
@@ -185,8 +187,8 @@ impl Segment {
         }
     }
 
-    /// The words of the records of a block from byte `from` up to byte `to`, where they lie. The program may write to them
-    /// at any time: each is to be read once, and checked.
+    /// The words of the records of a block from byte `from` up to byte `to`, where they lie. The
+    /// program may write to them at any time: each is to be read once, and checked.
     pub fn words(&self, block: u32, from: usize, to: usize) -> &[AtomicU64] {
         let from = from.clamp(BLOCK_HEADER_BYTES, BLOCK_BYTES) / RECORD_BYTES * RECORD_BYTES;
         let count = to.clamp(from, BLOCK_BYTES).saturating_sub(from) / RECORD_BYTES;
@@ -194,12 +196,13 @@ impl Segment {
             return &[];
         }
         let start = BLOCKS_OFFSET + block as usize * BLOCK_BYTES + from;
-        // SAFETY: in bounds of the mapping, which lasts as long as `self`, and aligned; what is read and written by others
-        // meanwhile is read as atomic numbers, and any bytes are one.
+        // SAFETY: in bounds of the mapping, which lasts as long as `self`, and aligned; what is
+        // read and written by others meanwhile is read as atomic numbers, and any bytes are one.
         unsafe { std::slice::from_raw_parts(self.base.add(start).cast().as_ptr(), 2 * count) }
     }
 
-    /// Entry `number` of the dictionary with its rows, which go into `rows`; `None` if there is none.
+    /// Entry `number` of the dictionary with its rows, which go into `rows`; `None` if there is
+    /// none.
     pub fn entry(&self, number: u32, rows: &mut Vec<EntryRow>) -> Option<Entry> {
         rows.clear();
         let at = number as usize * ENTRY_UNIT;
@@ -209,8 +212,9 @@ impl Segment {
         if !within(size_of::<Entry>()) {
             return None;
         }
-        // SAFETY: in bounds of the mapping and aligned, and any bytes are a valid entry. It was written
-        // before the note that names it; if a program broke that, the copy holds garbage that is checked.
+        // SAFETY: in bounds of the mapping and aligned, and any bytes are a valid entry. It was
+        // written before the note that names it; if a program broke that, the copy holds garbage
+        // that is checked.
         let (entry, first) = unsafe {
             let at = self.base.add(DICTIONARY_OFFSET + at).cast::<Entry>();
             (at.read_volatile(), at.add(1).cast::<EntryRow>())
@@ -253,8 +257,8 @@ impl Drop for Segment {
     }
 }
 
-/// Makes the segment's file as long as it has to be. A limit on the size of files is for disks; as far as it
-/// may be raised, it does not hold for this one.
+/// Makes the segment's file as long as it has to be. A limit on the size of files is for disks; as
+/// far as it may be raised, it does not hold for this one.
 fn make_long(fd: i32) -> bool {
     let mut limit = libc::rlimit {
         rlim_cur: 0,

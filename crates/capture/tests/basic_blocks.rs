@@ -52,8 +52,8 @@ fn blocks_change_nothing_else() {
     assert!(without.iter().all(|row| row.kind != Kind::BasicBlock));
     with.retain(|row| row.kind != Kind::BasicBlock);
     assert!(without.len() > 4000);
-    // Addresses of the stack depend on what lies above it. A function that does nothing but jump to another
-    // shows itself by its block alone.
+    // Addresses of the stack depend on what lies above it. A function that does nothing but jump to
+    // another shows itself by its block alone.
     let what = |row: &Row| {
         (
             row.kind,

@@ -1,4 +1,5 @@
-//! Programs whose code is rewritten do what they do otherwise, and what is seen of them is what they do.
+//! Programs whose code is rewritten do what they do otherwise, and what is seen of them is what
+//! they do.
 
 mod common;
 #[path = "common/programs.rs"]
@@ -19,8 +20,8 @@ use programs::build;
 #[derive(Default)]
 struct Seen {
     ended: Option<ProcessEnd>,
-    /// Loads and stores (an atomic access is both) of instructions below 2²⁴: those of a program that is
-    /// not position-independent.
+    /// Loads and stores (an atomic access is both) of instructions below 2²⁴: those of a program
+    /// that is not position-independent.
     own: [u64; 2],
     kinds: BTreeMap<u8, u64>,
     /// The program counter of the first access, and how many have it.
@@ -252,7 +253,8 @@ fn shapes_and_words_stand_for_the_same_rows() {
         let (again, shapes) = rows_of(&program, true);
         assert!(none == 0 && shapes > 1000, "{shapes} shapes");
         assert!(rows.len() > 10_000 && shapes < rows.len());
-        // The start has what the kernel chose at random; the program itself does the same each time.
+        // The start has what the kernel chose at random; the program itself does the same each
+        // time.
         let own = |block: &Block| -> Vec<Row> {
             block
                 .rows()
@@ -316,7 +318,8 @@ fn static_programs_too() {
     );
 }
 
-/// Loads and stores of a program's own instructions as valgrind's lackey sees them; `None` without it.
+/// Loads and stores of a program's own instructions as valgrind's lackey sees them; `None` without
+/// it.
 fn lackey(program: &Path) -> Option<[u64; 2]> {
     let output = Command::new("valgrind")
         .args(["--tool=lackey", "--trace-mem=yes", "--log-fd=2"])

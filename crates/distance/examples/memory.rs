@@ -4,8 +4,9 @@
 //! cargo run --release -p reuselens-distance --example memory -- 100000000
 //! ```
 //!
-//! So many items, of which no two lie close together, twice in the same order. After each tenth of them: what the engine says that
-//! it holds, and the most that the process ever had (`VmHWM`; Linux only).
+//! So many items, of which no two lie close together, twice in the same order. After each tenth of
+//! them: what the engine says that it holds, and the most that the process ever had (`VmHWM`; Linux
+//! only).
 
 use reuselens_distance::{CountingTree, Engine};
 use reuselens_units::Distance;

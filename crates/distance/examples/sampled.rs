@@ -4,12 +4,13 @@
 //! cargo run --release -p reuselens-distance --example sampled -- 32000000 0.01 200
 //! ```
 //!
-//! The arguments are references, rate, and number of seeds; a fourth, whatever it is, prints errors and bounds by
-//! size, and a fifth is the one stream to run. For each stream a row: the speed of the exact engine and of
-//! the sampler, with the stream in memory; the mean absolute error of the miss ratio over cache sizes evenly
-//! spaced in log2 (eight to an octave, from one item to all), of the first seed, the mean over all and the
-//! worst; and over all seeds and sizes the share at which the exact miss ratio lay within the bound, the worst
-//! such share of any size (`at`), and the mean and the largest half-width.
+//! The arguments are references, rate, and number of seeds; a fourth, whatever it is, prints errors
+//! and bounds by size, and a fifth is the one stream to run. For each stream a row: the speed of
+//! the exact engine and of the sampler, with the stream in memory; the mean absolute error of the
+//! miss ratio over cache sizes evenly spaced in log2 (eight to an octave, from one item to all), of
+//! the first seed, the mean over all and the worst; and over all seeds and sizes the share at which
+//! the exact miss ratio lay within the bound, the worst such share of any size (`at`), and the mean
+//! and the largest half-width.
 
 use std::time::Instant;
 

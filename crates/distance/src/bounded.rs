@@ -4,7 +4,8 @@ use reuselens_units::{Bytes, Distance, Items};
 
 use crate::{CountingTree, Engine};
 
-/// Items that are held beyond those that matter, as a multiple of the limit, before they are dropped.
+/// Items that are held beyond those that matter, as a multiple of the limit, before they are
+/// dropped.
 const SLACK: usize = 3;
 /// Below this many items the memory is of no matter, and dropping items would only take time.
 const SMALLEST: usize = 1 << 12;
@@ -16,9 +17,9 @@ const SMALLEST: usize = 1 << 12;
 /// limit; so, whenever some four times as many are held, a new tree is begun with the last `limit`
 /// items, in their order. What it says of them is what the old one would have said.
 ///
-/// Cost: that of the counting tree, and for each new item beyond the limit a third of a pass over the
-/// items held. Memory: that of a counting tree with up to five times `limit` items (at least some
-/// thousands), however many there are.
+/// Cost: that of the counting tree, and for each new item beyond the limit a third of a pass over
+/// the items held. Memory: that of a counting tree with up to five times `limit` items (at least
+/// some thousands), however many there are.
 ///
 /// ```
 /// use reuselens_distance::{Bounded, Engine};

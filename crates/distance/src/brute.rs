@@ -4,11 +4,11 @@ use reuselens_units::{Bytes, Distance, Items};
 
 use crate::Engine;
 
-/// The LRU stack itself: a list of the items, most recently accessed first, in which the index of an item
-/// is its distance (Mattson et al. 1970).
+/// The LRU stack itself: a list of the items, most recently accessed first, in which the index of
+/// an item is its distance (Mattson et al. 1970).
 ///
-/// An oracle for tests, so simple that it can be seen to be right. O(M) per access for M distinct items,
-/// 8 bytes per item.
+/// An oracle for tests, so simple that it can be seen to be right. O(M) per access for M distinct
+/// items, 8 bytes per item.
 #[derive(Default)]
 pub struct BruteForce {
     stack: Vec<u64>,

@@ -1,6 +1,7 @@
 //! Whether ids lie so close together that shadow pages suit them better than a hash table.
 //!
-//! What asks the ids themselves (a table that has grown) and what asks a sample of them say the same of it.
+//! What asks the ids themselves (a table that has grown) and what asks a sample of them say the
+//! same of it.
 
 /// log2 of the ids of a page.
 pub(crate) const PAGE: u32 = 9;

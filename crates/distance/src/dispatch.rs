@@ -1,5 +1,5 @@
-//! The hot loops, compiled for any processor, for those of the last ten years, on which counting bits is
-//! one instruction, and for those with vectors of 512 bits.
+//! The hot loops, compiled for any processor, for those of the last ten years, on which counting
+//! bits is one instruction, and for those with vectors of 512 bits.
 
 use reuselens_units::Distance;
 
@@ -35,8 +35,8 @@ macro_rules! dispatched {
         pub(crate) fn $name(most: Simd, $this: &mut $type $(, $column: $slice)*) {
             #[cfg(target_arch = "x86_64")]
             if let Some(compare) = Avx512::new().filter(|_| most >= Simd::Avx512) {
-                // SAFETY: the function demands a processor with the extensions that it is compiled for,
-                // and there is an `Avx512` only where each of them was seen.
+                // SAFETY: the function demands a processor with the extensions that it is compiled
+                // for, and there is an `Avx512` only where each of them was seen.
                 return unsafe { $avx512($this, compare $(, $column)*) };
             }
             #[cfg(target_arch = "x86_64")]
@@ -122,8 +122,8 @@ mod tests {
         Simd::ALL.into_iter().filter(|simd| simd.is_here())
     }
 
-    /// The distances that an oracle finds for all of `items`, from every way in calls of these lengths, over and
-    /// over.
+    /// The distances that an oracle finds for all of `items`, from every way in calls of these
+    /// lengths, over and over.
     fn check(items: &[u64], lengths: &[usize], what: &str) {
         let mut expected = vec![Distance::COLD; items.len()];
         BruteForce::new().process(items, &mut expected);
@@ -142,7 +142,8 @@ mod tests {
         }
     }
 
-    /// The same distances are tallied, in calls of which some are not, and the items of cold ones are told.
+    /// The same distances are tallied, in calls of which some are not, and the items of cold ones
+    /// are told.
     fn tally(mut tree: CountingTree, items: &[u64], expected: &[Distance], what: &str) {
         let (mut found, mut counts) = (Vec::new(), Tally::new());
         counts.keep_firsts();
@@ -191,8 +192,8 @@ mod tests {
         }
     }
 
-    /// Items that the near part of the counting tree takes for each other at first sight: the two halves of an
-    /// item make its key, and what changes both alike leaves that as it is.
+    /// Items that the near part of the counting tree takes for each other at first sight: the two
+    /// halves of an item make its key, and what changes both alike leaves that as it is.
     fn look_alike(random: &mut Random, items: u64) -> u64 {
         let item = random.below(items);
         let (base, twin) = (item / 5, item % 5 * 0x0123_4567);
@@ -230,7 +231,8 @@ mod tests {
             let reach = [2, 20, 60, 400][random.below(4) as usize];
             let mut items = Vec::new();
             while items.len() < 7_000 {
-                // Some runs go on as long as a whole chunk and more, so that nothing of one is kept.
+                // Some runs go on as long as a whole chunk and more, so that nothing of one is
+                // kept.
                 let run = 1 + random.below(most) * random.below(2);
                 let item = look_alike(&mut random, reach);
                 items.extend((0..run).map(|_| item));
@@ -263,7 +265,8 @@ mod tests {
         for seed in 0..6 {
             let mut random = Random::new(seed);
             let mut items = Vec::new();
-            // Several stretches of each kind: the window is left in the midst of a call, and entered again.
+            // Several stretches of each kind: the window is left in the midst of a call, and
+            // entered again.
             for phase in 0..4 {
                 let reach = [40, 3_000][(phase + seed as usize) % 2];
                 let some = 3_000 + random.below(9_000);

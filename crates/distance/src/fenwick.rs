@@ -9,20 +9,20 @@ use crate::Engine;
 /// Steps of an empty time axis.
 const SMALLEST: usize = 1 << 10;
 
-/// A hash map from item to the time of its last access, and a Fenwick tree that has a one at each of
-/// those times: the distance of an access is the sum of the ones after the previous access to its item.
-/// The time axis is compacted when it is full, to four times the distinct items or more, so that memory
-/// does not grow with the stream.
+/// A hash map from item to the time of its last access, and a Fenwick tree that has a one at each
+/// of those times: the distance of an access is the sum of the ones after the previous access to
+/// its item. The time axis is compacted when it is full, to four times the distinct items or more,
+/// so that memory does not grow with the stream.
 ///
-/// This is the engine of many tools and papers, here as they have it: a general hash map, one access
-/// after the other. It is a second baseline beside [`OlkenTree`](crate::OlkenTree).
+/// This is the engine of many tools and papers, here as they have it: a general hash map, one
+/// access after the other. It is a second baseline beside [`OlkenTree`](crate::OlkenTree).
 ///
 /// Cost: a look-up in the map and three walks of O(log M) steps in the tree, for M distinct items.
-/// Memory: 19 to 39 bytes per distinct item for the map, 4 to 32 for the tree. At most 2³² − 1 distinct
-/// items.
+/// Memory: 19 to 39 bytes per distinct item for the map, 4 to 32 for the tree. At most 2³² − 1
+/// distinct items.
 ///
-/// Source: Fenwick, *A new data structure for cumulative frequency tables*, 1994; the ones on the time
-/// axis are from Bennett & Kruskal 1975.
+/// Source: Fenwick, *A new data structure for cumulative frequency tables*, 1994; the ones on the
+/// time axis are from Bennett & Kruskal 1975.
 ///
 /// ```
 /// use reuselens_distance::{Engine, FenwickTree};

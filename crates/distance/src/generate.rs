@@ -1,9 +1,10 @@
 //! Streams of items with known character, for benchmarks and tests.
 //!
-//! Four of them are the yardstick that exact engines are compared with: [`Zipf`] (skewed), [`Uniform`]
-//! (no locality), [`Loop`] (every distance the same) and [`Jacobi`] (a stencil over two grids). Each is
-//! endless, needs no memory per item, and gives the same stream for the same parameters and seed on every
-//! machine (but for [`Zipf`], whose weights go through the platform's `powf`).
+//! Four of them are the yardstick that exact engines are compared with: [`Zipf`] (skewed),
+//! [`Uniform`] (no locality), [`Loop`] (every distance the same) and [`Jacobi`] (a stencil over two
+//! grids). Each is endless, needs no memory per item, and gives the same stream for the same
+//! parameters and seed on every machine (but for [`Zipf`], whose weights go through the platform's
+//! `powf`).
 
 /// An endless stream of items.
 pub trait Generator {
@@ -21,8 +22,8 @@ pub trait Generator {
 /// The four streams of the yardstick by name: `zipf`, `uniform`, `loop`, `jacobi`.
 pub const YARDSTICK: [&str; 4] = ["zipf", "uniform", "loop", "jacobi"];
 
-/// A stream of the yardstick: Zipf(0.99) over a million ids, uniform over four million, a loop over two
-/// million, Jacobi on 1024 × 1024 elements. `None` if there is none of this name.
+/// A stream of the yardstick: Zipf(0.99) over a million ids, uniform over four million, a loop over
+/// two million, Jacobi on 1024 × 1024 elements. `None` if there is none of this name.
 pub fn yardstick(name: &str) -> Option<Box<dyn Generator>> {
     Some(match name {
         "zipf" => Box::new(Zipf::new(1_000_000, 0.99, 1)),
@@ -33,8 +34,8 @@ pub fn yardstick(name: &str) -> Option<Box<dyn Generator>> {
     })
 }
 
-/// A random number generator, small and good enough to choose items: SplitMix64 (Steele, Lea & Flood
-/// 2014).
+/// A random number generator, small and good enough to choose items: SplitMix64 (Steele, Lea &
+/// Flood 2014).
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
@@ -53,7 +54,8 @@ impl Random {
         scramble(self.state)
     }
 
-    /// A number below `bound`, or 0 if that is 0. (The bias, below `bound` / 2^64, is of no matter here.)
+    /// A number below `bound`, or 0 if that is 0. (The bias, below `bound` / 2^64, is of no matter
+    /// here.)
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
@@ -191,8 +193,8 @@ impl Generator for Loop {
     }
 }
 
-/// The byte addresses of a five-point stencil from one square grid of 8-byte elements into another, the
-/// grids changing places after each sweep: centre, west, east, south, north, then the store.
+/// The byte addresses of a five-point stencil from one square grid of 8-byte elements into another,
+/// the grids changing places after each sweep: centre, west, east, south, north, then the store.
 #[derive(Clone, Debug)]
 pub struct Jacobi {
     side: u64,

@@ -1,7 +1,8 @@
-//! Reuse-distance engines: a stream of items in, a stream of distances out; and a sampler, which estimates.
+//! Reuse-distance engines: a stream of items in, a stream of distances out; and a sampler, which
+//! estimates.
 //!
-//! An item is a number (a cache line, an element, a block id). Every [`Engine`] here is exact: fed the
-//! same items, in blocks of any size, each gives the same distances, and `cases/*.toml` and the
+//! An item is a number (a cache line, an element, a block id). Every [`Engine`] here is exact: fed
+//! the same items, in blocks of any size, each gives the same distances, and `cases/*.toml` and the
 //! property tests hold them to the brute-force oracle.
 //!
 //! | engine | per access | bytes per distinct item | for |
@@ -18,9 +19,9 @@
 //! [`Sampler`] looks at a hundredth of that and estimates the miss-ratio curve, with a bound on its
 //! error. [`HpRda`] is approximate: the parallel analysis of the literature, to compare with.
 //!
-//! [`Shard`] is the counting tree on one stretch of a stream, for threads, processes and machines that
-//! share the work. [`by_name`] makes an engine from what was typed; [`ENGINES`] lists them. [`generate`] makes the
-//! streams that they are measured with.
+//! [`Shard`] is the counting tree on one stretch of a stream, for threads, processes and machines
+//! that share the work. [`by_name`] makes an engine from what was typed; [`ENGINES`] lists them.
+//! [`generate`] makes the streams that they are measured with.
 //!
 //! For: anyone with a stream of ids. Not for: files, programs, names, reports or histograms; this
 //! crate reads nothing, prints nothing and knows nothing of programs.

@@ -19,18 +19,18 @@ struct Node {
     time: u64,
 }
 
-/// Olken's tree: a node per item, ordered by time of last access, with subtree sizes; the distance of an
-/// access is the number of nodes later than the previous access to its item. Here a treap in an arena
-/// with 32-bit links, and a hash map from item to node.
+/// Olken's tree: a node per item, ordered by time of last access, with subtree sizes; the distance
+/// of an access is the number of nodes later than the previous access to its item. Here a treap in
+/// an arena with 32-bit links, and a hash map from item to node.
 ///
-/// This is the sequential tree of the literature: the baseline that parallel engines are compared with,
-/// and an exact engine of a wholly different make to check the others by.
+/// This is the sequential tree of the literature: the baseline that parallel engines are compared
+/// with, and an exact engine of a wholly different make to check the others by.
 ///
-/// Cost: O(log M) dependent memory accesses, for M distinct items. Memory: 24 to 48 bytes per distinct
-/// item for the node, 19 to 39 for the map. At most 2³² − 2 distinct items.
+/// Cost: O(log M) dependent memory accesses, for M distinct items. Memory: 24 to 48 bytes per
+/// distinct item for the node, 19 to 39 for the map. At most 2³² − 2 distinct items.
 ///
-/// Source: Olken, *Efficient methods for calculating the success function of fixed space replacement
-/// policies*, 1981; treaps: Seidel & Aragon 1996.
+/// Source: Olken, *Efficient methods for calculating the success function of fixed space
+/// replacement policies*, 1981; treaps: Seidel & Aragon 1996.
 ///
 /// ```
 /// use reuselens_distance::{Engine, OlkenTree};

@@ -42,16 +42,16 @@ impl PreviousAccess {
     };
 }
 
-/// For every access of a stream, how many accesses ago its item was accessed before, and by whom: what
-/// reuse times, footprints and forward distances are made of.
+/// For every access of a stream, how many accesses ago its item was accessed before, and by whom:
+/// what reuse times, footprints and forward distances are made of.
 ///
 /// A *tag* is any number that the caller gives to an access, such as that of its instruction. The
-/// forward distance of an access is the backward distance of the next access to its item; so the distance
-/// of each access is, forward, one of the tag of its previous access, and each item's last access has
-/// none ([`last_accesses`](Self::last_accesses)).
+/// forward distance of an access is the backward distance of the next access to its item; so the
+/// distance of each access is, forward, one of the tag of its previous access, and each item's last
+/// access has none ([`last_accesses`](Self::last_accesses)).
 ///
-/// Cost per access: one look-up in an open-addressing table, 32 asked for at a time. Memory: 48 to 96
-/// bytes per distinct item. Times have 64 bits.
+/// Cost per access: one look-up in an open-addressing table, 32 asked for at a time. Memory: 48 to
+/// 96 bytes per distinct item. Times have 64 bits.
 ///
 /// ```
 /// use reuselens_distance::{Previous, PreviousAccess};
@@ -67,8 +67,8 @@ pub struct Previous {
     slots: Vec<Slot>,
     used: usize,
     now: u64,
-    /// What makes the mix one that nobody knows, so that nobody can make ids that collide. No result depends
-    /// on it.
+    /// What makes the mix one that nobody knows, so that nobody can make ids that collide. No
+    /// result depends on it.
     key: u64,
 }
 
@@ -118,8 +118,8 @@ impl Previous {
         self.used as u64
     }
 
-    /// Each item's last access, in no order that means anything: how many accesses came after it, and
-    /// its tag.
+    /// Each item's last access, in no order that means anything: how many accesses came after it,
+    /// and its tag.
     pub fn last_accesses(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let used = self.slots.iter().filter(|slot| slot.time != NEVER);
         used.map(|slot| (self.now - slot.time, slot.tag))

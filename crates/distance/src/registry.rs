@@ -24,8 +24,8 @@ impl EngineInfo {
     }
 }
 
-/// All engines: the exact ones, the best first, then the approximate ones, which give no distance for each access
-/// as they go, so that [`by_name`] does not make them.
+/// All engines: the exact ones, the best first, then the approximate ones, which give no distance
+/// for each access as they go, so that [`by_name`] does not make them.
 pub const ENGINES: &[EngineInfo] = &[
     EngineInfo {
         name: "counting",
@@ -131,12 +131,13 @@ pub fn find(name: &str) -> Result<&'static EngineInfo, EngineError> {
     })
 }
 
-/// A new exact engine of this name; `auto` is the best for a stream of which nothing is known: `counting`.
+/// A new exact engine of this name; `auto` is the best for a stream of which nothing is known:
+/// `counting`.
 ///
 /// # Errors
 /// [`EngineError::Unknown`], which lists the names, if there is no such engine;
-/// [`EngineError::NotExact`] for the approximate ones, which have types of their own; [`EngineError::Whole`] for
-/// what takes whole analyses only.
+/// [`EngineError::NotExact`] for the approximate ones, which have types of their own;
+/// [`EngineError::Whole`] for what takes whole analyses only.
 ///
 /// ```
 /// assert_eq!(reuselens_distance::by_name("auto").unwrap().name(), "counting");

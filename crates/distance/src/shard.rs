@@ -1,14 +1,15 @@
 //! One stretch of a stream, analysed by itself and put behind another later.
 //!
 //! # What it is
-//! The first access to an item within a stretch has a distance that depends on what came before; all other
-//! distances of the stretch do not (Niu, Dinan, Lu & Sadayappan, *PARDA*, IPDPS 2012). So stretches are
-//! analysed independently, and only their first accesses wait. The distance of the j-th of them is what
-//! the engine of the stretch before gives when it is fed the firsts as an ordinary stream: between
-//! them, the items that the earlier ones of them touched are exactly the distinct items since the stretch
-//! began. What that engine does not know either stays a first, of both stretches together. Then the
-//! engine is fed the items of the later stretch once more, by their last access, and stands as if it had
-//! seen both stretches. Putting together is associative: it may be done in any order, as a chain or a tree.
+//! The first access to an item within a stretch has a distance that depends on what came before;
+//! all other distances of the stretch do not (Niu, Dinan, Lu & Sadayappan, *PARDA*, IPDPS 2012). So
+//! stretches are analysed independently, and only their first accesses wait. The distance of the
+//! j-th of them is what the engine of the stretch before gives when it is fed the firsts as an
+//! ordinary stream: between them, the items that the earlier ones of them touched are exactly the
+//! distinct items since the stretch began. What that engine does not know either stays a first, of
+//! both stretches together. Then the engine is fed the items of the later stretch once more, by
+//! their last access, and stands as if it had seen both stretches. Putting together is associative:
+//! it may be done in any order, as a chain or a tree.
 //!
 //! # Cost
 //! The stretch costs what the engine costs; to put a stretch of M distinct items behind another is
@@ -70,8 +71,8 @@ impl Shard {
         }
     }
 
-    /// A stretch of which only this is left. Its accesses are not there; what follows it gets the right
-    /// distances. Cost: an access per item, once something follows.
+    /// A stretch of which only this is left. Its accesses are not there; what follows it gets the
+    /// right distances. Cost: an access per item, once something follows.
     pub fn from_recency(recency: Recency) -> Self {
         Shard {
             firsts: recency.firsts,
@@ -80,8 +81,8 @@ impl Shard {
         }
     }
 
-    /// Processes the next items of the stretch: `distances[i]` becomes the distance of the access to
-    /// `items[i]`, [`Distance::COLD`] if it is the first of its item in the stretch.
+    /// Processes the next items of the stretch: `distances[i]` becomes the distance of the access
+    /// to `items[i]`, [`Distance::COLD`] if it is the first of its item in the stretch.
     ///
     /// # Panics
     /// If the two slices differ in length (a fault of the caller).
@@ -103,8 +104,8 @@ impl Shard {
     }
 
     /// Puts the stretch that follows behind this one. `distances` becomes the distances of
-    /// `later.firsts`, in order: [`Distance::COLD`] where the access is the first of both stretches.
-    /// All other distances of the later stretch are right already.
+    /// `later.firsts`, in order: [`Distance::COLD`] where the access is the first of both
+    /// stretches. All other distances of the later stretch are right already.
     pub fn absorb(&mut self, later: Recency, distances: &mut Vec<Distance>) {
         distances.clear();
         distances.resize(later.firsts.len(), Distance::COLD);
@@ -112,8 +113,8 @@ impl Shard {
         self.owed = later.lasts;
     }
 
-    /// The items whose first access was seen since this was last called: for a chain of stretches that
-    /// hand their firsts on while they go, so that nothing is left to absorb in the end.
+    /// The items whose first access was seen since this was last called: for a chain of stretches
+    /// that hand their firsts on while they go, so that nothing is left to absorb in the end.
     pub fn take_firsts(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.firsts)
     }
@@ -151,7 +152,8 @@ impl Shard {
         self.engine.memory() + self.columns()
     }
 
-    /// The most memory held until so many more accesses are processed: see [`Engine::memory_ahead`].
+    /// The most memory held until so many more accesses are processed: see
+    /// [`Engine::memory_ahead`].
     pub fn memory_ahead(&self, accesses: u64) -> Bytes {
         self.engine.memory_ahead(accesses) + self.columns()
     }

@@ -2,7 +2,8 @@
 
 use crate::dispatch;
 
-/// A set of vector instructions that hot loops are compiled for. Results never depend on it. Each holds those before.
+/// A set of vector instructions that hot loops are compiled for. Results never depend on it. Each
+/// holds those before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Simd {
     /// What every processor of its kind has.

@@ -5,11 +5,13 @@ use reuselens_units::{Bytes, Distance};
 /// Distances below this may be counted at once.
 const NEAR: usize = 32;
 
-/// What [`Engine::tally`](crate::Engine::tally) makes of accesses: near distances counted, the others in a list. Together they
-/// are those that [`Engine::process`](crate::Engine::process) gives; whose each is, and in which order they came, is not kept.
+/// What [`Engine::tally`](crate::Engine::tally) makes of accesses: near distances counted, the
+/// others in a list. Together they are those that [`Engine::process`](crate::Engine::process)
+/// gives; whose each is, and in which order they came, is not kept.
 ///
-/// Most accesses of programs are near ones. Who wants a histogram needs no number of 64 bits for each, to be written by one and
-/// read and counted by the other: that takes a fifth of the time of an analysis.
+/// Most accesses of programs are near ones. Who wants a histogram needs no number of 64 bits for
+/// each, to be written by one and read and counted by the other: that takes a fifth of the time of
+/// an analysis.
 ///
 /// Memory: 8 bytes for each distance in the list, which whoever counts them empties.
 ///
@@ -29,7 +31,8 @@ const NEAR: usize = 32;
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     near: [u64; NEAR],
-    /// Of these the first `len` are the list: what is behind them is written again without being made anew.
+    /// Of these the first `len` are the list: what is behind them is written again without being
+    /// made anew.
     rest: Vec<Distance>,
     len: usize,
     /// The items of the cold accesses of the list, in order, if they are wanted.
@@ -62,7 +65,8 @@ impl Tally {
         self.len = 0;
     }
 
-    /// So many accesses more in the list, for an engine that writes their distances itself. Until then these are any.
+    /// So many accesses more in the list, for an engine that writes their distances itself. Until
+    /// then these are any.
     pub fn column(&mut self, accesses: usize) -> &mut [Distance] {
         self.make_room(accesses);
         let before = self.len;
@@ -90,7 +94,8 @@ impl Tally {
         &mut self.near
     }
 
-    /// One more for the list, in which there is [room](Self::make_room), and whose it is if it is cold.
+    /// One more for the list, in which there is [room](Self::make_room), and whose it is if it is
+    /// cold.
     #[inline(always)]
     pub(crate) fn push(&mut self, distance: Distance, item: u64) {
         self.rest[self.len] = distance;
@@ -119,7 +124,8 @@ impl Tally {
 /// Appends the items of cold accesses.
 pub(crate) fn note_firsts(firsts: &mut Vec<u64>, items: &[u64], distances: &[Distance]) {
     for (items, distances) in items.chunks(64).zip(distances.chunks(64)) {
-        // Most have none, which the highest bit of all together says: no other distance is so large.
+        // Most have none, which the highest bit of all together says: no other distance is so
+        // large.
         let any = distances.iter().fold(0, |any, one| any | one.raw());
         if any >> 63 == 1 {
             let all = items.iter().zip(distances);

@@ -9,8 +9,8 @@ use reuselens_distance::{
 };
 use reuselens_units::Distance;
 
-/// The merged distances of all references, dropped ones among them, fed in pieces of random sizes, and
-/// what there is at the end.
+/// The merged distances of all references, dropped ones among them, fed in pieces of random sizes,
+/// and what there is at the end.
 fn run(settings: HpRdaSettings, items: &[u64], random: &mut Random) -> (Vec<Distance>, Adjustment) {
     let mut rda = HpRda::new(settings);
     let (mut kept, mut places) = (Vec::new(), Vec::new());
@@ -210,8 +210,8 @@ fn random_streams_get_what_the_rules_say() {
     }
 }
 
-/// What can be said without the rules: cold accesses are exact, no merged distance is too small, none
-/// grows when it is adjusted, and a single chunk is exact.
+/// What can be said without the rules: cold accesses are exact, no merged distance is too small,
+/// none grows when it is adjusted, and a single chunk is exact.
 fn check_against_the_truth(
     items: &[u64],
     distances: &[Distance],
@@ -251,8 +251,8 @@ fn threads_transfers_and_pieces_do_not_show() {
     }
 }
 
-/// Blocks as wide as the stream: their distinct items do not come into it. Narrow ones: distances that
-/// span whole blocks shrink, and none below the truth.
+/// Blocks as wide as the stream: their distinct items do not come into it. Narrow ones: distances
+/// that span whole blocks shrink, and none below the truth.
 #[test]
 fn blocks_may_count_as_their_distinct_items() {
     for seed in 0..300 {

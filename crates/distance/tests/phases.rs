@@ -1,5 +1,6 @@
-//! Streams that change their character, so that the counting tree changes its ways: between hash table and
-//! shadow pages, with a window of recent accesses and without. It must stay equal to Olken's tree.
+//! Streams that change their character, so that the counting tree changes its ways: between hash
+//! table and shadow pages, with a window of recent accesses and without. It must stay equal to
+//! Olken's tree.
 
 use reuselens_distance::generate::Random;
 use reuselens_distance::{CountingTree, Engine, OlkenTree};
@@ -54,7 +55,8 @@ fn the_counting_tree_keeps_its_head() {
     }
 }
 
-/// Just as ids that lie close together have made it go over to shadow pages, ids come that lie far apart.
+/// Just as ids that lie close together have made it go over to shadow pages, ids come that lie far
+/// apart.
 #[test]
 fn scattered_ids_after_a_sweep() {
     for sweep in (500..30_000).step_by(487) {

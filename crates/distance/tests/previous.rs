@@ -89,8 +89,8 @@ fn the_table_grows_and_finds_again() {
     assert!(table.memory().get() <= 40_000 * 96 + 1024);
 }
 
-/// The distances of a bounded engine are those of an exact one up to the limit, on streams long enough for
-/// it to forget many times.
+/// The distances of a bounded engine are those of an exact one up to the limit, on streams long
+/// enough for it to forget many times.
 #[test]
 fn bounded_distances_are_exact_below_the_limit() {
     for seed in 0..12 {

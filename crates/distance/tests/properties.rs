@@ -4,7 +4,8 @@ use reuselens_distance::generate::{Generator, Random, Uniform};
 use reuselens_distance::{BruteForce, CountingTree, Engine, FenwickTree, OlkenTree, Tally};
 use reuselens_units::{Bytes, Distance, Granularity};
 
-/// Feeds a stream in blocks of random sizes, empty ones among them, and as items of 32 bits where they are.
+/// Feeds a stream in blocks of random sizes, empty ones among them, and as items of 32 bits where
+/// they are.
 fn distances(engine: &mut dyn Engine, items: &[u64], random: &mut Random) -> Vec<Distance> {
     let mut distances = vec![Distance::ZERO; items.len()];
     let mut at = 0;
@@ -158,8 +159,8 @@ fn engines_equal_the_oracle_through_compactions() {
     }
 }
 
-/// A million accesses to more than 64 Ki items: growth, all levels of counts, compaction, and the borders
-/// of 16-bit counters; one exact engine against the others.
+/// A million accesses to more than 64 Ki items: growth, all levels of counts, compaction, and the
+/// borders of 16-bit counters; one exact engine against the others.
 #[test]
 fn the_trees_agree_on_large_working_sets() {
     let mut random = Random::new(99);
@@ -231,7 +232,8 @@ fn a_look_ahead_is_never_less_than_what_comes() {
     }
 }
 
-/// A limit on memory must not stop what would have fitted: a table that grows takes what it becomes, and what it was.
+/// A limit on memory must not stop what would have fitted: a table that grows takes what it
+/// becomes, and what it was.
 #[test]
 fn a_look_ahead_is_not_much_more_than_what_can_come() {
     for items in [1_u64, 100, 700, 1000, 5000, 20_000, 60_000, 200_000] {

@@ -1,4 +1,5 @@
-//! Sampled curves against exact ones: the bound holds as often as it says, for every size of the cache.
+//! Sampled curves against exact ones: the bound holds as often as it says, for every size of the
+//! cache.
 
 use reuselens_distance::generate::{Generator, Jacobi, Loop, Random, Uniform, Zipf};
 use reuselens_distance::{CountingTree, Engine, Estimate, SampleOptions, Sampler};
@@ -49,8 +50,8 @@ fn phases(number: usize) -> Vec<u64> {
     items
 }
 
-/// Runs all seeds. At every size, the bound may be missed by chance: in 5 % of the cases, so in 10 of 200, and in
-/// 22 only with a probability of one in ten thousand.
+/// Runs all seeds. At every size, the bound may be missed by chance: in 5 % of the cases, so in 10
+/// of 200, and in 22 only with a probability of one in ten thousand.
 fn check(name: &str, items: &[u64], rate: f64) {
     let misses = exact_misses(items);
     let octaves = (0..).flat_map(|octave| [16, 19, 23, 27].map(|part| (part << octave) >> 4));
@@ -193,7 +194,8 @@ fn the_bound_holds_when_the_rate_falls() {
     assert!(missed < 20, "{missed} of 160");
 }
 
-/// Whether the exact curve is within the bounds at sizes around the steps of the curve, and far beyond.
+/// Whether the exact curve is within the bounds at sizes around the steps of the curve, and far
+/// beyond.
 fn holds_everywhere(items: &[u64], misses: &[u64], estimate: &Estimate) -> Result<(), String> {
     for size in (1..300).chain([1000, 1024, 5000, 32_768, 200_000, 1 << 30]) {
         let exact = misses[size.min(misses.len() - 1)] as f64 / items.len() as f64;
@@ -230,8 +232,8 @@ fn the_bound_holds_if_hardly_any_item_is_sampled() {
     }
 }
 
-/// Many items are sampled, but none of the few that matter: at first all items are new, and then a few
-/// return for ever.
+/// Many items are sampled, but none of the few that matter: at first all items are new, and then a
+/// few return for ever.
 #[test]
 fn the_bound_holds_if_what_is_sampled_is_not_what_matters() {
     let mut items: Vec<u64> = (0..300_000).map(|number| number * 64).collect();
@@ -317,8 +319,8 @@ fn the_counts_add_up() {
     assert!(estimate.bins.is_sorted_by(|a, b| a.1 < b.0));
 }
 
-/// What is told of single accesses is what was there: places ascend within each sample, and the weights of a sample
-/// add up to about all accesses.
+/// What is told of single accesses is what was there: places ascend within each sample, and the
+/// weights of a sample add up to about all accesses.
 #[test]
 fn samples_stand_for_all_accesses() {
     let items = take(&mut Uniform::new(3000, 1), 600_000);
@@ -372,8 +374,8 @@ fn counts_of_the_beginning_may_come_from_elsewhere() {
     assert_eq!(format!("{own:?}"), format!("{others:?}"));
 }
 
-/// A loop for nearly all of the time, and a few items at its end that come once: no burst sees them, and the sample of
-/// the items holds one or two.
+/// A loop for nearly all of the time, and a few items at its end that come once: no burst sees
+/// them, and the sample of the items holds one or two.
 #[test]
 fn the_bound_holds_for_a_few_items_that_come_once_at_the_end() {
     for (length, tail) in [(1024, 90), (1024, 300), (300, 40)] {
@@ -391,7 +393,8 @@ fn the_bound_holds_for_a_few_hits_at_the_end() {
     check("all new, then a loop", &items, 0.05);
 }
 
-/// How wide the bound of a stationary stream is, on average over the sizes: it is not made honest by being useless.
+/// How wide the bound of a stationary stream is, on average over the sizes: it is not made honest
+/// by being useless.
 #[test]
 fn the_bound_is_narrow_where_little_is_unknown() {
     for (items, most) in [

@@ -142,7 +142,8 @@ fn long_streams_are_cut_without_a_trace() {
     }
 }
 
-/// A chain in which each stretch hands its firsts to the one before while it goes: no recency needed.
+/// A chain in which each stretch hands its firsts to the one before while it goes: no recency
+/// needed.
 #[test]
 fn a_chain_hands_its_firsts_on() {
     for seed in 0..300 {

@@ -11,8 +11,8 @@ use crate::exhausted::refused;
 /// Types of which all bytes zero is a value, and that need no drop.
 ///
 /// # Safety
-/// The implementing type must be valid when all of its bytes are zero, hold no references, and have an
-/// alignment of at most a page.
+/// The implementing type must be valid when all of its bytes are zero, hold no references, and have
+/// an alignment of at most a page.
 pub unsafe trait Zeroable: Copy {}
 
 // SAFETY: plain numbers.
@@ -34,11 +34,11 @@ const SEVERAL: usize = 8 * HUGE_PAGE;
 
 /// A slice of zeros to begin with, whose memory comes page by page as it is first touched.
 ///
-/// The processor finds the pages of a table that is walked at random in a cache of its own, which on
-/// pages of 4 KiB is far too small: with pages of 2 MiB a random access is a third faster.
+/// The processor finds the pages of a table that is walked at random in a cache of its own, which
+/// on pages of 4 KiB is far too small: with pages of 2 MiB a random access is a third faster.
 ///
-/// An array of at least a huge page begins with one, and one of several ends with one if its values fill half of that: it takes
-/// up to 1 MiB more than they do.
+/// An array of at least a huge page begins with one, and one of several ends with one if its values
+/// fill half of that: it takes up to 1 MiB more than they do.
 pub struct Huge<T> {
     map: Option<MmapMut>,
     /// Bytes of the map before the first value.
@@ -65,9 +65,10 @@ impl<T: Zeroable> Huge<T> {
         }
     }
 
-    /// Asks for the memory of these elements at once, for who will touch them all, in no order. Left to itself a page that is read
-    /// before it is written is made twice, and the second time all processors of the program have to forget the first.
-    /// Where the system cannot be asked, memory comes page by page.
+    /// Asks for the memory of these elements at once, for who will touch them all, in no order.
+    /// Left to itself a page that is read before it is written is made twice, and the second time
+    /// all processors of the program have to forget the first. Where the system cannot be asked,
+    /// memory comes page by page.
     ///
     /// # Panics
     /// If the range is not within the array.
@@ -85,8 +86,8 @@ impl<T: Zeroable> Huge<T> {
 
     /// As long as `len`, the new places zeros. Nothing happens if it is that long already.
     ///
-    /// Cost: a copy of what there is. Memory: what is copied is given back meanwhile, so the most that is held is what
-    /// is held in the end, and a few MiB.
+    /// Cost: a copy of what there is. Memory: what is copied is given back meanwhile, so the most
+    /// that is held is what is held in the end, and a few MiB.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -103,8 +104,9 @@ impl<T: Zeroable> Huge<T> {
         });
     }
 
-    /// Shows all of it, piece after piece, and gives the memory of each back to the system after it was shown: for
-    /// what moves to another place. All pieces but the last have [`PIECE`] bytes, or whole elements of nearly that many.
+    /// Shows all of it, piece after piece, and gives the memory of each back to the system after it
+    /// was shown: for what moves to another place. All pieces but the last have [`PIECE`] bytes, or
+    /// whole elements of nearly that many.
     pub fn into_pieces(mut self, mut show: impl FnMut(&[T])) {
         let step = (PIECE / size_of::<T>().max(1)).max(1);
         for start in (0..self.len).step_by(step) {
@@ -114,16 +116,18 @@ impl<T: Zeroable> Huge<T> {
         }
     }
 
-    /// Gives the pages of the range back, and those before it that end in it: elements up to the end of the range are what
-    /// they were, or zeros. Where the system does not do that, nothing happens.
+    /// Gives the pages of the range back, and those before it that end in it: elements up to the
+    /// end of the range are what they were, or zeros. Where the system does not do that, nothing
+    /// happens.
     fn give_back(&mut self, range: Range<usize>) {
         #[cfg(all(target_os = "linux", not(miri)))]
         if let Some(map) = &mut self.map {
             let Range { start, end } =
                 given_back(range.start * size_of::<T>()..range.end * size_of::<T>());
             if start < end {
-                // SAFETY: the map is private and of no file, so pages given back read as zeros, of which any `T` can
-                // be made; and `self` is borrowed for writing, so nobody looks meanwhile.
+                // SAFETY: the map is private and of no file, so pages given back read as zeros, of
+                // which any `T` can be made; and `self` is borrowed for writing, so nobody looks
+                // meanwhile.
                 let given = unsafe {
                     map.unchecked_advise_range(
                         memmap2::UncheckedAdvice::DontNeed,
@@ -164,9 +168,10 @@ fn mapped(bytes: usize) -> Option<(MmapMut, usize)> {
     Some((map, ahead))
 }
 
-/// The bytes to give back when those of this range were shown, and all before them: of whole pages, whatever the size of
-/// a page is, since the system rounds the end of a range up to one. The page that begins in what was shown before is
-/// among them, for otherwise a small one would stay at each end, and a huge one with it.
+/// The bytes to give back when those of this range were shown, and all before them: of whole pages,
+/// whatever the size of a page is, since the system rounds the end of a range up to one. The page
+/// that begins in what was shown before is among them, for otherwise a small one would stay at each
+/// end, and a huge one with it.
 fn given_back(shown: Range<usize>) -> Range<usize> {
     /// The largest pages that any system calls its own.
     const PAGE: usize = 1 << 16;
@@ -198,9 +203,10 @@ impl<T: Zeroable> Deref for Huge<T> {
     #[inline(always)]
     fn deref(&self) -> &[T] {
         match &self.map {
-            // SAFETY: the map has `len * size_of::<T>()` bytes behind the first `ahead`, begins at a page, as they do, which is
-            // enough for the alignment of a `Zeroable`, lives as long as `self`, and holds values of `T`: zeros to begin
-            // with, which are some, and then what was written through this type.
+            // SAFETY: the map has `len * size_of::<T>()` bytes behind the first `ahead`, begins at
+            // a page, as they do, which is enough for the alignment of a `Zeroable`, lives as long
+            // as `self`, and holds values of `T`: zeros to begin with, which are some, and then
+            // what was written through this type.
             Some(map) => unsafe {
                 std::slice::from_raw_parts(map.as_ptr().add(self.ahead).cast(), self.len)
             },
@@ -222,8 +228,9 @@ impl<T: Zeroable> DerefMut for Huge<T> {
     }
 }
 
-/// Room for so many more values, as `Vec::reserve` makes it, but on huge pages where the system has them: for tables that grow
-/// and are touched at random. Cost: a copy of all values when there is no room, which at least doubles it then.
+/// Room for so many more values, as `Vec::reserve` makes it, but on huge pages where the system has
+/// them: for tables that grow and are touched at random. Cost: a copy of all values when there is
+/// no room, which at least doubles it then.
 ///
 /// # Panics
 /// If there is no memory, it unwinds to the next [`catch`](crate::catch); the values are as they
@@ -249,7 +256,8 @@ fn move_to_more<T>(values: &mut Vec<T>, more: usize) {
     *values = moved;
 }
 
-/// Asks for huge pages under the memory of values, of which none was touched yet; of no effect if that is small.
+/// Asks for huge pages under the memory of values, of which none was touched yet; of no effect if
+/// that is small.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn ask_for_huge_pages<T>(values: &mut Vec<T>) {
     const PAGE: usize = 4096;
@@ -261,8 +269,8 @@ fn ask_for_huge_pages<T>(values: &mut Vec<T>) {
     let begin = room.as_mut_ptr().cast::<u8>();
     let ahead = begin.align_offset(PAGE);
     let whole = bytes.saturating_sub(ahead) / PAGE * PAGE;
-    // SAFETY: whole pages that lie in memory that is borrowed for writing. The advice changes none of it, and
-    // where it is refused the pages are small.
+    // SAFETY: whole pages that lie in memory that is borrowed for writing. The advice changes none
+    // of it, and where it is refused the pages are small.
     unsafe {
         libc::madvise(begin.add(ahead).cast(), whole, libc::MADV_HUGEPAGE);
     }

@@ -1,7 +1,7 @@
 //! Memory for tables that are touched at random: large zeroed arrays on huge pages.
 //!
-//! For: engines and histograms, whose tables are larger than what a processor finds without looking up the
-//! place of a page. Not for: small or short-lived arrays; each is a mapping of its own.
+//! For: engines and histograms, whose tables are larger than what a processor finds without looking
+//! up the place of a page. Not for: small or short-lived arrays; each is a mapping of its own.
 //!
 //! And [`prefetch`], with which such tables are touched ahead of time, and [`random_key`], with
 //! which they are keyed; [`Allocator`] and [`catch`],

@@ -5,8 +5,8 @@
 //! reuselens profile --granularity 8 -- target/release/examples/saxpy 1000
 //! ```
 //!
-//! There are three groups of distances, and each has its line. `x[i]` and the first `y[i]` come back
-//! a sweep later, when all 2 n elements were used. The second `y[i]` comes back at once.
+//! There are three groups of distances, and each has its line. `x[i]` and the first `y[i]` come
+//! back a sweep later, when all 2 n elements were used. The second `y[i]` comes back at once.
 
 use reuselens_names::{record_access, record_array, record_statement};
 

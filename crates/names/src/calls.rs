@@ -25,8 +25,8 @@ pub fn record_named_data<T>(name: &str, data: &[T]) {
     }
 }
 
-/// Another address from which the structure that is entered at `base` is entered: a slice of it that
-/// is passed on or split off.
+/// Another address from which the structure that is entered at `base` is entered: a slice of it
+/// that is passed on or split off.
 ///
 /// ```
 /// use reuselens_names::{record_access, record_named_data, record_partial_data};
@@ -44,14 +44,16 @@ pub fn record_partial_data(base: &(impl Entry + ?Sized), entry: &(impl Entry + ?
     raw::partial_data(base.address(), entry.address());
 }
 
-/// A statement begins: in statement mode (`--names statement`) its accesses to one element count once.
+/// A statement begins: in statement mode (`--names statement`) its accesses to one element count
+/// once.
 #[inline]
 pub fn record_statement() {
     raw::statement();
 }
 
-/// A region begins on the calling thread: with `--regions`, or `--region` and this name, only accesses
-/// within regions are recorded. It ends with [`region_end`]; regions may lie in each other.
+/// A region begins on the calling thread: with `--regions`, or `--region` and this name, only
+/// accesses within regions are recorded. It ends with [`region_end`]; regions may lie in each
+/// other.
 ///
 /// ```
 /// use reuselens_names::{region_begin, region_end};

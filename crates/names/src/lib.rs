@@ -2,7 +2,8 @@
 //!
 //! Ding and Zhong (*Reuse Distance Analysis*, 2001, section 2.3) let a program say which data
 //! structures it has and which of their elements it accesses. Then distances are those of the
-//! algorithm, in elements, and not of what the compiler made of it. `reuselens.h` is the same for C.
+//! algorithm, in elements, and not of what the compiler made of it. `reuselens.h` is the same for
+//! C.
 //!
 //! ```
 //! use reuselens_names::{record_access, record_named_data, record_statement};
@@ -19,8 +20,8 @@
 //!
 //! # How to run
 //!
-//! Nothing is recorded, and the calls cost nothing, unless the feature `record` is on and the program
-//! runs under `reuselens`. So a library can have the calls in it for good:
+//! Nothing is recorded, and the calls cost nothing, unless the feature `record` is on and the
+//! program runs under `reuselens`. So a library can have the calls in it for good:
 //!
 //! ```text
 //! cargo add reuselens-names
@@ -34,21 +35,22 @@
 //!
 //! # What the feature brings
 //!
-//! The run time, one object file without Rust's standard library. It is linked into the program, not
-//! loaded, and takes the place of `malloc` and its kin, so that the end of a block ends the names in
-//! it. Objects that `reuselens cc` compiled can be linked into the same program; what they access is
-//! then recorded by themselves, and the calls here only give names. Only x86-64 Linux with glibc can
-//! record. Without the feature there is neither a dependency nor a build step, on any machine.
+//! The run time, one object file without Rust's standard library. It is linked into the program,
+//! not loaded, and takes the place of `malloc` and its kin, so that the end of a block ends the
+//! names in it. Objects that `reuselens cc` compiled can be linked into the same program; what they
+//! access is then recorded by themselves, and the calls here only give names. Only x86-64 Linux
+//! with glibc can record. Without the feature there is neither a dependency nor a build step, on
+//! any machine.
 //!
 //! # What is recorded
 //!
-//! Only what the calls say. Data that were not named are recorded too, as single bytes of the memory
-//! they are: nothing is dropped. Names longer than 64 bytes are cut. A name ends with its block of heap
-//! memory. Without hooks nobody sees a function return, so the name of a local array lasts until
-//! something else is named in its place.
+//! Only what the calls say. Data that were not named are recorded too, as single bytes of the
+//! memory they are: nothing is dropped. Names longer than 64 bytes are cut. A name ends with its
+//! block of heap memory. Without hooks nobody sees a function return, so the name of a local array
+//! lasts until something else is named in its place.
 //!
-//! For: Rust programs whose accesses are to be seen as the source means them. Not for: programs to be
-//! measured as they are; Rust has no hooks yet that would see all of their accesses.
+//! For: Rust programs whose accesses are to be seen as the source means them. Not for: programs to
+//! be measured as they are; Rust has no hooks yet that would see all of their accesses.
 #![no_std]
 
 extern crate alloc;

@@ -1,5 +1,5 @@
-//! The calls whose line is recorded. They are macros, because a function, even an inlined one, would
-//! make all accesses those of one line: its own.
+//! The calls whose line is recorded. They are macros, because a function, even an inlined one,
+//! would make all accesses those of one line: its own.
 
 /// An access to an element, recorded with the line that it stands in.
 ///
@@ -8,8 +8,8 @@
 /// - `record_access!(base, &element)`: an element by reference, of the structure that is entered at
 ///   `base`, any [`Entry`](crate::Entry). It may be a part of an element; the element counts.
 ///
-/// The place must exist: an index out of bounds panics here, as it would in the access itself. Without
-/// the feature `record` nothing is evaluated, only checked by the compiler.
+/// The place must exist: an index out of bounds panics here, as it would in the access itself.
+/// Without the feature `record` nothing is evaluated, only checked by the compiler.
 ///
 /// ```
 /// # use reuselens_names::record_access;

@@ -38,7 +38,8 @@ mod on {
 
     #[inline]
     pub fn region_begin(name: &'static str) {
-        // SAFETY: the name and its length; one without letters is read up to a zero byte, so it gets one.
+        // SAFETY: the name and its length; one without letters is read up to a zero byte, so it
+        // gets one.
         unsafe {
             if name.is_empty() {
                 begin(c"".as_ptr().cast(), 0);

@@ -25,7 +25,8 @@
 #include <time.h>
 #endif
 typedef __SIZE_TYPE__ size_t;
-// <new> declares the device's operators with these. A kernel that calls them is refused when it is loaded.
+// <new> declares the device's operators with these. A kernel that calls them is refused when it is
+// loaded.
 extern "C" {
 __device__ void *malloc(size_t) __attribute__((nothrow));
 __device__ void free(void *) __attribute__((nothrow));
@@ -155,7 +156,8 @@ REUSELENS_D float logf(float a) { return __nvvm_lg2_approx_f(a) * 0.6931471806f;
 REUSELENS_D float __logf(float a) { return logf(a); }
 REUSELENS_D float __sinf(float a) { return __nvvm_sin_approx_f(a); }
 REUSELENS_D float __cosf(float a) { return __nvvm_cos_approx_f(a); }
-// The interpreter calculates what PTX calls approximate in doubles, so these are as good as the real ones there.
+// The interpreter calculates what PTX calls approximate in doubles, so these are as good as the
+// real ones there.
 REUSELENS_D float sinf(float a) { return __sinf(a); }
 REUSELENS_D float cosf(float a) { return __cosf(a); }
 REUSELENS_D float tanf(float a) { return __sinf(a) / __cosf(a); }

@@ -1,7 +1,8 @@
-// The host's side of CUDA's runtime interface: declared, so that sources with a main() compile for the
-// device. None of it is defined, and none of it runs.
+// The host's side of CUDA's runtime interface: declared, so that sources with a main() compile for
+// the device. None of it is defined, and none of it runs.
 //
-// The set is what the hosts of Rodinia, PolyBench-GPU, and NVIDIA's samples of ordinary kernels call.
+// The set is what the hosts of Rodinia, PolyBench-GPU, and NVIDIA's samples of ordinary kernels
+// call.
 #ifndef REUSELENS_CUDA_HOST_H
 #define REUSELENS_CUDA_HOST_H
 

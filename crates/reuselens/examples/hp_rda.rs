@@ -5,10 +5,10 @@
 //! ```
 //!
 //! Two Markdown tables. Times are from items in memory to distances (and HP-RDA's adjustment of its
-//! histogram), the best of three runs, engines taking turns; reading the trace and counting the distances
-//! are not timed. The error is against the exact histogram, over the log2
-//! bins up to the last that either uses, and the cold accesses as one more. The histograms of the two
-//! exact engines must be equal. The last four columns of the second table read the publication another
+//! histogram), the best of three runs, engines taking turns; reading the trace and counting the
+//! distances are not timed. The error is against the exact histogram, over the log2 bins up to the
+//! last that either uses, and the cold accesses as one more. The histograms of the two exact
+//! engines must be equal. The last four columns of the second table read the publication another
 //! way: `BlockCount::Distinct`.
 
 use std::num::NonZeroUsize;
@@ -147,7 +147,8 @@ struct Row {
     seconds: Vec<f64>,
     /// Of the run with one thread: preprocess, local, thread merge, block merge, adjust.
     split: [f64; 5],
-    /// Average error and total variation: adjusted, not adjusted; both with blocks as distinct items.
+    /// Average error and total variation: adjusted, not adjusted; both with blocks as distinct
+    /// items.
     errors: [(f64, f64); 4],
 }
 

@@ -4,20 +4,25 @@
 //! cargo run --release -p reuselens --example threads -- 256000000
 //! ```
 //!
-//! The whole analysis of a trace in memory is timed, histogram and merging included; making the stream is
-//! not. The trace takes 8 bytes a reference: 2 GiB for the default. Each number is the best of so many
-//! turns as the second argument says (1); a third argument names one stream. One Markdown table. *1 ÷ 2* is of the best
-//! times; on a machine whose speed changes the best of two processors at once is rarer than the best of one, so beside it
-//! stands *in turns*: the middle of the ratios of one and two threads right after each other.
+//! The whole analysis of a trace in memory is timed, histogram and merging included; making the
+//! stream is not. The trace takes 8 bytes a reference: 2 GiB for the default. Each number is the
+//! best of so many turns as the second argument says (1); a third argument names one stream. One
+//! Markdown table. *1 ÷ 2* is of the best times; on a machine whose speed changes the best of two
+//! processors at once is rarer than the best of one, so beside it stands *in turns*: the middle of
+//! the ratios of one and two threads right after each other.
 //!
-//! *Apart* is what the machine gives to two threads that have nothing to do with each other: two analyses of half the stream each,
-//! with engines of their own, at the same time, against one after the other. More than that is not to be had by sharing the work.
+//! *Apart* is what the machine gives to two threads that have nothing to do with each other: two
+//! analyses of half the stream each, with engines of their own, at the same time, against one after
+//! the other. More than that is not to be had by sharing the work.
 //!
-//! Before each turn half a GiB of memory is touched and given back, more than two threads need for these streams. Hosts of virtual machines take back what lies free for some
-//! seconds; to get it again can cost a second for 300 MB, and would be paid by whoever needs the most and has waited longest.
+//! Before each turn half a GiB of memory is touched and given back, more than two threads need for
+//! these streams. Hosts of virtual machines take back what lies free for some seconds; to get it
+//! again can cost a second for 300 MB, and would be paid by whoever needs the most and has waited
+//! longest.
 //!
-//! Besides the time on the clock it shows the processor time of all threads together: on a machine that
-//! does other things too, twice that of one thread by that of two is what two idle processors would give.
+//! Besides the time on the clock it shows the processor time of all threads together: on a machine
+//! that does other things too, twice that of one thread by that of two is what two idle processors
+//! would give.
 
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};

@@ -1,9 +1,9 @@
 //! A whole analysis of a trace beside the bare engine over its items in memory, as a Markdown
 //! table: `cargo run --release -p reuselens --example whole -- [THREADS] TRACE...`.
 //!
-//! The analysis is that of the program alone (`--by program`): reading, unpacking, decoding, items, distances,
-//! histogram. The engine has its items in memory and makes distances and a histogram of them. Both run in turns; the
-//! best of five each.
+//! The analysis is that of the program alone (`--by program`): reading, unpacking, decoding, items,
+//! distances, histogram. The engine has its items in memory and makes distances and a histogram of
+//! them. Both run in turns; the best of five each.
 
 use std::num::NonZeroUsize;
 use std::path::Path;

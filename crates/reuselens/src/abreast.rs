@@ -1,19 +1,22 @@
 //! A trace in stretches abreast: each is read, decoded and counted by a thread of its own.
 //!
 //! # What it is
-//! Where no more than items is asked of accesses, nothing but the engine's memory of items goes from one part of a trace to the
-//! next: also where the program names its accesses, as long as no element of what it names can lie in several items. So a trace
-//! that can be read from several places ([`Source::stretches`]) is counted as one in memory is
-//! ([`histogram_parallel`](crate::shard::histogram_parallel)): items that a stretch meets for the first time it hands to the one
-//! before. Who is done with a stretch takes the half of what another has left.
+//! Where no more than items is asked of accesses, nothing but the engine's memory of items goes
+//! from one part of a trace to the next: also where the program names its accesses, as long as no
+//! element of what it names can lie in several items. So a trace that can be read from several
+//! places ([`Source::stretches`]) is counted as one in memory is
+//! ([`histogram_parallel`](crate::shard::histogram_parallel)): items that a stretch meets for the
+//! first time it hands to the one before. Who is done with a stretch takes the half of what another
+//! has left.
 //!
-//! The alternative, one thread that decodes and one that counts, has all items change from one processor's cache to another's, and
-//! takes as long as the slower of the two.
+//! The alternative, one thread that decodes and one that counts, has all items change from one
+//! processor's cache to another's, and takes as long as the slower of the two.
 //!
 //! # Cost
-//! That of decoding and counting, divided by the threads, and an access for each distinct item of each stretch but the
-//! first. Memory: an engine and a histogram for each stretch. If that is more than the analysis may have, an element can lie in
-//! several items, or the trace is damaged, it begins anew on one engine.
+//! That of decoding and counting, divided by the threads, and an access for each distinct item of
+//! each stretch but the first. Memory: an engine and a histogram for each stretch. If that is more
+//! than the analysis may have, an element can lie in several items, or the trace is damaged, it
+//! begins anew on one engine.
 
 mod crew;
 mod runner;
@@ -39,8 +42,8 @@ const MOST: usize = 32;
 const ENGINE: &str = "counting";
 const ENGINES: [&str; 3] = ["auto", ENGINE, PARALLEL];
 
-/// Reads and counts all of `source` in stretches; `None` if that cannot be, takes too much memory, or something is wrong with the
-/// trace: the source is as it was then.
+/// Reads and counts all of `source` in stretches; `None` if that cannot be, takes too much memory,
+/// or something is wrong with the trace: the source is as it was then.
 ///
 /// # Errors
 /// Those of the source.

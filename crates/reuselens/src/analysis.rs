@@ -27,9 +27,10 @@ pub struct Progress {
 
 /// Analyses all of `source`.
 ///
-/// `command` is what was measured, for the head of the report. `progress` is called again and again, at the
-/// latest after some hundred thousand accesses. Where the source breaks off, or the analysis would need more memory than it may have, the
-/// profile holds everything before that and says so.
+/// `command` is what was measured, for the head of the report. `progress` is called again and
+/// again, at the latest after some hundred thousand accesses. Where the source breaks off, or the
+/// analysis would need more memory than it may have, the profile holds everything before that and
+/// says so.
 ///
 /// In statement mode ([`NamesMode::Statement`](crate::attribute::NamesMode)), the source lines of a
 /// program that marks no statements are its statements, where they are known.
@@ -180,7 +181,8 @@ fn add_paths(profile: &mut Profile, mut paths: PathCounts) {
     profile.paths = Some(kept);
 }
 
-/// Whether an analysis with these options can be: for who wants to know before a program is started.
+/// Whether an analysis with these options can be: for who wants to know before a program is
+/// started.
 ///
 /// # Errors
 /// What [`analyze`] would say of them. What depends on the trace is known only then.
@@ -209,7 +211,8 @@ pub(crate) struct Pass {
 /// The state of one pass.
 struct Analysis {
     attribution: Attribution,
-    /// Whether touches of several blocks may be counted together: whoever counts need not know which thread they are of.
+    /// Whether touches of several blocks may be counted together: whoever counts need not know
+    /// which thread they are of.
     gathers: bool,
     /// Touches that are not counted yet; memory for those of a block where they are not gathered.
     gathered: Columns,
@@ -217,8 +220,8 @@ struct Analysis {
     budget: Budget,
 }
 
-/// Touches that are counted together where they may be: enough that handing them over costs nothing, few enough to stay
-/// in the cache.
+/// Touches that are counted together where they may be: enough that handing them over costs
+/// nothing, few enough to stay in the cache.
 const TOGETHER: usize = 1 << 15;
 
 impl Analysis {

@@ -1,4 +1,5 @@
-//! The part of an analysis that is not counting: whose accesses they are, and what else the trace says.
+//! The part of an analysis that is not counting: whose accesses they are, and what else the trace
+//! says.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -104,7 +105,8 @@ impl Attribution {
         self.attributor.pieces(block, columns, consume);
     }
 
-    /// Adds the touches of a block to `columns`; `consume` gets them where a block touches more than is good to hold.
+    /// Adds the touches of a block to `columns`; `consume` gets them where a block touches more
+    /// than is good to hold.
     pub fn gather(
         &mut self,
         block: &mut Block,
@@ -294,8 +296,8 @@ impl Uncounted {
         self.profile
     }
 
-    /// The profile with the counts of its cells, in their order, and of its elements, by their numbers, in canonical
-    /// form.
+    /// The profile with the counts of its cells, in their order, and of its elements, by their
+    /// numbers, in canonical form.
     pub fn counted(
         self,
         cells: impl Iterator<Item = Group>,

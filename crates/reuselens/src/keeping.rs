@@ -1,5 +1,5 @@
-//! Which rows of a run are kept in a trace file, by the memory that they touch: what a later analysis of
-//! these data needs, and little more.
+//! Which rows of a run are kept in a trace file, by the memory that they touch: what a later
+//! analysis of these data needs, and little more.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use reuselens_trace::{Block, Event, Kind, Note, ProcessId, Row};
 
 /// Follows what memory is, and thins blocks out.
 ///
-/// Memory is *heap* from its allocation to its end, *stack* between the bounds of a thread's stack, and
-/// *static* where a module is mapped and what follows it (`.bss`). Whoever analyses the trace looks closer:
-/// an access that is kept need not count, but none that counts is left out.
+/// Memory is *heap* from its allocation to its end, *stack* between the bounds of a thread's stack,
+/// and *static* where a module is mapped and what follows it (`.bss`). Whoever analyses the trace
+/// looks closer: an access that is kept need not count, but none that counts is left out.
 pub(crate) struct Keeping {
     data: DataFilter,
     processes: BTreeMap<ProcessId, Memory>,

@@ -6,11 +6,12 @@
 //! ```
 //!
 //! [`analyze`] takes any [`Source`](reuselens_trace::Source) to a
-//! [`Profile`](reuselens_locality::Profile) in one pass, in memory that grows with the distinct items
-//! and not with the length of the trace. [`shard`] does the same in pieces that run apart. [`record`] writes a source to a trace file instead.
+//! [`Profile`](reuselens_locality::Profile) in one pass, in memory that grows with the distinct
+//! items and not with the length of the trace. [`shard`] does the same in pieces that run apart.
+//! [`record`] writes a source to a trace file instead.
 //!
-//! For: programs that want what the command line does, as one call. Not for: printing or drawing; see
-//! the report crate.
+//! For: programs that want what the command line does, as one call. Not for: printing or drawing;
+//! see the report crate.
 //!
 //! ```
 //! use reuselens::{AnalysisOptions, analyze};

@@ -30,8 +30,8 @@ pub struct AnalysisOptions {
     pub names: NamesMode,
     /// Whether accesses are told apart by calling context.
     pub contexts: bool,
-    /// The whole program and nothing of its parts: no line, object, context or thread is told apart, which is the
-    /// fastest. Not where `data` or `names` need to know them.
+    /// The whole program and nothing of its parts: no line, object, context or thread is told
+    /// apart, which is the fastest. Not where `data` or `names` need to know them.
     pub whole: bool,
     /// Whether accesses are counted per element where the element size is known.
     pub elements: bool,
@@ -41,18 +41,20 @@ pub struct AnalysisOptions {
     pub weigh_bytes: bool,
     /// Whether distances look back over all program threads, interleaved, or over one at a time.
     pub sharing: Sharing,
-    /// Tell only distances below so many items, in memory that grows with them and not with the distinct
-    /// items; all others count as cold. `None` = all distances.
+    /// Tell only distances below so many items, in memory that grows with them and not with the
+    /// distinct items; all others count as cold. `None` = all distances.
     pub max_distance: Option<u64>,
-    /// Whether reuse times are counted, and the footprint with them. Takes 48 to 96 bytes per distinct
-    /// item, and a second look-up per access.
+    /// Whether reuse times are counted, and the footprint with them. Takes 48 to 96 bytes per
+    /// distinct item, and a second look-up per access.
     pub reuse_times: bool,
     /// Whether forward distances are counted, per cell. As `reuse_times`, and a count per access.
     pub forward: bool,
-    /// Whether paths are followed, and distances counted by instruction and path; needs a source with basic blocks.
+    /// Whether paths are followed, and distances counted by instruction and path; needs a source
+    /// with basic blocks.
     pub paths: bool,
-    /// The most pairs of an instruction and a path that are told apart; beyond, paths are kept shorter. Memory is 100 to 200
-    /// bytes a pair, and as much again while the profile is made; both are within `memory_limit`, or paths are kept shorter.
+    /// The most pairs of an instruction and a path that are told apart; beyond, paths are kept
+    /// shorter. Memory is 100 to 200 bytes a pair, and as much again while the profile is made;
+    /// both are within `memory_limit`, or paths are kept shorter.
     pub most_paths: u64,
     /// Threads to work on; `None` = one per processor. The results do not depend on it.
     pub threads: Option<NonZeroUsize>,
@@ -60,8 +62,8 @@ pub struct AnalysisOptions {
     pub adjusting: bool,
     /// The most memory that the analysis may take; `None` = three quarters of what is free.
     pub memory_limit: Option<Bytes>,
-    /// The share of the items to look at, above 0 and up to 1, for the engines `sampled` and `auto`; `None` = what the
-    /// engine does by itself.
+    /// The share of the items to look at, above 0 and up to 1, for the engines `sampled` and
+    /// `auto`; `None` = what the engine does by itself.
     pub sample: Option<f64>,
     /// The number that all chance of a sample comes from: equal seeds, equal profiles.
     pub seed: u64,

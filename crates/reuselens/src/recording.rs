@@ -65,20 +65,21 @@ impl Recorded {
 pub struct RecordingOptions {
     /// Overwrite the file.
     pub force: bool,
-    /// Stop recording before the next chunk, if as large as the largest so far, would make the file so large, its index
-    /// and ending included. The first chunk is written in any case, and so are events behind the stop.
+    /// Stop recording before the next chunk, if as large as the largest so far, would make the file
+    /// so large, its index and ending included. The first chunk is written in any case, and so are
+    /// events behind the stop.
     pub max_size: Option<Bytes>,
     /// Keep accesses to these data only.
     pub data: DataFilter,
 }
 
-/// Runs a program and writes what it does into a native trace file at `path`. While it is written the
-/// file is called `PATH.partial`; if this process dies, that file is readable up to its last whole
-/// chunk. `None`, and no file, if the program has no run time of ours in it.
+/// Runs a program and writes what it does into a native trace file at `path`. While it is written
+/// the file is called `PATH.partial`; if this process dies, that file is readable up to its last
+/// whole chunk. `None`, and no file, if the program has no run time of ours in it.
 ///
 /// # Errors
-/// If the file exists and `force` is not set, or cannot be written (a full disk: what was written so
-/// far stays under its partial name), or the program cannot be run.
+/// If the file exists and `force` is not set, or cannot be written (a full disk: what was written
+/// so far stays under its partial name), or the program cannot be run.
 pub fn record_program(
     launch: &Launch,
     path: &Path,
@@ -91,8 +92,8 @@ pub fn record_program(
     Ok(recorded.filter(|_| running.saw_run_time()))
 }
 
-/// Writes all of `source` into a native trace file at `path`; as [`record_program`] otherwise. `None`
-/// if there is nothing in it.
+/// Writes all of `source` into a native trace file at `path`; as [`record_program`] otherwise.
+/// `None` if there is nothing in it.
 ///
 /// # Errors
 /// As for [`record_program`].
@@ -203,8 +204,8 @@ impl Growth {
         ))
     }
 
-    /// Whether the next chunk would make the file `most` bytes large, its ending included, now that it has `written`;
-    /// true once.
+    /// Whether the next chunk would make the file `most` bytes large, its ending included, now that
+    /// it has `written`; true once.
     fn reaches(&mut self, written: u64, ending: impl FnOnce() -> u64, most: u64) -> bool {
         if written == self.written || self.full {
             return false;
@@ -241,15 +242,16 @@ fn piece_of(delivered: Delivered) -> Option<Piece> {
     }
 }
 
-/// Packs on another thread, if there is a processor for it. Not to be called where what was written is looked at: a chunk
-/// is on its way then. Without a thread it takes longer, no more.
+/// Packs on another thread, if there is a processor for it. Not to be called where what was written
+/// is looked at: a chunk is on its way then. Without a thread it takes longer, no more.
 fn pack_aside(writer: &mut native::Writer<AtomicFile>) {
     if std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
         let _ = writer.pack_aside();
     }
 }
 
-/// From here on the file stays whatever happens, and goes to the disk while it grows; without a thread that takes longer, no more.
+/// From here on the file stays whatever happens, and goes to the disk while it grows; without a
+/// thread that takes longer, no more.
 fn keep(file: &mut AtomicFile) -> Result<(), TraceError> {
     file.keep_partial()?;
     let _ = file.sync_ahead();

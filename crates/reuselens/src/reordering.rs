@@ -1,4 +1,5 @@
-//! A recorded trace of statements, in program order and in the order that brings uses of the same data together.
+//! A recorded trace of statements, in program order and in the order that brings uses of the same
+//! data together.
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;

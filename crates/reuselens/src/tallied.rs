@@ -4,8 +4,9 @@ use reuselens_distance::Tally;
 use reuselens_locality::{DeferredHistogram, ExactHistogram};
 use reuselens_units::{Bytes, Distance};
 
-/// An exact histogram in the making, of distances that an engine tallies: near ones are counted in the engine, the others here. As
-/// fast as a histogram can be had, for who does not ask whose the distances are.
+/// An exact histogram in the making, of distances that an engine tallies: near ones are counted in
+/// the engine, the others here. As fast as a histogram can be had, for who does not ask whose the
+/// distances are.
 ///
 /// Memory: that of the histogram, and 8 bytes for each access of a call.
 ///
@@ -33,8 +34,10 @@ impl TalliedHistogram {
         Self::default()
     }
 
-    /// Adds what `process` tallies, and returns what it does: calls of [`Engine::tally`](reuselens_distance::Engine::tally) or
-    /// [`Shard::tally`](reuselens_distance::Shard::tally). Some ten thousand accesses at a time stay in a processor's own cache.
+    /// Adds what `process` tallies, and returns what it does: calls of
+    /// [`Engine::tally`](reuselens_distance::Engine::tally) or
+    /// [`Shard::tally`](reuselens_distance::Shard::tally). Some ten thousand accesses at a time
+    /// stay in a processor's own cache.
     pub fn add<R>(&mut self, process: impl FnOnce(&mut Tally) -> R) -> R {
         let result = process(&mut self.tally);
         self.histogram.add_column(self.tally.rest());

@@ -1,5 +1,5 @@
-//! Distances within each program thread: those that an oracle finds for the thread alone, whatever the order of
-//! the threads and however many threads count.
+//! Distances within each program thread: those that an oracle finds for the thread alone, whatever
+//! the order of the threads and however many threads count.
 
 mod common;
 
@@ -246,8 +246,8 @@ fn the_limit_on_memory_is_one_for_all_engines_and_met_at_the_same_access() {
     }
 }
 
-/// Some hundred threads of a thousand items each: what their tables take when they grow fits, and is not thought to be more
-/// than it can be.
+/// Some hundred threads of a thousand items each: what their tables take when they grow fits, and
+/// is not thought to be more than it can be.
 #[test]
 fn the_limit_on_memory_of_many_small_threads_is_met_at_the_same_access() {
     let mut trace = Made::default();

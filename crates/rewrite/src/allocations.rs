@@ -162,7 +162,8 @@ pub fn noted(thread: &mut Thread, access: &Access, address: u64, word: impl Fn(u
 /// A function begins.
 fn begins(thread: &mut Thread, function: u8, arguments: [u64; 3], pointer: u64, back: u64) {
     let calls = &mut thread.waiting.calls;
-    // One that lies deeper is called by the first; one as high or higher tells that the first was left.
+    // One that lies deeper is called by the first; one as high or higher tells that the first was
+    // left.
     if calls
         .current
         .is_some_and(|call| call.pointer > pointer && call.pointer - pointer < 1 << 20)

@@ -71,7 +71,8 @@ impl Channel {
         Some(self.slot?.cursor.load(Ordering::Relaxed) as *mut Record)
     }
 
-    /// Where records go and for how many there is room, `records` at least; `None` if the channel is closed.
+    /// Where records go and for how many there is room, `records` at least; `None` if the channel
+    /// is closed.
     pub fn free(&mut self, records: usize) -> Option<(*mut Record, usize)> {
         let at = self.room(records)?;
         let left = (at as usize).wrapping_neg() & (BLOCK_BYTES - 1);
@@ -150,8 +151,8 @@ impl Channel {
         }
     }
 
-    /// Says whether the thread may have notes that are not records yet: they would be lost if it were
-    /// killed, and the analysing side says so.
+    /// Says whether the thread may have notes that are not records yet: they would be lost if it
+    /// were killed, and the analysing side says so.
     pub fn set_outside(&self, may_have: bool) {
         if let Some(slot) = self.slot {
             slot.outside.store(u32::from(may_have), Ordering::Release);

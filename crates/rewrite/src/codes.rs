@@ -65,8 +65,8 @@ pub fn descriptor(head: u32) -> &'static Descriptor {
     unsafe { &*(entry(head).own as *const Descriptor) }
 }
 
-/// Adds a descriptor; called with the codes locked. Returns the head of its notes. `whole` is the head of what it is
-/// the beginning of.
+/// Adds a descriptor; called with the codes locked. Returns the head of its notes. `whole` is the
+/// head of what it is the beginning of.
 fn add_descriptor(descriptor: Descriptor, whole: Option<u32>) -> u32 {
     let descriptor: &Descriptor = Box::leak(Box::new(descriptor));
     let pc = if descriptor.stub { 0 } else { descriptor.pc };
@@ -96,8 +96,8 @@ fn shared(head: u32) -> Option<u32> {
     (head != 0).then(|| unpack_head(head).0)
 }
 
-/// Writes what a descriptor's notes mean into the dictionary, if there is room and they can be handed on as
-/// they are. The head for that.
+/// Writes what a descriptor's notes mean into the dictionary, if there is room and they can be
+/// handed on as they are. The head for that.
 fn share(descriptor: &Descriptor, entry: Entry) -> Option<u32> {
     let accesses = descriptor.accesses;
     let fits =
@@ -321,7 +321,8 @@ impl Codes {
         self.pages.range(range).map(|(page, _)| *page).collect()
     }
 
-    /// The program's memory from `low` to `high` is gone or may change: its blocks are entered no more.
+    /// The program's memory from `low` to `high` is gone or may change: its blocks are entered no
+    /// more.
     pub fn discard(&mut self, low: u64, high: u64) {
         for page in self.within(low, high) {
             for number in self.pages.remove(&page).unwrap_or_default() {
@@ -370,8 +371,8 @@ impl Codes {
     }
 }
 
-/// Writes a jump over a block's head. The head's first instruction is as long as the jump at least, so
-/// no thread can be in the middle of what is written over; eight bytes are written at once.
+/// Writes a jump over a block's head. The head's first instruction is as long as the jump at least,
+/// so no thread can be in the middle of what is written over; eight bytes are written at once.
 fn lead(head: u64, to: u64) {
     let distance = to.wrapping_sub(head + 5) as u32;
     // SAFETY: heads are aligned to sixteen bytes; blocks are longer than eight.

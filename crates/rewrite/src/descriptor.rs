@@ -1,8 +1,8 @@
 //! What a block of code does to memory: all that is known when it is translated.
 //!
-//! When the block runs it notes a head, by which the descriptor is found, and those words that only then
-//! are known. An address is a noted word plus a displacement; several accesses share a word where their
-//! registers stay the same.
+//! When the block runs it notes a head, by which the descriptor is found, and those words that only
+//! then are known. An address is a noted word plus a displacement; several accesses share a word
+//! where their registers stay the same.
 
 use reuselens_wire::{Entry, EntryRow};
 
@@ -13,8 +13,8 @@ pub use reuselens_wire::NO_WORD;
 pub enum Op {
     /// One access.
     Plain,
-    /// A string instruction: from the noted word to `end`, in elements of the access's size; an element
-    /// before if it went backwards.
+    /// A string instruction: from the noted word to `end`, in elements of the access's size; an
+    /// element before if it went backwards.
     Range { end: u16 },
     /// One access to those of `lanes` elements whose bits are set in the word `mask`.
     Masked { mask: u16, lanes: u8 },
@@ -22,7 +22,8 @@ pub enum Op {
     Signed { mask: u16, lanes: u8 },
     /// An access for each lane; see [`Gather`].
     Gather(Gather),
-    /// A function is entered; the word and displacement are its stack pointer, `back` where it returns.
+    /// A function is entered; the word and displacement are its stack pointer, `back` where it
+    /// returns.
     Enter { back: u64 },
     /// A function is left.
     Exit,
@@ -36,7 +37,8 @@ pub enum Op {
         delta: i32,
         stored: Option<u16>,
     },
-    /// The program marks that a region begins, or ends; its name is told by two words from `words` on.
+    /// The program marks that a region begins, or ends; its name is told by two words from `words`
+    /// on.
     Region { begins: bool, words: u16 },
     /// A function begins that is to be recorded; the word and displacement are its stack pointer.
     Function,
@@ -99,14 +101,15 @@ impl Access {
         }
     }
 
-    /// Whether notes with it can be handed on as they are: it is a row, or adds none where they are.
+    /// Whether notes with it can be handed on as they are: it is a row, or adds none where they
+    /// are.
     pub fn may_be_handed_on(&self) -> bool {
         self.row().is_some() || matches!(self.op, Op::Enter { .. } | Op::Result { .. })
     }
 }
 
-/// What is looked up for a note that has more than plain accesses: enough to hand it on at once, if all that it
-/// has besides is a call, or a return that nobody waits for.
+/// What is looked up for a note that has more than plain accesses: enough to hand it on at once, if
+/// all that it has besides is a call, or a return that nobody waits for.
 #[repr(C)]
 pub struct Special {
     /// As those of the dictionary have it.
@@ -147,8 +150,8 @@ pub struct Descriptor {
     pub words: u16,
     /// Whether all accesses are plain, and none uses fs.
     pub plain: bool,
-    /// Whether the block only jumps on to where an entry of a table points (a stub for calls into other
-    /// libraries): such a block is not yet the function that was called.
+    /// Whether the block only jumps on to where an entry of a table points (a stub for calls into
+    /// other libraries): such a block is not yet the function that was called.
     pub stub: bool,
     pub accesses: &'static [Access],
     /// How many of these are accesses to memory, if all are plain.

@@ -1,5 +1,5 @@
-//! What happens between blocks: the next one is found or made, buffers are emptied, signals and system
-//! calls are dealt with.
+//! What happens between blocks: the next one is found or made, buffers are emptied, signals and
+//! system calls are dealt with.
 
 use core::sync::atomic::Ordering;
 
@@ -86,7 +86,8 @@ pub fn enter(thread: &mut Thread, target: u64, exit: Option<Exit>) -> u64 {
 /// Translates; `None` if there is no code.
 fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
     let (allocator, results) = modules::allocator_at(pc);
-    // From here on nobody can be let write to the page between the look at its rights and its translation.
+    // From here on nobody can be let write to the page between the look at its rights and its
+    // translation.
     let mut codes = CODES.lock();
     if let Some(head) = codes.find(pc) {
         return Some(head);
@@ -108,7 +109,8 @@ fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
         thread.left = true;
         return Some(leave::leave_for_good(thread, pc));
     }
-    // SAFETY: mapped and readable; if another thread unmaps it meanwhile, the program is wrong anyway.
+    // SAFETY: mapped and readable; if another thread unmaps it meanwhile, the program is wrong
+    // anyway.
     let code = unsafe { core::slice::from_raw_parts(pc as *const u8, length) };
     Some(codes.add(&Source {
         pc,

@@ -8,8 +8,8 @@ use super::segment::Segment;
 use super::thread::Thread;
 use super::{expand, sys};
 
-/// Another program takes this one's place, if it can: the analysing side is asked to be there then, so
-/// that the new program is rewritten too.
+/// Another program takes this one's place, if it can: the analysing side is asked to be there then,
+/// so that the new program is rewritten too.
 pub fn before(thread: &mut Thread) {
     expand::drain(thread);
     thread.channel.publish(true);

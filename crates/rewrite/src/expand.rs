@@ -137,7 +137,8 @@ fn hand_on(thread: &mut Thread, mut at: u64, mut end: u64) -> u64 {
                     waiting = Some(unsafe { special.call(note) });
                 }
             }
-            // SAFETY: there is room for the longest note, and too much of one may be read before the guard.
+            // SAFETY: there is room for the longest note, and too much of one may be read before
+            // the guard.
             unsafe {
                 copy(note.cast(), to, records, at < safe);
                 // Here and not before: what was just written in part is slow to read as a whole.
@@ -165,8 +166,8 @@ fn entered(head: u32, (back, pointer): (u64, u64), stack_high: u64) -> Option<Re
     (pc != 0).then(|| enter_words(pc, back, stack_high.wrapping_sub(pointer) >> 3))
 }
 
-/// Copies notes with this head from `at` on, as long as there are more. A loop writes the same note again and again:
-/// then the processor need not wait for a head to know where the next one is.
+/// Copies notes with this head from `at` on, as long as there are more. A loop writes the same note
+/// again and again: then the processor need not wait for a head to know where the next one is.
 ///
 /// # Safety
 /// As [`copy`] with `more` asks up to `end` and `last`.

@@ -174,8 +174,8 @@ fn restore(thread: &mut Thread, at: u64) -> bool {
             *word = u64::from_le_bytes(state.0[at..at + 8].try_into().unwrap_or_default());
         }
     }
-    // SAFETY: aligned, and in the form that the kernel or we wrote; a program that broke it faults here,
-    // as it would in the kernel.
+    // SAFETY: aligned, and in the form that the kernel or we wrote; a program that broke it faults
+    // here, as it would in the kernel.
     unsafe {
         if whole {
             asm!("xrstor64 [{}]", in(reg) state.0.as_ptr(), in("eax") -1, in("edx") -1, options(nostack));

@@ -1,7 +1,8 @@
 //! Control: which of a thread's notes become records, where not all are wanted.
 //!
-//! Blocks note what they do in any case: that is cheap, and a thread that is told to record again needs
-//! nothing translated anew. What is not wanted is counted when the buffer is emptied, a block at a time.
+//! Blocks note what they do in any case: that is cheap, and a thread that is told to record again
+//! needs nothing translated anew. What is not wanted is counted when the buffer is emptied, a block
+//! at a time.
 
 use core::sync::atomic::Ordering;
 
@@ -56,8 +57,8 @@ pub fn put(thread: &mut Thread, records: &[Record]) {
     gate.sort(control, high, records, &mut |run| channel.put(run));
 }
 
-/// Goes through notes from `at` on whose accesses are all wanted or all not; the first that has to be
-/// looked at in detail, or `end`. Nothing if everything is wanted.
+/// Goes through notes from `at` on whose accesses are all wanted or all not; the first that has to
+/// be looked at in detail, or `end`. Nothing if everything is wanted.
 pub fn drain(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
     let Some(control) = control() else {
         return at;

@@ -17,7 +17,8 @@ const OWN_END: u32 = 3;
 pub const GONE: u32 = 4;
 /// How often to look whether a thread has come to rest.
 const PATIENCE: u32 = 5000;
-/// How often then, a millisecond apart: on a busy machine a thread has to wait for a processor before it can.
+/// How often then, a millisecond apart: on a busy machine a thread has to wait for a processor
+/// before it can.
 const NAPS: u32 = 100;
 
 /// The process is about to end: what all threads have noted goes out.

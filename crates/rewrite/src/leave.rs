@@ -26,9 +26,9 @@ pub fn leave_for_good(thread: &mut Thread, pc: u64) -> u64 {
     pc
 }
 
-/// Recording has stopped: the program's only thread runs on its own from `pc` on, as it would have without
-/// us. Where there are several they stay in the cache, unrecorded: what is shared (handlers of signals,
-/// protected pages of code) cannot be taken from under the others.
+/// Recording has stopped: the program's only thread runs on its own from `pc` on, as it would have
+/// without us. Where there are several they stay in the cache, unrecorded: what is shared (handlers
+/// of signals, protected pages of code) cannot be taken from under the others.
 pub fn go_on_alone(thread: &mut Thread, pc: u64, exit: Option<codes::Exit>) -> u64 {
     let pending = thread.pending.load(Ordering::Relaxed) != 0;
     if thread.borrowed || pending || thread.left || !process::is_alone() {

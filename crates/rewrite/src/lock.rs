@@ -1,10 +1,12 @@
 //! A lock for the state that all threads share: held shortly, never while code of the program runs.
 //!
-//! One exception: that of the codes is held across `mmap` with `MAP_FIXED`, `mprotect`, `mremap`, `shmat` with `SHM_REMAP`, and
-//! `munmap` and `shmdt` of memory with code in it, so that no thread translates from what the kernel is changing. These return soon;
-//! pages are filled after it (`MAP_POPULATE`). But with `MAP_LOCKED` or `mlockall` the kernel fills them at once, and where such a
-//! call waits for somebody (a file system in user space, `userfaultfd` with events, a `seccomp` supervisor), all threads wait that
-//! come to code they have not been to: if it waits for a thread of the same process, it waits forever.
+//! One exception: that of the codes is held across `mmap` with `MAP_FIXED`, `mprotect`, `mremap`,
+//! `shmat` with `SHM_REMAP`, and `munmap` and `shmdt` of memory with code in it, so that no thread
+//! translates from what the kernel is changing. These return soon; pages are filled after it
+//! (`MAP_POPULATE`). But with `MAP_LOCKED` or `mlockall` the kernel fills them at once, and where
+//! such a call waits for somebody (a file system in user space, `userfaultfd` with events, a
+//! `seccomp` supervisor), all threads wait that come to code they have not been to: if it waits for
+//! a thread of the same process, it waits forever.
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};

@@ -1,5 +1,5 @@
-//! What is mapped where: `/proc/self/maps`, read when it is needed, and remembered as far as code is
-//! concerned.
+//! What is mapped where: `/proc/self/maps`, read when it is needed, and remembered as far as code
+//! is concerned.
 
 use alloc::vec::Vec;
 
@@ -16,8 +16,9 @@ pub struct Mapping {
     pub executable: bool,
     /// Whether others that map the file see what is written.
     pub shared: bool,
-    /// Whether what is read there may change though nothing is written there: it is shared, or private, but of a file that is
-    /// shared elsewhere in this process. Known of mappings that code is in.
+    /// Whether what is read there may change though nothing is written there: it is shared, or
+    /// private, but of a file that is shared elsewhere in this process. Known of mappings that code
+    /// is in.
     pub changes: bool,
     /// Which file: its device as it is written there, and its number.
     pub file: ([u8; 8], u64),

@@ -1,5 +1,5 @@
-//! Memory of our own: an arena far from the program's, an allocator over it, and the memory functions
-//! that compilers take for granted.
+//! Memory of our own: an arena far from the program's, an allocator over it, and the memory
+//! functions that compilers take for granted.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::arch::asm;

@@ -28,7 +28,8 @@ struct Module {
 
 static MODULES: Lock<Vec<Module>> = Lock::new(Vec::new());
 
-/// The allocator's function that begins at an address, and whether the code there may return blocks.
+/// The allocator's function that begins at an address, and whether the code there may return
+/// blocks.
 pub fn allocator_at(pc: u64) -> (Option<u8>, bool) {
     let modules = MODULES.lock();
     let found = modules.iter().find(|m| m.low <= pc && pc < m.high);
@@ -176,8 +177,8 @@ fn extent(low: u64, head_end: u64) -> Option<(u64, u64)> {
 /// Finds the allocator's functions in a file.
 fn find_functions(module: &mut Module) {
     if let Some((at, bytes)) = map_file(&module.path) {
-        // SAFETY: mapped just now, for reading, and unmapped below. A file that is cut short meanwhile
-        // would end the program; files that run are not changed in place.
+        // SAFETY: mapped just now, for reading, and unmapped below. A file that is cut short
+        // meanwhile would end the program; files that run are not changed in place.
         let file = unsafe { core::slice::from_raw_parts(at as *const u8, bytes) };
         let _ = search(file, module);
         // SAFETY: as above.

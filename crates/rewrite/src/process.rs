@@ -46,7 +46,8 @@ pub fn begin(thread: &mut Thread, parent: u64) {
     open_channel(thread);
     let mut path = [0_u8; 4096];
     let length = sys::read_link(b"/proc/thread-self/exe\0", &mut path);
-    // Accesses are those of its code, whatever its own calls name; functions are seen at their call.
+    // Accesses are those of its code, whatever its own calls name; functions are seen at their
+    // call.
     const REWRITTEN: u64 = 2;
     let operands = [parent, REWRITTEN, length as u64];
     let event = Record::new(WireKind::Process, 0, 0, u64::from(sys::pid()));

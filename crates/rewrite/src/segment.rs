@@ -112,8 +112,8 @@ impl Segment {
     }
 }
 
-/// Maps the file at `path` (ended by a zero byte), so that blocks are aligned to their size. Without
-/// it nothing is recorded.
+/// Maps the file at `path` (ended by a zero byte), so that blocks are aligned to their size.
+/// Without it nothing is recorded.
 pub fn open(path: &[u8]) {
     const O_RDWR: u64 = 2;
     const READ_WRITE: u64 = 3;

@@ -1,5 +1,5 @@
-//! Signals: caught by a handler of ours, delivered to the program's between blocks, with the registers
-//! that the program would see.
+//! Signals: caught by a handler of ours, delivered to the program's between blocks, with the
+//! registers that the program would see.
 
 #[path = "faults.rs"]
 mod faults;

@@ -165,8 +165,8 @@ pub fn tid() -> u32 {
     unsafe { call(GETTID, [0; 6]) as u32 }
 }
 
-/// The name of a thread of this process, and how long it is. That of another thread needs `/proc` and a descriptor: `None`
-/// without.
+/// The name of a thread of this process, and how long it is. That of another thread needs `/proc`
+/// and a descriptor: `None` without.
 pub fn thread_name(tid: u32) -> Option<([u8; THREAD_NAME_BYTES], usize)> {
     const GET_NAME: u64 = 16;
     let mut name = [0; THREAD_NAME_BYTES];

@@ -1,5 +1,5 @@
-//! System calls of the program: most go to the kernel as they are. Those that would reveal the rewriter,
-//! or go around it, are answered here.
+//! System calls of the program: most go to the kernel as they are. Those that would reveal the
+//! rewriter, or go around it, are answered here.
 
 use super::codes::{self, CODES};
 use super::segment::Segment;
@@ -62,8 +62,8 @@ fn resume(thread: &mut Thread) {
     }
 }
 
-/// Before a call; whether the kernel is to be asked as the program would. If not, the result is there already. [`after`] comes
-/// in both cases.
+/// Before a call; whether the kernel is to be asked as the program would. If not, the result is
+/// there already. [`after`] comes in both cases.
 pub fn before(thread: &mut Thread) -> bool {
     mark(thread);
     let [one, two, three, four] = [0, 1, 2, 3].map(|index| argument(thread, index));
@@ -172,7 +172,8 @@ fn mapped(thread: &mut Thread, low: u64) {
     }
 }
 
-/// `mmap` of the program in a place of its own choice, where something may have been. Pages are filled without holding others up.
+/// `mmap` of the program in a place of its own choice, where something may have been. Pages are
+/// filled without holding others up.
 fn placed(thread: &mut Thread) -> i64 {
     let mut arguments = [0, 1, 2, 3, 4, 5].map(|index| argument(thread, index));
     let [low, bytes, rights, how, ..] = arguments;
@@ -206,7 +207,8 @@ fn populate(low: u64, bytes: u64, rights: u64, how: u64) {
     unsafe { sys::call(sys::MADVISE, [low, bytes, advice, 0, 0, 0]) };
 }
 
-/// `munmap` of the program. That the block is gone is told before: another thread may get its place at once, and tells that then.
+/// `munmap` of the program. That the block is gone is told before: another thread may get its place
+/// at once, and tells that then.
 fn unmapped(thread: &mut Thread, low: u64, bytes: u64) -> i64 {
     expand::drain(thread);
     if low.is_multiple_of(4096) && bytes != 0 {
@@ -236,8 +238,8 @@ fn protected(number: u64, [low, bytes, rights, key]: [u64; 4]) -> i64 {
     result
 }
 
-/// Shared memory may be written at `low` from now on. Private code of the same file is what is written there, as long as it
-/// has not been written to itself.
+/// Shared memory may be written at `low` from now on. Private code of the same file is what is
+/// written there, as long as it has not been written to itself.
 fn shared(low: u64, is_file: bool) {
     watch::renew();
     if is_file {

@@ -1,5 +1,6 @@
-//! Writable pages that code was translated from: they are protected until they are written to, so that no change of code
-//! goes unseen. Code in shared memory may be written through other mappings of it: their pages are protected too.
+//! Writable pages that code was translated from: they are protected until they are written to, so
+//! that no change of code goes unseen. Code in shared memory may be written through other mappings
+//! of it: their pages are protected too.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -115,7 +116,8 @@ impl Watched {
         Some(removed)
     }
 
-    /// Memory from `low` to `high` is not watched any more, nor code elsewhere that could be changed there.
+    /// Memory from `low` to `high` is not watched any more, nor code elsewhere that could be
+    /// changed there.
     fn forget(&mut self, codes: &mut Codes, low: u64, high: u64) {
         let range = low >> 12..high.div_ceil(4096);
         for page in self.within(low, high) {
@@ -146,8 +148,8 @@ impl Watched {
         any
     }
 
-    /// Lets pages be written. The code that was translated from them is gone before anything can be written there and
-    /// translated again: all of it happens with the codes locked.
+    /// Lets pages be written. The code that was translated from them is gone before anything can be
+    /// written there and translated again: all of it happens with the codes locked.
     fn give_back(&mut self, codes: &mut Codes, pages: impl IntoIterator<Item = u64>) {
         for page in pages {
             if let Some(watched) = self.remove(page) {
@@ -160,8 +162,8 @@ impl Watched {
     }
 }
 
-/// Locks this module's state. Who does holds the codes, so that no other thread translates from a page between what is done to
-/// the page and to its code.
+/// Locks this module's state. Who does holds the codes, so that no other thread translates from a
+/// page between what is done to the page and to its code.
 fn lock(_: &mut Codes) -> impl DerefMut<Target = Watched> + use<> {
     WATCHED.lock()
 }
@@ -190,8 +192,9 @@ pub fn is_used() -> bool {
     USED.load(Ordering::SeqCst)
 }
 
-/// Protects the page of an address, which code is about to be translated from, against writes that go unseen, and the next
-/// page, into which that code may go on; each if it may be written, here or through another mapping.
+/// Protects the page of an address, which code is about to be translated from, against writes that
+/// go unseen, and the next page, into which that code may go on; each if it may be written, here or
+/// through another mapping.
 pub fn watch(codes: &mut Codes, address: u64) {
     let mut watched = lock(codes);
     let page = address >> 12;
@@ -212,8 +215,8 @@ pub fn watch(codes: &mut Codes, address: u64) {
     }
 }
 
-/// Whether a fault was the program's write to a page that is watched, or was until now; it may write there from now on.
-/// `denied`: whether the page is there and lacks a right.
+/// Whether a fault was the program's write to a page that is watched, or was until now; it may
+/// write there from now on. `denied`: whether the page is there and lacks a right.
 pub fn unwatch(address: u64, denied: bool) -> bool {
     if !is_used() {
         return false;
@@ -229,14 +232,14 @@ pub fn unwatch(address: u64, denied: bool) -> bool {
     denied && maps::is_writable(address)
 }
 
-/// The kernel could not write for the program: perhaps only because of us. Whether pages were watched;
-/// none is from now on.
+/// The kernel could not write for the program: perhaps only because of us. Whether pages were
+/// watched; none is from now on.
 pub fn unwatch_all() -> bool {
     release(0, u64::MAX)
 }
 
-/// Memory from `low` to `high` is about to be written by the kernel: its pages get back the rights that they had. Whether any
-/// was watched.
+/// Memory from `low` to `high` is about to be written by the kernel: its pages get back the rights
+/// that they had. Whether any was watched.
 pub fn release(low: u64, high: u64) -> bool {
     if !is_used() || high <= low {
         return false;
@@ -246,8 +249,9 @@ pub fn release(low: u64, high: u64) -> bool {
     watched.let_go(&mut codes, low, high)
 }
 
-/// Memory from `low` to `high` has been mapped with these rights, where the kernel liked it to be. Another thread may have
-/// protected a page there already, into which the code before it could have gone on.
+/// Memory from `low` to `high` has been mapped with these rights, where the kernel liked it to be.
+/// Another thread may have protected a page there already, into which the code before it could have
+/// gone on.
 pub fn appeared(low: u64, high: u64, rights: u64) {
     let mut codes = CODES.lock();
     let mut watched = lock(&mut codes);
@@ -260,16 +264,16 @@ pub fn appeared(low: u64, high: u64, rights: u64) {
     }
 }
 
-/// Shared memory may be written in another place from now on: code in such memory is translated anew, and then that place is
-/// found.
+/// Shared memory may be written in another place from now on: code in such memory is translated
+/// anew, and then that place is found.
 pub fn renew() {
     let mut codes = CODES.lock();
     lock(&mut codes).renew(&mut codes);
 }
 
-/// Memory at these places, from low to high, is moved by `call`, or overwritten, to where its result says and with so many
-/// bytes. Pages move with the rights that they have: they get back what they had, and no other thread may protect them before
-/// they are there.
+/// Memory at these places, from low to high, is moved by `call`, or overwritten, to where its
+/// result says and with so many bytes. Pages move with the rights that they have: they get back
+/// what they had, and no other thread may protect them before they are there.
 pub fn moves(places: &[(u64, u64)], bytes: u64, call: impl FnOnce() -> i64) -> i64 {
     let mut codes = CODES.lock();
     let mut watched = lock(&mut codes);
@@ -290,9 +294,10 @@ pub fn moves(places: &[(u64, u64)], bytes: u64, call: impl FnOnce() -> i64) -> i
     result
 }
 
-/// Memory from `low` to `high` gets other rights by `call`, is mapped anew, or goes: no other thread may protect it in between,
-/// which would be forgotten. `then` is told the codes. What is watched gets back the rights that it had *before*: a call that fails
-/// may have done half of its work, and nobody can tell which half.
+/// Memory from `low` to `high` gets other rights by `call`, is mapped anew, or goes: no other
+/// thread may protect it in between, which would be forgotten. `then` is told the codes. What is
+/// watched gets back the rights that it had *before*: a call that fails may have done half of its
+/// work, and nobody can tell which half.
 pub fn changes(
     (low, high): (u64, u64),
     call: impl FnOnce() -> i64,
@@ -308,8 +313,9 @@ pub fn changes(
     result
 }
 
-/// Memory from `low` to `high` goes by `call`, which can take long where it is large: nobody is held up for data. Where nothing
-/// was translated from and nothing is watched there is nothing to be forgotten afterwards, when it may be another thread's.
+/// Memory from `low` to `high` goes by `call`, which can take long where it is large: nobody is
+/// held up for data. Where nothing was translated from and nothing is watched there is nothing to
+/// be forgotten afterwards, when it may be another thread's.
 pub fn goes((low, high): (u64, u64), call: impl FnOnce() -> i64) -> i64 {
     let mut codes = CODES.lock();
     let known = codes.has(low, high) || lock(&mut codes).knows(low, high);

@@ -1,5 +1,6 @@
-//! Where system calls let the kernel write: what is watched there is let go before. A call that fails for it may have taken
-//! what it was to hand over: a datagram is lost then, and a second attempt finds the next one.
+//! Where system calls let the kernel write: what is watched there is let go before. A call that
+//! fails for it may have taken what it was to hand over: a datagram is lost then, and a second
+//! attempt finds the next one.
 
 use super::{sys, watch};
 
@@ -42,7 +43,8 @@ fn vectors(at: u64, count: u64) {
     }
 }
 
-/// `struct msghdr`: name, vectors, control data, each with how many; and flags, which the kernel writes as well.
+/// `struct msghdr`: name, vectors, control data, each with how many; and flags, which the kernel
+/// writes as well.
 fn message(at: u64) {
     let Some([name, name_bytes, first, count, control, control_bytes]) = words(at) else {
         return;

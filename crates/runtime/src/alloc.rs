@@ -1,9 +1,9 @@
 //! Allocations and frees, with the return address of the call.
 //!
-//! The allocation functions defined here take the place of libc's in the whole process (an executable's
-//! symbols come first) and forward to libc's `__libc_*`. They are weak: a program that brings its own
-//! allocator keeps it. `operator new` is here too, because otherwise every C++ allocation would seem
-//! to come from inside libstdc++.
+//! The allocation functions defined here take the place of libc's in the whole process (an
+//! executable's symbols come first) and forward to libc's `__libc_*`. They are weak: a program that
+//! brings its own allocator keeps it. `operator new` is here too, because otherwise every C++
+//! allocation would seem to come from inside libstdc++.
 
 use core::arch::global_asm;
 use core::ffi::{c_int, c_void};

@@ -150,7 +150,8 @@ mod bits128 {
         let mut seen = 0;
         mark();
         loop {
-            // SAFETY: the compiler passes aligned places; the program already needs the instruction.
+            // SAFETY: the compiler passes aligned places; the program already needs the
+            // instruction.
             let found = unsafe { swap_if(place, seen, change(seen)) };
             if found == seen {
                 return found;

@@ -1,5 +1,5 @@
-//! The hooks that the compiler calls before each access and around each function: gcc's and clang's, and those that rustc
-//! can be told to call before accesses.
+//! The hooks that the compiler calls before each access and around each function: gcc's and
+//! clang's, and those that rustc can be told to call before accesses.
 //!
 //! Nine instructions: load the slot, load its cursor, test for room, store the two words, advance.
 //! The program counter is the return address, so it is read from the stack, which needs assembly.

@@ -1,15 +1,16 @@
 //! The run time that is linked into measured programs.
 //!
-//! It answers the compiler's thread-sanitizer hooks (`gcc`/`gfortran`/`clang -fsanitize=thread`), code that the LLVM
-//! pass has seen (`notes`), the allocation functions and the calls of the program's own names, and writes one 16-byte record per
-//! event into a block of the shared segment (see the wire crate). It is compiled by the capture
-//! crate's build script with `--cfg reuselens_runtime` into a static library without the Rust
-//! standard library: a measured program gets nothing but these symbols.
+//! It answers the compiler's thread-sanitizer hooks (`gcc`/`gfortran`/`clang -fsanitize=thread`),
+//! code that the LLVM pass has seen (`notes`), the allocation functions and the calls of the
+//! program's own names, and writes one 16-byte record per event into a block of the shared segment
+//! (see the wire crate). It is compiled by the capture crate's build script with `--cfg
+//! reuselens_runtime` into a static library without the Rust standard library: a measured program
+//! gets nothing but these symbols.
 //!
 //! What it must never do: allocate, take a lock that the program could hold, change `errno`, print,
 //! or touch the floating-point state. System calls are made directly; the few libc functions used
-//! (`dl_iterate_phdr`, `pthread_getattr_np`, `pthread_key_create`) run under a per-thread guard that
-//! keeps the hooks inside them silent.
+//! (`dl_iterate_phdr`, `pthread_getattr_np`, `pthread_key_create`) run under a per-thread guard
+//! that keeps the hooks inside them silent.
 //!
 //! Without a segment (the environment variable is not set) every hook returns at once, so that an
 //! instrumented program also runs on its own.

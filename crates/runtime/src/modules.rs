@@ -56,7 +56,8 @@ pub fn rescan() {
         announce_all(&*slot);
         (*t).busy = 0;
     }
-    // At once: other threads may run what was loaded, and their notes are read with its descriptors.
+    // At once: other threads may run what was loaded, and their notes are read with its
+    // descriptors.
     thread::flush();
 }
 

@@ -1,9 +1,9 @@
-//! Notes: code that the LLVM pass has seen writes straight into its thread's block, and comes here only when there is
-//! no room for its next note.
+//! Notes: code that the LLVM pass has seen writes straight into its thread's block, and comes here
+//! only when there is no room for its next note.
 //!
-//! The code has no test for whether anybody listens: a note that is not recorded goes aside, into the thread's own state. As
-//! long as nobody listens at all, that is a page of the thread, and its end is the end of a block, so that a
-//! program that runs alone comes here once a page.
+//! The code has no test for whether anybody listens: a note that is not recorded goes aside, into
+//! the thread's own state. As long as nobody listens at all, that is a page of the thread, and its
+//! end is the end of a block, so that a program that runs alone comes here once a page.
 
 use core::arch::global_asm;
 
@@ -21,8 +21,9 @@ struct Place {
     slot: *const Slot,
 }
 
-// Called with the convention "preserve most": of the general registers only the results and r11 may change, so that
-// the code around the call, which hardly ever runs, keeps its values where they are.
+// Called with the convention "preserve most": of the general registers only the results and r11 may
+// change, so that the code around the call, which hardly ever runs, keeps its values where they
+// are.
 global_asm!(
     ".globl __reuselens_room",
     ".type __reuselens_room,@function",
@@ -81,7 +82,8 @@ unsafe extern "C" fn find(bytes: u64) -> Place {
     }
 }
 
-/// Nobody listens: gives the thread its page, from the start. False if somebody does, or there is no memory.
+/// Nobody listens: gives the thread its page, from the start. False if somebody does, or there is
+/// no memory.
 ///
 /// # Safety
 /// `t` must be the calling thread's state, and it must not be busy.

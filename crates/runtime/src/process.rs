@@ -42,8 +42,8 @@ pub fn is_ready() -> bool {
     READY.load(Ordering::Relaxed) != 0
 }
 
-/// Called by every instrumented object's constructor, first before anything of the program runs, and
-/// again when a library with hooks is loaded.
+/// Called by every instrumented object's constructor, first before anything of the program runs,
+/// and again when a library with hooks is loaded.
 #[unsafe(no_mangle)]
 pub extern "C" fn __tsan_init() {
     INSTRUMENTED.store(1, Ordering::Relaxed);
@@ -52,9 +52,11 @@ pub extern "C" fn __tsan_init() {
     }
 }
 
-/// Programs that do not say that the compiler's hooks are in them begin here, after their libraries.
+/// Programs that do not say that the compiler's hooks are in them begin here, after their
+/// libraries.
 extern "C" fn constructor() {
-    // By this name the analysing side knows that a program has the run time in it: the linker must not drop it.
+    // By this name the analysing side knows that a program has the run time in it: the linker must
+    // not drop it.
     core::hint::black_box(reuselens_wire::ENVIRONMENT.as_ptr());
     if were_hooks_linked() {
         INSTRUMENTED.store(1, Ordering::Relaxed);
@@ -65,7 +67,8 @@ extern "C" fn constructor() {
 /// Whether the linker was told that the hooks are in the program: rustc's do not say so themselves.
 fn were_hooks_linked() -> bool {
     let symbol: u64;
-    // SAFETY: reads an entry of the table of addresses: a symbol that the linker may have been given.
+    // SAFETY: reads an entry of the table of addresses: a symbol that the linker may have been
+    // given.
     unsafe {
         core::arch::asm!(
             ".weak __reuselens_hooks",

@@ -1,8 +1,9 @@
 //! Ranges: aggregates that the compiler copies, and `memcpy` and its kin.
 //!
-//! gcc and clang before 16 leave `memcpy` alone, so programs are linked with `--wrap=memcpy`, and the
-//! calls of the program's own objects arrive at `__wrap_memcpy`, which records its ranges and jumps on
-//! to the real function with all arguments as they were. Later clangs call `__tsan_memcpy`.
+//! gcc and clang before 16 leave `memcpy` alone, so programs are linked with `--wrap=memcpy`, and
+//! the calls of the program's own objects arrive at `__wrap_memcpy`, which records its ranges and
+//! jumps on to the real function with all arguments as they were. Later clangs call
+//! `__tsan_memcpy`.
 
 use core::arch::global_asm;
 

@@ -1,11 +1,11 @@
 //! Signal handlers. A handler can interrupt a hook between its load and its store of the cursor, so
-//! events of handlers go through a slot of their own: `sigaction` and `signal` are replaced, and the
-//! program's handlers run inside ours, which switches slots around them.
+//! events of handlers go through a slot of their own: `sigaction` and `signal` are replaced, and
+//! the program's handlers run inside ours, which switches slots around them.
 //!
-//! A handler that is left by `siglongjmp` leaves its thread on the second slot until the next signal,
-//! which knows by its stack pointer that the handler is gone (unless one of them runs on a stack of its
-//! own). Handlers that interrupt handlers, or the start of a thread's recording, are not recorded;
-//! their events count as lost.
+//! A handler that is left by `siglongjmp` leaves its thread on the second slot until the next
+//! signal, which knows by its stack pointer that the handler is gone (unless one of them runs on a
+//! stack of its own). Handlers that interrupt handlers, or the start of a thread's recording, are
+//! not recorded; their events count as lost.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -140,7 +140,8 @@ unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut Acti
     quietly(|| unsafe { replace(signal, new, old) })
 }
 
-/// Puts our handler in front of the program's. Not inlined, so that none of it moves out of `quietly`.
+/// Puts our handler in front of the program's. Not inlined, so that none of it moves out of
+/// `quietly`.
 #[inline(never)]
 unsafe fn replace(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
     let saved = &HANDLERS[signal as usize];

@@ -1,5 +1,5 @@
-//! Starting threads: what a thread did before it starts another one comes before what that one does. And the names that
-//! they are given.
+//! Starting threads: what a thread did before it starts another one comes before what that one
+//! does. And the names that they are given.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};

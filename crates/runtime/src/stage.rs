@@ -1,9 +1,9 @@
-//! Control: a thread whose records are not all wanted writes them into a block of its own first, its
-//! stage. When that is full, or something else is to be said, they are sorted: what is wanted goes to the
-//! thread's slot, the rest is counted.
+//! Control: a thread whose records are not all wanted writes them into a block of its own first,
+//! its stage. When that is full, or something else is to be said, they are sorted: what is wanted
+//! goes to the thread's slot, the rest is counted.
 //!
-//! The hooks know nothing of it: they write through whatever slot the thread's state names. So what is not
-//! wanted costs a hook and a part of a sort, and no other process.
+//! The hooks know nothing of it: they write through whatever slot the thread's state names. So what
+//! is not wanted costs a hook and a part of a sort, and no other process.
 
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -40,8 +40,8 @@ pub unsafe fn open(t: *mut Tls) {
     }
 }
 
-/// Nobody records any more: the thread writes into the same room again and again, which costs the hooks
-/// less than having none. False if there is none.
+/// Nobody records any more: the thread writes into the same room again and again, which costs the
+/// hooks less than having none. False if there is none.
 ///
 /// # Safety
 /// As for [`open`].
@@ -205,8 +205,9 @@ pub unsafe fn settle(t: *mut Tls) {
     }
 }
 
-/// What comes before the first note of code that the LLVM pass has seen, which cannot be told apart here. Such
-/// programs are rewritten if there is something to control; this is about a library of such code in another.
+/// What comes before the first note of code that the LLVM pass has seen, which cannot be told apart
+/// here. Such programs are rewritten if there is something to control; this is about a library of
+/// such code in another.
 fn readable(records: &[Record]) -> &[Record] {
     let is_note = |record: &Record| record.kind() == reuselens_wire::NOTE;
     match records.iter().position(is_note) {

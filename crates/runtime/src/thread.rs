@@ -29,7 +29,8 @@ pub fn emit(records: &[Record]) {
             return ungated(t, records);
         }
         if room(&*(*t).slot) < records.len() * RECORD_BYTES && !make_room(t) {
-            // Nobody listens: the next ones go to a page of the thread, so that not each of them comes here.
+            // Nobody listens: the next ones go to a page of the thread, so that not each of them
+            // comes here.
             notes::rest(t);
             return;
         }
@@ -68,8 +69,8 @@ pub fn announce_quietly(kind: WireKind, pc: u64, number: u64, operands: &[u64], 
     }
 }
 
-/// Runs `work` with this thread's hooks silent: copying and clearing structures may call `memcpy` and
-/// `memset`, which may be wrapped, and libc's functions may allocate.
+/// Runs `work` with this thread's hooks silent: copying and clearing structures may call `memcpy`
+/// and `memset`, which may be wrapped, and libc's functions may allocate.
 pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
     let t = tls();
     // SAFETY: this thread's own state.

@@ -1,7 +1,8 @@
-//! How fast the native file is written and read, and how small it is: `cargo bench -p reuselens-trace`.
+//! How fast the native file is written and read, and how small it is: `cargo bench -p
+//! reuselens-trace`.
 //!
-//! Prints bytes per row for each trace first. `matmul`: three nested loops. `list`: a linked list in
-//! random order, walked again and again. `random`: addresses that nothing foretells.
+//! Prints bytes per row for each trace first. `matmul`: three nested loops. `list`: a linked list
+//! in random order, walked again and again. `random`: addresses that nothing foretells.
 
 use std::hint::black_box;
 use std::path::Path;

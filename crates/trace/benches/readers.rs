@@ -1,4 +1,5 @@
-//! How fast the binary formats are read from memory: `cargo bench -p reuselens-trace --bench readers`.
+//! How fast the binary formats are read from memory: `cargo bench -p reuselens-trace --bench
+//! readers`.
 //!
 //! About 8 M accesses of each; compressed forms are in the example `readers`, which prints a table.
 

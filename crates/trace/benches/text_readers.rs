@@ -1,7 +1,8 @@
-//! How fast the readers of text, and of raw items, are: `cargo bench -p reuselens-trace --bench text_readers`.
+//! How fast the readers of text, and of raw items, are: `cargo bench -p reuselens-trace --bench
+//! text_readers`.
 //!
-//! Each reads the same million accesses from memory; throughput is in accesses. The example of the same
-//! name has more inputs and prints a table.
+//! Each reads the same million accesses from memory; throughput is in accesses. The example of the
+//! same name has more inputs and prints a table.
 
 use std::fmt::Write;
 use std::hint::black_box;

@@ -1,8 +1,8 @@
 //! How fast native files are decoded and encoded, and how small they are, as a table:
 //! `cargo run --release -p reuselens-trace --example native -- FILE.rltrace…`.
 //!
-//! Files are read into memory first. One thread decodes; encoding is of blocks in memory, without a disk.
-//! The best of some runs.
+//! Files are read into memory first. One thread decodes; encoding is of blocks in memory, without a
+//! disk. The best of some runs.
 
 use std::path::Path;
 use std::time::Instant;

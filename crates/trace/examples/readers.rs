@@ -1,9 +1,9 @@
 //! How fast every binary format is read, plain and compressed, as a Markdown table:
 //! `cargo run --release -p reuselens-trace --example readers [MILLIONS [NAME]]`.
 //!
-//! Files are written to a temporary folder first and lie in memory when they are read, so that this is
-//! about the readers and not about the disk. Every file is read three times, and the best counts. The
-//! addresses are those of a random walk with loops, that compresses as programs do.
+//! Files are written to a temporary folder first and lie in memory when they are read, so that this
+//! is about the readers and not about the disk. Every file is read three times, and the best
+//! counts. The addresses are those of a random walk with loops, that compresses as programs do.
 
 #[path = "readers/traces.rs"]
 mod traces;

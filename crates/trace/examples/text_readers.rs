@@ -4,8 +4,8 @@
 //! cargo run --release -p reuselens-trace --example text_readers -- 8000000
 //! ```
 //!
-//! One thread, one Markdown table; each number is the best of five runs, in processor time. Names of formats after the
-//! number of records choose some of them.
+//! One thread, one Markdown table; each number is the best of five runs, in processor time. Names
+//! of formats after the number of records choose some of them.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};

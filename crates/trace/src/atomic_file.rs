@@ -30,8 +30,8 @@ fn protected() -> MutexGuard<'static, BTreeSet<(u64, u64)>> {
 
 /// A file written beside its target and renamed onto it by [`AtomicFile::commit`]: a half-written
 /// file never has the final name. Dropped before that, it is removed, unless
-/// [`AtomicFile::keep_partial`] was called. Until then it has no name at all where the file system allows
-/// that, so that nothing is left of it however this program ends.
+/// [`AtomicFile::keep_partial`] was called. Until then it has no name at all where the file system
+/// allows that, so that nothing is left of it however this program ends.
 ///
 /// A target that is no regular file (`/dev/null`, a pipe) is written directly; one that is a
 /// symbolic link is replaced where it points to. What is overwritten keeps its permissions. Writes
@@ -51,8 +51,8 @@ impl AtomicFile {
     /// Begins the file that will be `target`.
     ///
     /// # Errors
-    /// [`TraceError::Io`]: of kind `AlreadyExists` if `target` exists and `force` is not set; of kind `InvalidInput` if it is
-    /// [protected](Self::protect); or why it cannot be created.
+    /// [`TraceError::Io`]: of kind `AlreadyExists` if `target` exists and `force` is not set; of
+    /// kind `InvalidInput` if it is [protected](Self::protect); or why it cannot be created.
     pub fn create(target: &Path, force: bool) -> Result<AtomicFile, TraceError> {
         let failed = |error| TraceError::io("create", target, explained_at(target, error));
         let real = match fs::canonicalize(target) {
@@ -113,8 +113,8 @@ impl AtomicFile {
         })
     }
 
-    /// Fails as [`create`](Self::create) would, and leaves everything as it is: for who writes only after long work. Pipes are
-    /// not opened, as whoever reads them would see them end.
+    /// Fails as [`create`](Self::create) would, and leaves everything as it is: for who writes only
+    /// after long work. Pipes are not opened, as whoever reads them would see them end.
     ///
     /// # Errors
     /// Those of [`create`](Self::create).
@@ -125,15 +125,17 @@ impl AtomicFile {
         }
     }
 
-    /// From now on no file of this process is begun in the place of the one that is at `path` now, by whatever name and with `force`
-    /// or without: for what is read. Nothing happens if no regular file is there.
+    /// From now on no file of this process is begun in the place of the one that is at `path` now,
+    /// by whatever name and with `force` or without: for what is read. Nothing happens if no
+    /// regular file is there.
     pub fn protect(path: &Path) {
         let about = fs::metadata(path);
         protected().extend(about.iter().filter(|about| about.is_file()).map(identity));
     }
 
-    /// From here on what is written is brought to the disk meanwhile, by a thread of its own, so that [`Self::commit`] has little
-    /// left to wait for: for large files that are written over a long time.
+    /// From here on what is written is brought to the disk meanwhile, by a thread of its own, so
+    /// that [`Self::commit`] has little left to wait for: for large files that are written over a
+    /// long time.
     ///
     /// # Errors
     /// [`TraceError::Io`] if there is no thread to be had; nothing has changed then.
@@ -161,8 +163,8 @@ impl AtomicFile {
     /// gives up: for recordings, whose beginning is worth having. Returns that path.
     ///
     /// # Errors
-    /// [`TraceError::Io`], of kind `AlreadyExists` if an earlier run left such a file and there is no
-    /// `force`.
+    /// [`TraceError::Io`], of kind `AlreadyExists` if an earlier run left such a file and there is
+    /// no `force`.
     pub fn keep_partial(&mut self) -> Result<&Path, TraceError> {
         if self.beside != Beside::Target && !self.kept {
             let mut partial = self.target.clone().into_os_string();
@@ -182,7 +184,8 @@ impl AtomicFile {
     ///
     /// # Errors
     /// [`TraceError::Io`] if the disk is full or refuses — full disks show as late as here — or if
-    /// another program made the target meanwhile and there is no `force`. The target is then as before.
+    /// another program made the target meanwhile and there is no `force`. The target is then as
+    /// before.
     pub fn commit(mut self) -> Result<PathBuf, TraceError> {
         let failed = |error| TraceError::io("write", &self.target, explained(error));
         let flushed = self.out.flush();
@@ -217,8 +220,8 @@ impl AtomicFile {
         Ok(())
     }
 
-    /// Removes the unfinished files of this process that would go if their values were dropped: for the
-    /// moment before it ends in another way, at a signal.
+    /// Removes the unfinished files of this process that would go if their values were dropped: for
+    /// the moment before it ends in another way, at a signal.
     pub fn remove_unfinished() {
         remove(&mut unfinished());
     }
@@ -294,7 +297,8 @@ fn exists(path: &Path) -> TraceError {
     TraceError::io("create", path, Error::new(ErrorKind::AlreadyExists, what))
 }
 
-/// [`explained`] for a file that cannot be created: its directory may be there, and take no files (`/proc`).
+/// [`explained`] for a file that cannot be created: its directory may be there, and take no files
+/// (`/proc`).
 fn explained_at(target: &Path, error: Error) -> Error {
     let directory = target
         .parent()

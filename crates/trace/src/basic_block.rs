@@ -1,7 +1,8 @@
 //! Basic blocks: what a row of [`Kind::BasicBlock`] says.
 //!
-//! A thread's rows of that kind, in order, are the path that it took. The outcome of a conditional branch
-//! is not a row of its own: it is taken if the thread's next basic block is the one that the branch leads to.
+//! A thread's rows of that kind, in order, are the path that it took. The outcome of a conditional
+//! branch is not a row of its own: it is taken if the thread's next basic block is the one that the
+//! branch leads to.
 
 use crate::{Kind, Row};
 
@@ -23,11 +24,12 @@ pub enum BlockEnd {
     Return = 5,
 }
 
-/// A basic block that began to run: instructions that run one after the other, entered at the first only
-/// as far as whoever recorded it knows (a jump into the middle makes another block).
+/// A basic block that began to run: instructions that run one after the other, entered at the first
+/// only as far as whoever recorded it knows (a jump into the middle makes another block).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BasicBlock {
-    /// Address of its first instruction, or another number that stands for it throughout the process.
+    /// Address of its first instruction, or another number that stands for it throughout the
+    /// process.
     pub start: u64,
     /// How it ends.
     pub end: BlockEnd,
@@ -38,7 +40,8 @@ pub struct BasicBlock {
     pub bytes: u16,
     /// Known without running: its branch, taken, goes back to the head of a loop.
     pub taken_loops: bool,
-    /// Known without running: what follows if its branch is not taken is the head of a loop that it is in.
+    /// Known without running: what follows if its branch is not taken is the head of a loop that it
+    /// is in.
     pub falls_loops: bool,
 }
 
@@ -47,7 +50,8 @@ const TAKEN_LOOPS: u8 = 8;
 const FALLS_LOOPS: u8 = 16;
 
 impl BasicBlock {
-    /// The block that a row tells of; `None` for rows of other kinds, and for ends that are not known here.
+    /// The block that a row tells of; `None` for rows of other kinds, and for ends that are not
+    /// known here.
     #[inline]
     pub const fn of(row: &Row) -> Option<BasicBlock> {
         if row.kind as u8 != Kind::BasicBlock as u8 {

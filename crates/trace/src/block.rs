@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::{Folds, ProcessId, ThreadId, Touches};
 
-/// What a row says happened. The numbers are those of the native file and of the shared-memory ring.
+/// What a row says happened. The numbers are those of the native file and of the shared-memory
+/// ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
@@ -19,10 +20,11 @@ pub enum Kind {
     RangeLoad = 4,
     /// Bytes from `addr` on were written by a range operation; an operand row follows (bytes).
     RangeStore = 5,
-    /// A function was entered: `pc` lies in it, `addr` is its stack pointer after the call (the
-    /// low end of its caller's frame); an operand row with the call's return address follows. With size
+    /// A function was entered: `pc` lies in it, `addr` is its stack pointer after the call (the low
+    /// end of its caller's frame); an operand row with the call's return address follows. With size
     /// 0 the pointer is that within the function, the low end of its frame; with size 1 that of the
-    /// moment of the call, where the return address lies and the function's frame begins, downwards.
+    /// moment of the call, where the return address lies and the function's frame begins,
+    /// downwards.
     Enter = 6,
     /// The function last entered was left. `addr` is the stack pointer, `pc` lies in it.
     Exit = 7,
@@ -45,8 +47,8 @@ pub enum Kind {
     PartialData = 13,
     /// A further number (`addr`) of the row before.
     Operand = 14,
-    /// A basic block began; see [`crate::BasicBlock`], which such a row unpacks to. Only in traces that were
-    /// asked for it.
+    /// A basic block began; see [`crate::BasicBlock`], which such a row unpacks to. Only in traces
+    /// that were asked for it.
     BasicBlock = 15,
 }
 
@@ -88,7 +90,8 @@ impl Kind {
         )
     }
 
-    /// Whether a row of this kind says what rows behind it mean, rather than that something was used: calls, and what memory holds.
+    /// Whether a row of this kind says what rows behind it mean, rather than that something was
+    /// used: calls, and what memory holds.
     #[inline]
     pub const fn is_state(self) -> bool {
         matches!(
@@ -136,8 +139,8 @@ pub struct Row {
 /// Consecutive rows of one thread, one column per field. A row and its operand rows are never
 /// split over two blocks.
 ///
-/// `first_stamp` and `last_stamp` are times on one clock of the machine (ticks; 0 = unknown): blocks
-/// of different threads are delivered in the order of `last_stamp`.
+/// `first_stamp` and `last_stamp` are times on one clock of the machine (ticks; 0 = unknown):
+/// blocks of different threads are delivered in the order of `last_stamp`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     /// The process that ran.
@@ -148,9 +151,11 @@ pub struct Block {
     pub first_stamp: u64,
     /// When the last row was made.
     pub last_stamp: u64,
-    /// Accesses of which there are no rows, where somebody asked for that ([`crate::Source::condense`]); else nothing.
+    /// Accesses of which there are no rows, where somebody asked for that
+    /// ([`crate::Source::condense`]); else nothing.
     pub touches: Touches,
-    /// Rows that are not there, where somebody asked for that ([`crate::Source::fold`]); else nothing.
+    /// Rows that are not there, where somebody asked for that ([`crate::Source::fold`]); else
+    /// nothing.
     pub folds: Box<Folds>,
     kinds: Vec<Kind>,
     sizes: Vec<u8>,
@@ -171,8 +176,8 @@ pub struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// Writes the rows `into` as those that lie `back` before, each at an address further by a step;
-    /// the steps of `back` rows repeat.
+    /// Writes the rows `into` as those that lie `back` before, each at an address further by a
+    /// step; the steps of `back` rows repeat.
     pub(crate) fn again(&mut self, back: usize, steps: &[u64], into: Range<usize>) {
         again(self.kinds, back, &into);
         again(self.sizes, back, &into);
@@ -263,9 +268,9 @@ impl Block {
         self.addrs.extend_from_slice(&addrs[..rows]);
     }
 
-    /// The columns, made `rows` long, to be written over: what is in them is anything. Does not touch
-    /// memory that a block had before, so a block used again costs nothing. [`Self::truncate`] takes off what was
-    /// not needed.
+    /// The columns, made `rows` long, to be written over: what is in them is anything. Does not
+    /// touch memory that a block had before, so a block used again costs nothing.
+    /// [`Self::truncate`] takes off what was not needed.
     pub fn overwrite(&mut self, rows: usize) -> Columns<'_> {
         self.touches.clear();
         self.folds.clear();
@@ -308,7 +313,8 @@ impl Block {
         self.addrs.drain(..rows.start);
     }
 
-    /// Keeps of the rows before `end` those that `wanted` says, and those of which [`Kind::is_state`] is true with their operands.
+    /// Keeps of the rows before `end` those that `wanted` says, and those of which
+    /// [`Kind::is_state`] is true with their operands.
     pub(crate) fn keep_state(&mut self, wanted: Range<usize>, end: usize) {
         let (mut kept, mut state) = (0, false);
         for row in 0..end.min(self.len()) {

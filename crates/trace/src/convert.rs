@@ -44,14 +44,15 @@ pub struct Converted {
     pub events: u64,
     /// Processes that began: where there are several, text mixes their addresses.
     pub processes: u64,
-    /// Why the source ended early, if it did. The copy is whole in itself and holds all before that.
+    /// Why the source ended early, if it did. The copy is whole in itself and holds all before
+    /// that.
     pub incomplete: Option<TraceError>,
 }
 
 /// Copies `source` to `out` in the form of `target`, block by block; `path` is for messages only.
 ///
-/// A source that is damaged or cut off is copied up to there; see [`Converted::incomplete`]. A native
-/// copy then also has a [`Note`] `truncated`.
+/// A source that is damaged or cut off is copied up to there; see [`Converted::incomplete`]. A
+/// native copy then also has a [`Note`] `truncated`.
 ///
 /// # Errors
 /// [`TraceError::Io`] if `source` cannot be read or `out` not be written.

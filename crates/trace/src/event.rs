@@ -1,7 +1,7 @@
 //! The events between blocks: rare, and each with a text or a table of its own.
 
-/// Number of a process in a trace, from 0 in the order they began. Processes do not share addresses:
-/// consumers keep their items apart.
+/// Number of a process in a trace, from 0 in the order they began. Processes do not share
+/// addresses: consumers keep their items apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId(pub u16);
 

@@ -1,8 +1,8 @@
 //! Rows that are not there because other rows say what they are, but for their addresses.
 //!
-//! Loops do the same accesses lap after lap, and straight code does the same accesses each time that it runs. Whoever takes such rows one by
-//! one finds the same instructions again and again. A source that knows better can leave them out if it is asked to
-//! ([`crate::Source::fold`]).
+//! Loops do the same accesses lap after lap, and straight code does the same accesses each time
+//! that it runs. Whoever takes such rows one by one finds the same instructions again and again. A
+//! source that knows better can leave them out if it is asked to ([`crate::Source::fold`]).
 
 use crate::{Block, Row};
 
@@ -31,7 +31,8 @@ pub struct Again {
 pub enum Repeated {
     /// The pattern of this number, once, at the addresses in [`Folds::numbers`].
     Pattern(u32),
-    /// The rows of this block from `first` on, so many times, each time further by the steps in [`Folds::numbers`]: the first time, than these are.
+    /// The rows of this block from `first` on, so many times, each time further by the steps in
+    /// [`Folds::numbers`]: the first time, than these are.
     Laps {
         /// The first of them, among those that are there; the last comes before these too.
         first: u32,
@@ -42,21 +43,25 @@ pub enum Repeated {
 
 /// The rows of a block that are not there.
 ///
-/// No row that is there has an operand among them, and none of them one that is there. What comes again is whole: it begins with no operand, and
-/// has all operands of its rows, none of which names a structure ([`crate::Kind::Data`]). Blocks refer to those before them: whoever takes them
-/// must be shown all of a source, in order.
+/// No row that is there has an operand among them, and none of them one that is there. What comes
+/// again is whole: it begins with no operand, and has all operands of its rows, none of which names
+/// a structure ([`crate::Kind::Data`]). Blocks refer to those before them: whoever takes them must
+/// be shown all of a source, in order.
 ///
-/// What refers to what is not there, or has other rows than it, is left out by those who take it, who warn of it.
+/// What refers to what is not there, or has other rows than it, is left out by those who take it,
+/// who warn of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folds {
-    /// How many patterns there are that blocks before this one have. They are numbered, and those of this block come behind them; with 0 all before
-    /// are forgotten. A block that [has neither patterns nor what comes again](Self::is_empty) says nothing of those before.
+    /// How many patterns there are that blocks before this one have. They are numbered, and those
+    /// of this block come behind them; with 0 all before are forgotten. A block that [has neither
+    /// patterns nor what comes again](Self::is_empty) says nothing of those before.
     pub known: u32,
     /// The patterns that this block has. It may refer to them, and blocks after it.
     pub patterns: Vec<Pattern>,
     /// What comes again, in order.
     pub agains: Vec<Again>,
-    /// For each of these as many numbers as it has rows: addresses and operands, or steps between them.
+    /// For each of these as many numbers as it has rows: addresses and operands, or steps between
+    /// them.
     pub numbers: Vec<u64>,
     /// How many rows are not there.
     pub rows: u64,
@@ -88,7 +93,8 @@ impl Folds {
     }
 }
 
-/// Puts the rows of blocks back that are not there: for who needs them after all. It is to be shown all blocks of a source, in order.
+/// Puts the rows of blocks back that are not there: for who needs them after all. It is to be shown
+/// all blocks of a source, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Unfolder {
     /// The rows of all patterns.

@@ -21,11 +21,12 @@ pub(crate) const MAX_LINE: usize = 64 << 10;
 /// How many bytes a format may look at to recognise itself.
 pub(crate) const HEAD: usize = 4096;
 
-/// A file, a pipe or standard input, read forward through one buffer of 256 KiB that knows its place.
+/// A file, a pipe or standard input, read forward through one buffer of 256 KiB that knows its
+/// place.
 ///
-/// What is compressed with gzip, zstd or xz, and the members of a zip file, are unpacked on the way, on a
-/// thread of their own that runs a bounded number of bytes ahead. Places are then those of what it
-/// unpacks to; progress is that in the file.
+/// What is compressed with gzip, zstd or xz, and the members of a zip file, are unpacked on the
+/// way, on a thread of their own that runs a bounded number of bytes ahead. Places are then those
+/// of what it unpacks to; progress is that in the file.
 pub struct Input {
     reader: Raw,
     path: PathBuf,
@@ -72,7 +73,8 @@ impl Input {
         Ok(Input::new(file, path))
     }
 
-    /// Reads an open file of which any part can be read, from its beginning; `name` stands for its path in messages.
+    /// Reads an open file of which any part can be read, from its beginning; `name` stands for its
+    /// path in messages.
     ///
     /// # Errors
     /// [`TraceError::Io`] if its length cannot be had.
@@ -80,8 +82,9 @@ impl Input {
         Input::seekable(Positioned::new(file), name)
     }
 
-    /// Reads from something of which the length is known and any part can be read: a zip archive can
-    /// only be read so. A clone must have a place of its own, not as that of an `Arc<File>`: see [`Input::file`].
+    /// Reads from something of which the length is known and any part can be read: a zip archive
+    /// can only be read so. A clone must have a place of its own, not as that of an `Arc<File>`:
+    /// see [`Input::file`].
     ///
     /// # Errors
     /// [`TraceError::Io`] if its length cannot be had.
@@ -123,8 +126,8 @@ impl Input {
         &self.path
     }
 
-    /// The first bytes, up to 4 KiB, without taking them; of a compressed input those that it unpacks
-    /// to.
+    /// The first bytes, up to 4 KiB, without taking them; of a compressed input those that it
+    /// unpacks to.
     ///
     /// # Errors
     /// [`TraceError::Io`] if reading fails, [`TraceError::Corrupt`] if nothing could be unpacked,
@@ -142,8 +145,8 @@ impl Input {
         Ok(&self.buffer[self.start..self.end.min(self.start + HEAD)])
     }
 
-    /// Has the first bytes looked at for a format of which a file may begin with any bytes: they are
-    /// unpacked only if more than the first of them say that they are packed.
+    /// Has the first bytes looked at for a format of which a file may begin with any bytes: they
+    /// are unpacked only if more than the first of them say that they are packed.
     ///
     /// # Errors
     /// Those of [`Input::head`].
@@ -219,8 +222,8 @@ impl Input {
         self.offset += count as u64;
     }
 
-    /// Moves up to `count` bytes into `target`; fewer only where the input ends. `target` grows with
-    /// what is really there, not with what was promised.
+    /// Moves up to `count` bytes into `target`; fewer only where the input ends. `target` grows
+    /// with what is really there, not with what was promised.
     pub(crate) fn take(&mut self, count: usize, target: &mut Vec<u8>) -> Result<(), TraceError> {
         target.clear();
         while target.len() < count {
@@ -293,7 +296,8 @@ impl Input {
         }
     }
 
-    /// Takes the first `count` buffered bytes, which are text, and counts the lines that end in them.
+    /// Takes the first `count` buffered bytes, which are text, and counts the lines that end in
+    /// them.
     pub(crate) fn consume_text(&mut self, count: usize) {
         let count = count.min(self.end - self.start);
         let text = &self.buffer[self.start..self.start + count];

@@ -1,8 +1,9 @@
 //! What an access is, streams of accesses in blocks of columns, and the files they are stored in.
 //!
-//! A [`Source`] yields [`Step`]s: blocks of rows of one thread, and between them the few events that
-//! are not rows (a process began, a module was mapped, a thread started). Everything to the right
-//! of this crate — engines, attribution, reports — sees programs and trace files only as a `Source`.
+//! A [`Source`] yields [`Step`]s: blocks of rows of one thread, and between them the few events
+//! that are not rows (a process began, a module was mapped, a thread started). Everything to the
+//! right of this crate — engines, attribution, reports — sees programs and trace files only as a
+//! `Source`.
 //!
 //! [`open`] finds the format of a file and reads it; [`formats::native::Writer`] writes the native
 //! file; [`convert()`] copies any source into another form; [`AtomicFile`] is the file that every

@@ -9,17 +9,19 @@ use crate::{Block, Kind, Source, Step, ThreadId, TraceError};
 
 /// Which rows of a trace are wanted: those to which all three apply.
 ///
-/// Events are always delivered, all of them and in their places: what a row means depends on modules and threads
-/// that came before. Blocks of which no row is wanted are left out.
+/// Events are always delivered, all of them and in their places: what a row means depends on
+/// modules and threads that came before. Blocks of which no row is wanted are left out.
 ///
-/// What they mean depends on calls and on allocated memory too: with [`Self::state`] rows that say so are delivered as well, of all
-/// threads and from the beginning of the trace to the end of the part.
+/// What they mean depends on calls and on allocated memory too: with [`Self::state`] rows that say
+/// so are delivered as well, of all threads and from the beginning of the trace to the end of the
+/// part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
-    /// Numbers of rows, from 0 over all threads in the order of the trace. A row and its operand rows stay
-    /// together: where the first of them is.
+    /// Numbers of rows, from 0 over all threads in the order of the trace. A row and its operand
+    /// rows stay together: where the first of them is.
     pub rows: Range<u64>,
-    /// Stamps: blocks that were made at a time in this range, or partly; of blocks without stamps only all.
+    /// Stamps: blocks that were made at a time in this range, or partly; of blocks without stamps
+    /// only all.
     pub stamps: Range<u64>,
     /// Threads; all if it is empty.
     pub threads: BTreeSet<ThreadId>,
@@ -45,7 +47,8 @@ impl Selection {
         self.rows == all.rows && self.stamps == all.stamps && self.threads.is_empty()
     }
 
-    /// Leaves in `block` what is wanted; whether that is anything. `first` is the number of its first row.
+    /// Leaves in `block` what is wanted; whether that is anything. `first` is the number of its
+    /// first row.
     pub fn cut(&self, block: &mut Block, first: u64) -> bool {
         let stamps = stamps(block.first_stamp, block.last_stamp);
         let kinds = block.kinds();
@@ -69,8 +72,8 @@ impl Selection {
         !block.is_empty()
     }
 
-    /// Whether rows `rows` can be wanted, if `threads` made them between these stamps. `has_state` says whether rows of which
-    /// [`Kind::is_state`] is true may be among them.
+    /// Whether rows `rows` can be wanted, if `threads` made them between these stamps. `has_state`
+    /// says whether rows of which [`Kind::is_state`] is true may be among them.
     pub(crate) fn wants(
         &self,
         rows: Range<u64>,
@@ -104,8 +107,8 @@ impl Selection {
     }
 }
 
-/// The wanted part of any source. Everything is read; a native file with an index can do with less, see
-/// [`native::Reader::select`](crate::formats::native::Reader::select).
+/// The wanted part of any source. Everything is read; a native file with an index can do with less,
+/// see [`native::Reader::select`](crate::formats::native::Reader::select).
 pub struct Selected<S> {
     source: S,
     selection: Selection,
@@ -211,8 +214,8 @@ impl Place {
 }
 
 impl Selection {
-    /// What lies from one place to another, of these threads. `extent` is looked at only where a place is
-    /// relative.
+    /// What lies from one place to another, of these threads. `extent` is looked at only where a
+    /// place is relative.
     pub fn between(
         from: Option<Place>,
         to: Option<Place>,

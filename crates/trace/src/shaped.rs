@@ -1,9 +1,10 @@
-//! Rows as the code made them that was captured: *shapes*, which stretches of code have once and for all, and the words
-//! that only the running program knew.
+//! Rows as the code made them that was captured: *shapes*, which stretches of code have once and
+//! for all, and the words that only the running program knew.
 //!
-//! A stretch of code without a way in does the same accesses each time, at addresses that are a few registers plus
-//! constants. Who captures it learns the registers only. [`ShapedBlock`] hands them on without making rows of them, for
-//! who does not need rows either: a trace file is written several times as fast from them.
+//! A stretch of code without a way in does the same accesses each time, at addresses that are a few
+//! registers plus constants. Who captures it learns the registers only. [`ShapedBlock`] hands them
+//! on without making rows of them, for who does not need rows either: a trace file is written
+//! several times as fast from them.
 
 use std::ops::Range;
 
@@ -23,8 +24,8 @@ pub struct ShapeRow {
     pub size: u8,
     /// The program counter, as in [`crate::Row`].
     pub pc: u64,
-    /// The word that its address is relative to, by its place among those of the shape; `None`: the address is always
-    /// the displacement.
+    /// The word that its address is relative to, by its place among those of the shape; `None`: the
+    /// address is always the displacement.
     pub word: Option<u8>,
     /// What is added to the word.
     pub displacement: u64,
@@ -51,8 +52,9 @@ impl Shapes {
         Shapes::default()
     }
 
-    /// Adds a shape of these rows; its number. `None` if there are none or more than [`SHAPE_ROWS_MOST`], or if a word is
-    /// beyond [`SHAPE_WORDS_MOST`]. It has as many words as the largest place among its rows says.
+    /// Adds a shape of these rows; its number. `None` if there are none or more than
+    /// [`SHAPE_ROWS_MOST`], or if a word is beyond [`SHAPE_WORDS_MOST`]. It has as many words as
+    /// the largest place among its rows says.
     pub fn add(&mut self, rows: &[ShapeRow]) -> Option<u32> {
         let words = rows.iter().filter_map(|row| row.word);
         let words = words.map(|word| usize::from(word) + 1).max().unwrap_or(0);
@@ -138,8 +140,8 @@ impl ShapedBlock {
         self.rows += rows;
     }
 
-    /// The same where the words are `word` and what is behind the first of `words`, `count` in all, as they lie in a note. All
-    /// are copied, which takes less than to ask how many.
+    /// The same where the words are `word` and what is behind the first of `words`, `count` in all,
+    /// as they lie in a note. All are copied, which takes less than to ask how many.
     #[inline(always)]
     pub fn push_few(
         &mut self,

@@ -23,8 +23,8 @@ pub trait Source {
     /// The next piece. `block` is cleared and filled only when [`Step::Block`] is returned.
     ///
     /// # Errors
-    /// [`TraceError`] when the trace cannot be read on. Everything delivered before stays valid, and
-    /// a caller reports it as incomplete; calling again after an error yields [`Step::End`].
+    /// [`TraceError`] when the trace cannot be read on. Everything delivered before stays valid,
+    /// and a caller reports it as incomplete; calling again after an error yields [`Step::End`].
     fn next(&mut self, block: &mut Block) -> Result<Step, TraceError>;
 
     /// Whether addresses are byte addresses of a program (`true`) or ids that already are the items
@@ -50,8 +50,9 @@ pub trait Source {
         Bytes(0)
     }
 
-    /// Asks for blocks of which nothing is to be known but what the wish says. Whether they come so from now on, with
-    /// [`Touches`](crate::Touches) in the place of most rows; else they are as they were. To be called before anything was delivered.
+    /// Asks for blocks of which nothing is to be known but what the wish says. Whether they come so
+    /// from now on, with [`Touches`](crate::Touches) in the place of most rows; else they are as
+    /// they were. To be called before anything was delivered.
     fn condense(&mut self, _wish: Wish) -> bool {
         false
     }
@@ -64,15 +65,17 @@ pub trait Source {
         false
     }
 
-    /// Asks for blocks without rows that come again ([`Folds`](crate::Folds)). Whether some come so from now on; else they are as they were. Blocks
-    /// then refer to those before them: none may be dropped. To be called before anything was delivered, and not beside [`Self::condense`].
+    /// Asks for blocks without rows that come again ([`Folds`](crate::Folds)). Whether some come so
+    /// from now on; else they are as they were. Blocks then refer to those before them: none may be
+    /// dropped. To be called before anything was delivered, and not beside [`Self::condense`].
     fn fold(&mut self) -> bool {
         false
     }
 
-    /// The trace in up to `most` stretches of about as many accesses each, at least `shortest`, in order, to be read at the same time by whoever
-    /// wants to know of accesses what the wish says; none, or one, if it cannot be had so. This source is not read by that: it still
-    /// delivers all. To be called before anything was delivered.
+    /// The trace in up to `most` stretches of about as many accesses each, at least `shortest`, in
+    /// order, to be read at the same time by whoever wants to know of accesses what the wish says;
+    /// none, or one, if it cannot be had so. This source is not read by that: it still delivers
+    /// all. To be called before anything was delivered.
     ///
     /// # Errors
     /// [`TraceError::Io`] if the file cannot be read.
@@ -100,8 +103,8 @@ pub trait Source {
 /// ([`Touches::uneven`](crate::Touches::uneven)). A caller that meets an uneven block reads the
 /// whole source instead.
 pub trait Stretch: Source {
-    /// Takes off the later half of what is not yet begun, if that leaves at least so many accesses in each: for whoever is done with a
-    /// stretch before others are.
+    /// Takes off the later half of what is not yet begun, if that leaves at least so many accesses
+    /// in each: for whoever is done with a stretch before others are.
     ///
     /// # Errors
     /// [`TraceError::Io`] if the file cannot be read. The stretch is as it was.
@@ -228,7 +231,8 @@ impl TraceError {
         }
     }
 
-    /// The line of a text that is not what its format promises, in words (`line 7`); `None` for all else.
+    /// The line of a text that is not what its format promises, in words (`line 7`); `None` for all
+    /// else.
     pub fn line(&self) -> Option<&str> {
         match self {
             TraceError::Corrupt { position, .. } if position.starts_with("line ") => Some(position),

@@ -5,8 +5,8 @@ use crate::{Block, Kind, Row};
 /// Rows that a [`Stage`] holds.
 pub(crate) const STAGED: usize = 1024;
 
-/// A short block of fixed length that lies in the nearest cache. Writing a row is four stores without a
-/// test, so a loop can write every candidate and go on by one only if it was a row.
+/// A short block of fixed length that lies in the nearest cache. Writing a row is four stores
+/// without a test, so a loop can write every candidate and go on by one only if it was a row.
 #[derive(Clone)]
 pub(crate) struct Stage {
     kinds: [Kind; STAGED],

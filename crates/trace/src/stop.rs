@@ -7,8 +7,8 @@ use reuselens_units::{Accesses, Bytes};
 
 use crate::{AnyStretch, Block, Source, Step, Stretch, TraceError, Wish};
 
-/// A wish to end, by the number of the signal that brought it. Clones share it: whoever hears signals
-/// asks, whoever works looks now and then.
+/// A wish to end, by the number of the signal that brought it. Clones share it: whoever hears
+/// signals asks, whoever works looks now and then.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<State>);
 
@@ -49,7 +49,8 @@ impl Stop {
         Some(signal)
     }
 
-    /// Everything was read, and the report is being made: who asks for an end from now on gets that, and no other outcome.
+    /// Everything was read, and the report is being made: who asks for an end from now on gets
+    /// that, and no other outcome.
     pub fn close(&self) {
         self.0.closed.store(true, Ordering::SeqCst);
         self.0.heeded.store(true, Ordering::SeqCst);

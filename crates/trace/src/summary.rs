@@ -130,7 +130,8 @@ pub(crate) fn joined(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Opti
 
 /// Counts a column of kinds.
 pub(crate) fn add_kinds(counts: &mut [u64; KINDS], kinds: &[Kind]) {
-    /// Of these a run of comparisons is many times as fast as one look after the other, and there are few others.
+    /// Of these a run of comparisons is many times as fast as one look after the other, and there
+    /// are few others.
     const OFTEN: [Kind; 5] = [
         Kind::Load,
         Kind::Store,

@@ -28,8 +28,9 @@ pub struct Survey {
     pub no_index: Option<String>,
 }
 
-/// Looks at the trace at `path` (`-` is standard input), in the format called `format` or in the one that its
-/// content shows. A native file with an index tells at once; any other is read to its end.
+/// Looks at the trace at `path` (`-` is standard input), in the format called `format` or in the
+/// one that its content shows. A native file with an index tells at once; any other is read to its
+/// end.
 ///
 /// # Errors
 /// Those of [`open`](crate::open).

@@ -1,4 +1,5 @@
-//! A thread that brings to the disk what has been written of a file, so that who ends it need not wait for all of it.
+//! A thread that brings to the disk what has been written of a file, so that who ends it need not
+//! wait for all of it.
 
 use std::fs::File;
 use std::io::Error;
@@ -30,7 +31,8 @@ impl Ahead {
         })
     }
 
-    /// So much has been written. False if the thread has ended, for an error that [`Self::end`] tells.
+    /// So much has been written. False if the thread has ended, for an error that [`Self::end`]
+    /// tells.
     pub(crate) fn look(&mut self, written: u64) -> bool {
         if written < self.asked + AHEAD_EVERY {
             return true;

@@ -1,4 +1,5 @@
-//! The foreign formats: what is read, what is refused and in which words, and how a format is found.
+//! The foreign formats: what is read, what is refused and in which words, and how a format is
+//! found.
 
 mod common;
 

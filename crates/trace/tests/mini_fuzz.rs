@@ -133,7 +133,8 @@ fn shaped(random: &mut Random, shapes: &Shapes, number: u32) -> ShapedBlock {
     block
 }
 
-/// A file without a description: a chunk of two blocks of shapes with one of rows between, and one of another two.
+/// A file without a description: a chunk of two blocks of shapes with one of rows between, and one
+/// of another two.
 fn shaped_file(random: &mut Random) -> Vec<u8> {
     let header = Header {
         has_addresses: true,

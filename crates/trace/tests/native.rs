@@ -1,4 +1,5 @@
-//! The native file: what goes in comes out; what is cut or changed is an error, never a panic or a lie.
+//! The native file: what goes in comes out; what is cut or changed is an error, never a panic or a
+//! lie.
 
 mod common;
 
@@ -312,7 +313,8 @@ fn regular_traces_take_next_to_nothing() {
     assert!(bytes.len() < 2000, "{} bytes for 200000 rows", bytes.len());
 }
 
-/// Nested loops with bodies of any length, left and entered anew, with jumps, and rows that follow others.
+/// Nested loops with bodies of any length, left and entered anew, with jumps, and rows that follow
+/// others.
 fn loops(random: &mut common::Random) -> Piece {
     let mut block = Block::new();
     for _ in 0..1 + random.below(6) {

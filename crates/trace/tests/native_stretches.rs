@@ -35,7 +35,8 @@ fn condensed(bytes: &[u8]) -> (Vec<Piece>, Option<String>) {
     (pieces, error.map(|error| error.to_string()))
 }
 
-/// What stretches deliver one after the other, up to the first error. Each begins with the events of those before.
+/// What stretches deliver one after the other, up to the first error. Each begins with the events
+/// of those before.
 fn together(stretches: Vec<AnyStretch>) -> (Vec<Piece>, Option<String>) {
     let mut all: Vec<Piece> = Vec::new();
     for mut stretch in stretches {

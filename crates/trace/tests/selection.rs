@@ -81,7 +81,8 @@ fn selection() -> impl Strategy<Value = Selection> {
     })
 }
 
-/// Where the chunks of a file begin, its index and ending among them, and where the last of them ends.
+/// Where the chunks of a file begin, its index and ending among them, and where the last of them
+/// ends.
 fn chunks(bytes: &[u8]) -> Vec<usize> {
     let mut starts = vec![16 + "a test".len() + 4];
     while let Some(&at) = starts.last().filter(|&&at| at + 24 < bytes.len()) {

@@ -1,4 +1,5 @@
-//! Blocks of shapes in native files: the rows that they stand for come out; what is damaged is an error.
+//! Blocks of shapes in native files: the rows that they stand for come out; what is damaged is an
+//! error.
 
 mod common;
 
@@ -183,7 +184,8 @@ fn large_blocks_and_many_chunks_come_out() {
     assert!(error.is_none() && read == pieces);
 }
 
-/// As many shapes of one row as there are blocks of 4096 notes, each with a program counter of its own.
+/// As many shapes of one row as there are blocks of 4096 notes, each with a program counter of its
+/// own.
 fn shapes_of_one_row(count: usize, words: usize) -> (Shapes, Vec<ShapedBlock>) {
     let mut shapes = Shapes::new();
     let mut blocks = vec![ShapedBlock::new()];
@@ -376,8 +378,8 @@ fn files_of_older_versions_have_no_shapes() {
     }
 }
 
-/// What is in `native/version-3` and the others, in two chunks: the first two and the last two were given to the writer of that
-/// version as shapes, the third as rows.
+/// What is in `native/version-3` and the others, in two chunks: the first two and the last two were
+/// given to the writer of that version as shapes, the third as rows.
 fn of_older_versions() -> Vec<Block> {
     let mut random = Random(7);
     let shapes = shapes(&mut random, 12);

@@ -8,7 +8,8 @@ use common::{Piece, Random, drain, rows, unfolded};
 use reuselens_trace::formats::native::{Header, Reader, Writer};
 use reuselens_trace::{Block, Input, Kind, ProcessId, Row, Source, ThreadId};
 
-/// Walks over records that lie anywhere, in functions that are called by turns; every so often something that never comes again.
+/// Walks over records that lie anywhere, in functions that are called by turns; every so often
+/// something that never comes again.
 fn block(random: &mut Random, functions: u64) -> Block {
     let mut block = Block::new();
     block.process = ProcessId(random.below(2) as u16);

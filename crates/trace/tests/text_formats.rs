@@ -1,4 +1,5 @@
-//! The formats that are text, and raw items: what they mean, however the bytes arrive, and every error.
+//! The formats that are text, and raw items: what they mean, however the bytes arrive, and every
+//! error.
 
 mod common;
 
@@ -47,8 +48,8 @@ fn slowly(bytes: &[u8], format: &str, most: usize) -> (Vec<Row>, Vec<Thread>, Op
     )
 }
 
-/// Rows and error; checks that they do not depend on how the bytes arrive. Arriving one by one, every
-/// line is read by the careful ways; all at once, almost all are read by the quick ones.
+/// Rows and error; checks that they do not depend on how the bytes arrive. Arriving one by one,
+/// every line is read by the careful ways; all at once, almost all are read by the quick ones.
 fn read(bytes: &[u8], format: &str) -> (Vec<Row>, Option<String>) {
     let (rows, threads, error) = slowly(bytes, format, usize::MAX);
     let longest = if bytes.len() < 4096 { 40 } else { 3 };
@@ -768,8 +769,8 @@ proptest! {
     }
 }
 
-/// Damaged traces of every text format: no panic, no hang, no more rows than the bytes can hold, and
-/// the same however the bytes arrive.
+/// Damaged traces of every text format: no panic, no hang, no more rows than the bytes can hold,
+/// and the same however the bytes arrive.
 #[test]
 fn damage_is_read_up_to_there() {
     let valid: [(&str, &[u8]); 8] = [

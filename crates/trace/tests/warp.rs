@@ -165,8 +165,8 @@ fn regular_kernels_take_about_a_byte_a_record() {
 
 #[test]
 fn small_batches_of_a_far_instruction_take_no_longer_than_near_ones() {
-    // 2^17 batches of 8 bytes each. State for the 2^20 instructions that there may be, made anew for each of them, would be
-    // 4 TB to write.
+    // 2^17 batches of 8 bytes each. State for the 2^20 instructions that there may be, made anew
+    // for each of them, would be 4 TB to write.
     let launch = Launch {
         sites: Vec::new(),
         ..launch("k")

@@ -3,9 +3,10 @@
 /// Bytes of a path that [`is_alive`] asks for, its zero byte included.
 const PATH_BYTES: usize = 32;
 
-/// Whether a process lives. One that is dead and whose parent has not asked after it yet does not, though
-/// its number is still taken. `exists` asks for the number alone (`kill` with signal 0); `read_link` reads a
-/// symbolic link whose path ends with a zero byte, and gives a negative `errno` on failure.
+/// Whether a process lives. One that is dead and whose parent has not asked after it yet does not,
+/// though its number is still taken. `exists` asks for the number alone (`kill` with signal 0);
+/// `read_link` reads a symbolic link whose path ends with a zero byte, and gives a negative `errno`
+/// on failure.
 pub fn is_alive(pid: u32, exists: impl Fn(u32) -> bool, read_link: impl Fn(&[u8]) -> i64) -> bool {
     const ENOENT: i64 = -2;
     if !exists(pid) {

@@ -1,7 +1,7 @@
 //! What the analysing side hands to the rewriter that it puts into a program.
 
-/// Where the rewriter's image goes in the program's memory: far from where programs, their libraries
-/// and their stacks are, so that the program's own addresses stay as they would be.
+/// Where the rewriter's image goes in the program's memory: far from where programs, their
+/// libraries and their stacks are, so that the program's own addresses stay as they would be.
 pub const IMAGE: u64 = 0x3b00_0000_0000;
 /// Room for the image; the code cache follows.
 pub const IMAGE_ROOM: u64 = 16 << 20;

@@ -1,25 +1,29 @@
-//! What is to be recorded: written by the analysing side before the program starts, read by those who
-//! record.
+//! What is to be recorded: written by the analysing side before the program starts, read by those
+//! who record.
 //!
-//! Three things decide about an access. *Where its thread is*: within a region, within a function. *What
-//! time it is*: the analysing side opens the recording, and stops it. *Which access it is*: accesses that
-//! pass the first two are numbered over all threads ([`Control::claim`]), and a schedule over these
-//! numbers skips the start and takes bursts. What is left out is counted by who leaves it out.
+//! Three things decide about an access. *Where its thread is*: within a region, within a function.
+//! *What time it is*: the analysing side opens the recording, and stops it. *Which access it is*:
+//! accesses that pass the first two are numbered over all threads ([`Control::claim`]), and a
+//! schedule over these numbers skips the start and takes bursts. What is left out is counted by who
+//! leaves it out.
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-/// The marks of instructions that do nothing but say that a region begins or ends: the displacement of
-/// `nop dword ptr [rax + mark]`. A name is in rdi; its length in rsi, or 0 if a zero byte ends it.
+/// The marks of instructions that do nothing but say that a region begins or ends: the displacement
+/// of `nop dword ptr [rax + mark]`. A name is in rdi; its length in rsi, or 0 if a zero byte ends
+/// it.
 pub const MARK_BEGIN: u32 = u32::from_le_bytes(*b"rlrB");
 /// The end of a region.
 pub const MARK_END: u32 = u32::from_le_bytes(*b"rlrE");
-/// By which the run time asks whether the program is rewritten: that sets rax to 1, and then it is silent.
+/// By which the run time asks whether the program is rewritten: that sets rax to 1, and then it is
+/// silent.
 pub const MARK_ASK: u32 = u32::from_le_bytes(*b"rlr?");
 /// Bytes of a region's name that are compared.
 pub const REGION_BYTES: usize = 64;
 /// Functions that can be named at one time: copies that compilers make of one count one by one.
 pub const FUNCTIONS: usize = 16;
-/// The most accesses that a thread claims at once: so far its numbers may run ahead of what it does.
+/// The most accesses that a thread claims at once: so far its numbers may run ahead of what it
+/// does.
 const CLAIM: u64 = 4096;
 
 /// Whether anything is recorded.

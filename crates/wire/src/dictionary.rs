@@ -1,23 +1,25 @@
 //! What rewritten code notes, and where it is written what that means.
 //!
-//! A block of rewritten code does not write records. It writes those words that only the running program knows, and a
-//! *head*: the number of an [`Entry`] in the segment's dictionary, which says what rows the words stand for. Notes that
-//! stand for plain accesses go to the analysing side as they are, which makes rows of them.
+//! A block of rewritten code does not write records. It writes those words that only the running
+//! program knows, and a *head*: the number of an [`Entry`] in the segment's dictionary, which says
+//! what rows the words stand for. Notes that stand for plain accesses go to the analysing side as
+//! they are, which makes rows of them.
 //!
 //! ```text
 //! words of a note:     word 0, head, word 2, word 3 ...     a whole number of records
 //! head:                ones (33 bits) | special (1) | records (6) | number of the entry (24)
 //! ```
 //!
-//! The head stands in a record's second word, where its upper byte is its kind ([`crate::CODED`]): it is a negative
-//! number of 32 bits, which one instruction stores. Entries
-//! are added and never changed, by all processes alike; what is forked goes on with the numbers of its parent.
+//! The head stands in a record's second word, where its upper byte is its kind ([`crate::CODED`]):
+//! it is a negative number of 32 bits, which one instruction stores. Entries are added and never
+//! changed, by all processes alike; what is forked goes on with the numbers of its parent.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::NOTE_BYTES_MOST;
 
-/// Bytes of the dictionary. Untouched ones cost no memory. Blocks that find it full make records themselves.
+/// Bytes of the dictionary. Untouched ones cost no memory. Blocks that find it full make records
+/// themselves.
 pub const DICTIONARY_BYTES: usize = 256 << 20;
 /// Entries begin at multiples of this many bytes; their numbers count in it.
 pub const ENTRY_UNIT: usize = 16;
@@ -63,8 +65,8 @@ pub struct EntryRow {
 }
 
 impl EntryRow {
-    /// A row that is there if any of the lowest `lanes` bits of the word `mask` is set: from the first of these lanes to
-    /// the last, each as large as the row says.
+    /// A row that is there if any of the lowest `lanes` bits of the word `mask` is set: from the
+    /// first of these lanes to the last, each as large as the row says.
     pub const fn masked(self, mask: u16, lanes: u8) -> EntryRow {
         EntryRow {
             word: self.word | (mask as u64) << 16 | (lanes as u64) << 32,
@@ -90,8 +92,9 @@ pub const fn note_head(number: u32, words: u32) -> u32 {
     HEAD | (words / 2) << NUMBER_BITS | number
 }
 
-/// The head of notes of so many words that mean what only the process knows, by its number `number`. Of those that are
-/// longer than notes may be that are handed on, it says that they have no records.
+/// The head of notes of so many words that mean what only the process knows, by its number
+/// `number`. Of those that are longer than notes may be that are handed on, it says that they have
+/// no records.
 pub const fn special_head(number: u32, words: u32) -> u32 {
     let records = if words as usize * 8 <= NOTE_BYTES_MOST {
         words / 2

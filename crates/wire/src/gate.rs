@@ -26,8 +26,8 @@ pub struct Range {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
-    /// Regions that the thread is in, and for each of the first 64, from the outermost on, a bit: whether
-    /// it counts.
+    /// Regions that the thread is in, and for each of the first 64, from the outermost on, a bit:
+    /// whether it counts.
     nested: u64,
     matched: u64,
     /// Stack pointer with which a function that counts was entered; 0 outside.
@@ -119,12 +119,12 @@ impl Gate {
         }
     }
 
-    /// A function was left with this stack pointer: perhaps the one that counts, or it is gone already (an
-    /// exception).
+    /// A function was left with this stack pointer: perhaps the one that counts, or it is gone
+    /// already (an exception).
     #[inline]
     fn leave_function(&mut self, pointer: u64) {
-        // A callee that ends with a jump to the hook has given its frame back: it is left with the pointer of the
-        // function itself.
+        // A callee that ends with a jump to the hook has given its frame back: it is left with the
+        // pointer of the function itself.
         let callee = pointer == self.function && self.deeper > 0;
         if pointer >= self.function && !callee {
             self.function = 0;
@@ -141,8 +141,8 @@ impl Gate {
             && control.state.load(order) == Recording::Open as u32
     }
 
-    /// Whether everything the thread does is recorded until it leaves its region: nobody needs to look at
-    /// single accesses. Who goes on so hands on first what waits ([`Self::flush`]).
+    /// Whether everything the thread does is recorded until it leaves its region: nobody needs to
+    /// look at single accesses. Who goes on so hands on first what waits ([`Self::flush`]).
     #[inline]
     pub fn is_direct(&self, control: &Control) -> bool {
         self.budget == 0
@@ -151,7 +151,8 @@ impl Gate {
             && self.passes(control)
     }
 
-    /// Whether the next accesses are recorded, and how many of `wanted` that holds for. They are made.
+    /// Whether the next accesses are recorded, and how many of `wanted` that holds for. They are
+    /// made.
     #[inline]
     pub fn take(&mut self, control: &Control, wanted: u64) -> (bool, u64) {
         self.take_as(control, wanted, self.passes(control))
@@ -211,9 +212,9 @@ impl Gate {
         }
     }
 
-    /// Hands on those of a thread's records that are recorded. Entries and exits that cancel each other
-    /// out go with what is left out between them; all else is handed on. `stack_high` is the address
-    /// above the thread's stack.
+    /// Hands on those of a thread's records that are recorded. Entries and exits that cancel each
+    /// other out go with what is left out between them; all else is handed on. `stack_high` is the
+    /// address above the thread's stack.
     pub fn sort(
         &mut self,
         control: &Control,
@@ -312,8 +313,8 @@ impl Gate {
         kept
     }
 
-    /// Takes away the entry that an exit belongs to, and those that lie deeper, whose exits are missing
-    /// (exceptions). False if the entry is not among those that wait.
+    /// Takes away the entry that an exit belongs to, and those that lie deeper, whose exits are
+    /// missing (exceptions). False if the entry is not among those that wait.
     fn cancel(&mut self, pointer: u64) -> bool {
         self.entries_waiting = self.entries_waiting.min(ENTRIES as u64);
         while let Some(last) = self.entries_waiting.checked_sub(1) {

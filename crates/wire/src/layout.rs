@@ -28,8 +28,8 @@ pub const OTHERS: usize = 32;
 pub const RECORD_BYTES: usize = 16;
 /// Threads that can record at one time, over all processes.
 pub const SLOTS: usize = 1024;
-/// Blocks in the pool: two per slot (where control is asked for, one for what waits to be sorted), one
-/// per queue cell, and some in hand. Untouched blocks cost no memory.
+/// Blocks in the pool: two per slot (where control is asked for, one for what waits to be sorted),
+/// one per queue cell, and some in hand. Untouched blocks cost no memory.
 pub const BLOCKS: usize = 2 * SLOTS + crate::QUEUE_CELLS + 64;
 /// No block.
 pub const NO_BLOCK: u32 = u32::MAX;
@@ -116,9 +116,11 @@ pub struct Header {
     /// Not 0 if capture's memory counts for a limit of the program's address space: its own ends
     /// earlier.
     pub short_of_space: AtomicU32,
-    /// Not 0 once code was rewritten that lies in memory shared with others, who can change it unseen.
+    /// Not 0 once code was rewritten that lies in memory shared with others, who can change it
+    /// unseen.
     pub shared_code: AtomicU32,
-    /// What is to be recorded beyond accesses, calls and allocations: a sum of `WANTS_…`. Set before the program starts.
+    /// What is to be recorded beyond accesses, calls and allocations: a sum of `WANTS_…`. Set
+    /// before the program starts.
     pub wants: AtomicU32,
     /// How much of the dictionary is taken, in units of [`crate::ENTRY_UNIT`] bytes.
     pub dictionary_used: AtomicU32,
@@ -198,7 +200,8 @@ pub struct Slot {
     /// Blocks that were handed over through this slot so far. If the reader has taken as many, the
     /// current block is next in the thread's order.
     pub published: AtomicU32,
-    /// Not 0 while the thread has events that are not in the segment yet: they are lost if it is killed.
+    /// Not 0 while the thread has events that are not in the segment yet: they are lost if it is
+    /// killed.
     pub outside: AtomicU32,
 }
 

@@ -9,7 +9,8 @@
 //! thread ── records ──▶ block ── full ──▶ queue ──▶ analysing process ── empty ──▶ pool ──▶ thread
 //! ```
 //!
-//! Code that is rewritten writes notes in place of records; the segment's dictionary says what they mean.
+//! Code that is rewritten writes notes in place of records; the segment's dictionary says what they
+//! mean.
 //!
 //! Back pressure: the queue has [`QUEUE_CELLS`] cells; a thread that finds it full sleeps until the
 //! other side has taken a block. Nothing is dropped and nothing grows.

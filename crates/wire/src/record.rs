@@ -5,13 +5,15 @@
 //! word 1: kind (8 bits) | size (8) | program counter (48)
 //! ```
 //!
-//! Programs built with `reuselens cc --llvm` write *notes* between them, of one or more times sixteen bytes:
+//! Programs built with `reuselens cc --llvm` write *notes* between them, of one or more times
+//! sixteen bytes:
 //!
 //! ```text
 //! word 0, address of a descriptor in the program (kind 0), word 1, word 2 ...
 //! ```
 //!
-//! So does rewritten code; its notes have a head in place of that address (kind 255; see the dictionary).
+//! So does rewritten code; its notes have a head in place of that address (kind 255; see the
+//! dictionary).
 
 /// What a record says. Numbers below 32 are those of the trace crate's row kinds; the others are
 /// control events that become events of the stream.
@@ -48,11 +50,11 @@ pub enum WireKind {
     Operand = 14,
     /// A basic block began, packed by [`basic_block_words`]; only if [`crate::WANTS_BASIC_BLOCKS`].
     BasicBlock = 15,
-    /// A process began: word 0 = pid; operands: parent's number + 1 or 0, 1 if instrumented or 2 if rewritten, length
-    /// of the executable's path, then the path.
+    /// A process began: word 0 = pid; operands: parent's number + 1 or 0, 1 if instrumented or 2 if
+    /// rewritten, length of the executable's path, then the path.
     Process = 64,
-    /// A thread started: word 0 = tid; operands: lowest stack address, first address above it, length of its name, then
-    /// the name.
+    /// A thread started: word 0 = tid; operands: lowest stack address, first address above it,
+    /// length of its name, then the name.
     Thread = 65,
     /// The thread ended.
     ThreadEnd = 66,
@@ -144,8 +146,9 @@ pub const fn unpack_enter(record: Record) -> (u64, u64) {
     (record.word0 & PC_MASK, depth)
 }
 
-/// Packs the beginning of a basic block: where it begins (or any number that stands for it), how it ends (see
-/// the trace crate's `BlockEnd`), the block that its branch goes to if it is taken, or 0, and its bytes.
+/// Packs the beginning of a basic block: where it begins (or any number that stands for it), how it
+/// ends (see the trace crate's `BlockEnd`), the block that its branch goes to if it is taken, or 0,
+/// and its bytes.
 pub const fn basic_block_words(pc: u64, end: u8, taken: u64, bytes: u64) -> Record {
     let bytes = if bytes < 0xffff { bytes } else { 0xffff };
     Record {

@@ -1,4 +1,5 @@
-// Work for OpenMP's run time: parallel loops with schedules, a reduction, tasks, locks, nested regions.
+// Work for OpenMP's run time: parallel loops with schedules, a reduction, tasks, locks, nested
+// regions.
 #include <omp.h>
 #include <stdio.h>
 

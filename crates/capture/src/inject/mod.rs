@@ -1,8 +1,8 @@
 //! Puts the rewriter into a program that has just been started and has not run yet.
 //!
-//! The program is stopped at its first instruction (`ptrace`). It is made to map memory for the image,
-//! which is then written there; its registers are left where the image finds them, and it goes on in
-//! the image. After that it is nobody's to trace: debuggers and the program itself may.
+//! The program is stopped at its first instruction (`ptrace`). It is made to map memory for the
+//! image, which is then written there; its registers are left where the image finds them, and it
+//! goes on in the image. After that it is nobody's to trace: debuggers and the program itself may.
 
 mod image;
 mod tracee;

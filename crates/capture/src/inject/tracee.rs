@@ -32,8 +32,8 @@ fn check(result: i64) -> io::Result<()> {
     }
 }
 
-/// What a child ended with, if it has. [`Child::try_wait`] by itself hands out the stops of a child that is traced, too, as if they
-/// were its end, and who traces it would wait for them in vain.
+/// What a child ended with, if it has. [`Child::try_wait`] by itself hands out the stops of a child
+/// that is traced, too, as if they were its end, and who traces it would wait for them in vain.
 pub fn try_wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
     match has_ended(child.id())? {
         true => child.try_wait(),
@@ -45,7 +45,8 @@ pub fn try_wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
 fn has_ended(pid: u32) -> io::Result<bool> {
     let mut found = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: the kernel writes what it found; zeros, which are a `siginfo_t` too, stay where it found nothing.
+    // SAFETY: the kernel writes what it found; zeros, which are a `siginfo_t` too, stay where it
+    // found nothing.
     let found = unsafe {
         check(libc::waitid(libc::P_PID, pid, found.as_mut_ptr(), options).into())?;
         found.assume_init()

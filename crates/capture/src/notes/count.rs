@@ -47,8 +47,9 @@ impl Word for AtomicU64 {
 }
 
 impl Notes {
-    /// Counts the rows of records of a process, if rows are to be counted, up to the first that has to be looked at in
-    /// another way: a control record, or a note that is not known. How many records that were.
+    /// Counts the rows of records of a process, if rows are to be counted, up to the first that has
+    /// to be looked at in another way: a control record, or a note that is not known. How many
+    /// records that were.
     pub fn count_in_place(&mut self, process: u32, words: &[AtomicU64]) -> usize {
         let Some(counted) = &mut self.counted else {
             return 0;

@@ -1,4 +1,5 @@
-//! The descriptors of rewritten code, from the segment's dictionary, each read when the first note names it.
+//! The descriptors of rewritten code, from the segment's dictionary, each read when the first note
+//! names it.
 
 use std::sync::Arc;
 
@@ -29,8 +30,8 @@ pub(super) struct Dictionary {
     shapes: Vec<ShapeOf>,
     /// The places of shapes' words in notes.
     places: Vec<u8>,
-    /// Bytes of all entries read. Entries do not overlap, so there are never more than the dictionary has; a program
-    /// that has written over it must not cost more either.
+    /// Bytes of all entries read. Entries do not overlap, so there are never more than the
+    /// dictionary has; a program that has written over it must not cost more either.
     bytes: usize,
 }
 
@@ -50,7 +51,8 @@ struct Rows {
     loads: u16,
     stores: u16,
     exits: u16,
-    /// Records of the note; 0 if nothing is known of it, or it has rows of other kinds, or not all rows are always there.
+    /// Records of the note; 0 if nothing is known of it, or it has rows of other kinds, or not all
+    /// rows are always there.
     records: u16,
 }
 
@@ -90,9 +92,10 @@ struct ShapeOf {
 const RUN: u32 = 8;
 
 impl Dictionary {
-    /// Makes rows of the notes from `position` on that are known and whose rows are always there, as long as they differ,
-    /// up to row `end`. Most notes of most programs are such, and this loop is all that they cost. `position` and `at` move
-    /// on; there must be room for the rows of one note behind `end`.
+    /// Makes rows of the notes from `position` on that are known and whose rows are always there,
+    /// as long as they differ, up to row `end`. Most notes of most programs are such, and this loop
+    /// is all that they cost. `position` and `at` move on; there must be room for the rows of one
+    /// note behind `end`.
     pub fn rows(
         &self,
         words: &mut [u64],
@@ -126,8 +129,8 @@ impl Dictionary {
         }
     }
 
-    /// Counts the rows of the notes from `position` on that are known, whatever else they are, and of function entries
-    /// between them. `position` moves on.
+    /// Counts the rows of the notes from `position` on that are known, whatever else they are, and
+    /// of function entries between them. `position` moves on.
     pub fn count(&self, words: &[impl Word], position: &mut usize, counted: &mut [u64; 16]) {
         let (mut loads, mut stores, mut exits, mut enters) = (0, 0, 0, 0);
         let mut at = *position;
@@ -161,8 +164,8 @@ impl Dictionary {
         counted[Kind::Operand as usize] += enters;
     }
 
-    /// Appends the notes from `position` on that are known and whose rows are always there, up to `wanted` rows.
-    /// `position` moves on.
+    /// Appends the notes from `position` on that are known and whose rows are always there, up to
+    /// `wanted` rows. `position` moves on.
     pub fn shape(
         &mut self,
         words: &mut [u64],
@@ -196,8 +199,8 @@ impl Dictionary {
             let rows = usize::from(of.rows);
             match rest.first_chunk::<{ WORDS_AT_ONCE + 1 }>() {
                 Some(note) if of.few => {
-                    // Nothing is put in the place of the head first: to read on over what has just been written would
-                    // have to wait for that.
+                    // Nothing is put in the place of the head first: to read on over what has just
+                    // been written would have to wait for that.
                     if let Some(words) = note[1..].first_chunk() {
                         into.push_few(of.shape, rows, note[0], words, usize::from(of.words));
                     }
@@ -220,7 +223,8 @@ impl Dictionary {
         }
     }
 
-    /// The shape of the notes with this head, or that they have none; `None` if nothing is known of them.
+    /// The shape of the notes with this head, or that they have none; `None` if nothing is known of
+    /// them.
     #[cold]
     #[inline(never)]
     fn learn_shape(&mut self, number: u32, head: u64, shaping: &mut Shaping) -> Option<ShapeOf> {

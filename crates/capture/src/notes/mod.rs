@@ -1,8 +1,9 @@
 //! Notes become rows.
 //!
-//! Code that the LLVM pass has seen writes notes: the address of a descriptor, and those words of the addresses that only
-//! the running program knows. The descriptors are in the program's file, so that is where they are read. Code that is
-//! rewritten does the same; its descriptors are in the segment.
+//! Code that the LLVM pass has seen writes notes: the address of a descriptor, and those words of
+//! the addresses that only the running program knows. The descriptors are in the program's file, so
+//! that is where they are read. Code that is rewritten does the same; its descriptors are in the
+//! segment.
 
 mod count;
 mod dictionary;
@@ -38,7 +39,8 @@ pub struct Notes {
     dictionary: Dictionary,
     /// By process; those of the module that was loaded last come first.
     tables: BTreeMap<u32, Vec<Arc<Table>>>,
-    /// Whether there was any note of code that the LLVM pass has seen, which that of rewritten code is not.
+    /// Whether there was any note of code that the LLVM pass has seen, which that of rewritten code
+    /// is not.
     pub seen: bool,
     /// Stretches of records that could not be read.
     pub lost: u64,
@@ -70,8 +72,9 @@ impl Notes {
         self.tables.entry(process).or_default().insert(0, table);
     }
 
-    /// Appends the notes from `position` on as shapes and words, and the function entries and single rows between them, until
-    /// there are `wanted` rows or up to what has no shape of its own. Returns where it stopped.
+    /// Appends the notes from `position` on as shapes and words, and the function entries and
+    /// single rows between them, until there are `wanted` rows or up to what has no shape of its
+    /// own. Returns where it stopped.
     pub fn shape(
         &mut self,
         of: Origin,
@@ -112,8 +115,10 @@ impl Notes {
         position
     }
 
-    /// Makes rows of the notes from `position` on, from row `at` of the block on, and of the records between them that are rows, up to
-    /// the first other record or until there are `wanted` rows. Returns where it stopped; what cannot be read is counted, and nothing behind it is read.
+    /// Makes rows of the notes from `position` on, from row `at` of the block on, and of the
+    /// records between them that are rows, up to the first other record or until there are `wanted`
+    /// rows. Returns where it stopped; what cannot be read is counted, and nothing behind it is
+    /// read.
     pub fn expand(
         &mut self,
         of: Origin,
@@ -252,7 +257,8 @@ impl Notes {
     }
 }
 
-/// Rows after which a block is given on where most are counted: fewer, because all have to be cleared.
+/// Rows after which a block is given on where most are counted: fewer, because all have to be
+/// cleared.
 const ROWS_COUNTING: usize = 256;
 /// Operands that a row may have: those of a name of 4096 bytes, and three.
 const OPERANDS_MOST: usize = 4096 / 8 + 3;
@@ -331,7 +337,8 @@ fn enter(record: Record, of: Origin, at: usize, columns: &mut Columns<'_>) {
 /// How many whole notes of this descriptor follow one another; as many as make `rows` rows at most.
 #[inline(always)]
 fn alike(words: &[u64], address: u64, found: &Descriptor, rows: usize) -> usize {
-    // Counted by adding up: most notes come alone, and a division would cost more than all the rest.
+    // Counted by adding up: most notes come alone, and a division would cost more than all the
+    // rest.
     let (step, each) = (
         2 * usize::from(found.records),
         usize::from(found.rows.max(1)),

@@ -1,5 +1,5 @@
-//! Rows from what a note says and what its descriptor knows: one note, the same note many times over, and rows that
-//! may not be there.
+//! Rows from what a note says and what its descriptor knows: one note, the same note many times
+//! over, and rows that may not be there.
 
 use reuselens_trace::Columns;
 use reuselens_wire::NO_WORD;
@@ -14,7 +14,8 @@ pub(super) fn last(rest: &[u64]) -> [u64; WORDS] {
     std::array::from_fn(|index| rest.get(index).copied().unwrap_or(0))
 }
 
-/// Writes the rows of one note, whole groups at a time: what is too much is written over, or taken off at the end.
+/// Writes the rows of one note, whole groups at a time: what is too much is written over, or taken
+/// off at the end.
 #[inline(always)]
 pub(super) fn one(groups: &[Group], note: &[u64; WORDS], mut at: usize, columns: &mut Columns<'_>) {
     for group in groups {
@@ -38,7 +39,8 @@ pub(super) fn one(groups: &[Group], note: &[u64; WORDS], mut at: usize, columns:
     }
 }
 
-/// Writes the rows' kinds, sizes and program counters: those of one note, and then over and over again.
+/// Writes the rows' kinds, sizes and program counters: those of one note, and then over and over
+/// again.
 #[inline(always)]
 pub(super) fn code(
     groups: &[Group],
@@ -75,8 +77,8 @@ fn repeat<T: Copy>(column: &mut [T], rows: usize) {
     }
 }
 
-/// Writes the addresses of the rows of `count` notes, whole groups at a time: what is too much is written over, or taken
-/// off at the end.
+/// Writes the addresses of the rows of `count` notes, whole groups at a time: what is too much is
+/// written over, or taken off at the end.
 #[inline(always)]
 pub(super) fn addresses(
     groups: &[Group],
@@ -118,8 +120,8 @@ pub(super) fn times(repeats: Repeats, found: &Descriptor, note: &[impl Word]) ->
     (times > 0 && rows <= ROWS_MOST).then_some(times)
 }
 
-/// Writes the rows of a note that stands for so many times: its words are of the last one. What is too much is written
-/// over, or taken off at the end.
+/// Writes the rows of a note that stands for so many times: its words are of the last one. What is
+/// too much is written over, or taken off at the end.
 pub(super) fn repeated(
     table: &Table,
     (found, repeats, times): (&Descriptor, Repeats, usize),

@@ -7,7 +7,8 @@ use reuselens_wire::NO_WORD;
 
 use super::table::{Descriptor, Table};
 
-/// Rows that came alone have so many shapes at most: a program that has written over its blocks must not cost more.
+/// Rows that came alone have so many shapes at most: a program that has written over its blocks
+/// must not cost more.
 const ALONE_MOST: usize = 1 << 20;
 /// Rows of one look at notes: those of one, or one and its operands.
 const SCRATCH_MOST: usize = 1 << 10;
@@ -43,7 +44,8 @@ impl Default for Shaping {
 }
 
 impl Shaping {
-    /// The shape of a descriptor whose rows are always there; and the places of its words in a note, in their order, appended to `places`.
+    /// The shape of a descriptor whose rows are always there; and the places of its words in a
+    /// note, in their order, appended to `places`.
     pub(super) fn of(
         &mut self,
         table: &Table,
@@ -85,7 +87,8 @@ impl Shaping {
         added
     }
 
-    /// Appends a row that came alone, and its operand if it has one; whether there is room for its shape.
+    /// Appends a row that came alone, and its operand if it has one; whether there is room for its
+    /// shape.
     #[inline(always)]
     pub fn one(
         &mut self,

@@ -1,5 +1,6 @@
-//! The descriptors of a program or library, from its section `reuselens_notes`. The LLVM pass (`llvm/pass.cpp`) says
-//! what they are made of. Those of rewritten code, from the segment's dictionary, are of the same form.
+//! The descriptors of a program or library, from its section `reuselens_notes`. The LLVM pass
+//! (`llvm/pass.cpp`) says what they are made of. Those of rewritten code, from the segment's
+//! dictionary, are of the same form.
 
 use object::{Object as _, ObjectSection as _};
 use reuselens_trace::Kind;
@@ -94,7 +95,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The descriptors of a file that was loaded `bias` bytes above the addresses in it; `None` if it has none.
+    /// The descriptors of a file that was loaded `bias` bytes above the addresses in it; `None` if
+    /// it has none.
     pub fn read(file: &object::File<'_>, bias: u64, basic_blocks: bool) -> Option<Table> {
         let section = file.section_by_name(SECTION)?;
         let bytes = section.uncompressed_data().ok()?;
@@ -102,8 +104,8 @@ impl Table {
         Some(Table::of(&bytes, low, basic_blocks))
     }
 
-    /// The descriptors in a section at address `low`. One that makes no sense is left out, and what comes after one that is cut
-    /// off.
+    /// The descriptors in a section at address `low`. One that makes no sense is left out, and what
+    /// comes after one that is cut off.
     fn of(bytes: &[u8], low: u64, basic_blocks: bool) -> Table {
         let mut table = Table {
             low,
@@ -136,8 +138,8 @@ impl Table {
         self.descriptors.get((number as usize).wrapping_sub(1))
     }
 
-    /// Adds what an entry of the segment's dictionary means; the place of its descriptor. Nothing is left behind of what
-    /// makes no sense, because every note that names it tries again.
+    /// Adds what an entry of the segment's dictionary means; the place of its descriptor. Nothing
+    /// is left behind of what makes no sense, because every note that names it tries again.
     pub(super) fn add_entry(&mut self, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
         let (groups, conditions) = (self.groups.len(), self.conditions.len());
         let added = self.try_entry(entry, rows);
@@ -148,8 +150,8 @@ impl Table {
         added
     }
 
-    /// Adds an entry whose rows are the first of the descriptor at `whole`; the place of its own, or `None` if it makes no
-    /// sense.
+    /// Adds an entry whose rows are the first of the descriptor at `whole`; the place of its own,
+    /// or `None` if it makes no sense.
     pub(super) fn add_part(&mut self, entry: &Entry, whole: u32) -> Option<u32> {
         let of = *self.at(whole)?;
         let (records, rows) = (records_of(entry)?, entry.rows as usize);
@@ -265,7 +267,8 @@ impl Table {
         self.groups.get(first..first + count).unwrap_or_default()
     }
 
-    /// Adds the descriptor that these bytes are, if they are one. What is left behind of one that is none is found by nobody.
+    /// Adds the descriptor that these bytes are, if they are one. What is left behind of one that
+    /// is none is found by nobody.
     fn add(&mut self, bytes: &[u8], address: u64) -> Option<()> {
         let words = number16(bytes, 4);
         // With the word that says which descriptor it is of.

@@ -328,7 +328,8 @@ fn rewritten(counted: Option<[u64; 16]>) -> (Rows, Rows, Notes) {
     (expected, found, notes)
 }
 
-/// A stream of many notes of rewritten code, whose entries are now known, and the rows that it stands for.
+/// A stream of many notes of rewritten code, whose entries are now known, and the rows that it
+/// stands for.
 fn stream(notes: &mut Notes) -> (Vec<u64>, Rows) {
     let mut numbers = Numbers(7);
     let mut entries = Vec::new();

@@ -20,8 +20,9 @@ impl Language {
     }
 }
 
-/// Compiles the pass, unless that was done before. Several compilers may do so at one time: each writes a file of its
-/// own, and renames it when it is whole. `before` is called if it has to be compiled.
+/// Compiles the pass, unless that was done before. Several compilers may do so at one time: each
+/// writes a file of its own, and renames it when it is whole. `before` is called if it has to be
+/// compiled.
 ///
 /// # Errors
 /// If LLVM 19 or its headers are not there.

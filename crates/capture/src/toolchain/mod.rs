@@ -1,8 +1,8 @@
 //! `reuselens cc`, `c++`, `fortran`: the system compiler with our hooks.
 //!
-//! The arguments are passed on as they are. Objects are compiled with `-fsanitize=thread`, or with `--llvm` by LLVM 19 with
-//! our own pass; programs are linked with our run time instead of the compiler's. So the commands work as `CC=`, `CXX=` and
-//! `FC=` of existing builds.
+//! The arguments are passed on as they are. Objects are compiled with `-fsanitize=thread`, or with
+//! `--llvm` by LLVM 19 with our own pass; programs are linked with our run time instead of the
+//! compiler's. So the commands work as `CC=`, `CXX=` and `FC=` of existing builds.
 
 mod arguments;
 mod files;
@@ -68,7 +68,8 @@ pub fn compile(language: Language, arguments: &[OsString]) -> Result<ExitStatus,
     compile_and_tell(language, arguments, || ())
 }
 
-/// As [`compile`]; calls `before_pass` before the LLVM pass is compiled, which happens once and takes a while.
+/// As [`compile`]; calls `before_pass` before the LLVM pass is compiled, which happens once and
+/// takes a while.
 ///
 /// # Errors
 /// As [`compile`].
@@ -136,7 +137,8 @@ fn command_of(
     Ok(command)
 }
 
-/// The compiler that is named, or the usual one. With `--llvm` the variables do not count: they name others.
+/// The compiler that is named, or the usual one. With `--llvm` the variables do not count: they
+/// name others.
 fn compiler(language: Language, arguments: &Arguments) -> OsString {
     let named = arguments.compiler.clone();
     if arguments.llvm {
@@ -195,9 +197,9 @@ fn compile_flags(
     }
 }
 
-/// gcc expands copies of known size without a hook, turns loops into such copies, and calls `memcpy`
-/// for large assignments that a hook has told of already. So: calls stay calls, loops stay loops, and
-/// assignments never become calls.
+/// gcc expands copies of known size without a hook, turns loops into such copies, and calls
+/// `memcpy` for large assignments that a hook has told of already. So: calls stay calls, loops stay
+/// loops, and assignments never become calls.
 const GCC_KEEPS_RANGES_AS_CALLS: [&str; 3] = [
     "-fno-tree-loop-distribute-patterns",
     "-mmemcpy-strategy=rep_8byte:-1:noalign",

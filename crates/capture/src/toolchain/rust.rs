@@ -4,7 +4,8 @@ use super::RunTimeFiles;
 use super::wrapped::WRAPPED;
 use crate::CaptureError;
 
-/// What rustc is told for code that it compiles: LLVM's coverage pass, with nothing but its hooks for accesses.
+/// What rustc is told for code that it compiles: LLVM's coverage pass, with nothing but its hooks
+/// for accesses.
 const HOOKS: [&str; 7] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=1",
@@ -17,10 +18,12 @@ const HOOKS: [&str; 7] = [
     "-Clink-arg=-Wl,--defsym=__reuselens_hooks=1",
 ];
 
-/// Flags for rustc (`RUSTFLAGS`), apart by spaces, with which a program is built that can be measured.
+/// Flags for rustc (`RUSTFLAGS`), apart by spaces, with which a program is built that can be
+/// measured.
 ///
 /// # Errors
-/// If our files cannot be written, or lie where a space is in the path: rustc's flags have no way to say that.
+/// If our files cannot be written, or lie where a space is in the path: rustc's flags have no way
+/// to say that.
 pub fn rust_flags() -> Result<String, CaptureError> {
     let files = RunTimeFiles::install()?;
     let object = files.object().display().to_string();

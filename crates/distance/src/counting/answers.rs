@@ -11,19 +11,20 @@ pub(super) trait Answers {
     /// Whether it must be known which access of the call each is.
     const NUMBERED: bool;
 
-    /// The next accesses of the call, of which the window has those that are left, and how many distinct items of it lie between
-    /// each and the one before to its item: that is the distance of all but the far ones.
+    /// The next accesses of the call, of which the window has those that are left, and how many
+    /// distinct items of it lie between each and the one before to its item: that is the distance
+    /// of all but the far ones.
     fn near(&mut self, compare: impl Compare, recent: &mut Recent, accesses: usize);
 
-    /// A far access: the number that the window has of it, its item, and the distinct items that lie outside of the window since the one
-    /// before; `None` if there was none.
+    /// A far access: the number that the window has of it, its item, and the distinct items that
+    /// lie outside of the window since the one before; `None` if there was none.
     fn far(&mut self, number: u32, item: u64, outside: Option<u64>);
 
     /// All distances of the next accesses, to be written at once.
     fn column(&mut self, accesses: usize) -> &mut [Distance];
 
-    /// These accesses of the call have passed and have their distances. Whether some may be cold that were written as a
-    /// [`column`](Self::column).
+    /// These accesses of the call have passed and have their distances. Whether some may be cold
+    /// that were written as a [`column`](Self::column).
     fn passed(&mut self, items: &[u64], may_be_cold: bool);
 }
 

@@ -7,9 +7,9 @@ use super::sparse::Sparse;
 use super::table::Table;
 use crate::{Simd, dispatch};
 
-/// Nothing but the look-up of last accesses, with the code, the batches and the order of asking for memory of
-/// [`CountingTree`](crate::CountingTree): not an engine, but the speed that one can reach at most. For
-/// benchmarks, which give the speed of an engine as a share of this.
+/// Nothing but the look-up of last accesses, with the code, the batches and the order of asking for
+/// memory of [`CountingTree`](crate::CountingTree): not an engine, but the speed that one can reach
+/// at most. For benchmarks, which give the speed of an engine as a share of this.
 pub struct LookupBound {
     table: Sparse,
     step: u32,
@@ -39,7 +39,8 @@ impl LookupBound {
         dispatch::process_bound(self.simd, self, items);
     }
 
-    /// The sum of all reuse times, counted from the beginning of a batch: proof that the work was done.
+    /// The sum of all reuse times, counted from the beginning of a batch: proof that the work was
+    /// done.
     pub fn reuse_times(&self) -> u64 {
         self.reuse_times
     }
@@ -57,7 +58,8 @@ impl LookupBound {
             }
             let (following, after) = rest.split_at(BATCH.min(rest.len()));
             ask_ahead(after);
-            // 32 bits that come round, past the mark of what was never met: enough to keep the look-up busy.
+            // 32 bits that come round, past the mark of what was never met: enough to keep the
+            // look-up busy.
             let now = self.step.max(NEVER + 1);
             let now = if now > u32::MAX - BATCH as u32 {
                 NEVER + 1

@@ -9,8 +9,9 @@ const GROUP: u32 = LINE + 5;
 /// Steps per chunk of 16 groups.
 pub(super) const CHUNK: u32 = GROUP + 4;
 
-/// Row `part` masks the parts after `part` of a block. The last row is all ones and never used: without it
-/// the compiler sees that the first column is 0, leaves it out, and makes odd pieces of full vectors.
+/// Row `part` masks the parts after `part` of a block. The last row is all ones and never used:
+/// without it the compiler sees that the first column is 0, leaves it out, and makes odd pieces of
+/// full vectors.
 #[repr(align(64))]
 struct Behind<T>([[T; 32]; 33]);
 
@@ -46,8 +47,8 @@ static BEHIND_WORD: BehindWord = {
 static BEHIND_16: Behind<u16> = behind!(u16);
 static BEHIND_32: Behind<u32> = behind!(u32);
 
-/// Adds `count` to those of `parts` that come after `part`. The mask is copied before the sum is made:
-/// then this is a few vector instructions, and no branch depends on `part`.
+/// Adds `count` to those of `parts` that come after `part`. The mask is copied before the sum is
+/// made: then this is a few vector instructions, and no branch depends on `part`.
 #[inline(always)]
 fn add_behind_16(parts: &mut [u16; 32], part: usize, count: u16) {
     let mask = BEHIND_16.0[part % 32];
@@ -101,8 +102,8 @@ impl Chunk {
         &mut self.words[(step >> 6) % (1 << (CHUNK - 6))]
     }
 
-    /// Adds `count` (which may be negative: arithmetic wraps) live steps in the word of `step` to all
-    /// parts behind it in its line, group and chunk.
+    /// Adds `count` (which may be negative: arithmetic wraps) live steps in the word of `step` to
+    /// all parts behind it in its line, group and chunk.
     #[inline(always)]
     pub(super) fn count(&mut self, step: usize, count: u64) {
         let line = &mut self.lines[(step >> LINE) % (1 << (CHUNK - LINE))];

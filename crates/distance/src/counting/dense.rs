@@ -18,11 +18,13 @@ const MOST_AT_ONCE: usize = 1 << 30;
 /// Pages that are found without the directory.
 const RECENT: usize = 256;
 
-/// The last step of every item of the pages that were touched: 4 bytes each, in use or not, 2 KiB a page. Neighbours in
-/// memory stay neighbours here, so that a sweep over an array is a sweep over its steps.
+/// The last step of every item of the pages that were touched: 4 bytes each, in use or not, 2 KiB a
+/// page. Neighbours in memory stay neighbours here, so that a sweep over an array is a sweep over
+/// its steps.
 ///
-/// Ids that are byte addresses of elements or of lines have the same low bits, all of them. Ids are rotated
-/// to the right by those, so that such ids are close together too; any other id just lies elsewhere.
+/// Ids that are byte addresses of elements or of lines have the same low bits, all of them. Ids are
+/// rotated to the right by those, so that such ids are close together too; any other id just lies
+/// elsewhere.
 pub(crate) struct Dense {
     /// The low bits that are the same, as far as is known.
     shift: u32,
@@ -56,7 +58,8 @@ impl Dense {
         }
     }
 
-    /// The same, of which is known that it will have about so many items, on pages that they fill to a quarter at least.
+    /// The same, of which is known that it will have about so many items, on pages that they fill
+    /// to a quarter at least.
     pub(crate) fn expecting(expected: usize, shift: u32, habits: Habits) -> Self {
         Dense {
             expected,
@@ -74,8 +77,9 @@ impl Dense {
         self.habits
     }
 
-    /// Whether so few of the items of its pages occur that a hash table is smaller: it takes up to 24 bytes
-    /// for each that does. Where items are still expected they count as if they were there.
+    /// Whether so few of the items of its pages occur that a hash table is smaller: it takes up to
+    /// 24 bytes for each that does. Where items are still expected they count as if they were
+    /// there.
     pub(crate) fn is_thin(&self) -> bool {
         let items = self.used.max(self.expected);
         self.pages.len() > 64 && items.saturating_mul(6) < self.pages.len() << PAGE

@@ -35,8 +35,9 @@ impl Batch {
         others: 0,
     };
 
-    /// Stage 1: finds where the table may have the items. That memory is asked for bit by bit while the
-    /// batch before is counted: asking for all of it at once would fill the processor's queue of misses.
+    /// Stage 1: finds where the table may have the items. That memory is asked for bit by bit while
+    /// the batch before is counted: asking for all of it at once would fill the processor's queue
+    /// of misses.
     #[inline(always)]
     pub(super) fn locate(&mut self, table: &mut impl Table, items: &[u64]) {
         for (&item, home) in items.iter().zip(&mut self.homes) {
@@ -53,8 +54,8 @@ impl Batch {
         }
     }
 
-    /// Stage 2: notes and replaces the last step of each item, of which the first is now at step `now`. `ask` is
-    /// told of each, to ask for what will be wanted of it.
+    /// Stage 2: notes and replaces the last step of each item, of which the first is now at step
+    /// `now`. `ask` is told of each, to ask for what will be wanted of it.
     #[inline(always)]
     pub(super) fn look_up(
         &mut self,
@@ -102,7 +103,8 @@ impl Batch {
         }
     }
 
-    /// The last steps that were found, a group at a time, and meanwhile asks for the lines of the `next` batch.
+    /// The last steps that were found, a group at a time, and meanwhile asks for the lines of the
+    /// `next` batch.
     #[inline(always)]
     pub(super) fn found<'a>(
         &'a self,
@@ -118,8 +120,8 @@ impl Batch {
         })
     }
 
-    /// Stage 3: the distances, and the new state of the bits, one access after the other. Meanwhile the
-    /// lines of the `next` batch are asked for.
+    /// Stage 3: the distances, and the new state of the bits, one access after the other. Meanwhile
+    /// the lines of the `next` batch are asked for.
     #[inline(always)]
     fn count(
         &self,
@@ -151,8 +153,8 @@ impl Batch {
     }
 }
 
-/// Asks for items of the stream that is left: so many other lines are asked for that the processor does not see a
-/// sequence there by itself.
+/// Asks for items of the stream that is left: so many other lines are asked for that the processor
+/// does not see a sequence there by itself.
 #[inline(always)]
 pub(super) fn ask_ahead(rest: &[u64]) {
     for line in (AHEAD..AHEAD + BATCH).step_by(8) {

@@ -2,14 +2,14 @@
 
 use reuselens_units::Items;
 
-/// What is known of a stream beforehand, from a sample say. If it is wrong nothing comes out otherwise; it costs time or
-/// memory.
+/// What is known of a stream beforehand, from a sample say. If it is wrong nothing comes out
+/// otherwise; it costs time or memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// About how many distinct items it has; 0 if nobody knows.
     pub distinct: Items,
-    /// If at least a quarter of the ids around those that occur do, as those of addresses do: how many low bits are
-    /// the same in all ids.
+    /// If at least a quarter of the ids around those that occur do, as those of addresses do: how
+    /// many low bits are the same in all ids.
     pub crowded: Option<u32>,
 }
 

@@ -1,9 +1,9 @@
 //! Short reuses, found without a table: how many accesses back the same item was, if not far.
 //!
-//! Everything here compares an access with each of the [`WINDOW`] before it, a whole block at a time, and
-//! nothing waits for the result of the access before: a few instructions per access. What is compared are
-//! keys of sixteen bits, so that 64 accesses fit into a vector; the items themselves are looked at once, to
-//! see that equal keys are equal items.
+//! Everything here compares an access with each of the [`WINDOW`] before it, a whole block at a
+//! time, and nothing waits for the result of the access before: a few instructions per access. What
+//! is compared are keys of sixteen bits, so that 64 accesses fit into a vector; the items
+//! themselves are looked at once, to see that equal keys are equal items.
 
 use reuselens_units::Distance;
 
@@ -16,22 +16,24 @@ pub(crate) const FAR: u8 = WINDOW as u8 + 1;
 /// Accesses treated together.
 pub(crate) const BLOCK: usize = 64;
 
-/// Accesses that go through one step together, and then through the next: what a step has written is read
-/// by the next one from elsewhere, in pieces that lie across those written, and a processor waits for that
-/// if it comes too soon.
+/// Accesses that go through one step together, and then through the next: what a step has written
+/// is read by the next one from elsewhere, in pieces that lie across those written, and a processor
+/// waits for that if it comes too soon.
 pub(crate) const CHUNK: usize = 16 * BLOCK;
 
 /// Accesses before a block of which the lags are kept.
 pub(crate) const BACK: usize = WINDOW + 1;
 
-/// Lags of a block, from [`BACK`] on, with those of the accesses before; 0 where there is no access.
+/// Lags of a block, from [`BACK`] on, with those of the accesses before; 0 where there is no
+/// access.
 pub(crate) type Lags = [u8; BACK + BLOCK];
 
-/// For each of the same accesses the index of the one that its lag leads to; 0 if that is further back.
+/// For each of the same accesses the index of the one that its lag leads to; 0 if that is further
+/// back.
 pub(crate) type Reach = [u8; BACK + BLOCK];
 
-/// Keys of some accesses, in two halves: equal items have equal keys, others hardly ever. In a block, those
-/// of its accesses begin at [`WINDOW`], after those of the accesses before.
+/// Keys of some accesses, in two halves: equal items have equal keys, others hardly ever. In a
+/// block, those of its accesses begin at [`WINDOW`], after those of the accesses before.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys<T> {
     pub low: T,
@@ -46,12 +48,14 @@ fn key(item: u64) -> (u8, u8) {
     ((mixed >> 16) as u8, (mixed >> 24) as u8)
 }
 
-/// The accesses of a chunk that are kept, after those before them: all but those that access the same item as the
-/// access before. Of these the distance is 0, and no other distance depends on them.
+/// The accesses of a chunk that are kept, after those before them: all but those that access the
+/// same item as the access before. Of these the distance is 0, and no other distance depends on
+/// them.
 pub(crate) struct Recent {
     /// Those of the chunk from [`BACK`] on, and room for a block more.
     items: [u64; BACK + CHUNK + BLOCK],
-    /// Which access of the call each of the chunk is; or what lies between it and the one before, if that is not asked.
+    /// Which access of the call each of the chunk is; or what lies between it and the one before,
+    /// if that is not asked.
     numbers: [u32; CHUNK + BLOCK],
     /// Block by block of the stream: which accesses are kept.
     kept: [u64; CHUNK / BLOCK],
@@ -91,8 +95,8 @@ impl Recent {
         self.lags[..BACK].fill(0);
     }
 
-    /// Takes the next accesses of a call, from `at` on, and returns how many: a chunk, or all that are left. Which access of the call
-    /// each is, is noted only if they are numbered.
+    /// Takes the next accesses of a call, from `at` on, and returns how many: a chunk, or all that
+    /// are left. Which access of the call each is, is noted only if they are numbered.
     #[inline(always)]
     pub(crate) fn take(
         &mut self,
@@ -126,7 +130,8 @@ impl Recent {
     #[inline(always)]
     fn pad(&mut self) {
         if self.before < BACK {
-            // A number that is no item of those which look back so far: of so many numbers one is not among them.
+            // A number that is no item of those which look back so far: of so many numbers one is
+            // not among them.
             let window = &self.items[BACK..BACK + WINDOW.min(self.len)];
             let seen = |seen: u64, item: &u64| seen | u64::from(*item < 64) << (item & 63);
             let other = window.iter().fold(0, seen).trailing_ones();
@@ -141,8 +146,8 @@ impl Recent {
         self.items[end..][..BLOCK].fill(last);
     }
 
-    /// Finds the lags of the accesses taken: how many accesses back the same item was accessed last, [`FAR`] if that
-    /// is more than [`WINDOW`] or never.
+    /// Finds the lags of the accesses taken: how many accesses back the same item was accessed
+    /// last, [`FAR`] if that is more than [`WINDOW`] or never.
     #[inline(always)]
     pub(crate) fn find(&mut self, compare: impl Compare) {
         for start in (0..self.len).step_by(BLOCK) {
@@ -171,7 +176,8 @@ impl Recent {
         }
     }
 
-    /// Counts how many distinct items of the window lie between each access taken and the one before to the same item.
+    /// Counts how many distinct items of the window lie between each access taken and the one
+    /// before to the same item.
     #[inline(always)]
     pub(crate) fn count(&mut self, compare: impl Compare) {
         let blocks = self.reach.iter_mut().zip((0..self.len).step_by(BLOCK));
@@ -183,8 +189,9 @@ impl Recent {
         }
         let blocks = self.reach.iter().zip((0..self.len).step_by(BLOCK));
         for (reach, start) in blocks {
-            // The distinct items in between are the accesses in between that are the first to their item since:
-            // that reach at least as far back. So do all those before the previous access.
+            // The distinct items in between are the accesses in between that are the first to their
+            // item since: that reach at least as far back. So do all those before the previous
+            // access.
             let reaching = compare.reaching(reach);
             let lags = &self.lags[BACK + start..][..BLOCK];
             let between = self.between[start..][..BLOCK].iter_mut();
@@ -216,8 +223,9 @@ impl Recent {
         }
     }
 
-    /// Counts what lies within the window between the accesses taken and those before to their items, of which there are so many with those not
-    /// kept: how many there are of each number, but for the far ones, of which it becomes the number.
+    /// Counts what lies within the window between the accesses taken and those before to their
+    /// items, of which there are so many with those not kept: how many there are of each number,
+    /// but for the far ones, of which it becomes the number.
     #[inline(always)]
     pub(crate) fn tally(
         &mut self,
@@ -245,7 +253,8 @@ impl Recent {
         self.len.div_ceil(BLOCK)
     }
 
-    /// What there is to do for a block: its far accesses, and those at which the one [`BACK`] before leaves.
+    /// What there is to do for a block: its far accesses, and those at which the one [`BACK`]
+    /// before leaves.
     #[inline(always)]
     pub(crate) fn block(&self, compare: impl Compare, block: usize) -> Todo<'_> {
         let start = block * BLOCK;
@@ -277,8 +286,8 @@ impl Recent {
         self.len = 0;
     }
 
-    /// What there is to do at the end, after all chunks: those of the last [`BACK`] accesses leave that were renewed by
-    /// none of those after it.
+    /// What there is to do at the end, after all chunks: those of the last [`BACK`] accesses leave
+    /// that were renewed by none of those after it.
     pub(crate) fn last(&self) -> Todo<'_> {
         let renewed = |index: usize| {
             let mut after = index + 1..BACK;

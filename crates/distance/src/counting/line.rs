@@ -28,7 +28,8 @@ impl Line {
         used.sum::<u32>() as usize
     }
 
-    /// Makes `step` the step of `item` and returns the one before, or [`NEVER`]; `None` if the line is full of others.
+    /// Makes `step` the step of `item` and returns the one before, or [`NEVER`]; `None` if the line
+    /// is full of others.
     #[inline(always)]
     pub(crate) fn replace(&mut self, compare: impl Compare, item: u64, step: u32) -> Option<u32> {
         let equal = compare.equal(self, item);

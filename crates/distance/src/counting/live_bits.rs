@@ -1,5 +1,5 @@
-//! The time axis: one bit per step, set if that step is still the last access to its item, and counts
-//! over it.
+//! The time axis: one bit per step, set if that step is still the last access to its item, and
+//! counts over it.
 
 use reuselens_memory::Huge;
 
@@ -19,12 +19,12 @@ struct Region {
     before: u64,
 }
 
-/// Bits with counts at five levels. Each count says how many live steps its block has *before* one of
-/// the parts of the block: a rank is then one addition per level, without any loop, and a change adds
-/// a constant to the parts that follow, which is a few vector instructions.
+/// Bits with counts at five levels. Each count says how many live steps its block has *before* one
+/// of the parts of the block: a rank is then one addition per level, without any loop, and a change
+/// adds a constant to the parts that follow, which is a few vector instructions.
 ///
-/// The counts of chunks and regions after [`now`](Self::now) have no meaning yet; they are set when time
-/// enters the chunk, so that near reuses touch none of the two upper levels.
+/// The counts of chunks and regions after [`now`](Self::now) have no meaning yet; they are set when
+/// time enters the chunk, so that near reuses touch none of the two upper levels.
 ///
 /// Step 0 is never used. Per step: 1/8 byte of bits and 1/28 byte of counts.
 pub(crate) struct LiveBits {
@@ -66,8 +66,8 @@ impl LiveBits {
         self.live
     }
 
-    /// Whether there is room for `steps` steps, which must lie in one chunk. If the rest of the chunk is too
-    /// short, it stays unused. Without room, [`restart`](Self::restart) the axis.
+    /// Whether there is room for `steps` steps, which must lie in one chunk. If the rest of the
+    /// chunk is too short, it stays unused. Without room, [`restart`](Self::restart) the axis.
     #[inline(always)]
     pub(super) fn has_room(&mut self, steps: u64) -> bool {
         let rest = (1 << CHUNK) - (self.now & ((1 << CHUNK) - 1));
@@ -94,8 +94,9 @@ impl LiveBits {
         let live = live + 64;
         // Not at once as long as is expected: that may be wrong, and all of the axis is written.
         let items = live.max(self.expected.min(16 * live));
-        // A pass over the table, which no cache holds, costs more than the caches that a longer axis takes: with four steps an
-        // item large tables take a twentieth longer, and with sixteen two threads do.
+        // A pass over the table, which no cache holds, costs more than the caches that a longer
+        // axis takes: with four steps an item large tables take a twentieth longer, and with
+        // sixteen two threads do.
         (8 * items).next_multiple_of(1 << CHUNK).min(LONGEST)
     }
 
@@ -132,8 +133,8 @@ impl LiveBits {
         }
     }
 
-    /// What it takes to make live steps dead ones, while time stands still. There must be [room](Self::has_room) for
-    /// time to go on.
+    /// What it takes to make live steps dead ones, while time stands still. There must be
+    /// [room](Self::has_room) for time to go on.
     #[inline(always)]
     pub(super) fn taker(&mut self) -> Taker<'_> {
         let current = (self.now >> CHUNK) as usize;
@@ -170,9 +171,9 @@ impl LiveBits {
         region.chunks[chunk % 32] = (self.live - region.before) as u32;
     }
 
-    /// Compacts time: the live steps become steps 1, 2, …, in order, of an axis that has room for at
-    /// least eight times as many if there can be, and for the next `steps`. Step s becomes `rank(s) + 1`, which the caller
-    /// has taken before.
+    /// Compacts time: the live steps become steps 1, 2, …, in order, of an axis that has room for
+    /// at least eight times as many if there can be, and for the next `steps`. Step s becomes
+    /// `rank(s) + 1`, which the caller has taken before.
     #[cold]
     pub(super) fn restart(&mut self, steps: u64) {
         self.end = self.end_for(self.live);

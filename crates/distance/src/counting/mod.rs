@@ -1,38 +1,42 @@
 //! The counting tree: a bit per step of time, counted fast.
 //!
 //! # What it is
-//! Keep a bit per time step, set if that step is still the last access to its item. The distance of an
-//! access is the number of set bits after the previous access to its item; then that bit is cleared
-//! and one for now is set (Bennett & Kruskal, *LRU stack processing*, 1975; as told by Ding & Zhong
-//! 2001, section 2.1, whose printed listing mixes up the levels of the counters: this is the idea, not
-//! the listing). Time is compacted: when the axis is full, the live steps are renumbered 1, 2, …, so
-//! memory is proportional to the distinct items, not to the length of the stream, and a stream may be
-//! longer than 2³² accesses.
+//! Keep a bit per time step, set if that step is still the last access to its item. The distance of
+//! an access is the number of set bits after the previous access to its item; then that bit is
+//! cleared and one for now is set (Bennett & Kruskal, *LRU stack processing*, 1975; as told by Ding
+//! & Zhong 2001, section 2.1, whose printed listing mixes up the levels of the counters: this is
+//! the idea, not the listing). Time is compacted: when the axis is full, the live steps are
+//! renumbered 1, 2, …, so memory is proportional to the distinct items, not to the length of the
+//! stream, and a stream may be longer than 2³² accesses.
 //!
 //! # Why it is fast
-//! - **Runs** of accesses to one item count once: all but the first have distance 0, and no other distance depends on them.
-//! - **Near reuses** need no table. As long as most accesses find their item among the last 32 accesses that are left, those
-//!   are dealt with by comparing many accesses at a time ([`window`], [`lags`]), and only what leaves that
-//!   window of recent accesses enters the table and the bits. It is as exact: what lies in the window and
-//!   what lies behind it are counted apart.
-//! - **Last accesses** lie in cache lines of five items each ([`sparse`]), or, where ids lie close together as
-//!   addresses do, in shadow pages of 4 bytes per id ([`dense`]): whichever suits the ids, looked at anew as
-//!   the table grows. Accesses are taken 64 at a time: the lines of the next 64 are asked for, some at a time, while the
-//!   present 64 are counted, so the misses overlap, and items that are not in the line that they belong into are looked for last. Tables lie on huge pages where the system has them.
-//!   Of a stream in memory a sample says beforehand how many items there are, and whether as shadow pages ([`Expected`]).
-//! - **Counts** are running sums at five levels (word, line of 512 steps, 16 Ki, 256 Ki, 8 Mi). A distance is
-//!   a popcount and five additions, without a loop; a change adds a constant to the sums that follow it in
-//!   its block, which is a few vector instructions, and reaches the upper levels only if the previous
-//!   access is far back.
-//! - All of it is compiled for vectors of 512 bits, of 256 bits, and for any processor; which is chosen when it
-//!   runs ([`compare`], `dispatch`).
+//! - **Runs** of accesses to one item count once: all but the first have distance 0, and no other
+//!   distance depends on them.
+//! - **Near reuses** need no table. As long as most accesses find their item among the last 32
+//!   accesses that are left, those are dealt with by comparing many accesses at a time ([`window`],
+//!   [`lags`]), and only what leaves that window of recent accesses enters the table and the bits.
+//!   It is as exact: what lies in the window and what lies behind it are counted apart.
+//! - **Last accesses** lie in cache lines of five items each ([`sparse`]), or, where ids lie close
+//!   together as addresses do, in shadow pages of 4 bytes per id ([`dense`]): whichever suits the
+//!   ids, looked at anew as the table grows. Accesses are taken 64 at a time: the lines of the next
+//!   64 are asked for, some at a time, while the present 64 are counted, so the misses overlap, and
+//!   items that are not in the line that they belong into are looked for last. Tables lie on huge
+//!   pages where the system has them. Of a stream in memory a sample says beforehand how many items
+//!   there are, and whether as shadow pages ([`Expected`]).
+//! - **Counts** are running sums at five levels (word, line of 512 steps, 16 Ki, 256 Ki, 8 Mi). A
+//!   distance is a popcount and five additions, without a loop; a change adds a constant to the
+//!   sums that follow it in its block, which is a few vector instructions, and reaches the upper
+//!   levels only if the previous access is far back.
+//! - All of it is compiled for vectors of 512 bits, of 256 bits, and for any processor; which is
+//!   chosen when it runs ([`compare`], `dispatch`).
 //!
 //! # Cost
-//! Per access: one table look-up, one rank, one update; O(1) up to a hundred million items (the uppermost
-//! level is a flat array with one number per 8 Mi steps). Compaction costs one pass over the table per at
-//! least seven accesses to each distinct item, fewer from 500 million items on. Memory: 16 to 26 bytes per distinct item for a hash table (while it
-//! grows by half, the old one is given back piece by piece), 4 to 24 for shadow pages; 0.2 (all steps live) to 1.6 for the time axis. Up to
-//! about 4 · 10⁹ distinct items, any number of accesses.
+//! Per access: one table look-up, one rank, one update; O(1) up to a hundred million items (the
+//! uppermost level is a flat array with one number per 8 Mi steps). Compaction costs one pass over
+//! the table per at least seven accesses to each distinct item, fewer from 500 million items on.
+//! Memory: 16 to 26 bytes per distinct item for a hash table (while it grows by half, the old one
+//! is given back piece by piece), 4 to 24 for shadow pages; 0.2 (all steps live) to 1.6 for the
+//! time axis. Up to about 4 · 10⁹ distinct items, any number of accesses.
 
 mod answers;
 mod bound;
@@ -64,7 +68,8 @@ use table::AnyTable;
 use work::Work;
 
 /// The counting tree of Bennett & Kruskal (1975) on a compacted time axis: the fastest exact engine
-/// here. 4 to 28 bytes per distinct item, up to 32 while a table goes over to another kind; no limit on the length of the stream.
+/// here. 4 to 28 bytes per distinct item, up to 32 while a table goes over to another kind; no
+/// limit on the length of the stream.
 ///
 /// ```
 /// use reuselens_distance::{CountingTree, Engine};
@@ -97,10 +102,11 @@ impl CountingTree {
         Self::expecting(Expected::default())
     }
 
-    /// An engine that has seen nothing of a stream of which that much is known. Its table grows to what so many items
-    /// take at once, which saves growing step by step; where ids are said to be crowded it begins as shadow pages, which
-    /// saves the time and the memory of becoming such. If it is wrong nothing comes out otherwise; if there are fewer items it
-    /// takes up to 26 bytes for each that was expected, or 128 MiB.
+    /// An engine that has seen nothing of a stream of which that much is known. Its table grows to
+    /// what so many items take at once, which saves growing step by step; where ids are said to be
+    /// crowded it begins as shadow pages, which saves the time and the memory of becoming such. If
+    /// it is wrong nothing comes out otherwise; if there are fewer items it takes up to 26 bytes
+    /// for each that was expected, or 128 MiB.
     pub fn expecting(expected: impl Into<Expected>) -> Self {
         let expected = expected.into();
         CountingTree {
@@ -116,7 +122,8 @@ impl CountingTree {
         }
     }
 
-    /// The same engine with these instructions at most, for those who compare: it is slower, and finds the same.
+    /// The same engine with these instructions at most, for those who compare: it is slower, and
+    /// finds the same.
     #[must_use]
     pub fn with_simd(self, simd: Simd) -> Self {
         CountingTree { simd, ..self }
@@ -261,8 +268,8 @@ impl Engine for CountingTree {
     }
 
     fn memory_ahead(&self, accesses: u64) -> Bytes {
-        // Not all accesses of a stream are to new items. Where there are few items, and more may come than that, the
-        // tables are small.
+        // Not all accesses of a stream are to new items. Where there are few items, and more may
+        // come than that, the tables are small.
         let known = self.table.len();
         let more = usize::try_from(accesses).map_or(known, |accesses| accesses.min(known / 2));
         let more = more + work::AHEAD;

@@ -15,17 +15,19 @@ use crate::prefetch::prefetch;
 /// Lines of an empty table.
 const SMALLEST: usize = 256;
 
-/// The last step of every item seen: lines of five items, 12.8 bytes a place, up to four fifths of the
-/// places in use, nothing ever removed. 16 to 24 bytes per item, 26 if as many as were expected come, more if fewer do.
+/// The last step of every item seen: lines of five items, 12.8 bytes a place, up to four fifths of
+/// the places in use, nothing ever removed. 16 to 24 bytes per item, 26 if as many as were expected
+/// come, more if fewer do.
 ///
-/// What does not fit into its line goes to the other line of the pair, and then to the pairs behind. Processors
-/// fetch lines in pairs, and one item in ten to twenty lies there: it need not wait for memory a second time.
+/// What does not fit into its line goes to the other line of the pair, and then to the pairs
+/// behind. Processors fetch lines in pairs, and one item in ten to twenty lies there: it need not
+/// wait for memory a second time.
 ///
-/// Which line is a strong mix of all bits of the item, so that no stride and no alignment of real addresses
-/// crowds one part of the table. Whoever writes a trace and knows the mix can make ids that all belong into one
-/// line: when an item is found to lie far from home, the table is made anew with a mix that nobody knows. No
-/// result depends on it. Lines keep the order of the mixed items, so that growing is one sweep
-/// over the old table and one over the new.
+/// Which line is a strong mix of all bits of the item, so that no stride and no alignment of real
+/// addresses crowds one part of the table. Whoever writes a trace and knows the mix can make ids
+/// that all belong into one line: when an item is found to lie far from home, the table is made
+/// anew with a mix that nobody knows. No result depends on it. Lines keep the order of the mixed
+/// items, so that growing is one sweep over the old table and one over the new.
 #[derive(Default)]
 pub(crate) struct Sparse {
     lines: Huge<Line>,
@@ -47,8 +49,9 @@ pub(crate) struct Habits {
 }
 
 impl Habits {
-    /// Of a stream of about so many items: half of the places in use, as far as [`AT_ONCE`] allows. Samples are wrong by a tenth easily, and where two thirds are in use,
-    /// twice as many items lie away from home as where three fifths are.
+    /// Of a stream of about so many items: half of the places in use, as far as [`AT_ONCE`] allows.
+    /// Samples are wrong by a tenth easily, and where two thirds are in use, twice as many items
+    /// lie away from home as where three fifths are.
     pub(crate) fn expecting(items: usize) -> Self {
         Habits {
             key: 0,
@@ -62,8 +65,8 @@ const FEW: usize = 1 << 13;
 /// Lines that it grows to at once at most if it has few: 128 MiB.
 const AT_ONCE: usize = 1 << 21;
 
-/// The line to look at after `line`, which is the one so many after the first: the other of its pair, then
-/// both of the next.
+/// The line to look at after `line`, which is the one so many after the first: the other of its
+/// pair, then both of the next.
 #[inline(always)]
 fn after(line: usize, lines_past: u32, lines: usize) -> usize {
     // The first pair was entered at either line, all others at their first.
@@ -75,8 +78,8 @@ fn after(line: usize, lines_past: u32, lines: usize) -> usize {
     if next < lines { next } else { 0 }
 }
 
-/// Lines between an item and its home from which on something is wrong: chance alone makes runs of full lines
-/// of up to 60 in a table of five million items, and a few more for each time as many.
+/// Lines between an item and its home from which on something is wrong: chance alone makes runs of
+/// full lines of up to 60 in a table of five million items, and a few more for each time as many.
 const FAR_FROM_HOME: u32 = 400;
 
 impl Sparse {
@@ -94,7 +97,8 @@ impl Sparse {
         }
     }
 
-    /// An empty table for about so many items. It begins small: only when it grows can be seen whether it suits.
+    /// An empty table for about so many items. It begins small: only when it grows can be seen
+    /// whether it suits.
     pub(crate) fn expecting(items: usize) -> Self {
         Sparse {
             habits: Habits::expecting(items),
@@ -121,8 +125,9 @@ impl Sparse {
         self.is_jammed = true;
     }
 
-    /// The lines of the next larger table after one of `lines`: half as many again, or as many as are expected, but not at once
-    /// more than [`AT_ONCE`] or four times as many: that may be wrong.
+    /// The lines of the next larger table after one of `lines`: half as many again, or as many as
+    /// are expected, but not at once more than [`AT_ONCE`] or four times as many: that may be
+    /// wrong.
     fn larger(&self, lines: usize) -> usize {
         let expected = if lines < FEW {
             0
@@ -163,8 +168,8 @@ impl Sparse {
         self.used = old.used;
         let (step, mut ready, mut moved) = (self.lines.len() as f64 / old.lines.len() as f64, 0, 0);
         old.lines.into_pieces(|lines| {
-            // Both are in order: what these lines become lies behind what those before became. (With another mix it lies anywhere,
-            // and any piece is as good as another.)
+            // Both are in order: what these lines become lies behind what those before became.
+            // (With another mix it lies anywhere, and any piece is as good as another.)
             moved += lines.len();
             let end = ((moved as f64 * step) as usize).min(self.lines.len());
             self.lines.make_ready(ready..end);
@@ -195,9 +200,10 @@ impl Sparse {
         }
     }
 
-    /// Whether shadow pages would be smaller: whether at least a quarter of the ids of the pages that are
-    /// touched occur. If so, the number of low bits that all items share, as far as the table held them when it grew.
-    /// Known anew each time that it has; costs a pass over it at most.
+    /// Whether shadow pages would be smaller: whether at least a quarter of the ids of the pages
+    /// that are touched occur. If so, the number of low bits that all items share, as far as the
+    /// table held them when it grew. Known anew each time that it has; costs a pass over it at
+    /// most.
     pub(crate) fn is_crowded(&mut self) -> Option<u32> {
         let (any, all) = self.grown.take()?;
         let shift = low_bits(any, all);
@@ -230,7 +236,8 @@ impl Table for Sparse {
         while Self::is_full(lines, self.used + more) {
             lines = self.larger(lines);
         }
-        // The old lines are given back as they are moved; with another mix none has its place in order.
+        // The old lines are given back as they are moved; with another mix none has its place in
+        // order.
         let moving = match (lines > self.lines.len(), self.is_jammed) {
             (true, _) => PIECE.min(self.lines.bytes()),
             (false, true) => self.lines.bytes(),

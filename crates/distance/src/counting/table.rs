@@ -17,7 +17,8 @@ pub(crate) trait Table {
     /// Bytes held.
     fn bytes(&self) -> usize;
 
-    /// The most bytes held until there are `more` items, growing included. Going over to the other kind is not.
+    /// The most bytes held until there are `more` items, growing included. Going over to the other
+    /// kind is not.
     fn bytes_with(&self, more: usize) -> usize;
 
     /// Makes room for `more` items; whether homes found before are void.
@@ -39,8 +40,9 @@ pub(crate) trait Table {
         }
     }
 
-    /// Does the same if that needs no more than the memory at `home`. `None` if more is needed, which is then asked for:
-    /// call [`replace_elsewhere`](Self::replace_elsewhere) later, for all accesses to that item in order.
+    /// Does the same if that needs no more than the memory at `home`. `None` if more is needed,
+    /// which is then asked for: call [`replace_elsewhere`](Self::replace_elsewhere) later, for all
+    /// accesses to that item in order.
     fn replace_at_home(
         &mut self,
         compare: impl Compare,
@@ -49,7 +51,8 @@ pub(crate) trait Table {
         step: u32,
     ) -> Option<u32>;
 
-    /// Does the same for an item of which it is known that it is not at `home`, and that there is no place for it.
+    /// Does the same for an item of which it is known that it is not at `home`, and that there is
+    /// no place for it.
     fn replace_elsewhere(
         &mut self,
         compare: impl Compare,
@@ -135,8 +138,9 @@ impl AnyTable {
         }
     }
 
-    /// See [`Table::bytes_with`]. A hash table that grows may become shadow pages then, which counts too. The way back does not: how
-    /// soon so many pages come, each with so few items, nobody knows.
+    /// See [`Table::bytes_with`]. A hash table that grows may become shadow pages then, which
+    /// counts too. The way back does not: how soon so many pages come, each with so few items,
+    /// nobody knows.
     pub(crate) fn bytes_with(&self, more: usize) -> usize {
         match self {
             AnyTable::Sparse(sparse) => {
@@ -160,17 +164,17 @@ impl AnyTable {
     }
 }
 
-/// Bytes of an item on its way from a hash table to shadow pages: in the list, on a page of which a quarter is in use, and
-/// its part of the directory.
+/// Bytes of an item on its way from a hash table to shadow pages: in the list, on a page of which a
+/// quarter is in use, and its part of the directory.
 const WHILE_MOVED: usize = 12 + 16 + 1;
 /// What the directory of few pages takes.
 const DIRECTORY: usize = 4 << 10;
 
 /// All items of one table in another.
 ///
-/// One kind has its items in order and the other anywhere, so all of the new table would be there before half of the old
-/// one is gone. So they wait in a list in between, 12 bytes each: never more is held than the larger table, or the list and
-/// the new one.
+/// One kind has its items in order and the other anywhere, so all of the new table would be there
+/// before half of the old one is gone. So they wait in a list in between, 12 bytes each: never more
+/// is held than the larger table, or the list and the new one.
 fn moved<T: Table>(from: impl Table, mut to: T) -> T {
     let mut waiting: Huge<[u32; 3]> = Huge::new(from.len());
     let mut places = waiting.iter_mut();
@@ -250,7 +254,8 @@ mod tests {
         }
     }
 
-    /// What was said to be crowded begins as shadow pages, and stays so while there are few: unless it goes on too far.
+    /// What was said to be crowded begins as shadow pages, and stays so while there are few: unless
+    /// it goes on too far.
     #[test]
     fn pages_that_are_expected_to_fill_are_given_time() {
         let expected = Expected {

@@ -1,13 +1,15 @@
 //! Near reuses apart: only what leaves a window of recent accesses enters the table and the bits.
 //!
-//! An access to the same item as the access before has distance 0, and what is left of the stream without it has the same
-//! distances: such accesses are dropped first, and get their distance when those of a chunk are written.
+//! An access to the same item as the access before has distance 0, and what is left of the stream
+//! without it has the same distances: such accesses are dropped first, and get their distance when
+//! those of a chunk are written.
 //!
-//! An access whose item is among the last [`WINDOW`](super::lags::WINDOW) that are left is dealt with by
-//! [`lags`]: its distance is a few comparisons. The others, the *far* ones, take the item's step out of the
-//! bits: their distance is the distinct items of the window and the live steps since. A step is given to an
-//! access only when it *leaves* the window without having been renewed. So the bits hold the last accesses
-//! that lie outside of the window, in order, and everything is as exact as without it.
+//! An access whose item is among the last [`WINDOW`](super::lags::WINDOW) that are left is dealt
+//! with by [`lags`]: its distance is a few comparisons. The others, the *far* ones, take the item's
+//! step out of the bits: their distance is the distinct items of the window and the live steps
+//! since. A step is given to an access only when it *leaves* the window without having been
+//! renewed. So the bits hold the last accesses that lie outside of the window, in order, and
+//! everything is as exact as without it.
 //!
 //! The window begins and ends with a call: at its end all that is in it leaves.
 
@@ -24,7 +26,8 @@ const STRETCH: usize = 1 << 12;
 /// Far accesses of a stretch from which on the window does not pay.
 const TOO_MANY: usize = STRETCH * 9 / 16;
 
-/// Takes `items` through the window, up to where it does not pay any more, and returns how many that were.
+/// Takes `items` through the window, up to where it does not pay any more, and returns how many
+/// that were.
 #[inline(always)]
 pub(super) fn run<A: Answers>(
     compare: impl Compare,
@@ -49,7 +52,8 @@ pub(super) fn run<A: Answers>(
         let mut asked = at + CHUNK;
         for block in 0..recent.blocks() {
             let todo = recent.block(compare, block);
-            // A few lines at a time: all of a chunk's would fill the processor's queue of misses, and it would wait.
+            // A few lines at a time: all of a chunk's would fill the processor's queue of misses,
+            // and it would wait.
             let until = at + CHUNK + taken * (block + 1) / recent.blocks();
             while asked < until {
                 prefetch(items, asked);

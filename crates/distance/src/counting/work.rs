@@ -11,7 +11,8 @@ use super::table::Table;
 const ENOUGH: usize = 64;
 /// Pieces of work at most: a block adds up to two for each access, and writes a vector more.
 const MOST: usize = ENOUGH + 2 * BLOCK + 16;
-/// Pieces of work that there is room for: a power of two, so that the remainder of a division by it is one instruction.
+/// Pieces of work that there is room for: a power of two, so that the remainder of a division by it
+/// is one instruction.
 const ROOM: usize = MOST.next_power_of_two();
 
 /// So many items before it is full a table grows, at most.
@@ -20,8 +21,8 @@ pub(super) const AHEAD: usize = 2 * MOST;
 /// Marks a piece that leaves the window, and is not a far access.
 pub(crate) const LEAVES: u32 = u32::MAX;
 
-/// Far accesses, and accesses that leave the window, in order of time. No loop over them has a branch that
-/// depends on which of the two a piece is: no processor could guess it.
+/// Far accesses, and accesses that leave the window, in order of time. No loop over them has a
+/// branch that depends on which of the two a piece is: no processor could guess it.
 pub(super) struct Work {
     len: usize,
     items: [u64; ROOM],
@@ -67,8 +68,8 @@ impl Work {
         self.far_len += todo.far.count_ones() as usize;
     }
 
-    /// Finds where the table may have the items, and asks for that memory. If the table had to grow, finds
-    /// those of the work that is `waiting` anew.
+    /// Finds where the table may have the items, and asks for that memory. If the table had to
+    /// grow, finds those of the work that is `waiting` anew.
     #[inline(always)]
     pub(super) fn locate(&mut self, table: &mut impl Table, waiting: &mut Work) {
         if table.make_room(AHEAD) {

@@ -2,9 +2,10 @@
 
 use reuselens_units::{Distance, Items};
 
-/// The correction of merged distances: no true distance reaches M, the number of distinct items of the
-/// whole stream, so one beyond M counts items more than once. It is multiplied by the *effective factor*
-/// `ef = M / Σ count`, the mean of how many of a chunk's items are in no other. Distances up to M stay.
+/// The correction of merged distances: no true distance reaches M, the number of distinct items of
+/// the whole stream, so one beyond M counts items more than once. It is multiplied by the
+/// *effective factor* `ef = M / Σ count`, the mean of how many of a chunk's items are in no other.
+/// Distances up to M stay.
 ///
 /// Source: Cui et al. 2012, section III-E.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +38,9 @@ impl Adjustment {
         }
     }
 
-    /// A distance, adjusted. What holds of each holds of a histogram: whoever has one moves its counts.
-    /// Not monotonous: M stays and M + 1 falls to about M · ef. Rounded to the nearest number of items, halves up. Exact in integers.
+    /// A distance, adjusted. What holds of each holds of a histogram: whoever has one moves its
+    /// counts. Not monotonous: M stays and M + 1 falls to about M · ef. Rounded to the nearest
+    /// number of items, halves up. Exact in integers.
     pub fn adjust(&self, distance: Distance) -> Distance {
         match distance.items() {
             Some(items) if items > self.distinct.get() && self.counts > 0 => {

@@ -5,8 +5,8 @@ use reuselens_units::Distance;
 use super::numbers::Numbers;
 use crate::counting::compare::Compare;
 
-/// What a chunk tells of one of its items. Its `first`, the distinct items before its first access, is its
-/// number: summaries are in the order of first accesses.
+/// What a chunk tells of one of its items. Its `first`, the distinct items before its first access,
+/// is its number: summaries are in the order of first accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) item: u64,
@@ -82,8 +82,8 @@ impl Chunk {
     }
 }
 
-/// The flags that are set between the places `last`, whose flag is set, and `now`, from where on none is;
-/// of `all` that are set. Counted from the end that is nearer.
+/// The flags that are set between the places `last`, whose flag is set, and `now`, from where on
+/// none is; of `all` that are set. Counted from the end that is nearer.
 #[inline(always)]
 fn between(flags: &[u64], all: u32, last: u32, now: u32) -> u32 {
     let (low, high) = (last as usize / 64, now as usize / 64);

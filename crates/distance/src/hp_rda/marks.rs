@@ -10,8 +10,8 @@ const NEIGHBOURS: u32 = 2;
 /// Slots of an empty table, as a power of two.
 const SMALLEST: u32 = 4;
 
-/// An open-addressing hash table from items to marks, of which none is 0: that is an empty slot. At most
-/// half of the slots are in use, nothing is ever removed.
+/// An open-addressing hash table from items to marks, of which none is 0: that is an empty slot. At
+/// most half of the slots are in use, nothing is ever removed.
 pub(super) struct Marks {
     slots: Vec<[u64; 2]>,
     shift: u32,

@@ -25,34 +25,36 @@ pub use times::HpRdaTimes;
 /// The name that `--engine` takes.
 const NAME: &str = "hp-rda";
 
-/// The highly parallel reuse distance analysis of Cui et al., here on the threads of a processor. Its
-/// distances are *approximate*: those across chunks are sums of distinct items per chunk, which count an
-/// item again in every chunk that has it.
+/// The highly parallel reuse distance analysis of Cui et al., here on the threads of a processor.
+/// Its distances are *approximate*: those across chunks are sums of distinct items per chunk, which
+/// count an item again in every chunk that has it.
 ///
-/// 1. *Preprocess.* [`feed`](Self::feed) drops references to the item of the reference before: their
-///    distance is 0.
-/// 2. *Divide.* What is left is cut into chunks of 2048 references, 64 chunks to a block, and blocks are
-///    analysed by the transfer: as many as one [`analyse`](Self::analyse) spreads over the threads.
-/// 3. *Local analysis*, per chunk: exact distances inside of it (a flag per reference, set while that is
-///    the last to its item; a distance is the number of flags between), and of each item `first`, the
-///    distinct items before its first access, and `latest`, the distinct items after its last.
-/// 4. *Merge.* For accesses in chunks i < j with none between,
-///    `distance = latest_i + count_{i+1} + … + count_{j−1} + first_j`, where `count` is the number of
-///    distinct items of a chunk: first across the chunks of a block, then across blocks.
+/// 1. *Preprocess.* [`feed`](Self::feed) drops references to the item of the reference before:
+///    their distance is 0.
+/// 2. *Divide.* What is left is cut into chunks of 2048 references, 64 chunks to a block, and
+///    blocks are analysed by the transfer: as many as one [`analyse`](Self::analyse) spreads over
+///    the threads.
+/// 3. *Local analysis*, per chunk: exact distances inside of it (a flag per reference, set while
+///    that is the last to its item; a distance is the number of flags between), and of each item
+///    `first`, the distinct items before its first access, and `latest`, the distinct items after
+///    its last.
+/// 4. *Merge.* For accesses in chunks i < j with none between, `distance = latest_i + count_{i+1} +
+///    … + count_{j−1} + first_j`, where `count` is the number of distinct items of a chunk: first
+///    across the chunks of a block, then across blocks.
 /// 5. *Adjust*, at the end: [`finish`](Self::finish) has the [`Adjustment`].
 ///
 /// Distances depend on the stream and on [`HpRdaSettings::chunk`] (and `chunks_per_block`, with
-/// [`BlockCount::Distinct`]) alone: not on the threads, the size of a transfer, or the pieces in which the
-/// stream is fed. A stream of one chunk gets its exact distances.
+/// [`BlockCount::Distinct`]) alone: not on the threads, the size of a transfer, or the pieces in
+/// which the stream is fed. A stream of one chunk gets its exact distances.
 ///
-/// It is here to be compared with: [`CountingTree`](crate::CountingTree) is exact, and takes about as long
-/// as this does on one thread. It is no [`Engine`](crate::Engine), because distances come late: by the
-/// transfer.
+/// It is here to be compared with: [`CountingTree`](crate::CountingTree) is exact, and takes about
+/// as long as this does on one thread. It is no [`Engine`](crate::Engine), because distances come
+/// late: by the transfer.
 ///
-/// Cost: per reference one look-up in a table that fits the first cache; per distinct item of a chunk one
-/// in a table per block; per distinct item of a block one in a table of all items. Memory: 16 bytes per
-/// reference of a transfer and up to 50 more where few items come twice (2 Mi references by default), and
-/// 32 to 64 bytes per distinct item.
+/// Cost: per reference one look-up in a table that fits the first cache; per distinct item of a
+/// chunk one in a table per block; per distinct item of a block one in a table of all items.
+/// Memory: 16 bytes per reference of a transfer and up to 50 more where few items come twice (2 Mi
+/// references by default), and 32 to 64 bytes per distinct item.
 ///
 /// Source: Cui, Yi, Xue, Wang, Yang & Feng, *A Highly Parallel Reuse Distance Analysis Algorithm on
 /// GPUs*, IPDPS 2012.
@@ -121,8 +123,8 @@ impl HpRda {
         NAME
     }
 
-    /// Takes in the next items of the stream. `kept` becomes the indices of those that are no immediate
-    /// repeat, ascending; the others have distance 0 and are done with.
+    /// Takes in the next items of the stream. `kept` becomes the indices of those that are no
+    /// immediate repeat, ascending; the others have distance 0 and are done with.
     pub fn feed(&mut self, items: &[u64], kept: &mut Vec<usize>) {
         let start = Instant::now();
         kept.clear();
@@ -146,8 +148,8 @@ impl HpRda {
         self.buffer.len() >= self.settings.transfer()
     }
 
-    /// Analyses all whole blocks in the buffer. Returns the distances, as merged, of the kept references
-    /// that they hold: those that follow what was returned before.
+    /// Analyses all whole blocks in the buffer. Returns the distances, as merged, of the kept
+    /// references that they hold: those that follow what was returned before.
     pub fn analyse(&mut self) -> &[Distance] {
         let block = self.settings.block();
         self.analyse_first(self.buffer.len() / block * block);

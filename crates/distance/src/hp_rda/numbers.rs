@@ -4,7 +4,8 @@ use reuselens_memory::random_key;
 
 use crate::prefetch::prefetch;
 
-/// Neighbouring items that begin side by side, as a power of two: a sweep stays within a cache line.
+/// Neighbouring items that begin side by side, as a power of two: a sweep stays within a cache
+/// line.
 const NEIGHBOURS: u32 = 2;
 
 /// A fixed mix of all bits of a number; the upper ones are the best.
@@ -54,8 +55,8 @@ impl Numbers {
         prefetch(&self.slots, self.home(item));
     }
 
-    /// The slot of `item`: its number plus one, or 0, which the caller then replaces. `is` tells whether
-    /// a number is that of the item. There must be an empty slot.
+    /// The slot of `item`: its number plus one, or 0, which the caller then replaces. `is` tells
+    /// whether a number is that of the item. There must be an empty slot.
     #[inline(always)]
     pub(super) fn slot(&mut self, item: u64, is: impl Fn(usize) -> bool) -> &mut u32 {
         let mut index = self.home(item);

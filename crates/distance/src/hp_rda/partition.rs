@@ -6,8 +6,8 @@ use super::block::Block;
 use super::marks::Marks;
 use super::numbers::mix;
 
-/// Parts that the items are dealt into: more than most machines have threads, so that none is idle long,
-/// and always the same, so that the threads do not show.
+/// Parts that the items are dealt into: more than most machines have threads, so that none is idle
+/// long, and always the same, so that the threads do not show.
 pub(super) const PARTITIONS: usize = 32;
 
 /// So many look-ups ahead memory is asked for.

@@ -2,12 +2,12 @@
 
 use std::num::NonZeroUsize;
 
-/// How [`HpRda`](crate::HpRda) cuts the stream up. The default is as published, but for the transfer,
-/// which was 64 Mi references (a gigabyte here) and makes no difference to the distances.
+/// How [`HpRda`](crate::HpRda) cuts the stream up. The default is as published, but for the
+/// transfer, which was 64 Mi references (a gigabyte here) and makes no difference to the distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HpRdaSettings {
-    /// References per chunk, 1 to 32768; beyond counts as the nearest. The larger, the more distances are
-    /// exact, and the more each costs.
+    /// References per chunk, 1 to 32768; beyond counts as the nearest. The larger, the more
+    /// distances are exact, and the more each costs.
     pub chunk: usize,
     /// Chunks per block, 1 to 64.
     pub chunks_per_block: usize,
@@ -25,8 +25,8 @@ pub enum BlockCount {
     /// The sum of its chunks' counts, as if there were no blocks: the published formula.
     #[default]
     Chunks,
-    /// Its distinct items. Another reading of the publication, which finds them on the way (section IV-B)
-    /// and does not say whether it uses them; further distances come out smaller.
+    /// Its distinct items. Another reading of the publication, which finds them on the way (section
+    /// IV-B) and does not say whether it uses them; further distances come out smaller.
     Distinct,
 }
 

@@ -3,9 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Lets each worker, on a thread of its own, take tasks until there are none. One that gets no thread from
-/// the system does nothing; the first works on the caller's. Which worker does what is left to chance, so
-/// tasks must not depend on it.
+/// Lets each worker, on a thread of its own, take tasks until there are none. One that gets no
+/// thread from the system does nothing; the first works on the caller's. Which worker does what is
+/// left to chance, so tasks must not depend on it.
 pub(super) fn share<W: Send, T: Send>(
     workers: &mut [W],
     tasks: impl Iterator<Item = T> + Send,

@@ -3,8 +3,8 @@
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
-/// The time of each step of [`HpRda`](crate::HpRda), summed over the workers: with one thread as a clock
-/// on the wall has it.
+/// The time of each step of [`HpRda`](crate::HpRda), summed over the workers: with one thread as a
+/// clock on the wall has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HpRdaTimes {
     /// Dropping immediate repeats.

@@ -21,7 +21,8 @@ pub(super) const fn low(bin: usize) -> u64 {
     ((bin & 15) as u64 + 16) << ((bin >> 4) - 1)
 }
 
-/// Makes `counts[b]` the sum of itself and all behind it: accesses by bin become misses by cache size.
+/// Makes `counts[b]` the sum of itself and all behind it: accesses by bin become misses by cache
+/// size.
 pub(super) fn sum_from_above(counts: &mut [f64]) {
     let mut sum = 0.0;
     for count in counts.iter_mut().rev() {

@@ -1,5 +1,5 @@
-//! Samples of time: short bursts of accesses, at chance places, for the distances that a sample of items
-//! cannot see.
+//! Samples of time: short bursts of accesses, at chance places, for the distances that a sample of
+//! items cannot see.
 
 use reuselens_units::{Bytes, Distance};
 
@@ -14,7 +14,8 @@ use crate::{CountingTree, Engine};
 pub(super) const SHORTEST: u64 = 1 << 13;
 /// The part of a burst that is not measured but fills the cache: one in so many.
 const FILLING: u64 = 4;
-/// The bursts of the next level are so many times longer, as a power of two, and of so many times fewer items.
+/// The bursts of the next level are so many times longer, as a power of two, and of so many times
+/// fewer items.
 pub(super) const STEP: u32 = 6;
 
 /// Sampled accesses of a burst that are measured, on average.
@@ -22,11 +23,12 @@ const MEASURED: u64 = SHORTEST - SHORTEST / FILLING;
 
 /// All bursts of one length.
 ///
-/// A burst of the next level is 64 times longer than one of the level before, and a 64th as many of the items is
-/// looked at (other items in every burst), so all cost the same. The first quarter fills the cache, the rest is
-/// measured. For an access whose item was not accessed in the burst before, the distance is at least the
-/// number of distinct items of the burst so far: for smaller caches it is a miss, for larger ones nothing
-/// is known, and the share of these accesses is part of the error.
+/// A burst of the next level is 64 times longer than one of the level before, and a 64th as many of
+/// the items is looked at (other items in every burst), so all cost the same. The first quarter
+/// fills the cache, the rest is measured. For an access whose item was not accessed in the burst
+/// before, the distance is at least the number of distinct items of the burst so far: for smaller
+/// caches it is a miss, for larger ones nothing is known, and the share of these accesses is part
+/// of the error.
 pub(super) struct Bursts {
     level: usize,
     /// log2 of the inverse rate.
@@ -84,9 +86,10 @@ impl Bursts {
         bursts
     }
 
-    /// Chooses the next burst, after access `at`. From burst to burst it is an eighth of all time so far, so that short
-    /// traces have bursts too, up to the period; the gap is anything from `least` halves of its mean to two means less
-    /// that, so that no rhythm of the trace can be met.
+    /// Chooses the next burst, after access `at`. From burst to burst it is an eighth of all time
+    /// so far, so that short traces have bursts too, up to the period; the gap is anything from
+    /// `least` halves of its mean to two means less that, so that no rhythm of the trace can be
+    /// met.
     fn next_burst(&mut self, at: u64, least: u64) {
         let shortest = self.length + self.length / 2;
         self.weight = (at / 8).min(self.period).max(shortest);
@@ -103,8 +106,8 @@ impl Bursts {
         self.burst.tree.memory() + Bytes(curves as u64)
     }
 
-    /// Measures what of these items lies in bursts. The first is access number `at`, at `place` in the
-    /// caller's column.
+    /// Measures what of these items lies in bursts. The first is access number `at`, at `place` in
+    /// the caller's column.
     pub(super) fn process(&mut self, items: &[u64], at: u64, place: usize, samples: &mut Samples) {
         let end = at + items.len() as u64;
         while self.begin < end {
@@ -134,8 +137,8 @@ impl Bursts {
         }
     }
 
-    /// The whole: moments of the miss ratio (which takes half of what is unknown for misses), the unknown
-    /// share for each size, and the number of accesses that were measured.
+    /// The whole: moments of the miss ratio (which takes half of what is unknown for misses), the
+    /// unknown share for each size, and the number of accesses that were measured.
     pub(super) fn finish(mut self) -> (Moments, Vec<f64>, f64) {
         let weight = self.moments.weight().max(1.0);
         for share in &mut self.unknown {
@@ -146,7 +149,8 @@ impl Bursts {
     }
 }
 
-/// The bin at which a level is corrected by the one before: a cache that even the bursts of that one fill.
+/// The bin at which a level is corrected by the one before: a cache that even the bursts of that
+/// one fill.
 pub(super) fn anchor(level: usize) -> usize {
     if level == 0 {
         return 0;

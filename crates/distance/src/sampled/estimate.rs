@@ -35,10 +35,11 @@ pub struct Estimate {
     pub rate: f64,
     /// The confidence of each point's bound.
     pub confidence: f64,
-    /// The miss-ratio curve over all accesses, exact part included, for ascending sizes from 1 to where it is
-    /// flat: one for every size up to 32, then sixteen to an octave. Ratios never rise.
+    /// The miss-ratio curve over all accesses, exact part included, for ascending sizes from 1 to
+    /// where it is flat: one for every size up to 32, then sixteen to an octave. Ratios never rise.
     pub points: Vec<BoundedPoint>,
-    /// The accesses after the exact part, by distance: lowest, highest, estimated number. Ascending.
+    /// The accesses after the exact part, by distance: lowest, highest, estimated number.
+    /// Ascending.
     pub bins: Vec<(u64, u64, u64)>,
     /// The cold ones of them. With those in `bins`, they sum to the accesses after the exact part.
     pub cold: u64,
@@ -106,8 +107,8 @@ impl Estimate {
         estimate
     }
 
-    /// The miss ratio of a cache of any size: between two points, straight over the logarithm of the size; the bound
-    /// holds wherever between them the curve may fall.
+    /// The miss ratio of a cache of any size: between two points, straight over the logarithm of
+    /// the size; the bound holds wherever between them the curve may fall.
     pub fn at(&self, items: u64) -> BoundedPoint {
         let next = self.points.partition_point(|point| point.items < items);
         let above = self.points.get(next).or(self.points.last());
@@ -200,9 +201,10 @@ fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<Bounded> {
     curves
 }
 
-/// The largest share of accesses that may be first touches, as a sample of the items tells it, which is one of all
-/// times: bursts know nothing of the time between them, and a thousand items that come once, all at one moment, are in
-/// none. (Not yet corrected by bursts, which would take out just those.) 0 if it tells nothing.
+/// The largest share of accesses that may be first touches, as a sample of the items tells it,
+/// which is one of all times: bursts know nothing of the time between them, and a thousand items
+/// that come once, all at one moment, are in none. (Not yet corrected by bursts, which would take
+/// out just those.) 0 if it tells nothing.
 fn most_first_touches(spatial: &Spatial, rest: u64) -> f64 {
     let Some(curve) = spatial.moments(rest, 0).curve(None) else {
         return 0.0;
@@ -246,10 +248,10 @@ impl Bounded {
         }
     }
 
-    /// Bursts do not tell better than a sample of the items how many misses there are in caches from the bin `from` on,
-    /// whose distances that can tell, but for a share of accesses, `unseen`, to items that are not in it; bursts only
-    /// tell better which distances they have. What misses there misses in all smaller caches too, and what hits, hits
-    /// in all larger ones.
+    /// Bursts do not tell better than a sample of the items how many misses there are in caches
+    /// from the bin `from` on, whose distances that can tell, but for a share of accesses,
+    /// `unseen`, to items that are not in it; bursts only tell better which distances they have.
+    /// What misses there misses in all smaller caches too, and what hits, hits in all larger ones.
     fn allow_for_what_items_saw(&mut self, items: &Bounded, unseen: f64, from: usize) {
         let vertical =
             |bin: usize| items.half[bin] - 2.0 * items.scale[bin] + unseen - self.half[bin];
@@ -297,7 +299,8 @@ impl Bounded {
     }
 }
 
-/// The curve with the smallest half-width at each size, going over from one sample to the next once.
+/// The curve with the smallest half-width at each size, going over from one sample to the next
+/// once.
 fn best(curves: &[Bounded]) -> (Vec<f64>, Vec<f64>, Vec<(u64, SampleSource)>) {
     let (mut mean, mut half) = (vec![0.5; BINS + 1], vec![1.0; BINS + 1]);
     let mut sources = Vec::new();
@@ -329,9 +332,10 @@ fn flat_from(mean: &[f64]) -> usize {
     (0..BINS).rev().find(differs).map_or(1, |bin| bin + 1)
 }
 
-/// Makes a curve what a miss-ratio curve must be: 1 at no items, never rising, and from `top` on the share of
-/// cold accesses. Where it rises by chance, neighbours become their mean, in which those count that are known best
-/// (isotonic regression by pooling: Barlow, Bartholomew, Bremner & Brunk 1972).
+/// Makes a curve what a miss-ratio curve must be: 1 at no items, never rising, and from `top` on
+/// the share of cold accesses. Where it rises by chance, neighbours become their mean, in which
+/// those count that are known best (isotonic regression by pooling: Barlow, Bartholomew, Bremner &
+/// Brunk 1972).
 fn level_out(mean: &mut [f64], half: &[f64], top: usize) {
     let cold = mean[BINS].clamp(0.0, 1.0);
     // Value, weight and length of each pool.

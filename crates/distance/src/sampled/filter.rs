@@ -3,9 +3,9 @@
 use crate::counting::compare::Compare;
 use crate::generate::Random;
 
-/// A hash of items that decides who is in a sample: two multiplications, each with the high half folded
-/// down before it. Different seeds give samples that have nothing to do with each other, also of items in
-/// regular steps.
+/// A hash of items that decides who is in a sample: two multiplications, each with the high half
+/// folded down before it. Different seeds give samples that have nothing to do with each other,
+/// also of items in regular steps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hash {
     offset: u64,
@@ -123,7 +123,8 @@ mod tests {
         }
     }
 
-    /// The number of items in a sample varies from seed to seed as if each item were drawn by itself.
+    /// The number of items in a sample varies from seed to seed as if each item were drawn by
+    /// itself.
     #[test]
     fn regular_steps_are_sampled_like_any_items() {
         for stride in [1_u64, 8, 64, 4096, 4096 + 64, 1 << 30, 1 << 52] {

@@ -1,41 +1,46 @@
-//! Sampling: nearly all of a miss-ratio curve for a hundredth of the work, with a bound on its error.
+//! Sampling: nearly all of a miss-ratio curve for a hundredth of the work, with a bound on its
+//! error.
 //!
 //! # What it is
-//! - *A sample of the items* (SHARDS: Waldspurger, Park, Garthwaite & Ahmad, FAST 2015): all accesses to those items
-//!   whose hash is below a threshold, through the exact engine; a distance among them, divided by the rate,
-//!   estimates the distance among all. At a fixed rate, or with a fixed memory: then the threshold is halved
-//!   whenever the items would take more.
-//! - *Bursts of time*, because a sample of the items at rate R cannot see distances below about 1/R: at places
-//!   chosen by chance, a short piece of the trace goes whole through an exact engine that begins empty, and a longer
-//!   one with a 64th of its items. What a burst cannot know (whether the item was accessed before it began)
-//!   is counted, and is part of the error.
-//! - *Each corrects the next.* Where one sample sees what another sees better, the error of the one is known, and what
-//!   goes along with it at other sizes is taken away (a control variate, with the coefficient of the least
-//!   variance). At the smallest sizes that is SHARDS's own correction: what hot items, sampled or not, do
-//!   to the number of sampled accesses does not reach the curve.
+//! - *A sample of the items* (SHARDS: Waldspurger, Park, Garthwaite & Ahmad, FAST 2015): all
+//!   accesses to those items whose hash is below a threshold, through the exact engine; a distance
+//!   among them, divided by the rate, estimates the distance among all. At a fixed rate, or with a
+//!   fixed memory: then the threshold is halved whenever the items would take more.
+//! - *Bursts of time*, because a sample of the items at rate R cannot see distances below about
+//!   1/R: at places chosen by chance, a short piece of the trace goes whole through an exact engine
+//!   that begins empty, and a longer one with a 64th of its items. What a burst cannot know
+//!   (whether the item was accessed before it began) is counted, and is part of the error.
+//! - *Each corrects the next.* Where one sample sees what another sees better, the error of the one
+//!   is known, and what goes along with it at other sizes is taken away (a control variate, with
+//!   the coefficient of the least variance). At the smallest sizes that is SHARDS's own correction:
+//!   what hot items, sampled or not, do to the number of sampled accesses does not reach the curve.
 //! - *The beginning is exact*, so that short traces are.
 //!
 //! # The bound
-//! For each cache size a half-width that holds the exact miss ratio with 95 % confidence. It is the sum of
-//! - chance: Student's t times the standard deviation and a tenth more, from the differences between bursts, or between 64 groups of the
-//!   sampled items;
-//! - what the sample of the items cannot know of items that it does not hold: no more misses than the share of accesses
-//!   that is missing from the sample, and no more than so many items can have as a sample of this rate holds none of,
-//!   with 95 % confidence: three by the rate (the rule of three);
+//! For each cache size a half-width that holds the exact miss ratio with 95 % confidence. It is the
+//! sum of
+//! - chance: Student's t times the standard deviation and a tenth more, from the differences
+//!   between bursts, or between 64 groups of the sampled items;
+//! - what the sample of the items cannot know of items that it does not hold: no more misses than
+//!   the share of accesses that is missing from the sample, and no more than so many items can have
+//!   as a sample of this rate holds none of, with 95 % confidence: three by the rate (the rule of
+//!   three);
 //! - what bursts cannot know: half of its share, as the estimate takes the middle;
-//! - what bursts do not see because it is between them: they claim no more of first touches, and of misses in caches
-//!   that the sample of the items can tell, than that sample does, which is one of all times;
-//! - the scale: a distance d among all is d·R ± √(d·R·(1 − R)) among the sampled. What the curve falls within two such
-//!   deviations, where that is the same error for all accesses (one sample of the items); how much steeper it is within
-//!   three than beside them, where it is another in each burst.
+//! - what bursts do not see because it is between them: they claim no more of first touches, and of
+//!   misses in caches that the sample of the items can tell, than that sample does, which is one of
+//!   all times;
+//! - the scale: a distance d among all is d·R ± √(d·R·(1 − R)) among the sampled. What the curve
+//!   falls within two such deviations, where that is the same error for all accesses (one sample of
+//!   the items); how much steeper it is within three than beside them, where it is another in each
+//!   burst.
 //!
-//! `tests/sampled.rs` holds it to that: 200 seeds, at every size, on seven kinds of streams. What no sample can
-//! tell is not in it: something that happens once, for a short time, between the bursts, and only to caches
-//! smaller than a few times 1/R.
+//! `tests/sampled.rs` holds it to that: 200 seeds, at every size, on seven kinds of streams. What
+//! no sample can tell is not in it: something that happens once, for a short time, between the
+//! bursts, and only to caches smaller than a few times 1/R.
 //!
 //! # Cost
-//! A hash per access, vectorised; the exact engine for 3 of 100 accesses at a rate of 1 %. Memory: that of the exact
-//! engine for the sampled items, and about 2 MiB.
+//! A hash per access, vectorised; the exact engine for 3 of 100 accesses at a rate of 1 %. Memory:
+//! that of the exact engine for the sampled items, and about 2 MiB.
 
 mod bins;
 mod bursts;
@@ -61,8 +66,8 @@ use spatial::Spatial;
 /// How to sample. There is nothing that has to be tuned: the default is good for any stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampleOptions {
-    /// The share of the items to look at, and of all accesses to look at in the bursts of each length: above 0, up to 1.
-    /// With 1, everything is exact.
+    /// The share of the items to look at, and of all accesses to look at in the bursts of each
+    /// length: above 0, up to 1. With 1, everything is exact.
     pub rate: f64,
     /// The number that chance comes from: equal seeds, equal results.
     pub seed: u64,
@@ -87,7 +92,8 @@ impl Default for SampleOptions {
     }
 }
 
-/// Accesses in bursts of one length are at most this share of all: more does not tell more than the items do.
+/// Accesses in bursts of one length are at most this share of all: more does not tell more than the
+/// items do.
 const MOST_IN_BURSTS: f64 = 0.01;
 
 /// A stream of items in, an estimate of its miss-ratio curve out: exact first, then sampled.
@@ -120,7 +126,8 @@ enum Stage {
 }
 
 impl Sampler {
-    /// A sampler that has seen nothing. Rates outside of (0, 1] are taken for the nearest that is possible.
+    /// A sampler that has seen nothing. Rates outside of (0, 1] are taken for the nearest that is
+    /// possible.
     pub fn new(options: SampleOptions) -> Self {
         let rate = if options.rate > 0.0 {
             options.rate.min(1.0)
@@ -137,7 +144,8 @@ impl Sampler {
         }
     }
 
-    /// Processes the next items of the stream; [`samples`](Self::samples) tells what was seen of them.
+    /// Processes the next items of the stream; [`samples`](Self::samples) tells what was seen of
+    /// them.
     ///
     /// # Panics
     /// With more than 2³¹ items at once, as places in a column are 32 bits.
@@ -146,8 +154,9 @@ impl Sampler {
         self.go_on(items, None);
     }
 
-    /// The same for who counts the exact distances and does not ask whose they are: they are added to `tally`, and
-    /// [`samples`](Self::samples) has none of them. Returns how many of the first accesses they are.
+    /// The same for who counts the exact distances and does not ask whose they are: they are added
+    /// to `tally`, and [`samples`](Self::samples) has none of them. Returns how many of the first
+    /// accesses they are.
     ///
     /// # Panics
     /// As [`process`](Self::process).
@@ -243,8 +252,8 @@ impl Sampler {
         }
     }
 
-    /// Samples fewer items, at the half of the rate or less, until those that are kept take no more than
-    /// `memory`. False if that is impossible: nothing is left to give up.
+    /// Samples fewer items, at the half of the rate or less, until those that are kept take no more
+    /// than `memory`. False if that is impossible: nothing is left to give up.
     pub fn shrink(&mut self, memory: Bytes) -> bool {
         if matches!(self.stage, Stage::Exact(_)) {
             self.begin_sampling(self.options.rate.min(0.5));
@@ -291,8 +300,8 @@ impl Sampler {
         self.with_exact(CountingTree::memory)
     }
 
-    /// The most memory held until so many more accesses are processed, as far as they are exact: see
-    /// [`Engine::memory_ahead`].
+    /// The most memory held until so many more accesses are processed, as far as they are exact:
+    /// see [`Engine::memory_ahead`].
     pub fn memory_ahead(&self, accesses: u64) -> Bytes {
         self.with_exact(|tree| tree.memory_ahead(accesses))
     }
@@ -308,8 +317,8 @@ impl Sampler {
         stage + Bytes((self.samples.places.capacity() * 12 + self.exact.len() * 8) as u64)
     }
 
-    /// As [`finish`](Self::finish), where the accesses of the exact beginning were counted elsewhere: how many at
-    /// each distance.
+    /// As [`finish`](Self::finish), where the accesses of the exact beginning were counted
+    /// elsewhere: how many at each distance.
     pub fn finish_with(mut self, exact: impl IntoIterator<Item = (Distance, u64)>) -> Estimate {
         for (distance, accesses) in exact {
             self.exact[distance.items().map_or(BINS, bin)] += accesses;

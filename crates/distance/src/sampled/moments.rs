@@ -1,9 +1,10 @@
-//! Mean and variance of a curve over replicates that differ by chance, corrected by what is known better.
+//! Mean and variance of a curve over replicates that differ by chance, corrected by what is known
+//! better.
 
 use super::bins::BINS;
 
-/// A curve with its variance: for a cache of `low(b)` items, `mean[b]` ± what `variance[b]` says. The last is
-/// the share of cold accesses.
+/// A curve with its variance: for a cache of `low(b)` items, `mean[b]` ± what `variance[b]` says.
+/// The last is the share of cold accesses.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     pub(super) mean: Vec<f64>,
@@ -23,8 +24,8 @@ pub(super) struct Known {
     pub(super) bias: f64,
 }
 
-/// Weighted sums over replicates of a curve: of the values, their squares, and their products with the
-/// value at one place, the anchor.
+/// Weighted sums over replicates of a curve: of the values, their squares, and their products with
+/// the value at one place, the anchor.
 #[derive(Clone, Debug)]
 pub(super) struct Moments {
     anchor: usize,
@@ -86,9 +87,9 @@ impl Moments {
         between / (self.replicates() - 1.0) * self.variance_factor
     }
 
-    /// The mean curve. Where the value at the anchor is known from elsewhere, what
-    /// goes along with the error there is taken away: the best linear combination of both (a control
-    /// variate). `None` if there are too few replicates to tell how much they vary.
+    /// The mean curve. Where the value at the anchor is known from elsewhere, what goes along with
+    /// the error there is taken away: the best linear combination of both (a control variate).
+    /// `None` if there are too few replicates to tell how much they vary.
     pub(super) fn curve(&self, anchor: Option<Known>) -> Option<Curve> {
         let replicates = self.replicates();
         if replicates < 3.999 {
@@ -123,8 +124,8 @@ impl Moments {
     }
 }
 
-/// How many standard deviations hold 95 % of the cases if the deviation is known from so many independent
-/// differences (Student's t, by a series that is right to 2 % from 2 on).
+/// How many standard deviations hold 95 % of the cases if the deviation is known from so many
+/// independent differences (Student's t, by a series that is right to 2 % from 2 on).
 pub(super) fn student_95(freedom: f64) -> f64 {
     let inverse = 1.0 / freedom.max(1.0);
     1.96 + inverse * (2.37 + inverse * (2.8 + inverse * 3.3))

@@ -46,8 +46,8 @@ impl Samples {
         &self.places
     }
 
-    /// The estimated distance of each sampled access. In bursts, accesses whose distance is beyond what
-    /// the burst has seen are left out.
+    /// The estimated distance of each sampled access. In bursts, accesses whose distance is beyond
+    /// what the burst has seen are left out.
     pub fn distances(&self) -> &[Distance] {
         &self.distances
     }
@@ -83,8 +83,8 @@ impl Samples {
     }
 }
 
-/// Spreads what a distance among sampled items can mean evenly over the distances among all items: one of
-/// `s` sampled items stands for distances from `s / rate` to `(s + 1) / rate`, on average.
+/// Spreads what a distance among sampled items can mean evenly over the distances among all items:
+/// one of `s` sampled items stands for distances from `s / rate` to `(s + 1) / rate`, on average.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spread(u64);
 

@@ -24,8 +24,8 @@ pub(super) fn factor(items: f64, rate: f64, deviations: f64) -> f64 {
 }
 
 /// How much the curve may be off because distances among few items are only about right, each by
-/// itself: a smooth curve is not, a step is smeared out. So what counts is how much steeper the curve is here than
-/// on both sides.
+/// itself: a smooth curve is not, a step is smeared out. So what counts is how much steeper the
+/// curve is here than on both sides.
 pub(super) fn blur(mean: &[f64], bin: usize, rate: f64) -> f64 {
     if bin == 0 || bin == BINS {
         return 0.0;
@@ -38,8 +38,8 @@ pub(super) fn blur(mean: &[f64], bin: usize, rate: f64) -> f64 {
     0.6 * (here - beside).max(0.0)
 }
 
-/// How much the curve may be off because all distances may be too large, or all too small: what is sampled
-/// does not change, and may be a little more or less than its share of every cache.
+/// How much the curve may be off because all distances may be too large, or all too small: what is
+/// sampled does not change, and may be a little more or less than its share of every cache.
 pub(super) fn shift(mean: &[f64], bin: usize, rate: f64) -> f64 {
     if bin == 0 || bin == BINS {
         return 0.0;
@@ -51,7 +51,8 @@ pub(super) fn shift(mean: &[f64], bin: usize, rate: f64) -> f64 {
     nearer.max(farther).max(0.0)
 }
 
-/// How much more the curve falls in a bin than in those beside it, per octave: a step that may lie anywhere in it.
+/// How much more the curve falls in a bin than in those beside it, per octave: a step that may lie
+/// anywhere in it.
 fn cliff(mean: &[f64], bin: usize) -> f64 {
     if bin == 0 || bin + 2 >= BINS {
         return 0.0;

@@ -19,8 +19,8 @@ const HASH_BITS: i32 = 64;
 pub(super) struct Spatial {
     tree: CountingTree,
     filter: Filter,
-    /// Per group: accesses by bin of their distance, then the cold ones; each weighs the inverse of the
-    /// rate at its time.
+    /// Per group: accesses by bin of their distance, then the cold ones; each weighs the inverse of
+    /// the rate at its time.
     groups: Vec<[f64; BINS + 1]>,
     spread: Spread,
     items: Vec<u64>,

@@ -3,11 +3,12 @@
 use super::bins::low;
 use super::moments::Curve;
 
-/// What never happened in n trials has, with 95 % confidence, a probability below this by n (the rule of three).
+/// What never happened in n trials has, with 95 % confidence, a probability below this by n (the
+/// rule of three).
 const NEVER_SEEN: f64 = 3.0;
 
-/// What a sample of the items cannot know because it holds none of some items, however much they matter: no
-/// differences between its parts tell that.
+/// What a sample of the items cannot know because it holds none of some items, however much they
+/// matter: no differences between its parts tell that.
 pub(super) struct Unseen {
     /// The share of accesses that is missing from the sample, or too much.
     missing: f64,
@@ -17,8 +18,8 @@ pub(super) struct Unseen {
 }
 
 impl Unseen {
-    /// For a curve from a sample of the items at this rate, of so many accesses. All accesses miss in a cache of no
-    /// items, so what the curve says of that tells how much is missing.
+    /// For a curve from a sample of the items at this rate, of so many accesses. All accesses miss
+    /// in a cache of no items, so what the curve says of that tells how much is missing.
     pub(super) fn new(curve: &Curve, rate: f64, accesses: u64) -> Self {
         Unseen {
             missing: (1.0 - curve.mean[0]).abs(),
@@ -27,8 +28,9 @@ impl Unseen {
         }
     }
 
-    /// The share of misses that may be unseen at a size: no more than is missing, and no more than the unseen items can
-    /// have. Each may miss once, and again after as many other accesses as the cache has items.
+    /// The share of misses that may be unseen at a size: no more than is missing, and no more than
+    /// the unseen items can have. Each may miss once, and again after as many other accesses as the
+    /// cache has items.
     pub(super) fn at(&self, bin: usize) -> f64 {
         let again = (self.accesses - 1.0) / (low(bin) as f64 + 1.0);
         let misses = 1.0 + again.max(0.0).floor();
@@ -36,9 +38,9 @@ impl Unseen {
             .min(self.items * misses / self.accesses.max(1.0))
     }
 
-    /// The share of accesses that the unseen items may have if each comes once. (That no accesses seem to be missing
-    /// says nothing of them: others may be too much.) `None` where that could be all accesses: so small a sample tells
-    /// nothing.
+    /// The share of accesses that the unseen items may have if each comes once. (That no accesses
+    /// seem to be missing says nothing of them: others may be too much.) `None` where that could be
+    /// all accesses: so small a sample tells nothing.
     pub(super) fn once(&self) -> Option<f64> {
         Some(self.items / self.accesses.max(1.0)).filter(|share| *share < 1.0)
     }

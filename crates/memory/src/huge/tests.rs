@@ -63,8 +63,8 @@ fn nothing_is_lost_on_the_way() {
     }
 }
 
-/// Whatever the size of a page of memory is, and the system rounds ends of ranges up to one: nothing that was not
-/// shown is given back.
+/// Whatever the size of a page of memory is, and the system rounds ends of ranges up to one:
+/// nothing that was not shown is given back.
 #[test]
 fn only_what_was_shown_is_given_back() {
     let step = PIECE.max(1 << 20) / 12 * 12;
@@ -89,7 +89,8 @@ fn only_what_was_shown_is_given_back() {
     }
 }
 
-/// Bytes of the pages of this range that are there, by what the system says of each. `None` if it says nothing.
+/// Bytes of the pages of this range that are there, by what the system says of each. `None` if it
+/// says nothing.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn resident(start: *const u64, bytes: usize) -> Option<usize> {
     use std::os::unix::fs::FileExt;
@@ -117,7 +118,8 @@ fn what_was_moved_is_given_back() {
     let mut at = 0;
     huge.into_pieces(|piece| {
         assert!(piece.iter().all(|one| *one == 1));
-        // All that is still to come, and of what was no more than a huge page that the system made anew.
+        // All that is still to come, and of what was no more than a huge page that the system made
+        // anew.
         let left = resident(start, 16 * PIECE).unwrap();
         let to_come = 16 * PIECE - at;
         assert!((to_come..to_come + PIECE).contains(&left), "{left}");

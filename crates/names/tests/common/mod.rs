@@ -58,8 +58,8 @@ pub fn items(bytes: u64, names: NamesMode) -> AnalysisOptions {
     }
 }
 
-/// Runs a program and analyses it, items being bytes and each instruction counting. `None` if it has
-/// no run time in it.
+/// Runs a program and analyses it, items being bytes and each instruction counting. `None` if it
+/// has no run time in it.
 pub fn profile(program: &Path) -> Option<Profile> {
     profile_with(program, &items(1, NamesMode::Instruction))
 }

@@ -79,8 +79,8 @@ impl<'a> Crew<'a> {
         self
     }
 
-    /// What stretches, and those split off them, come to, in their order, with so many threads if the system gives them, this one
-    /// among them; `None` if it is given up.
+    /// What stretches, and those split off them, come to, in their order, with so many threads if
+    /// the system gives them, this one among them; `None` if it is given up.
     pub(super) fn count(
         &self,
         stretches: Vec<AnyStretch>,
@@ -130,7 +130,8 @@ impl<'a> Crew<'a> {
         })
     }
 
-    /// What a thread does: reads stretches as long as there are any, then counts what those behind them do not know.
+    /// What a thread does: reads stretches as long as there are any, then counts what those behind
+    /// them do not know.
     fn work(&self, tell: &mut dyn FnMut()) -> Vec<Ended> {
         let _alarm = Alarm(self);
         let mut read: Vec<Runner> = Vec::new();
@@ -142,7 +143,8 @@ impl<'a> Crew<'a> {
                 runner.count_what_is_there(self, tell);
             }
         }
-        // The last first: whatever it waits for is behind it, and so on to the very last, for which nobody waits in vain.
+        // The last first: whatever it waits for is behind it, and so on to the very last, for which
+        // nobody waits in vain.
         read.sort_by_key(|runner| Reverse(runner.order()));
         let runners = read.into_iter();
         runners.map(|runner| runner.finish(self, tell)).collect()

@@ -223,7 +223,8 @@ impl Runner {
         }
     }
 
-    /// What the stretch behind hands on next. Nothing if that is not wanted any more, or was left out itself.
+    /// What the stretch behind hands on next. Nothing if that is not wanted any more, or was left
+    /// out itself.
     fn handed_on(&self, crew: &Crew<'_>, time: Duration) -> Result<Vec<u64>, RecvTimeoutError> {
         if self.asked.is_some() || crew.is_given_up() {
             return Err(RecvTimeoutError::Disconnected);

@@ -25,7 +25,8 @@ fn writer() -> Writer<Vec<u8>> {
     Writer::new(Vec::new(), "t".as_ref(), &header).unwrap()
 }
 
-/// Blocks of two processes, two to a chunk, that touch few items and some new ones; a note in every third.
+/// Blocks of two processes, two to a chunk, that touch few items and some new ones; a note in every
+/// third.
 fn trace(seed: u64) -> Vec<u8> {
     let mut writer = writer();
     let mut random = Random::new(seed);
@@ -215,7 +216,8 @@ fn what_needs_more_than_items_or_memory_is_left_to_others() {
     assert!(abreast(&mut reader(&bytes), &plain).is_some());
 }
 
-/// The profile by a thread alone that is asked for an end when `now` says so, and that of the whole.
+/// The profile by a thread alone that is asked for an end when `now` says so, and that of the
+/// whole.
 fn stopped(now: impl Fn(u64) -> bool) -> (Profile, Profile) {
     let bytes = trace(4);
     let stop = Stop::default();
@@ -244,7 +246,8 @@ fn who_asks_for_an_end_gets_the_beginning() {
     assert_eq!(some, profile.cells[0].histogram.accesses());
 }
 
-/// What was announced is known of a stretch that was read, even if the one behind it was never begun.
+/// What was announced is known of a stretch that was read, even if the one behind it was never
+/// begun.
 #[test]
 fn an_end_between_two_stretches_loses_nothing_of_the_first() {
     let bytes = trace(4);

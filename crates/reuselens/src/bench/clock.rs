@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A thread that has a processor for less of the time than one part in so many cannot be measured: each time it comes back
-/// its caches are those of others.
+/// A thread that has a processor for less of the time than one part in so many cannot be measured:
+/// each time it comes back its caches are those of others.
 const SHARE: u32 = 5;
 
-/// Runs from its making, while this thread has a processor. What else the machine runs disturbs less for it; its
-/// use of caches and memory still does.
+/// Runs from its making, while this thread has a processor. What else the machine runs disturbs
+/// less for it; its use of caches and memory still does.
 pub(super) struct Clock {
     start: Instant,
     processor: Duration,

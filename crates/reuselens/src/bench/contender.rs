@@ -66,8 +66,8 @@ impl Contender {
         }
     }
 
-    /// Runs over all items, from empty, with these instructions at most (those that have hot loops for several). The
-    /// clock stops before anything is freed.
+    /// Runs over all items, from empty, with these instructions at most (those that have hot loops
+    /// for several). The clock stops before anything is freed.
     pub(crate) fn run(&self, items: &[u64], simd: Simd) -> Result<Run, EngineError> {
         match self {
             Contender::Engine(name) => run_engine(name, items, simd),

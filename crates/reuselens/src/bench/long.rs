@@ -35,15 +35,15 @@ pub struct Long {
     pub engine_bytes: u64,
     /// Of that, per distinct item.
     pub engine_bytes_per_item: f64,
-    /// The largest memory that the process ever had, as the operating system says (`VmHWM`); with it the
-    /// program, the histogram and the items at hand.
+    /// The largest memory that the process ever had, as the operating system says (`VmHWM`); with
+    /// it the program, the histogram and the items at hand.
     pub peak_resident_bytes: Option<u64>,
     /// That, per distinct item.
     pub peak_resident_bytes_per_item: Option<f64>,
 }
 
-/// Runs one engine over `references` items drawn uniformly from a million ([`LONG_ITEMS`]), made as they
-/// are needed. The peak is that of the process so far: run it first, or alone.
+/// Runs one engine over `references` items drawn uniformly from a million ([`LONG_ITEMS`]), made as
+/// they are needed. The peak is that of the process so far: run it first, or alone.
 ///
 /// # Errors
 /// If there is no such engine.

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::{Heat, Long, Report, Timing};
 
 impl Report {
-    /// All of it as Markdown: for each stream and contender the ratio to Olken's tree and the share of the
-    /// bound, then the rates.
+    /// All of it as Markdown: for each stream and contender the ratio to Olken's tree and the share
+    /// of the bound, then the rates.
     pub fn markdown(&self) -> String {
         let mut out = String::new();
         let _ = write!(

@@ -1,11 +1,12 @@
 //! How fast the exact engines are, measured so that anyone can measure it again.
 //!
-//! Every contender runs the whole stream by itself, from empty and with the caches to itself, over items
-//! that lie in memory; an engine counts its distances into a histogram as an analysis does. Contenders take
-//! turns (A B C, A B C, …), the median of its runs counts, in processor time, and the histograms of all exact engines must be
-//! equal. Rates are about the machine, so what is to be compared are ratios: to Olken's tree, the baseline
-//! of the literature, and to the *bound*, the look-up of last accesses alone, without counts and histogram,
-//! which no engine with such a table can beat.
+//! Every contender runs the whole stream by itself, from empty and with the caches to itself, over
+//! items that lie in memory; an engine counts its distances into a histogram as an analysis does.
+//! Contenders take turns (A B C, A B C, …), the median of its runs counts, in processor time, and
+//! the histograms of all exact engines must be equal. Rates are about the machine, so what is to be
+//! compared are ratios: to Olken's tree, the baseline of the literature, and to the *bound*, the
+//! look-up of last accesses alone, without counts and histogram, which no engine with such a table
+//! can beat.
 //!
 //! ```
 //! use reuselens::bench::{Contender, Race};
@@ -88,7 +89,8 @@ pub struct Report {
     pub version: &'static str,
     /// The processor.
     pub processor: String,
-    /// Vector instructions of those engines that have hot loops for several: `avx512`, `avx2` or `portable`.
+    /// Vector instructions of those engines that have hot loops for several: `avx512`, `avx2` or
+    /// `portable`.
     pub simd: &'static str,
     /// Threads of every contender.
     pub threads: u32,

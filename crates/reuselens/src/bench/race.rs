@@ -22,7 +22,8 @@ pub struct Timing {
     pub runs: u32,
     /// Median processor time of a run, in seconds.
     pub seconds: f64,
-    /// Whether there was a run for which the machine had a processor most of the time. If not, the other numbers say nothing.
+    /// Whether there was a run for which the machine had a processor most of the time. If not, the
+    /// other numbers say nothing.
     pub measurable: bool,
     /// References per second, in millions.
     pub mega_references_per_second: f64,
@@ -64,7 +65,8 @@ impl Heat {
 pub struct Race {
     /// Runs of each contender.
     pub repetitions: u32,
-    /// Whoever takes longer than this for one run does not run again: what takes that long varies little.
+    /// Whoever takes longer than this for one run does not run again: what takes that long varies
+    /// little.
     pub patience: Duration,
     /// Vector instructions that they may use, at most.
     pub simd: Simd,
@@ -142,8 +144,8 @@ impl Track {
         self.runs.iter().any(|run| run.measurable)
     }
 
-    /// The median time of those that say something, of all if none does; of an even number the mean of the two in the
-    /// middle. Never zero.
+    /// The median time of those that say something, of all if none does; of an even number the mean
+    /// of the two in the middle. Never zero.
     fn seconds(&self) -> f64 {
         let runs = self.runs.iter();
         let runs = runs.filter(|run| run.measurable == self.measurable());

@@ -84,9 +84,10 @@ pub fn items(
     Ok(items)
 }
 
-/// Two series: over 10³, 10⁴, … distinct items up to `most_items`, drawn uniformly, `references` long and
-/// at least four times the items; and over the length of the zipf stream, 10⁶, 10⁷, … up to `references`.
-/// Sizes for which there is no memory are left out, and contenders that take too long at smaller ones.
+/// Two series: over 10³, 10⁴, … distinct items up to `most_items`, drawn uniformly, `references`
+/// long and at least four times the items; and over the length of the zipf stream, 10⁶, 10⁷, … up
+/// to `references`. Sizes for which there is no memory are left out, and contenders that take too
+/// long at smaller ones.
 ///
 /// # Errors
 /// As [`Race::run`].

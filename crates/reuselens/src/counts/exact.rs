@@ -8,8 +8,8 @@ use reuselens_units::{Bytes, Distance};
 use super::{Counted, Counts, More, is_exact};
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 
-/// Counts accesses by cell, and those that are not near for all cells together: what is near is added at the
-/// end, see [`add_near`].
+/// Counts accesses by cell, and those that are not near for all cells together: what is near is
+/// added at the end, see [`add_near`].
 pub(super) fn add_told_apart(
     histogram: &mut DeferredHistogram,
     keyed: &mut KeyedHistograms,

@@ -27,8 +27,8 @@ pub(crate) struct More {
 /// A way of counting, and a table of previous accesses beside it.
 ///
 /// The forward distance of an access is the backward distance of the next one to its item: so each
-/// distance that comes is one of the cell of the access before, and at the end every item's last access
-/// has none.
+/// distance that comes is one of the cell of the access before, and at the end every item's last
+/// access has none.
 pub(super) struct Extras {
     inner: Box<dyn Counts>,
     previous: Previous,

@@ -186,9 +186,9 @@ fn warning(adjustment: &Adjustment, adjusting: bool) -> Warning {
 /// The distances of a group: its histogram, their sum, the largest.
 type Group = (FineHistogram, u128, u64);
 
-/// Adjusts a group. Only the bin of a distance is known: the middle of a bin beyond the limit stands for
-/// all of it, and a bin that the limit cuts is taken apart in proportion. The sum follows the middles; the
-/// largest is at most what is given.
+/// Adjusts a group. Only the bin of a distance is known: the middle of a bin beyond the limit
+/// stands for all of it, and a bin that the limit cuts is taken apart in proportion. The sum
+/// follows the middles; the largest is at most what is given.
 fn adjust_group(adjustment: &Adjustment, (histogram, sum, max): Group) -> Group {
     let limit = adjustment.distinct().get();
     if max <= limit {
@@ -241,7 +241,8 @@ mod tests {
 
     use super::*;
 
-    /// Some three transfers of items with immediate repeats, in columns, of which some have elements.
+    /// Some three transfers of items with immediate repeats, in columns, of which some have
+    /// elements.
     fn columns() -> Vec<Columns> {
         let mut random = Random::new(5);
         let mut items = Uniform::new(50_000, 2);
@@ -311,7 +312,8 @@ mod tests {
         }
     }
 
-    /// Groups know bins only: they keep every access, and agree with the adjusted whole as far as bins go.
+    /// Groups know bins only: they keep every access, and agree with the adjusted whole as far as
+    /// bins go.
     #[test]
     fn groups_are_adjusted_with_the_whole() {
         let columns = columns();

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, VecDeque};
 
 use reuselens_trace::{ProcessId, ThreadId};
 
-/// Blocks after which nothing more comes of a thread that has ended. What its signal handlers did comes in
-/// blocks of their own, just behind its end.
+/// Blocks after which nothing more comes of a thread that has ended. What its signal handlers did
+/// comes in blocks of their own, just behind its end.
 const LATE: u64 = 128;
 
 /// A program thread. The process goes with it: what it touches is that process's.
 type Who = (ThreadId, ProcessId);
 
-/// The program threads so far, numbered as they turn up. One whose end is past has no number any more, and
-/// what a trace has of it then is of a new thread.
+/// The program threads so far, numbered as they turn up. One whose end is past has no number any
+/// more, and what a trace has of it then is of a new thread.
 #[derive(Default)]
 pub(super) struct Lanes {
     numbers: BTreeMap<Who, u32>,

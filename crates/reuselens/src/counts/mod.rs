@@ -74,8 +74,8 @@ pub(crate) trait Counts: Send {
         self.accesses()
     }
 
-    /// The memory held, and that which it takes if a table grows before the next look; where the work goes on elsewhere,
-    /// no less than that.
+    /// The memory held, and that which it takes if a table grows before the next look; where the
+    /// work goes on elsewhere, no less than that.
     fn memory(&self) -> Bytes;
 
     /// The memory that the system refused, if it did: nothing was counted since.
@@ -89,8 +89,9 @@ pub(crate) trait Counts: Send {
         None
     }
 
-    /// Gives memory up, to hold at most `limit` from now on, where that is possible without losing the rest of the
-    /// trace. The whole analysis may have `whole`. False if it is not: nothing is given up then, or not enough.
+    /// Gives memory up, to hold at most `limit` from now on, where that is possible without losing
+    /// the rest of the trace. The whole analysis may have `whole`. False if it is not: nothing is
+    /// given up then, or not enough.
     fn shrink(&mut self, _limit: Bytes, _whole: Bytes) -> bool {
         false
     }
@@ -287,7 +288,8 @@ fn refuse_contradictions(options: &AnalysisOptions) -> Result<(), Error> {
     })
 }
 
-/// Refuses what an engine with threads of its own does not do: it looks at every distance of every access.
+/// Refuses what an engine with threads of its own does not do: it looks at every distance of every
+/// access.
 fn refuse_parts(options: &AnalysisOptions) -> Result<(), Error> {
     let engine = options.engine.clone();
     if options.max_distance.is_some() {

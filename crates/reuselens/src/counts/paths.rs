@@ -13,7 +13,8 @@ use super::{Counted, Counts};
 /// Added to an instruction, it is a block of its own while no block is known. No code lies there.
 const ALONE: u64 = 1 << 63;
 
-/// Blocks that are followed before what they touched is counted: few enough that all stays in the nearest caches.
+/// Blocks that are followed before what they touched is counted: few enough that all stays in the
+/// nearest caches.
 const AT_ONCE: usize = 512;
 
 /// What was counted by path.
@@ -31,11 +32,13 @@ pub(crate) struct PathCounts {
 /// The path of a thread.
 struct Tracked {
     tracker: PathTracker,
-    /// Whether touches of the block that it is in were counted already: what follows goes on with them.
+    /// Whether touches of the block that it is in were counted already: what follows goes on with
+    /// them.
     begun: bool,
 }
 
-/// A way of counting, and trackers of paths beside it. It is called with blocks of one thread at a time.
+/// A way of counting, and trackers of paths beside it. It is called with blocks of one thread at a
+/// time.
 pub(super) struct Paths {
     inner: Box<dyn Counts>,
     counts: PathCounts,
@@ -48,8 +51,8 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// `inner` tells its distances. Outcomes of `keep` iterations of a loop are kept, and `most` pairs of an instruction and
-    /// a path told apart.
+    /// `inner` tells its distances. Outcomes of `keep` iterations of a loop are kept, and `most`
+    /// pairs of an instruction and a path told apart.
     pub(super) fn new(inner: Box<dyn Counts>, keep: u32, most: u64) -> Self {
         Paths {
             inner,
@@ -74,8 +77,8 @@ impl Paths {
         trackers as u64
     }
 
-    /// Counts the touches from `from` on: those before these blocks, each in the block before it, or all that are left if
-    /// there are no blocks. The touch after them.
+    /// Counts the touches from `from` on: those before these blocks, each in the block before it,
+    /// or all that are left if there are no blocks. The touch after them.
     fn follow(&mut self, columns: &Columns, from: u32, blocks: &[(u32, BasicBlock)]) -> u32 {
         let keep = self.counts.keep;
         let trackers = self.trackers.entry(self.now);

@@ -1,8 +1,9 @@
 //! Counting on a thread of its own, behind the one that reads and attributes.
 //!
-//! The columns go through a queue of a few batches, in order, so whatever counts sees exactly what it would
-//! see without the queue: the results are the same. Memory: the batches of the queue, about ten megabytes; where paths are followed also
-//! 32 bytes for each basic block in them, and the instructions of all cells.
+//! The columns go through a queue of a few batches, in order, so whatever counts sees exactly what
+//! it would see without the queue: the results are the same. Memory: the batches of the queue,
+//! about ten megabytes; where paths are followed also 32 bytes for each basic block in them, and
+//! the instructions of all cells.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -22,8 +23,8 @@ use super::{Counted, Counts, THREAD_STEPS};
 const BATCH: usize = 1 << 15;
 /// Touches in a batch that comes from a native trace, at most and about.
 const LARGE: usize = 1 << 17;
-/// Batches that may wait: some milliseconds of work, for as long as a processor may be taken from who reads, by those who
-/// decode for it.
+/// Batches that may wait: some milliseconds of work, for as long as a processor may be taken from
+/// who reads, by those who decode for it.
 const QUEUE: usize = 8;
 
 /// What counts, once it is over there.
@@ -78,7 +79,8 @@ impl Piped {
         let refused = Arc::new(OnceLock::new());
         let say = (Arc::clone(&held), Arc::clone(&refused));
         let by_thread = inner.by_thread();
-        // It is handed over once there is a thread: a thread that cannot be had drops what it was to have.
+        // It is handed over once there is a thread: a thread that cannot be had drops what it was
+        // to have.
         let (give, take) = channel::<Inner>();
         let thread = Builder::new().name("count".to_owned());
         let worker = thread.spawn(move || {
@@ -213,8 +215,9 @@ impl Counts for Piped {
         self.accesses + self.lanes.begun() * THREAD_STEPS
     }
 
-    /// Once settled, what the worker holds, so that a limit on memory is met by nearly the same access with and
-    /// without a queue: what an engine holds depends on the length of batches too. Before, what that can have become.
+    /// Once settled, what the worker holds, so that a limit on memory is met by nearly the same
+    /// access with and without a queue: what an engine holds depends on the length of batches too.
+    /// Before, what that can have become.
     fn memory(&self) -> Bytes {
         let held = self.held.load(Ordering::Relaxed);
         if self.settled {

@@ -15,7 +15,8 @@ use super::{Counted, Counts};
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::{AnalysisOptions, TalliedHistogram};
 
-/// Touches whose distances are found before they are counted: few enough that the distances stay in a near cache until then.
+/// Touches whose distances are found before they are counted: few enough that the distances stay in
+/// a near cache until then.
 const TOGETHER: usize = 1 << 14;
 
 /// What sampling takes beside the sampled items: with less, it cannot begin.
@@ -231,7 +232,8 @@ impl Sampled {
             error_bounds: Some(curve),
             histogram,
             keyed: self.keyed,
-            // Elements have too few accesses each: their number is exact, their distances are not known.
+            // Elements have too few accesses each: their number is exact, their distances are not
+            // known.
             elements: ElementHistograms::new(),
             warnings,
         }

@@ -4,8 +4,8 @@ use reuselens_distance::{Estimate, SampleSource};
 use reuselens_locality::{FineHistogram, KeyedHistograms};
 use reuselens_units::{Bytes, Distance};
 
-/// For each sample, the weights of its accesses by cell and distance; and of every cell the exact number of
-/// accesses.
+/// For each sample, the weights of its accesses by cell and distance; and of every cell the exact
+/// number of accesses.
 #[derive(Default)]
 pub(super) struct Shares {
     /// The sample of the items, then the bursts, the shortest first.
@@ -40,8 +40,9 @@ impl Shares {
         samples.fold(counts, |sum, memory| sum + memory)
     }
 
-    /// Gives each cell its part of the estimate: of every bin, what the sample that sees it best says. The sum over a cell
-    /// is its exact number of accesses. A cell of which no access was sampled gets distances like all.
+    /// Gives each cell its part of the estimate: of every bin, what the sample that sees it best
+    /// says. The sum over a cell is its exact number of accesses. A cell of which no access was
+    /// sampled gets distances like all.
     pub(super) fn give(&self, estimate: &Estimate, keyed: &mut KeyedHistograms) {
         let bins = bins(estimate);
         let mut places = vec![None; FineHistogram::BINS];
@@ -158,7 +159,8 @@ mod tests {
     fn every_bin_is_shared_by_what_sees_it_best() {
         let mut shares = Shares::default();
         shares.count(&[vec![0; 60], vec![2; 40]].concat());
-        // In the bursts only cell 0 reuses at once; what they say about far distances does not count.
+        // In the bursts only cell 0 reuses at once; what they say about far distances does not
+        // count.
         shares.add(1, 0, Distance::ZERO, 5);
         shares.add(1, 2, Distance::new(1030), 99);
         shares.add(0, 2, Distance::ZERO, 99);

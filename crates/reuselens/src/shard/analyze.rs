@@ -15,21 +15,23 @@ use crate::line_statements::with_lines;
 use crate::stopping::{CUT_OFF, truncated};
 use crate::{AnalysisOptions, Error, Progress, this_machine};
 
-/// Engines that pieces can stand in for: all exact ones give the same, and this is the one that is used.
+/// Engines that pieces can stand in for: all exact ones give the same, and this is the one that is
+/// used.
 const ENGINES: [&str; 2] = ["auto", "counting"];
 /// The engine that is used.
 const ENGINE: &str = "counting";
 
-/// Analyses piece `piece` of a trace: those blocks before which that share of its bytes was read. `source`
-/// must be at the beginning of the trace, and `trace` say which it is.
+/// Analyses piece `piece` of a trace: those blocks before which that share of its bytes was read.
+/// `source` must be at the beginning of the trace, and `trace` say which it is.
 ///
-/// What comes before is read and attributed, but not counted, so that names and numbers are those of the
-/// whole. Cost: that of attribution for what is before, that of an analysis for the piece. Memory: that of an
-/// analysis of the piece, 16 bytes per distinct item more.
+/// What comes before is read and attributed, but not counted, so that names and numbers are those
+/// of the whole. Cost: that of attribution for what is before, that of an analysis for the piece.
+/// Memory: that of an analysis of the piece, 16 bytes per distinct item more.
 ///
 /// # Errors
-/// As [`analyze`](crate::analyze), and [`PartError`] if the source does not know its length, the engine is
-/// none for pieces, or the memory does not suffice (a piece that is not whole is of no use).
+/// As [`analyze`](crate::analyze), and [`PartError`] if the source does not know its length, the
+/// engine is none for pieces, or the memory does not suffice (a piece that is not whole is of no
+/// use).
 pub fn analyze_shard(
     source: &mut dyn Source,
     trace: TraceIdentity,

@@ -9,11 +9,11 @@
 //! | 24 | 8 | length of the body as it follows |
 //! | 32 | | the body, compressed with Zstandard |
 //!
-//! The body: three times a length (8 bytes) and so many bytes: what is known of the part, as JSON; the
-//! tables and names as the file of a profile without accesses, or nothing; the elements that are told apart,
-//! as JSON. Then the number of items that wait, and that again if they have elements, else 0 (8 bytes
-//! each); and their columns: by first access, by last access (8 bytes each), cells and elements (4 each).
-//! Numbers are little endian. Fields may be added to the JSON.
+//! The body: three times a length (8 bytes) and so many bytes: what is known of the part, as JSON;
+//! the tables and names as the file of a profile without accesses, or nothing; the elements that
+//! are told apart, as JSON. Then the number of items that wait, and that again if they have
+//! elements, else 0 (8 bytes each); and their columns: by first access, by last access (8 bytes
+//! each), cells and elements (4 each). Numbers are little endian. Fields may be added to the JSON.
 
 use reuselens_distance::Recency;
 use reuselens_locality::{FrameError, Framed, Packed, Profile};
@@ -68,12 +68,13 @@ impl Part {
         body
     }
 
-    /// Reads the bytes of a part's file. Whatever the bytes are, this returns: its memory is bounded by
-    /// three quarters of what is free.
+    /// Reads the bytes of a part's file. Whatever the bytes are, this returns: its memory is
+    /// bounded by three quarters of what is free.
     ///
     /// # Errors
-    /// [`PartError::Damaged`] if the bytes are not those of a whole part, [`PartError::TooNew`] if a later
-    /// version wrote them, [`PartError::TooLarge`] if they unpack to more than there is memory for.
+    /// [`PartError::Damaged`] if the bytes are not those of a whole part, [`PartError::TooNew`] if
+    /// a later version wrote them, [`PartError::TooLarge`] if they unpack to more than there is
+    /// memory for.
     pub fn from_bytes(bytes: &[u8]) -> Result<Part, PartError> {
         let free = available_memory().map_or(Bytes(u64::MAX), |free| Bytes(free.get() / 4 * 3));
         Part::from_body(&unpack(&FORM.open(bytes)?, free)?)

@@ -49,8 +49,8 @@ impl TraceIdentity {
             return Err(no_file());
         }
         let head = end(&mut file).map_err(failed)?;
-        // It is unpacked on a thread that runs ahead: how far that is in the file when a block comes out is
-        // chance, and pieces cut there would not fit.
+        // It is unpacked on a thread that runs ahead: how far that is in the file when a block
+        // comes out is chance, and pieces cut there would not fit.
         if let Some(packing) = Packing::of(&head) {
             return Err(PartError::Packed {
                 path: path.to_owned(),

@@ -25,27 +25,31 @@ const GRAIN: Grain = Grain {
     piece: 1 << 16,
     shortest: 1 << 21,
 };
-/// Accesses for which a thread is worth beginning, at least, and threads at most: each takes memory however little it has to do.
+/// Accesses for which a thread is worth beginning, at least, and threads at most: each takes memory
+/// however little it has to do.
 const FOR_A_THREAD: usize = 1 << 12;
 const MOST_THREADS: usize = 512;
-/// Accesses per distinct item from which on a stretch is worth splitting off: whom it is taken from is handed an access for
-/// each distinct item, so with one nothing is gained.
+/// Accesses per distinct item from which on a stretch is worth splitting off: whom it is taken from
+/// is handed an access for each distinct item, so with one nothing is gained.
 const PER_ITEM: usize = 2;
 
-/// The histogram of the distances of a trace of items, worked out on `threads` threads (this one among
-/// them), or fewer if the trace is short, and 512 at most. Exact, and the same for any number of threads.
+/// The histogram of the distances of a trace of items, worked out on `threads` threads (this one
+/// among them), or fewer if the trace is short, and 512 at most. Exact, and the same for any number
+/// of threads.
 ///
-/// Each thread takes a stretch of the trace. What it meets for the first time it hands to the thread of
-/// the stretch before, which looks for it once its own stretch is done, and hands on what it does not
-/// know either (Niu et al., PARDA, IPDPS 2012). So no thread waits for another's state, and nothing is
-/// merged but histograms. Who is done takes the half of what another has left, if that is long enough to
-/// be worth an engine of its own: processors are not always equally fast.
+/// Each thread takes a stretch of the trace. What it meets for the first time it hands to the
+/// thread of the stretch before, which looks for it once its own stretch is done, and hands on what
+/// it does not know either (Niu et al., PARDA, IPDPS 2012). So no thread waits for another's state,
+/// and nothing is merged but histograms. Who is done takes the half of what another has left, if
+/// that is long enough to be worth an engine of its own: processors are not always equally fast.
 ///
-/// Cost: that of the counting tree, divided by the threads, and for each stretch but the last an access for each
-/// distinct item of those behind it. How many these are is estimated from a sample, so that the last stretch is longer by
-/// as much, and that tables need not grow step by step. Memory: an engine, a histogram, and 8 to 16 bytes per distinct item
-/// for each stretch: of these there are as many as threads, and where one thread is much slower than another some more, since
-/// halves of halves are taken from it. Where the system does not give so many threads, those that there are do all.
+/// Cost: that of the counting tree, divided by the threads, and for each stretch but the last an
+/// access for each distinct item of those behind it. How many these are is estimated from a sample,
+/// so that the last stretch is longer by as much, and that tables need not grow step by step.
+/// Memory: an engine, a histogram, and 8 to 16 bytes per distinct item for each stretch: of these
+/// there are as many as threads, and where one thread is much slower than another some more, since
+/// halves of halves are taken from it. Where the system does not give so many threads, those that
+/// there are do all.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -80,8 +84,8 @@ pub fn histogram_parallel(items: &[u64], threads: NonZeroUsize) -> ExactHistogra
     })
 }
 
-/// A stretch for each thread. The last is longer by what the others are handed: each does an access for each
-/// distinct item behind it.
+/// A stretch for each thread. The last is longer by what the others are handed: each does an access
+/// for each distinct item behind it.
 fn stretches(
     items: &[u64],
     threads: NonZeroUsize,
@@ -105,7 +109,8 @@ struct Chain<'a> {
 struct Stretch<'a> {
     /// What was not begun.
     left: &'a [u64],
-    /// The ways to the stretch before, until a thread has it, and from the one behind, until it was read.
+    /// The ways to the stretch before, until a thread has it, and from the one behind, until it was
+    /// read.
     before: Option<Before>,
     behind: Option<Behind>,
     is_taken: bool,
@@ -144,7 +149,8 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// What a thread counts: stretches as long as there are any, then what those behind them do not know.
+    /// What a thread counts: stretches as long as there are any, then what those behind them do not
+    /// know.
     fn work(&self) -> ExactHistogram {
         let mut read: Vec<Own> = Vec::new();
         while let Some((number, expected, before)) = self.take(read.last()) {
@@ -156,8 +162,8 @@ impl<'a> Chain<'a> {
             own.link.hand_on();
             read.push(own);
         }
-        // The last first: whatever it waits for is behind it, and so on to the very last, for which nobody waits in vain.
-        // Places are looked up at one time: others may still be split.
+        // The last first: whatever it waits for is behind it, and so on to the very last, for which
+        // nobody waits in vain. Places are looked up at one time: others may still be split.
         let stretches = self.lock();
         let place = |own: &Own| stretches.iter().position(|one| one.number == own.number);
         read.sort_by_cached_key(|own| Reverse(place(own)));
@@ -175,8 +181,8 @@ impl<'a> Chain<'a> {
         histogram
     }
 
-    /// A stretch that nobody has, or the half of what somebody has left, what is known of it, and the way to the one
-    /// before; `last` is the one that was read last.
+    /// A stretch that nobody has, or the half of what somebody has left, what is known of it, and
+    /// the way to the one before; `last` is the one that was read last.
     fn take(&self, last: Option<&Own>) -> Option<(usize, Expected, Option<Before>)> {
         let mut stretches = self.lock();
         if let Some(stretch) = stretches.iter_mut().find(|one| !one.is_taken) {
@@ -239,8 +245,8 @@ mod tests {
     use super::*;
     use reuselens_distance::generate::Random;
 
-    /// The histogram by so many threads that take of what others have, however little that is; those beyond the stretches begin with
-    /// nothing.
+    /// The histogram by so many threads that take of what others have, however little that is;
+    /// those beyond the stretches begin with nothing.
     fn finely(items: &[u64], threads: usize, others: usize) -> ExactHistogram {
         let grain = Grain {
             piece: 1 << 8,

@@ -77,7 +77,8 @@ fn bytes(items: &Vec<u64>) -> u64 {
     8 * items.capacity() as u64
 }
 
-/// What counts a stretch, and then what the stretch behind it hands on: items that are met there for the first time.
+/// What counts a stretch, and then what the stretch behind it hands on: items that are met there
+/// for the first time.
 pub(crate) struct Link {
     shard: Shard,
     histogram: TalliedHistogram,
@@ -95,8 +96,8 @@ impl Link {
         }
     }
 
-    /// Counts items that come next, of the stretch or handed on by the one behind it. Those that are met for the first time are handed
-    /// on when they are some.
+    /// Counts items that come next, of the stretch or handed on by the one behind it. Those that
+    /// are met for the first time are handed on when they are some.
     pub fn count(&mut self, items: &[u64]) {
         for block in items.chunks(BLOCK) {
             self.histogram.add(|tally| self.shard.tally(block, tally));

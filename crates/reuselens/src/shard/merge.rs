@@ -5,8 +5,8 @@ use reuselens_locality::Profile;
 use super::part::{Part, missing_pieces, name};
 use super::{Known, PartError, Stretch};
 
-/// Two parts of one analysis that are neighbours, in either order, as one. Associative: parts may be merged
-/// as a chain or as any tree.
+/// Two parts of one analysis that are neighbours, in either order, as one. Associative: parts may
+/// be merged as a chain or as any tree.
 ///
 /// Cost: three accesses per distinct item, and the histograms.
 ///
@@ -41,7 +41,8 @@ pub fn merge(one: Part, other: Part) -> Result<Part, PartError> {
 /// Any number of parts, in any order, as few as they can be: neighbours merged, ascending.
 ///
 /// # Errors
-/// Those of [`merge`], but that parts are no neighbours is none; [`PartError::Nothing`] without any.
+/// Those of [`merge`], but that parts are no neighbours is none; [`PartError::Nothing`] without
+/// any.
 pub fn merge_all(mut parts: Vec<Part>) -> Result<Vec<Part>, PartError> {
     parts.sort_by_key(|part| part.head.first);
     let mut merged: Vec<Part> = Vec::new();

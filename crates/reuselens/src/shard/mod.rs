@@ -1,14 +1,15 @@
 //! Analyses in pieces: by threads, by processes, by machines, all with the same two functions.
 //!
-//! [`analyze_shard`] counts one [`Piece`] of a trace, independently of all others; [`merge`] puts two
-//! neighbouring parts together. Both are exact: [`finish`] makes of all parts the very profile that
-//! [`analyze`](crate::analyze) makes of the trace. A [`Part`] can be a file ([`Part::to_bytes`]).
-//! [`histogram_parallel`] does the same to items in memory, on threads.
+//! [`analyze_shard`] counts one [`Piece`] of a trace, independently of all others; [`merge`] puts
+//! two neighbouring parts together. Both are exact: [`finish`] makes of all parts the very profile
+//! that [`analyze`](crate::analyze) makes of the trace. A [`Part`] can be a file
+//! ([`Part::to_bytes`]). [`histogram_parallel`] does the same to items in memory, on threads.
 //!
-//! How it works: the first access to an item within a piece has a distance that depends on what came
-//! before, all others do not. Firsts wait with the cell that they count for, until the part before is
-//! there; it is enough to know its items in the order of their last access (Niu et al., *PARDA: A Fast
-//! Parallel Reuse Distance Analysis Algorithm*, IPDPS 2012; [`Shard`](reuselens_distance::Shard)).
+//! How it works: the first access to an item within a piece has a distance that depends on what
+//! came before, all others do not. Firsts wait with the cell that they count for, until the part
+//! before is there; it is enough to know its items in the order of their last access (Niu et al.,
+//! *PARDA: A Fast Parallel Reuse Distance Analysis Algorithm*, IPDPS 2012;
+//! [`Shard`](reuselens_distance::Shard)).
 //!
 //! ```
 //! use reuselens::shard::{Piece, TraceIdentity, analyze_shard, finish};

@@ -39,12 +39,12 @@ pub(crate) struct Head {
     pub elements: Groups,
 }
 
-/// A part of an analysis: some neighbouring pieces of a trace. The distances within are counted; the first
-/// access to each item waits for what comes before.
+/// A part of an analysis: some neighbouring pieces of a trace. The distances within are counted;
+/// the first access to each item waits for what comes before.
 ///
 /// [`merge`](super::merge) puts two parts together; one that has all pieces
-/// [finishes](Part::finish) as the profile that [`analyze`](crate::analyze) makes of the whole trace, to
-/// the byte. Memory: about 24 bytes per distinct item, and the histograms.
+/// [finishes](Part::finish) as the profile that [`analyze`](crate::analyze) makes of the whole
+/// trace, to the byte. Memory: about 24 bytes per distinct item, and the histograms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     pub(crate) head: Head,

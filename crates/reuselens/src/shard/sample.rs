@@ -8,20 +8,23 @@ use reuselens_units::Items;
 /// One access in so many is looked at, but no fewer and no more than these.
 const ONE_IN: usize = 1 << 10;
 const SAMPLE: [usize; 2] = [1 << 16, 1 << 18];
-/// Neighbouring accesses that are looked at together, and how often: few many times, and many a few times.
+/// Neighbouring accesses that are looked at together, and how often: few many times, and many a few
+/// times.
 const WINDOWS: [(usize, usize); 2] = [(1 << 10, 1 << 8), (1 << 15, 1 << 3)];
 /// Items met twice from which on their number says something.
 const SOME: u64 = 64;
 
-/// The number of distinct items of a trace, about, and whether their ids lie close together: *about* is good enough for
-/// what a table begins as and where work is divided, and no result depends on it. Nothing for short traces, in which nothing is to be
-/// gained.
+/// The number of distinct items of a trace, about, and whether their ids lie close together:
+/// *about* is good enough for what a table begins as and where work is divided, and no result
+/// depends on it. Nothing for short traces, in which nothing is to be gained.
 ///
-/// From how many items a sample meets once and twice (Chao & Lin, *Nonparametric lower bounds for species richness and shared
-/// species richness under sampling without replacement*, Biometrics 68, 2012), and not more than neighbouring accesses say, which are often
-/// to one item. Too small where items occur rarely, which are not seen, and beyond 30 million (500 million in traces of 270 million accesses or more), where the
-/// sample is too small; too large where items come again after some ten thousand accesses, and then no more. Pages of ids likewise, of which a single long sweep meets
-/// none twice: it is taken to be scattered. Cost: 10 to 30 ms; 1 to 4 MiB.
+/// From how many items a sample meets once and twice (Chao & Lin, *Nonparametric lower bounds for
+/// species richness and shared species richness under sampling without replacement*, Biometrics 68,
+/// 2012), and not more than neighbouring accesses say, which are often to one item. Too small where
+/// items occur rarely, which are not seen, and beyond 30 million (500 million in traces of 270
+/// million accesses or more), where the sample is too small; too large where items come again after
+/// some ten thousand accesses, and then no more. Pages of ids likewise, of which a single long
+/// sweep meets none twice: it is taken to be scattered. Cost: 10 to 30 ms; 1 to 4 MiB.
 pub(super) fn expected_of(items: &[u64]) -> Expected {
     let [least, most] = SAMPLE;
     let stride = items.len() / (items.len() / ONE_IN).clamp(least, most);
@@ -42,7 +45,8 @@ pub(super) fn expected_of(items: &[u64]) -> Expected {
     }
 }
 
-/// How many different numbers there are about where these come from, one of `stride` each. They are put in order.
+/// How many different numbers there are about where these come from, one of `stride` each. They are
+/// put in order.
 fn classes(sample: &mut [u64], stride: usize) -> u64 {
     sample.sort_unstable();
     let (mut distinct, mut once, mut twice) = (0, 0, 0);
@@ -51,7 +55,8 @@ fn classes(sample: &mut [u64], stride: usize) -> u64 {
         once += u64::from(same.len() == 1);
         twice += u64::from(same.len() == 2);
     }
-    // The share of what was looked at: where every item comes twice, without it twice as many would come out.
+    // The share of what was looked at: where every item comes twice, without it twice as many would
+    // come out.
     let looked_at = once / (stride as u64 - 1);
     distinct + once * once / (2 * twice + looked_at).max(2 * SOME)
 }
@@ -104,7 +109,8 @@ mod tests {
             let found = about(&mut Loop::new(0, 1, items as u64), LENGTH);
             assert!(near(found, items as u64), "{items}: {found}");
         }
-        // Accesses that come in bursts, as those of a program that goes through an array: each looks alone in the sample.
+        // Accesses that come in bursts, as those of a program that goes through an array: each
+        // looks alone in the sample.
         for burst in [8, 64] {
             let mut numbers = vec![0; LENGTH / burst];
             Uniform::new(1 << 60, 1).fill(&mut numbers);
@@ -114,8 +120,8 @@ mod tests {
         }
     }
 
-    /// Two thousand items after each other, a hundred times, and then others: too many for a small window, and in a long trace too
-    /// seldom for a sample.
+    /// Two thousand items after each other, a hundred times, and then others: too many for a small
+    /// window, and in a long trace too seldom for a sample.
     #[test]
     fn working_sets_that_come_once_are_seen_by_neighbours() {
         let items: Vec<u64> = (0..2_000_000_u64)

@@ -7,8 +7,8 @@ use reuselens_units::{Bytes, Distance};
 
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 
-/// What waits of a stretch: its items by first and by last access, and for each first access the cell
-/// and the element that it counts for.
+/// What waits of a stretch: its items by first and by last access, and for each first access the
+/// cell and the element that it counts for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waiting {
     pub recency: Recency,

@@ -1,8 +1,8 @@
-//! The ways between the cache and our own code: registers are put into the thread's state, our stack
-//! is taken, and back.
+//! The ways between the cache and our own code: registers are put into the thread's state, our
+//! stack is taken, and back.
 //!
-//! Our code uses the general and the sixteen vector registers, whose upper halves it leaves alone; so
-//! those are all that is saved.
+//! Our code uses the general and the sixteen vector registers, whose upper halves it leaves alone;
+//! so those are all that is saved.
 //!
 //! Our code also relies on flags that the program may set: it copies backwards with DF, faults at
 //! an unaligned access with AC, and traps after each instruction with TF. On every way into it

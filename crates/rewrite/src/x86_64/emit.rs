@@ -1,4 +1,5 @@
-//! An assembler for the few instructions that we add. None of them changes flags, unless it says so.
+//! An assembler for the few instructions that we add. None of them changes flags, unless it says
+//! so.
 
 use alloc::vec::Vec;
 
@@ -164,7 +165,8 @@ impl Emit {
         self.raw(&(target.wrapping_sub(next) as u32).to_le_bytes());
     }
 
-    /// A jump whose target is filled in later, four bytes that lie in one cache line; where they are.
+    /// A jump whose target is filled in later, four bytes that lie in one cache line; where they
+    /// are.
     pub fn open_jump(&mut self, opcode: &[u8], start: u64) -> usize {
         while (start as usize + self.len() + opcode.len()) & 63 > 60 {
             self.raw(&[0x90]);

@@ -9,8 +9,8 @@ const ALL: u32 = RflagsBits::CF
     | RflagsBits::SF
     | RflagsBits::OF;
 
-/// Whether these instructions write every flag before they read it. A handler of a fault in between may
-/// see flags that are not the program's; when it returns they are written before they are read.
+/// Whether these instructions write every flag before they read it. A handler of a fault in between
+/// may see flags that are not the program's; when it returns they are written before they are read.
 pub fn are_dead<'a>(instructions: impl Iterator<Item = &'a Instruction>) -> bool {
     let mut written = 0;
     for instruction in instructions {

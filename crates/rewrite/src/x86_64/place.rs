@@ -211,8 +211,9 @@ impl Placing<'_> {
         }
     }
 
-    /// The end of a block that was left by a branch in between, whose distance is at `at`: the note is that of what
-    /// has run. Nothing here can meet the buffer's guard: the head was stored before.
+    /// The end of a block that was left by a branch in between, whose distance is at `at`: the note
+    /// is that of what has run. Nothing here can meet the buffer's guard: the head was stored
+    /// before.
     fn way_out(&mut self, body: &Body, way: &WayOut, at: usize) {
         self.emit.close_jump(at);
         if way.accesses > 0 {

@@ -1,4 +1,5 @@
-//! Instructions whose accesses depend on more than an address: strings, masks, gathers, saved state.
+//! Instructions whose accesses depend on more than an address: strings, masks, gathers, saved
+//! state.
 
 use iced_x86::{
     Code, Encoder, Instruction, InstructionInfo, MemoryOperand, Mnemonic, OpAccess, OpKind,

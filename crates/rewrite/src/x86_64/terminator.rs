@@ -23,7 +23,8 @@ pub fn is_indirect(end: &End) -> bool {
     )
 }
 
-/// The record that says that a block began. Its end has the numbers of the trace crate's `BlockEnd`.
+/// The record that says that a block began. Its end has the numbers of the trace crate's
+/// `BlockEnd`.
 pub fn basic_block(pc: u64, decoded: &Decoded) -> Record {
     let bytes = decoded.next.wrapping_sub(pc);
     let End::With(last) = &decoded.end else {
@@ -57,8 +58,8 @@ pub fn ends_block(instruction: &Instruction) -> bool {
     instruction.flow_control() != FlowControl::Next || instruction.mnemonic() == Mnemonic::Syscall
 }
 
-/// Writes a branch in the middle of a block: the block goes on where it is not taken, or round the loop that begins
-/// at `block`, and is left the other way.
+/// Writes a branch in the middle of a block: the block goes on where it is not taken, or round the
+/// loop that begins at `block`, and is left the other way.
 pub fn leave_by(body: &mut Body, branch: &Instruction, block: u64) {
     let taken = branch.near_branch_target();
     let mut condition = branch.condition_code() as u8 - 1;
@@ -87,8 +88,8 @@ pub struct Results {
     pub are_stored: bool,
 }
 
-/// What of the last instruction belongs to the block's body: its accesses, the return address that it
-/// pushes, the target that it reads.
+/// What of the last instruction belongs to the block's body: its accesses, the return address that
+/// it pushes, the target that it reads.
 pub fn body(body: &mut Body, last: &Instruction, info: &InstructionInfo, results: Results) {
     match last.flow_control() {
         FlowControl::Call if last.mnemonic() != Mnemonic::Syscall => {
@@ -213,8 +214,8 @@ fn target(body: &mut Body, last: &Instruction) {
     }
 }
 
-/// Whether the borrowed registers are those that the look-up of indirect branches uses: then nothing is
-/// put back in between.
+/// Whether the borrowed registers are those that the look-up of indirect branches uses: then
+/// nothing is put back in between.
 pub fn is_fused(body: &Body) -> bool {
     (body.scratch, body.pointer) == (RAX, RCX)
 }

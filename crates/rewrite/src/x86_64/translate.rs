@@ -75,14 +75,15 @@ const MOST_ROUND: usize = 160;
 const WORDS: u16 = 400;
 /// The most branches that a block goes on behind, and how often it goes round a loop.
 const BRANCHES: usize = 8;
-/// Words and accesses that a block has at most which goes on behind a branch: its notes are to be handed on as
-/// they are.
+/// Words and accesses that a block has at most which goes on behind a branch: its notes are to be
+/// handed on as they are.
 const WORDS_BEHIND: u16 = 48;
 const ACCESSES_BEHIND: usize = 128;
 
 /// A block as it was decoded.
 pub struct Decoded {
-    /// In the order in which they run; among them branches that lead out of the block the other way.
+    /// In the order in which they run; among them branches that lead out of the block the other
+    /// way.
     pub instructions: Vec<Instruction>,
     pub end: End,
     /// Where the program goes on behind the block, if that is not up to its last instruction.
@@ -96,8 +97,9 @@ pub struct Decoded {
     used: u32,
 }
 
-/// Translates a block into bytes for the cache; `add` gives its notes their head, and if it is left by a branch in
-/// between the notes of what has run, which begin as those of the whole with the given head.
+/// Translates a block into bytes for the cache; `add` gives its notes their head, and if it is left
+/// by a branch in between the notes of what has run, which begin as those of the whole with the
+/// given head.
 pub fn translate(
     input: &Input<'_>,
     exits: &mut Exits,

@@ -50,8 +50,8 @@ impl Batch {
         self.len += usize::from(keep);
     }
 
-    /// Appends an access of `size` bytes: a row, or, if a byte cannot hold the size, a range operation
-    /// and its operand (two of them for what both reads and writes).
+    /// Appends an access of `size` bytes: a row, or, if a byte cannot hold the size, a range
+    /// operation and its operand (two of them for what both reads and writes).
     #[inline(always)]
     pub(super) fn push(&mut self, kind: Kind, size: u64, pc: u64, addr: u64) {
         if let Ok(size) = u8::try_from(size) {

@@ -1,8 +1,9 @@
 //! Instructions as ChampSim's tracers write them.
 //!
-//! Source: ChampSim, `inc/trace_instruction.h` (`input_instr`). Records of 64 bytes, little endian: `u64`
-//! address of the instruction, `u8` whether it is a branch and whether that was taken, registers written
-//! (2 × `u8`) and read (4 × `u8`), addresses written (2 × `u64`) and read (4 × `u64`); 0 is no address.
+//! Source: ChampSim, `inc/trace_instruction.h` (`input_instr`). Records of 64 bytes, little endian:
+//! `u64` address of the instruction, `u8` whether it is a branch and whether that was taken,
+//! registers written (2 × `u8`) and read (4 × `u8`), addresses written (2 × `u64`) and read (4 ×
+//! `u64`); 0 is no address.
 
 use std::path::Path;
 
@@ -31,8 +32,8 @@ pub fn detect(_head: &[u8]) -> Confidence {
     Confidence::No
 }
 
-/// Reads instructions: what one reads becomes loads, then what it writes stores, each of one byte, since
-/// lengths are not in the records. Their `pc` is the instruction's address plus one.
+/// Reads instructions: what one reads becomes loads, then what it writes stores, each of one byte,
+/// since lengths are not in the records. Their `pc` is the instruction's address plus one.
 pub type Reader = RecordReader<Instructions>;
 
 /// A record is an instruction.

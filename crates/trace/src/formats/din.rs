@@ -1,8 +1,9 @@
 //! The `din` traces of the cache simulator Dinero: an access a line, `label address`.
 //!
-//! Source: the manual page of Dinero III and the `din` format of Dinero IV (Edler and Hill, 1998): the
-//! label is 0 for a read, 1 for a write, 2 for an instruction fetch, 3 for an access of unknown type, 4
-//! for a flush; the address is hexadecimal; whatever follows on the line is ignored. Sizes are not in it.
+//! Source: the manual page of Dinero III and the `din` format of Dinero IV (Edler and Hill, 1998):
+//! the label is 0 for a read, 1 for a write, 2 for an instruction fetch, 3 for an access of unknown
+//! type, 4 for a flush; the address is hexadecimal; whatever follows on the line is ignored. Sizes
+//! are not in it.
 
 use memchr::memchr;
 
@@ -22,8 +23,8 @@ pub const SUMMARY: &str =
 /// The longest that something behind the address is searched for the end of its line in one go.
 const NEAR: usize = 4 << 10;
 
-/// Certain if there are two lines or more of a trace, ten to each that is not, and some address has a letter:
-/// lines of two decimal numbers could be items as well.
+/// Certain if there are two lines or more of a trace, ten to each that is not, and some address has
+/// a letter: lines of two decimal numbers could be items as well.
 pub fn detect(head: &[u8]) -> Confidence {
     match lines_and_letters(head) {
         Some((2.., true)) => Confidence::Certain,
@@ -36,8 +37,8 @@ pub(super) fn may_be(head: &[u8]) -> bool {
     matches!(lines_and_letters(head), Some((1.., _)))
 }
 
-/// How many whole lines are of a trace, if nearly all are, and whether some address has a letter. A damaged line, or a title, is to be
-/// reported, and not to make items of labels.
+/// How many whole lines are of a trace, if nearly all are, and whether some address has a letter. A
+/// damaged line, or a title, is to be reported, and not to make items of labels.
 fn lines_and_letters(head: &[u8]) -> Option<(usize, bool)> {
     if !text::is_text(head) {
         return None;
@@ -60,10 +61,10 @@ fn lines_and_letters(head: &[u8]) -> Option<(usize, bool)> {
     (others * 10 <= lines).then_some((lines, letters))
 }
 
-/// Reads Dinero's lines. The size of an access is not known and taken as one byte: it touches the item
-/// of its address and no other. An instruction fetch is no access; it gives the accesses after it their
-/// `pc`, plus one, since a row's `pc` lies just behind its instruction. An access of unknown type (3)
-/// is a load; flushes (4) are passed over.
+/// Reads Dinero's lines. The size of an access is not known and taken as one byte: it touches the
+/// item of its address and no other. An instruction fetch is no access; it gives the accesses after
+/// it their `pc`, plus one, since a row's `pc` lies just behind its instruction. An access of
+/// unknown type (3) is a load; flushes (4) are passed over.
 pub struct Reader {
     input: Input,
     feed: Feed,

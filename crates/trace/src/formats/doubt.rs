@@ -10,7 +10,8 @@ use crate::formats::{csv, din, ending, number, text};
 /// Lines that are looked at: those of a head are more than need be.
 const LINES: usize = 64;
 
-/// What speaks against `format`, found from the content `head`: words that could be fields, of which some are no items.
+/// What speaks against `format`, found from the content `head`: words that could be fields, of
+/// which some are no items.
 pub(super) fn doubt(path: &Path, head: &[u8], format: &str) -> Option<Note> {
     if format != text::NAME {
         return None;
@@ -33,7 +34,8 @@ fn dinero(path: &Path, head: &[u8]) -> Option<Note> {
     })
 }
 
-/// A table of one column, by that column's name, or by the file's if it is a name above nothing but numbers.
+/// A table of one column, by that column's name, or by the file's if it is a name above nothing but
+/// numbers.
 fn header(path: &Path, head: &[u8], lines: &[Vec<&[u8]>]) -> Option<Note> {
     let (names, numbers) = lines.split_first()?;
     let first = text::first_line(head);
@@ -89,7 +91,8 @@ fn labels(path: &Path, head: &[u8], lines: &[Vec<&[u8]>]) -> Option<Note> {
     })
 }
 
-/// Of columns of numbers the one that has items: in hexadecimal, or else with the most different numbers.
+/// Of columns of numbers the one that has items: in hexadecimal, or else with the most different
+/// numbers.
 fn item(lines: &[Vec<&[u8]>], columns: impl Iterator<Item = usize>) -> Option<usize> {
     let worth = |&at: &usize| {
         let words: BTreeSet<_> = lines.iter().map(|line| line[at]).collect();

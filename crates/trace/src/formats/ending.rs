@@ -19,8 +19,8 @@ const ENDINGS: &[(&str, &str)] = &[
 /// What may come behind an ending, when it is unpacked on the way.
 const PACKED: [&str; 5] = ["gz", "xz", "zst", "zstd", "zip"];
 
-/// The name of the format that the ending of a file's name means, if it means one: `a.u64`, `a.u64.gz`,
-/// `a.oracleGeneral.bin`.
+/// The name of the format that the ending of a file's name means, if it means one: `a.u64`,
+/// `a.u64.gz`, `a.oracleGeneral.bin`.
 pub(super) fn format(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let (_, endings) = name.split_once('.')?;

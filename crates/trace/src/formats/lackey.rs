@@ -40,7 +40,8 @@ pub fn detect(head: &[u8]) -> Confidence {
 }
 
 /// Reads lackey's lines. Instruction lines are no accesses; they give the accesses after them their
-/// `pc`, plus one, since a row's `pc` lies just behind its instruction. `M` becomes a load and a store.
+/// `pc`, plus one, since a row's `pc` lies just behind its instruction. `M` becomes a load and a
+/// store.
 pub struct Reader {
     input: Input,
     feed: Feed,

@@ -23,7 +23,8 @@ impl Bad {
     }
 }
 
-/// Has `parse` append the rows of whole lines until there are [`ENOUGH`]; `false` if the input is over.
+/// Has `parse` append the rows of whole lines until there are [`ENOUGH`]; `false` if the input is
+/// over.
 ///
 /// `parse` says how many bytes it took, always whole lines; if fewer than it was given, it is not
 /// called again for now.
@@ -50,8 +51,9 @@ pub(super) fn fill(
     Ok(true)
 }
 
-/// Has `line` turn one line after the other into rows, by way of `batch`, until there are [`ENOUGH`]: no
-/// line is begun after that, so that blocks are the same however the bytes come. Returns how many bytes were taken. `line` gets the text and where its line begins, and returns
+/// Has `line` turn one line after the other into rows, by way of `batch`, until there are
+/// [`ENOUGH`]: no line is begun after that, so that blocks are the same however the bytes come.
+/// Returns how many bytes were taken. `line` gets the text and where its line begins, and returns
 /// where the next begins, or the same place to stop before it; it makes up to four rows.
 #[inline(always)]
 pub(super) fn each(
@@ -94,7 +96,8 @@ pub(super) fn line(text: &[u8], at: usize) -> Result<(&[u8], usize), Bad> {
     Ok((line.strip_suffix(b"\r").unwrap_or(line), next))
 }
 
-/// Where the next line begins if this one ends at `end`. `None` if it does not, or close to the end.
+/// Where the next line begins if this one ends at `end`. `None` if it does not, or close to the
+/// end.
 #[inline(always)]
 pub(super) fn next_line(text: &[u8], end: usize) -> Option<usize> {
     match *text.get(end)? {
@@ -110,14 +113,14 @@ pub(super) fn shown(line: &[u8]) -> String {
     shown.escape_debug().to_string()
 }
 
-/// How many of the buffered bytes are whole lines: at least one, or 0 at the end of the input, whose
-/// last line need not have an end.
+/// How many of the buffered bytes are whole lines: at least one, or 0 at the end of the input,
+/// whose last line need not have an end.
 fn whole_lines(input: &mut Input) -> Result<usize, TraceError> {
     whole(input, "line", |bytes| memrchr(b'\n', bytes))
 }
 
-/// How many of the buffered bytes are whole words and what separates them: at least one byte, or 0 at
-/// the end of the input.
+/// How many of the buffered bytes are whole words and what separates them: at least one byte, or 0
+/// at the end of the input.
 pub(super) fn whole_words(input: &mut Input) -> Result<usize, TraceError> {
     whole(input, "word", |bytes| {
         bytes.iter().rposition(u8::is_ascii_whitespace)

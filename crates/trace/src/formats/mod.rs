@@ -178,13 +178,15 @@ pub static FORMATS: &[FormatInfo] = &[
 /// Opens the trace at `path` (`-` is standard input), in the format called `format`, or else in the
 /// one that its content shows.
 ///
-/// Raw `u64` files, and those of `champsim` and `oraclegeneral`, have nothing to be known by: they are
-/// taken as such only by name (`--format u64`) or by an ending (`.u64` or `.bin`), because a wrong guess
-/// gives wrong numbers without a word. Compressed files are unpacked on the way, see [`Input`].
+/// Raw `u64` files, and those of `champsim` and `oraclegeneral`, have nothing to be known by: they
+/// are taken as such only by name (`--format u64`) or by an ending (`.u64` or `.bin`), because a
+/// wrong guess gives wrong numbers without a word. Compressed files are unpacked on the way, see
+/// [`Input`].
 ///
 /// # Errors
 /// [`TraceError::Io`] if it cannot be opened, [`TraceError::Empty`] if nothing is in it,
-/// [`TraceError::UnknownFormat`] if no format fits, [`TraceError::Corrupt`] if its very head is damaged.
+/// [`TraceError::UnknownFormat`] if no format fits, [`TraceError::Corrupt`] if its very head is
+/// damaged.
 pub fn open(path: &Path, format: Option<&str>) -> Result<AnySource, TraceError> {
     read(Input::open(path)?, format)
 }
@@ -269,8 +271,8 @@ fn of_name(name: &str) -> Result<&'static FormatInfo, String> {
     known.ok_or_else(|| format!("no format is called '{}'", name.escape_debug()))
 }
 
-/// Whether [`open`] knows a format of that name, or understands a choice of columns: for those who want to know before
-/// there is a file.
+/// Whether [`open`] knows a format of that name, or understands a choice of columns: for those who
+/// want to know before there is a file.
 ///
 /// # Errors
 /// What is wrong with it, as a sentence without its full stop.
@@ -281,8 +283,8 @@ pub fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// Whether the name of a file says that it is packed, or in a format that `convert` does not write: whoever reads it
-/// later may go by its name.
+/// Whether the name of a file says that it is packed, or in a format that `convert` does not write:
+/// whoever reads it later may go by its name.
 pub fn name_says_otherwise(path: &Path) -> bool {
     let says = |format: &FormatInfo| {
         ending::format(path) == Some(format.name) || ending::is_last(path, format.name)
@@ -346,7 +348,8 @@ fn surest(head: &[u8]) -> (Confidence, &'static FormatInfo) {
     best
 }
 
-/// What to say of text in no known format: what is wrong with the known table that it nearly is, or the columns of an unknown one.
+/// What to say of text in no known format: what is wrong with the known table that it nearly is, or
+/// the columns of an unknown one.
 fn guess_of_text(misfit: Option<String>, columns: Option<String>) -> String {
     if let Some(misfit) = misfit {
         misfit

@@ -41,9 +41,9 @@ pub fn detect(head: &[u8]) -> Confidence {
     }
 }
 
-/// Reads requests. Each is a read or write of its bytes (as a range operation from 256 bytes on), at
-/// its offset plus 2^48 times the number of its volume: volumes (host and disk) are numbered from 0 in
-/// the order in which they appear, so that they never share an item. Times are not used.
+/// Reads requests. Each is a read or write of its bytes (as a range operation from 256 bytes on),
+/// at its offset plus 2^48 times the number of its volume: volumes (host and disk) are numbered
+/// from 0 in the order in which they appear, so that they never share an item. Times are not used.
 pub struct Reader {
     input: Input,
     feed: Feed,
@@ -261,8 +261,8 @@ mod tests {
         }
     }
 
-    /// Every line that is read quickly says the same when it is read strictly, and space around the host
-    /// or the disk makes no other volume.
+    /// Every line that is read quickly says the same when it is read strictly, and space around the
+    /// host or the disk makes no other volume.
     #[test]
     fn space_makes_no_other_volume() {
         for volume in [

@@ -17,8 +17,8 @@ pub(super) fn is_free(number: u64) -> bool {
     !NAMES.contains(&number)
 }
 
-/// The names seen so far. A number is its own id; names are numbered from 2^63 in the order in which
-/// they appear. Memory grows with the number of distinct names.
+/// The names seen so far. A number is its own id; names are numbered from 2^63 in the order in
+/// which they appear. Memory grows with the number of distinct names.
 #[derive(Default)]
 pub(super) struct Names {
     ids: HashMap<Box<[u8]>, u64>,

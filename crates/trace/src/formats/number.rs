@@ -1,8 +1,8 @@
 //! Numbers in text: eight characters at a time where there are that many, one by one elsewhere.
 //!
-//! Eight characters are one 64-bit word; each test and each sum below works on all of them at once (the
-//! technique is described in Lamport, "Multiple byte processing with full-word instructions", CACM 18
-//! (1975) 8). The first character is the lowest byte.
+//! Eight characters are one 64-bit word; each test and each sum below works on all of them at once
+//! (the technique is described in Lamport, "Multiple byte processing with full-word instructions",
+//! CACM 18 (1975) 8). The first character is the lowest byte.
 
 /// A byte repeated in all eight places.
 const fn all(byte: u8) -> u64 {
@@ -127,8 +127,8 @@ const TENS: [u64; 9] = [
     100_000_000,
 ];
 
-/// The decimal number from `at` on and where it ends. `None` if there is none, if it is too large or
-/// has over 20 digits, or close to the end of the bytes: then look again, slowly.
+/// The decimal number from `at` on and where it ends. `None` if there is none, if it is too large
+/// or has over 20 digits, or close to the end of the bytes: then look again, slowly.
 #[inline(always)]
 pub(super) fn decimal(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let (value, count) = decimal_part(eight(bytes, at)?);

@@ -1,7 +1,8 @@
 //! Requests to a cache as libCacheSim stores them: oracleGeneral.
 //!
-//! Source: libCacheSim, `traceReader/customizedReader/oracle/oracleGeneralBin.h`. Records of 24 bytes,
-//! little endian: `u32` time, `u64` id of the object, `u32` its size, `i64` when it is next requested.
+//! Source: libCacheSim, `traceReader/customizedReader/oracle/oracleGeneralBin.h`. Records of 24
+//! bytes, little endian: `u32` time, `u64` id of the object, `u32` its size, `i64` when it is next
+//! requested.
 
 use std::path::Path;
 

@@ -58,10 +58,10 @@ pub(super) fn refuse(input: Input) -> Result<AnySource, TraceError> {
 
 /// Writes every row of a trace, operand rows too, in order, as row groups of a million rows.
 ///
-/// Columns: `process` (u16), `thread` (u32), `kind` (string: `load`, `store`, `atomic`, `range-load`,
-/// `range-store`, `enter`, `exit`, `alloc`, `free`, `named`, `statement`, `data`, `partial-data`,
-/// `operand`), `size` (u8, bytes), `pc` (u64), `address` (u64; what it is depends on the kind, see
-/// [`Kind`]). Stamps and events are left out. Memory: about 40 MiB.
+/// Columns: `process` (u16), `thread` (u32), `kind` (string: `load`, `store`, `atomic`,
+/// `range-load`, `range-store`, `enter`, `exit`, `alloc`, `free`, `named`, `statement`, `data`,
+/// `partial-data`, `operand`), `size` (u8, bytes), `pc` (u64), `address` (u64; what it is depends
+/// on the kind, see [`Kind`]). Stamps and events are left out. Memory: about 40 MiB.
 pub struct Writer<W: Write + Send> {
     table: SerializedFileWriter<W>,
     path: PathBuf,

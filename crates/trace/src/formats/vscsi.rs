@@ -1,9 +1,10 @@
 //! Requests to a virtual disk as VMware's vscsiStats logs them, in either of two versions.
 //!
-//! Source: the readers of libCacheSim (`traceReader/customizedReader/vscsi.h`) and of mimircache. Little
-//! endian; version 1, 32 bytes: `u32` serial number, length, segments, `u16` command, version, `u64`
-//! block, time. Version 2, 40 bytes: `u16` command, version, `u32` serial number, length, segments,
-//! `u64` block, time, response time. The upper byte of the version field is 1 or 2.
+//! Source: the readers of libCacheSim (`traceReader/customizedReader/vscsi.h`) and of mimircache.
+//! Little endian; version 1, 32 bytes: `u32` serial number, length, segments, `u16` command,
+//! version, `u64` block, time. Version 2, 40 bytes: `u16` command, version, `u32` serial number,
+//! length, segments, `u64` block, time, response time. The upper byte of the version field is 1 or
+//! 2.
 
 use std::path::Path;
 
@@ -51,7 +52,8 @@ const BLOCK_AT: usize = 16;
 /// Records that all have to look right before the format is guessed.
 const SURE: usize = 16;
 
-/// Whether there are some records, and in all of them the version is the same and the command one byte.
+/// Whether there are some records, and in all of them the version is the same and the command one
+/// byte.
 pub fn detect(head: &[u8]) -> Confidence {
     let fits = |version: &Version| {
         let mut records = head.chunks_exact(version.length);
@@ -74,8 +76,8 @@ impl Reader {
     /// A reader at the start of `input`, which is of the version that its first record names.
     ///
     /// # Errors
-    /// [`TraceError::Corrupt`] if that is neither, [`TraceError::Empty`] or [`TraceError::Io`] if the
-    /// first bytes cannot be had.
+    /// [`TraceError::Corrupt`] if that is neither, [`TraceError::Empty`] or [`TraceError::Io`] if
+    /// the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         let head = input.head()?;
         let first = |version: &&Version| {

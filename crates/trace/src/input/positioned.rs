@@ -5,8 +5,8 @@ use std::io::{Read, Result, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// An open file and a place in it. Clones read the same file, whatever its name stands for by then, and have places of their own, where those
-/// of a file's own clones are one.
+/// An open file and a place in it. Clones read the same file, whatever its name stands for by then,
+/// and have places of their own, where those of a file's own clones are one.
 #[derive(Clone)]
 pub(super) struct Positioned {
     file: Arc<File>,

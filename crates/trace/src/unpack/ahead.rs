@@ -28,8 +28,8 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    /// Hands over all that `unpacked` gives, and what came before an error too. `false` if the other
-    /// side is gone: then there is nothing left to do.
+    /// Hands over all that `unpacked` gives, and what came before an error too. `false` if the
+    /// other side is gone: then there is nothing left to do.
     pub(super) fn copy(&self, unpacked: &mut dyn Read) -> Result<bool> {
         loop {
             let mut part = self.used.try_recv().unwrap_or_else(|_| vec![0; PART]);
@@ -85,7 +85,8 @@ impl Ahead {
             // Nobody listens any more: nobody misses it.
             let _ = sink.messages.send(last);
         };
-        // Not waited for: it may hang in a pipe that never ends, and holds nothing that others need.
+        // Not waited for: it may hang in a pipe that never ends, and holds nothing that others
+        // need.
         thread::Builder::new()
             .name("unpack".to_owned())
             .spawn(work)?;

@@ -1,8 +1,8 @@
 //! Compressed inputs, unpacked on a thread of their own while the reader reads.
 //!
-//! What a file is packed with shows in its first bytes. Everything is streamed: a bomb that unpacks to
-//! a thousand times its size costs time and no memory. What came out before a cut or a damage is handed
-//! over; then comes one error.
+//! What a file is packed with shows in its first bytes. Everything is streamed: a bomb that unpacks
+//! to a thousand times its size costs time and no memory. What came out before a cut or a damage is
+//! handed over; then comes one error.
 
 mod ahead;
 mod raw;
@@ -70,7 +70,8 @@ impl Packing {
         }
     }
 
-    /// Whether what `begun` begins can be unpacked: a byte of it, or all of `begun` without a mistake.
+    /// Whether what `begun` begins can be unpacked: a byte of it, or all of `begun` without a
+    /// mistake.
     ///
     /// Of xz it is the checksum of its head that says so, and zip is taken at its word.
     pub(crate) fn opens(self, begun: &[u8]) -> bool {
@@ -120,8 +121,8 @@ impl Packing {
 
     /// What `raw` unpacks to, and the count of packed bytes taken, which goes up as it is read.
     ///
-    /// Costs a thread and about 1.5 MiB, and what the packing itself needs: up to 128 MiB for zstd with
-    /// its longest window, `XZ_MEMORY` for xz.
+    /// Costs a thread and about 1.5 MiB, and what the packing itself needs: up to 128 MiB for zstd
+    /// with its longest window, `XZ_MEMORY` for xz.
     ///
     /// # Errors
     /// If there can be no thread. A zip that cannot be sought in is an error when it is read.

@@ -187,8 +187,8 @@ fn by_number(one: &[u8], other: &[u8]) -> Ordering {
     }
 }
 
-/// The number that `name` begins with, without leading zeros, if it does; and what is left without it,
-/// or else without the first byte.
+/// The number that `name` begins with, without leading zeros, if it does; and what is left without
+/// it, or else without the first byte.
 fn number(name: &[u8]) -> (Option<&[u8]>, &[u8]) {
     let digits = name.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits == 0 {

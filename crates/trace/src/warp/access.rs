@@ -84,12 +84,13 @@ impl WarpKind {
 /// Under divergence each path has records of its own, with the threads that took it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarpAccess {
-    /// Which instruction of the kernel: an index into [`crate::warp::Launch::sites`]. Sites are numbered in the
-    /// order in which they stand in the kernel.
+    /// Which instruction of the kernel: an index into [`crate::warp::Launch::sites`]. Sites are
+    /// numbered in the order in which they stand in the kernel.
     pub site: u32,
-    /// Which memory instruction of its block's stream it belongs to, from 1; it rises within a warp.
-    /// Records of a block with the same position and site are issued together. Who runs warps on their
-    /// own counts the memory instructions of each warp; analyses can align warps by their sites.
+    /// Which memory instruction of its block's stream it belongs to, from 1; it rises within a
+    /// warp. Records of a block with the same position and site are issued together. Who runs warps
+    /// on their own counts the memory instructions of each warp; analyses can align warps by their
+    /// sites.
     pub position: u64,
     /// Its block's index in the grid: `x + grid.x · (y + grid.y · z)`.
     pub block: u32,

@@ -2,11 +2,11 @@
 
 use crate::warp::{LANES, Piece, Space, WarpAccess, WarpKind};
 
-/// Consecutive warp instructions of one launch, as columns. Only addresses of active lanes are kept, in
-/// the order of lanes, one record's after the other's.
+/// Consecutive warp instructions of one launch, as columns. Only addresses of active lanes are
+/// kept, in the order of lanes, one record's after the other's.
 ///
-/// Memory: 25 bytes a record and 8 for each active lane. Batches are meant to hold some thousand records
-/// ([`WarpBatch::is_full`]), so that they stay in the processor's caches on their way.
+/// Memory: 25 bytes a record and 8 for each active lane. Batches are meant to hold some thousand
+/// records ([`WarpBatch::is_full`]), so that they stay in the processor's caches on their way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WarpBatch {
     sites: Vec<u32>,
@@ -116,7 +116,8 @@ impl WarpBatch {
         }
     }
 
-    /// Adds a record whose addresses lie together already: one for each bit of its mask, lowest first.
+    /// Adds a record whose addresses lie together already: one for each bit of its mask, lowest
+    /// first.
     ///
     /// # Panics
     /// If there are more or fewer addresses than bits.

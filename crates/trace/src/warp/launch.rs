@@ -43,8 +43,8 @@ pub struct Launch {
     pub grid: Extent,
     /// Threads of a block.
     pub block: Extent,
-    /// The kernel's memory instructions, in the order in which they stand in it. Empty if the code is not
-    /// known: then a site's number still grows with its place in the kernel.
+    /// The kernel's memory instructions, in the order in which they stand in it. Empty if the code
+    /// is not known: then a site's number still grows with its place in the kernel.
     pub sites: Vec<Site>,
 }
 

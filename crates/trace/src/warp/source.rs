@@ -22,8 +22,8 @@ pub trait WarpSource {
     /// The next piece. `batch` is cleared and filled only when [`WarpStep::Batch`] is returned.
     ///
     /// # Errors
-    /// [`TraceError`] when the stream cannot be read on; what was delivered before stays valid, and later
-    /// calls yield [`WarpStep::End`].
+    /// [`TraceError`] when the stream cannot be read on; what was delivered before stays valid, and
+    /// later calls yield [`WarpStep::End`].
     fn next(&mut self, batch: &mut WarpBatch) -> Result<WarpStep, TraceError>;
 
     /// One line on where the records come from, for the head of a report.
@@ -57,7 +57,8 @@ pub trait WarpSink {
 
 /// Some records of one launch, collected where they are made, maybe on several threads.
 pub trait Piece: Default + Send {
-    /// Adds a record, whose addresses are as many as its mask has bits. One without an active lane is left out.
+    /// Adds a record, whose addresses are as many as its mask has bits. One without an active lane
+    /// is left out.
     fn add(&mut self, row: &WarpRow<'_>);
 
     /// Whether it is time to hand it over.
@@ -70,7 +71,8 @@ pub trait Piece: Default + Send {
     fn clear(&mut self);
 }
 
-/// A sink that takes pieces in a form of its own, so that the work of making them is done where the records are.
+/// A sink that takes pieces in a form of its own, so that the work of making them is done where the
+/// records are.
 pub trait Collector: WarpSink {
     /// What it takes.
     type Piece: Piece;
@@ -82,8 +84,8 @@ pub trait Collector: WarpSink {
     fn take(&mut self, piece: &Self::Piece) -> Result<(), TraceError>;
 }
 
-/// Opens a stream file: our own, or an Accel-Sim trace (`.traceg`, or its list of kernels). It may be
-/// compressed. `-` is standard input.
+/// Opens a stream file: our own, or an Accel-Sim trace (`.traceg`, or its list of kernels). It may
+/// be compressed. `-` is standard input.
 ///
 /// # Errors
 /// [`TraceError::UnknownFormat`] if it is neither; those of the readers.

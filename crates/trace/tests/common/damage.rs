@@ -24,8 +24,8 @@ pub fn rows_of(source: Result<AnySource, TraceError>) -> usize {
     panic!("no end after {MOST_STEPS} steps");
 }
 
-/// Changes a few places: bits, bytes (some to those of `likely`), runs removed or repeated, an end cut off or
-/// drawn out.
+/// Changes a few places: bits, bytes (some to those of `likely`), runs removed or repeated, an end
+/// cut off or drawn out.
 pub fn damage(random: &mut Random, bytes: &mut Vec<u8>, likely: &[u8]) {
     for _ in 0..=random.below(4) {
         let at = random.below(bytes.len());

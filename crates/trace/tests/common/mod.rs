@@ -20,7 +20,8 @@ pub enum Piece {
     Event(Event),
 }
 
-/// Everything a source delivers, and the error it ends with, if any. Checks the promises of `Source`.
+/// Everything a source delivers, and the error it ends with, if any. Checks the promises of
+/// `Source`.
 pub fn drain(source: &mut dyn Source) -> (Vec<Piece>, Option<TraceError>) {
     let mut pieces = Vec::new();
     let mut block = Block::new();

@@ -108,7 +108,8 @@ fn parts_have_the_first_rows_of_others_and_no_others() {
     };
     assert!(add(20, &part(2, 1, 10)).is_some());
     assert!(add(21, &part(4, 2, 10)).is_some());
-    // More rows than there are, words and masks that the note does not have, a whole that nobody knows.
+    // More rows than there are, words and masks that the note does not have, a whole that nobody
+    // knows.
     for (words, rows, of) in [(6, 4, 10), (4, 3, 10), (2, 2, 10), (3, 1, 10), (6, 1, 11)] {
         let added = add(22, &part(words, rows, of));
         assert_eq!(added, None, "{rows} rows of {of}, {words} words");

@@ -10,8 +10,8 @@ const STEP: u8 = 0x43;
 /// Rows of one time round a loop, at most.
 pub(in super::super) const REPEATED_EACH: usize = 64;
 
-/// How a row's address moves, where one note stands for many times round a loop: by a word, if there is one, and a
-/// displacement. A row that stays where it is has neither.
+/// How a row's address moves, where one note stands for many times round a loop: by a word, if
+/// there is one, and a displacement. A row that stays where it is has neither.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Step {
     pub word: u16,
@@ -65,8 +65,9 @@ impl Table {
         self.repeats.get(of.repeats? as usize).copied()
     }
 
-    /// Adds what a descriptor of so many rows repeats. The place of that, `Some(None)` if it repeats nothing, or `None` if it
-    /// makes no sense: rows that may not be there are not repeated.
+    /// Adds what a descriptor of so many rows repeats. The place of that, `Some(None)` if it
+    /// repeats nothing, or `None` if it makes no sense: rows that may not be there are not
+    /// repeated.
     pub(super) fn add_repeats(
         &mut self,
         repeating: &Repeating,

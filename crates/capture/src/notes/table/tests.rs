@@ -5,7 +5,8 @@ use super::*;
 const TIMES: u8 = 0x42;
 const STEP: u8 = 0x43;
 
-/// A descriptor's bytes: place of the first access, words, entries (kind, size, word, displacement).
+/// A descriptor's bytes: place of the first access, words, entries (kind, size, word,
+/// displacement).
 pub fn bytes(sites: i32, words: u16, entries: &[(u8, u8, u16, i32)]) -> Vec<u8> {
     let mut bytes = sites.to_le_bytes().to_vec();
     bytes.extend(words.to_le_bytes());
@@ -53,7 +54,8 @@ fn damage_costs_a_descriptor_and_no_other() {
         bytes(0, 1, &[(99, 8, 0, 0)]),
         bytes(0, 1, &[(ONE_LANE, 0, 0, 0)]),
         bytes(0, 1, &vec![(1, 8, 0, 0); 300]),
-        // Steps of nothing, times that no word says, times of nothing, of too much, of what may not be there.
+        // Steps of nothing, times that no word says, times of nothing, of too much, of what may not
+        // be there.
         bytes(0, 1, &[(STEP, 0, 0, 8), (1, 8, 0, 0)]),
         bytes(0, 1, &[(1, 8, 0, 0), (STEP, 0, 0, 8)]),
         bytes(0, 1, &[(TIMES, 0, FROM_ZERO, 0), (1, 8, 0, 0)]),

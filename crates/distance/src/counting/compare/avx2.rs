@@ -30,7 +30,8 @@ impl Avx2 {
     #[inline(always)]
     fn load(self, bytes: &[u8], at: usize) -> __m256i {
         assert!(at + 32 <= bytes.len());
-        // SAFETY: there is a value of this type, so the processor has AVX2; all 32 bytes are in `bytes`.
+        // SAFETY: there is a value of this type, so the processor has AVX2; all 32 bytes are in
+        // `bytes`.
         unsafe { _mm256_loadu_si256(bytes.as_ptr().add(at).cast()) }
     }
 
@@ -46,8 +47,8 @@ impl Avx2 {
     }
 }
 
-/// Half a block each. Functions of their own, not closures: those are not always put in the place of their calls, and what is
-/// compiled apart is compiled without AVX2.
+/// Half a block each. Functions of their own, not closures: those are not always put in the place
+/// of their calls, and what is compiled apart is compiled without AVX2.
 impl Avx2 {
     #[inline(always)]
     fn nearest_half(self, keys: Keys<&[u8]>, half: usize) -> __m256i {
@@ -111,8 +112,8 @@ impl Avx2 {
 impl Compare for Avx2 {
     #[inline(always)]
     fn equal(self, line: &Line, item: u64) -> u32 {
-        // SAFETY: there is a value of this type, so the processor has AVX2; the 32 bytes read are the
-        // first four items.
+        // SAFETY: there is a value of this type, so the processor has AVX2; the 32 bytes read are
+        // the first four items.
         let four = unsafe {
             let four = _mm256_loadu_si256(line.items.as_ptr().cast());
             let equal = _mm256_cmpeq_epi64(four, _mm256_set1_epi64x(item as i64));

@@ -40,7 +40,8 @@ impl Avx512 {
     #[inline(always)]
     fn load(self, bytes: &[u8], at: usize) -> __m512i {
         assert!(at + 64 <= bytes.len());
-        // SAFETY: there is a value of this type, so the processor has AVX-512; all 64 bytes are in `bytes`.
+        // SAFETY: there is a value of this type, so the processor has AVX-512; all 64 bytes are in
+        // `bytes`.
         unsafe { _mm512_loadu_si512(bytes.as_ptr().add(at).cast()) }
     }
 
@@ -58,8 +59,8 @@ impl Compare for Avx512 {
     #[inline(always)]
     fn equal(self, line: &Line, item: u64) -> u32 {
         // Not the whole line in one load: that would have to wait for the last step to be written.
-        // SAFETY: there is a value of this type, so the processor has AVX-512; the 32 bytes read are the
-        // first four items.
+        // SAFETY: there is a value of this type, so the processor has AVX-512; the 32 bytes read
+        // are the first four items.
         let four = unsafe {
             let four = _mm256_loadu_si256(line.items.as_ptr().cast());
             _mm256_cmpeq_epi64_mask(four, _mm256_set1_epi64x(item as i64))
@@ -85,8 +86,9 @@ impl Compare for Avx512 {
 
     #[inline(always)]
     fn lead_to_same(self, recent: &[u64; WINDOW + BLOCK], lags: &[u8; BLOCK]) -> bool {
-        // SAFETY: there is a value of this type, so the processor has AVX-512. No lag is taken for more than
-        // WINDOW, and the first place is WINDOW: all numbers that are gathered lie in `recent`.
+        // SAFETY: there is a value of this type, so the processor has AVX-512. No lag is taken for
+        // more than WINDOW, and the first place is WINDOW: all numbers that are gathered lie in
+        // `recent`.
         unsafe {
             let mut different = _mm512_setzero_si512();
             for eight in 0..BLOCK / 8 {
@@ -127,8 +129,8 @@ impl Compare for Avx512 {
         assert!(to.len() >= BLOCK + 8 && numbers.len() >= BLOCK + 16);
         let (mut kept, mut len) = (0, 0);
         for sixteen in (0..BLOCK).step_by(16) {
-            // SAFETY: there is a value of this type, so the processor has AVX-512; `items` has one more than a block, at
-            // most a block is written, and a vector from the last on.
+            // SAFETY: there is a value of this type, so the processor has AVX-512; `items` has one
+            // more than a block, at most a block is written, and a vector from the last on.
             unsafe {
                 let first = numbers.as_mut_ptr().add(len);
                 let mut both = 0;
@@ -194,8 +196,8 @@ impl Compare for Avx512 {
         let mut places = [0_u8; 3 * BLOCK];
         let mut len = 0;
         for (half, pieces) in [0, 32].into_iter().zip(&PIECES) {
-            // SAFETY: there is a value of this type, so the processor has AVX-512 with VBMI2, and BMI2; at most
-            // 2 · BLOCK places are written, and a vector from the last on.
+            // SAFETY: there is a value of this type, so the processor has AVX-512 with VBMI2, and
+            // BMI2; at most 2 · BLOCK places are written, and a vector from the last on.
             unsafe {
                 let kept =
                     _pdep_u64(todo.leaving >> half, BOTH.0) | _pdep_u64(todo.far >> half, BOTH.1);
@@ -205,9 +207,10 @@ impl Compare for Avx512 {
             }
         }
         for eight in (0..len).step_by(8) {
-            // SAFETY: as above. Places are accesses of a block, with or without the mark; those behind the last are 0.
-            // Where items leave they lead into the first BLOCK of `todo.items`, else into the last. At most 2 · BLOCK pieces are written,
-            // and a vector of eight from the last on.
+            // SAFETY: as above. Places are accesses of a block, with or without the mark; those
+            // behind the last are 0. Where items leave they lead into the first BLOCK of
+            // `todo.items`, else into the last. At most 2 · BLOCK pieces are written, and a vector
+            // of eight from the last on.
             unsafe {
                 let place = _mm_loadl_epi64(places.as_ptr().add(eight).cast());
                 let wide = _mm512_cvtepu8_epi64(place);

@@ -1,7 +1,7 @@
 //! Ways of comparing many numbers at once: for any processor, with AVX2, with AVX-512.
 
-/// Does something for each number of accesses back in the window, the farthest first, without a loop: the
-/// numbers become constants in vectors, and nothing waits for a counter.
+/// Does something for each number of accesses back in the window, the farthest first, without a
+/// loop: the numbers become constants in vectors, and nothing waits for a counter.
 #[cfg(target_arch = "x86_64")]
 macro_rules! for_each_back {
     ($back:ident => $work:block) => {
@@ -35,12 +35,12 @@ pub(crate) trait Compare: Copy {
     /// Bit i is set if `line.items[i]` is `item`; for an empty place that is so if `item` is 0.
     fn equal(self, line: &Line, item: u64) -> u32;
 
-    /// How many accesses back from each access of a block the nearest with the same key is, [`FAR`] if there
-    /// is none among the [`WINDOW`] before.
+    /// How many accesses back from each access of a block the nearest with the same key is, [`FAR`]
+    /// if there is none among the [`WINDOW`] before.
     fn nearest(self, keys: Keys<&[u8]>) -> [u8; BLOCK];
 
-    /// Whether the accesses that the lags of a block lead to are to the same items; `recent` begins [`WINDOW`]
-    /// before the block. Lags are those of [`nearest`](Self::nearest).
+    /// Whether the accesses that the lags of a block lead to are to the same items; `recent` begins
+    /// [`WINDOW`] before the block. Lags are those of [`nearest`](Self::nearest).
     #[inline(always)]
     fn lead_to_same(self, recent: &[u64; WINDOW + BLOCK], lags: &[u8; BLOCK]) -> bool {
         let mut places = [0_u8; BLOCK];
@@ -54,12 +54,14 @@ pub(crate) trait Compare: Copy {
         different == 0
     }
 
-    /// How many of the [`WINDOW`] accesses before each access of a block reach at least as far back: to a
-    /// place that is not after the one that the access itself reaches.
+    /// How many of the [`WINDOW`] accesses before each access of a block reach at least as far
+    /// back: to a place that is not after the one that the access itself reaches.
     fn reaching(self, reach: &Reach) -> [u8; BLOCK];
 
-    /// Writes those accesses of a block, which begins with the second of `items`, that are not to the same item as the one
-    /// before. Bit i of what it returns is set if access i was written. `start` is the number of the first: without it no numbers are. There must be room for sixteen more than a block.
+    /// Writes those accesses of a block, which begins with the second of `items`, that are not to
+    /// the same item as the one before. Bit i of what it returns is set if access i was written.
+    /// `start` is the number of the first: without it no numbers are. There must be room for
+    /// sixteen more than a block.
     #[inline(always)]
     fn keep(self, items: &[u64; BLOCK + 1], start: Option<usize>, (to, numbers): Kept<'_>) -> u64 {
         let (mut kept, mut len) = (0, 0);
@@ -74,7 +76,8 @@ pub(crate) trait Compare: Copy {
         kept
     }
 
-    /// The reverse: what is known of the accesses that were kept, in the places of these; 0 in all others.
+    /// The reverse: what is known of the accesses that were kept, in the places of these; 0 in all
+    /// others.
     #[inline(always)]
     fn spread(self, from: &[u8; BLOCK], kept: u64) -> [u8; BLOCK] {
         let mut at = 0;
@@ -86,8 +89,9 @@ pub(crate) trait Compare: Copy {
         })
     }
 
-    /// Writes what a block of accesses leaves to be done, in order of time: at each access the item that leaves, if
-    /// one does, then that of the access itself, if it is a far one. Returns how many. There must be room for sixteen more.
+    /// Writes what a block of accesses leaves to be done, in order of time: at each access the item
+    /// that leaves, if one does, then that of the access itself, if it is a far one. Returns how
+    /// many. There must be room for sixteen more.
     #[inline(always)]
     fn pieces(self, todo: Todo<'_>, (items, accesses): Pieces<'_>) -> usize {
         let (mut both, mut len) = (todo.far | todo.leaving, 0);
@@ -103,7 +107,8 @@ pub(crate) trait Compare: Copy {
         len
     }
 
-    /// Adds to `counts` how many of the numbers `from` there are of each, of those whose bit is set: these are less than [`WINDOW`].
+    /// Adds to `counts` how many of the numbers `from` there are of each, of those whose bit is
+    /// set: these are less than [`WINDOW`].
     #[inline(always)]
     fn tally(self, from: &[u8; BLOCK], which: u64, counts: &mut [u64; WINDOW]) {
         for (index, number) in from.iter().enumerate() {
@@ -114,8 +119,8 @@ pub(crate) trait Compare: Copy {
     /// Bit i is set if access i of the block has the lag [`FAR`].
     fn far(self, lags: &Lags) -> u64;
 
-    /// Bit i is set if the access [`BACK`] before access i of the block is one (has a lag), and is what none
-    /// of the lags of the accesses after it leads to.
+    /// Bit i is set if the access [`BACK`] before access i of the block is one (has a lag), and is
+    /// what none of the lags of the accesses after it leads to.
     fn leaving(self, lags: &Lags) -> u64;
 }
 
@@ -180,7 +185,8 @@ impl Compare for Portable {
     }
 }
 
-/// A block from `at` on. As an array, of which the compiler knows the length: it makes vectors of loops over such.
+/// A block from `at` on. As an array, of which the compiler knows the length: it makes vectors of
+/// loops over such.
 #[inline(always)]
 fn block(bytes: &[u8], at: usize) -> &[u8; BLOCK] {
     match bytes[at..].first_chunk() {

@@ -8,16 +8,18 @@
 //! three times.
 //!
 //! # How it goes on several threads
-//! This thread reads and attributes, and gathers the touches of each shelf ([`mod@shelf`]), which holds every
-//! 32nd program thread; workers take shelves with something to do ([`team`]). A shelf gets its touches in
-//! the order of the trace, and sums are sums: the results do not depend on who worked when.
+//! This thread reads and attributes, and gathers the touches of each shelf ([`mod@shelf`]), which
+//! holds every 32nd program thread; workers take shelves with something to do ([`team`]). A shelf
+//! gets its touches in the order of the trace, and sums are sums: the results do not depend on who
+//! worked when.
 //!
 //! # Cost
-//! That of the engine, once per access; smaller tables than one for all threads. Memory: that of the engines
-//! of all threads that live (a thread's is given up some time after its end), the histograms for each of the
-//! shelves in use (up to 32 times those of one analysis: some 200 bytes for each cell, and the counts of the
-//! distances that occurred), and the batches on their way, up to some tens of megabytes. The limit on memory is looked
-//! at between batches, so it is held to within what a batch can add: of the exact histogram, a slot for each touch.
+//! That of the engine, once per access; smaller tables than one for all threads. Memory: that of
+//! the engines of all threads that live (a thread's is given up some time after its end), the
+//! histograms for each of the shelves in use (up to 32 times those of one analysis: some 200 bytes
+//! for each cell, and the counts of the distances that occurred), and the batches on their way, up
+//! to some tens of megabytes. The limit on memory is looked at between batches, so it is held to
+//! within what a batch can add: of the exact histogram, a slot for each touch.
 
 mod shelf;
 mod team;
@@ -168,8 +170,8 @@ impl Counts for Private {
         self.accesses + self.lanes.begun() * THREAD_STEPS
     }
 
-    /// Once settled, what the shelves hold, so that a limit on memory is met by the same access however many
-    /// work. Before, what that can have become.
+    /// Once settled, what the shelves hold, so that a limit on memory is met by the same access
+    /// however many work. Before, what that can have become.
     fn memory(&self) -> Bytes {
         self.team.memory(&self.gathered)
     }

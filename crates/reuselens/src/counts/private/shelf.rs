@@ -1,4 +1,5 @@
-//! Some of the program threads, each with an engine of its own, and what is counted of them together.
+//! Some of the program threads, each with an engine of its own, and what is counted of them
+//! together.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,12 +15,14 @@ use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::counts::extras::{Ahead, add_last, between};
 use crate::counts::gather::append;
 
-/// Bytes that a touch can add to what is held, in small structures; for large ones see [`may_become`].
+/// Bytes that a touch can add to what is held, in small structures; for large ones see
+/// [`may_become`].
 const TOUCH: u64 = 192;
 /// Bytes that a new program thread adds, at most.
 const LANE: u64 = 256 << 10;
 
-/// Bytes that a cell takes on a shelf which names it or a later one: of distances, and of forward ones.
+/// Bytes that a cell takes on a shelf which names it or a later one: of distances, and of forward
+/// ones.
 const CELL: u64 = 2 * 192;
 /// The same for an element.
 const ELEMENT: u64 = 64;
@@ -170,8 +173,9 @@ impl Lane {
     }
 }
 
-/// What a shelf that held so much can hold when batches of so much growth are done. A table of which it was not yet seen
-/// that it will grow takes half as much again then, and beside that what it was: two and a half times, at most.
+/// What a shelf that held so much can hold when batches of so much growth are done. A table of
+/// which it was not yet seen that it will grow takes half as much again then, and beside that what
+/// it was: two and a half times, at most.
 pub(super) fn may_become(held: u64, growth: u64) -> u64 {
     3 * held + growth
 }
@@ -203,8 +207,8 @@ impl Sums {
     }
 }
 
-/// Some program threads. Whoever works on it, it gets the same touches in the same order and the same
-/// pieces, so that what it holds and when does not depend on who works.
+/// Some program threads. Whoever works on it, it gets the same touches in the same order and the
+/// same pieces, so that what it holds and when does not depend on who works.
 pub(super) struct Shelf {
     recipe: Recipe,
     lanes: BTreeMap<u32, Lane>,

@@ -10,11 +10,12 @@ use reuselens_units::Bytes;
 
 use super::shelf::{Batch, Named, Recipe, Shelf, Sums, may_become};
 
-/// Shelves: more than any machine has use for workers, and few enough that what each holds per cell of the
-/// program is no matter.
+/// Shelves: more than any machine has use for workers, and few enough that what each holds per cell
+/// of the program is no matter.
 pub(super) const SHELVES: usize = 32;
-/// Batches that may wait, for each worker. The threads of a program take turns on its processors, some hundred
-/// thousand accesses at a time: with fewer, all that waits would often be of one thread.
+/// Batches that may wait, for each worker. The threads of a program take turns on its processors,
+/// some hundred thousand accesses at a time: with fewer, all that waits would often be of one
+/// thread.
 const QUEUE: usize = 24;
 /// Batches that may wait in all: some tens of megabytes.
 const LONGEST_QUEUE: usize = 96;
@@ -162,7 +163,8 @@ impl Place {
     }
 }
 
-/// Shelves, and threads that work on them. Where it has to wait, the thread that has the team works too.
+/// Shelves, and threads that work on them. Where it has to wait, the thread that has the team works
+/// too.
 pub(super) struct Team {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
@@ -277,8 +279,8 @@ impl Team {
         }
     }
 
-    /// What the shelves hold at the most when they have done what is `gathered` for each too. Once settled, and
-    /// without workers, what they hold.
+    /// What the shelves hold at the most when they have done what is `gathered` for each too. Once
+    /// settled, and without workers, what they hold.
     pub(super) fn memory(&self, gathered: &[Batch]) -> Bytes {
         let state = self.shared.lock();
         let most = |(place, batch): (&Place, &Batch)| {

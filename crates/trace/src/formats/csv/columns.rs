@@ -84,8 +84,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout that a header shows, if it is clearly one: several columns, one of them the item's,
-    /// and none of them called by a number.
+    /// The layout that a header shows, if it is clearly one: several columns, one of them the
+    /// item's, and none of them called by a number.
     pub(super) fn detected(header: &[u8]) -> Option<Layout> {
         let delimiter = delimiter(header);
         let columns = names(header, delimiter).ok()?;

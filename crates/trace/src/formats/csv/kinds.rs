@@ -18,8 +18,8 @@ const BOTH: &[&str] = &[
 const SCSI_READS: &[&str] = &["08", "28", "a8", "88"];
 const SCSI_WRITES: &[&str] = &["0a", "2a", "aa", "8a", "2e", "ae", "8e"];
 
-/// The words for a load and a store that this table uses, as far as they were met: up to seven bytes,
-/// the first lowest, and a one behind them.
+/// The words for a load and a store that this table uses, as far as they were met: up to seven
+/// bytes, the first lowest, and a one behind them.
 pub(super) struct Kinds {
     load: u64,
     store: u64,
@@ -34,7 +34,8 @@ impl Kinds {
         }
     }
 
-    /// The kind that the field at `at` says, and where the field ends, if it is one of the words met.
+    /// The kind that the field at `at` says, and where the field ends, if it is one of the words
+    /// met.
     #[inline(always)]
     pub(super) fn quick(&self, text: &[u8], at: usize, delimiter: u8) -> Option<(Kind, usize)> {
         let word = eight(text, at)?;

@@ -1,7 +1,7 @@
 //! Comma-separated values with a header line: the columns are found by their names.
 //!
-//! Source: RFC 4180. In addition semicolons and tabs may separate; a quoted field may not hold the end
-//! of a line, so that a damaged file cannot swallow the rest of itself.
+//! Source: RFC 4180. In addition semicolons and tabs may separate; a quoted field may not hold the
+//! end of a line, so that a damaged file cannot swallow the rest of itself.
 
 mod careful;
 mod choice;
@@ -27,8 +27,9 @@ pub const NAME: &str = "csv";
 pub const SUMMARY: &str =
     "a table with a header line: columns called address or id, size, kind, pc, thread";
 
-/// Certain if the header names a column of addresses or ids, and the line after it has as many fields. A header of one
-/// word could be an item or a comment: that is no table unless somebody says so.
+/// Certain if the header names a column of addresses or ids, and the line after it has as many
+/// fields. A header of one word could be an item or a comment: that is no table unless somebody
+/// says so.
 pub fn detect(head: &[u8]) -> Confidence {
     if !text::is_text(head) {
         return Confidence::No;
@@ -50,7 +51,8 @@ pub fn detect(head: &[u8]) -> Confidence {
     }
 }
 
-/// Why a text is no table of ours although its first line names a column of addresses or ids, as a sentence with what to do.
+/// Why a text is no table of ours although its first line names a column of addresses or ids, as a
+/// sentence with what to do.
 pub(super) fn misfit(head: &[u8]) -> Option<String> {
     let head = head.strip_prefix(text::BYTE_ORDER_MARK).unwrap_or(head);
     let mut lines = head.split(|&byte| byte == b'\n');
@@ -59,8 +61,8 @@ pub(super) fn misfit(head: &[u8]) -> Option<String> {
     misfit_of(&layout, line.trim_ascii_end())
 }
 
-/// The columns, in words, of a text that is no known table and may be one all the same: its first lines have as many,
-/// more than one.
+/// The columns, in words, of a text that is no known table and may be one all the same: its first
+/// lines have as many, more than one.
 pub(super) fn table_columns(head: &[u8]) -> Option<String> {
     let last = memchr::memrchr(b'\n', head)?;
     let mut lines = head[..last].split(|&byte| byte == b'\n');
@@ -84,7 +86,8 @@ pub(super) fn table_columns(head: &[u8]) -> Option<String> {
     Some(columns::listed(&names))
 }
 
-/// What keeps a line from being one of the table: other fields than the header promises, or no number where an address must be.
+/// What keeps a line from being one of the table: other fields than the header promises, or no
+/// number where an address must be.
 fn misfit_of(layout: &Layout, line: &[u8]) -> Option<String> {
     let mut scratch = Vec::new();
     let mut fields = Fields::new(line, layout.delimiter, &mut scratch);

@@ -1,4 +1,5 @@
-//! The lines that almost all lines are: plain numbers and known words. Others are left to `careful`.
+//! The lines that almost all lines are: plain numbers and known words. Others are left to
+//! `careful`.
 
 use memchr::memchr;
 
@@ -13,8 +14,8 @@ use crate::formats::number::{either, find3};
 const NEAR: usize = 4 << 10;
 
 impl Lines {
-    /// The access of the line at `at` and where the next line begins, if the line is an ordinary one
-    /// of the present thread.
+    /// The access of the line at `at` and where the next line begins, if the line is an ordinary
+    /// one of the present thread.
     #[inline(always)]
     pub(super) fn quick(&self, text: &[u8], mut at: usize) -> Option<(Access, usize)> {
         let mut access = Access::default();

@@ -16,11 +16,11 @@ use crate::{Block, Event, Input, Kind, Process, Source, Step, Thread, TraceError
 
 /// Reads a table whose header names its columns; [`Reader::with`] lets them be chosen.
 ///
-/// With a column of addresses, a row of the table is an access of `size` bytes (1 if there is no such
-/// column; as a range operation from 256 on). With one of ids, a row is one access to one item, whatever
-/// its size; ids that are words are numbered as those of text are. A row's `pc` is one more than the
-/// table's, since it lies just behind the instruction. Memory grows with the number of distinct words
-/// and threads.
+/// With a column of addresses, a row of the table is an access of `size` bytes (1 if there is no
+/// such column; as a range operation from 256 on). With one of ids, a row is one access to one
+/// item, whatever its size; ids that are words are numbered as those of text are. A row's `pc` is
+/// one more than the table's, since it lies just behind the instruction. Memory grows with the
+/// number of distinct words and threads.
 pub struct Reader {
     input: Input,
     lines: Lines,

@@ -1,4 +1,5 @@
-//! The threads of a table: a block has rows of one thread, so a block ends where the thread changes.
+//! The threads of a table: a block has rows of one thread, so a block ends where the thread
+//! changes.
 
 use std::collections::HashMap;
 
@@ -23,8 +24,8 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// What the table means by a field. Says whether it is the present thread; if not, that thread is
-    /// next.
+    /// What the table means by a field. Says whether it is the present thread; if not, that thread
+    /// is next.
     pub(super) fn is_present(&mut self, field: &[u8]) -> bool {
         let called = self.names.id(field);
         if self.present == Some(called) {

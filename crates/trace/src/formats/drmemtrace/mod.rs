@@ -1,10 +1,11 @@
 //! Traces of DynamoRIO's drmemtrace, as its `raw2trace` writes them for 64-bit programs.
 //!
 //! Source: DynamoRIO, `clients/drcachesim/common/trace_entry.h` (`trace_entry_t`, `trace_type_t`).
-//! Packed entries of 12 bytes, little endian: `u16` type, `u16` size, `u64` address; the same bytes alone,
-//! compressed, or as the members `chunk.0000` … of a zip file. Data accesses follow their instruction.
-//! A chunk does not say again which thread it is of; each instruction's encoding is repeated in it,
-//! and encodings are passed over here (`raw2trace.cpp`, `open_new_chunk`, `emit_new_chunk_header`).
+//! Packed entries of 12 bytes, little endian: `u16` type, `u16` size, `u64` address; the same bytes
+//! alone, compressed, or as the members `chunk.0000` … of a zip file. Data accesses follow their
+//! instruction. A chunk does not say again which thread it is of; each instruction's encoding is
+//! repeated in it, and encodings are passed over here (`raw2trace.cpp`, `open_new_chunk`,
+//! `emit_new_chunk_header`).
 
 mod entry;
 mod reader;

@@ -17,11 +17,12 @@ use crate::{AnyStretch, Block, Event, Input, Kind, Note, Row, Source, Step, Trac
 const KINDS: [Kind; 2] = [Kind::Load, Kind::Store];
 const RANGES: [Kind; 2] = [Kind::RangeLoad, Kind::RangeStore];
 
-/// Reads entries. A data access belongs to the instruction before it: its `pc` is that one's address plus
-/// one, since a row's `pc` lies just behind its instruction. Blocks change with the thread that runs.
-/// Accesses of more than 255 bytes become range operations; prefetches and flushes are no accesses.
-/// DynamoRIO writes size 0 where an instruction does not say how many bytes it accesses (`xsavec`,
-/// `xrstor`): such an access is read as one byte, and a note says so before the first of them.
+/// Reads entries. A data access belongs to the instruction before it: its `pc` is that one's
+/// address plus one, since a row's `pc` lies just behind its instruction. Blocks change with the
+/// thread that runs. Accesses of more than 255 bytes become range operations; prefetches and
+/// flushes are no accesses. DynamoRIO writes size 0 where an instruction does not say how many
+/// bytes it accesses (`xsavec`, `xrstor`): such an access is read as one byte, and a note says so
+/// before the first of them.
 ///
 /// It reads all entries, or those of a segment ([`Source::stretches`]).
 pub struct Reader {
@@ -223,8 +224,9 @@ impl Instruction {
     }
 }
 
-/// Goes through entries up to one that is special: how many those are, and how many rows of them are on
-/// the stage now. Nothing in it branches on what the entries are, since nothing foretells that.
+/// Goes through entries up to one that is special: how many those are, and how many rows of them
+/// are on the stage now. Nothing in it branches on what the entries are, since nothing foretells
+/// that.
 fn plain(entries: &[[u8; LENGTH]], last: &mut Instruction, stage: &mut Stage) -> (usize, usize) {
     let (mut staged, mut pc) = (0, last.pc);
     let mut instruction = None;

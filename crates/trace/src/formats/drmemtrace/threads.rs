@@ -66,8 +66,8 @@ impl Threads {
         pid == self.pid
     }
 
-    /// Labels `rows` with who runs, and tells of those who are new. `false` if there are more processes
-    /// or threads than there are numbers for.
+    /// Labels `rows` with who runs, and tells of those who are new. `false` if there are more
+    /// processes or threads than there are numbers for.
     pub(super) fn settle(&mut self, rows: &mut Block, events: &mut VecDeque<Event>) -> bool {
         if !self.settled {
             let known = self.threads.get(&self.tid).copied();

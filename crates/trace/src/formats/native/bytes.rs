@@ -67,8 +67,8 @@ fn put_any(squeeze: impl Squeeze, bytes: &mut [u8], at: &mut usize, value: u64) 
     *at += length as usize;
 }
 
-/// Writes numbers into bytes, of which there are [`LONGEST`] for each and eight more; zig-zag if they are `SIGNED`. How many
-/// bytes were written.
+/// Writes numbers into bytes, of which there are [`LONGEST`] for each and eight more; zig-zag if
+/// they are `SIGNED`. How many bytes were written.
 #[inline(always)]
 pub(super) fn pack_here<const SIGNED: bool>(
     squeeze: impl Squeeze,
@@ -119,8 +119,9 @@ const LOOKED_AT: usize = 32;
 /// Those, and the rest of a word that begins with the last of them.
 const SEVERAL: usize = LOOKED_AT + 8;
 
-/// Fills `into` with numbers that end in the first [`LOOKED_AT`] of `bytes`: how many, and how many bytes they take.
-/// Stops before one that is longer than a word; takes none if fewer bytes than [`SEVERAL`] are there.
+/// Fills `into` with numbers that end in the first [`LOOKED_AT`] of `bytes`: how many, and how many
+/// bytes they take. Stops before one that is longer than a word; takes none if fewer bytes than
+/// [`SEVERAL`] are there.
 #[inline(always)]
 pub(super) fn several(squeeze: impl Squeeze, bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
     let Some(bytes) = bytes.first_chunk::<SEVERAL>() else {

@@ -1,18 +1,19 @@
 //! What encoder and decoder both know: the sites of a chunk and what each is expected to do next.
 //!
-//! A site is a place in the program that makes rows: kind, size and program counter. A row is stored
-//! as a *token*, which site made it, and an *address*, how far the address lies from the expected
-//! one:
+//! A site is a place in the program that makes rows: kind, size and program counter. A row is
+//! stored as a *token*, which site made it, and an *address*, how far the address lies from the
+//! expected one:
 //!
-//! - token 0: the site that followed the previous row's site the last time; 1: a new site, described
-//!   in the stream of sites; n ≥ 2: site n − 1. Sites are numbered from 1 as they appear.
+//! - token 0: the site that followed the previous row's site the last time; 1: a new site,
+//!   described in the stream of sites; n ≥ 2: site n − 1. Sites are numbered from 1 as they appear.
 //! - address: the zig-zag difference from the expected address: the site's last address plus either
-//!   its stride, or the step that the previous row's site just made. The stride is the last step that
-//!   occurred twice in a row, so one jump at a loop's end does not unlearn it. The step of another
-//!   foretells the further fields of a record that a first load found by pointer. Each site uses the
-//!   one of the two that was right when last only one of them was.
+//!   its stride, or the step that the previous row's site just made. The stride is the last step
+//!   that occurred twice in a row, so one jump at a loop's end does not unlearn it. The step of
+//!   another foretells the further fields of a record that a first load found by pointer. Each site
+//!   uses the one of the two that was right when last only one of them was.
 //!
-//! What is not a loop in equal steps is cheaper to read as shapes, and mostly written so: see `shaper`.
+//! What is not a loop in equal steps is cheaper to read as shapes, and mostly written so: see
+//! `shaper`.
 //!
 //! Loops thus become runs of zeros, which zstd stores in next to nothing. An operand row belongs to
 //! a site of its own for each site that it follows, as what it means depends on that one.
@@ -63,14 +64,15 @@ impl Site {
     }
 }
 
-/// What is expected of a site: its last address, and where it goes from there. Apart from [`Site`], so
-/// that those of two sites fit a cache line.
+/// What is expected of a site: its last address, and where it goes from there. Apart from [`Site`],
+/// so that those of two sites fit a cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Trail {
     pub(super) last: u64,
     pub(super) stride: u64,
     pub(super) step: u64,
-    /// All ones if the step of the row before is followed, rather than the site's own stride; else 0.
+    /// All ones if the step of the row before is followed, rather than the site's own stride; else
+    /// 0.
     follows: u64,
 }
 
@@ -89,8 +91,8 @@ impl Trail {
         self.stride ^ ((self.stride ^ before) & self.follows)
     }
 
-    /// How far `addr` lies from the expected address; goes on to it. `before` is the step of the row before.
-    /// Returns also this row's step.
+    /// How far `addr` lies from the expected address; goes on to it. `before` is the step of the
+    /// row before. Returns also this row's step.
     #[inline(always)]
     pub(super) fn learn(&mut self, addr: u64, before: u64) -> (u64, u64) {
         let step = addr.wrapping_sub(self.last);
@@ -99,8 +101,8 @@ impl Trail {
         (difference, step)
     }
 
-    /// Goes on to the address that lies `difference` from the expected one; `before` is the step of the
-    /// row before. Returns this row's step.
+    /// Goes on to the address that lies `difference` from the expected one; `before` is the step of
+    /// the row before. Returns this row's step.
     #[inline(always)]
     pub(super) fn advance(&mut self, difference: u64, before: u64) -> u64 {
         let step = self.expected_step(before).wrapping_add(difference);

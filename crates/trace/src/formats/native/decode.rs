@@ -53,7 +53,8 @@ pub(super) struct Decoder {
     /// Makes touches of rows, if they are wished for.
     toucher: Option<Toucher>,
     stage: Box<Stage>,
-    /// Whether rows that come again are left out, and memory for those that are there: longer than they are, and not made anew.
+    /// Whether rows that come again are left out, and memory for those that are there: longer than
+    /// they are, and not made anew.
     is_folded: bool,
     there: Block,
     /// What was wrong with the block behind the touches that were handed over.
@@ -87,7 +88,8 @@ impl Decoder {
         }
     }
 
-    /// Begins with the chunk `plain`. Its named accesses are `bare` touches until a structure calls for more.
+    /// Begins with the chunk `plain`. Its named accesses are `bare` touches until a structure calls
+    /// for more.
     pub(super) fn begin(&mut self, plain: &[u8], bare: bool) -> Result<(), Damage> {
         let mut cursor = Cursor::new(plain, 0);
         let mut lengths = [0_usize; 4];

@@ -29,7 +29,8 @@ struct Note {
     first_group: u32,
     first_eight: u32,
     first_word: u32,
-    /// How many rows are in groups: all, or, where touches are made, the accesses that count if none but plain rows are there.
+    /// How many rows are in groups: all, or, where touches are made, the accesses that count if
+    /// none but plain rows are there.
     rows: u16,
     left: Left,
     /// Whether they may be left out where they come again.
@@ -59,7 +60,8 @@ pub(super) struct Notes {
 /// How a block of shapes is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// As in version 3: what is expected of a word is what its trail says, and there are all tokens.
+    /// As in version 3: what is expected of a word is what its trail says, and there are all
+    /// tokens.
     Trailed,
     /// As in version 4: there are all tokens.
     Unmasked,
@@ -67,9 +69,9 @@ pub(super) enum Layout {
     Masked,
 }
 
-/// What the notes of a chunk have shown so far. What a forged chunk can cost is bounded by what writers put into one
-/// ([`MOST_SHAPE_ROWS`], [`MOST_SHAPE_WORDS`]) and into a block: 110 MiB at most, 180 where touches are
-/// made, for each thread that decodes.
+/// What the notes of a chunk have shown so far. What a forged chunk can cost is bounded by what
+/// writers put into one ([`MOST_SHAPE_ROWS`], [`MOST_SHAPE_WORDS`]) and into a block: 110 MiB at
+/// most, 180 where touches are made, for each thread that decodes.
 pub(super) struct ShapeDecoder {
     sites: Vec<Site>,
     words: Words,
@@ -94,7 +96,8 @@ pub(super) struct ShapeDecoder {
     all_groups: usize,
     /// If touches are made of rows: of which.
     wish: Option<Wish>,
-    /// The numbers of the shapes that are patterns of the chunk, by their first group, and how many they are.
+    /// The numbers of the shapes that are patterns of the chunk, by their first group, and how many
+    /// they are.
     known: Vec<u32>,
     patterns: u32,
     /// Addresses of those that come again.
@@ -141,7 +144,8 @@ impl ShapeDecoder {
         self.patterns = 0;
     }
 
-    /// Fills the columns of a block with the rows of its notes. The columns are longer by [`SLACK`].
+    /// Fills the columns of a block with the rows of its notes. The columns are longer by
+    /// [`SLACK`].
     #[inline(always)]
     pub(super) fn block_here(
         &mut self,
@@ -200,7 +204,8 @@ impl ShapeDecoder {
         }
     }
 
-    /// Reads the tokens of a block that has `rows` rows. Which words its notes have is in `plan` then.
+    /// Reads the tokens of a block that has `rows` rows. Which words its notes have is in `plan`
+    /// then.
     #[inline(always)]
     fn notes<const MASKED: bool>(
         &mut self,
@@ -328,7 +333,8 @@ impl ShapeDecoder {
             .words_of(&self.described, words, &mut self.own_words);
         let first_word = self.words.add(&self.own_words);
         for row in &mut self.described {
-            // From here on a word is the address that its trail has, which is that of its first row.
+            // From here on a word is the address that its trail has, which is that of its first
+            // row.
             let word = row.word.map(|word| &self.own_words[usize::from(word)]);
             let first = word.map_or(0, |word| word.displacement);
             row.displacement = row.displacement.wrapping_sub(first);

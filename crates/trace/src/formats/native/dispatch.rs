@@ -33,7 +33,8 @@ pub(super) trait Squeeze: Copy {
         rows.fold(0, |all, (row, byte)| all | u64::from(byte & of != 0) << row)
     }
 
-    /// Bit i is set if `sizes[i]` bytes from `addrs[i]` on are not all in one item; `mask` are the bits of an address below its item's.
+    /// Bit i is set if `sizes[i]` bytes from `addrs[i]` on are not all in one item; `mask` are the
+    /// bits of an address below its item's.
     #[inline(always)]
     fn over(self, addrs: &[u64; 64], sizes: &[u8; 64], mask: u64) -> u64 {
         let rows = (0..).zip(addrs.iter().zip(sizes));
@@ -42,7 +43,8 @@ pub(super) trait Squeeze: Copy {
         })
     }
 
-    /// Puts those numbers together whose bit is set; how many they are. What is behind them is anything.
+    /// Puts those numbers together whose bit is set; how many they are. What is behind them is
+    /// anything.
     #[inline(always)]
     fn compress(self, numbers: &[u64; 64], which: u64, into: &mut [u64; 64]) -> usize {
         let mut count = 0;
@@ -61,7 +63,8 @@ pub(super) trait Squeeze: Copy {
         }
     }
 
-    /// Copies addresses. Whether none of them has more bytes than are left in its item; of an item `mask` are the bits below it.
+    /// Copies addresses. Whether none of them has more bytes than are left in its item; of an item
+    /// `mask` are the bits below it.
     #[inline(always)]
     fn copy(self, addrs: &[u64], sizes: &[u64], mask: u64, into: &mut [u64]) -> bool {
         let mut over = 0;
@@ -136,7 +139,8 @@ impl Squeeze for Newer {
     }
 }
 
-/// On one that has the extensions that [`newest`] is compiled for besides: it takes eight numbers at once.
+/// On one that has the extensions that [`newest`] is compiled for besides: it takes eight numbers
+/// at once.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 struct Widest(Newer);
@@ -239,8 +243,8 @@ pub(super) fn block(
     }
     #[cfg(target_arch = "x86_64")]
     if let Some(processor) = Newer::new() {
-        // SAFETY: the function demands a processor with the extensions that it is compiled for, and there is
-        // a `Newer` only where each of them was seen.
+        // SAFETY: the function demands a processor with the extensions that it is compiled for, and
+        // there is a `Newer` only where each of them was seen.
         return unsafe { newer(rows, processor, streams, count, sink) };
     }
     rows.block_here(Portable, streams, count, sink)

@@ -84,8 +84,8 @@ impl Encoder {
         self.rows(block);
     }
 
-    /// Adds a block of shapes; how many rows it has. `None`, and the chunk is of no use any more, if it does not fit
-    /// `shapes`.
+    /// Adds a block of shapes; how many rows it has. `None`, and the chunk is of no use any more,
+    /// if it does not fit `shapes`.
     pub(super) fn shaped(
         &mut self,
         block: &ShapedBlock,
@@ -119,8 +119,8 @@ impl Encoder {
         self.stamp = last;
     }
 
-    /// Puts the streams into `plain` and forgets everything, so that the next chunk stands alone. Adds the rows of shapes
-    /// to `kinds`.
+    /// Puts the streams into `plain` and forgets everything, so that the next chunk stands alone.
+    /// Adds the rows of shapes to `kinds`.
     pub(super) fn finish(&mut self, plain: &mut Vec<u8>, kinds: &mut [u64; KINDS]) {
         plain.clear();
         plain.reserve(self.len() + 40);
@@ -163,8 +163,8 @@ impl Encoder {
         (self.tokens, self.addrs) = (tokens, addrs);
     }
 
-    /// Writes some rows into room that is made for all of them: the zeros, which most numbers are, are there already.
-    /// The site and the step of the last of them.
+    /// Writes some rows into room that is made for all of them: the zeros, which most numbers are,
+    /// are there already. The site and the step of the last of them.
     #[inline(always)]
     fn some_rows(
         &mut self,

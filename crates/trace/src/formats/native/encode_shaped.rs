@@ -1,8 +1,8 @@
 //! Shapes and words to streams.
 //!
-//! Three steps for each block: which token each note has, and which words; how far each word is from what is expected of it;
-//! then the numbers are packed, several at once where the processor can. No step has a branch over what nothing
-//! foretells.
+//! Three steps for each block: which token each note has, and which words; how far each word is
+//! from what is expected of it; then the numbers are packed, several at once where the processor
+//! can. No step has a branch over what nothing foretells.
 
 use std::hint::select_unpredictable;
 
@@ -165,8 +165,8 @@ impl ShapeEncoder {
         self.kinds.clear();
     }
 
-    /// Writes the notes of a block; how many rows they stand for. `None`, and the streams are of no use any more, if they
-    /// do not fit `shapes`.
+    /// Writes the notes of a block; how many rows they stand for. `None`, and the streams are of no
+    /// use any more, if they do not fit `shapes`.
     pub(super) fn block(
         &mut self,
         (notes, values): (&[u32], &[u64]),
@@ -201,8 +201,8 @@ impl ShapeEncoder {
         Some(rows)
     }
 
-    /// The tokens of a block's notes, and which words they have; how many rows they stand for, and how many tokens are
-    /// not 0.
+    /// The tokens of a block's notes, and which words they have; how many rows they stand for, and
+    /// how many tokens are not 0.
     fn numbers(
         &mut self,
         (notes, words): (&[u32], usize),
@@ -221,8 +221,8 @@ impl ShapeEncoder {
         (here.words == words).then_some((here.rows, here.named))
     }
 
-    /// Goes on up to a note of a shape that is not in the chunk yet, or to the end. What it looks at over and over again
-    /// is in variables of its own.
+    /// Goes on up to a note of a shape that is not in the chunk yet, or to the end. What it looks
+    /// at over and over again is in variables of its own.
     #[inline(never)]
     fn known(
         &mut self,

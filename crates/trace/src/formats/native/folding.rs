@@ -1,4 +1,5 @@
-//! Rows without those that come again: long runs of zeros are laps, as in [`super::replay`], which need not be made.
+//! Rows without those that come again: long runs of zeros are laps, as in [`super::replay`], which
+//! need not be made.
 
 use std::ops::Range;
 

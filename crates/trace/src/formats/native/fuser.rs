@@ -1,13 +1,15 @@
 //! Shapes that follow each other again and again, as one.
 //!
-//! Who captures names a shape for each stretch of code without a way in or out: three or four accesses. A reader takes as long over a note
-//! of such a shape as over one of five times as many. Where a shape has come behind another often enough, both are
-//! one from then on, and that one can go on with a third. Words stay as they are, as those of a note lie behind those of the note
+//! Who captures names a shape for each stretch of code without a way in or out: three or four
+//! accesses. A reader takes as long over a note of such a shape as over one of five times as many.
+//! Where a shape has come behind another often enough, both are one from then on, and that one can
+//! go on with a third. Words stay as they are, as those of a note lie behind those of the note
 //! before; so only the list of notes becomes another, and a shorter one.
 //!
-//! Of each shape, made or not, it is known with which two it goes on. What comes is taken as far as that leads, and where it ends
-//! is where the next is learnt: as in the code of Welch (1984), but for the numbers, which are those of shapes here. Each chunk describes
-//! anew what it has notes of, so what counts is how often two come in a chunk; and what no longer comes makes room.
+//! Of each shape, made or not, it is known with which two it goes on. What comes is taken as far as
+//! that leads, and where it ends is where the next is learnt: as in the code of Welch (1984), but
+//! for the numbers, which are those of shapes here. Each chunk describes anew what it has notes of,
+//! so what counts is how often two come in a chunk; and what no longer comes makes room.
 
 use crate::formats::native::shapes::is_plain;
 use crate::shaped::{ShapeRow, WORDS_AT_ONCE};
@@ -19,8 +21,8 @@ const ENOUGH: u32 = 256;
 const MOST_WORDS: usize = WORDS_AT_ONCE;
 /// The most rows of one that is made.
 const MOST_ROWS: usize = 32;
-/// Rows of all shapes beyond which none is made, and all are forgotten with the chunk. It bounds memory: to some 10 MiB with what one
-/// more chunk can describe.
+/// Rows of all shapes beyond which none is made, and all are forgotten with the chunk. It bounds
+/// memory: to some 10 MiB with what one more chunk can describe.
 const MOST_OF_ALL: usize = 1 << 17;
 /// How many of those that come behind one are known.
 const WAYS: usize = 2;
@@ -32,7 +34,8 @@ struct Way {
     behind: u32,
     /// What both are; 0 if it is not made.
     made: u32,
-    /// How often it came lately. Halved, too, when another comes that is none of those known; 0 if there is no such way.
+    /// How often it came lately. Halved, too, when another comes that is none of those known; 0 if
+    /// there is no such way.
     times: u32,
 }
 
@@ -50,7 +53,8 @@ impl Node {
         ways.find(|way| way.behind == next && way.times > 0)
     }
 
-    /// A shape came behind it that is none of those known: it takes the place of one that came seldom.
+    /// A shape came behind it that is none of those known: it takes the place of one that came
+    /// seldom.
     #[inline(always)]
     fn begin(&mut self, next: u32) {
         let ways = self.ways.iter_mut().filter(|way| way.made == 0);
@@ -117,7 +121,8 @@ impl Fuser {
         (&self.notes, &self.shapes)
     }
 
-    /// A chunk was written: no number that was given out stands for anything any more if all is forgotten.
+    /// A chunk was written: no number that was given out stands for anything any more if all is
+    /// forgotten.
     pub(super) fn chunk_ended(&mut self) {
         if self.rows >= MOST_OF_ALL {
             return self.clear();

@@ -9,7 +9,8 @@
 //! trailer = magic (8 bytes)  offset of the index's chunk u64  its number u32  crc32 of all that
 //! ```
 //!
-//! Events are in the chunks too, among the blocks. Whoever begins in the midst of a file needs those before it.
+//! Events are in the chunks too, among the blocks. Whoever begins in the midst of a file needs
+//! those before it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -69,7 +70,8 @@ impl Index {
         chunk.run(Run::of(block));
     }
 
-    /// Adds a block of shapes of the chunk that is being written. What its rows are is said by [`Self::rows_of_shapes`].
+    /// Adds a block of shapes of the chunk that is being written. What its rows are is said by
+    /// [`Self::rows_of_shapes`].
     pub(super) fn shaped(&mut self, chunk: &mut ChunkEntry, block: &ShapedBlock, rows: usize) {
         let run = Run {
             thread: block.thread,

@@ -1,4 +1,5 @@
-//! Long runs of zeros to touches: laps as in [`super::replay`], of which only the accesses are looked at.
+//! Long runs of zeros to touches: laps as in [`super::replay`], of which only the accesses are
+//! looked at.
 
 use std::ops::Range;
 
@@ -14,7 +15,8 @@ use crate::{Kind, Row};
 /// Accesses that are looked at together where some of more are not to one item.
 const FEW: usize = 16;
 
-/// The accesses of a lap, or of some of them: where the last lap's was, how far it is from one to the next, of what kind and size it is.
+/// The accesses of a lap, or of some of them: where the last lap's was, how far it is from one to
+/// the next, of what kind and size it is.
 #[derive(Default)]
 pub(super) struct Laps {
     addrs: Vec<u64>,
@@ -38,7 +40,8 @@ impl Laps {
         self.sizes.push(size);
     }
 
-    /// Makes `times` laps of one, each a step further than the one before: the first of `times` further ones, from where it was.
+    /// Makes `times` laps of one, each a step further than the one before: the first of `times`
+    /// further ones, from where it was.
     fn unfold(&mut self, times: usize) {
         let one = self.addrs.len();
         for at in 0..one {
@@ -55,8 +58,8 @@ impl Laps {
     }
 }
 
-/// Touches of whole laps, each the one before and a step further; row by row, if one of the rows is not an access to an item, or
-/// nothing.
+/// Touches of whole laps, each the one before and a step further; row by row, if one of the rows is
+/// not an access to an item, or nothing.
 pub(super) fn touch<const BY_NAME: bool>(
     squeeze: impl Squeeze,
     rows: &mut Rows,
@@ -91,8 +94,9 @@ pub(super) fn touch<const BY_NAME: bool>(
     rows.expected(squeeze, here, to, start..end)
 }
 
-/// Finds the accesses of a lap that counts; false if there are rows that are more than that. Named ones have their base
-/// behind them, those to ranges their length, which is the same in each lap, and no more than fits into an `item`.
+/// Finds the accesses of a lap that counts; false if there are rows that are more than that. Named
+/// ones have their base behind them, those to ranges their length, which is the same in each lap,
+/// and no more than fits into an `item`.
 fn accesses<const BY_NAME: bool>(
     rows: &Rows,
     (site, lap): (usize, usize),

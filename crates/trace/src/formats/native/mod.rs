@@ -13,12 +13,14 @@
 //! index, trailer: see `index`; files of version 1 have neither
 //! ```
 //!
-//! Rows that are handed over are written as blocks of rows or of shapes, whichever is cheaper to read (see `shaper`); readers get the same.
+//! Rows that are handed over are written as blocks of rows or of shapes, whichever is cheaper to
+//! read (see `shaper`); readers get the same.
 //!
-//! Numbers of fixed width are little endian. Every chunk decodes alone, so a file that was cut off is
-//! read up to its last whole chunk; a file is known to be complete by its ending. All lengths are
-//! bounded before anything is allocated, and every stored byte is under a checksum. The index says what is
-//! where, so a part of a file is read without the rest; without it a part is found by reading all.
+//! Numbers of fixed width are little endian. Every chunk decodes alone, so a file that was cut off
+//! is read up to its last whole chunk; a file is known to be complete by its ending. All lengths
+//! are bounded before anything is allocated, and every stored byte is under a checksum. The index
+//! says what is where, so a part of a file is read without the rest; without it a part is found by
+//! reading all.
 
 mod alone;
 mod aside;

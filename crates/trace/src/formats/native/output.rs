@@ -1,7 +1,7 @@
 //! A stream in the making.
 
-/// Bytes that are added at the end. What lies behind the end is memory that is written over: to make it zeros first would
-/// take longer than most of what is written.
+/// Bytes that are added at the end. What lies behind the end is memory that is written over: to
+/// make it zeros first would take longer than most of what is written.
 #[derive(Default)]
 pub(super) struct Output {
     bytes: Vec<u8>,

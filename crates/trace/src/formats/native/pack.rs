@@ -3,11 +3,12 @@
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::{CParameter, compress_bound};
 
-/// The fastest of the usual levels: while a program is recorded, packing takes as long as all else, and level 3 makes
-/// files smaller by a tenth only.
+/// The fastest of the usual levels: while a program is recorded, packing takes as long as all else,
+/// and level 3 makes files smaller by a tenth only.
 const LEVEL: i32 = 1;
-/// How far that level goes on where it finds nothing, and that it leaves bytes as they are that it finds nowhere. Takes a quarter less time
-/// than without, to pack, and less to unpack; files are a fifth larger.
+/// How far that level goes on where it finds nothing, and that it leaves bytes as they are that it
+/// finds nowhere. Takes a quarter less time than without, to pack, and less to unpack; files are a
+/// fifth larger.
 const STEP: u32 = 3;
 
 /// Packs.

@@ -27,9 +27,9 @@ const TOUCHED: RangeInclusive<u64> = 16..=1 << 32;
 
 /// Reads a native trace file.
 ///
-/// Chunks of a file are decoded by some threads, ahead of the reader; what is delivered does not depend
-/// on how many there are. Memory: with one thread one chunk before decoding and one block; with more, up
-/// to one decoded chunk of about 20 MiB for each and one that is being read.
+/// Chunks of a file are decoded by some threads, ahead of the reader; what is delivered does not
+/// depend on how many there are. Memory: with one thread one chunk before decoding and one block;
+/// with more, up to one decoded chunk of about 20 MiB for each and one that is being read.
 pub struct Reader {
     input: Input,
     header: Header,
@@ -56,8 +56,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads the file's head. Decodes a file with as many threads as there are processors, at most 4; a
-    /// pipe without any, since nothing may wait for bytes that are not needed yet.
+    /// Reads the file's head. Decodes a file with as many threads as there are processors, at most
+    /// 4; a pipe without any, since nothing may wait for bytes that are not needed yet.
     ///
     /// # Errors
     /// [`TraceError::UnknownFormat`] if it is no native file or one of another version,
@@ -98,8 +98,8 @@ impl Reader {
 
     /// Delivers only what is selected, and all events. To be called before anything was delivered.
     ///
-    /// Of a file with an index only the chunks that hold something of it are read and checked; without one
-    /// (an older file, one that was cut off or damaged there, a pipe) all of them are.
+    /// Of a file with an index only the chunks that hold something of it are read and checked;
+    /// without one (an older file, one that was cut off or damaged there, a pipe) all of them are.
     ///
     /// # Errors
     /// [`TraceError::Io`] if the file cannot be read.
@@ -298,8 +298,8 @@ impl Source for Reader {
         self.header.description.clone()
     }
 
-    /// Not of a part of a file, which is cut by rows, and not with items so small that many accesses touch several, or so
-    /// large that ranges too long to be any fit into a few.
+    /// Not of a part of a file, which is cut by rows, and not with items so small that many
+    /// accesses touch several, or so large that ranges too long to be any fit into a few.
     fn condense(&mut self, wish: Wish) -> bool {
         let can = self.can_condense(wish);
         if can {
@@ -330,8 +330,8 @@ impl Source for Reader {
         }
     }
 
-    /// Where the chunk begins that the last piece is from: not how far the input is read, which depends on
-    /// the number of threads.
+    /// Where the chunk begins that the last piece is from: not how far the input is read, which
+    /// depends on the number of threads.
     fn progress(&self) -> Option<(u64, u64)> {
         let read = self.input.progress();
         if self.over || self.input.is_packed() {

@@ -1,9 +1,10 @@
 //! Long runs of zeros to rows, in bulk.
 //!
-//! A zero token stands for the site that followed the last time. As long as there are only zeros that never
-//! changes, so the sites come round in a cycle: the body of a loop. Zero differences make each site go on
-//! as expected. After two laps every step is the one of a lap ago: a site with a stride keeps it, and one
-//! that follows others follows what is constant by then. From there on a lap is the lap before with constants added.
+//! A zero token stands for the site that followed the last time. As long as there are only zeros
+//! that never changes, so the sites come round in a cycle: the body of a loop. Zero differences
+//! make each site go on as expected. After two laps every step is the one of a lap ago: a site with
+//! a stride keeps it, and one that follows others follows what is constant by then. From there on a
+//! lap is the lap before with constants added.
 
 use std::ops::Range;
 

@@ -1,8 +1,9 @@
 //! Tokens and differences to rows.
 //!
-//! Rows are decoded a few dozen at a time, one step after the other: the numbers of both streams, then which
-//! site each row is of, then its columns. So no step waits for a branch of another that nothing foretells.
-//! Where both streams are zeros the sites repeat in a cycle, see [`super::replay`].
+//! Rows are decoded a few dozen at a time, one step after the other: the numbers of both streams,
+//! then which site each row is of, then its columns. So no step waits for a branch of another that
+//! nothing foretells. Where both streams are zeros the sites repeat in a cycle, see
+//! [`super::replay`].
 
 use std::ops::Range;
 
@@ -17,9 +18,9 @@ use crate::{Columns, Kind};
 /// Rows that are decoded together: as many as there are bytes in a word.
 pub(super) const TOGETHER: usize = 8;
 
-/// The most sites that a writer's chunk can have, one for each row: it is written once it has enough
-/// rows, and one last block may go beyond. What a forged chunk can cost: 240 MiB, and more while
-/// they grow.
+/// The most sites that a writer's chunk can have, one for each row: it is written once it has
+/// enough rows, and one last block may go beyond. What a forged chunk can cost: 240 MiB, and more
+/// while they grow.
 pub(super) const MOST_SITES: usize = ENOUGH_ROWS as usize + MAX_BLOCK_ROWS;
 
 /// What is known of a site: all in one place, as all of it is needed for each row.
@@ -71,9 +72,11 @@ pub(super) struct Streams<'a> {
     pub(super) addrs: Cursor<'a>,
 }
 
-/// Where rows go. They come in order, each by its place in the block; up to [`TOGETHER`] of them are then taken together.
+/// Where rows go. They come in order, each by its place in the block; up to [`TOGETHER`] of them
+/// are then taken together.
 pub(super) trait Sink {
-    /// A row: its place, and how many came since [`Sink::take`]; its site by its number, and its address.
+    /// A row: its place, and how many came since [`Sink::take`]; its site by its number, and its
+    /// address.
     fn put(&mut self, at: (usize, usize), site: (usize, &Entry), addr: u64);
 
     /// The last so many rows, up to [`TOGETHER`], are whole. All are of these sites.
@@ -82,7 +85,8 @@ pub(super) trait Sink {
     /// No more rows come, or what comes next are laps.
     fn end(&mut self, squeeze: impl Squeeze, sites: &[Entry]);
 
-    /// Whole laps of `lap` rows, for `range`; see [`replay`]. Those that come after each other from `here` on.
+    /// Whole laps of `lap` rows, for `range`; see [`replay`]. Those that come after each other from
+    /// `here` on.
     fn laps(
         &mut self,
         squeeze: impl Squeeze,
@@ -177,8 +181,8 @@ impl Rows {
         Ok(())
     }
 
-    /// Fills a few rows. Most come after each other as before, and many lie where they are expected: what is
-    /// not needed then is left out for all of them.
+    /// Fills a few rows. Most come after each other as before, and many lie where they are
+    /// expected: what is not needed then is left out for all of them.
     #[inline(always)]
     fn together(
         &mut self,
@@ -241,7 +245,8 @@ impl Rows {
         let mut sites = self.sites.as_mut_slice();
         for row in 0..rows.min(TOGETHER) {
             let token = if AS_BEFORE { AGAIN } else { tokens[row] };
-            // 0 for a new site, and for one that nothing followed yet. Without a branch, as nothing foretells which.
+            // 0 for a new site, and for one that nothing followed yet. Without a branch, as nothing
+            // foretells which.
             let again = u64::from(token == AGAIN).wrapping_neg();
             let named = token.wrapping_sub(NEW) & !again;
             let mut number = (next as u64 & again | named) as usize;
@@ -294,7 +299,8 @@ impl Rows {
         Ok(self.sites.len() - 1)
     }
 
-    /// Writes rows of which each is of the site that followed last time, at the address that was expected.
+    /// Writes rows of which each is of the site that followed last time, at the address that was
+    /// expected.
     pub(super) fn expected(
         &mut self,
         squeeze: impl Squeeze,

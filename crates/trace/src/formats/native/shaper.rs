@@ -1,13 +1,16 @@
 //! Rows to shapes: stretches of rows that code makes again and again are stored once.
 //!
-//! Hooks hand over rows. Which site follows which, and how addresses within a few lines of code hang together, is the same each
-//! time that code runs; a file of rows says it for each row, and a reader has to go through it row by row. Here rows are cut
-//! into stretches ([`paths`]), each known by its rows without their addresses. For each there are a few shapes ([`variants`]), which say
-//! what the addresses have to do with each other. The file then has a note for each stretch and a number for each
-//! address that does not follow from another; what it has in it, see [`super::shapes`].
+//! Hooks hand over rows. Which site follows which, and how addresses within a few lines of code
+//! hang together, is the same each time that code runs; a file of rows says it for each row, and a
+//! reader has to go through it row by row. Here rows are cut into stretches ([`paths`]), each known
+//! by its rows without their addresses. For each there are a few shapes ([`variants`]), which say
+//! what the addresses have to do with each other. The file then has a note for each stretch and a
+//! number for each address that does not follow from another; what it has in it, see
+//! [`super::shapes`].
 //!
-//! A block becomes shapes only if they are cheaper to read: not where stretches do not repeat, and not where rows are
-//! runs of zeros, which [`super::replay`] reads faster than anything. If not, some of the blocks behind it are not looked at.
+//! A block becomes shapes only if they are cheaper to read: not where stretches do not repeat, and
+//! not where rows are runs of zeros, which [`super::replay`] reads faster than anything. If not,
+//! some of the blocks behind it are not looked at.
 
 use std::ops::Range;
 
@@ -25,9 +28,10 @@ mod variants;
 const MOST: usize = 64;
 /// Blocks of fewer rows stay rows.
 const LEAST_BLOCK: usize = 32;
-/// Blocks of a thread that are not looked at after two that did not nearly become shapes. They are even, so that of two sorts by
-/// turns both are looked at. Who nearly pays is looked at each time: of such a thread others pay, and what is read faster each time
-/// that a file is read is worth what it takes once.
+/// Blocks of a thread that are not looked at after two that did not nearly become shapes. They are
+/// even, so that of two sorts by turns both are looked at. Who nearly pays is looked at each time:
+/// of such a thread others pay, and what is read faster each time that a file is read is worth what
+/// it takes once.
 const PAUSE: u32 = 2;
 /// Threads whose pauses are told apart.
 const PAUSES: usize = 64;
@@ -59,8 +63,8 @@ struct Pause {
 }
 
 impl Pause {
-    /// After a block was looked at. One alone that does not become shapes is no reason to pass over others, nor are those that
-    /// nearly did.
+    /// After a block was looked at. One alone that does not become shapes is no reason to pass over
+    /// others, nor are those that nearly did.
     fn after(self, costs: &Costs) -> Pause {
         let failed = !costs.nearly_pay();
         let left = if failed && self.failed { PAUSE } else { 0 };
@@ -163,8 +167,9 @@ impl Shaper {
         good
     }
 
-    /// What takes how long to read, measured on a processor with AVX-512: a note about as long as one row and a fifth, a word a fifth of
-    /// one, a row of a shape or in a run of zeros a tenth. One that is not known is a note and a word, and mostly to be described too.
+    /// What takes how long to read, measured on a processor with AVX-512: a note about as long as
+    /// one row and a fifth, a word a fifth of one, a row of a shape or in a run of zeros a tenth.
+    /// One that is not known is a note and a word, and mostly to be described too.
     fn costs(&self, seen: &Seen, rows: usize) -> Costs {
         let (notes, words) = (self.out.shapes().len(), self.out.words().len());
         let fits = !seen.full && words <= MAX_SHAPED_WORDS;

@@ -1,20 +1,25 @@
 //! Shapes in a chunk: what encoder and decoder both know of them, and how one is described.
 //!
-//! They come from who captures, several made one where they follow each other (`fuser`), or are made of rows (`shaper`): all are
-//! numbered together.
+//! They come from who captures, several made one where they follow each other (`fuser`), or are
+//! made of rows (`shaper`): all are numbered together.
 //!
-//! A note of a shape is stored as a *token*, which shape it is of, and an *address* for each of its words. Shapes are
-//! numbered from 1 as they appear.
+//! A note of a shape is stored as a *token*, which shape it is of, and an *address* for each of its
+//! words. Shapes are numbered from 1 as they appear.
 //!
-//! - token 0: the shape that followed the note before's shape the last time; 1: a new shape, described in the stream of
-//!   sites; 2: the shape that followed it before the one that did last; n ≥ 3: shape n − 2.
-//! - Of a block's tokens there come first bits, one for each note, the lowest of a byte first: whether its token is not 0. Only those
-//!   follow. Most are 0, and eight bits are packed sooner than eight bytes. Until version 4 there were all tokens, and no bits.
-//! - A word is known by the address of the first row that is relative to it, and what is stored of it is how far that is from
-//!   the address that the row's site (kind, size, program counter) had last, zig-zag. All shapes share it that have that
-//!   site's address as a word: they overlap, as code is entered at many places. Nothing more is foretold: a site that goes on in equal steps
-//!   repeats its bytes, which zstd finds, and on most programs finds better than what a stride leaves over.
-//! - Until version 3 it was how far it is from where the site's `Trail` says (see `columns`), as is that of a row.
+//! - token 0: the shape that followed the note before's shape the last time; 1: a new shape,
+//!   described in the stream of sites; 2: the shape that followed it before the one that did last;
+//!   n ≥ 3: shape n − 2.
+//! - Of a block's tokens there come first bits, one for each note, the lowest of a byte first:
+//!   whether its token is not 0. Only those follow. Most are 0, and eight bits are packed sooner
+//!   than eight bytes. Until version 4 there were all tokens, and no bits.
+//! - A word is known by the address of the first row that is relative to it, and what is stored of
+//!   it is how far that is from the address that the row's site (kind, size, program counter) had
+//!   last, zig-zag. All shapes share it that have that site's address as a word: they overlap, as
+//!   code is entered at many places. Nothing more is foretold: a site that goes on in equal steps
+//!   repeats its bytes, which zstd finds, and on most programs finds better than what a stride
+//!   leaves over.
+//! - Until version 3 it was how far it is from where the site's `Trail` says (see `columns`), as is
+//!   that of a row.
 //!
 //! ```text
 //! shape   = number of rows, then for each: kind u8, size u8, program counter from the one before,
@@ -28,8 +33,9 @@ use crate::formats::native::bytes::{Cursor, Damage, put, put_signed};
 use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
 use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, WORDS_AT_ONCE};
 
-/// Whether rows of a kind are accesses to few bytes, or nothing to readers that want accesses only. Those take the rows of a shape
-/// that has any others one by one, so who makes shapes keeps the others apart.
+/// Whether rows of a kind are accesses to few bytes, or nothing to readers that want accesses only.
+/// Those take the rows of a shape that has any others one by one, so who makes shapes keeps the
+/// others apart.
 pub(super) fn is_plain(kind: Kind) -> bool {
     matches!(
         kind,
@@ -53,9 +59,11 @@ pub(super) const NEW: u64 = 1;
 /// Token: as the time before last.
 pub(super) const OTHER: u64 = 2;
 
-/// A chunk is written when its shapes have this many rows, or this many words. `gzip` and `sort` have about ten thousand rows.
+/// A chunk is written when its shapes have this many rows, or this many words. `gzip` and `sort`
+/// have about ten thousand rows.
 pub(super) const ENOUGH_DESCRIBED: usize = 1 << 17;
-/// The most rows that the shapes of a writer's chunk have: whatever the last block describes, it has notes of.
+/// The most rows that the shapes of a writer's chunk have: whatever the last block describes, it
+/// has notes of.
 pub(super) const MOST_SHAPE_ROWS: usize = ENOUGH_DESCRIBED + MAX_SHAPED_ROWS;
 /// The most words that they have.
 pub(super) const MOST_SHAPE_WORDS: usize = ENOUGH_DESCRIBED + MAX_SHAPED_WORDS;
@@ -69,7 +77,8 @@ pub(super) fn follow(nexts: &mut Nexts, number: u32) {
     *nexts = [number, nexts[0]];
 }
 
-/// A word of a shape: where what is expected of it is kept, and how far its first row's address is from it.
+/// A word of a shape: where what is expected of it is kept, and how far its first row's address is
+/// from it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Word {
     pub(super) trail: u32,
@@ -132,8 +141,8 @@ impl Plan {
         self.used
     }
 
-    /// Appends `count` of `words`. `None` if memory for more than `most` would be needed, which is the caller's to check
-    /// at the end: most calls are without a look at it.
+    /// Appends `count` of `words`. `None` if memory for more than `most` would be needed, which is
+    /// the caller's to check at the end: most calls are without a look at it.
     #[inline(always)]
     pub(super) fn push(
         &mut self,
@@ -164,7 +173,8 @@ impl Plan {
     }
 }
 
-/// Makes room for so many words. Not of the plan as a whole, so that how many are used need not be in memory.
+/// Makes room for so many words. Not of the plan as a whole, so that how many are used need not be
+/// in memory.
 #[cold]
 #[inline(never)]
 fn grow(trails: &mut Vec<u32>, used: usize, most: usize) -> Option<()> {
@@ -193,7 +203,8 @@ impl Trails {
         self.pc = 0;
     }
 
-    /// The words of a shape of these rows, appended to `words`. Those that no row has come last, with a trail of their own.
+    /// The words of a shape of these rows, appended to `words`. Those that no row has come last,
+    /// with a trail of their own.
     pub(super) fn words_of(&mut self, rows: &[ShapeRow], count: usize, words: &mut Vec<Word>) {
         let first = words.len();
         let none = Word {

@@ -1,8 +1,8 @@
 //! Chunks decoded by threads, some ahead of the reader, and handed over in order.
 //!
-//! Every chunk has a queue of its own, so the reader takes chunk after chunk in whatever order they are
-//! done. What is decoded and not yet taken is bounded: by the number of chunks, and within a chunk, which
-//! a forger can make large, by what a queue holds.
+//! Every chunk has a queue of its own, so the reader takes chunk after chunk in whatever order they
+//! are done. What is decoded and not yet taken is bounded: by the number of chunks, and within a
+//! chunk, which a forger can make large, by what a queue holds.
 
 use std::collections::VecDeque;
 use std::io::{Error, Result};
@@ -15,12 +15,14 @@ use crate::formats::native::alone::{Alone, Decoded, Taken};
 use crate::formats::native::chunk::Stored;
 use crate::formats::native::form::Form;
 
-/// Rows as touches after which a part of a chunk is handed over: many, since a thread that waits is woken for each, which takes as long as thousands of
-/// rows where processors are virtual, and few enough that they are in a cache when it takes them.
+/// Rows as touches after which a part of a chunk is handed over: many, since a thread that waits is
+/// woken for each, which takes as long as thousands of rows where processors are virtual, and few
+/// enough that they are in a cache when it takes them.
 const PART: usize = 1 << 17;
 /// How many of those a row is: it takes three times the memory.
 const ROW: usize = 4;
-/// Parts of a chunk that may wait: more than the writer's chunks have, so that nobody who decodes waits for another.
+/// Parts of a chunk that may wait: more than the writer's chunks have, so that nobody who decodes
+/// waits for another.
 const WAITING: usize = 48;
 /// What a piece costs besides its rows.
 const PIECE: usize = 16 * ROW;
@@ -119,7 +121,8 @@ impl Team {
         }
     }
 
-    /// Named accesses are not bare touches in the chunks behind the one that was begun first: they are decoded anew.
+    /// Named accesses are not bare touches in the chunks behind the one that was begun first: they
+    /// are decoded anew.
     pub(super) fn not_bare(&mut self) {
         if !std::mem::take(&mut self.bare) {
             return;

@@ -1,4 +1,5 @@
-//! Rows to touches, many at a time: those between two that are to be looked at by themselves are taken by a few instructions on vectors.
+//! Rows to touches, many at a time: those between two that are to be looked at by themselves are
+//! taken by a few instructions on vectors.
 
 use std::ops::Range;
 
@@ -12,7 +13,8 @@ use crate::{Block, Kind, Row, Wish};
 /// Rows that are judged together: as many as there are bits in a word.
 const JUDGED: usize = 64;
 
-/// What rows are, by number of a kind: [`COUNTED`], [`RANGE`], [`NAMED`], [`OPERAND`], [`SPECIAL`], or 0 for what does not matter.
+/// What rows are, by number of a kind: [`COUNTED`], [`RANGE`], [`NAMED`], [`OPERAND`], [`SPECIAL`],
+/// or 0 for what does not matter.
 pub(super) fn classes(wish: &Wish) -> [u8; 16] {
     let mut classes = [SPECIAL; 16];
     for (number, class) in (0..).zip(&mut classes) {
@@ -154,7 +156,8 @@ impl<const BY_NAME: bool> Touching<'_, BY_NAME> {
         }
     }
 
-    /// The ranges that do not lie in one item, both rows of each. Their lengths are in the rows of `closes`.
+    /// The ranges that do not lie in one item, both rows of each. Their lengths are in the rows of
+    /// `closes`.
     #[inline(always)]
     fn long(&self, mut closes: u64) -> u64 {
         let mut long = 0;

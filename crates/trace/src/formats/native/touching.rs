@@ -1,11 +1,12 @@
 //! Rows to touches: what is left of rows where nothing but the items is to be known of an access.
 //!
-//! Most rows are accesses to one item, or nothing that counts. Those go through a buffer of addresses a few at a time, without
-//! a branch for each ([`super::touch_rows`]). The others are taken one by one: what an operand is of, accesses to several items, ranges;
-//! and what becomes a row of the block, as whoever takes it must know more ([`Touches`](crate::Touches)).
+//! Most rows are accesses to one item, or nothing that counts. Those go through a buffer of
+//! addresses a few at a time, without a branch for each ([`super::touch_rows`]). The others are
+//! taken one by one: what an operand is of, accesses to several items, ranges; and what becomes a
+//! row of the block, as whoever takes it must know more ([`Touches`](crate::Touches)).
 //!
-//! A block's touches are either plain accesses or those that the program names; those of the other sort become rows. A program
-//! has one or the other, so the rows so far of a chunk say which.
+//! A block's touches are either plain accesses or those that the program names; those of the other
+//! sort become rows. A program has one or the other, so the rows so far of a chunk say which.
 
 use crate::formats::native::dispatch::Squeeze;
 use crate::{Block, Kind, Row, Wish};
@@ -86,7 +87,8 @@ impl Toucher {
         }
     }
 
-    /// A chunk begins: what touches are does not depend on others, but for whether named ones are `bare`.
+    /// A chunk begins: what touches are does not depend on others, but for whether named ones are
+    /// `bare`.
     pub(super) fn clear(&mut self, bare: bool) {
         self.by_name_next = false;
         self.bare = bare;
@@ -336,8 +338,8 @@ impl Toucher {
         self.more += items - 1;
     }
 
-    /// How many items bytes cover; many if they reach the end of what a process can address, beyond which they
-    /// could be another's.
+    /// How many items bytes cover; many if they reach the end of what a process can address, beyond
+    /// which they could be another's.
     fn items(&self, addr: u64, bytes: u64) -> u64 {
         let shift = self.wish.granularity.shift();
         match addr.checked_add(bytes.saturating_sub(1)) {
@@ -363,8 +365,8 @@ impl Toucher {
         };
     }
 
-    /// A structure with elements of so many bytes. Where one of them can lie in several items, what an access is to depends on
-    /// the structure from now on.
+    /// A structure with elements of so many bytes. Where one of them can lie in several items, what
+    /// an access is to depends on the structure from now on.
     fn structure(&mut self, base: u64, element: u64, out: &mut Block) {
         let even = element.is_power_of_two()
             && element <= self.wish.granularity.bytes()

@@ -1,14 +1,17 @@
-//! Eight numbers at once to variable-length bytes and back, on processors of about 2020 and later (AVX-512 with VBMI2).
+//! Eight numbers at once to variable-length bytes and back, on processors of about 2020 and later
+//! (AVX-512 with VBMI2).
 //!
-//! One instruction takes the eight groups of seven bits of each number apart, a second closes the gaps behind the bytes that
-//! it needs. And back: one instruction spreads the bytes of each number, two multiply and add them up.
+//! One instruction takes the eight groups of seven bits of each number apart, a second closes the
+//! gaps behind the bytes that it needs. And back: one instruction spreads the bytes of each number,
+//! two multiply and add them up.
 
 use std::arch::x86_64::*;
 
 use crate::formats::native::bytes::{ENDS, LONGEST, put_at, zigzag};
 use crate::formats::native::dispatch::ROOM;
 
-/// As [`super::bytes::pack_here`]. `None` if the processor cannot, or if there are no [`ROOM`] bytes more than that asks for.
+/// As [`super::bytes::pack_here`]. `None` if the processor cannot, or if there are no [`ROOM`]
+/// bytes more than that asks for.
 pub(super) fn pack<const SIGNED: bool>(numbers: &[u64], bytes: &mut [u8]) -> Option<usize> {
     let seen = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
@@ -56,7 +59,8 @@ fn zigzag_wide(all: __m512i) -> __m512i {
     _mm512_xor_si512(_mm512_slli_epi64::<1>(all), _mm512_srai_epi64::<63>(all))
 }
 
-/// The bytes of eight numbers, eight for each, and which of them are needed. `None` if a number needs more.
+/// The bytes of eight numbers, eight for each, and which of them are needed. `None` if a number
+/// needs more.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn spread_wide(all: __m512i) -> Option<(__m512i, u64)> {
@@ -87,7 +91,8 @@ fn put_zero_first<const SIGNED: bool>(bytes: &mut [u8], at: &mut usize, number: 
     put_at(bytes, at, number);
 }
 
-/// As [`super::bytes::several`], eight numbers at a time: none if there are not so many, and no more than end in 64 bytes.
+/// As [`super::bytes::several`], eight numbers at a time: none if there are not so many, and no
+/// more than end in 64 bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2")]
 pub(super) fn unpack(bytes: &[u8], into: &mut [u64]) -> (usize, usize) {

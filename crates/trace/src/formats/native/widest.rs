@@ -1,5 +1,5 @@
-//! Many rows at once on processors with AVX-512: what [`super::dispatch::Widest`] does for touches. Functions of their own, as
-//! they are called by code that is compiled for any processor.
+//! Many rows at once on processors with AVX-512: what [`super::dispatch::Widest`] does for touches.
+//! Functions of their own, as they are called by code that is compiled for any processor.
 
 use std::arch::x86_64::*;
 
@@ -33,7 +33,8 @@ pub(super) fn over(addrs: &[u64; 64], sizes: &[u8; 64], mask: u64) -> u64 {
     over
 }
 
-/// Puts those numbers together whose bit is set; how many they are. What is behind them is anything.
+/// Puts those numbers together whose bit is set; how many they are. What is behind them is
+/// anything.
 #[target_feature(enable = "avx512f,popcnt")]
 pub(super) fn compress(numbers: &[u64; 64], which: u64, into: &mut [u64; 64]) -> usize {
     let mut count = 0;

@@ -21,10 +21,11 @@ const MAX_EVENT: usize = 16 << 20;
 
 /// Writes a native trace file to `W`, in whole chunks of about a million rows or 4 MiB.
 ///
-/// Without [`Writer::finish`] the file lacks its ending and readers call it cut off; what was flushed
-/// is read all the same. Block borders are kept. Rows are kept as shapes where that is cheaper to read. Memory: about 20 MiB, up to 10 MiB once there are shapes, up to 15 MiB once there are
-/// rows, or what the largest block needs, and for the index some bytes per
-/// chunk and thread in it, and all events.
+/// Without [`Writer::finish`] the file lacks its ending and readers call it cut off; what was
+/// flushed is read all the same. Block borders are kept. Rows are kept as shapes where that is
+/// cheaper to read. Memory: about 20 MiB, up to 10 MiB once there are shapes, up to 15 MiB once
+/// there are rows, or what the largest block needs, and for the index some bytes per chunk and
+/// thread in it, and all events.
 pub struct Writer<W: Write> {
     out: W,
     path: PathBuf,
@@ -74,8 +75,9 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// From here on chunks are packed by a thread of their own, one behind what is added: for who has processors to spare. The same bytes are
-    /// written, each chunk when the next is full or [`Self::flush`] is called. About 5 MiB more memory.
+    /// From here on chunks are packed by a thread of their own, one behind what is added: for who
+    /// has processors to spare. The same bytes are written, each chunk when the next is full or
+    /// [`Self::flush`] is called. About 5 MiB more memory.
     ///
     /// # Errors
     /// [`TraceError::Io`] if there is no thread to be had.
@@ -127,12 +129,14 @@ impl<W: Write> Writer<W> {
         self.flush_if_full()
     }
 
-    /// Adds a block of shapes. Always of the same source's `shapes`, whose numbers never mean another shape. Readers get
-    /// the rows that it stands for as one block. Cost: that of its notes and words, not of its rows.
+    /// Adds a block of shapes. Always of the same source's `shapes`, whose numbers never mean
+    /// another shape. Readers get the rows that it stands for as one block. Cost: that of its notes
+    /// and words, not of its rows.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses, if the block's words are not those that `shapes` says, or if it has over
-    /// [`MAX_SHAPED_ROWS`] rows or [`MAX_SHAPED_WORDS`] words. The file then ends with the last whole chunk: later calls fail too.
+    /// [`TraceError::Io`] if `out` refuses, if the block's words are not those that `shapes` says,
+    /// or if it has over [`MAX_SHAPED_ROWS`] rows or [`MAX_SHAPED_WORDS`] words. The file then ends
+    /// with the last whole chunk: later calls fail too.
     pub fn shaped(&mut self, block: &ShapedBlock, shapes: &Shapes) -> Result<(), TraceError> {
         let rows = self.encoder.shaped(block, shapes, Whose::Source);
         let Some(rows) = rows.filter(|&rows| rows <= MAX_SHAPED_ROWS) else {
@@ -181,7 +185,8 @@ impl<W: Write> Writer<W> {
         self.index.summary.rows
     }
 
-    /// Accesses in the chunks that were written; those of blocks that are kept as shapes count once their chunk is.
+    /// Accesses in the chunks that were written; those of blocks that are kept as shapes count once
+    /// their chunk is.
     pub fn accesses(&self) -> u64 {
         self.index.summary.accesses()
     }
@@ -191,8 +196,8 @@ impl<W: Write> Writer<W> {
         self.written
     }
 
-    /// Bytes that the index and the ending take at most, if nothing is added any more. Cost: that of writing the index,
-    /// some ten bytes for each chunk and thread in it, and all events.
+    /// Bytes that the index and the ending take at most, if nothing is added any more. Cost: that
+    /// of writing the index, some ten bytes for each chunk and thread in it, and all events.
     pub fn ending_bytes(&self) -> u64 {
         let mut plain = Vec::new();
         let mut chunk = |put: &dyn Fn(&mut Vec<u8>)| {

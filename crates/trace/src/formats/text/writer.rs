@@ -15,11 +15,11 @@ const MAX_TOUCHED: u64 = 1 << 32;
 
 /// Writes one line per item.
 ///
-/// Without a granularity a line is the address of an access (for a range operation, its first byte):
-/// hexadecimal for byte addresses, decimal for ids. With one, it is the number of an item that the
-/// access touches, all of them in ascending order, decimal. The program's own `RecordAccess` counts
-/// as one byte, and only in processes without compiler instrumentation. Processes and threads are
-/// not told apart.
+/// Without a granularity a line is the address of an access (for a range operation, its first
+/// byte): hexadecimal for byte addresses, decimal for ids. With one, it is the number of an item
+/// that the access touches, all of them in ascending order, decimal. The program's own
+/// `RecordAccess` counts as one byte, and only in processes without compiler instrumentation.
+/// Processes and threads are not told apart.
 pub struct Writer<W: Write> {
     out: W,
     path: PathBuf,

@@ -6,7 +6,8 @@ use crate::warp::accelsim::Reader;
 use crate::warp::{WarpBatch, WarpSource, WarpStep};
 use crate::{Input, TraceError};
 
-/// Reads a `kernelslist.g` and the kernels in it, in order. Copies between host and device are passed over.
+/// Reads a `kernelslist.g` and the kernels in it, in order. Copies between host and device are
+/// passed over.
 pub struct List {
     input: Input,
     folder: PathBuf,

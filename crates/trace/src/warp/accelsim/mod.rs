@@ -1,5 +1,5 @@
-//! Traces of Accel-Sim's tracer: one text file for each kernel (`.traceg`, grouped by block), and the list of
-//! them (`kernelslist.g`). They come from real GPUs, and hold SASS instructions.
+//! Traces of Accel-Sim's tracer: one text file for each kernel (`.traceg`, grouped by block), and
+//! the list of them (`kernelslist.g`). They come from real GPUs, and hold SASS instructions.
 //!
 //! ```text
 //! -kernel name = …        -grid dim = (x,y,z)      -block dim = (x,y,z)      further lines with `-`
@@ -11,9 +11,10 @@
 //! #END_TB
 //! ```
 //!
-//! PC, mask and addresses are hexadecimal. Mode 0 lists an address for each active lane, mode 1 has the first and
-//! a stride, mode 2 the first and the difference of each from the one before. Only instructions with a memory
-//! width are records. Described in the README of Accel-Sim's tracer (`util/tracer_nvbit`).
+//! PC, mask and addresses are hexadecimal. Mode 0 lists an address for each active lane, mode 1 has
+//! the first and a stride, mode 2 the first and the difference of each from the one before. Only
+//! instructions with a memory width are records. Described in the README of Accel-Sim's tracer
+//! (`util/tracer_nvbit`).
 
 mod instruction;
 mod list;

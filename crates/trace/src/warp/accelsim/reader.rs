@@ -6,8 +6,8 @@ use crate::{Input, TraceError};
 
 /// Reads a `.traceg` file. Memory: one batch.
 ///
-/// Its kernel's instructions are not known beforehand, so the launch has no list of sites: a site's number is
-/// its program counter, in units of 8 bytes. Positions are counted warp by warp.
+/// Its kernel's instructions are not known beforehand, so the launch has no list of sites: a site's
+/// number is its program counter, in units of 8 bytes. Positions are counted warp by warp.
 pub struct Reader {
     input: Input,
     state: State,

@@ -45,8 +45,8 @@ pub(super) struct Memory {
     pub(super) site: u32,
     pub(super) block: u32,
     pub(super) warp: u32,
-    /// Which piece this is. Sites are stamped with it in place of being cleared: a piece of one record may be of the
-    /// millionth site.
+    /// Which piece this is. Sites are stamped with it in place of being cleared: a piece of one
+    /// record may be of the millionth site.
     pub(super) piece: u32,
     positions: [u64; WARPS],
 }
@@ -190,7 +190,8 @@ fn addresses(out: &mut Vec<u8>, foretold: &mut Foretold, addresses: &[u64]) -> u
     tag | EVEN
 }
 
-/// Whether addresses do not all rise by `stride`. Without a way out of the loop, so that it becomes vector instructions.
+/// Whether addresses do not all rise by `stride`. Without a way out of the loop, so that it becomes
+/// vector instructions.
 #[inline(always)]
 fn uneven(addresses: &[u64], stride: u64) -> bool {
     let odd = addresses.windows(2).fold(0, |odd, pair| {

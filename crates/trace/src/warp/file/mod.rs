@@ -10,11 +10,12 @@
 //! ending  = chunks, launches, records, accesses before it (varints)
 //! ```
 //!
-//! The tag's bits say what is not as foretold. Foretold are: the block and warp of the record before, the
-//! next site, the next position, all lanes active, and addresses that rise by the stride that this site had
-//! last. Each piece begins with nothing foretold, so that pieces can be made on several threads ([`Records`]). Every
-//! chunk decodes alone, so a file that was cut off is read up to its last whole chunk; all
-//! lengths are bounded before anything is allocated, and every stored byte is under a checksum.
+//! The tag's bits say what is not as foretold. Foretold are: the block and warp of the record
+//! before, the next site, the next position, all lanes active, and addresses that rise by the
+//! stride that this site had last. Each piece begins with nothing foretold, so that pieces can be
+//! made on several threads ([`Records`]). Every chunk decodes alone, so a file that was cut off is
+//! read up to its last whole chunk; all lengths are bounded before anything is allocated, and every
+//! stored byte is under a checksum.
 
 mod decode;
 mod encode;

@@ -4,11 +4,12 @@ use crate::warp::file::encode::{self, Memory};
 use crate::warp::source::Piece;
 use crate::warp::{WarpBatch, WarpRow};
 
-/// Some records of one launch in the form of the file: what [`file::Writer`](crate::warp::file::Writer) takes from
-/// those who make them on several threads. They decode without those before them.
+/// Some records of one launch in the form of the file: what
+/// [`file::Writer`](crate::warp::file::Writer) takes from those who make them on several threads.
+/// They decode without those before them.
 ///
-/// Memory: 1 to 2 bytes a record where addresses rise evenly, up to 10 for each access where they do not; the state
-/// that is foretold beside it, 40 bytes a site.
+/// Memory: 1 to 2 bytes a record where addresses rise evenly, up to 10 for each access where they
+/// do not; the state that is foretold beside it, 40 bytes a site.
 pub struct Records {
     pub(super) bytes: Vec<u8>,
     memory: Memory,
@@ -64,7 +65,8 @@ impl Piece for Records {
         self.block = self.block.max(row.block);
         self.warp = self.warp.max(row.warp);
         self.site = self.site.max(row.site);
-        // A number beyond what any launch has would make the state grow; such records are refused later.
+        // A number beyond what any launch has would make the state grow; such records are refused
+        // later.
         self.is_odd |= row.bytes == 0 || row.site as usize >= crate::warp::launch::MAX_SITES;
         self.is_odd |= row.addresses.len() != row.mask.count_ones() as usize;
         if !self.is_odd {

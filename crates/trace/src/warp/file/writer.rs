@@ -28,8 +28,8 @@ pub(super) const FIXED: usize = 16;
 
 /// Writes a stream of warp instructions to `W`, in whole chunks of about 1 MiB before compression.
 ///
-/// Without [`Writer::finish`] the file lacks its ending and readers call it cut off; whole chunks are read
-/// all the same. Memory: some MiB.
+/// Without [`Writer::finish`] the file lacks its ending and readers call it cut off; whole chunks
+/// are read all the same. Memory: some MiB.
 pub struct Writer<W: Write> {
     out: W,
     path: PathBuf,
@@ -61,8 +61,8 @@ impl Totals {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file: writes its head. `path` is for messages only; `description` says where the records come
-    /// from, and is cut after 16 KiB.
+    /// Begins a file: writes its head. `path` is for messages only; `description` says where the
+    /// records come from, and is cut after 16 KiB.
     ///
     /// # Errors
     /// [`TraceError::Io`] if `out` refuses.

@@ -12,8 +12,8 @@ use crate::formats::native::touching::Toucher;
 const ENOUGH_TOUCHED: u64 = 1 << 17;
 
 impl Decoder {
-    /// Some blocks of a thread as touches, as many as are enough: at least one. What comes before one that is damaged is
-    /// handed over.
+    /// Some blocks of a thread as touches, as many as are enough: at least one. What comes before
+    /// one that is damaged is handed over.
     pub(super) fn touch(
         &mut self,
         plain: &[u8],

@@ -17,8 +17,9 @@ impl ShapeDecoder {
         self.patterns
     }
 
-    /// Fills the columns of a block with those rows of its notes that did not come before in the chunk, and says of the others where they come; how many rows
-    /// are there. The columns are longer by [`SLACK`].
+    /// Fills the columns of a block with those rows of its notes that did not come before in the
+    /// chunk, and says of the others where they come; how many rows are there. The columns are
+    /// longer by [`SLACK`].
     #[inline(always)]
     pub(in super::super) fn fold_here(
         &mut self,
@@ -31,7 +32,8 @@ impl ShapeDecoder {
         self.known
             .resize(self.groups.len().max(self.known.len()), NO_PATTERN);
         folds.known = self.patterns;
-        // Taken out, so that its length need not be in memory. It is longer than what is in it, and not made anew.
+        // Taken out, so that its length need not be in memory. It is longer than what is in it, and
+        // not made anew.
         let mut numbers = std::mem::take(&mut self.numbers);
         let (mut at, mut used) = (0, 0);
         for note in &self.notes {

@@ -52,7 +52,8 @@ impl Group {
     }
 }
 
-/// Writes the rows of a note, whole groups at a time: what is too much is written over, or taken off at the end.
+/// Writes the rows of a note, whole groups at a time: what is too much is written over, or taken
+/// off at the end.
 #[inline(always)]
 pub(super) fn fill(
     groups: &[Group],

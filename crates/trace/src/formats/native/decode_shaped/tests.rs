@@ -28,7 +28,8 @@ fn described(shapes: usize, words: usize) -> Vec<u8> {
     row.repeat(shapes)
 }
 
-/// Decodes one block of shapes of one row each; there is an address of one byte for each of `words` words.
+/// Decodes one block of shapes of one row each; there is an address of one byte for each of `words`
+/// words.
 fn block(
     decoder: &mut ShapeDecoder,
     described: &[u8],
@@ -75,7 +76,8 @@ fn a_block_has_no_more_words_than_a_writers() {
     assert!(held(&decoder) < 40 << 20, "{} bytes", held(&decoder));
 }
 
-/// Blocks of new shapes that have that many words each, until they are refused; how many shapes there were.
+/// Blocks of new shapes that have that many words each, until they are refused; how many shapes
+/// there were.
 fn most_shapes(decoder: &mut ShapeDecoder, words: usize) -> usize {
     let notes = MAX_SHAPED_ROWS.min(MAX_SHAPED_WORDS / words) / 8;
     let tokens = vec![NEW as u8; notes];

@@ -14,7 +14,8 @@ use crate::{Kind, Row, Wish};
 pub(super) enum Left {
     /// Accesses that count, and nothing else that matters. They are in [`Eight`]s too.
     Plain,
-    /// All rows, and those that become touches are in [`Eight`]s too: accesses, some of them to ranges.
+    /// All rows, and those that become touches are in [`Eight`]s too: accesses, some of them to
+    /// ranges.
     Mixed,
     /// The same, but what becomes touches is what the program names.
     Named,
@@ -98,7 +99,8 @@ impl Eight {
     }
 }
 
-/// What is left of a shape's rows, and where its accesses begin. `rows` become the accesses that count if no others matter.
+/// What is left of a shape's rows, and where its accesses begin. `rows` become the accesses that
+/// count if no others matter.
 pub(super) fn enter(eights: &mut Vec<Eight>, rows: &mut Vec<ShapeRow>, wish: &Wish) -> (Left, u32) {
     let first = eights.len() - 1;
     // An operand that comes first is of a row before the shape.
@@ -125,8 +127,8 @@ pub(super) fn enter(eights: &mut Vec<Eight>, rows: &mut Vec<ShapeRow>, wish: &Wi
     (left, first as u32)
 }
 
-/// The rows of a shape that become touches, and whether they are what the program names. `None` if there are rows that are to
-/// be looked at by themselves.
+/// The rows of a shape that become touches, and whether they are what the program names. `None` if
+/// there are rows that are to be looked at by themselves.
 fn accesses(rows: &[ShapeRow], wish: &Wish) -> Option<(Vec<Access>, bool)> {
     let (mut found, mut named, mut seen) = (Vec::new(), false, false);
     let mut rows = rows.iter().peekable();
@@ -218,8 +220,8 @@ impl ShapeDecoder {
     }
 }
 
-/// Takes the accesses of a note, eight at a time; whether each of them is to one item, and nothing is taken if not. There is room for
-/// all of them then.
+/// Takes the accesses of a note, eight at a time; whether each of them is to one item, and nothing
+/// is taken if not. There is room for all of them then.
 #[inline(always)]
 fn accesses_of(
     squeeze: impl Squeeze,
@@ -262,8 +264,8 @@ fn complete(
     }
 }
 
-/// The addresses of some accesses, relative to `words`. Whether each is in one item, and to a byte at least if it is to a range; of an
-/// item `mask` are the bits below it.
+/// The addresses of some accesses, relative to `words`. Whether each is in one item, and to a byte
+/// at least if it is to a range; of an item `mask` are the bits below it.
 #[inline(always)]
 pub(in super::super) fn completed<const WORDS: usize>(
     of: &Eight,

@@ -141,7 +141,8 @@ impl Reader {
         }))
     }
 
-    /// Whether an event is the one that the index of a stretch has there: those behind took that for it.
+    /// Whether an event is the one that the index of a stretch has there: those behind took that
+    /// for it.
     pub(super) fn check_event(&self, event: &Event) -> Result<(), TraceError> {
         match &self.stretch {
             Some(stretch) if !stretch.says(self.totals.events, event) => {

@@ -1,9 +1,11 @@
 //! Stretches of rows, by what their rows are without addresses.
 //!
-//! A stretch ends in front of a row that lies further up in the program than the row before, as loops and calls do, and in front of calls and
-//! returns, if it has [`LEAST`] rows by then; and before and behind what is more than an access (blocks of memory that begin and end, for
-//! one), as a reader takes the rows of a shape that has such one by one. A row and its operands stay together. So the same code is cut in the same
-//! way. One that was seen twice is known from then on, until there is no more room.
+//! A stretch ends in front of a row that lies further up in the program than the row before, as
+//! loops and calls do, and in front of calls and returns, if it has [`LEAST`] rows by then; and
+//! before and behind what is more than an access (blocks of memory that begin and end, for one), as
+//! a reader takes the rows of a shape that has such one by one. A row and its operands stay
+//! together. So the same code is cut in the same way. One that was seen twice is known from then
+//! on, until there is no more room.
 
 use std::ops::Range;
 
@@ -26,7 +28,8 @@ const PROBES: usize = 16;
 /// Places of the table of what was seen.
 const MARKS: usize = 1 << 15;
 
-/// Whether a reader that wants accesses only takes the rows of a shape that has one of this kind one by one.
+/// Whether a reader that wants accesses only takes the rows of a shape that has one of this kind
+/// one by one.
 fn is_alone(kind: Kind) -> bool {
     !is_plain(kind) && !matches!(kind, Kind::RangeLoad | Kind::RangeStore | Kind::Named)
 }
@@ -106,7 +109,8 @@ impl Paths {
         &self.sites
     }
 
-    /// Which stretch comes next, if it is one that came after `before` lately; whether it is the one that came last.
+    /// Which stretch comes next, if it is one that came after `before` lately; whether it is the
+    /// one that came last.
     #[inline(always)]
     pub(super) fn expected(&self, before: u32, block: &Block, at: usize) -> Option<(u32, bool)> {
         let [last, other] = self.paths[before as usize].nexts;

@@ -1,8 +1,9 @@
 //! The shapes of a stretch: what its addresses have to do with each other.
 //!
-//! When a stretch comes for the third time, rows that went as far as each other since are put together: they share a word, if
-//! they moved or lie near each other. When that does not hold, a further shape is made, of parts of those groups: those that
-//! went as far as each other this time. So it takes a few until what holds by chance is gone. The last has a word for each row.
+//! When a stretch comes for the third time, rows that went as far as each other since are put
+//! together: they share a word, if they moved or lie near each other. When that does not hold, a
+//! further shape is made, of parts of those groups: those that went as far as each other this time.
+//! So it takes a few until what holds by chance is gone. The last has a word for each row.
 
 use std::ops::Range;
 
@@ -78,7 +79,8 @@ pub(super) struct Variants {
     /// For each row of each shape the row that has its word, and how far it is from that.
     leaders: Vec<u8>,
     displacements: Vec<u64>,
-    /// For each word of each shape: the row that it is the address of, what it was last, and how far it went then.
+    /// For each word of each shape: the row that it is the address of, what it was last, and how
+    /// far it went then.
     firsts: Vec<u8>,
     lasts: Vec<u64>,
     steps: Vec<u64>,
@@ -167,7 +169,8 @@ impl Variants {
         odd == 0
     }
 
-    /// Makes a further shape of a stretch, which these addresses fit. `rows` are its places among those of all stretches.
+    /// Makes a further shape of a stretch, which these addresses fit. `rows` are its places among
+    /// those of all stretches.
     #[cold]
     #[inline(never)]
     pub(super) fn make(
