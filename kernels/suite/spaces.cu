@@ -80,8 +80,7 @@ extern "C" __global__ void cube(int nx, int ny, int nz, int *out) {
   if (x < nx && y < ny && z < nz) out[(z * ny + y) * nx + x] = x + 10 * y + 100 * z + 1000 * (int)gridDim.y;
 }
 
-// One level of a breadth-first search; blocks write the same values, so their order does not
-// matter.
+// One level of a breadth-first search; blocks write the same values, so their order does not matter.
 extern "C" __global__ void bfs_level(int n, int level, const int *begin, const int *edges, int *levels, int *changed) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n || levels[i] != level) return;

@@ -1,11 +1,9 @@
-// Gate-level simulation, 32 patterns at a time: a gate's value is what its kind makes of its
-// inputs' values.
+// Gate-level simulation, 32 patterns at a time: a gate's value is what its kind makes of its inputs' values.
 #include "thesis.h"
 
 __device__ static inline void gsim_of(unsigned i, const unsigned *begins, const unsigned *ends, const unsigned *targets, const unsigned *kinds, const unsigned *values, unsigned *after, unsigned n) {
   if (i >= n) return;
-  // Kinds as the netlist reader numbers them: 0 input, 1 and, 2 nand, 3 or, 4 nor, 5 xor, 6 xnor, 7
-  // not, 8 buffer, 9 flip-flop.
+  // Kinds as the netlist reader numbers them: 0 input, 1 and, 2 nand, 3 or, 4 nor, 5 xor, 6 xnor, 7 not, 8 buffer, 9 flip-flop.
   unsigned kind = kinds[i];
   unsigned begin = begins[i], end = ends[i];
   unsigned conjunction = ~0u, disjunction = 0, parity = 0;

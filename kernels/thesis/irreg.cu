@@ -1,5 +1,4 @@
-// A partial differential equation on an irregular mesh: differences along edges are added to both
-// ends.
+// A partial differential equation on an irregular mesh: differences along edges are added to both ends.
 #include "thesis.h"
 
 __device__ static inline void irreg_of(unsigned i, const unsigned *begins, const unsigned *ends, const unsigned *targets, const float *value, float *change, unsigned n) {

@@ -1,5 +1,4 @@
-// Static timing analysis: a gate's arrival time is the latest of its inputs' times, and its own
-// delay.
+// Static timing analysis: a gate's arrival time is the latest of its inputs' times, and its own delay.
 #include "thesis.h"
 
 __device__ static inline void sta_of(unsigned i, const unsigned *begins, const unsigned *ends, const unsigned *targets, const float *arrival, float *later, unsigned n) {

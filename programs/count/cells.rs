@@ -1,8 +1,8 @@
 //! Accesses of a Rust program that can be counted by hand.
 //!
-//! Built by rustc with the flags that `reuselens cc --rl-rustflags` prints. Each cell is read and
-//! written once a round, through references of which the compiler may know nothing, so that it can
-//! neither drop nor join accesses; two threads do so, each on a row of its own.
+//! Built by rustc with the flags that `reuselens cc --rl-rustflags` prints. Each cell is read and written once a round, through
+//! references of which the compiler may know nothing, so that it can neither drop nor join accesses; two threads do so, each on
+//! a row of its own.
 
 use std::hint::black_box;
 

@@ -1,8 +1,8 @@
 // Exceptions that are thrown through several frames, so that functions are left without returning.
 //
-// Each of 1000 rounds goes DEPTH calls down and throws there; the frames on the way have
-// destructors to run. Whoever follows calls and returns must find `after` called from main each
-// time, not from the depths that were never returned from.
+// Each of 1000 rounds goes DEPTH calls down and throws there; the frames on the way have destructors
+// to run. Whoever follows calls and returns must find `after` called from main each time, not from
+// the depths that were never returned from.
 
 #include <cstdio>
 #include <stdexcept>

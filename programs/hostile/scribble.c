@@ -1,6 +1,5 @@
-// Works in one thread while another writes over the memory that the program shares with reuselens.
-// `scribble SEED [BLOWS]`: the seed says what is written, where, how often, when, and how the
-// program ends. It prints nothing if it ends by itself.
+// Works in one thread while another writes over the memory that the program shares with reuselens. `scribble SEED [BLOWS]`:
+// the seed says what is written, where, how often, when, and how the program ends. It prints nothing if it ends by itself.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,8 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// As `crates/wire/src/layout.rs` has it. Where that changes, blows fall beside what they are meant
-// for, which is no error.
+// As `crates/wire/src/layout.rs` has it. Where that changes, blows fall beside what they are meant for, which is no error.
 enum {
   SLOT = 128,
   STAGE = 2048,
@@ -22,8 +20,7 @@ enum {
   DICTIONARY_AT = BLOCKS_AT + BLOCKS * BLOCK,
 };
 
-// What this file does with the segment is its own matter: hooks in it would be hit by what it
-// writes.
+// What this file does with the segment is its own matter: hooks in it would be hit by what it writes.
 #define UNSEEN __attribute__((no_sanitize("thread"), noinline))
 
 static uint64_t state;

@@ -30,8 +30,7 @@ std::uint64_t random_bits()
     return state >> 33;
 }
 
-// Allocates the nodes in order, each on its own as lists do, then links them in the order asked
-// for.
+// Allocates the nodes in order, each on its own as lists do, then links them in the order asked for.
 Node *build(std::size_t n, bool shuffle)
 {
     std::vector<Node *> nodes(n);

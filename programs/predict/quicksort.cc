@@ -2,12 +2,9 @@
 //
 // usage: quicksort [N]      default: 100000
 //
-//   sort    partitions walk over the whole array, then over ever shorter pieces, down to insertion
-//   sort: each level
-//           has a distance of its own, half of that of the level above. A larger array adds a
-//           level.
-//   search  each binary search starts at the same middle: the first steps are near, the last ones
-//   anywhere.
+//   sort    partitions walk over the whole array, then over ever shorter pieces, down to insertion sort: each level
+//           has a distance of its own, half of that of the level above. A larger array adds a level.
+//   search  each binary search starts at the same middle: the first steps are near, the last ones anywhere.
 
 #include <cstdint>
 #include <cstdio>
@@ -47,8 +44,7 @@ Number median(Number a, Number b, Number c)
     return c < a ? a : (c > b ? b : c);
 }
 
-// Hoare's partition: what lies before the result is at most the pivot, what follows is at least the
-// pivot.
+// Hoare's partition: what lies before the result is at most the pivot, what follows is at least the pivot.
 Number *partition(Number *first, Number *last)
 {
     Number pivot = median(*first, first[(last - first) / 2], last[-1]);

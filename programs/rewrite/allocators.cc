@@ -1,6 +1,6 @@
-// Each function of an allocator, called by a function of its own, which writes to each 64th byte of
-// a small and of a large block: 10 and 4,000 stores. With an argument without `pvalloc`, which
-// jemalloc leaves to libc, whose blocks it cannot free.
+// Each function of an allocator, called by a function of its own, which writes to each 64th byte of a
+// small and of a large block: 10 and 4,000 stores. With an argument without `pvalloc`, which jemalloc
+// leaves to libc, whose blocks it cannot free.
 #include <initializer_list>
 #include <malloc.h>
 #include <new>

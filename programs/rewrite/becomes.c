@@ -1,5 +1,5 @@
-// A thread that is not the first of its process becomes another program, beside others that run on;
-// once after an attempt that fails.
+// A thread that is not the first of its process becomes another program, beside others that run on; once after an attempt
+// that fails.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
-// Code that one thread changes while another runs other code of the same page; in one mapping, and
-// in two of the same memory.
+// Code that one thread changes while another runs other code of the same page; in one mapping, and in two of the same memory.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>

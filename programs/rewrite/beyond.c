@@ -1,6 +1,5 @@
-// Jumps to code in a file that has become shorter: reading there is a fault (SIGBUS), natively of
-// the program's jump, rewritten of the rewriter, which reads the code. Code that was written before
-// makes the rewriter watch pages.
+// Jumps to code in a file that has become shorter: reading there is a fault (SIGBUS), natively of the program's jump,
+// rewritten of the rewriter, which reads the code. Code that was written before makes the rewriter watch pages.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <sys/mman.h>

@@ -1,5 +1,4 @@
-// Deterministic, single-threaded: its own code's accesses are counted and compared with an
-// oracle's.
+// Deterministic, single-threaded: its own code's accesses are counted and compared with an oracle's.
 #include <stdio.h>
 #include <stdlib.h>
 

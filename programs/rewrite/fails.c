@@ -1,5 +1,4 @@
-// Calls of exec that fail in threads that end then, or never come to it because their process ends;
-// all others are followed.
+// Calls of exec that fail in threads that end then, or never come to it because their process ends; all others are followed.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -23,8 +22,7 @@ static void *too_late(void *unused) {
   return NULL;
 }
 
-// A child of which a thread is about to become another program when it ends; nobody waits for it
-// yet.
+// A child of which a thread is about to become another program when it ends; nobody waits for it yet.
 static void ends_meanwhile(int microseconds) {
   if (fork()) return;
   pthread_t thread;

@@ -1,7 +1,6 @@
-// Flags that change how the processor runs code: alignment checks (AC), steps (TF), the direction
-// of string instructions (DF). They are set while code is called that has not run yet, while the
-// kernel is called, and while signals come. With AC set nothing of the C library is called: it
-// accesses memory that is not aligned.
+// Flags that change how the processor runs code: alignment checks (AC), steps (TF), the direction of string
+// instructions (DF). They are set while code is called that has not run yet, while the kernel is called, and while
+// signals come. With AC set nothing of the C library is called: it accesses memory that is not aligned.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
-// Code that is written while the program runs: in place, by turns of rights, and unmapped and
-// mapped anew.
+// Code that is written while the program runs: in place, by turns of rights, and unmapped and mapped anew.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-// Instructions with accesses of their own kinds: strings, gathers, masks, x87, saved state, odd
-// operands.
+// Instructions with accesses of their own kinds: strings, gathers, masks, x87, saved state, odd operands.
 #include <immintrin.h>
 #include <stdio.h>
 #include <stdlib.h>

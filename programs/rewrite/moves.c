@@ -1,6 +1,5 @@
-// The place where code is written moves (mremap), gets other rights, is mapped anew, or goes and
-// comes, while another thread runs code there or is at the same. Each part is a process of its own:
-// what one dies of hides no other.
+// The place where code is written moves (mremap), gets other rights, is mapped anew, or goes and comes, while another thread runs
+// code there or is at the same. Each part is a process of its own: what one dies of hides no other.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
-// Handlers: asynchronous ones in loops with and without accesses, masks, alternate stacks, faults
-// with repair, jumps out of handlers, system calls that are interrupted and restarted.
+// Handlers: asynchronous ones in loops with and without accesses, masks, alternate stacks, faults with
+// repair, jumps out of handlers, system calls that are interrupted and restarted.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-// Faults in blocks that touch no memory, but need a register for what they name relative to
-// themselves; then the same after an exec.
+// Faults in blocks that touch no memory, but need a register for what they name relative to themselves; then the same
+// after an exec.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

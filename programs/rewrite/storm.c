@@ -1,5 +1,4 @@
-// Signals that the processor sends at faults, sent by processes: with the code of a fault, and
-// while others come.
+// Signals that the processor sends at faults, sent by processes: with the code of a fault, and while others come.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

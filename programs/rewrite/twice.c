@@ -28,8 +28,7 @@ static int moved(void) {
   return 0;
 }
 
-// The kernel writes what it hands over once only, across the border to a page that code is run
-// from.
+// The kernel writes what it hands over once only, across the border to a page that code is run from.
 static int received(void) {
   int file = memfd_create("more", 0), ends[2];
   if (file < 0 || ftruncate(file, 8192) || socketpair(AF_UNIX, SOCK_DGRAM, 0, ends)) return 21;
@@ -54,8 +53,8 @@ static int received(void) {
   return 0;
 }
 
-// Private to whom runs it, and nothing written there: what is written through a shared mapping of
-// the file shows. One comes before and one after.
+// Private to whom runs it, and nothing written there: what is written through a shared mapping of the file shows. One comes before
+// and one after.
 static int private(void) {
   int file = memfd_create("more", 0);
   if (file < 0 || ftruncate(file, 4096)) return 31;

@@ -1,8 +1,8 @@
-// Runs a program one instruction at a time, on the processor itself, and says how often each
-// instruction ran. Usage: step whole|start FILE PROGRAM... FILE gets `map START END PATH`, then
-// `site ADDRESS 0 TIMES 0 0 AT-START 0 0`. A repeated string instruction runs once for each turn.
-// For programs of one thread. An instruction takes some 10 microseconds; with `start` only those
-// before the program's own first one are counted (the loader's), and the rest runs freely.
+// Runs a program one instruction at a time, on the processor itself, and says how often each instruction ran.
+// Usage: step whole|start FILE PROGRAM...
+// FILE gets `map START END PATH`, then `site ADDRESS 0 TIMES 0 0 AT-START 0 0`. A repeated string instruction runs once for
+// each turn. For programs of one thread. An instruction takes some 10 microseconds; with `start` only those before the
+// program's own first one are counted (the loader's), and the rest runs freely.
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
@@ -70,8 +70,7 @@ int main(int argc, char **argv) {
         if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXIT << 8)) {
             maps(pid);
         } else if (how == PTRACE_SINGLESTEP || WSTOPSIG(status) != SIGTRAP) {
-            // A signal comes before the instruction that was counted already. One that only stops
-            // the program is let go.
+            // A signal comes before the instruction that was counted already. One that only stops the program is let go.
             if (WSTOPSIG(status) != SIGTRAP) signal = WSTOPSIG(status) == SIGSTOP ? 0 : WSTOPSIG(status);
             uint64_t pc = ptrace(PTRACE_PEEKUSER, pid, offsetof(struct user_regs_struct, rip), 0);
             if (pc == first && first) {

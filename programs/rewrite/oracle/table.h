@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// Bytes of the instruction, how often it ran, loads, stores, and the same as of the moment the
-// program itself began.
+// Bytes of the instruction, how often it ran, loads, stores, and the same as of the moment the program itself began.
 struct site {
     uint64_t address, bytes, ran, loads, stores, start, start_loads, start_stores;
 };

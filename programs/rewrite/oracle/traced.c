@@ -1,13 +1,11 @@
-// Adds up a trace of lackey (`valgrind -v -v --tool=lackey --trace-mem=yes`) by instruction, from
-// standard input: `object BIAS PATH`, then `site ADDRESS BYTES RAN LOADS STORES` and the last three
-// as of the moment the program itself began, whose first instruction is named by its address in the
-// file (hexadecimal).
+// Adds up a trace of lackey (`valgrind -v -v --tool=lackey --trace-mem=yes`) by instruction, from standard input:
+// `object BIAS PATH`, then `site ADDRESS BYTES RAN LOADS STORES` and the last three as of the moment the program itself
+// began, whose first instruction is named by its address in the file (hexadecimal).
 #include <string.h>
 
 #include "table.h"
 
-// A line of lackey is `I  ADDRESS,SIZE`, ` L ADDRESS,SIZE`, ` S ...` or ` M ...`, a load and a
-// store.
+// A line of lackey is `I  ADDRESS,SIZE`, ` L ADDRESS,SIZE`, ` S ...` or ` M ...`, a load and a store.
 int main(int argc, char **argv) {
     if (argc != 2) return 2;
     static char line[1 << 16], path[4096];

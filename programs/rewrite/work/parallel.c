@@ -1,5 +1,4 @@
-// Work for OpenMP's run time: parallel loops with schedules, a reduction, tasks, locks, nested
-// regions.
+// Work for OpenMP's run time: parallel loops with schedules, a reduction, tasks, locks, nested regions.
 #include <omp.h>
 #include <stdio.h>
 

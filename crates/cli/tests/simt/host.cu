@@ -1,5 +1,4 @@
-// A source as people have it: the host's side asks for devices, checks errors, and uses the C and
-// C++ libraries.
+// A source as people have it: the host's side asks for devices, checks errors, and uses the C and C++ libraries.
 #include <cuda_runtime.h>
 #include "factor.h"
 #include <cstdio>
