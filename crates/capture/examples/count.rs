@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! cargo run --release -p reuselens-capture --example count -- ./program args
-//! cargo run --release -p reuselens-capture --example count -- --only ./program args     # no rows made of most notes
-//! cargo run --release -p reuselens-capture --example count -- --sites ./program args    # loads and stores of each instruction
+//! # Loads and stores of each instruction:
+//! cargo run --release -p reuselens-capture --example count -- --sites ./program args
 //! cargo run --release -p reuselens-capture --example count -- --cc cc -O2 a.c -o a
 //! ```
 
@@ -25,9 +25,8 @@ fn main() {
         let status = toolchain::compile(language, &arguments[2..]).expect("the compiler runs");
         std::process::exit(status.code().unwrap_or(1));
     }
-    let only = arguments.first().is_some_and(|first| first == "--only");
     let by_site = arguments.first().is_some_and(|first| first == "--sites");
-    if only || by_site {
+    if by_site {
         arguments.remove(0);
     }
     let mut running = Running::start(&Launch {
@@ -35,9 +34,6 @@ fn main() {
         ..Launch::default()
     })
     .expect("the program starts");
-    if only {
-        running.count_only();
-    }
     let mut block = Block::new();
     let mut kinds = [0_u64; 16];
     let mut blocks = 0_u64;
@@ -57,9 +53,6 @@ fn main() {
             Step::Event(event) => eprintln!("{event:?}"),
             Step::End => break,
         }
-    }
-    for (count, more) in kinds.iter_mut().zip(running.counted()) {
-        *count += more;
     }
     let names = [
         "",

@@ -6,12 +6,12 @@ mod merge;
 mod staged;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, Control, Header, NO_BLOCK, QUEUE_CELLS,
-    RECORD_BYTES, Record, SLOTS, SlotState, Tail,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, Control, Header, NO_BLOCK, QUEUE_CELLS, Record,
+    SLOTS, SlotState, Tail,
 };
 
 use self::damage::is_published;
@@ -122,16 +122,6 @@ impl Consumer {
 
     /// The next full block, if one waits.
     pub fn next(&mut self, raw: &mut RawBlock) -> bool {
-        self.next_but(raw, |_, _| 0)
-    }
-
-    /// As [`next`](Self::next), but `done` first sees whose words they are, where they lie: what it
-    /// says is not copied.
-    pub fn next_but(
-        &mut self,
-        raw: &mut RawBlock,
-        done: impl FnOnce(u32, &[AtomicU64]) -> usize,
-    ) -> bool {
         let queue = &self.segment.header().queue;
         if self.damaged {
             return false;
@@ -163,8 +153,6 @@ impl Consumer {
         let from = std::mem::replace(&mut read.part_bytes, BLOCK_HEADER_BYTES);
         read.blocks = read.blocks.wrapping_add(1);
         read.last = (found.block, raw.first_stamp);
-        let words = self.segment.words(found.block, from, used);
-        let from = from.saturating_add(done(raw.process, words).saturating_mul(RECORD_BYTES));
         let mut own = Unread {
             block: found.block,
             from,

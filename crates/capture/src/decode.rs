@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use object::Object as _;
 use reuselens_trace::{
@@ -60,22 +59,6 @@ impl Decoder {
             notes: Notes::new(segment),
             ..Decoder::default()
         }
-    }
-
-    /// From here on rows of notes are counted by kind, and not made.
-    pub fn count_only(&mut self) {
-        self.notes.counted = Some([0; 16]);
-    }
-
-    /// What was counted in place of rows.
-    pub fn counted(&self) -> [u64; 16] {
-        self.notes.counted.unwrap_or_default()
-    }
-
-    /// Counts what can be counted without making rows, if that was asked for; how many records that
-    /// were.
-    pub fn count(&mut self, process: u32, words: &[AtomicU64]) -> usize {
-        self.notes.count_in_place(process, words)
     }
 
     /// Starts on a new raw block; the one before must be used up.

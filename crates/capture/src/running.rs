@@ -130,18 +130,6 @@ impl Running {
         })
     }
 
-    /// From here on rows are counted, where the program has left them, and most are not delivered:
-    /// shows what capture costs without its reader. What is delivered all the same, as ever, is not
-    /// counted.
-    pub fn count_only(&mut self) {
-        self.decoder.count_only();
-    }
-
-    /// What was counted in place of rows, by the number of the row's kind.
-    pub fn counted(&self) -> [u64; 16] {
-        self.decoder.counted()
-    }
-
     /// How the program ended; `None` while it runs.
     pub fn ended(&self) -> Option<ProcessEnd> {
         self.ended
@@ -309,9 +297,7 @@ impl Running {
             };
             self.looks_left = left;
         }
-        let decoder = &mut self.decoder;
-        self.consumer
-            .next_but(raw, |process, words| decoder.count(process, words))
+        self.consumer.next(raw)
     }
 
     /// Keeps the limits of time, and ends the program if that is wanted.

@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use reuselens_wire::{
@@ -185,20 +185,6 @@ impl Segment {
             );
             into.set_len(count);
         }
-    }
-
-    /// The words of the records of a block from byte `from` up to byte `to`, where they lie. The
-    /// program may write to them at any time: each is to be read once, and checked.
-    pub fn words(&self, block: u32, from: usize, to: usize) -> &[AtomicU64] {
-        let from = from.clamp(BLOCK_HEADER_BYTES, BLOCK_BYTES) / RECORD_BYTES * RECORD_BYTES;
-        let count = to.clamp(from, BLOCK_BYTES).saturating_sub(from) / RECORD_BYTES;
-        if block as usize >= BLOCKS {
-            return &[];
-        }
-        let start = BLOCKS_OFFSET + block as usize * BLOCK_BYTES + from;
-        // SAFETY: in bounds of the mapping, which lasts as long as `self`, and aligned; what is
-        // read and written by others meanwhile is read as atomic numbers, and any bytes are one.
-        unsafe { std::slice::from_raw_parts(self.base.add(start).cast().as_ptr(), 2 * count) }
     }
 
     /// Entry `number` of the dictionary with its rows, which go into `rows`; `None` if there is

@@ -28,7 +28,7 @@ impl Decoder {
         block: &mut Block,
         shaped: &mut ShapedBlock,
     ) -> Option<ShapedStep> {
-        if !self.by_call || self.shapeless || self.notes.counted.is_some() {
+        if !self.by_call || self.shapeless {
             return self.next(block).map(ShapedStep::Other);
         }
         if let Some(event) = self.events.pop_front() {

@@ -3,15 +3,12 @@
 
 use std::sync::Arc;
 
-use reuselens_trace::{Columns, Kind, ShapedBlock, WORDS_AT_ONCE};
-use reuselens_wire::{
-    CODED, DICTIONARY_BYTES, Entry, EntryRow, WireKind, entry_bytes, unpack_head,
-};
+use reuselens_trace::{Columns, ShapedBlock, WORDS_AT_ONCE};
+use reuselens_wire::{CODED, DICTIONARY_BYTES, Entry, EntryRow, entry_bytes, unpack_head};
 
-use super::count::AHEAD;
 use super::rows::one;
-use super::table::{Descriptor, GROUP, Table, Tally};
-use super::{Found, Shaping, WORDS, Word};
+use super::table::{GROUP, Table};
+use super::{Found, Shaping, WORDS};
 use crate::segment::Segment;
 
 /// What is known of the dictionary so far.
@@ -23,8 +20,6 @@ pub(super) struct Dictionary {
     index: Vec<u32>,
     /// By the same what is needed of those whose rows are always there.
     quick: Vec<Quick>,
-    /// By the same how many rows it has.
-    tallies: Vec<Rows>,
     rows: Vec<EntryRow>,
     /// By the number of an entry its shape, once a note was to be one.
     shapes: Vec<ShapeOf>,
@@ -43,33 +38,6 @@ struct Quick {
     rows: u16,
     /// Records of the note; 0 if nothing is known of it, or not all rows are always there.
     records: u16,
-}
-
-/// What is counted of a note, in eight bytes.
-#[derive(Clone, Copy, Default)]
-struct Rows {
-    loads: u16,
-    stores: u16,
-    exits: u16,
-    /// Records of the note; 0 if nothing is known of it, or it has rows of other kinds, or not all
-    /// rows are always there.
-    records: u16,
-}
-
-impl Rows {
-    fn of(table: &Table, found: &Descriptor) -> Rows {
-        let kinds = table.groups_of(found).iter().flat_map(|group| group.kinds);
-        let kinds = kinds.take(usize::from(found.rows));
-        let exits = kinds.filter(|kind| *kind == Kind::Exit).count() as u16;
-        let Tally { loads, stores, .. } = found.tally;
-        let all = found.conditions.is_none() && loads + stores + exits == found.rows;
-        Rows {
-            loads,
-            stores,
-            exits,
-            records: if all { found.records } else { 0 },
-        }
-    }
 }
 
 /// How a note becomes words of a shape, in sixteen bytes.
@@ -127,41 +95,6 @@ impl Dictionary {
             *position += records;
             *at += usize::from(quick.rows);
         }
-    }
-
-    /// Counts the rows of the notes from `position` on that are known, whatever else they are, and
-    /// of function entries between them. `position` moves on.
-    pub fn count(&self, words: &[impl Word], position: &mut usize, counted: &mut [u64; 16]) {
-        let (mut loads, mut stores, mut exits, mut enters) = (0, 0, 0, 0);
-        let mut at = *position;
-        while let Some(head) = words.get(2 * at + 1).map(Word::get) {
-            let kind = (head >> 56) as u8;
-            Word::soon(words, 2 * at + AHEAD);
-            if kind == CODED {
-                let (number, records) = unpack_head(head as u32);
-                let known = self.tallies.get(number as usize).copied();
-                let rows = known.unwrap_or_default();
-                let is_whole = 2 * (at + records) <= words.len();
-                if usize::from(rows.records) != records || records == 0 || !is_whole {
-                    break;
-                }
-                loads += u64::from(rows.loads);
-                stores += u64::from(rows.stores);
-                exits += u64::from(rows.exits);
-                at += records;
-            } else if kind == WireKind::Enter as u8 {
-                enters += 1;
-                at += 1;
-            } else {
-                break;
-            }
-        }
-        *position = at;
-        counted[Kind::Load as usize] += loads;
-        counted[Kind::Store as usize] += stores;
-        counted[Kind::Exit as usize] += exits;
-        counted[Kind::Enter as usize] += enters;
-        counted[Kind::Operand as usize] += enters;
     }
 
     /// Appends the notes from `position` on that are known and whose rows are always there, up to
@@ -327,9 +260,7 @@ impl Dictionary {
         }
         self.index[at] = place + 1;
         self.quick.resize(self.index.len(), Quick::default());
-        self.tallies.resize(self.index.len(), Rows::default());
         let found = self.table.at(place)?;
-        self.tallies[at] = Rows::of(&self.table, found);
         if found.conditions.is_none() {
             self.quick[at] = Quick {
                 group: found.group,

@@ -5,7 +5,6 @@
 //! that is where they are read. Code that is rewritten does the same; its descriptors are in the
 //! segment.
 
-mod count;
 mod dictionary;
 mod rows;
 mod shapes;
@@ -23,9 +22,8 @@ use reuselens_wire::{
 
 use crate::decode::PLAIN;
 use crate::segment::{Segment, words_of};
-use count::{Word, add};
 use dictionary::Dictionary;
-use rows::{addresses, code, count_some, last, one, repeated, some, times};
+use rows::{addresses, code, last, one, repeated, some, times};
 pub(crate) use shapes::Shaping;
 pub(crate) use table::Table;
 use table::{Descriptor, GROUP, ROWS_MOST};
@@ -44,8 +42,6 @@ pub struct Notes {
     pub seen: bool,
     /// Stretches of records that could not be read.
     pub lost: u64,
-    /// Counts rows by their kinds in place of making them.
-    pub counted: Option<[u64; 16]>,
 }
 
 /// Whose notes they are.
@@ -129,21 +125,14 @@ impl Notes {
         block: &mut Block,
     ) -> usize {
         let tables = self.tables.get(&of.process).map_or(&[][..], Vec::as_slice);
-        let (end, most) = match self.counted {
-            Some(_) => (at + ROWS_COUNTING, usize::MAX),
-            None => (at.max(wanted), at.max(wanted)),
-        };
+        let end = at.max(wanted);
         let room = end + ROWS_MOST.max(OPERANDS_MOST) + 2;
         let mut columns = block.overwrite(room + GROUP);
         let mut recent = tables.first();
         let words = words_of(records);
         while 2 * position < words.len() {
-            match &mut self.counted {
-                None => self
-                    .dictionary
-                    .rows(words, &mut position, (&mut at, end), &mut columns),
-                Some(counted) => self.dictionary.count(words, &mut position, counted),
-            }
+            self.dictionary
+                .rows(words, &mut position, (&mut at, end), &mut columns);
             if 2 * position >= words.len() {
                 break;
             }
@@ -191,41 +180,30 @@ impl Notes {
                     position = words.len() / 2;
                     break;
                 };
-                if let Some(counted) = &mut self.counted {
-                    add(table, found, times, counted);
-                } else {
-                    notes[1] = 0;
-                    let padded;
-                    let note = match notes.first_chunk() {
-                        Some(note) => note,
-                        None => {
-                            padded = last(notes);
-                            &padded
-                        }
-                    };
-                    repeated(table, (found, repeats, times), note, at, &mut columns);
-                    at += usize::from(found.rows) * times;
-                }
+                notes[1] = 0;
+                let padded;
+                let note = match notes.first_chunk() {
+                    Some(note) => note,
+                    None => {
+                        padded = last(notes);
+                        &padded
+                    }
+                };
+                repeated(table, (found, repeats, times), note, at, &mut columns);
+                at += usize::from(found.rows) * times;
                 position += usize::from(found.records);
                 continue;
             }
             // A loop writes the same note again and again.
-            let count = alike(notes, address, found, most - at);
+            let count = alike(notes, address, found, end - at);
             if count == 0 {
                 self.lost += 1;
                 position = words.len() / 2;
                 break;
             }
             position += usize::from(found.records) * count;
-            match (&mut self.counted, found.conditions) {
-                (Some(counted), None) => add(table, found, count, counted),
-                (Some(counted), Some(first)) => {
-                    let step = 2 * usize::from(found.records);
-                    for note in notes.chunks_exact(step).take(count) {
-                        count_some(table, found, first as usize, note, counted);
-                    }
-                }
-                (None, None) => {
+            match found.conditions {
+                None => {
                     let groups = table.groups_of(found);
                     notes[1] = 0;
                     if count == 1
@@ -239,7 +217,7 @@ impl Notes {
                     addresses(groups, found, notes, count, &mut columns.addrs[at..]);
                     at += usize::from(found.rows) * count;
                 }
-                (None, Some(first)) => {
+                Some(first) => {
                     for note in 0..count {
                         let rest = &mut notes[2 * note * usize::from(found.records)..];
                         rest[1] = 0;
@@ -257,9 +235,6 @@ impl Notes {
     }
 }
 
-/// Rows after which a block is given on where most are counted: fewer, because all have to be
-/// cleared.
-const ROWS_COUNTING: usize = 256;
 /// Operands that a row may have: those of a name of 4096 bytes, and three.
 const OPERANDS_MOST: usize = 4096 / 8 + 3;
 

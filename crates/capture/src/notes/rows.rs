@@ -5,7 +5,6 @@ use reuselens_trace::Columns;
 use reuselens_wire::NO_WORD;
 
 use super::WORDS;
-use super::count::Word;
 use super::table::{Condition, Descriptor, GROUP, Group, REPEATED_EACH, ROWS_MOST, Repeats, Table};
 
 /// The last note of a stretch, and nothing behind it.
@@ -114,8 +113,8 @@ pub(super) fn addresses(
 
 /// How many times a note stands for the rows of its descriptor; `None` if that makes no sense.
 #[inline(always)]
-pub(super) fn times(repeats: Repeats, found: &Descriptor, note: &[impl Word]) -> Option<usize> {
-    let times = usize::try_from(note.get(usize::from(repeats.times))?.get()).ok()?;
+pub(super) fn times(repeats: Repeats, found: &Descriptor, note: &[u64]) -> Option<usize> {
+    let times = usize::try_from(*note.get(usize::from(repeats.times))?).ok()?;
     let rows = times.checked_mul(usize::from(found.rows))?;
     (times > 0 && rows <= ROWS_MOST).then_some(times)
 }
@@ -156,28 +155,6 @@ pub(super) fn repeated(
             *into = *addresses;
             *addresses = std::array::from_fn(|lane| addresses[lane].wrapping_add(moves[lane]));
         }
-    }
-}
-
-/// Counts those rows of a note that are there.
-pub(super) fn count_some(
-    table: &Table,
-    found: &Descriptor,
-    conditions: usize,
-    note: &[impl Word],
-    counted: &mut [u64; 16],
-) {
-    let rows = usize::from(found.rows);
-    let kinds = table.groups_of(found).iter().flat_map(|group| group.kinds);
-    let conditions = table.conditions.get(conditions..conditions + rows);
-    for (kind, condition) in kinds.zip(conditions.unwrap_or_default()) {
-        let word = |place: u16| note.get(usize::from(place)).map_or(0, Word::get);
-        let there = match *condition {
-            Condition::Always => true,
-            Condition::OneLane(place, bit) => word(place) >> bit & 1 != 0,
-            Condition::Lanes(place, lanes) => word(place) & (u64::MAX >> (64 - lanes)) != 0,
-        };
-        counted[kind as usize % 16] += u64::from(there);
     }
 }
 

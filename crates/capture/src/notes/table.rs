@@ -59,15 +59,6 @@ pub(super) struct Descriptor {
     pub conditions: Option<u32>,
     /// Where it is written what it repeats.
     pub repeats: Option<u32>,
-    pub tally: Tally,
-}
-
-/// How many of a descriptor's rows load and store, for those who only count.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
-    pub loads: u16,
-    pub stores: u16,
-    pub others: bool,
 }
 
 /// What the entries of a descriptor are.
@@ -180,7 +171,6 @@ impl Table {
             records,
             conditions: of.conditions.filter(|_| !always),
             repeats: None,
-            tally: self.tally(of.group, rows),
         });
         Some(self.descriptors.len() as u32 - 1)
     }
@@ -216,7 +206,6 @@ impl Table {
             records,
             conditions: conditional.then_some(conditions as u32),
             repeats: None,
-            tally: self.tally(first, rows.len()),
         });
         Some(self.descriptors.len() as u32 - 1)
     }
@@ -230,21 +219,6 @@ impl Table {
             self.conditions.truncate(first);
         }
         !all
-    }
-
-    /// How many of the rows in the groups from `first` on load and store.
-    fn tally(&self, first: u32, rows: usize) -> Tally {
-        let groups = self.groups[first as usize..].iter();
-        let kinds = groups.flat_map(|group| group.kinds).take(rows);
-        let mut tally = Tally::default();
-        for kind in kinds {
-            match kind {
-                Kind::Load => tally.loads += 1,
-                Kind::Store => tally.stores += 1,
-                _ => tally.others = true,
-            }
-        }
-        tally
     }
 
     /// The descriptor at a place.
@@ -294,7 +268,6 @@ impl Table {
             records: (words.max(1) + 1).div_ceil(2),
             conditions: conditional.then_some(conditions as u32),
             repeats,
-            tally: self.tally(first, rows),
         });
         (rows <= ROWS_MOST).then_some(())
     }

@@ -1,7 +1,5 @@
 //! Notes become the rows that they stand for.
 
-use std::sync::atomic::AtomicU64;
-
 use super::table::tests::{bytes, table};
 use super::*;
 use crate::decode::ROWS_WANTED;
@@ -195,29 +193,17 @@ fn a_note_of_many_times_is_the_rows_of_each_time() {
             let pairs = note.as_chunks().0.iter();
             records.extend(pairs.map(|[a, b]| record(*a, *b)));
         }
-        for counted in [None, Some([0; 16])] {
-            let mut notes = Notes {
-                counted,
-                ..Notes::default()
-            };
-            let table = table(std::slice::from_ref(&descriptor), LOW);
-            notes.add(3, Arc::new(table));
-            let (mut position, mut found, mut records) = (0, Vec::new(), records.clone());
-            while position < records.len() {
-                let mut block = Block::new();
-                position = notes.expand(of(3), &mut records, position, 0, ROWS_WANTED, &mut block);
-                found.extend(block.rows().map(|row| (row.kind, row.size, row.addr)));
-            }
-            assert_eq!(notes.lost, 0);
-            match notes.counted {
-                None => assert!(found == expected),
-                Some(counted) => {
-                    let mut tally = [0; 16];
-                    expected.iter().for_each(|row| tally[row.0 as usize] += 1);
-                    assert_eq!((counted, found.len()), (tally, 0));
-                }
-            }
+        let mut notes = Notes::default();
+        let table = table(std::slice::from_ref(&descriptor), LOW);
+        notes.add(3, Arc::new(table));
+        let (mut position, mut found) = (0, Vec::new());
+        while position < records.len() {
+            let mut block = Block::new();
+            position = notes.expand(of(3), &mut records, position, 0, ROWS_WANTED, &mut block);
+            found.extend(block.rows().map(|row| (row.kind, row.size, row.addr)));
         }
+        assert_eq!(notes.lost, 0);
+        assert!(found == expected);
     }
 }
 
@@ -257,7 +243,7 @@ fn row_of(row: &EntryRow, words: &[u64]) -> Option<(Kind, u8, u64, u64)> {
 
 #[test]
 fn notes_of_rewritten_code_are_what_their_entries_say() {
-    let (expected, found, notes) = rewritten(None);
+    let (expected, found, notes) = rewritten();
     assert_eq!(notes.lost, 0);
     assert!(!notes.seen);
     assert!(found.len() > 50_000);
@@ -265,20 +251,7 @@ fn notes_of_rewritten_code_are_what_their_entries_say() {
 }
 
 #[test]
-fn counted_notes_and_the_rows_made_all_the_same_are_all_there_is() {
-    let (expected, found, notes) = rewritten(Some([0; 16]));
-    let tally = |rows: &[(Kind, u8, u64, u64)], mut tally: [u64; 16]| {
-        rows.iter().for_each(|row| tally[row.0 as usize] += 1);
-        tally
-    };
-    assert_eq!(notes.lost, 0);
-    assert!(found.len() * 4 < expected.len());
-    let counted = notes.counted.unwrap();
-    assert_eq!(tally(&found, counted), tally(&expected, [0; 16]));
-}
-
-#[test]
-fn many_equal_masked_notes_are_cut_and_counted() {
+fn many_equal_masked_notes_are_cut() {
     let masked = bytes(
         0,
         2,
@@ -289,32 +262,21 @@ fn many_equal_masked_notes_are_cut_and_counted() {
             (0x41, 0, 1, 1),
         ],
     );
-    for counted in [None, Some([0; 16])] {
-        let mut notes = Notes {
-            counted,
-            ..Notes::default()
-        };
-        notes.add(0, Arc::new(table(std::slice::from_ref(&masked), LOW)));
-        let mut records = [record(0x100, LOW), record(1, 0)].repeat(2000);
-        let (mut position, mut total) = (0, 0);
-        while position < records.len() {
-            let mut block = Block::new();
-            position = notes.expand(of(0), &mut records, position, 0, ROWS_WANTED, &mut block);
-            total += block.len();
-        }
-        let seen = notes.counted.unwrap_or_default();
-        assert_eq!(seen[Kind::Load as usize], seen[Kind::Store as usize]);
-        total += seen.iter().sum::<u64>() as usize;
-        assert_eq!((total, notes.lost), (4000, 0));
+    let mut notes = Notes::default();
+    notes.add(0, Arc::new(table(std::slice::from_ref(&masked), LOW)));
+    let mut records = [record(0x100, LOW), record(1, 0)].repeat(2000);
+    let (mut position, mut total) = (0, 0);
+    while position < records.len() {
+        let mut block = Block::new();
+        position = notes.expand(of(0), &mut records, position, 0, ROWS_WANTED, &mut block);
+        total += block.len();
     }
+    assert_eq!((total, notes.lost), (4000, 0));
 }
 
-/// What rows there are in a stream of many notes, which of them are made, and by whom.
-fn rewritten(counted: Option<[u64; 16]>) -> (Rows, Rows, Notes) {
-    let mut notes = Notes {
-        counted,
-        ..Notes::default()
-    };
+/// The rows that a stream of many notes stands for, those that are made of it, and by whom.
+fn rewritten() -> (Rows, Rows, Notes) {
+    let mut notes = Notes::default();
     let (words, expected) = stream(&mut notes);
     let pairs = words.as_chunks().0.iter();
     let mut records: Vec<Record> = pairs.map(|[a, b]| record(*a, *b)).collect();
@@ -374,73 +336,6 @@ fn stream(notes: &mut Notes) -> (Vec<u64>, Rows) {
         }
     }
     (words, expected)
-}
-
-#[test]
-fn what_is_counted_where_it_lies_is_all_there_is() {
-    let mut notes = Notes {
-        counted: Some([0; 16]),
-        ..Notes::default()
-    };
-    let (mut words, expected) = stream(&mut notes);
-    let mut tally = [0; 16];
-    expected.iter().for_each(|row| tally[row.0 as usize] += 1);
-    // Between them notes of code of the LLVM pass, function entries, and records that are rows.
-    let descriptor = bytes(0, 2, &[(0x42, 0, 1, 0), (1, 8, 0, 0), (2, 8, 0, 0)]);
-    notes.add(3, Arc::new(table(&[descriptor], LOW)));
-    let between = [
-        [0x100, LOW, 100, 0],
-        [0x100, LOW, 28, 0],
-        [
-            7,
-            Record::meta(WireKind::Enter, 0),
-            7,
-            Record::meta(WireKind::Exit, 0),
-        ],
-        [
-            7,
-            Record::meta(WireKind::Load, 4),
-            7,
-            Record::meta(WireKind::Alloc, 0),
-        ],
-        [
-            7,
-            Record::meta(WireKind::Operand, 0),
-            7,
-            Record::meta(WireKind::Store, 0),
-        ],
-    ];
-    words.splice(0..0, between.concat());
-    words.extend(between.concat());
-    for (kind, count) in [
-        (Kind::Load, 129),
-        (Kind::Store, 129),
-        (Kind::Enter, 1),
-        (Kind::Operand, 2),
-        (Kind::Exit, 1),
-        (Kind::Alloc, 1),
-    ] {
-        tally[kind as usize] += 2 * count;
-    }
-    let lying = |words: &[u64]| -> Vec<AtomicU64> {
-        words.iter().map(|word| AtomicU64::new(*word)).collect()
-    };
-    assert_eq!(notes.count_in_place(3, &lying(&words)), words.len() / 2);
-    assert_eq!(notes.counted, Some(tally));
-    assert!(notes.seen);
-    // It stops in front of what it does not know, and of what is not whole.
-    for (bad, done) in [
-        (vec![0, Record::meta(WireKind::Process, 0)], 0),
-        (vec![0, 0x9999], 0),
-        (vec![0x100, LOW], 0),
-        (vec![0x100, LOW, 129, 0], 0),
-        (vec![0, head_word(note_head(3, 2))], 0),
-        (vec![0x100, LOW, 1, 0, 0, 200 << 56], 2),
-    ] {
-        assert_eq!(notes.count_in_place(3, &lying(&bad)), done, "{bad:x?}");
-    }
-    let mut others = Notes::default();
-    assert_eq!(others.count_in_place(3, &lying(&words)), 0);
 }
 
 #[test]
