@@ -2,9 +2,12 @@
 //! trace into nowhere.
 //!
 //! ```text
-//! cargo run --release -p reuselens-capture --example encode -- ./program args           # shapes and words, where there are such
-//! cargo run --release -p reuselens-capture --example encode -- --rows ./program args    # rows, as any other source's
-//! cargo run --release -p reuselens-capture --example encode -- --to FILE ./program args # a file of all that it does, as `reuselens record` writes it
+//! # Templates and operands, where there are any:
+//! cargo run --release -p reuselens-capture --example encode -- ./program args
+//! # Rows:
+//! cargo run --release -p reuselens-capture --example encode -- --rows ./program args
+//! # A file, as `reuselens record` writes it:
+//! cargo run --release -p reuselens-capture --example encode -- --to FILE ./program args
 //! ```
 //!
 //! With `--to` nothing is measured: the whole command's time by the clock is what counts. Otherwise

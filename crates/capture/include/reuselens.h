@@ -1,9 +1,10 @@
 /* The program's own names for its data (Ding & Zhong 2001, section 2.3).
  *
- * Compile with `reuselens cc --rl-names` (nothing but these calls is recorded) or with `reuselens cc`
- * (the compiler's hooks record the accesses, and these calls only give names).
+ * Compile with `reuselens cc --rl-names` (nothing but these calls is recorded) or with `reuselens
+ * cc` (the compiler's hooks record the accesses, and these calls only give names).
  *
- * Without reuselens, define REUSELENS_OFF and every call disappears; its arguments are not evaluated.
+ * Without reuselens, define REUSELENS_OFF and every call disappears; its arguments are not
+ * evaluated.
  * With a compiler that knows nothing of reuselens, link reuselens.o, which lies beside this folder.
  */
 #ifndef REUSELENS_H
@@ -30,14 +31,15 @@
 extern "C" {
 #endif
 
-/* A data structure comes to be: its first byte, its size, and the size of its elements, in bytes. */
+/* A data structure is made: its first byte, its size, and the size of its elements, in bytes. */
 void RecordData(const volatile void *base, size_t total_bytes, size_t element_bytes);
 
 /* The same, with a name for the reports. */
 void RecordNamedData(const char *name, const volatile void *base, size_t total_bytes,
                      size_t element_bytes);
 
-/* Another address from which the structure that begins at `base` is entered: a slice, an argument. */
+/* Another address by which the structure that begins at `base` is entered: a slice, an argument.
+ */
 void RecordPartialData(const volatile void *base, const volatile void *entry);
 
 /* An access to the element at `element` of the structure that is entered at `base`. */
@@ -49,11 +51,11 @@ void RecordStatement(void);
 /* RecordNamedData for an array variable, by its own name. */
 #define RecordArray(array) RecordNamedData(#array, (array), sizeof(array), sizeof((array)[0]))
 
-/* A region begins, and the one begun last ends, on the calling thread: with --regions (or --region NAME)
- * only accesses within are recorded; otherwise nothing happens. Regions may lie in each other. These two
- * need nothing to be linked: in a program without reuselens they are an instruction that does nothing, by
- * which a program that is rewritten while it runs is understood. The name must stay where it is (a
- * literal does). */
+/* A region begins, and the one begun last ends, on the calling thread: with --regions (or
+ * --region * NAME) only accesses inside regions are recorded; otherwise nothing happens. Regions
+ * may be nested. * These two need nothing to be linked: in a program without reuselens they are
+ * an instruction that * does nothing, by which a program that is rewritten while it runs is
+ * understood. The name must stay * where it is (a literal does). */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
 void reuselens_mark_region_begin(const char *name, size_t length) __attribute__((weak));
 void reuselens_mark_region_end(void) __attribute__((weak));

@@ -220,7 +220,8 @@ uint16_t Pass::word(Segment &S, Instruction &I, Value *V) {
 /// apart.
 Entry Pass::address(Segment &S, Instruction &I, uint8_t Kind, uint8_t Size, Value *Pointer) {
   APInt Offset(Layout.getIndexTypeSizeInBits(Pointer->getType()), 0);
-  Value *Base = Pointer->stripAndAccumulateConstantOffsets(Layout, Offset, /*AllowNonInbounds=*/true);
+  Value *Base =
+      Pointer->stripAndAccumulateConstantOffsets(Layout, Offset, /*AllowNonInbounds=*/true);
   int64_t Displacement = Offset.getSExtValue();
   if (!isInt<31>(Displacement)) {
     Base = Pointer;

@@ -3,6 +3,7 @@
 
 mod cases;
 mod choices;
+mod comments;
 mod dependencies;
 mod docs;
 mod io;
@@ -40,6 +41,7 @@ checks! {
     unsafe_code,
     io,
     length,
+    comments,
     verbs,
     choices,
     offline,

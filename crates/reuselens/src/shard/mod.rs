@@ -21,7 +21,8 @@
 //! # std::fs::write(&path, "a b c a\n".repeat(30_000)).unwrap();
 //! let options = AnalysisOptions::default();
 //! let parts = (1..=3).map(|number| {
-//!     let (piece, trace) = (Piece::new(number, 3).unwrap(), TraceIdentity::of_file(&path).unwrap());
+//!     let piece = Piece::new(number, 3).unwrap();
+//!     let trace = TraceIdentity::of_file(&path).unwrap();
 //!     let mut source = open(&path, None).unwrap();
 //!     analyze_shard(&mut *source, trace, vec!["t".into()], &options, piece, &mut |_| {}).unwrap()
 //! });

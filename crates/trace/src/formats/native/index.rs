@@ -1,9 +1,9 @@
 //! What is where in a file: the chunks, what of each thread is in them, and all events.
 //!
 //! ```text
-//! index   = chunks: number of them, then for each: bytes from the one before to its head, blocks, rows, accesses,
-//!           whether it has stamps (0 or 1), if so the smallest from the one before and the largest from that,
-//!           number of threads, then for each: its number, its rows
+//! index   = chunks: number of them, then for each: bytes from the one before to its head, blocks,
+//!           rows, accesses, whether it has stamps (0 or 1), if so the smallest from the one before
+//!           and the largest from that, number of threads, then for each: its number, its rows
 //!           kinds: number of them, then for each: its number, its rows
 //!           events: number of them, then for each: chunks from the one before, the event
 //! trailer = magic (8 bytes)  offset of the index's chunk u64  its number u32  crc32 of all that

@@ -7,8 +7,9 @@
 //! chunk   = kind u32 (1 = pieces, 2 = ending, 3 = index)  number u32  stored u32  plain u32
 //!           crc32 of the stored bytes u32  crc32 of the 20 bytes before u32
 //!           stored bytes (one zstd frame of `plain` bytes)
-//! pieces  = four lengths, then four streams: heads, sites, tokens, addresses (see `columns` for blocks of rows,
-//!           `shapes` for those of shapes, which files have since version 3, and of other kinds since versions 4 and 5)
+//! pieces  = four lengths, then four streams: heads, sites, tokens, addresses (see `columns` for
+//!           blocks of rows, `shapes` for those of shapes, which files have since version 3, and of
+//!           other kinds since versions 4 and 5)
 //! ending  = chunks, blocks, rows, events before it (varints)
 //! index, trailer: see `index`; files of version 1 have neither
 //! ```

@@ -2,7 +2,7 @@
 //! the list of them (`kernelslist.g`). They come from real GPUs, and hold SASS instructions.
 //!
 //! ```text
-//! -kernel name = …        -grid dim = (x,y,z)      -block dim = (x,y,z)      further lines with `-`
+//! -kernel name = …     -grid dim = (x,y,z)     -block dim = (x,y,z)     further lines with `-`
 //! #BEGIN_TB
 //! thread block = x,y,z
 //! warp = n
