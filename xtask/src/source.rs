@@ -81,6 +81,13 @@ fn function(code: &str, at: usize) -> Option<Function> {
     })
 }
 
+/// What is between the braces of the item that `code` begins with, if it has any.
+pub fn braces(code: &str) -> Option<std::ops::Range<usize>> {
+    let end = item_end(code);
+    let start = code[..end].find('{')? + 1;
+    Some(start..end - 1)
+}
+
 /// Where the item that `code` begins with ends: after its `;` or its closing brace.
 fn item_end(code: &str) -> usize {
     let (mut braces, mut others) = (0_usize, 0_usize);

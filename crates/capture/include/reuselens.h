@@ -52,10 +52,10 @@ void RecordStatement(void);
 #define RecordArray(array) RecordNamedData(#array, (array), sizeof(array), sizeof((array)[0]))
 
 /* A region begins, and the one begun last ends, on the calling thread: with --regions (or
- * --region * NAME) only accesses inside regions are recorded; otherwise nothing happens. Regions
- * may be nested. * These two need nothing to be linked: in a program without reuselens they are
- * an instruction that * does nothing, by which a program that is rewritten while it runs is
- * understood. The name must stay * where it is (a literal does). */
+ * --region NAME) only accesses inside regions are recorded; otherwise nothing happens. Regions
+ * may be nested. These two need nothing to be linked: in a program without reuselens they are
+ * an instruction that does nothing, by which a program that is rewritten while it runs is
+ * understood. The name must stay where it is (a literal does). */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
 void reuselens_mark_region_begin(const char *name, size_t length) __attribute__((weak));
 void reuselens_mark_region_end(void) __attribute__((weak));

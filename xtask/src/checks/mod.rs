@@ -4,11 +4,13 @@
 mod cases;
 mod choices;
 mod comments;
+mod defaults;
 mod dependencies;
 mod docs;
 mod io;
 mod length;
 mod manifests;
+mod names;
 mod offline;
 mod third_party;
 mod unsafe_code;
@@ -42,6 +44,8 @@ checks! {
     io,
     length,
     comments,
+    defaults,
+    names,
     verbs,
     choices,
     offline,
