@@ -15,7 +15,7 @@
 //!
 //! Of the 7.7 million accesses of Python's start, 24.5 % count for a coarser context; of 114
 //! million with numpy, 28 %. The best choice of 131,072 cells, which has to know all accesses
-//! beforehand, leaves 3.5 % and 7 %: `record/2026-11-25-folding.md`.
+//! beforehand, leaves 3.5 % and 7 %: `record/2026-11-25-epyc-2c-folding`.
 //!
 //! Source: Estan & Varghese 2002, "New directions in traffic measurement and accounting", section
 //! 3.1 (sample and hold); the steps are those of Cormode, Korn, Muthukrishnan & Srivastava 2003,

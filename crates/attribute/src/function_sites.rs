@@ -3,7 +3,7 @@
 //! In a module without line numbers, lines show as functions, so the groups of its instructions
 //! differ in nothing but offsets. Once there is no room for groups as they come, the rest of its
 //! accesses count for the place where the function begins. That makes 301,000 groups of the
-//! 995,000 of Python's start: `record/2026-11-25-folding.md`.
+//! 995,000 of Python's start: `record/2026-11-25-epyc-2c-folding`.
 
 use reuselens_trace::{Kind, Module};
 

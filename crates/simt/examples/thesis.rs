@@ -1,4 +1,5 @@
-//! The findings of Garrido 2013 on generated streams of its kernels: what `record/` compares.
+//! The findings of Garrido 2013 on generated streams of its kernels.
+//! `record/2026-11-22-xeon-2c-simt` has those of kernels that are run.
 //!
 //! `cargo run --release -p reuselens-simt --example thesis -- NETLIST.bench`
 
