@@ -14,7 +14,8 @@ use crate::wrap::{around, before};
 use crate::{publish, stage};
 
 /// Marks the calling thread's block: to be called where it synchronises with others. Three loads as
-/// long as one thread records, else as DESIGN.md says; more where records wait to be sorted.
+/// long as one thread records, else as docs/design/transport.md says; more where records wait to be
+/// sorted.
 pub fn mark() {
     let Some(segment) = Segment::mapped().filter(|segment| publish::others_run(*segment)) else {
         return;
