@@ -13,6 +13,7 @@ pub const WHY: &str = "data flows one way, so each crate knows only those to its
 const MAY_USE: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("memory", &[]),
+    ("workers", &[]),
     ("wire", &[]),
     ("runtime", &["wire"]),
     ("rewrite", &["wire"]),
@@ -38,6 +39,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "attribute",
             "capture",
             "predict",
+            "workers",
         ],
     ),
     (

@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::Builder;
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use reuselens_locality::Machine;
 use reuselens_trace::{AnyStretch, Source};
 use reuselens_units::{Accesses, Bytes};
+use reuselens_workers::{OnPanic, lock, together, wait_timeout};
 
 use super::runner::{Ended, Runner};
 use crate::attribution::Attribution;
@@ -110,30 +110,21 @@ impl<'a> Crew<'a> {
         // Nobody comes behind the last.
     }
 
-    /// Works with so many threads on all that waits.
+    /// Works with so many threads on all that waits; what there is no thread for the others do.
     fn work_on(&self, threads: usize, tell: &mut dyn FnMut()) -> Vec<Ended> {
-        std::thread::scope(|scope| {
-            let other = |_| {
-                let thread = Builder::new().name("stretch".to_owned());
-                thread.spawn_scoped(scope, || self.work(&mut || {})).ok()
-            };
-            // What there is no thread for the others do.
-            let others: Vec<_> = (1..threads).map_while(other).collect();
-            let mut ended = self.work(tell);
-            for other in others {
-                match other.join() {
-                    Ok(more) => ended.extend(more),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            ended
-        })
+        let done = together(
+            "stretch",
+            threads,
+            || self.work(tell),
+            || self.work(&mut || {}),
+        );
+        done.into_iter().flatten().collect()
     }
 
     /// What a thread does: reads stretches as long as there are any, then counts what those behind
     /// them do not know.
     fn work(&self, tell: &mut dyn FnMut()) -> Vec<Ended> {
-        let _alarm = Alarm(self);
+        let _alarm = OnPanic(|| self.give_up());
         let mut read: Vec<Runner> = Vec::new();
         while let Some(mut runner) = self.next(tell) {
             runner.read(self, tell);
@@ -161,8 +152,7 @@ impl<'a> Crew<'a> {
                 return Some(runner);
             }
             self.note_wanted(&stretches);
-            let waited = self.changed.wait_timeout(stretches, TELL_EVERY);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            drop(wait_timeout(&self.changed, stretches, TELL_EVERY));
             tell();
             stretches = lock(&self.stretches);
         }
@@ -243,20 +233,4 @@ impl<'a> Crew<'a> {
             source_bytes: all.map(|all| (bytes.min(all), all)),
         }
     }
-}
-
-/// Nobody waits for a thread that panicked.
-struct Alarm<'a>(&'a Crew<'a>);
-
-impl Drop for Alarm<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.give_up();
-        }
-    }
-}
-
-/// A list stays a list when a thread broke down over it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

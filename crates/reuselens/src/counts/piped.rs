@@ -6,14 +6,14 @@
 //! the instructions of all cells.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
-use std::thread::{Builder, JoinHandle};
 
 use reuselens_attribute::Columns;
 use reuselens_memory::OutOfMemory;
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
+use reuselens_workers::Background;
 
 use super::gather::append;
 use super::lanes::Lanes;
@@ -50,10 +50,9 @@ const GROWTH: u64 = 128;
 
 /// Another way of counting, on its own thread.
 pub(super) struct Piped {
-    jobs: SyncSender<Job>,
+    worker: Background<Job, Inner>,
     /// Columns to use again.
     empty: Receiver<Columns>,
-    worker: JoinHandle<Option<Inner>>,
     gathered: Columns,
     accesses: u64,
     /// The most touches of a batch so far.
@@ -73,29 +72,21 @@ pub(super) struct Piped {
 impl Piped {
     /// `inner` on a thread of its own, or as it is if the system gives none.
     pub(super) fn begin(inner: Inner) -> Inner {
-        let (jobs, to_do) = sync_channel(QUEUE);
         let (used, empty) = channel();
         let held = Arc::new(AtomicU64::new(inner.memory().get()));
         let refused = Arc::new(OnceLock::new());
         let say = (Arc::clone(&held), Arc::clone(&refused));
         let by_thread = inner.by_thread();
-        // It is handed over once there is a thread: a thread that cannot be had drops what it was
-        // to have.
-        let (give, take) = channel::<Inner>();
-        let thread = Builder::new().name("count".to_owned());
-        let worker = thread.spawn(move || {
-            let inner = take.recv().ok()?;
-            Some(work(inner, to_do, &used, &say.0, &say.1))
+        let worker = Background::begin("count", QUEUE, inner, move |inner, to_do| {
+            work(inner, to_do, &used, &say.0, &say.1)
         });
-        let Ok(worker) = worker else {
-            return inner;
+        let worker = match worker {
+            Ok(worker) => worker,
+            Err(inner) => return inner,
         };
-        // It waits for this.
-        let _ = give.send(inner);
         Box::new(Piped {
-            jobs,
-            empty,
             worker,
+            empty,
             gathered: Columns::new(),
             accesses: 0,
             largest: 0,
@@ -113,8 +104,7 @@ impl Piped {
         if !self.gathered.is_empty() || !self.gathered.basic_blocks.is_empty() {
             let next = self.empty.try_recv().unwrap_or_default();
             let columns = std::mem::replace(&mut self.gathered, next);
-            // It fails only if the worker panicked, and then so does `finish`.
-            let _ = self.jobs.send(Job::Count(columns));
+            self.worker.send(Job::Count(columns));
         }
     }
 }
@@ -169,8 +159,7 @@ impl Counts for Piped {
             self.thread = now;
             while self.lanes.over().is_some() {}
             self.lanes.number(process, thread);
-            // It fails only if the worker panicked, and then so does `finish`.
-            let _ = self.jobs.send(Job::Thread(process, thread));
+            self.worker.send(Job::Thread(process, thread));
         }
     }
 
@@ -182,7 +171,7 @@ impl Counts for Piped {
         if self.by_thread {
             self.hand_over();
             self.lanes.end(thread);
-            let _ = self.jobs.send(Job::Ended(thread));
+            self.worker.send(Job::Ended(thread));
         }
     }
 
@@ -203,8 +192,7 @@ impl Counts for Piped {
         self.settled = false;
         let next = self.empty.try_recv().unwrap_or_default();
         let full = std::mem::replace(columns, next);
-        // It fails only if the worker panicked, and then so does `finish`.
-        let _ = self.jobs.send(Job::Count(full));
+        self.worker.send(Job::Count(full));
     }
 
     fn accesses(&self) -> u64 {
@@ -235,8 +223,8 @@ impl Counts for Piped {
     fn settle(&mut self) {
         self.hand_over();
         let (done, wait) = channel();
-        // Neither fails unless the worker panicked, and then so does `finish`.
-        let _ = self.jobs.send(Job::Settle(done));
+        self.worker.send(Job::Settle(done));
+        // It fails only if the worker panicked, and then so does `finish`.
         let _ = wait.recv();
         self.settled = true;
     }
@@ -244,17 +232,12 @@ impl Counts for Piped {
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
         self.hand_over();
         let (done, wait) = channel();
-        let _ = self.jobs.send(Job::Shrink(limit, whole, done));
+        self.worker.send(Job::Shrink(limit, whole, done));
         wait.recv().unwrap_or(false)
     }
 
     fn finish(mut self: Box<Self>) -> Counted {
         self.hand_over();
-        drop(self.jobs);
-        match self.worker.join() {
-            Ok(Some(inner)) => inner.finish(),
-            Ok(None) => unreachable!("what counts was given to the thread when it began"),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        self.worker.finish().finish()
     }
 }

@@ -2,12 +2,12 @@
 
 use std::cmp::Reverse;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::Builder;
+use std::sync::{Mutex, MutexGuard};
 
 use reuselens_distance::Expected;
 use reuselens_locality::ExactHistogram;
 use reuselens_units::Items;
+use reuselens_workers::{lock, together};
 
 use super::link::{Before, Behind, Link, way};
 use super::sample::expected_of;
@@ -66,22 +66,13 @@ pub fn histogram_parallel(items: &[u64], threads: NonZeroUsize) -> ExactHistogra
     let expected = expected_of(&items[tail..]);
     let stretches = stretches(items, threads, expected.distinct);
     let chain = Chain::new(stretches, expected, GRAIN);
-    std::thread::scope(|scope| {
-        let other = |_| {
-            let thread = Builder::new().name("count".to_owned());
-            thread.spawn_scoped(scope, || chain.work()).ok()
-        };
-        let stretches = chain.lock().len();
-        let others: Vec<_> = (1..stretches).map_while(other).collect();
-        let mut histogram = chain.work();
-        for other in others {
-            match other.join() {
-                Ok(more) => histogram.merge(&more),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        histogram
-    })
+    let threads = chain.lock().len();
+    let work = || chain.work();
+    let mut histogram = ExactHistogram::new();
+    for part in together("count", threads, work, work) {
+        histogram.merge(&part);
+    }
+    histogram
 }
 
 /// A stretch for each thread. The last is longer by what the others are handed: each does an access
@@ -232,11 +223,8 @@ impl<'a> Chain<'a> {
         stretches.iter_mut().find(|one| one.number == number)
     }
 
-    /// A list stays a list when a thread broke down over it.
     fn lock(&self) -> MutexGuard<'_, Vec<Stretch<'a>>> {
-        self.stretches
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.stretches)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Threads that work on shelves: each shelf in order, different ones at the same time.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use reuselens_attribute::Columns;
 use reuselens_memory::{OutOfMemory, catch};
 use reuselens_units::Bytes;
+use reuselens_workers::{OnPanic, Worker, lock, spawn, wait};
 
 use super::shelf::{Batch, Named, Recipe, Shelf, Sums, may_become};
 
@@ -67,7 +67,7 @@ struct Shared {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
@@ -167,7 +167,7 @@ impl Place {
 /// too.
 pub(super) struct Team {
     shared: Arc<Shared>,
-    workers: Vec<JoinHandle<()>>,
+    workers: Vec<Worker<()>>,
 }
 
 impl Team {
@@ -196,11 +196,7 @@ impl Team {
             more: Condvar::new(),
             back: Condvar::new(),
         });
-        let worker = |_| {
-            let shared = Arc::clone(&shared);
-            let thread = Builder::new().name("count".to_owned());
-            thread.spawn(move || work(&shared)).ok()
-        };
+        let worker = |_| spawn("count", Arc::clone(&shared), |shared| work(&shared)).ok();
         let workers = (0..workers.min(SHELVES)).map_while(worker).collect();
         Team { shared, workers }
     }
@@ -253,10 +249,7 @@ impl Team {
                     shared.more.notify_one();
                 }
             } else {
-                state = shared
-                    .back
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
+                state = wait(&shared.back, state);
             }
         }
         let broken = state.broken;
@@ -301,11 +294,7 @@ impl Team {
     fn close(&mut self) {
         self.shared.lock().closed = true;
         self.shared.more.notify_all();
-        for worker in self.workers.drain(..) {
-            if let Err(panic) = worker.join() {
-                std::panic::resume_unwind(panic);
-            }
-        }
+        self.workers.drain(..).for_each(Worker::join);
     }
 
     /// What was counted on all shelves.
@@ -330,21 +319,12 @@ impl Drop for Team {
     }
 }
 
-/// Says so if a worker panics.
-struct Alarm<'a>(&'a Shared);
-
-impl Drop for Alarm<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.lock().broken = true;
-            self.0.back.notify_all();
-        }
-    }
-}
-
 /// What a worker does: whatever there is to do.
 fn work(shared: &Shared) {
-    let _alarm = Alarm(shared);
+    let _alarm = OnPanic(|| {
+        shared.lock().broken = true;
+        shared.back.notify_all();
+    });
     let mut state = shared.lock();
     loop {
         if let Some(mut job) = state.take() {
@@ -357,10 +337,7 @@ fn work(shared: &Shared) {
         } else if state.closed {
             return;
         } else {
-            state = shared
-                .more
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = wait(&shared.more, state);
         }
     }
 }
