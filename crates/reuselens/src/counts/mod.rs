@@ -32,8 +32,8 @@ pub(crate) use paths::PathCounts;
 /// kilobytes before its first.
 pub(crate) const THREAD_STEPS: u64 = 1 << 11;
 
-/// The name of `counting` by as many threads as there are: it reads a trace in segments where that
-/// can be ([`crate::abreast`]), and else as `counting` does.
+/// Another name for `counting`: it reads a trace in segments where that can be
+/// ([`crate::abreast`]), as `auto` does, and never takes samples.
 pub(crate) const PARALLEL: &str = "parallel";
 
 /// Whether the engine of this name is exact.
@@ -288,8 +288,8 @@ fn refuse_contradictions(options: &AnalysisOptions) -> Result<(), Error> {
     })
 }
 
-/// Refuses what an engine with threads of its own does not do: it looks at every distance of every
-/// access.
+/// Refuses a largest distance and a sample for the engines that have neither, `parallel` and
+/// `hp-rda`.
 fn refuse_parts(options: &AnalysisOptions) -> Result<(), Error> {
     let engine = options.engine.clone();
     if options.max_distance.is_some() {
