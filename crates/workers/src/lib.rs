@@ -1,7 +1,7 @@
 //! Work on other threads, in the one way that this project does it.
 //!
-//! - A thread that the system refuses is no error. [`spawn`] and [`Background::begin`] give the work
-//!   back, and [`together`] runs with the threads it gets, so the caller does the work itself.
+//! - A thread that the system refuses is no error. [`spawn`] and [`Background::begin`] give the
+//!   work back, and [`together`] runs with the threads it gets, so the caller does the work itself.
 //! - A panic of a worker is passed on to the thread that waits for it, with its payload.
 //! - A worker that panics leaves nobody waiting: [`OnPanic`] tells the others while it unwinds.
 //! - A lock is taken through [`lock`], which ignores poisoning: a panic is passed on anyway, and
