@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use reuselens_wire::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, DICTIONARY_BYTES,
-    DICTIONARY_OFFSET, ENTRY_ROWS_MOST, ENTRY_UNIT, Entry, EntryRow, Gate, HEADER_BYTES, Header,
-    MAGIC, MARKS_OFFSET, Marks, RECORD_BYTES, Record, SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot,
-    Stage, VERSION, entry_bytes,
+    DICTIONARY_OFFSET, ENTRY_ROWS_MOST, ENTRY_UNIT, Entry, EntryRow, Gate, Header, MAGIC,
+    MappedSegment, Marks, RECORD_BYTES, Record, SEGMENT_BYTES, SLOTS, Slot, VERSION, entry_bytes,
 };
 
 /// A segment of our own, which programs that we start find through the environment.
 pub struct Segment {
     base: NonNull<u8>,
+    mapped: MappedSegment,
     file: OwnedFd,
     /// What the header's words that nobody else writes to must be.
     written: [u32; WRITTEN],
@@ -62,6 +62,9 @@ impl Segment {
         };
         let mut segment = Segment {
             base,
+            // SAFETY: just mapped, all zero; `self` unmaps it when it is dropped, and nothing that
+            // it hands out lives longer.
+            mapped: unsafe { MappedSegment::new(base) },
             file,
             written: [0; WRITTEN],
         };
@@ -110,20 +113,12 @@ impl Segment {
 
     /// The header.
     pub fn header(&self) -> &Header {
-        // SAFETY: the mapping starts with a header; all-zero memory is a valid one.
-        unsafe { self.base.cast().as_ref() }
+        self.mapped.header()
     }
 
     /// Slot `index`, if there is one.
     pub fn slot(&self, index: usize) -> Option<&Slot> {
-        // SAFETY: in bounds of the mapping; all fields are atomic.
-        (index < SLOTS).then(|| unsafe {
-            self.base
-                .add(HEADER_BYTES)
-                .cast::<Slot>()
-                .add(index)
-                .as_ref()
-        })
+        (index < SLOTS).then(|| self.mapped.slot(index))
     }
 
     /// The slot and the state of the stage of slot `index`, and whether its thread is sorting it.
@@ -136,8 +131,7 @@ impl Segment {
         // SAFETY: in bounds of the mapping and aligned. All fields of the slot are atomic; the
         // state is copied as it is, and all bytes are a valid one.
         unsafe {
-            let stages = self.base.add(STAGES_OFFSET).cast::<Stage>();
-            let stage = stages.add(index).as_ptr();
+            let stage = self.mapped.stage(index).as_ptr();
             let gate = (&raw const (*stage).gate).read_volatile();
             let sorting = (*stage).sorting.load(Ordering::Acquire) != 0;
             Some((&(*stage).slot, gate, sorting))
@@ -146,22 +140,12 @@ impl Segment {
 
     /// Header of block `index`, if there is one.
     pub fn block(&self, index: u32) -> Option<&BlockHeader> {
-        // SAFETY: in bounds of the mapping; all fields are atomic.
-        ((index as usize) < BLOCKS).then(|| unsafe {
-            self.base
-                .add(BLOCKS_OFFSET + index as usize * BLOCK_BYTES)
-                .cast()
-                .as_ref()
-        })
+        ((index as usize) < BLOCKS).then(|| self.mapped.block(index))
     }
 
     /// The marks of block `index`, if there is one.
     pub fn marks(&self, index: u32) -> Option<&Marks> {
-        // SAFETY: in bounds of the mapping; all fields are atomic.
-        ((index as usize) < BLOCKS).then(|| unsafe {
-            let marks = self.base.add(MARKS_OFFSET).cast::<Marks>();
-            marks.add(index as usize).as_ref()
-        })
+        ((index as usize) < BLOCKS).then(|| self.mapped.marks(index))
     }
 
     /// Copies the records of a block from byte `from` up to byte `to`, its header included.

@@ -1,13 +1,12 @@
 //! A thread's way into the segment: its slot, its block, and how full blocks go out.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCKS, BlockHeader, NO_BLOCK, OTHERS, RECORD_BYTES, Record, Slot, SlotState,
-    WireKind,
+    BLOCK_BYTES, BLOCKS, RECORD_BYTES, Record, Slot, SlotOwner, SlotState, SystemCalls, WireKind,
 };
 
-use super::segment::Segment;
+use super::segment;
 use super::sys;
 
 /// A thread's slot. Only its thread writes through it, or who ends the process on its behalf.
@@ -20,7 +19,7 @@ pub struct Channel {
 impl Channel {
     /// Claims a slot. `None` within if there is none, or nobody listens.
     pub fn claim(process: u32, stack_high: u64) -> Channel {
-        let Some(segment) = Segment::get() else {
+        let Some(segment) = segment::get() else {
             return Channel::default();
         };
         let header = segment.header();
@@ -30,17 +29,17 @@ impl Channel {
             return Channel::default();
         };
         let slot = segment.slot(index);
-        slot.process.store(process, Ordering::Relaxed);
-        let thread = header.next_thread.fetch_add(1, Ordering::Relaxed);
-        slot.thread.store(thread, Ordering::Relaxed);
-        slot.pid.store(sys::pid(), Ordering::Relaxed);
-        slot.stack_high.store(stack_high, Ordering::Relaxed);
+        let owner = SlotOwner {
+            process,
+            thread: header.next_thread.fetch_add(1, Ordering::Relaxed),
+            pid: sys::pid(),
+            stack_high,
+        };
         slot.outside.store(1, Ordering::Relaxed);
-        if !take_block(segment, slot) {
-            Segment::abandon();
+        if !segment.open_slot::<OwnCalls>(slot, &owner) {
+            segment::abandon();
             return Channel::default();
         }
-        slot.state.store(SlotState::Live as u32, Ordering::Release);
         Channel {
             slot: Some(slot),
             index: index as u32,
@@ -125,27 +124,24 @@ impl Channel {
 
     /// Hands the block over, so that what this thread did comes before what others do from here on.
     pub fn publish(&mut self, again: bool) {
-        let (Some(slot), Some(segment)) = (self.slot, Segment::get()) else {
+        let (Some(slot), Some(segment)) = (self.slot, segment::get()) else {
             self.slot = None;
             return;
         };
-        if !publish(segment, slot, self.index) || (again && !take_block(segment, slot)) {
-            Segment::abandon();
+        let published = segment.publish::<OwnCalls>(slot, self.index);
+        if !published || (again && !segment.take_block::<OwnCalls>(slot)) {
+            segment::abandon();
             self.slot = None;
         }
     }
 
     /// What was written so far was done before `stamp`, when the thread was about to synchronise.
     pub fn mark(&mut self, stamp: u64) {
-        let (Some(slot), Some(segment)) = (self.slot, Segment::get()) else {
+        let (Some(slot), Some(segment)) = (self.slot, segment::get()) else {
             return;
         };
-        let block = slot.block.load(Ordering::Relaxed);
-        let start = segment.block_address(block);
-        let used = slot.cursor.load(Ordering::Relaxed).wrapping_sub(start);
-        // A block that has been taken away is noticed when it is handed over.
-        let marked = (block as usize) < BLOCKS
-            && segment.block(block).mark(segment.marks(block), stamp, used);
+        let has_block = (slot.block.load(Ordering::Relaxed) as usize) < BLOCKS;
+        let marked = has_block && segment.mark(slot, || stamp);
         if !marked {
             self.publish(true);
         }
@@ -174,92 +170,28 @@ impl Channel {
     }
 }
 
-/// Takes an empty block for a slot that has none. False if there will be none.
-fn take_block(segment: Segment, slot: &Slot) -> bool {
-    let link = |block| &segment.block(block).next_free;
-    let Some(block) = segment.header().take_block(link, sys::yield_now) else {
-        return false;
-    };
-    let (address, header) = (segment.block_address(block), segment.block(block));
-    slot.begin_block(block, address, header, sys::stamp());
-    true
-}
+/// The rewriter's system calls.
+struct OwnCalls;
 
-/// Hands the slot's block to the analysing side. False if that is gone.
-fn publish(segment: Segment, slot: &Slot, index: u32) -> bool {
-    let block = slot.block.load(Ordering::Relaxed);
-    if segment.header().control.is_stopped() {
-        return false;
+impl SystemCalls for OwnCalls {
+    #[inline]
+    fn stamp() -> u64 {
+        sys::stamp()
     }
-    if block as usize >= BLOCKS {
-        // The other side has taken it away: it took this process for dead.
-        return false;
-    }
-    let start = segment.block_address(block);
-    let used = slot.cursor.load(Ordering::Relaxed).wrapping_sub(start);
-    let header = segment.block(block);
-    header.used_bytes.store(used as u32, Ordering::Relaxed);
-    header.last_stamp.store(sys::stamp(), Ordering::Relaxed);
-    note_others(segment, header, index as usize);
-    if !push(segment, block, index) {
-        return false;
-    }
-    slot.block.store(NO_BLOCK, Ordering::Release);
-    slot.published.fetch_add(1, Ordering::Release);
-    true
-}
 
-/// Notes in a block how far the other threads have come: what they did before this moment is to be
-/// read before this block.
-fn note_others(segment: Segment, header: &BlockHeader, own: usize) {
-    let used = segment.header().slots_used.load(Ordering::Acquire) as usize;
-    let noted = if used > 1 { used.min(OTHERS) } else { 0 };
-    header.others_noted.store(noted as u32, Ordering::Relaxed);
-    for (index, other) in header.others.iter().enumerate().take(noted) {
-        let slot = segment.slot(index);
-        let published = slot.published.load(Ordering::Acquire);
-        let block = slot.block.load(Ordering::Acquire);
-        let start = slot.block_address.load(Ordering::Relaxed);
-        let used = slot.cursor.load(Ordering::Acquire).wrapping_sub(start);
-        let stayed = slot.published.load(Ordering::Acquire) == published
-            && slot.block.load(Ordering::Acquire) == block;
-        let live = slot.state.load(Ordering::Acquire) == SlotState::Live as u32;
-        let usable = index != own && live && stayed && used <= BLOCK_BYTES as u64;
-        other.published.store(published, Ordering::Relaxed);
-        other.used_bytes.store(used as u32, Ordering::Relaxed);
-        other
-            .block
-            .store(if usable { block } else { NO_BLOCK }, Ordering::Relaxed);
+    fn yield_now() {
+        sys::yield_now();
     }
-}
 
-/// The consumer is woken only when so many blocks wait; it also looks by itself every millisecond.
-const WAKE_EVERY: u32 = 8;
+    fn futex_wait(word: &AtomicU32, seen: u32) {
+        sys::futex_wait(word, seen);
+    }
 
-fn push(segment: Segment, block: u32, index: u32) -> bool {
-    let header = segment.header();
-    let queue = &header.queue;
-    loop {
-        let seen = queue.taken.load(Ordering::SeqCst);
-        if queue.push(block, index).is_ok() {
-            let count = queue.published.fetch_add(1, Ordering::SeqCst);
-            if count.is_multiple_of(WAKE_EVERY) && queue.consumer_sleeps.load(Ordering::SeqCst) != 0
-            {
-                sys::futex_wake(&queue.published);
-            }
-            return true;
-        }
-        if header.consumer_gone.load(Ordering::Relaxed) != 0 || header.control.is_stopped() {
-            return false;
-        }
-        queue.producers_sleep.fetch_add(1, Ordering::SeqCst);
-        sys::futex_wait(&queue.taken, seen);
-        queue.producers_sleep.fetch_sub(1, Ordering::SeqCst);
-        // Nothing was taken for so long: perhaps nobody is there any more.
-        if queue.taken.load(Ordering::SeqCst) == seen
-            && !sys::process_exists(header.consumer_pid.load(Ordering::Relaxed))
-        {
-            return false;
-        }
+    fn futex_wake(word: &AtomicU32) {
+        sys::futex_wake(word);
+    }
+
+    fn is_consumer_there(pid: u32, _: u32) -> bool {
+        sys::process_exists(pid)
     }
 }

@@ -10,13 +10,13 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use reuselens_wire::{
     ARENA, ENTRY_ROWS_MOST, Entry, EntryRow, IMAGE, IMAGE_ROOM, NOTE_BYTES_MOST, SPECIAL,
-    SPECIALS_MOST, entry_bytes, note_head, special_head, unpack_head,
+    SPECIALS_MOST, entry_bytes, note_head, special_head, take_entry, unpack_head,
 };
 
 use super::blocks::{Block, Position, sum};
 use super::descriptor::{Access, Descriptor, Op, Special};
 use super::lock::Lock;
-use super::segment::{self, Segment};
+use super::segment;
 use super::x86_64::asm;
 use super::x86_64::translate::{Input, translate};
 use super::{memory, sys};
@@ -107,7 +107,8 @@ fn share(descriptor: &Descriptor, entry: Entry) -> Option<u32> {
     }
     let own = if entry.of == 0 { accesses } else { &[][..] };
     let rows = own.iter().filter_map(Access::row);
-    let number = Segment::get()?.take_entry(entry_bytes(rows.clone().count()))?;
+    let bytes = entry_bytes(rows.clone().count());
+    let number = take_entry(&segment::get()?.header().dictionary_used, bytes)?;
     // SAFETY: that much was taken for this entry, and nobody else writes there or knows of it yet.
     unsafe {
         let at = segment::entry_address(number) as *mut Entry;

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use reuselens_wire::ExecState;
 
-use super::segment::Segment;
+use super::segment;
 use super::thread::Thread;
 use super::{expand, sys};
 
@@ -14,7 +14,7 @@ pub fn before(thread: &mut Thread) {
     expand::drain(thread);
     thread.channel.publish(true);
     thread.channel.set_outside(false);
-    let Some(segment) = Segment::get() else {
+    let Some(segment) = segment::get() else {
         return;
     };
     let header = segment.header();
@@ -45,7 +45,7 @@ pub fn before(thread: &mut Thread) {
 /// It could not.
 pub fn after(thread: &Thread) {
     thread.channel.set_outside(true);
-    let Some(segment) = Segment::get() else {
+    let Some(segment) = segment::get() else {
         return;
     };
     let exec = &segment.header().exec;

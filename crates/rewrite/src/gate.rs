@@ -10,13 +10,13 @@ use reuselens_wire::{Control, Gate, REGION_BYTES, Record, SPECIAL};
 
 use super::codes;
 use super::expand;
-use super::segment::Segment;
+use super::segment;
 use super::sys;
 use super::thread::Thread;
 
 /// What is to be recorded, if anybody wants anything.
 pub fn control() -> Option<&'static Control> {
-    Segment::get().map(|segment| &segment.header().control)
+    segment::get().map(|segment| &segment.header().control)
 }
 
 /// A thread begins: whether it has to look at what is wanted.
@@ -94,7 +94,7 @@ pub fn report(thread: &mut Thread) {
 
 /// Whether recording has stopped for good.
 pub fn is_stopped() -> bool {
-    Segment::ever().is_some_and(|segment| segment.header().control.is_stopped())
+    segment::ever().is_some_and(|segment| segment.header().control.is_stopped())
 }
 
 /// A region begins; the name lies at `name`, `length` bytes or up to a zero byte.

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::segment::Segment;
+use super::segment;
 use super::thread::Thread;
 use super::x86_64::registers::RAX;
 use super::{codes, dispatch, exec, expand, process, signals, sys, watch};
@@ -18,7 +18,7 @@ const GO: u32 = 2;
 /// This thread runs on its own from `pc` on, where its code lies; for what cannot be rewritten.
 pub fn leave_for_good(thread: &mut Thread, pc: u64) -> u64 {
     expand::drain(thread);
-    if let Some(segment) = Segment::get() {
+    if let Some(segment) = segment::get() {
         segment.header().left.fetch_add(1, Ordering::Relaxed);
     }
     thread.channel.end();
@@ -68,7 +68,7 @@ pub fn all_leave(thread: &mut Thread) {
     if !thread.borrowed {
         leaving += process::empty_others(thread, end);
     }
-    if let Some(segment) = Segment::get() {
+    if let Some(segment) = segment::get() {
         let left = &segment.header().left_for_filter;
         left.fetch_add(leaving, Ordering::Relaxed);
     }
@@ -115,7 +115,7 @@ pub fn with_all(thread: &mut Thread, pc: u64) -> u64 {
             .last
             .compare_exchange(0, process::EMPTY, order, order)
             .is_ok()
-        && let Some(segment) = Segment::get()
+        && let Some(segment) = segment::get()
     {
         segment.header().lost_events.fetch_add(1, order);
     }

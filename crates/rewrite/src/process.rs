@@ -10,7 +10,7 @@ use reuselens_wire::{Record, WireKind};
 
 use super::channel::Channel;
 use super::lock::Lock;
-use super::segment::Segment;
+use super::segment;
 use super::thread::Thread;
 use super::x86_64::asm::thread_address;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
@@ -35,7 +35,7 @@ static ENDED: Lock<Vec<(u32, u64)>> = Lock::new(Vec::new());
 
 /// The process and its first thread begin; `parent` is the number of the process before + 1, or 0.
 pub fn begin(thread: &mut Thread, parent: u64) {
-    let number = Segment::get().map(|segment| {
+    let number = segment::get().map(|segment| {
         let next = &segment.header().next_process;
         next.fetch_add(1, Ordering::Relaxed)
     });

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use reuselens_wire::{IMAGE, UNLIMITED, outer_limits};
 
-use super::segment::Segment;
+use super::segment;
 use super::{maps, memory, sys};
 
 /// `RLIMIT_AS`
@@ -136,7 +136,7 @@ fn set(wanted: [u64; 2], keep: bool) -> i64 {
 
 /// Says that what is ours counts for a limit of the program.
 pub fn tell() {
-    if let Some(segment) = Segment::ever() {
+    if let Some(segment) = segment::ever() {
         let header = segment.header();
         header.short_of_space.store(1, Ordering::Relaxed);
     }

@@ -2,7 +2,7 @@
 //! rewriter, or go around it, are answered here.
 
 use super::codes::{self, CODES};
-use super::segment::Segment;
+use super::segment;
 use super::thread::Thread;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI};
 use super::{
@@ -43,7 +43,7 @@ pub fn arguments(thread: &Thread) -> [u64; 3] {
 
 /// Whether other threads record too, or soon will.
 fn others_run() -> bool {
-    codes::is_threaded() || Segment::others_run()
+    codes::is_threaded() || segment::others_run()
 }
 
 /// Marks what was done before a call if there are other threads, which may learn of it by the call:

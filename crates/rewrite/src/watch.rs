@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use super::codes::{CODES, Codes};
 use super::lock::Lock;
 use super::maps::{self, Mapping};
-use super::segment::Segment;
+use super::segment;
 use super::sys;
 
 const READ: u64 = 1;
@@ -61,7 +61,7 @@ impl Watched {
         if self.shared.contains(&code) {
             return;
         }
-        if let Some(segment) = Segment::get() {
+        if let Some(segment) = segment::get() {
             segment.header().shared_code.store(1, Ordering::Relaxed);
         }
         let Some(all) = maps::all() else {

@@ -10,7 +10,7 @@ use core::ffi::{c_int, c_void};
 
 use reuselens_wire::{Record, WireKind};
 
-use crate::segment::Segment;
+use crate::segment;
 use crate::thread::emit;
 use crate::{publish, sys, thread};
 
@@ -33,7 +33,7 @@ fn began(block: *mut c_void, bytes: usize, pc: u64) -> *mut c_void {
             Record::new(WireKind::Operand, 0, 0, bytes as u64),
         ]);
         // Other threads may be given a large block at once: they must not be read before it.
-        if bytes >= SHARED_SOON_BYTES && Segment::mapped().is_some_and(publish::others_run) {
+        if bytes >= SHARED_SOON_BYTES && segment::mapped().is_some_and(publish::others_run) {
             thread::flush();
         }
     }

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 
 use reuselens_wire::{Record, Slot, WireKind};
 
-use crate::segment::Segment;
+use crate::segment;
 use crate::tls::{DUMMY, tls};
 use crate::{stage, sys, thread};
 
@@ -48,7 +48,7 @@ pub fn rescan() {
     let t = tls();
     // SAFETY: this thread's own state.
     unsafe {
-        if (*t).busy != 0 || core::ptr::eq((*t).slot, &DUMMY) || Segment::is_absent() {
+        if (*t).busy != 0 || core::ptr::eq((*t).slot, &DUMMY) || segment::is_absent() {
             return;
         }
         (*t).busy = 1;
@@ -92,7 +92,7 @@ unsafe extern "C" fn each(info: *const Info, _: usize, slot: *mut c_void) -> c_i
         };
         let operands = [info.bias + low, info.bias + high, length as u64];
         let slot = &*slot.cast::<Slot>();
-        if let Some(segment) = Segment::get() {
+        if let Some(segment) = segment::get() {
             stage::module_mapped(&segment.header().control, &path[..length], info.bias);
         }
         let event = Record::new(WireKind::Module, 0, 0, info.bias);

@@ -9,7 +9,7 @@ use core::arch::global_asm;
 
 use reuselens_wire::{BLOCK_BYTES, NOTE_BYTES_MOST, Slot};
 
-use crate::segment::Segment;
+use crate::segment;
 use crate::thread::{make_room, room};
 use crate::tls::{State, Tls, tls};
 use crate::{process, sys};
@@ -90,7 +90,7 @@ unsafe extern "C" fn find(bytes: u64) -> Place {
 pub unsafe fn rest(t: *mut Tls) -> bool {
     // SAFETY: this thread's own state; the page is its own and lasts until its end.
     unsafe {
-        if !Segment::is_absent() || !process::is_ready() || (*t).state == State::Ended {
+        if !segment::is_absent() || !process::is_ready() || (*t).state == State::Ended {
             return false;
         }
         if (*t).aside.page == 0 {

@@ -7,7 +7,7 @@
 
 use reuselens_wire::Slot;
 
-use crate::segment::Segment;
+use crate::segment;
 use crate::thread::{flush, own_slot};
 use crate::tls::{DUMMY, Tls, tls};
 use crate::wrap::{around, before};
@@ -17,7 +17,7 @@ use crate::{publish, stage};
 /// long as one thread records, else as docs/design/transport.md says; more where records wait to be
 /// sorted.
 pub fn mark() {
-    let Some(segment) = Segment::mapped().filter(|segment| publish::others_run(*segment)) else {
+    let Some(segment) = segment::mapped().filter(|segment| publish::others_run(*segment)) else {
         return;
     };
     let t = tls();
@@ -80,7 +80,7 @@ unsafe extern "C" fn nothing() {}
 /// All threads of a parallel region are done, some without a mark of their own: a block that is
 /// handed over says how far all of them have come.
 unsafe extern "C" fn joined() {
-    if Segment::mapped().is_some_and(publish::others_run) {
+    if segment::mapped().is_some_and(publish::others_run) {
         flush();
     }
 }

@@ -148,7 +148,7 @@ pub fn announced(slot: &Slot, slot_index: u64) {
 
 /// Waits until the process's first thread has announced it.
 pub fn wait_until_announced() {
-    while ANNOUNCED.load(Ordering::Acquire) == 0 && !segment::Segment::is_absent() {
+    while ANNOUNCED.load(Ordering::Acquire) == 0 && !segment::is_absent() {
         sys::yield_now();
     }
 }

@@ -1,11 +1,11 @@
 //! The shared segment, mapped into the measured program.
 
 use core::ffi::{CStr, c_char};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, HEADER_BYTES, Header, MAGIC, MARKS_OFFSET,
-    Marks, SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot, SlotState, Stage, VERSION,
+    BLOCK_BYTES, HEADER_BYTES, Header, MAGIC, MappedSegment, SEGMENT_BYTES, VERSION,
 };
 
 use crate::sys;
@@ -21,110 +21,43 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// The mapped segment.
-#[derive(Clone, Copy)]
-pub struct Segment {
-    base: *mut u8,
+/// The segment of this process: mapped at the first call, `None` if nobody listens.
+pub fn get() -> Option<MappedSegment> {
+    loop {
+        match STATE.load(Ordering::Acquire) {
+            MAPPED => return mapped(),
+            NONE => return None,
+            TRYING => sys::yield_now(),
+            _ => try_map(),
+        }
+    }
 }
 
-impl Segment {
-    /// The segment of this process: mapped at the first call, `None` if nobody listens.
-    pub fn get() -> Option<Segment> {
-        loop {
-            match STATE.load(Ordering::Acquire) {
-                MAPPED => {
-                    return Some(Segment {
-                        base: BASE.load(Ordering::Relaxed),
-                    });
-                }
-                NONE => return None,
-                TRYING => sys::yield_now(),
-                _ => try_map(),
-            }
-        }
-    }
+/// Whether recording was given up or never began; cheap.
+#[inline]
+pub fn is_absent() -> bool {
+    STATE.load(Ordering::Relaxed) == NONE
+}
 
-    /// Whether recording was given up or never began; cheap.
-    #[inline]
-    pub fn is_absent() -> bool {
-        STATE.load(Ordering::Relaxed) == NONE
-    }
+/// Whether the segment is mapped and recording was not given up.
+pub fn is_mapped() -> bool {
+    STATE.load(Ordering::Relaxed) == MAPPED
+}
 
-    /// Whether the segment is mapped and recording was not given up.
-    pub fn is_mapped() -> bool {
-        STATE.load(Ordering::Relaxed) == MAPPED
+/// The segment if it is mapped and recording was not given up; cheap.
+#[inline]
+pub fn mapped() -> Option<MappedSegment> {
+    if STATE.load(Ordering::Acquire) != MAPPED {
+        return None;
     }
+    let base = NonNull::new(BASE.load(Ordering::Relaxed))?;
+    // SAFETY: `map` has mapped a segment there, for as long as the process lives.
+    Some(unsafe { MappedSegment::new(base) })
+}
 
-    /// The segment if it is mapped and recording was not given up; cheap.
-    #[inline]
-    pub fn mapped() -> Option<Segment> {
-        let base = BASE.load(Ordering::Relaxed);
-        (STATE.load(Ordering::Acquire) == MAPPED).then_some(Segment { base })
-    }
-
-    /// Records nothing from now on: the analysing side is gone.
-    pub fn abandon() {
-        STATE.store(NONE, Ordering::Release);
-    }
-
-    /// The header.
-    pub fn header(self) -> &'static Header {
-        // SAFETY: the mapping starts with a header and lasts as long as the process; all its fields
-        // are atomic.
-        unsafe { &*self.base.cast() }
-    }
-
-    /// Slot `index`.
-    pub fn slot(self, index: usize) -> &'static Slot {
-        debug_assert!(index < SLOTS);
-        // SAFETY: in bounds; as above.
-        unsafe { &*self.base.add(HEADER_BYTES).cast::<Slot>().add(index) }
-    }
-
-    /// Where slot `index` has its stage: a pointer, for the slot's own thread.
-    pub fn stage(self, index: usize) -> *mut Stage {
-        debug_assert!(index < SLOTS);
-        // SAFETY: in bounds of the mapping.
-        unsafe { self.base.add(STAGES_OFFSET).cast::<Stage>().add(index) }
-    }
-
-    /// Address of block `index`.
-    pub fn block_address(self, index: u32) -> u64 {
-        self.base as u64 + BLOCKS_OFFSET as u64 + u64::from(index) * BLOCK_BYTES as u64
-    }
-
-    /// Header of block `index`, which the caller has checked if it comes from the shared memory:
-    /// the pool hands out no other.
-    pub fn block(self, index: u32) -> &'static BlockHeader {
-        debug_assert!((index as usize) < BLOCKS);
-        // SAFETY: in bounds by the caller; as above.
-        unsafe { &*(self.block_address(index) as *const BlockHeader) }
-    }
-
-    /// The marks of block `index`, as for [`Segment::block`].
-    pub fn marks(self, index: u32) -> &'static Marks {
-        // SAFETY: as above.
-        unsafe {
-            &*(self.base as *const u8)
-                .add(MARKS_OFFSET)
-                .cast::<Marks>()
-                .add(index as usize)
-        }
-    }
-
-    /// Claims a free slot.
-    pub fn claim_slot(self) -> Option<usize> {
-        let claim = |index: &usize| {
-            let state = &self.slot(*index).state;
-            let (free, claimed) = (SlotState::Free as u32, SlotState::Claimed as u32);
-            let (taken, seen) = (Ordering::Acquire, Ordering::Relaxed);
-            state.load(seen) == free && state.compare_exchange(free, claimed, taken, seen).is_ok()
-        };
-        let index = (0..SLOTS).find(claim)?;
-        let used = &self.header().slots_used;
-        used.fetch_max(index as u32 + 1, Ordering::Release);
-        Some(index)
-    }
+/// Records nothing from now on: the analysing side is gone.
+pub fn abandon() {
+    STATE.store(NONE, Ordering::Release);
 }
 
 fn try_map() {
@@ -231,19 +164,18 @@ fn map(path: *const u8) -> *mut u8 {
     if base < 0 {
         return core::ptr::null_mut();
     }
-    // SAFETY: just mapped; the file of the right kind is as long as the mapping.
-    let header = unsafe { &*(base as *const Header) };
-    let ours = header.magic.load(Ordering::Acquire) == MAGIC
-        && header.version.load(Ordering::Relaxed) == VERSION;
-    if ours {
-        // A program before this one has restricted itself, and what became of it.
-        if sys::filters() > header.filters.load(Ordering::Relaxed) {
-            sys::be_quiet(false);
-        }
-        base as *mut u8
-    } else {
-        core::ptr::null_mut()
+    let base = base as *mut u8;
+    // SAFETY: just mapped, and never unmapped; a file of the right kind is as long as the
+    // mapping.
+    let segment = NonNull::new(base).map(|base| unsafe { MappedSegment::new(base) });
+    let Some(segment) = segment.filter(|segment| segment.is_ours()) else {
+        return core::ptr::null_mut();
+    };
+    // A program before this one has restricted itself, and what became of it.
+    if sys::filters() > segment.header().filters.load(Ordering::Relaxed) {
+        sys::be_quiet(false);
     }
+    base
 }
 
 /// A limit of the address space leaves no room for the segment: the analysing side learns that

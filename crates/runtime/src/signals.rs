@@ -10,10 +10,10 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use reuselens_wire::{Slot, SlotState};
+use reuselens_wire::Slot;
 
-use crate::publish::take_block;
-use crate::segment::Segment;
+use crate::publish::open_slot;
+use crate::segment;
 use crate::thread::quietly;
 use crate::tls::{DUMMY, State, tls};
 use crate::{process, stage, thread};
@@ -106,23 +106,10 @@ unsafe fn slot_for_handler() -> *const Slot {
 
 /// A second slot for this thread, for its signal handlers: same thread number, own block.
 fn signal_slot(of: &Slot) -> Option<(&'static Slot, u64)> {
-    let segment = Segment::get()?;
+    let segment = segment::get()?;
     let index = segment.claim_slot()?;
     let slot = segment.slot(index);
-    for (to, from) in [
-        (&slot.process, &of.process),
-        (&slot.thread, &of.thread),
-        (&slot.pid, &of.pid),
-    ] {
-        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-    }
-    slot.stack_high
-        .store(of.stack_high.load(Ordering::Relaxed), Ordering::Relaxed);
-    if !take_block(segment, slot) {
-        return None;
-    }
-    slot.state.store(SlotState::Live as u32, Ordering::Release);
-    Some((slot, index as u64))
+    open_slot(segment, slot, &of.owner()).then_some((slot, index as u64))
 }
 
 /// `sigaction(2)`, with our handler in front of the program's.

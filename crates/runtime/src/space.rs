@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use reuselens_wire::{BLOCK_BYTES, SEGMENT_BYTES, UNLIMITED, outer_limits};
 
 use crate::alloc::report;
-use crate::segment::Segment;
+use crate::segment;
 use crate::sys;
 
 const ADDRESS_SPACE: c_uint = 9;
@@ -21,7 +21,7 @@ static ARE_SET: AtomicU32 = AtomicU32::new(0);
 
 /// What the segment takes of the address space; see `segment::map`.
 fn ours() -> u64 {
-    match Segment::is_mapped() {
+    match segment::is_mapped() {
         true => (SEGMENT_BYTES + BLOCK_BYTES) as u64,
         false => 0,
     }
@@ -67,7 +67,7 @@ unsafe fn change(pid: c_int, resource: c_uint, new: *const u64, old: *mut u64) -
             LIMITS[1].store(wanted[1], Ordering::Relaxed);
             ARE_SET.store(1, Ordering::Relaxed);
             if outer[0] < wanted[0].saturating_add(ours)
-                && let Some(segment) = Segment::get()
+                && let Some(segment) = segment::get()
             {
                 let header = segment.header();
                 header.short_of_space.store(1, Ordering::Relaxed);

@@ -9,12 +9,12 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, Control, FUNCTIONS, Function, Gate, NO_BLOCK, Range,
-    Record, SlotState,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, Control, FUNCTIONS, Function, Gate, MappedSegment,
+    NO_BLOCK, Range, Record, SlotState,
 };
 
-use crate::publish::{publish, take_block};
-use crate::segment::Segment;
+use crate::publish::{open_slot, publish};
+use crate::segment;
 use crate::tls::{Tls, tls};
 use crate::{modules, thread};
 
@@ -27,7 +27,7 @@ static RANGES_KNOWN: AtomicU32 = AtomicU32::new(0);
 /// # Safety
 /// The calling thread's own state, with its slot, and silent.
 pub unsafe fn open(t: *mut Tls) {
-    let Some(segment) = Segment::get() else {
+    let Some(segment) = segment::get() else {
         return;
     };
     if segment.header().control.active.load(Ordering::Relaxed) != 0 {
@@ -49,38 +49,28 @@ pub unsafe fn idle(t: *mut Tls) -> bool {
     // SAFETY: by the caller.
     unsafe {
         if (*t).stage.is_null()
-            && let Some(segment) = Segment::get()
+            && let Some(segment) = segment::get()
         {
             make(t, segment);
         }
-        Segment::abandon();
+        segment::abandon();
         settle(t);
         !(*t).stage.is_null()
     }
 }
 
 /// Makes a thread's stage. False if there is no block for it.
-unsafe fn make(t: *mut Tls, segment: Segment) -> bool {
+unsafe fn make(t: *mut Tls, segment: MappedSegment) -> bool {
     // SAFETY: by the caller; a slot's stage is its thread's.
     unsafe {
         let index = (*t).slot_index as usize;
-        let (stage, own) = (segment.stage(index), segment.slot(index));
+        let (stage, own) = (segment.stage(index).as_ptr(), segment.slot(index));
         (&raw mut (*stage).gate).write(Gate::new((*t).place));
-        let slot = &(*stage).slot;
-        for (to, from) in [
-            (&slot.process, &own.process),
-            (&slot.thread, &own.thread),
-            (&slot.pid, &own.pid),
-        ] {
-            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-        let high = own.stack_high.load(Ordering::Relaxed);
-        slot.stack_high.store(high, Ordering::Relaxed);
         (*stage).sorting.store(0, Ordering::Relaxed);
-        if !take_block(segment, slot) {
+        let slot = &(*stage).slot;
+        if !open_slot(segment, slot, &own.owner()) {
             return false;
         }
-        slot.state.store(SlotState::Live as u32, Ordering::Release);
         (*t).stage_address = slot.block_address.load(Ordering::Relaxed);
         (*t).stage = stage;
     }
@@ -95,7 +85,7 @@ pub unsafe fn close(t: *mut Tls) {
     // SAFETY: by the caller.
     unsafe {
         let stage = (*t).stage;
-        let Some(segment) = Segment::get().filter(|_| !stage.is_null()) else {
+        let Some(segment) = segment::get().filter(|_| !stage.is_null()) else {
             return;
         };
         settle(t);
@@ -123,7 +113,7 @@ pub unsafe fn is_staged(t: *const Tls) -> bool {
 
 /// Lets the thread write where it is to by now: everything is wanted, or not.
 unsafe fn choose(t: *mut Tls) {
-    let Some(segment) = Segment::get() else {
+    let Some(segment) = segment::get() else {
         return;
     };
     // SAFETY: by the caller.
@@ -189,7 +179,7 @@ pub unsafe fn settle(t: *mut Tls) {
         let slot = &(*stage).slot;
         let start = (*t).stage_address + BLOCK_HEADER_BYTES as u64;
         let cursor = slot.cursor.load(Ordering::Relaxed);
-        let control = Segment::get().map(|segment| &segment.header().control);
+        let control = segment::get().map(|segment| &segment.header().control);
         if let Some(control) = control.filter(|control| !control.is_stopped()) {
             (*stage).sorting.store(1, Ordering::Release);
             sort(t, control, start, cursor);
@@ -291,7 +281,7 @@ pub unsafe fn module_mapped(control: &Control, path: &[u8], bias: u64) {
 
 /// Calls `change` with the thread's gate, between what it did before and what it does after.
 pub fn at_gate(change: impl FnOnce(&mut Gate, &Control)) {
-    if Segment::is_absent() || !thread::prepare_even_if_silent() {
+    if segment::is_absent() || !thread::prepare_even_if_silent() {
         return;
     }
     let t = tls();
@@ -301,7 +291,7 @@ pub fn at_gate(change: impl FnOnce(&mut Gate, &Control)) {
             return;
         }
         (*t).busy += 1;
-        let control = Segment::get().map(|segment| &segment.header().control);
+        let control = segment::get().map(|segment| &segment.header().control);
         if let Some(control) = control.filter(|c| c.regions.load(Ordering::Relaxed) != 0) {
             settle(t);
             change(&mut (*(*t).stage).gate, control);

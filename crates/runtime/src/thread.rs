@@ -2,10 +2,10 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use reuselens_wire::{BLOCK_BYTES, RECORD_BYTES, Record, Slot, SlotState, WireKind};
+use reuselens_wire::{BLOCK_BYTES, RECORD_BYTES, Record, Slot, SlotOwner, SlotState, WireKind};
 
-use crate::publish::{publish, take_block};
-use crate::segment::Segment;
+use crate::publish::{open_slot, publish};
+use crate::segment;
 use crate::tls::{DUMMY, State, Tls, tls};
 use crate::{notes, process, stacks, stage, sys, title};
 
@@ -86,7 +86,7 @@ pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
 pub fn prepare() -> bool {
     let t = tls();
     // SAFETY: this thread's own state.
-    unsafe { (*t).busy == 0 && !Segment::is_absent() && (room(&*(*t).slot) > 0 || make_room(t)) }
+    unsafe { (*t).busy == 0 && !segment::is_absent() && (room(&*(*t).slot) > 0 || make_room(t)) }
 }
 
 /// Like [`prepare`], also where the thread only waits to be told what is to be recorded.
@@ -145,7 +145,7 @@ pub unsafe fn make_room(t: *mut Tls) -> bool {
         // SAFETY: as above.
         return unsafe { sort_out(t) };
     }
-    if Segment::is_absent() || !process::is_ready() {
+    if segment::is_absent() || !process::is_ready() {
         return false;
     }
     // SAFETY: this thread's own state.
@@ -199,7 +199,7 @@ unsafe fn give_up(t: *mut Tls) -> bool {
         if (*t).signal_depth == 0 && (*t).state == State::Live && stage::idle(t) {
             return true;
         }
-        Segment::abandon();
+        segment::abandon();
         (*t).slot = &DUMMY;
         false
     }
@@ -207,7 +207,7 @@ unsafe fn give_up(t: *mut Tls) -> bool {
 
 /// Counts an event, or a signal handler's events, that cannot be recorded.
 pub fn count_lost() {
-    if let Some(segment) = Segment::get() {
+    if let Some(segment) = segment::get() {
         segment.header().lost_events.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -218,7 +218,7 @@ pub fn count_lost() {
 /// `t` must be the calling thread's state.
 pub unsafe fn own_slot(t: *const Tls) -> *const Slot {
     // SAFETY: by the caller.
-    match (unsafe { (*t).state }, Segment::get()) {
+    match (unsafe { (*t).state }, segment::get()) {
         // SAFETY: by the caller.
         (State::Live, Some(segment)) => segment.slot(unsafe { (*t).slot_index } as usize),
         _ => &DUMMY,
@@ -242,7 +242,7 @@ pub unsafe fn current_slot(t: *mut Tls) -> *const Slot {
 
 /// Gives this thread a slot and a block and announces it.
 unsafe fn attach(t: *mut Tls) -> bool {
-    let Some(segment) = Segment::get() else {
+    let Some(segment) = segment::get() else {
         return false;
     };
     let header = segment.header();
@@ -267,18 +267,16 @@ unsafe fn attach(t: *mut Tls) -> bool {
     }
     let (stack_low, stack_high) = stacks::stack_bounds();
     let slot = segment.slot(index);
-    slot.process.store(process, Ordering::Relaxed);
-    slot.thread.store(
-        header.next_thread.fetch_add(1, Ordering::Relaxed),
-        Ordering::Relaxed,
-    );
-    slot.pid.store(sys::pid(), Ordering::Relaxed);
-    slot.stack_high.store(stack_high, Ordering::Relaxed);
-    if !take_block(segment, slot) {
-        Segment::abandon();
+    let owner = SlotOwner {
+        process,
+        thread: header.next_thread.fetch_add(1, Ordering::Relaxed),
+        pid: sys::pid(),
+        stack_high,
+    };
+    if !open_slot(segment, slot, &owner) {
+        segment::abandon();
         return false;
     }
-    slot.state.store(SlotState::Live as u32, Ordering::Release);
     // SAFETY: this thread's own state; the block is empty, so there is room for the first records.
     unsafe {
         (*t).slot = slot;
@@ -333,7 +331,7 @@ pub unsafe fn announce(slot: &Slot, event: Record, operands: &[u64], text: &[u8]
 /// Publishes what the calling thread has written so far, so that it comes before what other
 /// threads do from here on.
 pub fn flush() {
-    let (t, heard) = (tls(), !Segment::is_absent());
+    let (t, heard) = (tls(), !segment::is_absent());
     // SAFETY: this thread's own state.
     unsafe {
         if heard && (*t).busy == 0 && !core::ptr::eq((*t).slot, &DUMMY) && (*t).signal_depth == 0 {

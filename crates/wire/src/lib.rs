@@ -25,12 +25,13 @@ mod control;
 mod dictionary;
 mod gate;
 mod layout;
+mod mapped;
 mod pool;
+mod producer;
 mod queue;
 mod record;
 mod restriction;
 mod space;
-mod taking;
 
 pub use alive::is_alive;
 pub use bootstrap::{ARENA, Bootstrap, IMAGE, IMAGE_ROOM, IMAGE_STACK_BYTES, Registers};
@@ -48,7 +49,9 @@ pub use layout::{
     Marks, NO_BLOCK, OTHERS, Other, RECORD_BYTES, SEGMENT_BYTES, SLOTS, STAGES_OFFSET, Slot,
     SlotState, VERSION, WANTS_BASIC_BLOCKS,
 };
+pub use mapped::MappedSegment;
 pub use pool::BlockPool;
+pub use producer::{SlotOwner, SystemCalls};
 pub use queue::{Full, PublishedBlock, QUEUE_CELLS, Queue, Tail};
 pub use record::{
     CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, THREAD_NAME_BYTES, WireKind,

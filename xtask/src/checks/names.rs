@@ -84,7 +84,6 @@ const OWED: &[&str] = &[
     "Run",
     "Scale",
     "Seen",
-    "Segment",
     "Shape",
     "Sharing",
     "Sink",

@@ -18,6 +18,10 @@ const ALLOWED: &[Exception] = &[
         reason: "lives in other people's programs: machine code, raw system calls, their memory",
     },
     Exception {
+        path: "crates/wire/src/mapped.rs",
+        reason: "finds the parts of the shared memory",
+    },
+    Exception {
         path: "crates/capture/src/inject/tracee.rs",
         reason: "stops programs and writes into them (ptrace)",
     },
