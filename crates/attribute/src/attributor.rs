@@ -14,7 +14,7 @@ use crate::shared::Shared;
 use crate::sites::SiteIndex;
 use crate::space::Space;
 use crate::stack::ShadowStack;
-use crate::statement::Touched;
+use crate::statement_addresses::Touched;
 use crate::structures::Entries;
 use crate::symbols::SymbolSource;
 use crate::tables::Tables;

@@ -42,7 +42,7 @@ mod shared;
 mod sites;
 mod space;
 mod stack;
-mod statement;
+mod statement_addresses;
 mod structures;
 mod symbols;
 mod tables;

@@ -1,18 +1,19 @@
 //! The pass over a block.
 
-mod again;
+mod access;
 mod dispatch;
 mod frames;
-mod laps;
-mod locate;
+mod iterations;
+
+mod items_only;
 mod named;
-mod near;
-mod patterns;
 mod rare;
+mod repeat_cache;
+mod repeats;
+mod row_batches;
 mod rows;
 mod touches;
 mod waiting;
-mod whole;
 
 use std::ops::Range;
 
@@ -28,12 +29,12 @@ use crate::places::Place;
 use crate::shadow::NO_STRUCTURE;
 use crate::shared::Shared;
 use crate::stack::ShadowStack;
-use crate::statement::Touched;
-use near::Run;
+use crate::statement_addresses::Touched;
+use row_batches::Run;
 use rows::Rows;
 use waiting::Waiting;
 
-pub(crate) use patterns::Patterns;
+pub(crate) use repeat_cache::Patterns;
 
 /// Bits of an address above which the process is folded in.
 const PROCESS_SHIFT: u32 = 48;

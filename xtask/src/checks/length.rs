@@ -22,7 +22,7 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
         "the loop over instructions is one function, so that nothing of it is called per instruction",
     ),
     (
-        "crates/attribute/src/pass/near.rs",
+        "crates/attribute/src/pass/row_batches.rs",
         "take_rows",
         "the loop over rows is one function: its state stays in registers",
     ),

@@ -11,7 +11,7 @@ use std::ops::Range;
 use reuselens_trace::{Again, Block, Repeated};
 
 use super::Pass;
-use super::patterns::{Fallen, Fell, Part, Patterns, SCORE, When};
+use super::repeat_cache::{Fallen, Fell, Part, Patterns, SCORE, When};
 use super::rows::Rows;
 use crate::cells::Packed;
 use crate::shadow::NO_STRUCTURE;

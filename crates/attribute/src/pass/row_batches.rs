@@ -6,7 +6,7 @@ use std::ops::Range;
 use reuselens_trace::Kind;
 
 use super::Pass;
-use super::patterns::is_plain;
+use super::repeat_cache::is_plain;
 use super::rows::Rows;
 use crate::attributor::ProcessState;
 use crate::cells::Packed;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use reuselens_trace::Kind;
 
 use super::Pass;
-use super::patterns::{Part, Patterns};
+use super::repeat_cache::{Part, Patterns};
 use super::rows::Rows;
 
 /// Accesses that laps are put together to, about.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use reuselens_trace::{Block, Kind};
 
-use super::laps::Laps;
+use super::iterations::Laps;
 use crate::shadow::Versions;
 
 /// Accesses of a pattern that follow each other, or another row.
