@@ -1,75 +1,38 @@
 //! The attributor: events and blocks in, columns out, tables at the end.
 
-use std::collections::BTreeSet;
-
 use reuselens_trace::{Block, Event, Kind, Module, Process, ProcessId, Thread, ThreadId, Wish};
 use reuselens_units::Bytes;
 
 use crate::columns::Columns;
 use crate::hash::FastMap;
 use crate::options::Options;
-use crate::pass::Pass;
-use crate::places::{Mappings, Place};
+use crate::pass::{CurrentThread, Output, Pass, Repeats};
+use crate::places::Place;
 use crate::shared::Shared;
 use crate::sites::SiteIndex;
-use crate::space::Space;
 use crate::stack::ShadowStack;
-use crate::statement_addresses::Touched;
-use crate::structures::Entries;
+use crate::state::{ProcessState, ThreadState};
+use crate::statement_addresses::StatementAddresses;
 use crate::symbols::SymbolSource;
 use crate::tables::Tables;
 
-/// A process of the trace.
-#[derive(Debug, Default)]
-pub(crate) struct ProcessState {
-    pub id: u16,
-    /// The process and how often its code was replaced.
-    pub code: u64,
-    pub parent: Option<ProcessId>,
-    pub instrumented: bool,
-    pub space: Space,
-    pub sites: SiteIndex,
-    pub mappings: Mappings,
-    pub entries: Entries,
-    /// Live threads, by index.
-    pub threads: BTreeSet<u32>,
-    /// Where the stacks of those are whose bounds are known: low end and thread.
-    pub stacks: BTreeSet<(u64, u32)>,
-    /// The others.
-    pub unbounded: BTreeSet<u32>,
-    /// Whether a structure on a stack was ever named.
-    pub named_on_stack: bool,
-    /// Whether a thread was seen yet.
-    has_main: bool,
-}
-
-/// A thread of the trace.
-#[derive(Debug, Default)]
-pub(crate) struct ThreadState {
-    pub id: u32,
-    pub process: u16,
-    pub name: String,
-    pub is_main: bool,
-    pub stack: ShadowStack,
-    pub touched: Touched,
-}
-
-/// Says for every access which item it touches and which cell it counts for.
+/// Finds for each access the items that it touches and the cell that it counts for.
 ///
 /// Feed it the events and the blocks of one trace in order. Per access it does two look-ups in
-/// small tables; it never allocates, locks or formats then. Memory is bounded by the program's
+/// small tables, and neither allocates, locks nor formats. Memory is bounded by the program's
 /// code, data and calling contexts, not by the length of the trace.
 #[derive(Debug)]
 pub struct Attributor {
     options: Options,
     shared: Shared,
+    repeats: Repeats,
     processes: Vec<ProcessState>,
     process_numbers: FastMap<u16, usize>,
     threads: Vec<ThreadState>,
     thread_numbers: FastMap<u32, usize>,
 }
 
-/// Touches beyond which a block is handed over in pieces.
+/// Item accesses at which [`Attributor::pieces`] and [`Attributor::gather`] call their consumer.
 const PIECE: usize = 1 << 18;
 
 impl Attributor {
@@ -77,6 +40,7 @@ impl Attributor {
     pub fn new(options: Options) -> Self {
         Attributor {
             shared: Shared::new(&options),
+            repeats: Repeats::default(),
             options,
             processes: Vec::new(),
             process_numbers: FastMap::default(),
@@ -98,8 +62,8 @@ impl Attributor {
         }
     }
 
-    /// What has to be known of accesses, if it is no more than their items: a source that was asked
-    /// for that ([`reuselens_trace::Source::condense`]) need not make rows of them.
+    /// The projection that serves: the items of some kinds of accesses, for
+    /// [`reuselens_trace::Source::condense`]. `None` if the analysis needs more than items.
     pub fn wish(&self) -> Option<Wish> {
         let Options {
             granularity, kinds, ..
@@ -108,22 +72,21 @@ impl Attributor {
         whole.then(|| Wish::new(granularity, |kind| kinds.counts(kind)))
     }
 
-    /// Whether rows that come again may be left out of its blocks
-    /// ([`reuselens_trace::Source::fold`]): then it takes a part of the time.
+    /// Whether blocks may have compressed rows ([`reuselens_trace::Source::fold`]), which take a
+    /// part of the time.
     pub fn folds(&self) -> bool {
         self.options.folds()
     }
 
-    /// Clears `out` and fills it with the touches of a block. A range operation yields an entry for
-    /// each item that it covers, however many: see [`Self::pieces`] for bounded columns.
+    /// Clears `out` and fills it with the item accesses of a block. A range operation yields an
+    /// entry for each item that it covers, so `out` has no bound: see [`Self::pieces`].
     pub fn block(&mut self, block: &Block, out: &mut Columns) {
         out.clear();
         self.pass(block, out, usize::MAX, &mut |_| {});
     }
 
-    /// As [`Self::block`], but hands the touches to `consume` in pieces: a piece holds at most
-    /// about 2¹⁸ touches more than rows are there in the block. `columns` is only the memory to
-    /// use.
+    /// As [`Self::block`], but passes the item accesses to `consume` in pieces. A piece holds at
+    /// most about 2¹⁸ item accesses more than the block has rows. `columns` is the memory to use.
     pub fn pieces(
         &mut self,
         block: &Block,
@@ -137,10 +100,9 @@ impl Attributor {
         }
     }
 
-    /// As [`Self::pieces`], but lets the touches of several blocks gather in `columns`: what is
-    /// there is left there, and `consume` is only called where a single block touches more than is
-    /// good. What is in the block afterwards is anything: its memory may be in the columns, and
-    /// theirs in it.
+    /// As [`Self::pieces`], but appends the item accesses to `columns`, so that those of several
+    /// blocks gather there. Calls `consume` only where a single block has more than 2¹⁸. The
+    /// content of `block` is unspecified afterwards: it may have swapped memory with `columns`.
     pub fn gather(
         &mut self,
         block: &mut Block,
@@ -148,14 +110,14 @@ impl Attributor {
         mut consume: impl FnMut(&Columns),
     ) {
         let process = self.process(block.process);
-        // Rows that touch nothing may come before the touches or behind them.
+        // Rows that access nothing may come before or after the items: their order does not matter.
         let quiet = !block.kinds().iter().any(|kind| kind.is_access());
         let touches = &mut block.touches;
         let counts = !touches.named || self.names_count(process);
-        // A block of rows keeps what is not its own: its memory would be held and not used.
+        // Only empty columns are swapped: the block would keep other memory, and never use it.
         let ready = touches.is_there() && columns.is_empty();
         let ready = ready && quiet && touches.bases.is_empty();
-        // Items of another process have its number folded in.
+        // The items of process 0 are as the columns need them: its number adds no bits.
         if ready && counts && block.process == ProcessId(0) {
             std::mem::swap(&mut columns.items, &mut touches.items);
             touches.before.fill(0);
@@ -173,30 +135,38 @@ impl Attributor {
         block: &Block,
         out: &mut Columns,
         piece: usize,
-        full: &mut dyn FnMut(&Columns),
+        send: &mut dyn FnMut(&Columns),
     ) {
         let process = self.process(block.process);
         let thread = self.thread(block.thread, block.process);
         out.reserve(block.len() + block.len() / 8);
-        // Taken out, so that the stacks of the other threads can be looked into meanwhile.
+        // Taken out of `threads`, so that the pass can search the stacks of the other threads.
         let mut stack = std::mem::take(&mut self.threads[thread].stack);
-        let mut touched = std::mem::take(&mut self.threads[thread].touched);
+        let mut statement = std::mem::take(&mut self.threads[thread].statement);
         let mut pass = Pass::new(
             &self.options,
             &mut self.processes[process],
             &self.threads,
-            thread,
-            (&mut stack, &mut touched),
+            CurrentThread {
+                number: thread,
+                stack: &mut stack,
+                statement: &mut statement,
+            },
             &mut self.shared,
-            (out, piece, full),
+            &mut self.repeats,
+            Output {
+                columns: out,
+                piece,
+                send,
+            },
         );
         pass.run(block);
         out.complete();
         if self.options.basic_blocks {
-            self.shared.tell_sites(out);
+            self.shared.add_sites(out);
         }
         self.threads[thread].stack = stack;
-        self.threads[thread].touched = touched;
+        self.threads[thread].statement = statement;
     }
 
     /// The loads, stores, atomics, range operations and named accesses so far that count.
@@ -204,14 +174,14 @@ impl Attributor {
         self.shared.references
     }
 
-    /// Puts behind what `earlier` has seen: the stretch of the same trace before this one, of which
-    /// this has seen the events only. Where no more than items is known of accesses
-    /// ([`Self::wish`]), it stands as if it had seen all.
+    /// Adds what `earlier` has counted: the segment of the same trace before this one, of which
+    /// this attributor has seen the events only. With [`Self::wish`] the result is that of one
+    /// attributor that has seen both segments.
     pub fn put_behind(&mut self, earlier: Attributor) {
         self.shared.put_behind(earlier.shared);
     }
 
-    /// The cells so far: groups of accesses that a profile has apart.
+    /// The number of cells so far: the smallest groups of accesses that a profile breaks down by.
     pub fn cells(&self) -> usize {
         self.shared.cells.keys().len()
     }
@@ -225,15 +195,16 @@ impl Attributor {
         let threads = self
             .threads
             .iter()
-            .map(|t| t.stack.memory() + t.touched.memory());
+            .map(|t| t.stack.memory() + t.statement.memory());
         let states = self.threads.capacity() * size_of::<ThreadState>();
-        Bytes(processes.chain(threads).sum::<u64>() + states as u64 + self.shared.memory())
+        let tables = self.shared.memory() + self.repeats.memory();
+        Bytes(processes.chain(threads).sum::<u64>() + states as u64 + tables)
     }
 
     /// Resolves all names. Cost: a symbol look-up per site, context and object that was accessed.
     pub fn finish(self, symbols: &mut dyn SymbolSource) -> Tables {
-        // The names take memory too, and need none of this.
-        drop(self.processes);
+        // Names need memory, and need neither of these.
+        drop((self.processes, self.repeats));
         crate::resolve::tables(self.shared, &self.threads, symbols)
     }
 
@@ -241,12 +212,7 @@ impl Attributor {
         let next = self.processes.len();
         let number = *self.process_numbers.entry(id.0).or_insert(next);
         if number == next {
-            let code = u64::from(id.0);
-            self.processes.push(ProcessState {
-                id: id.0,
-                code,
-                ..ProcessState::default()
-            });
+            self.processes.push(ProcessState::new(id));
         }
         number
     }
@@ -266,29 +232,16 @@ impl Attributor {
         let number = self.process(event.id);
         if let Some(parent) = event.parent.filter(|parent| *parent != event.id) {
             let parent_number = self.process(parent);
-            let from = &self.processes[parent_number];
-            let (space, mappings) = (from.space.fork(), from.mappings.clone());
-            let (entries, named) = (from.entries.fork(), from.named_on_stack);
-            let child = &mut self.processes[number];
-            (child.space, child.mappings, child.entries) = (space, mappings, entries);
-            (child.parent, child.named_on_stack) = (Some(parent), named);
-            child.sites = SiteIndex::default();
+            let mut child = std::mem::take(&mut self.processes[number]);
+            child.fork_from(&self.processes[parent_number]);
+            self.processes[number] = child;
         }
         self.processes[number].instrumented = event.instrumented;
     }
 
-    /// The maps of a process that has ended are of no use any more.
     fn process_ended(&mut self, id: ProcessId) {
         let number = self.process(id);
-        let old = std::mem::take(&mut self.processes[number]);
-        self.processes[number] = ProcessState {
-            id: old.id,
-            code: old.code,
-            instrumented: old.instrumented,
-            mappings: old.mappings,
-            has_main: old.has_main,
-            ..ProcessState::default()
-        };
+        self.processes[number].end();
     }
 
     fn thread_began(&mut self, event: &Thread) {
@@ -296,7 +249,7 @@ impl Attributor {
         let number = known.unwrap_or_else(|| self.add_thread(event));
         let bounds = (event.stack_low, event.stack_high);
         if known.is_some() && self.threads[number].stack.bounds() == bounds {
-            // It goes on, with another name.
+            // The thread continues under another name.
             self.threads[number].name.clone_from(&event.name);
             return;
         }
@@ -307,19 +260,11 @@ impl Attributor {
         let old = std::mem::replace(&mut thread.stack, stack);
         let process = ProcessId(thread.process);
         let process = self.process(process);
-        let process = &mut self.processes[process];
-        process.stacks.remove(&(old.bounds().0, number as u32));
-        process.unbounded.remove(&(number as u32));
-        // One that has ended and goes on after all is looked for in no other thread's accesses.
-        if process.threads.contains(&(number as u32)) {
-            match bounds {
-                (_, 0) => process.unbounded.insert(number as u32),
-                (low, _) => process.stacks.insert((low, number as u32)),
-            };
-        }
+        self.processes[process].move_stack(number as u32, old.bounds().0, bounds);
     }
 
-    /// A forked child goes on with the frames of the thread that forked: the one on the same stack.
+    /// The frames that the first thread of a forked child continues with: those of the thread that
+    /// forked, which is the one on the same stack.
     fn inherited_stack(&self, event: &Thread) -> Option<ShadowStack> {
         let bounds = (event.stack_low, event.stack_high);
         let child = &self.processes[*self.process_numbers.get(&event.process.0)?];
@@ -335,14 +280,12 @@ impl Attributor {
     fn add_thread(&mut self, event: &Thread) -> usize {
         let process = self.process(event.process);
         let number = self.threads.len();
-        let process = &mut self.processes[process];
-        process.threads.insert(number as u32);
-        process.unbounded.insert(number as u32);
+        let is_main = self.processes[process].add_thread(number as u32);
         self.thread_numbers.insert(event.id.0, number);
         self.threads.push(ThreadState {
             id: event.id.0,
             process: event.process.0,
-            is_main: !std::mem::replace(&mut process.has_main, true),
+            is_main,
             ..ThreadState::default()
         });
         number
@@ -354,13 +297,10 @@ impl Attributor {
         };
         let thread = &mut self.threads[number];
         let stack = std::mem::take(&mut thread.stack);
-        thread.touched = Touched::default();
+        thread.statement = StatementAddresses::default();
         let process = ProcessId(thread.process);
         let process = self.process(process);
-        let process = &mut self.processes[process];
-        process.threads.remove(&(number as u32));
-        process.unbounded.remove(&(number as u32));
-        process.stacks.remove(&(stack.bounds().0, number as u32));
+        self.processes[process].remove_thread(number as u32, stack.bounds().0);
     }
 
     fn mapped(&mut self, module: &Module, symbols: &mut dyn SymbolSource) {
@@ -374,14 +314,14 @@ impl Attributor {
             .space
             .map(module.low, module.high, module.bias, extents);
         if process.mappings.add(module, index) {
-            // The same addresses are other code now.
+            // From now on the same addresses are other code.
             process.code += 1 << 16;
             process.sites = SiteIndex::default();
         }
         self.place_late(number);
     }
 
-    /// Code that ran before its module was announced gets its place.
+    /// Gives places to the code that ran before its module was announced.
     fn place_late(&mut self, number: usize) {
         let process = &self.processes[number];
         let place = |pc: u64, old: &mut Place| {

@@ -28,21 +28,21 @@ const OBJECT_BITS: u32 = 24;
 
 /// A key in twelve bytes: sites have numbers below 2²⁰, objects below 2²⁴, contexts below 2²¹.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Packed {
+pub(crate) struct PackedKey {
     /// Site, object, and all but one of the bits of the context, from the top.
     word: u64,
     /// Thread, and the last bit of the context.
     rest: u32,
 }
 
-impl Packed {
+impl PackedKey {
     /// A key; `owner` is its context and, below, its thread.
     #[inline(always)]
     pub fn new(site: u32, object: u32, owner: u64) -> Self {
         let (context, thread) = ((owner >> 32) as u32, owner as u32);
         let object = u64::from(object) << CONTEXT_BITS;
         let low = u64::from(context & ((1 << CONTEXT_BITS) - 1));
-        Packed {
+        PackedKey {
             word: u64::from(site) << (CONTEXT_BITS + OBJECT_BITS) | object | low,
             rest: thread << 1 | context >> CONTEXT_BITS,
         }
@@ -83,10 +83,10 @@ impl Packed {
     }
 }
 
-impl From<CellKey> for Packed {
+impl From<CellKey> for PackedKey {
     fn from(key: CellKey) -> Self {
         let owner = u64::from(key.context) << 32 | u64::from(key.thread);
-        Packed::new(key.site, key.object, owner)
+        PackedKey::new(key.site, key.object, owner)
     }
 }
 
@@ -97,14 +97,14 @@ const LINE: usize = 4;
 /// the cell plus one. 0 is free, and what is free comes last.
 type Line = [u64; 2 * LINE];
 
-fn entry(key: Packed, cell: u32) -> [u64; 2] {
+fn entry(key: PackedKey, cell: u32) -> [u64; 2] {
     let [word, rest] = key.words();
     [word, rest | (u64::from(cell) + 1)]
 }
 
 /// The cell of a key in a line.
 #[inline(always)]
-fn find(line: &Line, key: Packed) -> Option<u32> {
+fn find(line: &Line, key: PackedKey) -> Option<u32> {
     let (entries, _) = line.as_chunks::<2>();
     let same = |[word, rest]: &[u64; 2]| {
         *word == key.word && (rest >> 32) as u32 == key.rest && *rest as u32 != 0
@@ -157,7 +157,7 @@ impl CellTable {
 
     /// The number of a cell that exists; `hash` is the key's.
     #[inline(always)]
-    pub fn look(&self, key: Packed, hash: u64) -> Option<u32> {
+    pub fn look(&self, key: PackedKey, hash: u64) -> Option<u32> {
         let mask = self.lines.len() - 1;
         let mut home = self.line(hash);
         loop {
@@ -172,7 +172,7 @@ impl CellTable {
 
     /// The number of a cell that exists.
     pub fn get(&self, key: CellKey) -> Option<u32> {
-        let key = Packed::from(key);
+        let key = PackedKey::from(key);
         self.look(key, key.hash())
     }
 
@@ -207,7 +207,7 @@ impl CellTable {
 
     /// Puts a cell that is not there into the first line with room, from its own on.
     fn insert(&mut self, number: u32) {
-        let key = Packed::from(self.keys[number as usize]);
+        let key = PackedKey::from(self.keys[number as usize]);
         let mask = self.lines.len() - 1;
         let mut home = self.line(key.hash());
         loop {
@@ -260,7 +260,7 @@ mod tests {
                             context,
                             thread,
                         };
-                        let packed = Packed::from(key);
+                        let packed = PackedKey::from(key);
                         assert_eq!(packed.key(), key);
                         let owner = packed.owner();
                         assert_eq!((owner >> 32, owner as u32), (context.into(), thread));
@@ -279,7 +279,7 @@ mod tests {
             object,
             ..CellKey::default()
         };
-        let chosen = |key: &CellKey| Packed::from(*key).hash() & 0xfff == 0;
+        let chosen = |key: &CellKey| PackedKey::from(*key).hash() & 0xfff == 0;
         let mut table = CellTable::new(1 << 20);
         for key in all.map(key).filter(chosen) {
             table.get_or_add(key);

@@ -1,10 +1,9 @@
-//! What an attributor makes of a block.
+//! The output of an attributor: item accesses as columns.
 
 use reuselens_trace::{BasicBlock, Row};
 
-/// One entry per item touch, in the order of the accesses: the item, and the numbers of the cell
-/// and of the element it counts for. The columns are always equally long, or there is none of
-/// elements.
+/// Item accesses, in the order of the accesses: for each the item, and the numbers of the cell and
+/// of the element that it counts for. The columns are equally long, or `elements` is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     /// The items. Equal items are the same data.
@@ -12,16 +11,16 @@ pub struct Columns {
     /// The cells: indices into [`Tables::cells`](crate::Tables::cells).
     pub cells: Vec<u32>,
     /// The elements: indices into [`Tables::elements`](crate::Tables::elements), 0 for none. Empty
-    /// where no touch is of an element that is told apart.
+    /// if no item access counts for an element.
     pub elements: Vec<u32>,
-    /// Whether each touch writes to its item (a store or an atomic operation); empty where that is
-    /// not asked for.
+    /// Whether each item access writes (a store or an atomic operation). Empty unless
+    /// [`Options::stores`](crate::Options::stores) asks for it.
     pub stores: Vec<bool>,
-    /// Basic blocks that began, each with the number of touches before it; empty where they are not
-    /// asked for.
+    /// Basic blocks that began, each with the number of item accesses before it. Empty unless
+    /// [`Options::basic_blocks`](crate::Options::basic_blocks) asks for them.
     pub basic_blocks: Vec<(u32, BasicBlock)>,
-    /// By cell, the instruction that it is of: a number, the same for all cells of an instruction.
-    /// Of all cells so far, these columns' or not; empty where basic blocks are not asked for.
+    /// By cell, the number of its instruction, for all cells so far. Empty unless
+    /// [`Options::basic_blocks`](crate::Options::basic_blocks) asks for it.
     pub sites: Vec<u32>,
 }
 
@@ -31,19 +30,19 @@ impl Columns {
         Self::default()
     }
 
-    /// The number of touches.
+    /// The number of item accesses.
     #[inline]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there are no touches.
+    /// Whether there are no item accesses.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// Forgets the touches and keeps the memory.
+    /// Removes the item accesses and keeps the memory.
     pub fn clear(&mut self) {
         self.items.clear();
         self.cells.clear();
@@ -52,10 +51,10 @@ impl Columns {
         self.basic_blocks.clear();
     }
 
-    /// Makes room for `touches` more.
-    pub(crate) fn reserve(&mut self, touches: usize) {
-        self.items.reserve(touches);
-        self.cells.reserve(touches);
+    /// Reserves memory for `count` more.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.items.reserve(count);
+        self.cells.reserve(count);
     }
 
     #[inline(always)]
@@ -64,51 +63,55 @@ impl Columns {
         self.cells.push(cell);
     }
 
-    /// Notes that the basic block that a row tells of began after so many touches.
+    /// Adds the basic block that a row begins, after `before` item accesses.
     #[inline(always)]
-    pub(crate) fn begin(&mut self, touches: usize, row: Row) {
+    pub(crate) fn begin(&mut self, before: usize, row: Row) {
         let began = BasicBlock::of(&row);
         self.basic_blocks
-            .extend(began.map(|began| (touches as u32, began)));
+            .extend(began.map(|began| (before as u32, began)));
     }
 
-    /// Appends touches.
+    /// Appends item accesses.
     #[inline(always)]
     pub(crate) fn extend(&mut self, items: &[u64], cells: &[u32]) {
         self.items.extend_from_slice(items);
         self.cells.extend_from_slice(cells);
     }
 
-    /// Appends touches, each with its cell.
+    /// Appends item accesses with their cells.
     #[inline(always)]
-    pub(crate) fn extend_told(&mut self, items: impl ExactSizeIterator<Item = u64>, cells: &[u32]) {
+    pub(crate) fn extend_with_cells(
+        &mut self,
+        items: impl ExactSizeIterator<Item = u64>,
+        cells: &[u32],
+    ) {
         self.items.extend(items);
         self.cells.extend_from_slice(cells);
     }
 
-    /// The last touch is of this element.
+    /// Sets the element of the last item access.
     pub(crate) fn set_element(&mut self, element: u32) {
-        // Touches of no element are made up for when one of some follows.
+        // Catches up on earlier item accesses of no element.
         self.elements.resize(self.items.len() - 1, 0);
         self.elements.push(element);
     }
 
-    /// The touches since the last call all write, or none does.
+    /// Sets whether the item accesses since the last call write.
     #[inline]
     pub(crate) fn set_stores(&mut self, stores: bool) {
         self.stores.resize(self.items.len(), stores);
     }
 
-    /// Appends touches of the first cell; [`Columns::complete`] says so.
+    /// Appends item accesses of the first cell, without their cells: see [`Columns::complete`].
     #[inline(always)]
     pub(crate) fn extend_items(&mut self, items: impl ExactSizeIterator<Item = u64>) {
         self.items.extend(items);
     }
 
-    /// What comes next belongs to others: the columns get their length.
+    /// Brings the columns to one length, before others read them.
     pub(crate) fn complete(&mut self) {
         if self.cells.len() < self.items.len() {
-            // All are of the first cell, then.
+            // Only `extend_items` leaves cells out, and those are the first cell.
             self.cells.resize(self.items.len(), 0);
         }
         if !self.elements.is_empty() {

@@ -15,7 +15,7 @@ use crate::places::Place;
 
 /// A call: who was called, from where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Call {
+pub(crate) struct CallKey {
     /// Process, and how often its code was replaced: addresses mean something only within both.
     pub code: u64,
     /// A program counter in the function called.
@@ -26,7 +26,7 @@ pub(crate) struct Call {
 
 /// A node, as far as calls need it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Node {
+pub(crate) struct ContextNode {
     pub parent: u32,
     depth: u32,
     /// The nearest node further up whose depth is a power of two, or the root.
@@ -35,7 +35,7 @@ pub(crate) struct Node {
     pub frames: u32,
     /// The node where accesses count: this one, or that of the function further up on the path.
     counts_for: u32,
-    key: Call,
+    key: CallKey,
 }
 
 /// Where a node's call is in the code.
@@ -56,16 +56,16 @@ const NOWHERE: Places = Places {
 pub(crate) const MAX_DEPTH: u32 = 512;
 /// Nodes beyond which new ones fold into the other contexts.
 const MAX_NODES: usize = 1 << 20;
-const NO_CALL: Call = Call {
+const NO_CALL: CallKey = CallKey {
     code: u64::MAX,
     pc: 0,
     return_address: 0,
 };
 
-/// The tree. Node 0 is the root.
+/// The tree. ContextNode 0 is the root.
 #[derive(Debug)]
 pub(crate) struct Contexts {
-    nodes: Vec<Node>,
+    nodes: Vec<ContextNode>,
     places: Vec<Places>,
     /// All nodes but the root by parent and call, open addressing, at most half full: the upper
     /// half of the hash, and the number of the node, 0 where it is free.
@@ -79,7 +79,7 @@ pub(crate) struct Contexts {
 }
 
 /// The key comes before the first product: a return address can undo whatever is known of the rest.
-fn hash(key: u64, parent: u32, call: &Call) -> u64 {
+fn hash(key: u64, parent: u32, call: &CallKey) -> u64 {
     let pc = (call.pc ^ key ^ call.code.rotate_right(16) ^ u64::from(parent)).wrapping_mul(GOLDEN);
     let product = u128::from(pc.rotate_left(32) ^ call.return_address) * u128::from(GOLDEN);
     (product >> 64) as u64 ^ product as u64
@@ -87,7 +87,7 @@ fn hash(key: u64, parent: u32, call: &Call) -> u64 {
 
 impl Contexts {
     pub fn new() -> Self {
-        let root = Node {
+        let root = ContextNode {
             parent: 0,
             depth: 0,
             coarser: 0,
@@ -105,7 +105,7 @@ impl Contexts {
         }
     }
 
-    pub fn node(&self, node: u32) -> &Node {
+    pub fn node(&self, node: u32) -> &ContextNode {
         &self.nodes[node as usize]
     }
 
@@ -115,7 +115,7 @@ impl Contexts {
 
     /// The node that this call leads to from another, if it was made before.
     #[inline]
-    pub fn child(&self, parent: u32, call: &Call) -> Option<u32> {
+    pub fn child(&self, parent: u32, call: &CallKey) -> Option<u32> {
         let hash = hash(self.key, parent, call);
         let mask = self.children.len() - 1;
         let mut at = hash as usize & mask;
@@ -163,7 +163,7 @@ impl Contexts {
     }
 
     /// The node of a function on the path to another node, which may be that one itself.
-    pub fn on_path(&self, to: u32, key: &Call) -> Option<u32> {
+    pub fn on_path(&self, to: u32, key: &CallKey) -> Option<u32> {
         let parent = |node: &u32| Some(self.nodes[*node as usize].parent);
         let mut path = std::iter::successors(Some(to), parent).take_while(|node| *node != 0);
         path.find(|node| {
@@ -174,7 +174,7 @@ impl Contexts {
 
     /// The node that a call leads to which was not made before, where there is room. Cost: linear
     /// in the depth.
-    pub fn add(&mut self, parent: u32, key: Call, places: Places, frames: u32) -> u32 {
+    pub fn add(&mut self, parent: u32, key: CallKey, places: Places, frames: u32) -> u32 {
         if 2 * (self.nodes.len() + 1) > self.children.len() {
             self.children = vec![(0, 0); 2 * self.children.len()];
             let other = self.other.unwrap_or(0);
@@ -185,7 +185,7 @@ impl Contexts {
         let node = self.nodes.len() as u32;
         let back = self.on_path(parent, &key);
         let above = self.nodes[parent as usize];
-        self.nodes.push(Node {
+        self.nodes.push(ContextNode {
             parent,
             depth: above.depth + 1,
             coarser: if above.depth.is_power_of_two() {
@@ -213,7 +213,7 @@ impl Contexts {
     /// The node for contexts that are not told apart.
     pub fn other(&mut self) -> u32 {
         *self.other.get_or_insert_with(|| {
-            self.nodes.push(Node {
+            self.nodes.push(ContextNode {
                 depth: 1,
                 counts_for: self.nodes.len() as u32,
                 ..self.nodes[0]
@@ -242,7 +242,7 @@ impl Contexts {
 
     /// Memory held.
     pub fn memory(&self) -> u64 {
-        let nodes = self.nodes.capacity() * size_of::<Node>();
+        let nodes = self.nodes.capacity() * size_of::<ContextNode>();
         let places = self.places.capacity() * size_of::<Places>();
         (nodes + places + self.children.len() * 8 + self.unplaced.capacity() * 4) as u64
     }

@@ -28,9 +28,9 @@ use std::fmt;
 
 use reuselens_memory::Huge;
 
-use crate::cells::{CellKey, Packed};
+use crate::cells::{CellKey, PackedKey};
 use crate::objects::Objects;
-use crate::shared::Shared;
+use crate::shared::{FoldWarning, Shared};
 
 /// Where an access counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ const CANDIDATES: usize = 1 << 18;
 /// Sites that follow each other have one hash: their groups are beside each other.
 const BESIDE: usize = 4;
 
-/// A group, as [`Packed::words`], with its accesses so far in the lower half of the second word.
+/// A group, as [`PackedKey::words`], with its accesses so far in the lower half of the second word.
 /// The count of a group is forgotten when another one needs its place.
 type Candidate = [u64; 2];
 
@@ -105,7 +105,7 @@ impl Candidates {
     }
 
     /// Counts an access of a group; the accesses of it that are remembered.
-    fn count(&mut self, group: Packed) -> u32 {
+    fn count(&mut self, group: PackedKey) -> u32 {
         if self.counts.is_empty() {
             self.counts = Huge::new(CANDIDATES);
         }
@@ -134,7 +134,7 @@ fn first_place(hash: u64) -> usize {
 impl Shared {
     /// As [`cell`](Self::cell), of a key that is known to have none. Counts an access of the key.
     #[inline(never)]
-    pub fn new_cell(&mut self, packed: Packed) -> CellChoice {
+    pub fn new_cell(&mut self, packed: PackedKey) -> CellChoice {
         let key = packed.key();
         if self.cells.has_room() {
             return CellChoice {
@@ -175,12 +175,12 @@ impl Shared {
 
     /// Counts an access of a group without a cell, and whether it gets one.
     fn is_frequent(&mut self, group: CellKey) -> bool {
-        let accesses = self.candidates.count(Packed::from(group));
+        let accesses = self.candidates.count(PackedKey::from(group));
         let threshold = self.candidates.threshold(FREQUENT * self.cells.max());
         let is_frequent = threshold.is_some_and(|threshold| accesses >= threshold);
         if !is_frequent && self.with_contexts {
             self.once(
-                0,
+                FoldWarning::Contexts,
                 "contexts-folded",
                 "there are more groups of accesses than are kept; those of few accesses count for a function further up on the \
                  path that led to them, as (other contexts), and instructions without a line for their function",
@@ -207,7 +207,7 @@ impl Shared {
     #[cold]
     fn coarsest(&mut self, key: CellKey) -> u32 {
         self.once(
-            1,
+            FoldWarning::Objects,
             "groups-folded",
             "there are more groups of accesses than are kept; those of few accesses keep their lines, but count as (other \
              objects)",
@@ -217,7 +217,7 @@ impl Shared {
             self.cells.get_or_add(key)
         } else {
             self.once(
-                3,
+                FoldWarning::Lines,
                 "lines-folded",
                 "there are more lines than are kept; new ones count as unknown",
                 "measure a part of the run (--after, --function)",

@@ -42,6 +42,7 @@ mod shared;
 mod sites;
 mod space;
 mod stack;
+mod state;
 mod statement_addresses;
 mod structures;
 mod symbols;

@@ -16,7 +16,7 @@ pub(crate) struct Local {
 
 /// The variables in the frames of a function.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Layout {
+pub(crate) struct LocalLayout {
     /// The function's code: distances of its parts from where it is entered, modulo 2⁶⁴, and their
     /// bytes.
     pub code: Vec<(u64, u64)>,
@@ -24,7 +24,7 @@ pub(crate) struct Layout {
     pub locals: Vec<Local>,
 }
 
-impl Layout {
+impl LocalLayout {
     /// Whether an instruction is one of the function, which is entered at `entry`.
     #[inline]
     pub fn has_code(&self, entry: u64, pc: u64) -> bool {
@@ -56,31 +56,31 @@ impl Layout {
 
 /// All layouts. 0 is that of functions without such variables.
 #[derive(Debug)]
-pub(crate) struct Layouts(Vec<Layout>);
+pub(crate) struct LocalLayouts(Vec<LocalLayout>);
 
-impl Default for Layouts {
+impl Default for LocalLayouts {
     fn default() -> Self {
-        Layouts(vec![Layout::default()])
+        LocalLayouts(vec![LocalLayout::default()])
     }
 }
 
-impl Layouts {
+impl LocalLayouts {
     /// The number of a new layout.
-    pub fn add(&mut self, layout: Layout) -> u32 {
+    pub fn add(&mut self, layout: LocalLayout) -> u32 {
         self.0.push(layout);
         self.0.len() as u32 - 1
     }
 
     /// A layout by its number.
     #[inline]
-    pub fn get(&self, number: u32) -> &Layout {
+    pub fn get(&self, number: u32) -> &LocalLayout {
         &self.0[number as usize]
     }
 }
 
 /// A frame with variables of its own that begins on top of others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Begun {
+pub(crate) struct NewFrame {
     /// The number of those others: see [`LiveFrames`].
     pub outer: u32,
     pub layout: u32,
@@ -98,7 +98,7 @@ pub(crate) struct Begun {
 /// The sets of late are known by a table of fixed size: deep recursion makes any number of them.
 #[derive(Debug)]
 pub(crate) struct LiveFrames {
-    known: Box<[(Begun, u32)]>,
+    known: Box<[(NewFrame, u32)]>,
     last: u32,
 }
 
@@ -108,7 +108,7 @@ const KNOWN_BITS: u32 = 12;
 impl Default for LiveFrames {
     fn default() -> Self {
         LiveFrames {
-            known: vec![(Begun::default(), 0); 1 << KNOWN_BITS].into(),
+            known: vec![(NewFrame::default(), 0); 1 << KNOWN_BITS].into(),
             last: 0,
         }
     }
@@ -117,14 +117,14 @@ impl Default for LiveFrames {
 impl LiveFrames {
     /// The number of a set with one frame more. Never 0.
     #[inline]
-    pub fn number(&mut self, begun: Begun) -> u32 {
-        let key = begun.low ^ begun.entry.rotate_left(24) ^ u64::from(begun.outer) << 40;
+    pub fn number(&mut self, frame: NewFrame) -> u32 {
+        let key = frame.low ^ frame.entry.rotate_left(24) ^ u64::from(frame.outer) << 40;
         let slot = key.wrapping_mul(GOLDEN) >> (64 - KNOWN_BITS);
         let known = &mut self.known[slot as usize];
         // A layout is never 0, so that an empty slot is equal to none.
-        if known.0 != begun {
+        if known.0 != frame {
             self.last = self.last.wrapping_add(1).max(1);
-            *known = (begun, self.last);
+            *known = (frame, self.last);
         }
         known.1
     }
@@ -139,14 +139,14 @@ impl LiveFrames {
 mod tests {
     use super::*;
 
-    fn layout(locals: &[(u64, u64)]) -> Layout {
+    fn layout(locals: &[(u64, u64)]) -> LocalLayout {
         let local = |(object, &(below, bytes)): (u32, &(u64, u64))| Local {
             below,
             bytes,
             object,
             element_bytes: 0,
         };
-        Layout {
+        LocalLayout {
             code: vec![(0, 0x40), (0xffff_ffff_ffff_ff00, 0x10)],
             locals: (7..).zip(locals).map(local).collect(),
         }
@@ -183,17 +183,17 @@ mod tests {
     #[test]
     fn equal_sets_have_one_number_and_different_ones_do_not() {
         let mut live = LiveFrames::default();
-        let begun = |outer, low| Begun {
+        let frame = |outer, low| NewFrame {
             outer,
             layout: 1,
             low,
             entry: 0x400,
         };
-        let first = live.number(begun(0, 0x1000));
-        assert_eq!(live.number(begun(0, 0x1000)), first);
+        let first = live.number(frame(0, 0x1000));
+        assert_eq!(live.number(frame(0, 0x1000)), first);
         let mut seen = vec![first];
         for low in 0..10_000 {
-            seen.push(live.number(begun(first, low * 8)));
+            seen.push(live.number(frame(first, low * 8)));
         }
         seen.sort_unstable();
         seen.dedup();

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use reuselens_locality::{Context, Element, Frame, Object, ObjectKind, ProfiledThread, Site};
 use reuselens_trace::Kind;
 
-use crate::attributor::ThreadState;
 use crate::cells::CellKey;
 use crate::elements::ElementKey;
 use crate::hash::FastMap;
@@ -16,6 +15,7 @@ use crate::naming::{file_name, heap_name, is_system_module, kind_name};
 use crate::objects::{ObjectKey, RawObject, Usage};
 use crate::places::Place;
 use crate::shared::Shared;
+use crate::state::ThreadState;
 use crate::symbols::{Function, SymbolSource, Variable};
 use crate::tables::Tables;
 use crate::wrappers::Wrappers;

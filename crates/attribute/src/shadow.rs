@@ -61,7 +61,7 @@ impl Region {
 
 /// What the shadow knows of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum ShadowAnswer {
     /// It lies in this region, which covers the page.
     Region(Region),
     /// It belongs to this object.
@@ -121,13 +121,13 @@ impl Granules {
     }
 
     #[inline]
-    fn look(&self, address: u64) -> Seen {
+    fn look(&self, address: u64) -> ShadowAnswer {
         let value = self.0[(address >> GRANULE_SHIFT) as usize % GRANULES];
         let bytes = u64::from(value >> OBJECT_BITS);
         if bytes == 0 || (value != MIXED && address & GRANULE_MASK < bytes) {
-            Seen::Object(value & OBJECT_MASK)
+            ShadowAnswer::Object(value & OBJECT_MASK)
         } else {
-            Seen::Unclear
+            ShadowAnswer::Unclear
         }
     }
 }
@@ -186,21 +186,21 @@ impl Shadow {
             return 0;
         }
         match self.granules[number as usize].look(address) {
-            Seen::Object(object) => object,
+            ShadowAnswer::Object(object) => object,
             _ => 0,
         }
     }
 
     #[inline]
-    pub fn look(&mut self, address: u64) -> Seen {
+    pub fn look(&mut self, address: u64) -> ShadowAnswer {
         let page = address >> PAGE_SHIFT;
         match self.pages.get(&page) {
-            Some(Kept::Uniform(region)) => Seen::Region(*region),
+            Some(Kept::Uniform(region)) => ShadowAnswer::Region(*region),
             Some(Kept::Granules(number)) => {
                 self.recent[page as usize % RECENT] = (page, *number);
                 self.granules[*number as usize].look(address)
             }
-            None => Seen::Absent,
+            None => ShadowAnswer::Absent,
         }
     }
 
@@ -292,22 +292,22 @@ mod tests {
     fn a_block_that_ends_within_a_granule_ends_there() {
         let mut granules = Granules::new();
         granules.paint(16, 40, 7);
-        assert_eq!(granules.look(39), Seen::Object(7));
-        assert_eq!(granules.look(40), Seen::Unclear);
+        assert_eq!(granules.look(39), ShadowAnswer::Object(7));
+        assert_eq!(granules.look(40), ShadowAnswer::Unclear);
         granules.paint(40, 48, 8);
-        assert_eq!(granules.look(33), Seen::Unclear, "two owners");
+        assert_eq!(granules.look(33), ShadowAnswer::Unclear, "two owners");
         granules.paint(16, 40, 0);
-        assert_eq!(granules.look(20), Seen::Object(0));
+        assert_eq!(granules.look(20), ShadowAnswer::Object(0));
     }
 
     #[test]
     fn a_block_within_one_granule_is_left_to_the_exact_maps() {
         let mut granules = Granules::new();
         granules.paint(4, 8, 3);
-        assert_eq!(granules.look(5), Seen::Unclear);
+        assert_eq!(granules.look(5), ShadowAnswer::Unclear);
         granules.paint(32, 36, 3);
-        assert_eq!(granules.look(35), Seen::Object(3));
+        assert_eq!(granules.look(35), ShadowAnswer::Object(3));
         granules.paint(32, 36, 0);
-        assert_eq!(granules.look(35), Seen::Object(0));
+        assert_eq!(granules.look(35), ShadowAnswer::Object(0));
     }
 }

@@ -1,37 +1,49 @@
-//! What all processes and threads of a trace have in common.
+//! The tables that all processes and threads of a trace share.
 
 mod locals;
 
 use reuselens_locality::Warning;
-use reuselens_trace::{Kind, Module, Unfolder};
+use reuselens_trace::{Kind, Module};
 
-use crate::cells::{CellKey, CellTable, Packed};
+use crate::cells::{CellKey, CellTable, PackedKey};
 use crate::columns::Columns;
-use crate::contexts::{Call, Contexts, Places};
+use crate::contexts::{CallKey, Contexts, Places};
 use crate::folding::{Candidates, CellChoice};
 use crate::function_sites::FunctionSites;
 use crate::hash::FastMap;
-use crate::locals::{Layouts, LiveFrames};
+use crate::locals::{LiveFrames, LocalLayouts};
 use crate::objects::{ObjectKey, Objects, Where};
 use crate::options::{NamesMode, Options};
-use crate::pass::Patterns;
 use crate::places::{Mappings, Place};
 use crate::shadow::NO_STRUCTURE;
 use crate::sites::SiteKey;
-use crate::space::{Extent, Extents};
+use crate::space::{SymbolExtent, SymbolExtents};
 use crate::structures::{Structure, Structures};
 use crate::symbols::{FrameLayouts, SymbolSource};
 use crate::warnings::Warnings;
 
-/// Sites beyond which new ones are the unknown one.
+/// Most sites. Further instructions count for the unknown one.
 pub(crate) const MAX_SITES: usize = 1 << 20;
+
+/// Warnings that accesses count for coarser groups than their own. See [`Shared::once`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FoldWarning {
+    /// For a function further up.
+    Contexts,
+    /// For the other objects.
+    Objects,
+    /// The tree of contexts is full.
+    ManyContexts,
+    /// For the unknown line.
+    Lines,
+}
 
 /// The tables so far.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub modules: Vec<Module>,
     module_numbers: FastMap<(String, Vec<u8>), u32>,
-    extents: FastMap<u32, Extents>,
+    extents: FastMap<u32, SymbolExtents>,
     pub sites: Vec<SiteKey>,
     pub objects: Objects,
     pub contexts: Contexts,
@@ -40,32 +52,26 @@ pub(crate) struct Shared {
     pub function_sites: FunctionSites,
     pub structures: Structures,
     frames: FastMap<(u64, u64), u32>,
-    /// What knows the frames of a module's functions, by module.
+    /// The source of frame layouts, by module.
     frame_layouts: FastMap<u32, Box<dyn FrameLayouts>>,
-    /// Where the variables of functions are in their frames.
-    pub layouts: Layouts,
+    /// The variables in the frames of functions.
+    pub layouts: LocalLayouts,
     pub live_frames: LiveFrames,
     pub references: u64,
     pub warnings: Warnings,
-    /// Whether it was said already that contexts fold, that objects do, that there are too many
-    /// contexts, that lines fold.
-    said: [bool; 4],
+    /// By [`FoldWarning`], whether it was given.
+    given: [bool; 4],
     pub(crate) with_contexts: bool,
-    /// Whether instructions without a line may share a site. Not with basic blocks: paths need each
-    /// instruction.
+    /// Whether instructions without a line may share a site. False with basic blocks, as paths need
+    /// each instruction.
     pub(crate) with_function_sites: bool,
     with_elements: bool,
-    /// Whether marks of statements are asked for and none has come.
+    /// Whether the options ask for marks of statements and the trace had none so far.
     pub lacks_statements: bool,
-    /// Whether nothing is known of an access but its items, so that objects have neither names nor
-    /// elements.
+    /// Whether only items are asked for: objects then have neither names nor elements.
     is_whole: bool,
     /// Events of the trace so far.
     pub events: u64,
-    /// What is known of rows that come again, from block to block.
-    pub patterns: Patterns,
-    /// For blocks whose rows that come again nobody asked to be left out.
-    pub unfolder: Unfolder,
 }
 
 impl Shared {
@@ -86,19 +92,17 @@ impl Shared {
             structures: Structures::default(),
             frames: FastMap::default(),
             frame_layouts: FastMap::default(),
-            layouts: Layouts::default(),
+            layouts: LocalLayouts::default(),
             live_frames: LiveFrames::default(),
             references: 0,
             warnings: Warnings::default(),
-            said: [false; 4],
+            given: [false; 4],
             with_contexts: options.contexts,
             with_function_sites: !options.basic_blocks && !options.is_whole(),
             with_elements: options.elements,
             lacks_statements: options.names == NamesMode::Statement,
             is_whole: options.is_whole(),
             events: 0,
-            patterns: Patterns::default(),
-            unfolder: Unfolder::new(),
         }
     }
 
@@ -119,20 +123,20 @@ impl Shared {
         number: u32,
         module: &Module,
         symbols: &mut dyn SymbolSource,
-    ) -> Extents {
+    ) -> SymbolExtents {
         if let Some(extents) = self.extents.get(&number)
             && !self.with_elements
         {
             return extents.clone();
         }
         if self.is_whole {
-            // To read the files of a program takes as long as to count some million accesses.
-            return Extents::default();
+            // Reading a program's files takes as long as counting some million accesses.
+            return SymbolExtents::default();
         }
         let mut list = symbols.statics(module);
-        // Of two at one address, the longer; of two of one length, the first by name.
+        // Of two symbols at one address the longer one is kept; of equally long ones, the first name.
         list.sort_by(|a, b| (a.low, b.high, &a.name).cmp(&(b.low, a.high, &b.name)));
-        let mut extents: Vec<Extent> = Vec::with_capacity(list.len());
+        let mut extents: Vec<SymbolExtent> = Vec::with_capacity(list.len());
         for symbol in list {
             let free = extents.last().map_or(0, |last| last.high);
             if symbol.low < free || symbol.high <= symbol.low {
@@ -146,19 +150,20 @@ impl Shared {
             let structure = self.static_structure(module, symbol.low, symbol.high, object, symbols);
             self.objects.set_fixed(object, symbol.high - symbol.low);
             self.objects.get_mut(object).name = symbol.name;
-            extents.push(Extent {
+            extents.push(SymbolExtent {
                 low: symbol.low,
                 high: symbol.high,
                 object,
                 structure,
             });
         }
-        let extents: Extents = extents.into();
+        let extents: SymbolExtents = extents.into();
         self.extents.insert(number, extents.clone());
         extents
     }
 
-    /// The structure that counts a symbol's elements, if it has elements and they count.
+    /// The structure that counts a symbol's elements, if it has elements and the options ask for
+    /// them.
     fn static_structure(
         &mut self,
         module: &Module,
@@ -216,17 +221,17 @@ impl Shared {
         self.sites.len() as u32 - 1
     }
 
-    /// Asks for what finds the cell of a key with this hash, ahead of its use.
+    /// Prefetches what [`Self::cell`] reads for a key with this hash.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
         self.cells.prefetch(hash);
         self.candidates.prefetch(hash);
     }
 
-    /// Where an access of this key counts: in a cell of its own, while there is room.
+    /// The cell that an access of this key counts for: one of its own, while there is room.
     #[inline(never)]
     pub fn cell(&mut self, key: CellKey) -> CellChoice {
-        let packed = Packed::from(key);
+        let packed = PackedKey::from(key);
         let hash = packed.hash();
         match self.cells.look(packed, hash) {
             Some(cell) => CellChoice { cell, lasts: true },
@@ -234,23 +239,23 @@ impl Shared {
         }
     }
 
-    /// Says of which instructions the cells are that columns do not know yet.
-    pub fn tell_sites(&self, columns: &mut Columns) {
+    /// Adds the sites of new cells to columns.
+    pub fn add_sites(&self, columns: &mut Columns) {
         let new = &self.cells.keys()[columns.sites.len()..];
         columns.sites.extend(new.iter().map(|key| key.site));
     }
 
-    /// A warning that many accesses give cause for: comparing its text each time would take longer
-    /// than all else.
-    pub(crate) fn once(&mut self, which: usize, code: &str, message: &str, hint: &str) {
-        if !std::mem::replace(&mut self.said[which], true) {
+    /// Gives a warning once that many accesses give cause for. Comparing its text at each of them
+    /// would take longer than everything else.
+    pub(crate) fn once(&mut self, which: FoldWarning, code: &str, message: &str, hint: &str) {
+        if !std::mem::replace(&mut self.given[which as usize], true) {
             self.warnings.once(code, message, hint);
         }
     }
 
     /// The node and the object of a function that is entered.
     #[inline]
-    pub fn enter(&mut self, parent: u32, call: Call, mappings: &Mappings) -> (u32, u32) {
+    pub fn enter(&mut self, parent: u32, call: CallKey, mappings: &Mappings) -> (u32, u32) {
         if self.contexts.is_deepest(parent) {
             return (parent, self.frames_of(&call, mappings));
         }
@@ -261,15 +266,15 @@ impl Shared {
     }
 
     #[cold]
-    fn enter_new(&mut self, parent: u32, call: Call, mappings: &Mappings) -> (u32, u32) {
+    fn enter_new(&mut self, parent: u32, call: CallKey, mappings: &Mappings) -> (u32, u32) {
         let object = self.frames_of(&call, mappings);
         if self.contexts.is_full() {
-            // Recursion needs no room.
+            // A recursive call needs no new node.
             if let Some(back) = self.contexts.on_path(parent, &call) {
                 return (back, object);
             }
             self.once(
-                2,
+                FoldWarning::ManyContexts,
                 "contexts-folded",
                 "the program has more than a million calling contexts; new ones count for the function that called them",
                 "leave out contexts (--no-contexts), or measure a smaller part of the program",
@@ -283,8 +288,8 @@ impl Shared {
         (self.contexts.add(parent, call, places, object), object)
     }
 
-    /// The object that a function's frames are.
-    fn frames_of(&mut self, call: &Call, mappings: &Mappings) -> u32 {
+    /// The object of a function's frames.
+    fn frames_of(&mut self, call: &CallKey, mappings: &Mappings) -> u32 {
         let key = (call.code, call.pc);
         if let Some(&object) = self.frames.get(&key) {
             return object;
@@ -297,8 +302,8 @@ impl Shared {
         object
     }
 
-    /// Counts a touch of a structure's bytes `first..=last`, all in one item, for the element that
-    /// holds the first: its number, or 0 if it has none.
+    /// Counts an access to a structure's bytes `first..=last`, all in one item, for the element that
+    /// contains the first. Returns the element's number, or 0 if it has none.
     #[inline(never)]
     pub fn count_element(&mut self, structure: u32, first: u64, last: u64) -> u32 {
         let Some(structure) = self.structures.get(structure) else {
@@ -313,8 +318,7 @@ impl Shared {
         self.objects.count_element(structure.object, index)
     }
 
-    /// Adds what is counted and said of an analysis that knows no more than items, before what
-    /// there is.
+    /// Adds the counts and the warnings of an earlier segment, of an analysis of items only.
     pub fn put_behind(&mut self, earlier: Shared) {
         self.references += earlier.references;
         self.lacks_statements &= earlier.lacks_statements;
@@ -329,7 +333,7 @@ impl Shared {
         }
     }
 
-    /// What became of the elements that the reader must know.
+    /// Warns of what the tables by element lack.
     pub fn warn_of_elements(&mut self) {
         let elements = &self.objects.elements;
         let cases = [
@@ -367,6 +371,5 @@ impl Shared {
             + self.function_sites.memory()
             + self.structures.memory()
             + self.live_frames.memory()
-            + self.patterns.memory()
     }
 }

@@ -11,7 +11,7 @@ use crate::shadow::{NO_STRUCTURE, Region, Versions, Volatility};
 /// An instruction, and what it did last. One cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub(crate) struct Slot {
+pub(crate) struct SiteSlot {
     pc: u64,
     /// Remembered region; `bytes` 0 = none.
     low: u64,
@@ -32,8 +32,8 @@ pub(crate) struct Slot {
     volatility: u8,
 }
 
-impl Slot {
-    const FREE: Slot = Slot {
+impl SiteSlot {
+    const FREE: SiteSlot = SiteSlot {
         pc: 0,
         low: 0,
         bytes: 0,
@@ -88,7 +88,7 @@ impl Slot {
     }
 }
 
-const _: () = assert!(size_of::<Slot>() == 64);
+const _: () = assert!(size_of::<SiteSlot>() == 64);
 const _: () = assert!(Volatility::Static as usize == 0 && Volatility::Heap as usize == 1);
 const _: () = assert!(Volatility::Frame as usize == 2);
 
@@ -102,7 +102,7 @@ pub(crate) struct SiteKey {
 /// The sites of one process, by program counter and kind: open addressing, at most half full.
 #[derive(Clone, Debug)]
 pub(crate) struct SiteIndex {
-    slots: Vec<Slot>,
+    slots: Vec<SiteSlot>,
     used: usize,
     shift: u32,
     /// What makes the places of program counters unknown to whoever chose them.
@@ -124,7 +124,7 @@ impl Default for SiteIndex {
 impl SiteIndex {
     fn with_bits(bits: u32, key: u64) -> Self {
         SiteIndex {
-            slots: vec![Slot::FREE; 1 << bits],
+            slots: vec![SiteSlot::FREE; 1 << bits],
             used: 0,
             shift: 64 - bits,
             key,
@@ -187,7 +187,7 @@ impl SiteIndex {
     }
 
     #[inline(always)]
-    pub fn slot(&mut self, index: usize) -> &mut Slot {
+    pub fn slot(&mut self, index: usize) -> &mut SiteSlot {
         &mut self.slots[index]
     }
 
@@ -198,11 +198,11 @@ impl SiteIndex {
         }
         self.used += 1;
         let index = self.find(pc, kind);
-        self.slots[index] = Slot {
+        self.slots[index] = SiteSlot {
             pc,
             kind,
             site,
-            ..Slot::FREE
+            ..SiteSlot::FREE
         };
         index
     }
@@ -229,7 +229,7 @@ impl SiteIndex {
 
     /// Memory held.
     pub fn memory(&self) -> u64 {
-        (self.slots.len() * size_of::<Slot>()) as u64
+        (self.slots.len() * size_of::<SiteSlot>()) as u64
     }
 }
 
@@ -265,7 +265,7 @@ mod tests {
     /// The slots that a search for each instruction passes over, added up.
     fn passed_over(index: &SiteIndex) -> usize {
         let mask = index.slots.len() - 1;
-        let away = |(place, slot): (usize, &Slot)| {
+        let away = |(place, slot): (usize, &SiteSlot)| {
             place.wrapping_sub(index.home(slot.pc, slot.kind)) & mask
         };
         let slots = index.slots.iter().enumerate();

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::intervals::IntervalMap;
 use crate::shadow::{
-    Granules, NO_STRUCTURE, PAGE_SHIFT, Page, Region, Seen, Shadow, Versions, Volatility,
+    Granules, NO_STRUCTURE, PAGE_SHIFT, Page, Region, Shadow, ShadowAnswer, Versions, Volatility,
 };
 
 /// A symbol in its module: addresses as in the file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
+pub(crate) struct SymbolExtent {
     pub low: u64,
     pub high: u64,
     pub object: u32,
@@ -18,7 +18,7 @@ pub(crate) struct Extent {
 }
 
 /// The static symbols of a module, ascending and disjoint; shared by all processes that map it.
-pub(crate) type Extents = Arc<[Extent]>;
+pub(crate) type SymbolExtents = Arc<[SymbolExtent]>;
 
 /// A module's symbols where a process has them.
 #[derive(Clone, Debug)]
@@ -26,11 +26,11 @@ struct Mapped {
     bias: u64,
     low: u64,
     high: u64,
-    extents: Extents,
+    extents: SymbolExtents,
 }
 
 impl Mapped {
-    fn region(&self, extent: &Extent) -> Region {
+    fn region(&self, extent: &SymbolExtent) -> Region {
         Region {
             low: extent.low.wrapping_add(self.bias),
             high: extent.high.wrapping_add(self.bias),
@@ -101,7 +101,7 @@ impl Space {
     }
 
     /// Maps a module's symbols, in place of those of any module that overlaps `low..high`.
-    pub fn map(&mut self, low: u64, high: u64, bias: u64, extents: Extents) {
+    pub fn map(&mut self, low: u64, high: u64, bias: u64, extents: SymbolExtents) {
         self.mapped.retain(|old| old.high <= low || high <= old.low);
         if let (Some(first), Some(last)) = (extents.first(), extents.last()) {
             let from = first.low.wrapping_add(bias);
@@ -243,13 +243,13 @@ impl Space {
     #[inline]
     pub fn find(&mut self, address: u64) -> Region {
         match self.shadow.look(address) {
-            Seen::Region(region) => region,
-            Seen::Object(object) => Region {
+            ShadowAnswer::Region(region) => region,
+            ShadowAnswer::Object(object) => Region {
                 object,
                 ..Region::UNKNOWN
             },
-            Seen::Unclear => self.find_exact(address),
-            Seen::Absent => self.find_new(address),
+            ShadowAnswer::Unclear => self.find_exact(address),
+            ShadowAnswer::Absent => self.find_new(address),
         }
     }
 

@@ -1,58 +1,75 @@
-//! The shadow stack of a thread: which function's frame an address lies in, and the context.
+//! The shadow stack of a thread: the frame that an address is in, and the calling context.
 //!
-//! Exits can be missing (exceptions, `longjmp`), so every event is first brought in line with its
-//! stack pointer: frames that lie below it are gone.
+//! Exits can be missing (exceptions, `longjmp`), so each event first ends the frames that are below
+//! its stack pointer.
 
-use crate::locals::{Layouts, Local};
+use crate::locals::{Local, LocalLayouts};
 
 /// A function that was entered.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
+struct StackEntry {
     /// Node of the calling context tree.
     node: u32,
-    /// Whether the last of `known` is this frame's.
+    /// Whether it has an extent: the last of `known` that no later entry has.
     known: bool,
 }
 
-/// Where a frame lies.
+/// The memory of a frame, and what runs in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub(crate) struct FrameExtent {
     /// Its low end.
     pub low: u64,
-    /// The low end of its caller's frame, or of the stack's top.
+    /// The low end of its caller's frame, or the top of the stack.
     pub high: u64,
     /// The object that the function's frames are.
     pub object: u32,
     /// The return address of its call.
     pub call: u64,
-    /// Where its function was entered: the program counter of the row, so that it and others differ
-    /// by as much as their instructions.
+    /// The program counter of the row that entered its function. Differences to it are those between
+    /// instructions.
     pub entry: u64,
-    /// Where its variables are: see [`Layouts`]. 0 where frames lie above their stack pointers.
+    /// The number of its layout in [`LocalLayouts`]; 0 if frames are above their stack pointers.
     pub layout: u32,
     /// The live frames with variables, itself included: see [`crate::locals::LiveFrames`].
     pub live: u32,
-    /// Those around it, without itself.
+    /// The live frames around it, without itself.
     pub outer: u32,
 }
 
-impl Extent {
+impl FrameExtent {
     /// The canonical frame address: the stack pointer before the call. By call only.
     pub fn frame_address(&self) -> u64 {
         self.low.saturating_add(WORD)
     }
 
-    /// Whether its function runs, or called what runs, where that is at `pc`. If not, the function
-    /// ended by a jump to another one, and the frame is that one's.
+    /// Whether `pc`, the present instruction of this frame, is in its function. If not, the function
+    /// ended by a jump to another one, which owns the frame now.
     #[inline]
-    fn is_of(&self, pc: u64, layouts: &Layouts) -> bool {
+    fn is_of(&self, pc: u64, layouts: &LocalLayouts) -> bool {
         layouts.get(self.layout).has_code(self.entry, pc)
+    }
+}
+
+/// The innermost frame: its memory and its object. Without bytes there is none, or something else
+/// may come before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TopFrame {
+    pub low: u64,
+    pub bytes: u64,
+    pub object: u32,
+}
+
+impl TopFrame {
+    /// Whether an address is in it.
+    #[inline(always)]
+    pub fn contains(&self, address: u64) -> bool {
+        address.wrapping_sub(self.low) < self.bytes
     }
 }
 
 /// A function that is entered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entered {
+pub(crate) struct EnteredFunction {
     pub entry: u64,
     /// The return address of its call.
     pub call: u64,
@@ -60,29 +77,29 @@ pub(crate) struct Entered {
     pub node: u32,
     /// The object that its frames are.
     pub object: u32,
-    /// Where its variables are, and the live frames with and without it.
+    /// The number of its layout, and the live frames with and without it.
     pub layout: u32,
     pub live: u32,
     pub outer: u32,
 }
 
-/// Room below the innermost frame that may be the thread's too.
+/// Bytes below the innermost frame that may be the thread's too.
 const REACH: u64 = 1 << 20;
 /// Bytes of a return address.
 const WORD: u64 = 8;
-/// Frames beyond so many are only counted.
+/// Further frames are only counted.
 const MAX_FRAMES: usize = 1 << 20;
 
 /// The stack of one thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShadowStack {
-    frames: Vec<Frame>,
+    frames: Vec<StackEntry>,
     /// Frames on the thread's own stack, outermost first: low ends fall.
-    known: Vec<Extent>,
+    known: Vec<FrameExtent>,
     /// Functions entered beyond [`MAX_FRAMES`].
     excess: u64,
-    /// Whether stack pointers are those of the moment of the call: a frame then lies below its own,
-    /// and ends where the next one's return address lies. Else it lies above.
+    /// Whether stack pointers are those of the moment of the call: a frame is then below its own
+    /// pointer, down to the return address of the next call. Else it is above.
     by_call: bool,
     low: u64,
     high: u64,
@@ -104,13 +121,13 @@ impl ShadowStack {
         (self.low, self.high)
     }
 
-    /// Where the stack lies: low end and bytes; no bytes if that is unknown.
+    /// The stack's memory: low end and bytes; no bytes if that is unknown.
     #[inline]
     pub fn extent(&self) -> (u64, u64) {
         (self.low, self.high.saturating_sub(self.low))
     }
 
-    /// Whether an address lies between the bounds, if they are known.
+    /// Whether an address is between the bounds; false if they are unknown.
     #[inline]
     pub fn holds(&self, address: u64) -> bool {
         let (low, bytes) = self.extent();
@@ -123,19 +140,22 @@ impl ShadowStack {
         self.frames.last().map_or(0, |frame| frame.node)
     }
 
-    /// Stack pointers are those of the moment of the call, or those within functions.
+    /// Sets whether stack pointers are those of the moment of the call, or those within functions.
     #[inline]
     pub fn set_by_call(&mut self, by_call: bool) {
         self.by_call = by_call;
     }
 
-    /// Where the innermost frame lies, or the part of it below its variables: low end, bytes,
-    /// object.
+    /// The innermost frame; of one with variables the part below these.
     #[inline]
-    pub fn innermost(&self, layouts: &Layouts) -> Option<(u64, u64, u32)> {
+    pub fn innermost(&self, layouts: &LocalLayouts) -> Option<TopFrame> {
         let top = self.top()?;
         if !self.by_call {
-            return Some((top.low, top.high - top.low, top.object));
+            return Some(TopFrame {
+                low: top.low,
+                bytes: top.high - top.low,
+                object: top.object,
+            });
         }
         let low = if self.high == 0 {
             top.low.saturating_sub(REACH)
@@ -146,7 +166,11 @@ impl ShadowStack {
         if top.layout != 0 {
             high = high.saturating_sub(layouts.get(top.layout).depth());
         }
-        Some((low, high.saturating_sub(low), top.object))
+        Some(TopFrame {
+            low,
+            bytes: high.saturating_sub(low),
+            object: top.object,
+        })
     }
 
     /// The live frames with variables.
@@ -158,7 +182,7 @@ impl ShadowStack {
     /// The live frames with variables around a function that is entered by a call with this return
     /// address.
     #[inline]
-    pub fn live_around(&self, call: u64, layouts: &Layouts) -> u32 {
+    pub fn live_around(&self, call: u64, layouts: &LocalLayouts) -> u32 {
         match self.top() {
             Some(top) if top.layout != 0 && !top.is_of(call, layouts) => top.outer,
             Some(top) => top.live,
@@ -168,7 +192,7 @@ impl ShadowStack {
 
     /// The innermost frame on the thread's own stack.
     #[inline]
-    pub fn top(&self) -> Option<&Extent> {
+    pub fn top(&self) -> Option<&FrameExtent> {
         self.known.last()
     }
 
@@ -190,10 +214,10 @@ impl ShadowStack {
         self.known.last().map_or(guess, |extent| extent.low)
     }
 
-    /// Takes out the frames that cannot be live when a function is entered at this stack pointer;
-    /// `gone` is told of each that lay on the thread's own stack.
+    /// Removes the frames that cannot be live when a function is entered at this stack pointer.
+    /// Calls `gone` for each that is on the thread's own stack.
     #[inline]
-    pub fn unwind(&mut self, pointer: u64, mut gone: impl FnMut(&Extent)) {
+    pub fn unwind(&mut self, pointer: u64, mut gone: impl FnMut(&FrameExtent)) {
         if self.is_own(pointer) {
             while self
                 .known
@@ -205,21 +229,21 @@ impl ShadowStack {
         }
     }
 
-    /// A function was entered; see [`Self::unwind`]. Its frame, if it lies on the thread's own
+    /// Enters a function, after [`Self::unwind`]. Returns its frame, if that is on the thread's own
     /// stack.
     #[inline]
-    pub fn push(&mut self, pointer: u64, entered: Entered) -> Option<Extent> {
+    pub fn push(&mut self, pointer: u64, entered: EnteredFunction) -> Option<FrameExtent> {
         if self.frames.len() >= MAX_FRAMES {
             self.excess += 1;
             return None;
         }
         let known = self.is_own(pointer);
         let node = entered.node;
-        self.frames.push(Frame { node, known });
+        self.frames.push(StackEntry { node, known });
         if !known {
             return None;
         }
-        let extent = Extent {
+        let extent = FrameExtent {
             low: pointer,
             high: self.next_high(pointer),
             object: entered.object,
@@ -233,20 +257,21 @@ impl ShadowStack {
         Some(extent)
     }
 
-    /// A function was left at this stack pointer; `pc` is where the exit's own call returns to.
+    /// Leaves a function at this stack pointer. `pc` is the return address of the call that reports
+    /// the exit.
     ///
-    /// That call is often the function's last instruction, made as a jump once the frame is gone:
-    /// then the pointer is the caller's and `pc` is the return address of the function's own call,
-    /// which tells the two cases apart.
+    /// Compilers often make that call the function's last instruction, as a jump after the frame is
+    /// gone. The pointer is then the caller's, and `pc` is the return address of the function's own
+    /// call: this distinguishes the two cases.
     #[inline]
-    pub fn exit(&mut self, pointer: u64, pc: u64, mut gone: impl FnMut(&Extent)) {
+    pub fn exit(&mut self, pointer: u64, pc: u64, mut gone: impl FnMut(&FrameExtent)) {
         if self.excess > 0 {
             self.excess -= 1;
             return;
         }
         if self.is_own(pointer) {
-            // Frames wholly below the pointer were skipped. A frame with room made at run time (a
-            // variable-length array) is left with a pointer below its low end.
+            // The exits of frames below the pointer are missing. A frame with room made at run time
+            // (a variable-length array) is left with a pointer below its low end.
             while let Some(extent) = self.known.last()
                 && extent.low < pointer
             {
@@ -264,15 +289,15 @@ impl ShadowStack {
                 return self.pop_to_known(&mut gone);
             }
         } else if pointer != 0 && self.frames.last().is_some_and(|frame| frame.known) {
-            // Another stack, whose entry was not seen.
+            // The function ran on another stack, and its entry is missing.
             return;
         }
         self.pop(&mut gone);
     }
 
-    /// The frame of an address in the thread's own stack: the innermost whose low end is not above
-    /// it, or the innermost of all for an address below (room made at run time).
-    pub fn find(&self, address: u64) -> Option<&Extent> {
+    /// The frame of an address in the thread's own stack: the innermost one whose low end is not
+    /// above it. An address below all frames is in the innermost one (room made at run time).
+    pub fn find(&self, address: u64) -> Option<&FrameExtent> {
         if self.by_call {
             return self.known.get(self.find_by_call(address)?);
         }
@@ -283,19 +308,19 @@ impl ShadowStack {
 
     /// Which of the known frames holds an address, by call.
     fn find_by_call(&self, address: u64) -> Option<usize> {
-        let above = |extent: &Extent| extent.frame_address() > address;
+        let above = |extent: &FrameExtent| extent.frame_address() > address;
         partition_point(&self.known, above).checked_sub(1)
     }
 
-    /// What is known of an address in a frame with variables that is not below them: low and high
-    /// end, the variable if it is in one, and the frame. `pc`: the instruction that accesses it, if
-    /// it is one of this thread.
+    /// The part of a frame with variables that an address is in: low and high end, the variable if
+    /// it is one, and the frame. `None` below the variables. `pc` is the accessing instruction, if
+    /// this thread runs it.
     pub fn find_local<'a>(
         &'a self,
         address: u64,
         pc: Option<u64>,
-        layouts: &'a Layouts,
-    ) -> Option<(u64, u64, Option<&'a Local>, &'a Extent)> {
+        layouts: &'a LocalLayouts,
+    ) -> Option<(u64, u64, Option<&'a Local>, &'a FrameExtent)> {
         if !self.by_call || self.live() == 0 {
             return None;
         }
@@ -315,7 +340,7 @@ impl ShadowStack {
         found.map(|(low, high, local)| (low, high, local, extent))
     }
 
-    /// Whether an address lies in the thread's own stack as far as is known.
+    /// Whether an address is in the thread's own stack, as far as known.
     pub fn contains(&self, address: u64) -> bool {
         if self.high != 0 {
             return (self.low..self.high).contains(&address);
@@ -328,15 +353,15 @@ impl ShadowStack {
         }
     }
 
-    fn pop(&mut self, gone: &mut impl FnMut(&Extent)) {
-        if let Some(Frame { known: true, .. }) = self.frames.pop()
+    fn pop(&mut self, gone: &mut impl FnMut(&FrameExtent)) {
+        if let Some(StackEntry { known: true, .. }) = self.frames.pop()
             && let Some(extent) = self.known.pop()
         {
             gone(&extent);
         }
     }
 
-    fn pop_to_known(&mut self, gone: &mut impl FnMut(&Extent)) {
+    fn pop_to_known(&mut self, gone: &mut impl FnMut(&FrameExtent)) {
         while self.frames.last().is_some_and(|frame| !frame.known) {
             self.frames.pop();
         }
@@ -345,14 +370,14 @@ impl ShadowStack {
 
     /// Memory held.
     pub fn memory(&self) -> u64 {
-        (self.frames.capacity() * size_of::<Frame>() + self.known.capacity() * size_of::<Extent>())
-            as u64
+        (self.frames.capacity() * size_of::<StackEntry>()
+            + self.known.capacity() * size_of::<FrameExtent>()) as u64
     }
 }
 
-/// How many of the frames `holds` is true of: those from the outermost to some frame. Most
-/// addresses lie in one of the last frames, so these are tried first.
-fn partition_point(frames: &[Extent], holds: impl Fn(&Extent) -> bool) -> usize {
+/// The number of frames, from the outermost on, for which `holds` is true. Most addresses are in
+/// one of the last frames, so these are tried first.
+fn partition_point(frames: &[FrameExtent], holds: impl Fn(&FrameExtent) -> bool) -> usize {
     const LAST: usize = 8;
     let few = frames.len().saturating_sub(LAST);
     let (others, last) = frames.split_at(few);

@@ -1,32 +1,32 @@
-//! The addresses that a statement has touched.
+//! The addresses that the present statement has accessed.
 
 use reuselens_memory::random_key;
 
 use crate::hash::GOLDEN;
 
-/// A set that is emptied in constant time, at every statement.
+/// A set of addresses that each statement empties in constant time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Touched {
-    /// Address and the statement that touched it.
+pub(crate) struct StatementAddresses {
+    /// An address, and the number of the statement that accessed it last.
     slots: Vec<(u64, u64)>,
-    /// Number of the statement; 0 = none began yet.
+    /// The number of the present statement; 0 before the first.
     statement: u64,
     used: usize,
-    /// Drawn with the first slots, so that a thread without statements costs nothing.
+    /// A random key. It is drawn with the first slots, so a thread without statements costs nothing.
     key: u64,
 }
 
-/// Addresses per statement beyond which repetitions are no longer seen: 16 MiB of table.
+/// Most addresses kept per statement (16 MiB). Later addresses always count as new.
 const MAX_ADDRESSES: usize = 1 << 19;
 
-impl Touched {
-    /// A statement begins.
+impl StatementAddresses {
+    /// Begins a statement.
     pub fn begin(&mut self) {
         self.statement += 1;
         self.used = 0;
     }
 
-    /// Notes an address; false if the statement has touched it before.
+    /// Adds an address. Returns false if the statement has accessed it before.
     pub fn insert(&mut self, address: u64) -> bool {
         if self.statement == 0 || self.used >= MAX_ADDRESSES {
             return true;
@@ -43,7 +43,7 @@ impl Touched {
         true
     }
 
-    /// Where an address is or belongs: slots of earlier statements are free.
+    /// The slot of an address, or the slot where it belongs. Slots of earlier statements are free.
     fn find(&self, address: u64) -> usize {
         let mask = self.slots.len() - 1;
         let mut index = ((address ^ self.key).wrapping_mul(GOLDEN) >> 32) as usize & mask;
@@ -76,16 +76,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repetitions_end_with_the_statement() {
-        let mut touched = Touched::default();
-        assert!(touched.insert(5) && touched.insert(5), "no statement yet");
+    fn insert_reports_repeats_within_a_statement_only() {
+        let mut addresses = StatementAddresses::default();
+        assert!(
+            addresses.insert(5) && addresses.insert(5),
+            "no statement yet"
+        );
         for _ in 0..3 {
-            touched.begin();
+            addresses.begin();
             for address in 0..100 {
-                assert!(touched.insert(address));
+                assert!(addresses.insert(address));
             }
             for address in 0..100 {
-                assert!(!touched.insert(address));
+                assert!(!addresses.insert(address));
             }
         }
     }

@@ -89,7 +89,7 @@ impl Structures {
 pub(crate) struct Entries {
     structures: FastMap<u64, u32>,
     /// By some bits of the base.
-    recent: [Option<Entered>; RECENT],
+    recent: [Option<RecentEntry>; RECENT],
 }
 
 /// Structures that are found at once.
@@ -103,7 +103,7 @@ fn slot(base: u64) -> usize {
 
 /// What a base was found to enter, while the names of memory are those of this version.
 #[derive(Clone, Copy, Debug)]
-struct Entered {
+struct RecentEntry {
     base: u64,
     version: u32,
     number: u32,
@@ -155,7 +155,7 @@ impl Entries {
             _ => {
                 let number = self.find(base, space, all)?;
                 let structure = *all.get(number)?;
-                self.recent[recent] = Some(Entered {
+                self.recent[recent] = Some(RecentEntry {
                     base,
                     version,
                     number,

@@ -23,7 +23,7 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
     ),
     (
         "crates/attribute/src/pass/row_batches.rs",
-        "take_rows",
+        "take_batch",
         "the loop over rows is one function: its state stays in registers",
     ),
     (

@@ -1,30 +1,30 @@
-//! Laps of a loop: the same rows again and again, each a step further each time.
+//! The fast path for loops: iterations of the same rows, each a stride further than the one before.
 //!
-//! As long as each access stays in the object in which it is, the laps differ in their addresses
-//! alone. How many they are is a division for each access; their items and cells are then written
-//! together.
+//! It replaces one run of the rows per iteration. As long as each access stays in its region, the
+//! iterations differ in their addresses alone. A division for each access says how many iterations
+//! that are; their items and cells are then appended about 64 at a time. Gain: see `repeats.rs`.
 
 use std::ops::Range;
 
 use reuselens_trace::Kind;
 
 use super::Pass;
-use super::repeat_cache::{Part, Patterns};
+use super::repeat_cache::{RepeatCache, TemplatePart};
 use super::rows::Rows;
 
-/// Accesses that laps are put together to, about.
-const TOGETHER: usize = 64;
-/// Laps that are taken row by row at most before it is seen again whether they stay somewhere.
-const ALONE: u32 = 512;
-/// Accesses that are taken before the columns are looked at, about.
-const AT_ONCE: u32 = 1 << 16;
+/// Accesses to which short iterations are unrolled, about: enough that appending them is copying.
+const UNROLLED: usize = 64;
+/// Most iterations taken as rows before regions are compared again.
+const MAX_AS_ROWS: u32 = 512;
+/// Accesses appended before the columns may be sent, about.
+const MAX_APPENDED: u32 = 1 << 16;
 
-/// Memory for laps: where the present one is, and some that are put together, with steps and cells.
+/// Memory for the present iteration, and for several unrolled, with their strides and cells.
 #[derive(Debug, Default)]
-pub(super) struct Laps {
+pub(super) struct IterationBuffer {
     addrs: Vec<u64>,
-    together: Vec<u64>,
-    steps: Vec<u64>,
+    unrolled: Vec<u64>,
+    strides: Vec<u64>,
     cells: Vec<u32>,
     kinds: Vec<Kind>,
     sizes: Vec<u8>,
@@ -32,211 +32,234 @@ pub(super) struct Laps {
 }
 
 impl Pass<'_> {
-    /// Takes so many laps of rows of the block, the first further by these steps than the rows are.
-    pub(super) fn laps(
+    /// Takes `times` iterations of rows of the block. The first one is a stride further than the
+    /// rows are.
+    #[inline(always)]
+    pub(super) fn run_iterations(
         &mut self,
-        patterns: &mut Patterns,
+        cache: &mut RepeatCache,
         rows: Rows<'_>,
-        (times, steps): (u32, &[u64]),
+        times: u32,
+        strides: &[u64],
     ) {
-        let accesses = patterns.fell.cells.len();
-        let parts = patterns.parts(rows.kinds);
-        let mut laps = std::mem::take(&mut patterns.laps);
-        let mut addrs = std::mem::take(&mut laps.addrs);
+        let accesses = cache.regions.cells.len();
+        let parts = cache.add_parts(rows.kinds);
+        let mut buffer = std::mem::take(&mut self.repeats.iterations);
+        let mut addrs = std::mem::take(&mut buffer.addrs);
         addrs.clear();
         addrs.extend_from_slice(rows.addrs);
-        let (mut left, mut alone) = (times, (TOGETHER / steps.len().max(1)).max(1) as u32);
+        let mut left = times;
+        let mut as_rows = (UNROLLED / strides.len().max(1)).max(1) as u32;
         while left > 0 {
-            further(&mut addrs, steps, 1);
-            let now = Rows {
+            advance(&mut addrs, strides, 1);
+            let present = Rows {
                 addrs: &addrs,
                 ..rows
             };
-            let mut taken = self.many_laps(patterns, &parts, now, (left, steps), &mut laps);
+            let mut taken =
+                self.take_iterations(cache, &parts, present, (left, strides), &mut buffer);
             if taken == 0 {
-                // Where laps do not stay in one object, it is not looked at each of them whether
-                // they do.
-                taken = alone.min(left);
-                alone = (2 * alone).min(ALONE);
-                self.rows_of_laps(&mut laps, now, steps, taken);
+                // Regions do not hold. Comparing them again at each iteration would cost more than
+                // it saves, so the number of iterations until then doubles.
+                taken = as_rows.min(left);
+                as_rows = (2 * as_rows).min(MAX_AS_ROWS);
+                self.take_iterations_as_rows(&mut buffer, present, strides, taken);
             }
             left -= taken;
-            further(&mut addrs, steps, u64::from(taken) - 1);
+            advance(&mut addrs, strides, u64::from(taken) - 1);
             if self.columns.len() >= self.piece {
-                self.resolve();
-                self.hand_over();
+                self.resolve_pending();
+                self.send_columns();
             }
         }
-        laps.addrs = addrs;
-        patterns.laps = laps;
-        patterns.forget(parts, accesses);
+        buffer.addrs = addrs;
+        self.repeats.iterations = buffer;
+        cache.remove_parts(parts, accesses);
     }
 
-    /// Takes so many laps as the rows that they are, the first at the addresses of `rows`.
+    /// Takes `count` iterations row by row, the first at the addresses of `rows`.
     #[inline(never)]
-    fn rows_of_laps(&mut self, laps: &mut Laps, rows: Rows<'_>, steps: &[u64], many: u32) {
-        let Laps {
-            together,
+    fn take_iterations_as_rows(
+        &mut self,
+        buffer: &mut IterationBuffer,
+        rows: Rows<'_>,
+        strides: &[u64],
+        count: u32,
+    ) {
+        let IterationBuffer {
+            unrolled,
             kinds,
             sizes,
             pcs,
             ..
-        } = laps;
-        let count = rows.addrs.len() * many as usize;
-        repeat(kinds, rows.kinds, count);
-        repeat(sizes, rows.sizes, count);
-        repeat(pcs, rows.pcs, count);
-        together.clear();
-        for lap in 0..u64::from(many) {
-            together.extend(lap_further(rows.addrs, steps, lap));
+        } = buffer;
+        let len = rows.addrs.len() * count as usize;
+        repeat_to(kinds, rows.kinds, len);
+        repeat_to(sizes, rows.sizes, len);
+        repeat_to(pcs, rows.pcs, len);
+        unrolled.clear();
+        for iteration in 0..u64::from(count) {
+            unrolled.extend(advanced(rows.addrs, strides, iteration));
         }
         let rows = Rows {
             kinds,
             sizes,
             pcs,
-            addrs: together,
+            addrs: unrolled,
         };
-        self.take_apart(rows, 0..rows.addrs.len());
+        self.take_uncached(rows, 0..rows.addrs.len());
     }
 
-    /// Takes as many laps as stay where they are, the first at the addresses of `rows`; how many.
+    /// Takes as many of `left` iterations as stay in their regions, the first at the addresses of
+    /// `rows`. Returns how many: 0 if fewer than two do, or if not all rows are plain accesses.
     #[inline(always)]
-    fn many_laps(
+    fn take_iterations(
         &mut self,
-        patterns: &mut Patterns,
+        cache: &mut RepeatCache,
         parts: &Range<usize>,
         rows: Rows<'_>,
-        (left, steps): (u32, &[u64]),
-        laps: &mut Laps,
+        (left, strides): (u32, &[u64]),
+        buffer: &mut IterationBuffer,
     ) -> u32 {
-        let Patterns {
-            parts: all, fell, ..
-        } = patterns;
+        let RepeatCache {
+            parts: all,
+            regions,
+            ..
+        } = cache;
         let [
-            part @ Part {
+            part @ TemplatePart {
                 is_accesses: true, ..
             },
         ] = &mut all[parts.clone()]
         else {
             return 0;
         };
-        part.comes(&self.when());
-        if !part.is_known {
-            self.know(part, fell, rows);
+        part.begin(&self.generation());
+        if !part.is_filled {
+            self.fill_regions(part, regions, rows);
         }
         let at = part.at as usize;
-        let known = at..at + steps.len();
-        let most = (AT_ONCE / steps.len().max(1) as u32).max(2);
-        let mut many = u64::from(left.min(most));
-        let accesses = rows.addrs.iter().zip(steps).zip(rows.sizes);
-        for (((addr, step), size), at) in accesses.zip(known.clone()) {
-            let inside = stays(addr.wrapping_sub(fell.lows[at]), fell.bytes[at], *step);
-            many = many.min(inside).min(self.in_one_item(*addr, *step, *size));
+        let cached = at..at + strides.len();
+        let most = (MAX_APPENDED / strides.len().max(1) as u32).max(2);
+        let mut count = u64::from(left.min(most));
+        let accesses = rows.addrs.iter().zip(strides).zip(rows.sizes);
+        for (((addr, stride), size), at) in accesses.zip(cached.clone()) {
+            let offset = addr.wrapping_sub(regions.lows[at]);
+            let inside = iterations_inside(offset, regions.bytes[at], *stride);
+            count = count.min(inside);
+            count = count.min(self.iterations_in_one_item(*addr, *stride, *size));
         }
-        if many < 2 {
-            // It may be elsewhere when it is looked at again.
-            part.is_known = false;
+        if count < 2 {
+            // The next attempt begins at other addresses, which may be in other regions.
+            part.is_filled = false;
             return 0;
         }
-        self.push_laps(laps, &fell.cells[known], rows.addrs, steps, many as usize);
-        many as u32
+        let cells = &regions.cells[cached];
+        self.push_iterations(buffer, cells, rows.addrs, strides, count as usize);
+        count as u32
     }
 
-    /// How many laps an access stays in one item each.
+    /// For how many iterations an access touches one item each.
     #[inline(always)]
-    fn in_one_item(&self, addr: u64, step: u64, size: u8) -> u64 {
+    fn iterations_in_one_item(&self, addr: u64, stride: u64, size: u8) -> u64 {
         let (size, item) = (u64::from(size.max(1)), self.granularity.bytes());
         let offset = addr & (item - 1);
-        let aligned = size.is_power_of_two() && size <= item && (addr | step) & (size - 1) == 0;
+        let aligned = size.is_power_of_two() && size <= item && (addr | stride) & (size - 1) == 0;
         if aligned {
             return u64::MAX;
         }
         if offset + size > item {
             return 0;
         }
-        match step & (item - 1) {
+        match stride & (item - 1) {
             0 => u64::MAX,
-            // Until the first that reaches into the next.
-            _ if step < item => (item - size - offset) / step + 1,
+            // Until the first access that reaches into the next item.
+            _ if stride < item => (item - size - offset) / stride + 1,
             _ => 1,
         }
     }
 
-    /// Appends so many laps, the first at these addresses.
+    /// Appends `count` iterations, the first at these addresses.
     #[inline(always)]
-    fn push_laps(
+    fn push_iterations(
         &mut self,
-        laps: &mut Laps,
+        buffer: &mut IterationBuffer,
         cells: &[u32],
         addrs: &[u64],
-        steps: &[u64],
-        many: usize,
+        strides: &[u64],
+        count: usize,
     ) {
-        let (fold, shift, one) = (self.fold, self.granularity.shift(), addrs.len());
-        let times = (TOGETHER / one).clamp(1, many);
-        laps.together.clear();
-        laps.steps.clear();
-        laps.cells.clear();
-        for lap in 0..times as u64 {
-            laps.together.extend(lap_further(addrs, steps, lap));
-            laps.steps
-                .extend(steps.iter().map(|step| step.wrapping_mul(times as u64)));
-            laps.cells.extend_from_slice(cells);
+        let (process_bits, shift) = (self.process_bits, self.granularity.shift());
+        let accesses = addrs.len();
+        // Unrolled to about `UNROLLED` accesses, which then advance together.
+        let times = (UNROLLED / accesses).clamp(1, count);
+        buffer.unrolled.clear();
+        buffer.strides.clear();
+        buffer.cells.clear();
+        for iteration in 0..times as u64 {
+            let unrolled = advanced(addrs, strides, iteration);
+            buffer.unrolled.extend(unrolled);
+            let strides = strides.iter();
+            buffer
+                .strides
+                .extend(strides.map(|stride| stride.wrapping_mul(times as u64)));
+            buffer.cells.extend_from_slice(cells);
         }
-        let mut left = many * one;
+        let mut left = count * accesses;
         loop {
-            let count = left.min(laps.together.len());
-            let items = laps.together[..count].iter();
-            self.columns.extend_told(
-                items.map(|addr| (addr ^ fold) >> shift),
-                &laps.cells[..count],
+            // The last round may be a part of the unrolled iterations.
+            let round = left.min(buffer.unrolled.len());
+            let addrs = buffer.unrolled[..round].iter();
+            self.columns.extend_with_cells(
+                addrs.map(|addr| (addr ^ process_bits) >> shift),
+                &buffer.cells[..round],
             );
-            left -= count;
+            left -= round;
             if left == 0 {
                 break;
             }
-            further(&mut laps.together, &laps.steps, 1);
+            advance(&mut buffer.unrolled, &buffer.strides, 1);
         }
-        self.shared.references += (many * one) as u64;
+        self.shared.references += (count * accesses) as u64;
     }
 }
 
-/// Writes `of` again and again, up to `count` elements.
-fn repeat<T: Copy>(into: &mut Vec<T>, of: &[T], count: usize) {
+/// Fills `into` with `of` over and over, up to `len` elements.
+fn repeat_to<T: Copy>(into: &mut Vec<T>, of: &[T], len: usize) {
     into.clear();
     into.extend_from_slice(of);
-    while into.len() < count {
-        // What is there by then repeats too: twice as much each time.
-        into.extend_from_within(..into.len().min(count - into.len()));
+    while into.len() < len {
+        // Copies all that is there, so the length doubles.
+        into.extend_from_within(..into.len().min(len - into.len()));
     }
 }
 
-/// The addresses so many laps further on.
+/// The addresses of a later iteration.
 #[inline(always)]
-fn lap_further(addrs: &[u64], steps: &[u64], laps: u64) -> impl Iterator<Item = u64> {
-    let all = addrs.iter().zip(steps);
-    all.map(move |(addr, step)| addr.wrapping_add(step.wrapping_mul(laps)))
+fn advanced(addrs: &[u64], strides: &[u64], iterations: u64) -> impl Iterator<Item = u64> {
+    let all = addrs.iter().zip(strides);
+    all.map(move |(addr, stride)| addr.wrapping_add(stride.wrapping_mul(iterations)))
 }
 
-/// Goes on by so many steps.
+/// Advances addresses by some iterations.
 #[inline(always)]
-fn further(addrs: &mut [u64], steps: &[u64], times: u64) {
-    for (addr, step) in addrs.iter_mut().zip(steps) {
-        *addr = addr.wrapping_add(step.wrapping_mul(times));
+fn advance(addrs: &mut [u64], strides: &[u64], iterations: u64) {
+    for (addr, stride) in addrs.iter_mut().zip(strides) {
+        *addr = addr.wrapping_add(stride.wrapping_mul(iterations));
     }
 }
 
-/// How often an access that is `offset` bytes into some `bytes` comes before it leaves them, if it
-/// goes on by `step`.
+/// For how many iterations an access stays inside a region of `bytes` bytes, if it begins `offset`
+/// bytes into it.
 #[inline(always)]
-fn stays(offset: u64, bytes: u64, step: u64) -> u64 {
+fn iterations_inside(offset: u64, bytes: u64, stride: u64) -> u64 {
     if offset >= bytes {
         return 0;
     }
-    match step as i64 {
+    match stride as i64 {
         0 => u64::MAX,
-        step if step > 0 => (bytes - 1 - offset) / step as u64 + 1,
-        step => offset / step.unsigned_abs() + 1,
+        stride if stride > 0 => (bytes - 1 - offset) / stride as u64 + 1,
+        stride => offset / stride.unsigned_abs() + 1,
     }
 }
 
@@ -245,19 +268,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accesses_stay_until_they_leave() {
-        for (offset, bytes, step) in [(0, 64, 8), (3, 64, 7), (63, 64, 1), (0, 1, 5), (9, 64, 64)] {
+    fn iterations_inside_ends_at_both_borders_of_the_region() {
+        let cases = [(0, 64, 8), (3, 64, 7), (63, 64, 1), (0, 1, 5), (9, 64, 64)];
+        for (offset, bytes, stride) in cases {
             let mut at = offset;
             let mut times = 0;
             while at < bytes {
                 times += 1;
-                at += step;
+                at += stride;
             }
-            assert_eq!(stays(offset, bytes, step), times);
-            let back = (0..).take_while(|times| times * step <= offset).count() as u64;
-            assert_eq!(stays(offset, bytes, step.wrapping_neg()), back);
+            assert_eq!(iterations_inside(offset, bytes, stride), times);
+            let back = (0..).take_while(|times| times * stride <= offset).count() as u64;
+            let down = stride.wrapping_neg();
+            assert_eq!(iterations_inside(offset, bytes, down), back);
         }
-        assert_eq!(stays(5, 9, 0), u64::MAX);
-        assert_eq!(stays(9, 9, 0), 0);
+        assert_eq!(iterations_inside(5, 9, 0), u64::MAX);
+        assert_eq!(iterations_inside(9, 9, 0), 0);
     }
 }

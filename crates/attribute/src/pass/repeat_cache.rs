@@ -1,104 +1,93 @@
-//! What is known of rows that come again: which accesses follow each other, and where each fell.
+//! What is remembered of templates: straight-line pieces of code whose rows repeat.
+//!
+//! A cache entry holds, for each access of a template, the region of memory that the access was in
+//! last and its cell there, valid for one [`Generation`]. Entries are columns, so that `repeats.rs`
+//! compares several addresses at a time with their regions.
 
 use std::ops::Range;
 
 use reuselens_trace::{Block, Kind};
 
-use super::iterations::Laps;
+use super::rows::is_plain_access;
 use crate::shadow::Versions;
+use crate::stack::TopFrame;
 
-/// Accesses of a pattern that follow each other, or another row.
+/// Accesses of a template that follow each other, or one other row of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
-    /// Which rows of the pattern.
+pub(super) struct TemplatePart {
+    /// The first of its rows in the template, and the first after.
     pub from: u32,
     pub to: u32,
     pub is_accesses: bool,
-    /// Where what is known of its accesses is.
+    /// Index of its first access in [`CachedRegions`].
     pub at: u32,
-    /// When it came last.
-    when: When,
-    /// Whether what is known of its accesses is true then.
-    pub is_known: bool,
-    /// How often that was the same of late, less how often not: where it changes, knowing does not
-    /// pay.
+    /// When it ran last.
+    generation: Generation,
+    /// Whether its regions are filled, for that generation.
+    pub is_filled: bool,
+    /// Recent hits less recent misses. Below 0 filling does not pay.
     pub score: i8,
 }
 
-/// The most that is remembered of what was the same or not.
-pub(super) const SCORE: i8 = 4;
+/// Bound of [`TemplatePart::score`], in both directions.
+const MAX_SCORE: i8 = 4;
 
-impl Part {
-    /// It comes at such a time; whether it is worth to know where its accesses fell.
+impl TemplatePart {
+    /// Records that the part runs in this generation. Returns whether using the cache pays.
     #[inline(always)]
-    pub fn comes(&mut self, when: &When) -> bool {
-        if self.when == *when {
-            self.score = (self.score + 1).min(SCORE);
+    pub fn begin(&mut self, generation: &Generation) -> bool {
+        if self.generation == *generation {
+            self.score = (self.score + 1).min(MAX_SCORE);
         } else {
-            (self.when, self.is_known) = (*when, false);
-            self.score = (self.score - 2).max(-SCORE);
+            (self.generation, self.is_filled) = (*generation, false);
+            self.count_miss();
         }
         self.score >= 0
     }
+
+    /// Lowers the score: the cache did not serve.
+    #[inline(always)]
+    pub fn count_miss(&mut self) {
+        self.score = (self.score - 2).max(-MAX_SCORE);
+    }
 }
 
-/// What the cell of an access depends on besides its address.
+/// All that the cell of an instruction's access depends on besides its address. Equal generations
+/// have equal cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct When {
-    /// How many events there were before: with a module or a thread's stack other objects are
-    /// there, and when a process ends, another can get its number, with versions that begin anew.
+pub(super) struct Generation {
+    /// Events so far. A module or a thread's stack brings other objects, and after the end of a
+    /// process another one can get its number, with versions that begin anew.
     pub events: u64,
+    /// Context and thread.
     pub owner: u64,
-    /// The process, as it is folded into addresses.
-    pub fold: u64,
+    /// The process.
+    pub process_bits: u64,
+    /// The memory map.
     pub versions: Versions,
-    /// The innermost frame.
-    pub top: (u64, u64, u32),
+    pub top: TopFrame,
 }
 
-/// Where an access fell: memory that belongs to one object, as far as is known, and the cell of the
-/// instruction's accesses to that.
+/// The region that an access was in: memory of one object, as far as known, and the cell of the
+/// instruction's accesses to it. Without bytes only object and cell are known, or nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Fallen {
+pub(super) struct CachedRegion {
     pub low: u64,
     pub bytes: u64,
     pub object: u32,
     pub cell: u32,
 }
 
-/// A pattern.
-#[derive(Clone, Debug)]
-struct Pattern {
-    /// Where its rows are.
-    rows: Range<usize>,
-    /// Its parts; none if it did not come yet.
-    parts: Range<usize>,
-}
-
-/// The patterns of blocks, and what is known of them.
+/// A [`CachedRegion`] for each access of each template, as columns.
 #[derive(Debug, Default)]
-pub(crate) struct Patterns {
-    of: Vec<Pattern>,
-    /// Their rows.
-    pub(super) kinds: Vec<Kind>,
-    pub(super) sizes: Vec<u8>,
-    pub(super) pcs: Vec<u64>,
-    pub(super) parts: Vec<Part>,
-    pub(super) fell: Fell,
-    pub(super) laps: Laps,
-}
-
-/// Where each access fell, its object, and its cell: side by side. Of no bytes if that is not to be
-/// told.
-#[derive(Debug, Default)]
-pub(super) struct Fell {
+pub(super) struct CachedRegions {
     pub lows: Vec<u64>,
     pub bytes: Vec<u64>,
     pub objects: Vec<u32>,
     pub cells: Vec<u32>,
 }
 
-impl Fell {
+impl CachedRegions {
     pub fn resize(&mut self, accesses: usize) {
         self.lows.resize(accesses, 0);
         self.bytes.resize(accesses, 0);
@@ -106,53 +95,57 @@ impl Fell {
         self.cells.resize(accesses, 0);
     }
 
-    pub fn put(&mut self, at: usize, fallen: Fallen) {
-        (self.lows[at], self.bytes[at]) = (fallen.low, fallen.bytes);
-        (self.objects[at], self.cells[at]) = (fallen.object, fallen.cell);
+    pub fn set(&mut self, at: usize, region: CachedRegion) {
+        (self.lows[at], self.bytes[at]) = (region.low, region.bytes);
+        (self.objects[at], self.cells[at]) = (region.object, region.cell);
     }
 }
 
-impl Patterns {
-    /// Forgets the last parts: of rows that no pattern has.
-    pub fn forget(&mut self, parts: Range<usize>, accesses: usize) {
-        self.parts.truncate(parts.start);
-        self.fell.resize(accesses);
-    }
+/// A template.
+#[derive(Clone, Debug)]
+struct Template {
+    /// Indices of its rows.
+    rows: Range<usize>,
+    /// Indices of its parts; empty until it runs for the first time.
+    parts: Range<usize>,
+}
 
-    /// Memory held, but for laps, which is in proportion to the rows of one.
-    pub fn memory(&self) -> u64 {
-        let rows = size_of::<Kind>() + size_of::<u8>() + size_of::<u64>();
-        let accesses = 2 * size_of::<u64>() + 2 * size_of::<u32>();
-        let bytes = self.of.capacity() * size_of::<Pattern>()
-            + self.kinds.capacity() * rows
-            + self.parts.capacity() * size_of::<Part>()
-            + self.fell.cells.capacity() * accesses;
-        bytes as u64
-    }
+/// The templates of the blocks so far, and their cached regions.
+#[derive(Debug, Default)]
+pub(super) struct RepeatCache {
+    templates: Vec<Template>,
+    /// The rows of templates.
+    pub kinds: Vec<Kind>,
+    pub sizes: Vec<u8>,
+    pub pcs: Vec<u64>,
+    pub parts: Vec<TemplatePart>,
+    pub regions: CachedRegions,
+}
 
-    /// Takes in the patterns that a block has; whether it has the rows of all.
-    pub fn begin(&mut self, block: &Block) -> bool {
+impl RepeatCache {
+    /// Takes in the templates of a block. Returns whether the block has the rows of all of them.
+    pub fn add_templates(&mut self, block: &Block) -> bool {
         let known = block.folds.known as usize;
         if known == 0 {
-            self.of.clear();
+            self.templates.clear();
             self.kinds.clear();
             self.sizes.clear();
             self.pcs.clear();
             self.parts.clear();
-            self.fell.resize(0);
+            self.regions.resize(0);
         }
-        self.of.truncate(known);
+        self.templates.truncate(known);
         let mut all_fit = true;
-        for pattern in &block.folds.patterns {
-            let first = pattern.first as usize;
-            let (from, mut range) = (self.kinds.len(), first..first + pattern.rows as usize);
+        for template in &block.folds.patterns {
+            let first = template.first as usize;
+            let (from, mut range) = (self.kinds.len(), first..first + template.rows as usize);
             if range.end > block.len() {
                 (all_fit, range) = (false, 0..0);
             }
             self.kinds.extend_from_slice(&block.kinds()[range.clone()]);
             self.sizes.extend_from_slice(&block.sizes()[range.clone()]);
             self.pcs.extend_from_slice(&block.pcs()[range]);
-            self.of.push(Pattern {
+            self.templates.push(Template {
                 rows: from..self.kinds.len(),
                 parts: 0..0,
             });
@@ -160,50 +153,64 @@ impl Patterns {
         all_fit
     }
 
-    /// The parts of a pattern, and its rows. Parts are found when it comes for the first time.
+    /// The parts of a template, and its rows. Parts are made when it runs for the first time.
     #[inline(always)]
-    pub fn pattern(&mut self, number: u32) -> Option<(Range<usize>, Range<usize>)> {
-        let of = self.of.get(number as usize)?;
-        let rows = of.rows.clone();
-        if of.parts.start < of.parts.end {
-            return Some((of.parts.clone(), rows));
+    pub fn template(&mut self, number: u32) -> Option<(Range<usize>, Range<usize>)> {
+        let template = self.templates.get(number as usize)?;
+        let rows = template.rows.clone();
+        if template.parts.start < template.parts.end {
+            return Some((template.parts.clone(), rows));
         }
         let kinds = std::mem::take(&mut self.kinds);
-        let parts = self.parts(&kinds[rows.clone()]);
+        let parts = self.add_parts(&kinds[rows.clone()]);
         self.kinds = kinds;
-        self.of[number as usize].parts = parts.clone();
+        self.templates[number as usize].parts = parts.clone();
         Some((parts, rows))
     }
 
-    /// New parts, of rows of these kinds.
+    /// Adds the parts of rows of these kinds, with empty regions.
     #[inline(never)]
-    pub fn parts(&mut self, kinds: &[Kind]) -> Range<usize> {
+    pub fn add_parts(&mut self, kinds: &[Kind]) -> Range<usize> {
         let (first, mut from) = (self.parts.len(), 0);
-        for same in kinds.chunk_by(|one, next| is_plain(*one) && is_plain(*next)) {
+        let both_plain = |one: &Kind, next: &Kind| is_plain_access(*one) && is_plain_access(*next);
+        for same in kinds.chunk_by(both_plain) {
             let to = from + same.len();
-            let is_accesses = is_plain(same[0]);
+            let is_accesses = is_plain_access(same[0]);
+            // Operands are taken with the rows that they belong to.
             if is_accesses || same[0] != Kind::Operand {
-                self.parts.push(Part {
+                self.parts.push(TemplatePart {
                     from: from as u32,
                     to: to as u32,
                     is_accesses,
-                    at: self.fell.cells.len() as u32,
-                    when: When::default(),
-                    is_known: false,
+                    at: self.regions.cells.len() as u32,
+                    generation: Generation::default(),
+                    is_filled: false,
                     score: 0,
                 });
             }
             if is_accesses {
-                self.fell.resize(self.fell.cells.len() + same.len());
+                self.regions.resize(self.regions.cells.len() + same.len());
             }
             from = to;
         }
         first..self.parts.len()
     }
-}
 
-/// Whether a row is an access to what its columns say, and no more.
-#[inline(always)]
-pub(super) fn is_plain(kind: Kind) -> bool {
-    matches!(kind, Kind::Load | Kind::Store | Kind::Atomic)
+    /// Removes the parts added last, which belong to no template; `accesses` are the cached regions
+    /// before them.
+    pub fn remove_parts(&mut self, parts: Range<usize>, accesses: usize) {
+        self.parts.truncate(parts.start);
+        self.regions.resize(accesses);
+    }
+
+    /// Memory held.
+    pub fn memory(&self) -> u64 {
+        let rows = size_of::<Kind>() + size_of::<u8>() + size_of::<u64>();
+        let accesses = 2 * size_of::<u64>() + 2 * size_of::<u32>();
+        let bytes = self.templates.capacity() * size_of::<Template>()
+            + self.kinds.capacity() * rows
+            + self.parts.capacity() * size_of::<TemplatePart>()
+            + self.regions.cells.capacity() * accesses;
+        bytes as u64
+    }
 }

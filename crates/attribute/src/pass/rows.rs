@@ -1,10 +1,27 @@
-//! The columns of some rows, with the addresses that they have now.
+//! Rows one by one: accesses, calls, allocations, and the data structures that the program names.
+//!
+//! Every row can be taken this way. `row_batches.rs` and `repeats.rs` take the plain accesses that
+//! most rows are faster, and leave the others to [`Pass::row`].
 
 use std::ops::Range;
 
 use reuselens_trace::{Block, Kind, Row};
 
-/// Rows of a block, or rows that come again at other addresses.
+use super::Pass;
+use super::access::RawAccess;
+use crate::contexts::CallKey;
+use crate::locals::NewFrame;
+use crate::objects::{ObjectKey, Where};
+use crate::shared::Shared;
+use crate::stack::{EnteredFunction, FrameExtent};
+use crate::state::ProcessState;
+use crate::structures::owner;
+
+/// Longer range operations (64 GiB) are treated as damage: each of their items is counted, so one
+/// row must not cost more.
+const MAX_RANGE: u64 = 1 << 36;
+
+/// Columns of rows: those of a block, or of a repeat at its present addresses.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub kinds: &'a [Kind],
@@ -14,7 +31,7 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// All that are there.
+    /// The rows of a block.
     pub fn of(block: &'a Block) -> Rows<'a> {
         Rows {
             kinds: block.kinds(),
@@ -24,7 +41,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Some of them.
+    /// The rows of a range.
     #[inline]
     pub fn range(self, range: Range<usize>) -> Self {
         Rows {
@@ -35,7 +52,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// A row that there is.
+    /// One row, which must exist.
     #[inline]
     pub fn row(self, row: usize) -> Row {
         Row {
@@ -51,5 +68,357 @@ impl<'a> Rows<'a> {
     pub fn operand(self, row: usize, number: usize) -> Option<u64> {
         let row = row.checked_add(number)?;
         (*self.kinds.get(row)? == Kind::Operand).then(|| self.addrs[row])
+    }
+
+    /// The text of `length` bytes in operand rows from `row` on.
+    fn text(self, row: usize, length: u64) -> Option<String> {
+        let length = usize::try_from(length).ok()?;
+        let last = row.checked_add(length.div_ceil(8))?;
+        let operands = self.kinds.get(row..last)?;
+        if operands.iter().any(|kind| *kind != Kind::Operand) {
+            return None;
+        }
+        let mut bytes: Vec<u8> = self.addrs[row..last]
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
+        bytes.truncate(length);
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// Whether a row is an access that its columns describe completely.
+#[inline(always)]
+pub(super) fn is_plain_access(kind: Kind) -> bool {
+    matches!(kind, Kind::Load | Kind::Store | Kind::Atomic)
+}
+
+/// Rows of any kind. `PLAIN`: every access counts
+/// ([`Options::is_plain`](crate::Options::is_plain)).
+impl Pass<'_> {
+    /// Takes all rows of a block.
+    pub(super) fn run_rows<const PLAIN: bool>(&mut self, block: &Block) {
+        self.take_rows::<PLAIN>(Rows::of(block), 0..block.len());
+        self.resolve_pending();
+    }
+
+    /// Takes the rows of a range.
+    #[inline(always)]
+    pub(super) fn take_rows<const PLAIN: bool>(&mut self, rows: Rows<'_>, range: Range<usize>) {
+        let Range {
+            start: mut row,
+            end,
+        } = range;
+        while row < end {
+            if PLAIN {
+                row = self.run_batches(rows, row..end);
+            }
+            // The row at which the batches stopped.
+            if row < end {
+                self.row::<PLAIN>(rows, row);
+                row += 1;
+            }
+        }
+    }
+
+    /// Takes one row.
+    pub(super) fn row<const PLAIN: bool>(&mut self, rows: Rows<'_>, row: usize) {
+        let (kind, pc, address) = (rows.kinds[row], rows.pcs[row], rows.addrs[row]);
+        match kind {
+            Kind::Load | Kind::Store | Kind::Atomic => {
+                let size = u64::from(rows.sizes[row]);
+                self.access::<PLAIN>(
+                    RawAccess {
+                        kind,
+                        pc,
+                        address,
+                        size,
+                    },
+                    None,
+                );
+            }
+            Kind::Operand => {}
+            Kind::BasicBlock => {
+                if self.options.basic_blocks {
+                    self.columns.begin(self.columns.len(), rows.row(row));
+                }
+            }
+            Kind::Enter => {
+                let by_call = rows.sizes[row] != 0;
+                self.enter((pc, by_call), address, rows.operand(row, 1));
+            }
+            Kind::Exit => self.exit(pc, address),
+            _ => self.rare_row::<PLAIN>(rows, row),
+        }
+    }
+
+    /// Takes a row that is neither a plain access nor a call.
+    pub(super) fn rare_row<const PLAIN: bool>(&mut self, rows: Rows<'_>, row: usize) {
+        let (kind, pc, address) = (rows.kinds[row], rows.pcs[row], rows.addrs[row]);
+        if kind == Kind::Statement {
+            self.shared.lacks_statements = false;
+            return self.statement.begin();
+        }
+        let Some(number) = rows.operand(row, 1) else {
+            return self.malformed();
+        };
+        match kind {
+            Kind::RangeLoad | Kind::RangeStore => {
+                self.range_access::<PLAIN>(RawAccess {
+                    kind,
+                    pc,
+                    address,
+                    size: number,
+                });
+            }
+            Kind::Alloc => self.allocate(pc, address, number),
+            Kind::Free => {
+                let objects = &mut self.shared.objects;
+                let ended = |low, high, object| objects.end(object, high - low);
+                self.process.space.free(address, number, ended);
+            }
+            Kind::Named => self.named_access::<PLAIN>(pc, address, number),
+            Kind::PartialData => {
+                let ProcessState { entries, space, .. } = &mut *self.process;
+                entries.add(number, address, space, &self.shared.structures);
+            }
+            Kind::Data => self.name_data(rows, row, number),
+            _ => {}
+        }
+    }
+
+    fn range_access<const PLAIN: bool>(&mut self, access: RawAccess) {
+        let mut access = access;
+        if access.size > MAX_RANGE {
+            self.shared.warnings.once(
+                "range-too-long",
+                "a range operation is said to cover more than 64 GiB; only its first byte counts",
+                "the trace is damaged; record it again",
+            );
+            access.size = 1;
+        }
+        if access.size > 0 {
+            self.access::<PLAIN>(access, None);
+        }
+    }
+
+    fn allocate(&mut self, pc: u64, low: u64, bytes: u64) {
+        let Shared { objects, .. } = &mut *self.shared;
+        let call = self.process.mappings.place(pc);
+        let key = ObjectKey::Heap {
+            node: self.stack.node(),
+            call,
+        };
+        let object = objects.get_or_add(key, Where::Heap);
+        let high = low.saturating_add(bytes);
+        self.process
+            .space
+            .allocate(low, high, object, |low, high, old| {
+                objects.end(old, high - low)
+            });
+        objects.begin(object, high - low);
+        if objects.objects_full {
+            self.shared.warnings.once(
+                "objects-not-told-apart",
+                "the program has more than 16 million data objects; the rest counts as one",
+                "",
+            );
+        }
+    }
+
+    /// Warns of a row without the operands that its kind needs.
+    #[cold]
+    pub(super) fn malformed(&mut self) {
+        self.shared.warnings.once(
+            "malformed-rows",
+            "rows of the trace lack the numbers that must follow them; those rows were left out",
+            "the trace is damaged; record it again",
+        );
+    }
+}
+
+/// Data structures that the program names, and the accesses that it names.
+impl Pass<'_> {
+    /// Counts an access to the element, at `address`, of the structure that `base` enters; or to
+    /// one byte at `address` if there is no such structure.
+    pub(super) fn named_access<const PLAIN: bool>(&mut self, pc: u64, address: u64, base: u64) {
+        if self.process.instrumented {
+            return self.shared.warnings.once(
+                "record-access-ignored",
+                "RecordAccess ignored because compiler instrumentation is present: it sees the same accesses",
+                "",
+            );
+        }
+        let ProcessState { entries, space, .. } = &mut *self.process;
+        let entered = entries.enter(base, space, &self.shared.structures);
+        let element = entered.and_then(|(_, structure)| structure.element(address));
+        let (Some((number, structure)), Some((start, size))) = (entered, element) else {
+            let access = RawAccess {
+                kind: Kind::Named,
+                pc,
+                address,
+                size: 1,
+            };
+            return self.access::<PLAIN>(access, None);
+        };
+        let access = RawAccess {
+            kind: Kind::Named,
+            pc,
+            address: start,
+            size,
+        };
+        self.access::<PLAIN>(access, Some((structure.object, number)));
+    }
+
+    /// Names `bytes` bytes as a data structure.
+    #[cold]
+    fn name_data(&mut self, rows: Rows<'_>, row: usize, bytes: u64) {
+        let operands = (rows.operand(row, 2), rows.operand(row, 3));
+        let (Some(element), Some(length)) = operands else {
+            return self.malformed();
+        };
+        let Some(name) = rows.text(row + 4, length) else {
+            return self.malformed();
+        };
+        let base = rows.addrs[row];
+        if bytes == 0 {
+            return;
+        }
+        let place = self.place_of(base);
+        let key = ObjectKey::Named {
+            process: self.process.id,
+            name,
+            element,
+            place,
+        };
+        let object = self.shared.objects.get_or_add(key, place);
+        self.shared.objects.begin(object, bytes);
+        self.shared.objects.get_mut(object).element_bytes = element;
+        let bytes = bytes.min(u64::MAX - base);
+        let number = self.shared.structure(base, bytes, element, object);
+        self.process.entries.forget(base);
+        if let Some(structure) = self.shared.structures.get(number) {
+            self.process
+                .space
+                .name(base, base + bytes, owner(number, structure));
+        }
+        if place == Where::Stack {
+            self.process.named_on_stack = true;
+            // From now on the innermost frame no longer comes before everything else.
+            self.frame_changed();
+        }
+    }
+}
+
+/// Calls and returns.
+impl Pass<'_> {
+    /// Enters a function at the stack pointer `pointer`. `by_call`: the pointer is that of the
+    /// moment of the call.
+    fn enter(&mut self, (pc, by_call): (u64, bool), pointer: u64, return_address: Option<u64>) {
+        let Some(return_address) = return_address else {
+            return self.malformed();
+        };
+        let Pass {
+            stack,
+            shared,
+            process,
+            ..
+        } = self;
+        let bounds = stack.bounds();
+        stack.set_by_call(by_call);
+        // Frames whose exit is missing (exceptions, `longjmp`) end here.
+        stack.unwind(pointer, |extent| end_frame(extent, bounds, shared, process));
+        let call = CallKey {
+            code: process.code,
+            pc,
+            return_address,
+        };
+        let (node, object) = shared.enter(stack.node(), call, &process.mappings);
+        let outer = stack.live_around(return_address, &shared.layouts);
+        let layout = match by_call {
+            true => shared.objects.usage(object).layout,
+            false => 0,
+        };
+        let frame = NewFrame {
+            outer,
+            layout,
+            low: pointer,
+            entry: pc,
+        };
+        let entered = EnteredFunction {
+            entry: pc,
+            call: return_address,
+            node,
+            object,
+            layout,
+            live: if layout == 0 {
+                outer
+            } else {
+                shared.live_frames.number(frame)
+            },
+            outer,
+        };
+        if let Some(extent) = stack.push(pointer, entered) {
+            shared.objects.begin(object, extent.high - extent.low);
+            if layout != 0 {
+                shared.begin_locals(layout);
+            }
+        }
+        self.frame_changed();
+    }
+
+    /// Leaves a function at the stack pointer `pointer`; `pc` as in [`ShadowStack::exit`].
+    ///
+    /// [`ShadowStack::exit`]: crate::stack::ShadowStack::exit
+    fn exit(&mut self, pc: u64, pointer: u64) {
+        let Pass {
+            stack,
+            shared,
+            process,
+            ..
+        } = self;
+        let bounds = stack.bounds();
+        stack.exit(pointer, pc, |extent| {
+            end_frame(extent, bounds, shared, process);
+        });
+        self.frame_changed();
+    }
+
+    /// Brings what depends on the innermost frame up to date: call it whenever that changes.
+    #[inline]
+    pub(super) fn frame_changed(&mut self) {
+        let context = if self.options.contexts {
+            self.stack.node()
+        } else {
+            0
+        };
+        self.owner = u64::from(context) << 32 | u64::from(self.thread);
+        self.top.bytes = 0;
+        let mut live = 0;
+        // A structure that is named on a stack may be in this frame: each access is located then.
+        if !self.process.named_on_stack
+            && let Some(innermost) = self.stack.innermost(&self.shared.layouts)
+        {
+            self.top = innermost;
+            live = self.stack.live();
+        }
+        self.process.space.set_live_frames(live);
+    }
+}
+
+/// Ends a frame, its variables, and the names of its memory.
+fn end_frame(
+    extent: &FrameExtent,
+    bounds: (u64, u64),
+    shared: &mut Shared,
+    process: &mut ProcessState,
+) {
+    shared.objects.end(extent.object, extent.high - extent.low);
+    if extent.layout != 0 {
+        shared.end_locals(extent.layout);
+    }
+    if process.named_on_stack {
+        let low = if bounds.1 == 0 { extent.low } else { bounds.0 };
+        process.space.unname(low, extent.high);
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use reuselens_trace::Module;
 
 use super::Shared;
-use crate::locals::{Layout, Local};
+use crate::locals::{Local, LocalLayout};
 use crate::objects::{ObjectKey, Where};
 use crate::places::Place;
 use crate::shadow::NO_STRUCTURE;
@@ -48,7 +48,7 @@ impl Shared {
         }
         let part = |(low, high): (u64, u64)| (low.wrapping_sub(place.address), high - low);
         let code = code.into_iter().filter(|(low, high)| low < high).map(part);
-        let layout = self.layouts.add(Layout {
+        let layout = self.layouts.add(LocalLayout {
             code: code.collect(),
             locals,
         });

@@ -20,8 +20,8 @@ fn an_exit_by_a_jump_leaves_its_own_function_only() {
 }
 
 /// The function entered as number `index`, without variables.
-fn entered_as(index: usize) -> Entered {
-    Entered {
+fn entered_as(index: usize) -> EnteredFunction {
+    EnteredFunction {
         entry: 0x4000,
         call: call_of(index),
         node: index as u32 + 1,
@@ -56,7 +56,7 @@ fn an_address_belongs_to_the_innermost_frame_not_above_it() {
 }
 
 #[test]
-fn by_call_a_frame_lies_below_its_return_address() {
+fn find_and_innermost_end_frames_below_return_addresses() {
     let mut stack = entered(&[0x8000, 0x7000, 0x6f00]);
     stack.set_by_call(true);
     for (address, object) in [
@@ -69,12 +69,13 @@ fn by_call_a_frame_lies_below_its_return_address() {
         assert_eq!(stack.find(address).unwrap().object, object, "{address:#x}");
     }
     assert_eq!(stack.find(0x8008), None);
-    let layouts = Layouts::default();
-    assert_eq!(stack.innermost(&layouts), Some((0x1000, 0x5f08, 12)));
+    let layouts = LocalLayouts::default();
+    let top = stack.innermost(&layouts).unwrap();
+    assert_eq!((top.low, top.bytes, top.object), (0x1000, 0x5f08, 12));
 }
 
 #[test]
-fn an_exception_skips_exits_and_the_next_event_repairs_it() {
+fn missing_exits_end_frames_at_the_next_event() {
     let mut stack = entered(&[0x8000, 0x7000, 0x6f00]);
     stack.exit(0x8000, INSIDE, |_| ());
     assert_eq!(stack.node(), 0);
@@ -85,14 +86,14 @@ fn an_exception_skips_exits_and_the_next_event_repairs_it() {
 }
 
 #[test]
-fn room_made_at_run_time_does_not_keep_a_frame() {
+fn exit_below_low_end_pops_one_frame() {
     let mut stack = entered(&[0x8000, 0x7000]);
     stack.exit(0x6000, INSIDE, |_| ());
     assert_eq!(stack.node(), 1);
 }
 
 #[test]
-fn another_stack_neither_shows_nor_disturbs() {
+fn frames_on_another_stack_keep_the_context_only() {
     let mut stack = entered(&[0x8000, 0xf_0000, 0xe_0000]);
     assert_eq!((stack.node(), stack.top().unwrap().low), (3, 0x8000));
     stack.exit(0xe_0000, INSIDE, |_| ());
@@ -110,7 +111,7 @@ fn another_stack_neither_shows_nor_disturbs() {
 }
 
 #[test]
-fn unknown_stack_pointers_balance() {
+fn exits_without_pointer_pop_one_frame_each() {
     let mut stack = entered(&[0x8000, 0, 0]);
     stack.exit(0, INSIDE, |_| ());
     stack.exit(0x1500, INSIDE, |_| ());
