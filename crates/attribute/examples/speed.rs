@@ -4,7 +4,8 @@
 use std::time::Instant;
 
 use reuselens_attribute::{
-    Attributor, Columns, NoSymbols, Options, StaticSymbol, SymbolSource, Variable,
+    Attributor, Columns, FrameLayouts, NoSymbols, Options, StaticSymbol, SymbolSource, Variable,
+    Warning,
 };
 use reuselens_trace::{Block, Event, Kind, Module, Row, Thread};
 
@@ -41,6 +42,18 @@ impl SymbolSource for Arrays {
 
     fn variable(&mut self, module: &Module, address: u64) -> Variable {
         NoSymbols.variable(module, address)
+    }
+
+    fn frame_layouts(&mut self, _: &Module) -> Option<Box<dyn FrameLayouts>> {
+        None
+    }
+
+    fn is_rust(&mut self, _: &Module) -> bool {
+        false
+    }
+
+    fn warnings(&mut self) -> Vec<Warning> {
+        Vec::new()
     }
 }
 

@@ -6,7 +6,7 @@ use reuselens_units::Bytes;
 use crate::columns::Columns;
 use crate::hash::FastMap;
 use crate::options::Options;
-use crate::pass::{CurrentThread, Output, Pass, Repeats};
+use crate::pass::{CurrentThread, Pass, PassOutput, Repeats};
 use crate::places::Place;
 use crate::shared::Shared;
 use crate::sites::SiteIndex;
@@ -154,7 +154,7 @@ impl Attributor {
             },
             &mut self.shared,
             &mut self.repeats,
-            Output {
+            PassOutput {
                 columns: out,
                 piece,
                 send,

@@ -39,7 +39,7 @@ use row_batches::BatchBuffer;
 const PROCESS_SHIFT: u32 = 48;
 
 /// Where a pass writes.
-pub(crate) struct Output<'a> {
+pub(crate) struct PassOutput<'a> {
     pub columns: &'a mut Columns,
     /// Item accesses in `columns` at which they are sent.
     pub piece: usize,
@@ -104,7 +104,7 @@ impl<'a> Pass<'a> {
         thread: CurrentThread<'a>,
         shared: &'a mut Shared,
         repeats: &'a mut Repeats,
-        output: Output<'a>,
+        output: PassOutput<'a>,
     ) -> Self {
         let mut pass = Pass {
             process_bits: u64::from(process.id) << PROCESS_SHIFT,

@@ -134,7 +134,7 @@ impl Shared {
             return SymbolExtents::default();
         }
         let mut list = symbols.statics(module);
-        // Of two symbols at one address the longer one is kept; of equally long ones, the first name.
+        // Keeps the longer of two symbols at one address, or the first name of equally long ones.
         list.sort_by(|a, b| (a.low, b.high, &a.name).cmp(&(b.low, a.high, &b.name)));
         let mut extents: Vec<SymbolExtent> = Vec::with_capacity(list.len());
         for symbol in list {
@@ -302,8 +302,8 @@ impl Shared {
         object
     }
 
-    /// Counts an access to a structure's bytes `first..=last`, all in one item, for the element that
-    /// contains the first. Returns the element's number, or 0 if it has none.
+    /// Counts an access to a structure's bytes `first..=last`, all in one item, for the element
+    /// that contains the first. Returns the element's number, or 0 if it has none.
     #[inline(never)]
     pub fn count_element(&mut self, structure: u32, first: u64, last: u64) -> u32 {
         let Some(structure) = self.structures.get(structure) else {

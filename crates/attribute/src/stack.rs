@@ -10,7 +10,7 @@ use crate::locals::{Local, LocalLayouts};
 struct StackEntry {
     /// Node of the calling context tree.
     node: u32,
-    /// Whether it has an extent: the last of `known` that no later entry has.
+    /// Whether it has an extent in `known`: the last one that no later entry has.
     known: bool,
 }
 
@@ -25,8 +25,8 @@ pub(crate) struct FrameExtent {
     pub object: u32,
     /// The return address of its call.
     pub call: u64,
-    /// The program counter of the row that entered its function. Differences to it are those between
-    /// instructions.
+    /// The program counter of the row that entered its function. Its difference to another program
+    /// counter is that between the instructions.
     pub entry: u64,
     /// The number of its layout in [`LocalLayouts`]; 0 if frames are above their stack pointers.
     pub layout: u32,
@@ -42,8 +42,8 @@ impl FrameExtent {
         self.low.saturating_add(WORD)
     }
 
-    /// Whether `pc`, the present instruction of this frame, is in its function. If not, the function
-    /// ended by a jump to another one, which owns the frame now.
+    /// Whether `pc`, the present instruction of this frame, is in its function. If not, the
+    /// function ended by a jump to another one, which owns the frame now.
     #[inline]
     fn is_of(&self, pc: u64, layouts: &LocalLayouts) -> bool {
         layouts.get(self.layout).has_code(self.entry, pc)

@@ -12,7 +12,7 @@ pub(crate) struct StatementAddresses {
     /// The number of the present statement; 0 before the first.
     statement: u64,
     used: usize,
-    /// A random key. It is drawn with the first slots, so a thread without statements costs nothing.
+    /// A random key, drawn with the first slots: a thread without statements costs nothing.
     key: u64,
 }
 

@@ -21,7 +21,7 @@ pub struct StaticSymbol {
 pub struct Variable {
     /// The source file that defines it.
     pub file: String,
-    /// Bytes of one element: of an array's element, else of the whole.
+    /// Bytes of one element: of an array's element, or of a variable that is no array.
     pub element_bytes: u64,
 }
 
@@ -38,7 +38,7 @@ pub struct LocalVariable {
     pub name: String,
     /// The source file that declares it; empty if that is unknown.
     pub file: String,
-    /// Bytes of one element: of an array's element, else of the whole; 0 if that is unknown.
+    /// Bytes of one element: of an array's element, or of the variable itself; 0 if unknown.
     pub element_bytes: u64,
 }
 
@@ -51,11 +51,11 @@ pub struct FrameLayout {
     pub locals: Vec<LocalVariable>,
 }
 
-/// What knows the frames of a module's functions.
+/// The frames of a module's functions.
 pub trait FrameLayouts: std::fmt::Debug + Send {
-    /// The frames of the function (not inlined) that an instruction is in, at an address as in the
-    /// module's file. `None` if nothing is known of them, or if they have no variables with a fixed
-    /// place. Called once per function that runs.
+    /// The frame layout of the function (not inlined) around an instruction at `address`, which is
+    /// as in the module's file. `None` if it is unknown, or if no variable has a fixed place.
+    /// Called once per function that runs.
     fn at(&mut self, address: u64) -> Option<FrameLayout>;
 }
 
@@ -66,15 +66,15 @@ pub struct Function {
     pub name: String,
     /// The source file, where debug information names one.
     pub file: String,
-    /// What tells functions of one name in one file apart, as overloads are where debug information
-    /// does not say their types: the symbol without what compilers append to clones, and without a
-    /// file also where it begins. Empty without a symbol.
+    /// Distinguishes functions of one name in one file, such as overloads whose types the debug
+    /// information lacks: the symbol without what compilers append to clones, followed by its
+    /// address if there is no file. Empty without a symbol.
     pub symbol: String,
 }
 
-/// What can name the symbols and lines of modules. All addresses are as in the module's file.
+/// Names the symbols and lines of modules. All addresses are as in the module's file.
 ///
-/// Nothing here may fail: what is not known is left empty, and [`SymbolSource::warnings`] says why.
+/// No method fails: what is unknown is left empty, and [`SymbolSource::warnings`] says why.
 pub trait SymbolSource {
     /// The module's static data symbols that have a size, and the data between them, in any order.
     /// Thread-local ones are not among them: their addresses are not the file's.
@@ -85,7 +85,7 @@ pub trait SymbolSource {
     /// frame: the symbol and the distance from it, `main+0x1f`.
     fn frames(&mut self, module: &Module, address: u64) -> Vec<Frame>;
 
-    /// The function (not inlined) that an instruction lies in.
+    /// The function (not inlined) around an instruction.
     fn function(&mut self, module: &Module, address: u64) -> Option<Function>;
 
     /// Where the functions of a module begin and end, ascending and apart from each other, if no
@@ -96,21 +96,14 @@ pub trait SymbolSource {
     /// What is known of the static variable at `address`.
     fn variable(&mut self, module: &Module, address: u64) -> Variable;
 
-    /// What knows the frames of the module's functions; `None` if nothing does.
-    fn frame_layouts(&mut self, _module: &Module) -> Option<Box<dyn FrameLayouts>> {
-        None
-    }
+    /// The frames of the module's functions; `None` if they are unknown.
+    fn frame_layouts(&mut self, module: &Module) -> Option<Box<dyn FrameLayouts>>;
 
-    /// Whether the module's code was compiled by rustc: whoever wants lines has to ask Cargo for
-    /// them.
-    fn is_rust(&mut self, _module: &Module) -> bool {
-        false
-    }
+    /// Whether rustc compiled the module's code: lines are then asked for by options of Cargo.
+    fn is_rust(&mut self, module: &Module) -> bool;
 
-    /// Why names are missing, since the last call.
-    fn warnings(&mut self) -> Vec<Warning> {
-        Vec::new()
-    }
+    /// The reasons why names are missing, found since the last call.
+    fn warnings(&mut self) -> Vec<Warning>;
 }
 
 /// Names nothing: for traces without programs.
@@ -136,5 +129,17 @@ impl SymbolSource for NoSymbols {
 
     fn variable(&mut self, _: &Module, _: u64) -> Variable {
         Variable::default()
+    }
+
+    fn frame_layouts(&mut self, _: &Module) -> Option<Box<dyn FrameLayouts>> {
+        None
+    }
+
+    fn is_rust(&mut self, _: &Module) -> bool {
+        false
+    }
+
+    fn warnings(&mut self) -> Vec<Warning> {
+        Vec::new()
     }
 }

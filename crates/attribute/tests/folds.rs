@@ -8,7 +8,7 @@ use std::io::Cursor;
 
 use reuselens_attribute::{
     Attributor, Columns, DataFilter, FrameLayout, FrameLayouts, Function, Kinds, LocalVariable,
-    NoSymbols, Options, StaticSymbol, SymbolSource, Tables, Variable,
+    NoSymbols, Options, StaticSymbol, SymbolSource, Tables, Variable, Warning,
 };
 use reuselens_locality::Frame;
 use reuselens_trace::formats::native::Reader;
@@ -89,6 +89,14 @@ impl SymbolSource for &Layout {
 
     fn variable(&mut self, module: &Module, address: u64) -> Variable {
         NoSymbols.variable(module, address)
+    }
+
+    fn is_rust(&mut self, _: &Module) -> bool {
+        false
+    }
+
+    fn warnings(&mut self) -> Vec<Warning> {
+        Vec::new()
     }
 }
 

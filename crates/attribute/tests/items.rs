@@ -4,7 +4,8 @@ mod common;
 
 use common::{BIAS, Run, STACK, at};
 use reuselens_attribute::{
-    Attributor, Columns, DataFilter, Function, Kinds, Options, StaticSymbol, SymbolSource, Variable,
+    Attributor, Columns, DataFilter, FrameLayouts, Function, Kinds, Options, StaticSymbol,
+    SymbolSource, Variable, Warning,
 };
 use reuselens_locality::Frame;
 use reuselens_trace::{Block, Event, Kind, Module, Process, ProcessId, Row};
@@ -252,6 +253,18 @@ fn where_nothing_is_told_apart_no_symbols_are_asked_for() {
 
         fn variable(&mut self, _: &Module, _: u64) -> Variable {
             panic!("variables were asked for")
+        }
+
+        fn frame_layouts(&mut self, _: &Module) -> Option<Box<dyn FrameLayouts>> {
+            None
+        }
+
+        fn is_rust(&mut self, _: &Module) -> bool {
+            false
+        }
+
+        fn warnings(&mut self) -> Vec<Warning> {
+            Vec::new()
         }
     }
     let module = Event::Module(Module {

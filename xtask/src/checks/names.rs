@@ -70,7 +70,6 @@ const OWED: &[&str] = &[
     "Part",
     "Pass",
     "Path",
-    "Pattern",
     "Piece",
     "Place",
     "Placed",

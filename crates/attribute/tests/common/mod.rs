@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use reuselens_attribute::{
     Attributor, Columns, FrameLayout, FrameLayouts, Function, LocalVariable, Options, StaticSymbol,
-    SymbolSource, Tables, Variable,
+    SymbolSource, Tables, Variable, Warning,
 };
 use reuselens_locality::{Frame, Object};
 use reuselens_trace::{
@@ -97,6 +97,14 @@ impl SymbolSource for Listed {
 
     fn frame_layouts(&mut self, _: &Module) -> Option<Box<dyn FrameLayouts>> {
         Some(Box::new(Frames(self.locals.clone())))
+    }
+
+    fn is_rust(&mut self, _: &Module) -> bool {
+        false
+    }
+
+    fn warnings(&mut self) -> Vec<Warning> {
+        Vec::new()
     }
 
     fn functions_without_lines(&mut self, _: &Module) -> Vec<(u64, u64)> {

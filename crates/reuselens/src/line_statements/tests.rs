@@ -1,6 +1,6 @@
 //! Marks of source lines, against their definition.
 
-use reuselens_attribute::{Function, StaticSymbol, Variable};
+use reuselens_attribute::{FrameLayouts, Function, StaticSymbol, Variable, Warning};
 use reuselens_distance::generate::Random;
 use reuselens_locality::Frame;
 
@@ -36,6 +36,18 @@ impl SymbolSource for Lines {
 
     fn variable(&mut self, _: &Module, _: u64) -> Variable {
         Variable::default()
+    }
+
+    fn frame_layouts(&mut self, _: &Module) -> Option<Box<dyn FrameLayouts>> {
+        None
+    }
+
+    fn is_rust(&mut self, _: &Module) -> bool {
+        false
+    }
+
+    fn warnings(&mut self) -> Vec<Warning> {
+        Vec::new()
     }
 }
 
