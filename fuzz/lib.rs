@@ -6,9 +6,8 @@ use reuselens::attribute::{Attributor, Columns, NoSymbols, Options, Tables};
 use reuselens::units::Accesses;
 use reuselens_trace::formats::native::{Header, Reader, Writer};
 use reuselens_trace::warp::{WarpBatch, WarpSource, WarpStep};
-use reuselens_trace::{
-    Block, Event, Input, Kind, Row, Selection, Source, Step, Stretch, ThreadId, Unfolder,
-};
+use reuselens_io::Input;
+use reuselens_trace::{Block, Event, Kind, Row, Selection, Source, Step, Stretch, ThreadId, Unfolder};
 
 /// Reads `bytes` to the end: nothing may panic, hang, or take memory beyond what the bytes call
 /// for.
@@ -302,7 +301,7 @@ fn all_of(bytes: &[u8], threads: usize, folded: bool) -> (Vec<Block>, Vec<Event>
 /// Any bytes as a native file of which a part is selected, by its index if it has one.
 pub fn select(bytes: &[u8]) {
     let input = Input::seekable(std::io::Cursor::new(bytes.to_vec()), "fuzz");
-    let Ok(mut reader) = input.and_then(|input| Reader::with_threads(input, 1)) else {
+    let Ok(mut reader) = input.map_err(Into::into).and_then(|input| Reader::with_threads(input, 1)) else {
         return;
     };
     // Some part, another one for other bytes.

@@ -1,7 +1,8 @@
 //! Any bytes, read as a kernel's trace of Accel-Sim.
 #![no_main]
 
-use reuselens_trace::{Input, warp::accelsim::Reader};
+use reuselens_io::Input;
+use reuselens_trace::warp::accelsim::Reader;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "fuzz");

@@ -1,7 +1,8 @@
 //! Any bytes, read as a stream of warp instructions.
 #![no_main]
 
-use reuselens_trace::{Input, warp::file::Reader};
+use reuselens_io::Input;
+use reuselens_trace::warp::file::Reader;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "fuzz");

@@ -10,9 +10,10 @@ use reuselens_attribute::{
     Attributor, Columns, DataFilter, FrameLayout, FrameLayouts, Function, Kinds, LocalVariable,
     NoSymbols, Options, StaticSymbol, SymbolSource, Tables, Variable, Warning,
 };
+use reuselens_io::Input;
 use reuselens_locality::Frame;
 use reuselens_trace::formats::native::Reader;
-use reuselens_trace::{Block, Event, Input, Kind, Module, Row, Source, Thread, ThreadId};
+use reuselens_trace::{Block, Event, Kind, Module, Row, Source, Thread, ThreadId};
 use reuselens_units::Granularity;
 use traces::{MIXES, Random, file, repeated, take_all};
 

@@ -21,8 +21,9 @@ use std::io::{Result, Write};
 use std::path::Path;
 
 use reuselens_capture::{Delivered, Launch, Running};
+use reuselens_io::AtomicFile;
 use reuselens_trace::formats::native;
-use reuselens_trace::{AtomicFile, Block, ShapedBlock, Shapes, Source, Step, TraceError};
+use reuselens_trace::{Block, ShapedBlock, Shapes, Source, Step, TraceError};
 
 /// Takes all and keeps nothing.
 struct Nowhere;

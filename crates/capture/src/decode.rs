@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use object::Object as _;
+use reuselens_io::read_object_file;
 use reuselens_trace::{
     Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, Thread, ThreadId,
-    read_object_file,
 };
 use reuselens_wire::{CODED, NOTE, Record, WireKind};
 

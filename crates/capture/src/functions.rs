@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use addr2line::demangle_auto;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
-use reuselens_trace::read_object_file;
+use reuselens_io::read_object_file;
 
 /// A function in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
+use reuselens_io::read_object_file;
 use reuselens_memory::address_space_limit;
-use reuselens_trace::{ProcessEnd, Stop as Wish, read_object_file};
+use reuselens_trace::{ProcessEnd, Stop as Wish};
 
 use crate::dispositions::Inherited;
 use crate::functions::{self, FunctionPlace};

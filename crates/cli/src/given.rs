@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use clap::ArgMatches;
-use reuselens::trace::AtomicFile;
+use reuselens::io::AtomicFile;
 
 use crate::exit::Usage;
 use crate::options::PROFILE_EXPORTS;

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use std::sync::{OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
-use reuselens::trace::{AtomicFile, Stop};
+use reuselens::io::AtomicFile;
+use reuselens::trace::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;

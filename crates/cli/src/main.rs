@@ -29,8 +29,8 @@ mod watched;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
+use reuselens::io::AtomicFile;
 use reuselens::memory::Allocator;
-use reuselens::trace::AtomicFile;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::thread::{Builder, ScopedJoinHandle};
 
 use clap::{Args, ValueEnum};
+use reuselens::io::AtomicFile;
 use reuselens::locality::{Dimension, Profile};
-use reuselens::trace::AtomicFile;
 use reuselens::units::shown_json;
 use reuselens_report::{Bins, Checked, DiffOptions, HtmlOptions, JsonOptions, TextOptions};
 

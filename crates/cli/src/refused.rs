@@ -80,11 +80,11 @@ mod tests {
 
     /// An error of a file that a trace cannot be written to.
     fn of_file(kind: io::ErrorKind) -> anyhow::Error {
-        let error = reuselens::trace::TraceError::Io {
+        let error = reuselens::trace::TraceError::File(reuselens::io::FileError::Io {
             action: "create",
             path: "t.rltrace".into(),
             source: kind.into(),
-        };
+        });
         reuselens::Error::Trace(error).into()
     }
 

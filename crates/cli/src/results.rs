@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use reuselens::io::AtomicFile;
 use reuselens::locality::Profile;
-use reuselens::trace::AtomicFile;
 
 use crate::output::{Rendered, Show};
 use crate::say::tell;

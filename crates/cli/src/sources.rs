@@ -10,8 +10,8 @@ use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
+use reuselens::io::open_regular_file;
 use reuselens::locality::Profile;
-use reuselens::trace::open_regular_file;
 use reuselens::units::counted;
 
 use crate::say::tell;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::TraceError;
+use crate::FileError;
 use crate::sync_ahead::Ahead;
 
 mod beside;
@@ -51,10 +51,10 @@ impl AtomicFile {
     /// Begins the file that will be `target`.
     ///
     /// # Errors
-    /// [`TraceError::Io`]: of kind `AlreadyExists` if `target` exists and `force` is not set; of
+    /// [`FileError::Io`]: of kind `AlreadyExists` if `target` exists and `force` is not set; of
     /// kind `InvalidInput` if it is [protected](Self::protect); or why it cannot be created.
-    pub fn create(target: &Path, force: bool) -> Result<AtomicFile, TraceError> {
-        let failed = |error| TraceError::io("create", target, explained_at(target, error));
+    pub fn create(target: &Path, force: bool) -> Result<AtomicFile, FileError> {
+        let failed = |error| FileError::io("create", target, explained_at(target, error));
         let real = match fs::canonicalize(target) {
             Ok(real) => real,
             Err(error) if error.kind() == ErrorKind::NotFound => match target.is_symlink() {
@@ -118,7 +118,7 @@ impl AtomicFile {
     ///
     /// # Errors
     /// Those of [`create`](Self::create).
-    pub fn check(target: &Path, force: bool) -> Result<(), TraceError> {
+    pub fn check(target: &Path, force: bool) -> Result<(), FileError> {
         match fs::metadata(target) {
             Ok(about) if !about.is_file() && !about.is_dir() => Ok(()),
             _ => Self::create(target, force).map(drop),
@@ -138,14 +138,14 @@ impl AtomicFile {
     /// long time.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if there is no thread to be had; nothing has changed then.
-    pub fn sync_ahead(&mut self) -> Result<(), TraceError> {
+    /// [`FileError::Io`] if there is no thread to be had; nothing has changed then.
+    pub fn sync_ahead(&mut self) -> Result<(), FileError> {
         if self.beside == Beside::Target {
             return Ok(());
         }
         let file = self.out.get_ref().try_clone();
         let ahead = file.and_then(Ahead::new);
-        self.ahead = Some(ahead.map_err(|error| TraceError::io("write", &self.target, error))?);
+        self.ahead = Some(ahead.map_err(|error| FileError::io("write", &self.target, error))?);
         Ok(())
     }
 
@@ -163,9 +163,9 @@ impl AtomicFile {
     /// gives up: for recordings, whose beginning is worth having. Returns that path.
     ///
     /// # Errors
-    /// [`TraceError::Io`], of kind `AlreadyExists` if an earlier run left such a file and there is
+    /// [`FileError::Io`], of kind `AlreadyExists` if an earlier run left such a file and there is
     /// no `force`.
-    pub fn keep_partial(&mut self) -> Result<&Path, TraceError> {
+    pub fn keep_partial(&mut self) -> Result<&Path, FileError> {
         if self.beside != Beside::Target && !self.kept {
             let mut partial = self.target.clone().into_os_string();
             partial.push(".partial");
@@ -183,11 +183,11 @@ impl AtomicFile {
     /// Writes everything out to the disk and gives the file its name. Returns that name.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if the disk is full or refuses — full disks show as late as here — or if
+    /// [`FileError::Io`] if the disk is full or refuses — full disks show as late as here — or if
     /// another program made the target meanwhile and there is no `force`. The target is then as
     /// before.
-    pub fn commit(mut self) -> Result<PathBuf, TraceError> {
-        let failed = |error| TraceError::io("write", &self.target, explained(error));
+    pub fn commit(mut self) -> Result<PathBuf, FileError> {
+        let failed = |error| FileError::io("write", &self.target, explained(error));
         let flushed = self.out.flush();
         flushed.map_err(failed)?;
         if self.beside == Beside::Target {
@@ -205,14 +205,14 @@ impl AtomicFile {
 
     /// Gives the file a name, over a file that has it only with `force`. On success it is no more
     /// one of the unfinished files.
-    fn give_name(&self, name: &Path, action: &'static str) -> Result<(), TraceError> {
+    fn give_name(&self, name: &Path, action: &'static str) -> Result<(), FileError> {
         let named = match &self.beside {
             Beside::Named(path) => rename(path, name, self.force),
             _ => link(self.out.get_ref(), name, self.force),
         };
         named.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => exists(name),
-            _ => TraceError::io(action, name, explained(error)),
+            _ => FileError::io(action, name, explained(error)),
         })?;
         if let Beside::Named(path) = &self.beside {
             unfinished().remove(path);
@@ -281,20 +281,20 @@ fn identity(about: &fs::Metadata) -> (u64, u64) {
     (about.dev(), about.ino())
 }
 
-fn is_read(path: &Path) -> TraceError {
+fn is_read(path: &Path) -> FileError {
     let what = "it is read or run here, and would be lost; name another file, as with -o";
-    TraceError::io("create", path, Error::new(ErrorKind::InvalidInput, what))
+    FileError::io("create", path, Error::new(ErrorKind::InvalidInput, what))
 }
 
-fn leads_nowhere(path: &Path) -> TraceError {
+fn leads_nowhere(path: &Path) -> FileError {
     let what =
         "it is a link to a file that is missing; remove the link, or name another file, as with -o";
-    TraceError::io("create", path, Error::new(ErrorKind::InvalidInput, what))
+    FileError::io("create", path, Error::new(ErrorKind::InvalidInput, what))
 }
 
-fn exists(path: &Path) -> TraceError {
+fn exists(path: &Path) -> FileError {
     let what = "it exists already; name another file, as with -o, or overwrite it with --force";
-    TraceError::io("create", path, Error::new(ErrorKind::AlreadyExists, what))
+    FileError::io("create", path, Error::new(ErrorKind::AlreadyExists, what))
 }
 
 /// [`explained`] for a file that cannot be created: its directory may be there, and take no files

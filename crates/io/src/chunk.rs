@@ -1,36 +1,40 @@
-//! Chunks: a checked head, then checked and compressed bytes.
+//! Chunks: a checked head, then checked and compressed bytes. Files of traces and of warp
+//! instructions are sequences of chunks.
 
-use crate::formats::native::bytes::Damage;
-use crate::{Input, TraceError};
+use crate::varint::Damage;
+use crate::{FileError, Input};
 
 /// Bytes of a chunk's head.
-pub(crate) const HEAD: usize = 24;
+pub const HEAD: usize = 24;
 /// The most bytes that a chunk decodes to: what a forged length can cost.
-pub(crate) const MAX_PLAIN: usize = 256 << 20;
+pub const MAX_PLAIN: usize = 256 << 20;
 
 /// What is in a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum Content {
+pub enum Content {
     /// Blocks and events.
     Pieces = 1,
     /// The totals; at most a trailer comes after them.
     Ending = 2,
-    /// What is where; see [`super::index`].
+    /// What is where in the file.
     Index = 3,
 }
 
 /// The head of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
-    pub(crate) content: Content,
+pub struct Head {
+    /// What is in the chunk.
+    pub content: Content,
     /// Number of the chunk in its file (wraps): a chunk that is lost or doubled shows.
-    pub(crate) number: u32,
-    pub(crate) plain: u32,
+    pub number: u32,
+    /// Bytes before compression.
+    pub plain: u32,
 }
 
 impl Head {
-    pub(crate) fn bytes(self, stored: &[u8]) -> [u8; HEAD] {
+    /// The head of a chunk with these compressed bytes, as it is written before them.
+    pub fn bytes(self, stored: &[u8]) -> [u8; HEAD] {
         let mut bytes = [0; HEAD];
         let words = [
             self.content as u32,
@@ -49,28 +53,33 @@ impl Head {
 }
 
 /// A chunk as it lies in the file, with its head checked and the rest not.
-pub(crate) struct Stored {
-    pub(crate) content: Content,
+pub struct Stored {
+    /// What is in the chunk.
+    pub content: Content,
     /// Where it begins in the file.
-    pub(crate) start: u64,
+    pub start: u64,
     plain: usize,
     check: u32,
     bytes: Vec<u8>,
 }
 
 /// Reads chunks one after the other.
-pub(crate) struct Chunks {
+pub struct Chunks {
     number: u32,
 }
 
 impl Chunks {
     /// From the chunk of that number on, at which the input is.
-    pub(crate) fn from(number: u32) -> Chunks {
+    pub fn from(number: u32) -> Chunks {
         Chunks { number }
     }
 
     /// The next chunk.
-    pub(crate) fn next(&mut self, input: &mut Input) -> Result<Stored, TraceError> {
+    ///
+    /// # Errors
+    /// [`FileError::Corrupt`] if there is none, or if its head is damaged or out of order;
+    /// [`FileError::Io`].
+    pub fn next(&mut self, input: &mut Input) -> Result<Stored, FileError> {
         let start = input.offset();
         let head = input.at_least(HEAD)?;
         if head.is_empty() {
@@ -126,15 +135,22 @@ impl Chunks {
 }
 
 /// Checks and unpacks chunks.
-pub(crate) struct Unpacker(zstd::bulk::Decompressor<'static>);
+pub struct Unpacker(zstd::bulk::Decompressor<'static>);
 
 impl Unpacker {
-    pub(crate) fn new() -> std::io::Result<Unpacker> {
+    /// With the state of zstd, about 150 KiB.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn new() -> std::io::Result<Unpacker> {
         zstd::bulk::Decompressor::new().map(Unpacker)
     }
 
     /// Puts the bytes of `chunk` into `plain`.
-    pub(crate) fn unpack(&mut self, chunk: &Stored, plain: &mut Vec<u8>) -> Result<(), Damage> {
+    ///
+    /// # Errors
+    /// [`Damage`] if their checksum or their length is wrong.
+    pub fn unpack(&mut self, chunk: &Stored, plain: &mut Vec<u8>) -> Result<(), Damage> {
         const BAD: Damage = Damage("the compressed bytes of a chunk are damaged");
         if crc32fast::hash(&chunk.bytes) != chunk.check {
             return Err(Damage(

@@ -1,4 +1,4 @@
-//! Bytes of a trace on their way in: one bounded buffer under every reader.
+//! Bytes of a file on their way in: one bounded buffer under every reader.
 
 mod places;
 mod positioned;
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::TraceError;
+use crate::FileError;
 use crate::input::positioned::Positioned;
 use crate::unpack::{Packing, Raw, ReadSeek, Unreadable};
-pub(crate) use places::Places;
+pub use places::Places;
 
 /// Bytes held at once. Also the most that [`Input::at_least`] can give.
 const CAPACITY: usize = 256 << 10;
 /// The longest line that is read; a longer one is an error, not memory.
-pub(crate) const MAX_LINE: usize = 64 << 10;
+pub const MAX_LINE: usize = 64 << 10;
 /// How many bytes a format may look at to recognise itself.
-pub(crate) const HEAD: usize = 4096;
+const HEAD: usize = 4096;
 
 /// A file, a pipe or standard input, read forward through one buffer of 256 KiB that knows its
 /// place.
@@ -56,12 +56,12 @@ impl Input {
     /// Opens the file at `path`; `-` is standard input.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if the file cannot be opened or is a directory.
-    pub fn open(path: &Path) -> Result<Input, TraceError> {
+    /// [`FileError::Io`] if the file cannot be opened or is a directory.
+    pub fn open(path: &Path) -> Result<Input, FileError> {
         if path == Path::new("-") {
             return Ok(Input::new(std::io::stdin(), "standard input"));
         }
-        let failed = |source| TraceError::io("open", path, source);
+        let failed = |source| FileError::io("open", path, source);
         let file = File::open(path).map_err(failed)?;
         let about = file.metadata().map_err(failed)?;
         if about.is_dir() {
@@ -77,8 +77,8 @@ impl Input {
     /// path in messages.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if its length cannot be had.
-    pub fn file(file: File, name: impl Into<PathBuf>) -> Result<Input, TraceError> {
+    /// [`FileError::Io`] if its length cannot be had.
+    pub fn file(file: File, name: impl Into<PathBuf>) -> Result<Input, FileError> {
         Input::seekable(Positioned::new(file), name)
     }
 
@@ -87,15 +87,15 @@ impl Input {
     /// see [`Input::file`].
     ///
     /// # Errors
-    /// [`TraceError::Io`] if its length cannot be had.
+    /// [`FileError::Io`] if its length cannot be had.
     pub fn seekable(
         mut reader: impl Read + Seek + Send + Clone + 'static,
         name: impl Into<PathBuf>,
-    ) -> Result<Input, TraceError> {
+    ) -> Result<Input, FileError> {
         let length = reader.seek(SeekFrom::End(0));
         let length = length.and_then(|length| reader.rewind().map(|()| length));
         let mut input = Input::from(Raw::File(Box::new(reader)), name.into());
-        let length = length.map_err(|error| TraceError::io("read", &input.path, error))?;
+        let length = length.map_err(|error| FileError::io("read", &input.path, error))?;
         input.total = Some(length);
         Ok(input)
     }
@@ -130,10 +130,10 @@ impl Input {
     /// unpacks to.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if reading fails, [`TraceError::Corrupt`] if nothing could be unpacked,
-    /// [`TraceError::UnknownFormat`] if it is an archive that comes through a pipe,
-    /// [`TraceError::Empty`] if there are no bytes at all.
-    pub fn head(&mut self) -> Result<&[u8], TraceError> {
+    /// [`FileError::Io`] if reading fails, [`FileError::Corrupt`] if nothing could be unpacked,
+    /// [`FileError::ArchiveInPipe`] if it is an archive that comes through a pipe,
+    /// [`FileError::Empty`] if there are no bytes at all.
+    pub fn head(&mut self) -> Result<&[u8], FileError> {
         if !self.looked {
             self.looked = true;
             self.look()?;
@@ -150,7 +150,7 @@ impl Input {
     ///
     /// # Errors
     /// Those of [`Input::head`].
-    pub(crate) fn head_of_any_bytes(&mut self) -> Result<(), TraceError> {
+    pub fn head_of_any_bytes(&mut self) -> Result<(), FileError> {
         if !self.looked {
             self.look()?;
             let begun = &self.buffer[..self.end];
@@ -160,7 +160,7 @@ impl Input {
     }
 
     /// Reads the first bytes. An error after some of them waits until they have been taken.
-    fn look(&mut self) -> Result<(), TraceError> {
+    fn look(&mut self) -> Result<(), FileError> {
         while self.end - self.start < HEAD && self.failed.is_none() {
             match self.fill() {
                 Ok(true) => {}
@@ -175,18 +175,14 @@ impl Input {
             return Err(self.unreadable(error));
         }
         let path = self.path.clone();
-        Err(TraceError::Empty { path })
+        Err(FileError::Empty { path })
     }
 
     /// Puts a thread that unpacks between the file and the buffer.
-    fn unpack(&mut self, packing: Packing) -> Result<(), TraceError> {
+    fn unpack(&mut self, packing: Packing) -> Result<(), FileError> {
         if packing == Packing::Zip && matches!(self.reader, Raw::Stream(_)) {
-            let what =
-                "it is a zip archive, and those are read from files, not from pipes; unpack it on \
-                        the way in: `unzip -p FILE | reuselens analyze -`"
-                    .to_owned();
             let path = self.path.clone();
-            return Err(TraceError::UnknownFormat { path, what });
+            return Err(FileError::ArchiveInPipe { path });
         }
         let begun = self.buffer[..self.end].to_vec();
         let raw = std::mem::replace(&mut self.reader, Raw::empty());
@@ -197,7 +193,7 @@ impl Input {
         let unpacked = raw.again(begun, self.failed.take());
         let unpacked = unpacked.and_then(|raw| packing.unpack(raw));
         let (reader, taken) =
-            unpacked.map_err(|error| TraceError::io("unpack", &self.path, error))?;
+            unpacked.map_err(|error| FileError::io("unpack", &self.path, error))?;
         self.reader = Raw::Stream(reader);
         self.packed = Some(Packed {
             packing,
@@ -208,15 +204,21 @@ impl Input {
         Ok(())
     }
 
-    /// Everything buffered, at least `wanted` bytes of it unless the input ends before.
-    pub(crate) fn at_least(&mut self, wanted: usize) -> Result<&[u8], TraceError> {
+    /// Everything buffered, at least `wanted` bytes of it unless the input ends before. `wanted` is
+    /// at most 256 KiB.
+    ///
+    /// # Errors
+    /// [`FileError::Io`] if reading fails, [`FileError::Corrupt`] if what is unpacked is damaged.
+    #[inline]
+    pub fn at_least(&mut self, wanted: usize) -> Result<&[u8], FileError> {
         debug_assert!(wanted <= CAPACITY);
         while self.end - self.start < wanted && self.more()? {}
         Ok(&self.buffer[self.start..self.end])
     }
 
     /// Takes the first `count` buffered bytes.
-    pub(crate) fn consume(&mut self, count: usize) {
+    #[inline]
+    pub fn consume(&mut self, count: usize) {
         let count = count.min(self.end - self.start);
         self.start += count;
         self.offset += count as u64;
@@ -224,7 +226,7 @@ impl Input {
 
     /// Moves up to `count` bytes into `target`; fewer only where the input ends. `target` grows
     /// with what is really there, not with what was promised.
-    pub(crate) fn take(&mut self, count: usize, target: &mut Vec<u8>) -> Result<(), TraceError> {
+    pub fn take(&mut self, count: usize, target: &mut Vec<u8>) -> Result<(), FileError> {
         target.clear();
         while target.len() < count {
             let buffered = self.at_least(1)?;
@@ -239,7 +241,10 @@ impl Input {
     }
 
     /// The next line without its end, or `None` after the last.
-    pub(crate) fn line(&mut self) -> Result<Option<&[u8]>, TraceError> {
+    ///
+    /// # Errors
+    /// [`FileError::Corrupt`] if it is longer than [`MAX_LINE`]; those of [`Input::at_least`].
+    pub fn line(&mut self) -> Result<Option<&[u8]>, FileError> {
         let mut searched = 0;
         let length = loop {
             let rest = &self.buffer[self.start + searched..self.end];
@@ -268,17 +273,19 @@ impl Input {
     }
 
     /// Whether it is unpacked on the way.
-    pub(crate) fn is_packed(&self) -> bool {
+    #[inline]
+    pub fn is_packed(&self) -> bool {
         self.packed.is_some()
     }
 
     /// Bytes taken so far.
-    pub(crate) fn offset(&self) -> u64 {
+    #[inline]
+    pub fn offset(&self) -> u64 {
         self.offset
     }
 
     /// Bytes taken and bytes in all, if that is known.
-    pub(crate) fn progress(&self) -> Option<(u64, u64)> {
+    pub fn progress(&self) -> Option<(u64, u64)> {
         let taken = match &self.packed {
             Some(packed) => packed.taken.load(Ordering::Relaxed),
             None => self.offset,
@@ -287,9 +294,9 @@ impl Input {
     }
 
     /// The error for the line last returned.
-    pub(crate) fn bad_line(&self, what: String) -> TraceError {
+    pub fn bad_line(&self, what: String) -> FileError {
         let position = format!("line {}", self.line);
-        TraceError::Corrupt {
+        FileError::Corrupt {
             path: self.path.clone(),
             what,
             position,
@@ -298,7 +305,8 @@ impl Input {
 
     /// Takes the first `count` buffered bytes, which are text, and counts the lines that end in
     /// them.
-    pub(crate) fn consume_text(&mut self, count: usize) {
+    #[inline]
+    pub fn consume_text(&mut self, count: usize) {
         let count = count.min(self.end - self.start);
         let text = &self.buffer[self.start..self.start + count];
         self.line += memchr::memchr_iter(b'\n', text).count() as u64;
@@ -306,11 +314,11 @@ impl Input {
     }
 
     /// The error for the line in which the buffered byte `at` stands.
-    pub(crate) fn bad_text(&self, at: usize, what: String) -> TraceError {
+    pub fn bad_text(&self, at: usize, what: String) -> FileError {
         let at = at.min(self.end - self.start);
         let text = &self.buffer[self.start..self.start + at];
         let line = self.line + 1 + memchr::memchr_iter(b'\n', text).count() as u64;
-        TraceError::Corrupt {
+        FileError::Corrupt {
             path: self.path.clone(),
             what,
             position: format!("line {line}"),
@@ -318,14 +326,14 @@ impl Input {
     }
 
     /// The error for the bytes from `offset` on.
-    pub(crate) fn bad_bytes(&self, offset: u64, what: impl Into<String>) -> TraceError {
+    pub fn bad_bytes(&self, offset: u64, what: impl Into<String>) -> FileError {
         let unpacked = if self.packed.is_some() {
             " of what it unpacks to"
         } else {
             ""
         };
         let position = format!("byte {offset}{unpacked}");
-        TraceError::Corrupt {
+        FileError::Corrupt {
             path: self.path.clone(),
             what: what.into(),
             position,
@@ -333,7 +341,7 @@ impl Input {
     }
 
     /// Reads once more; `false` at the end of the input.
-    fn more(&mut self) -> Result<bool, TraceError> {
+    fn more(&mut self) -> Result<bool, FileError> {
         let read = match self.failed.take() {
             Some(error) => Err(error),
             None => self.fill(),
@@ -360,12 +368,12 @@ impl Input {
     }
 
     /// The system's refusal, or damage in compressed bytes.
-    fn unreadable(&self, error: Error) -> TraceError {
+    fn unreadable(&self, error: Error) -> FileError {
         let Some(packed) = &self.packed else {
-            return TraceError::io("read", &self.path, error);
+            return FileError::io("read", &self.path, error);
         };
         let error = match error.downcast::<Unreadable>() {
-            Ok(Unreadable(error)) => return TraceError::io("read", &self.path, error),
+            Ok(Unreadable(error)) => return FileError::io("read", &self.path, error),
             Err(error) => error,
         };
         let name = packed.packing.name();
@@ -375,7 +383,7 @@ impl Input {
             format!("its {name} data is damaged ({error})")
         };
         let taken = packed.taken.load(Ordering::Relaxed);
-        TraceError::Corrupt {
+        FileError::Corrupt {
             path: self.path.clone(),
             what,
             position: format!("or before byte {taken} of the file"),

@@ -1,14 +1,45 @@
 //! Variable-length numbers: seven bits a byte, low ones first; signed ones zig-zag.
 
-use crate::formats::native::dispatch::{Portable, Squeeze};
+/// How the bits of a number are brought together: a processor may have instructions for that.
+pub trait Squeeze: Copy {
+    /// The number in the bytes of `word`: without their top bits. See [`squeezed`].
+    fn squeeze(self, word: u64) -> u64;
+
+    /// Seven bits of a number of 56 in each byte. See [`spread`].
+    fn spread(self, number: u64) -> u64;
+
+    /// Fills `into` with numbers that end in the first bytes of `bytes`. See [`several`].
+    fn several(self, bytes: &[u8], into: &mut [u64]) -> (usize, usize);
+}
+
+/// [`Squeeze`] on any processor.
+#[derive(Clone, Copy, Debug)]
+pub struct Portable;
+
+impl Squeeze for Portable {
+    #[inline(always)]
+    fn squeeze(self, word: u64) -> u64 {
+        squeezed(word)
+    }
+
+    #[inline(always)]
+    fn spread(self, number: u64) -> u64 {
+        spread(number)
+    }
+
+    #[inline(always)]
+    fn several(self, bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
+        several(self, bytes, into)
+    }
+}
 
 /// The bytes are not what the writer writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Damage(pub(crate) &'static str);
+pub struct Damage(pub &'static str);
 
 /// Appends `value` in one to ten bytes.
 #[inline]
-pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
+pub fn put(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -18,22 +49,23 @@ pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
 
 /// Appends a difference, small in bytes if it is small in size.
 #[inline]
-pub(crate) fn put_signed(bytes: &mut Vec<u8>, difference: u64) {
+pub fn put_signed(bytes: &mut Vec<u8>, difference: u64) {
     put(bytes, zigzag(difference));
 }
 
 /// Appends the length and the bytes.
-pub(crate) fn put_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
+#[inline]
+pub fn put_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
     put(bytes, value.len() as u64);
     bytes.extend_from_slice(value);
 }
 
 /// The most bytes of a number.
-pub(super) const LONGEST: usize = 10;
+pub const LONGEST: usize = 10;
 
 /// Writes `value` to `at`, where there are [`LONGEST`] zeros or more, and goes on behind it.
 #[inline(always)]
-pub(super) fn put_at(bytes: &mut [u8], at: &mut usize, mut value: u64) {
+pub fn put_at(bytes: &mut [u8], at: &mut usize, mut value: u64) {
     if value == 0 {
         *at += 1;
         return;
@@ -70,7 +102,7 @@ fn put_any(squeeze: impl Squeeze, bytes: &mut [u8], at: &mut usize, value: u64) 
 /// Writes numbers into bytes, of which there are [`LONGEST`] for each and eight more; zig-zag if
 /// they are `SIGNED`. How many bytes were written.
 #[inline(always)]
-pub(super) fn pack_here<const SIGNED: bool>(
+pub fn pack_here<const SIGNED: bool>(
     squeeze: impl Squeeze,
     numbers: &[u64],
     bytes: &mut [u8],
@@ -85,29 +117,31 @@ pub(super) fn pack_here<const SIGNED: bool>(
 
 /// Seven bits of a number of 56 in each byte.
 #[inline(always)]
-pub(super) const fn spread(bits: u64) -> u64 {
+pub const fn spread(bits: u64) -> u64 {
     let bits = (bits & 0x0fff_ffff) | ((bits << 4) & 0x0fff_ffff_0000_0000);
     let bits = (bits & 0x0000_3fff_0000_3fff) | ((bits << 2) & 0x3fff_0000_3fff_0000);
     (bits & 0x007f_007f_007f_007f) | ((bits << 1) & 0x7f00_7f00_7f00_7f00)
 }
 
+/// A difference as a number that is small if the difference is small, up or down.
 #[inline]
-pub(super) const fn zigzag(difference: u64) -> u64 {
+pub const fn zigzag(difference: u64) -> u64 {
     let signed = difference.cast_signed();
     ((signed << 1) ^ (signed >> 63)).cast_unsigned()
 }
 
+/// The difference of which [`zigzag`] made this number.
 #[inline]
-pub(super) const fn unzigzag(coded: u64) -> u64 {
+pub const fn unzigzag(coded: u64) -> u64 {
     (coded >> 1) ^ (coded & 1).wrapping_neg()
 }
 
 /// The bits of bytes that end a number, if they are not set.
-pub(super) const ENDS: u64 = 0x8080_8080_8080_8080;
+pub const ENDS: u64 = 0x8080_8080_8080_8080;
 
 /// The number in the bytes of `word`, which has no others: closes the gaps of their top bits.
 #[inline(always)]
-pub(super) const fn squeezed(word: u64) -> u64 {
+pub const fn squeezed(word: u64) -> u64 {
     let bits = word & !ENDS;
     let bits = (bits & 0x007f_007f_007f_007f) | ((bits & 0x7f00_7f00_7f00_7f00) >> 1);
     let bits = (bits & 0x0000_3fff_0000_3fff) | ((bits & 0x3fff_0000_3fff_0000) >> 2);
@@ -123,7 +157,7 @@ const SEVERAL: usize = LOOKED_AT + 8;
 /// bytes they take. Stops before one that is longer than a word; takes none if fewer bytes than
 /// [`SEVERAL`] are there.
 #[inline(always)]
-pub(super) fn several(squeeze: impl Squeeze, bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
+pub fn several(squeeze: impl Squeeze, bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
     let Some(bytes) = bytes.first_chunk::<SEVERAL>() else {
         return (0, 0);
     };
@@ -160,32 +194,39 @@ fn ends(bytes: &[u8; SEVERAL]) -> u64 {
 
 /// A place in a run of bytes. Reading past the end is [`Damage`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cursor<'a> {
+pub struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(bytes: &'a [u8], at: usize) -> Cursor<'a> {
+    /// At byte `at` of `bytes`.
+    #[inline]
+    pub fn new(bytes: &'a [u8], at: usize) -> Cursor<'a> {
         Cursor { bytes, at }
     }
 
-    pub(crate) fn at(&self) -> usize {
+    /// The number of the next byte.
+    #[inline]
+    pub fn at(&self) -> usize {
         self.at
     }
 
     /// How many bytes come.
-    pub(super) fn left(&self) -> usize {
+    #[inline]
+    pub fn left(&self) -> usize {
         self.bytes.len().saturating_sub(self.at)
     }
 
-    pub(crate) fn is_at_end(&self) -> bool {
+    /// Whether no bytes come.
+    #[inline]
+    pub fn is_at_end(&self) -> bool {
         self.at >= self.bytes.len()
     }
 
     /// The next variable-length number.
     #[inline(always)]
-    pub(crate) fn number(&mut self) -> Result<u64, Damage> {
+    pub fn number(&mut self) -> Result<u64, Damage> {
         match self.bytes.get(self.at) {
             Some(&byte) if byte < 0x80 => {
                 self.at += 1;
@@ -197,7 +238,7 @@ impl<'a> Cursor<'a> {
 
     /// The next variable-length number, without a branch over the length of most.
     #[inline(always)]
-    pub(super) fn any_number(&mut self, squeeze: impl Squeeze) -> Result<u64, Damage> {
+    pub fn any_number(&mut self, squeeze: impl Squeeze) -> Result<u64, Damage> {
         let Some(word) = self.word() else {
             return self.long_number();
         };
@@ -212,20 +253,21 @@ impl<'a> Cursor<'a> {
 
     /// Goes on by that many bytes, which are there.
     #[inline(always)]
-    pub(crate) fn skip(&mut self, count: usize) {
+    pub fn skip(&mut self, count: usize) {
         self.at += count;
     }
 
     /// Whether 32 bytes come that are all 0.
     #[inline(always)]
-    pub(super) fn begins_with_zeros(&self) -> bool {
+    pub fn begins_with_zeros(&self) -> bool {
         let rest = self.bytes.get(self.at..);
         rest.and_then(<[u8]>::first_chunk::<32>)
             .is_some_and(|bytes| *bytes == [0; 32])
     }
 
     /// How many bytes come that are all 0, up to `most`.
-    pub(super) fn zeros(&self, most: usize) -> usize {
+    #[inline]
+    pub fn zeros(&self, most: usize) -> usize {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let rest = &rest[..rest.len().min(most)];
         let whole = rest.chunks_exact(32).take_while(|bytes| **bytes == [0; 32]);
@@ -236,11 +278,7 @@ impl<'a> Cursor<'a> {
 
     /// The next eight numbers. If all are 0, `true`, and `into` is as it was.
     #[inline(always)]
-    pub(super) fn eight(
-        &mut self,
-        squeeze: impl Squeeze,
-        into: &mut [u64; 8],
-    ) -> Result<bool, Damage> {
+    pub fn eight(&mut self, squeeze: impl Squeeze, into: &mut [u64; 8]) -> Result<bool, Damage> {
         if let Some(word) = self.word()
             && word & ENDS == 0
         {
@@ -256,11 +294,7 @@ impl<'a> Cursor<'a> {
 
     /// The next numbers, as many as `into` takes.
     #[inline(always)]
-    pub(super) fn numbers(
-        &mut self,
-        squeeze: impl Squeeze,
-        into: &mut [u64],
-    ) -> Result<(), Damage> {
+    pub fn numbers(&mut self, squeeze: impl Squeeze, into: &mut [u64]) -> Result<(), Damage> {
         let mut filled = 0;
         while filled < into.len() {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
@@ -285,36 +319,45 @@ impl<'a> Cursor<'a> {
 
     /// The next difference.
     #[inline(always)]
-    pub(crate) fn signed(&mut self) -> Result<u64, Damage> {
+    pub fn signed(&mut self) -> Result<u64, Damage> {
         Ok(unzigzag(self.number()?))
     }
 
-    pub(crate) fn byte(&mut self) -> Result<u8, Damage> {
+    /// The next byte.
+    ///
+    /// # Errors
+    /// [`Damage`] at the end.
+    #[inline]
+    pub fn byte(&mut self) -> Result<u8, Damage> {
         let &byte = self.bytes.get(self.at).ok_or(END)?;
         self.at += 1;
         Ok(byte)
     }
 
     /// The next number, if it fits.
-    pub(crate) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Damage> {
+    #[inline]
+    pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Damage> {
         T::try_from(self.number()?).map_err(|_| Damage("a number is too large"))
     }
 
     /// The next length and that many bytes.
-    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Damage> {
+    #[inline]
+    pub fn bytes(&mut self) -> Result<&'a [u8], Damage> {
         let length: usize = self.small()?;
         self.some(length)
     }
 
-    /// So many bytes.
-    pub(super) fn some(&mut self, length: usize) -> Result<&'a [u8], Damage> {
+    /// The next `length` bytes.
+    #[inline]
+    pub fn some(&mut self, length: usize) -> Result<&'a [u8], Damage> {
         let end = self.at.checked_add(length).ok_or(END)?;
         let bytes = self.bytes.get(self.at..end).ok_or(END)?;
         self.at = end;
         Ok(bytes)
     }
 
-    pub(crate) fn text(&mut self) -> Result<String, Damage> {
+    /// The next length and that many bytes, which are UTF-8.
+    pub fn text(&mut self) -> Result<String, Damage> {
         let text = std::str::from_utf8(self.bytes()?);
         text.map(str::to_owned)
             .map_err(|_| Damage("a text is no UTF-8"))
@@ -338,7 +381,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-pub(super) const END: Damage = Damage("a chunk ends in the middle of a number or text");
+/// What reading past the end is.
+pub const END: Damage = Damage("a chunk ends in the middle of a number or text");
 
 #[cfg(test)]
 mod tests;

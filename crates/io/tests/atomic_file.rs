@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use reuselens_trace::{AtomicFile, TraceError};
+use reuselens_io::{AtomicFile, FileError};
 
-fn kind(error: &TraceError) -> ErrorKind {
+fn kind(error: &FileError) -> ErrorKind {
     match error {
-        TraceError::Io { source, .. } => source.kind(),
+        FileError::Io { source, .. } => source.kind(),
         other => panic!("{other}"),
     }
 }

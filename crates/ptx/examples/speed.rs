@@ -6,10 +6,10 @@
 
 use std::time::Instant;
 
+use reuselens_io::AtomicFile;
 use reuselens_ptx::{
     Argument, Count, Device, Ignore, Kernel, Launch, Module, Options, Sink, Stream,
 };
-use reuselens_trace::AtomicFile;
 use reuselens_trace::warp::file::Writer;
 
 /// Times that each measurement is taken.

@@ -155,7 +155,7 @@ mod tests {
     fn limits_of_the_system_are_read_once_for_an_analysis() {
         let analyze = |options: &AnalysisOptions| {
             let text = "a b a c b a\n".repeat(1000);
-            let input = reuselens_trace::Input::new(std::io::Cursor::new(text), "t.txt");
+            let input = reuselens_io::Input::new(std::io::Cursor::new(text), "t.txt");
             let mut source = reuselens_trace::read(input, Some("text")).unwrap();
             LOOKS.set(0);
             crate::analyze(&mut *source, vec![], options, &mut |_| {}).unwrap();

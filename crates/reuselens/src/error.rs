@@ -1,5 +1,6 @@
 //! Why there is no profile.
 
+use reuselens_io::FileError;
 use reuselens_memory::OutOfMemory;
 use reuselens_units::Bytes;
 use thiserror::Error;
@@ -103,6 +104,12 @@ pub enum Error {
 impl From<OutOfMemory> for Error {
     fn from(refused: OutOfMemory) -> Error {
         Error::Memory(refused)
+    }
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Self {
+        Error::Trace(error.into())
     }
 }
 

@@ -15,7 +15,8 @@
 //!
 //! ```
 //! use reuselens::{AnalysisOptions, analyze};
-//! use reuselens_trace::{Input, formats};
+//! use reuselens_io::Input;
+//! use reuselens_trace::formats;
 //!
 //! let input = Input::new("a b c a".as_bytes(), "letters");
 //! let mut source = formats::read(input, Some("text")).unwrap();
@@ -57,6 +58,7 @@ pub use tallied::TalliedHistogram;
 pub use reuselens_attribute as attribute;
 pub use reuselens_capture as capture;
 pub use reuselens_distance as distance;
+pub use reuselens_io as io;
 pub use reuselens_locality as locality;
 pub use reuselens_memory as memory;
 pub use reuselens_trace as trace;

@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 
 use reuselens_attribute::DataFilter;
 use reuselens_capture::{Delivered, Launch, Running};
+use reuselens_io::AtomicFile;
 use reuselens_memory::out_of_memory;
 use reuselens_trace::formats::native;
 use reuselens_trace::{
-    AtomicFile, Block, Event, Note, ProcessEnd, ProcessId, ShapedBlock, Shapes, Source, Step,
-    TraceError,
+    Block, Event, Note, ProcessEnd, ProcessId, ShapedBlock, Shapes, Source, Step, TraceError,
 };
 use reuselens_units::Bytes;
 

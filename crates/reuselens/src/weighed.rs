@@ -7,6 +7,7 @@
 //! are multiples of 1/256 of the power of two below them.
 
 use reuselens_distance::WeightedTree;
+use reuselens_io::FileError;
 use reuselens_locality::{ExactHistogram, Machine};
 use reuselens_memory::{catch, out_of_memory};
 use reuselens_trace::{Block, Source, Step, TraceError};
@@ -224,11 +225,11 @@ impl Weighed {
     fn add(&mut self, requests: &Requests, source: &dyn Source) -> Result<(), TraceError> {
         let more = requests.bytes.iter().map(|&bytes| u128::from(bytes.max(1)));
         if more.sum::<u128>() + u128::from(self.tree.total().get()) > u128::from(MOST) {
-            return Err(TraceError::Corrupt {
+            return Err(TraceError::File(FileError::Corrupt {
                 path: source.describe().into(),
                 what: "its objects have more than 8 EiB: are these their sizes?".to_owned(),
                 position: format!("request {}", self.accesses),
-            });
+            }));
         }
         self.distances.resize(requests.ids.len(), Distance::COLD);
         self.tree

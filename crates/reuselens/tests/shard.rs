@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use reuselens::distance::generate::{Generator, Jacobi, Loop, Random, Uniform, Zipf};
 use reuselens::distance::{CountingTree, Engine};
+use reuselens::io::FileError;
 use reuselens::locality::{ExactHistogram, Profile};
 use reuselens::shard::{
     Part, PartError, Piece, TraceIdentity, analyze_shard, finish, histogram_parallel, merge,
@@ -39,11 +40,13 @@ impl Source for Made {
                 Ok(Step::Block)
             }
             Some(Made1::Happened(event)) => Ok(Step::Event(event.clone())),
-            None if self.breaks && self.at == self.steps.len() + 1 => Err(TraceError::Corrupt {
-                path: "made".into(),
-                what: "it breaks off".into(),
-                position: "its end".into(),
-            }),
+            None if self.breaks && self.at == self.steps.len() + 1 => {
+                Err(TraceError::File(FileError::Corrupt {
+                    path: "made".into(),
+                    what: "it breaks off".into(),
+                    position: "its end".into(),
+                }))
+            }
             None => Ok(Step::End),
         }
     }

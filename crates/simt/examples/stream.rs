@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
+use reuselens_io::AtomicFile;
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
 use reuselens_simt::netlist::Netlist;
-use reuselens_trace::AtomicFile;
 use reuselens_trace::warp::file::Writer;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -9,8 +9,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use reuselens_io::Input;
 use reuselens_trace::formats::native::{Header, Reader, Writer};
-use reuselens_trace::{Block, Input, Kind, Row, Source, Step};
+use reuselens_trace::{Block, Kind, Row, Source, Step};
 
 const BLOCKS: usize = 64;
 const BLOCK_ROWS: usize = 64 << 10;

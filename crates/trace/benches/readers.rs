@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use reuselens_trace::{Block, Input, Source, Step};
+use reuselens_io::Input;
+use reuselens_trace::{Block, Source, Step};
 
 const ACCESSES: usize = 8_000_000;
 

@@ -9,7 +9,8 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use reuselens_trace::{Block, Input, Kind, Source, Step};
+use reuselens_io::Input;
+use reuselens_trace::{Block, Kind, Source, Step};
 
 const ACCESSES: u64 = 1 << 20;
 

@@ -7,8 +7,9 @@
 use std::path::Path;
 use std::time::Instant;
 
+use reuselens_io::Input;
 use reuselens_trace::formats::native::{Reader, Writer};
-use reuselens_trace::{Block, Event, Input, Kind, Source, Step, Wish};
+use reuselens_trace::{Block, Event, Kind, Source, Step, Wish};
 use reuselens_units::Granularity;
 
 /// Runs of each measurement.

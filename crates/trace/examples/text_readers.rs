@@ -10,7 +10,8 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use reuselens_trace::{Block, Input, Kind, Source, Step};
+use reuselens_io::Input;
+use reuselens_trace::{Block, Kind, Source, Step};
 
 const RUNS: usize = 5;
 

@@ -55,7 +55,7 @@ pub struct Converted {
 /// native copy then also has a [`Note`] `truncated`.
 ///
 /// # Errors
-/// [`TraceError::Io`] if `source` cannot be read or `out` not be written.
+/// `FileError::Io` if `source` cannot be read or `out` not be written.
 pub fn convert<W: Write + Send>(
     source: &mut dyn Source,
     target: Target,

@@ -14,17 +14,13 @@
 //! For: producers (the capture crate, readers of foreign formats) and consumers of traces.
 //! Not for: analysis. Nothing here counts, measures or judges a trace.
 
-mod atomic_file;
 mod basic_block;
 mod block;
 mod convert;
 mod event;
 mod folds;
 pub mod formats;
-mod input;
 mod noted;
-mod object_file;
-mod regular_file;
 mod selection;
 mod shaped;
 mod source;
@@ -32,22 +28,16 @@ mod stage;
 mod stop;
 mod summary;
 mod survey;
-mod sync_ahead;
 mod touches;
-mod unpack;
 pub mod warp;
 
-pub use atomic_file::AtomicFile;
 pub use basic_block::{BasicBlock, BlockEnd};
 pub use block::{Block, Columns, Kind, Row};
 pub use convert::{Converted, Target, convert};
 pub use event::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};
 pub use folds::{Again, Folds, Pattern, Repeated, Unfolder};
 pub use formats::{AnySource, FORMATS, FormatInfo, open, open_part, read};
-pub use input::Input;
 pub use noted::Noted;
-pub use object_file::read_object_file;
-pub use regular_file::open_regular_file;
 pub use selection::{Extent, Place, Selected, Selection};
 pub use shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, ShapedBlock, Shapes, WORDS_AT_ONCE};
 pub use source::{AnyStretch, Source, Step, Stretch, TraceError};
@@ -55,4 +45,3 @@ pub use stop::{Stop, Stoppable};
 pub use summary::Summary;
 pub use survey::{Survey, survey};
 pub use touches::{Touches, Wish};
-pub use unpack::Packing;

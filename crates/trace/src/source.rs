@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use reuselens_io::FileError;
 use reuselens_units::{Accesses, Bytes};
 use thiserror::Error;
 
@@ -78,7 +79,7 @@ pub trait Source {
     /// all. To be called before anything was delivered.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if the file cannot be read.
+    /// `FileError::Io` if the file cannot be read.
     fn stretches(
         &mut self,
         _wish: Wish,
@@ -107,7 +108,7 @@ pub trait Stretch: Source {
     /// in each: for whoever is done with a stretch before others are.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if the file cannot be read. The stretch is as it was.
+    /// `FileError::Io` if the file cannot be read. The stretch is as it was.
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError>;
 
     /// Bytes held to read it and to unpack it, beside the blocks that it delivers.
@@ -180,26 +181,9 @@ impl<S: Source + ?Sized> Source for Box<S> {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// The operating system refused.
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// What was tried: `read`, `write`, `open`.
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
-    },
-    /// The bytes are not what the format promises.
-    #[error("{}: {what} (at {position}); everything before it was read", path.display())]
-    Corrupt {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, as a sentence without its full stop.
-        what: String,
-        /// Where: a line or a byte offset, in words.
-        position: String,
-    },
+    /// The file cannot be read, or not be written, or its bytes are not what the format promises.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The file is in no format known.
     #[error("{}: {what}; `reuselens formats` lists what can be read, `--format NAME` names one", path.display())]
     UnknownFormat {
@@ -214,34 +198,29 @@ pub enum TraceError {
         /// The number of the signal that asked.
         signal: i32,
     },
-    /// There is nothing in the file.
-    #[error("{} is empty; was the program that wrote it interrupted?", path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
 }
 
 impl TraceError {
-    pub(crate) fn io(action: &'static str, path: &Path, source: std::io::Error) -> Self {
-        TraceError::Io {
-            action,
-            path: path.to_owned(),
-            source,
-        }
+    /// [`FileError::io`].
+    pub fn io(action: &'static str, path: &Path, source: std::io::Error) -> Self {
+        FileError::io(action, path, source).into()
     }
 
     /// The line of a text that is not what its format promises, in words (`line 7`); `None` for all
     /// else.
     pub fn line(&self) -> Option<&str> {
         match self {
-            TraceError::Corrupt { position, .. } if position.starts_with("line ") => Some(position),
+            TraceError::File(FileError::Corrupt { position, .. })
+                if position.starts_with("line ") =>
+            {
+                Some(position)
+            }
             _ => None,
         }
     }
 
     /// Whether what was read before the error is a usable part of a trace.
     pub fn is_partial(&self) -> bool {
-        matches!(self, TraceError::Corrupt { .. })
+        matches!(self, TraceError::File(FileError::Corrupt { .. }))
     }
 }

@@ -164,7 +164,8 @@ impl<S: Stretch> Stretch for Stoppable<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Input, formats};
+    use crate::formats;
+    use reuselens_io::Input;
 
     #[test]
     fn a_source_breaks_off_once_and_is_over_then() {

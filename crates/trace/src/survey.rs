@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::formats::{detected_or_named, native};
-use crate::{Input, Selected, Selection, Source, Summary, TraceError, formats};
+use crate::{Selected, Selection, Source, Summary, TraceError, formats};
+use reuselens_io::Input;
 
 /// What a trace holds.
 #[derive(Debug, Default)]

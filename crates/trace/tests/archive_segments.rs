@@ -9,7 +9,8 @@ use std::io::Cursor;
 use binary::{archive, instruction, request, vscsi1};
 use common::Random;
 use common::segments::{Delivered, items_of_rows, split_meanwhile, together};
-use reuselens_trace::{AnySource, AnyStretch, Input, Source, Stretch, Wish};
+use reuselens_io::Input;
+use reuselens_trace::{AnySource, AnyStretch, Source, Stretch, Wish};
 use reuselens_units::{Accesses, Bytes, Granularity};
 
 /// An archive, and what is to be made of it.

@@ -8,9 +8,8 @@ use std::io::Cursor;
 
 use binary::{PACKINGS, drmemtrace, entries, instruction, request, vscsi1, vscsi2, zip};
 use common::{Piece, Random, drain, open, rows};
-use reuselens_trace::{
-    Event, Input, Kind, Process, ProcessId, Row, Source, Thread, ThreadId, TraceError,
-};
+use reuselens_io::Input;
+use reuselens_trace::{Event, Kind, Process, ProcessId, Row, Source, Thread, ThreadId, TraceError};
 
 fn row(kind: Kind, size: u8, pc: u64, addr: u64) -> Row {
     Row {

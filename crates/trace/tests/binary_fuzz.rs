@@ -11,7 +11,7 @@ use std::io::Cursor;
 use binary::{PACKINGS, drmemtrace, instruction, request, vscsi1, vscsi2, zip};
 use common::damage::{damage, rows_of};
 use common::{Random, native, sample};
-use reuselens_trace::Input;
+use reuselens_io::Input;
 
 const ROUNDS: u64 = 1500;
 /// What damage puts in: the ends of numbers.

@@ -8,7 +8,7 @@ use std::io::Read;
 
 use binary::{entries, instruction, request, vscsi1, vscsi2};
 use common::{Piece, Random, drain};
-use reuselens_trace::Input;
+use reuselens_io::Input;
 
 /// Gives from one to `most` bytes a time.
 struct Unsteady {

@@ -9,7 +9,8 @@ use std::sync::mpsc::{Sender, channel};
 
 use binary::{PACKINGS, gzip, xz, zip, zstd};
 use common::{Random, drain, native, open, rows, sample};
-use reuselens_trace::{Block, Input, Source, Step, TraceError};
+use reuselens_io::{FileError, Input};
+use reuselens_trace::{Block, Source, Step, TraceError};
 
 /// The addresses of all rows, and the error.
 fn addrs(input: Input, format: Option<&str>) -> (Vec<u64>, Option<TraceError>) {
@@ -181,7 +182,10 @@ fn what_cannot_be_unpacked_is_refused_with_the_way_out() {
     assert!(error.contains("xz inside"), "{error}");
     for (name, pack) in PACKINGS {
         let error = addrs(pipe(&pack(b"")), None).1.unwrap();
-        assert!(matches!(error, TraceError::Empty { .. }), "{name}: {error}");
+        assert!(
+            matches!(error, TraceError::File(FileError::Empty { .. })),
+            "{name}: {error}"
+        );
     }
 }
 
@@ -322,7 +326,10 @@ fn an_error_of_the_system_stays_one() {
         assert!(read.len() > 40_000 && read == items[..read.len()], "{name}");
         let error = error.unwrap();
         assert!(
-            matches!(error, TraceError::Io { action: "read", .. }),
+            matches!(
+                error,
+                TraceError::File(FileError::Io { action: "read", .. })
+            ),
             "{name}: {error}"
         );
         assert!(error.to_string().contains("the disk is gone"), "{error}");

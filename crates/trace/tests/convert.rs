@@ -7,6 +7,7 @@ use std::path::Path;
 use common::{Piece, drain, native, open, rows, sample};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
+use reuselens_io::FileError;
 use reuselens_trace::{
     Block, Converted, Event, Kind, Process, Row, Source, Target, TraceError, convert,
 };
@@ -99,7 +100,10 @@ fn a_damaged_trace_is_copied_up_to_the_damage_with_a_note() {
     let cut = &bytes[..bytes.len() - 60];
     let (before, _) = drain(&mut open(cut, None).unwrap());
     let (file, done) = copy(&mut open(cut, None).unwrap(), Target::Native);
-    assert!(matches!(done.incomplete, Some(TraceError::Corrupt { .. })));
+    assert!(matches!(
+        done.incomplete,
+        Some(TraceError::File(FileError::Corrupt { .. }))
+    ));
     let (mut copied, error) = drain(&mut open(&file, None).unwrap());
     assert!(error.is_none(), "the copy is whole: {error:?}");
     let Some(Piece::Event(Event::Note(note))) = copied.pop() else {
@@ -128,7 +132,7 @@ fn a_full_disk_is_an_error() {
             error.to_string().contains("cannot write the-output"),
             "{target:?}: {error}"
         );
-        let TraceError::Io { source, .. } = error else {
+        let TraceError::File(FileError::Io { source, .. }) = error else {
             panic!("{target:?}: {error}")
         };
         assert_eq!(source.kind(), std::io::ErrorKind::StorageFull, "{target:?}");

@@ -6,7 +6,8 @@ mod common;
 use std::path::Path;
 
 use common::{Piece, Random, drain, native, open, rows, sample};
-use reuselens_trace::{Event, FORMATS, Input, Kind, Row, Source, TraceError};
+use reuselens_io::{FileError, Input};
+use reuselens_trace::{Event, FORMATS, Kind, Row, Source, TraceError};
 
 /// The addresses of all rows, and the error.
 fn addrs(bytes: &[u8], format: Option<&str>) -> (Vec<u64>, Option<TraceError>) {
@@ -226,11 +227,17 @@ fn missing_empty_and_directory_are_told_apart() {
         .err()
         .unwrap();
     assert!(
-        matches!(missing, TraceError::Io { action: "open", .. }),
+        matches!(
+            missing,
+            TraceError::File(FileError::Io { action: "open", .. })
+        ),
         "{missing}"
     );
     let directory = reuselens_trace::open(folder.path(), None).err().unwrap();
-    assert!(matches!(directory, TraceError::Io { .. }), "{directory}");
+    assert!(
+        matches!(directory, TraceError::File(FileError::Io { .. })),
+        "{directory}"
+    );
     let file = folder.path().join("empty");
     std::fs::write(&file, b"").unwrap();
     for format in [
@@ -242,7 +249,7 @@ fn missing_empty_and_directory_are_told_apart() {
     ] {
         let empty = reuselens_trace::open(&file, format).err().unwrap();
         assert!(
-            matches!(empty, TraceError::Empty { .. }),
+            matches!(empty, TraceError::File(FileError::Empty { .. })),
             "{format:?}: {empty}"
         );
     }
@@ -309,7 +316,10 @@ fn an_error_of_the_system_loses_no_rows() {
     let (pieces, error) = drain(&mut source);
     assert_eq!(rows(&pieces).len(), 4000);
     assert!(
-        matches!(error, Some(TraceError::Io { action: "read", .. })),
+        matches!(
+            error,
+            Some(TraceError::File(FileError::Io { action: "read", .. }))
+        ),
         "{error:?}"
     );
 }

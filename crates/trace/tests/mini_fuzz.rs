@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 
 use common::damage::{damage, rows_of};
 use common::{Random, drain, native, open, sample};
+use reuselens_io::Input;
 use reuselens_trace::formats::native::{Header, Reader, Writer};
-use reuselens_trace::{
-    Block, Input, Kind, SHAPE_ROWS_MOST, ShapeRow, ShapedBlock, Shapes, ThreadId,
-};
+use reuselens_trace::{Block, Kind, SHAPE_ROWS_MOST, ShapeRow, ShapedBlock, Shapes, ThreadId};
 
 const ROUNDS: u64 = 3000;
 /// What damage puts in: ends of numbers, and what text readers cut at.

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use common::{Piece, drain, native, open, pieces, rows, sample};
 use proptest::prelude::*;
+use reuselens_io::FileError;
 use reuselens_trace::formats::native::{Header, MAX_BLOCK_ROWS, Writer};
 use reuselens_trace::{Block, Event, Kind, Note, Row, Source, TraceError};
 
@@ -64,7 +65,7 @@ fn a_file_cut_anywhere_gives_a_prefix_and_an_error() {
             continue;
         };
         assert!(
-            matches!(error, TraceError::Corrupt { .. }),
+            matches!(error, TraceError::File(FileError::Corrupt { .. })),
             "{length}: {error}"
         );
         assert!(error.to_string().contains("cut off"), "{length}: {error}");
@@ -77,7 +78,10 @@ fn a_file_cut_anywhere_gives_a_prefix_and_an_error() {
         whole.len(),
         "without its ending, a file still gives everything"
     );
-    assert!(matches!(open(&[], None), Err(TraceError::Empty { .. })));
+    assert!(matches!(
+        open(&[], None),
+        Err(TraceError::File(FileError::Empty { .. }))
+    ));
 }
 
 /// What was read of a file of which only the index or the trailer is damaged: what it holds, and a
@@ -142,7 +146,7 @@ fn chunks_lost_doubled_swapped_or_appended_are_noticed() {
         file.extend_from_slice(trailer);
         let (_, error) = drain(&mut open(&file, None).unwrap());
         assert!(
-            matches!(error, Some(TraceError::Corrupt { .. })),
+            matches!(error, Some(TraceError::File(FileError::Corrupt { .. }))),
             "{order:?}: {error:?}"
         );
     }

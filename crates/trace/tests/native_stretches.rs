@@ -6,10 +6,11 @@ use std::io::Cursor;
 
 use common::{Piece, Random, drain, native, pieces};
 use proptest::prelude::*;
+use reuselens_io::Input;
 use reuselens_trace::formats::native::Reader;
 use reuselens_trace::{
-    AnyStretch, Block, Event, Input, Kind, Note, Row, Selection, Source, Step, Stop, Stoppable,
-    Stretch, TraceError, Wish,
+    AnyStretch, Block, Event, Kind, Note, Row, Selection, Source, Step, Stop, Stoppable, Stretch,
+    TraceError, Wish,
 };
 use reuselens_units::{Accesses, Granularity};
 

@@ -6,8 +6,9 @@ use std::io::Cursor;
 
 use common::{Piece, Random, drain, native, pieces, sample, unfolded};
 use proptest::prelude::*;
+use reuselens_io::Input;
 use reuselens_trace::formats::native::Reader;
-use reuselens_trace::{Block, Event, Input, Kind, Note, Row, Source, Step};
+use reuselens_trace::{Block, Event, Kind, Note, Row, Source, Step};
 
 /// All that `threads` threads find in a file, `folded` or not, and the error in words.
 fn read(bytes: &[u8], threads: usize, folded: bool) -> (Vec<Piece>, Option<String>) {

@@ -10,8 +10,9 @@ use std::io::Cursor;
 use binary::{gzip, instruction, request, vscsi1, vscsi2};
 use common::segments::{Delivered, items, items_of_rows, split_meanwhile, together};
 use common::{Random, drain};
+use reuselens_io::Input;
 use reuselens_trace::{
-    AnySource, AnyStretch, Block, Input, Kind, Source, Step, Stop, Stoppable, TraceError, Wish,
+    AnySource, AnyStretch, Block, Kind, Source, Step, Stop, Stoppable, TraceError, Wish,
 };
 use reuselens_units::{Accesses, Granularity};
 

@@ -10,8 +10,9 @@ use std::io::Cursor;
 use binary::{archive, entries};
 use common::segments::joined;
 use common::{Piece, Random, drain, rows};
+use reuselens_io::Input;
 use reuselens_trace::{
-    AnySource, AnyStretch, Block, Event, Input, Kind, Row, Source, Step, Stretch, Wish,
+    AnySource, AnyStretch, Block, Event, Kind, Row, Source, Step, Stretch, Wish,
 };
 use reuselens_units::{Accesses, Bytes, Granularity};
 

@@ -8,9 +8,10 @@ use std::path::Path;
 
 use common::{Piece, drain, native, open, pieces, sample};
 use proptest::prelude::*;
+use reuselens_io::Input;
 use reuselens_trace::formats::native::Reader;
 use reuselens_trace::{
-    Block, Event, Extent, Input, Kind, Note, Place, Selected, Selection, Summary, Survey, ThreadId,
+    Block, Event, Extent, Kind, Note, Place, Selected, Selection, Summary, Survey, ThreadId,
 };
 
 /// What is to be left: row by row, as the documentation says.

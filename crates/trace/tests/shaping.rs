@@ -5,8 +5,9 @@ mod common;
 use std::path::Path;
 
 use common::{Piece, Random, drain, rows, unfolded};
+use reuselens_io::Input;
 use reuselens_trace::formats::native::{Header, Reader, Writer};
-use reuselens_trace::{Block, Input, Kind, ProcessId, Row, Source, ThreadId};
+use reuselens_trace::{Block, Kind, ProcessId, Row, Source, ThreadId};
 
 /// Walks over records that lie anywhere, in functions that are called by turns; every so often
 /// something that never comes again.

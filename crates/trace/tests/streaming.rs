@@ -5,7 +5,8 @@ mod common;
 use std::io::Read;
 
 use common::Random;
-use reuselens_trace::{Block, Input, Source, Step, Target};
+use reuselens_io::Input;
+use reuselens_trace::{Block, Source, Step, Target};
 
 /// Lines of lackey, words or raw items, made as they are read.
 struct Generator {

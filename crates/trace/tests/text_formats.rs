@@ -7,7 +7,8 @@ use std::io::Read;
 
 use common::{Piece, Random, drain, open, rows};
 use proptest::prelude::*;
-use reuselens_trace::{Block, Event, Input, Kind, Row, Source, Step, Thread, ThreadId, TraceError};
+use reuselens_io::{FileError, Input};
+use reuselens_trace::{Block, Event, Kind, Row, Source, Step, Thread, ThreadId, TraceError};
 
 /// Gives at most `most` bytes a time.
 struct Slowly {
@@ -427,7 +428,7 @@ fn csv_says_what_is_missing() {
     }
     assert!(matches!(
         open(b"", Some("csv:id=1")),
-        Err(TraceError::Empty { .. })
+        Err(TraceError::File(FileError::Empty { .. }))
     ));
 }
 
@@ -852,7 +853,10 @@ fn an_error_of_the_system_loses_no_rows() {
         let (pieces, error) = drain(&mut source);
         assert_eq!(rows(&pieces).len(), 5000, "{format}");
         assert!(
-            matches!(error, Some(TraceError::Io { action: "read", .. })),
+            matches!(
+                error,
+                Some(TraceError::File(FileError::Io { action: "read", .. }))
+            ),
             "{format}: {error:?}"
         );
     }

@@ -1,11 +1,12 @@
 //! Streams of warp instructions: what is written comes back, and what is damaged is said.
 
 use proptest::prelude::*;
+use reuselens_io::Input;
+use reuselens_trace::TraceError;
 use reuselens_trace::warp::{
     Extent, Launch, Site, Space, WarpAccess, WarpBatch, WarpKind, WarpSink, WarpSource, WarpStep,
     WarpStream, accelsim, file,
 };
-use reuselens_trace::{Input, TraceError};
 
 const SITES: u32 = 5;
 

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use gimli::{DebugInfoOffset, DwarfSections, EndianSlice, RunTimeEndian, SectionId};
 use object::{Object, ObjectSection};
-use reuselens_trace::read_object_file;
+use reuselens_io::read_object_file;
 
 use super::Named;
 use super::unwind::Unwind;

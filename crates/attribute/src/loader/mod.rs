@@ -21,8 +21,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSymbol, SymbolKind};
+use reuselens_io::read_object_file;
 use reuselens_locality::Frame;
-use reuselens_trace::{Module, read_object_file};
+use reuselens_trace::Module;
 
 use crate::Warning;
 use crate::hash::FastMap;

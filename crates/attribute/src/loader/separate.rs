@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use object::Object;
-use reuselens_trace::read_object_file;
+use reuselens_io::read_object_file;
 
 /// Where systems put them.
 const ROOT: &str = "/usr/lib/debug";

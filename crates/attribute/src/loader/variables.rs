@@ -9,7 +9,7 @@ use gimli::{
     SectionId, UnitOffset,
 };
 use object::{Object, ObjectSection};
-use reuselens_trace::read_object_file;
+use reuselens_io::read_object_file;
 
 use crate::symbols::Variable;
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use reuselens::io::AtomicFile;
 use reuselens::locality::LocalityChange;
-use reuselens::trace::AtomicFile;
 use reuselens::units::shown_json;
 use reuselens_report::{Checked, check_json, check_markdown, check_text};
 

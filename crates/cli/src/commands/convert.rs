@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use reuselens::trace::{AtomicFile, Converted, Source, Target, TraceError, convert, formats};
+use reuselens::io::AtomicFile;
+use reuselens::trace::{Converted, Source, Target, TraceError, convert, formats};
 use reuselens::units::{Granularity, counted};
 
 use crate::exit::{self, Outcome, Usage};

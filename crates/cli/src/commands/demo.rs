@@ -10,8 +10,8 @@ use reuselens::AnalysisOptions;
 use reuselens::attribute::NamesMode;
 use reuselens::capture::toolchain::{self, Language};
 use reuselens::capture::{Launch, Running};
+use reuselens::io::AtomicFile;
 use reuselens::locality::Profile;
-use reuselens::trace::AtomicFile;
 use reuselens::units::Granularity;
 use reuselens_report::{CompareOptions, Variant};
 

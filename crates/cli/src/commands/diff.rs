@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use reuselens::io::AtomicFile;
 use reuselens::locality::Profile;
-use reuselens::trace::AtomicFile;
 use reuselens_report::{Checked, CompareOptions, Variant, check_text};
 
 use crate::exit::Outcome;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use reuselens::RecordingOptions;
 use reuselens::capture::{Launch, carries_basic_blocks};
+use reuselens::io::FileError;
 use reuselens::trace::{ProcessEnd, TraceError};
 use reuselens::units::{Bytes, counted};
 
@@ -141,10 +142,10 @@ fn what_is_left(error: reuselens::Error, path: &Path) -> anyhow::Error {
     let partial = PathBuf::from(partial);
     let writing = matches!(
         &error,
-        reuselens::Error::Trace(TraceError::Io {
+        reuselens::Error::Trace(TraceError::File(FileError::Io {
             action: "write",
             ..
-        })
+        }))
     );
     if !writing || !partial.exists() {
         return error.into();

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use reuselens::io::AtomicFile;
 use reuselens::shard::{Piece, TraceIdentity, analyze_shard};
-use reuselens::trace::AtomicFile;
 use reuselens::units::{Bytes, counted};
 
 use crate::exit::{self, Outcome, Usage};

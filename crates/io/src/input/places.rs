@@ -6,12 +6,15 @@ use std::sync::Arc;
 use reuselens_units::Bytes;
 
 use super::{CAPACITY, Input, Packed};
-use crate::TraceError;
+use crate::FileError;
 use crate::unpack::{MEMORY, Members, Packing, Raw};
 
 /// Where the reading of an input can begin.
 #[derive(Clone)]
-pub(crate) enum Places {
+pub struct Places(Begin);
+
+#[derive(Clone)]
+enum Begin {
     /// At any byte of so many.
     Any(u64),
     /// At the members of an archive; elsewhere at the cost of unpacking a member from its
@@ -20,31 +23,36 @@ pub(crate) enum Places {
 }
 
 impl Places {
+    /// Any byte of `length` bytes.
+    pub fn any(length: u64) -> Places {
+        Places(Begin::Any(length))
+    }
+
     /// Bytes of the input, unpacked: of an archive, what its list says.
-    pub(crate) fn length(&self) -> u64 {
-        match self {
-            Places::Any(length) => *length,
-            Places::Members(members) => members.length(),
+    pub fn length(&self) -> u64 {
+        match &self.0 {
+            Begin::Any(length) => *length,
+            Begin::Members(members) => members.length(),
         }
     }
 
     /// The byte nearest to `offset` from which reading costs nothing more.
-    pub(crate) fn nearest(&self, offset: u64) -> u64 {
-        match self {
-            Places::Any(_) => offset,
-            Places::Members(members) => members.nearest(offset),
+    pub fn nearest(&self, offset: u64) -> u64 {
+        match &self.0 {
+            Begin::Any(_) => offset,
+            Begin::Members(members) => members.nearest(offset),
         }
     }
 }
 
 impl Input {
     /// Where it can be read beside this, if it can be: plain files, and archives.
-    pub(crate) fn places(&self) -> Option<Places> {
+    pub fn places(&self) -> Option<Places> {
         match &self.packed {
-            None => self.reach().map(Places::Any),
+            None => self.reach().map(Places::any),
             Some(packed) => {
                 let members = Members::of(packed.archive.as_ref()?.another())?;
-                Some(Places::Members(Arc::new(members)))
+                Some(Places(Begin::Members(Arc::new(members))))
             }
         }
     }
@@ -53,17 +61,13 @@ impl Input {
     /// [`Input::places`].
     ///
     /// # Errors
-    /// [`TraceError::Io`] if the file cannot be sought in, or there can be no thread to unpack it.
-    pub(crate) fn another_at(
-        &self,
-        places: &Places,
-        offset: u64,
-    ) -> Result<Option<Input>, TraceError> {
+    /// [`FileError::Io`] if the file cannot be sought in, or there can be no thread to unpack it.
+    pub fn another_at(&self, places: &Places, offset: u64) -> Result<Option<Input>, FileError> {
         let archive = self
             .packed
             .as_ref()
             .and_then(|packed| packed.archive.as_ref());
-        let (Places::Members(members), Some(archive)) = (places, archive) else {
+        let (Begin::Members(members), Some(archive)) = (&places.0, archive) else {
             let mut another = self.another();
             if let Some(input) = &mut another {
                 input.jump(offset)?;
@@ -72,7 +76,7 @@ impl Input {
         };
         let unpacked = Packing::unpack_members(archive.another(), Arc::clone(members), offset);
         let (reader, taken) =
-            unpacked.map_err(|error| TraceError::io("unpack", &self.path, error))?;
+            unpacked.map_err(|error| FileError::io("unpack", &self.path, error))?;
         let mut input = Input::from(Raw::Stream(reader), self.path.clone());
         (input.total, input.offset, input.looked) = (self.total, offset, true);
         input.packed = Some(Packed {
@@ -84,13 +88,13 @@ impl Input {
     }
 
     /// The length of what is read, if any place in it can be reached: of a file that is not packed.
-    pub(crate) fn reach(&self) -> Option<u64> {
+    pub fn reach(&self) -> Option<u64> {
         let reaches = self.packed.is_none() && matches!(self.reader, Raw::File(_));
         self.total.filter(|_| reaches)
     }
 
     /// Goes on at byte `offset`, if [`Input::reach`] says that it can.
-    pub(crate) fn jump(&mut self, offset: u64) -> Result<(), TraceError> {
+    pub fn jump(&mut self, offset: u64) -> Result<(), FileError> {
         let moved = match &mut self.reader {
             Raw::File(file) => file.seek(SeekFrom::Start(offset)),
             Raw::Stream(_) => Err(ErrorKind::NotSeekable.into()),
@@ -103,7 +107,7 @@ impl Input {
 
     /// The same bytes from the beginning once more, to be read beside this, if [`Input::reach`]
     /// says that any place can be reached.
-    pub(crate) fn another(&self) -> Option<Input> {
+    pub fn another(&self) -> Option<Input> {
         let Raw::File(file) = &self.reader else {
             return None;
         };
@@ -113,7 +117,7 @@ impl Input {
     }
 
     /// Bytes held to read it.
-    pub(crate) fn memory(&self) -> Bytes {
+    pub fn memory(&self) -> Bytes {
         let unpacking = if self.is_packed() { MEMORY } else { 0 };
         Bytes(CAPACITY as u64 + unpacking)
     }

@@ -1,7 +1,6 @@
 //! Numbers that come back.
 
 use super::*;
-use crate::formats::native::dispatch::Portable;
 
 #[test]
 fn numbers_come_back() {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Error, Read};
 use std::path::{Path, PathBuf};
 
-use reuselens_trace::open_regular_file;
+use reuselens_io::open_regular_file;
 
 use super::PlanError;
 use super::npy::{self, Array};

@@ -4,10 +4,11 @@ use std::io::Cursor;
 use std::num::NonZeroUsize;
 
 use reuselens_distance::generate::Random;
+use reuselens_io::Input;
 use reuselens_locality::{Outcome, Profile};
 use reuselens_trace::formats::native::{Header, Reader, Writer};
 use reuselens_trace::{
-    Event, Input, Kind, Note, ProcessEnd, ProcessId, Row, Step, Stop, Stoppable, ThreadId,
+    Event, Kind, Note, ProcessEnd, ProcessId, Row, Step, Stop, Stoppable, ThreadId,
 };
 use reuselens_units::Granularity;
 

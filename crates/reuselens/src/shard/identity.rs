@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use reuselens_trace::Packing;
+use reuselens_io::Packing;
 use reuselens_units::Granularity;
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,8 @@ use std::path::Path;
 use crate::formats::Confidence;
 use crate::formats::records::{Layout, RecordReader, number};
 use crate::stage::{STAGED, Stage};
-use crate::{Block, Input, Kind, Row, TraceError, Wish};
+use crate::{Block, Kind, Row, TraceError, Wish};
+use reuselens_io::Input;
 
 /// What to type after `--format`.
 pub const NAME: &str = "champsim";
@@ -46,7 +47,7 @@ impl Reader {
     /// A reader at the start of `input`.
     ///
     /// # Errors
-    /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
+    /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
         let stage = Stage::new();

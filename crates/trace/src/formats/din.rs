@@ -12,7 +12,8 @@ use crate::formats::feed::Feed;
 use crate::formats::lines::{self, Bad, next_line, shown};
 use crate::formats::number::{digits, hexadecimal};
 use crate::formats::{Confidence, text};
-use crate::{Block, Input, Kind, Process, Row, Source, Step, TraceError};
+use crate::{Block, Kind, Process, Row, Source, Step, TraceError};
+use reuselens_io::Input;
 
 /// What to type after `--format`.
 pub const NAME: &str = "din";
@@ -76,7 +77,7 @@ impl Reader {
     /// A reader at the start of `input`.
     ///
     /// # Errors
-    /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
+    /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
         Ok(Reader {

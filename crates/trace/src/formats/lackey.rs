@@ -9,7 +9,8 @@ use crate::formats::feed::Feed;
 use crate::formats::lines::{self, Bad, next_line, shown};
 use crate::formats::number::{self, digits, hexadecimal, short_decimal};
 use crate::formats::{Confidence, extent, text};
-use crate::{Block, Input, Kind, Process, Row, Source, Step, TraceError};
+use crate::{Block, Kind, Process, Row, Source, Step, TraceError};
+use reuselens_io::Input;
 
 /// What to type after `--format`.
 pub const NAME: &str = "lackey";
@@ -53,7 +54,7 @@ impl Reader {
     /// A reader at the start of `input`.
     ///
     /// # Errors
-    /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
+    /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         let feed = Feed::new(process(input.head()?));
         Ok(Reader {

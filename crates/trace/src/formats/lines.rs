@@ -4,8 +4,9 @@ use memchr::{memchr, memrchr};
 
 use crate::formats::batch::Batch;
 use crate::formats::feed::ENOUGH;
-use crate::input::MAX_LINE;
-use crate::{Block, Input, TraceError};
+use crate::{Block, TraceError};
+use reuselens_io::Input;
+use reuselens_io::MAX_LINE;
 
 /// What is wrong with a text, and at which of its bytes.
 pub(super) struct Bad {
@@ -45,7 +46,7 @@ pub(super) fn fill(
                     return Ok(true);
                 }
             }
-            Err(bad) => return Err(input.bad_text(bad.at, bad.what)),
+            Err(bad) => return Err(input.bad_text(bad.at, bad.what).into()),
         }
     }
     Ok(true)
@@ -143,7 +144,7 @@ fn whole(
         }
         searched = buffered.len();
     }
-    Err(input.bad_text(0, too_long(unit)))
+    Err(input.bad_text(0, too_long(unit)).into())
 }
 
 pub(super) fn too_long(unit: &str) -> String {

@@ -28,7 +28,8 @@ mod signature;
 
 use std::path::Path;
 
-use crate::{Input, Noted, Selected, Selection, Source, TraceError};
+use crate::{Noted, Selected, Selection, Source, TraceError};
+use reuselens_io::Input;
 
 /// A source of which only the interface is known.
 pub type AnySource = Box<dyn Source + Send>;
@@ -184,8 +185,8 @@ pub static FORMATS: &[FormatInfo] = &[
 /// [`Input`].
 ///
 /// # Errors
-/// [`TraceError::Io`] if it cannot be opened, [`TraceError::Empty`] if nothing is in it,
-/// [`TraceError::UnknownFormat`] if no format fits, [`TraceError::Corrupt`] if its very head is
+/// `FileError::Io` if it cannot be opened, `FileError::Empty` if nothing is in it,
+/// [`TraceError::UnknownFormat`] if no format fits, `FileError::Corrupt` if its very head is
 /// damaged.
 pub fn open(path: &Path, format: Option<&str>) -> Result<AnySource, TraceError> {
     read(Input::open(path)?, format)

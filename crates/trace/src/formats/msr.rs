@@ -15,7 +15,8 @@ use crate::formats::feed::Feed;
 use crate::formats::lines::{self, Bad, next_line, shown};
 use crate::formats::number::{decimal, eight, find3, number};
 use crate::formats::{Confidence, extent, text};
-use crate::{Block, Input, Kind, Process, Source, Step, TraceError};
+use crate::{Block, Kind, Process, Source, Step, TraceError};
+use reuselens_io::Input;
 
 /// What to type after `--format`.
 pub const NAME: &str = "msr";
@@ -55,7 +56,7 @@ impl Reader {
     /// A reader at the start of `input`.
     ///
     /// # Errors
-    /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
+    /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
         Ok(Reader {

@@ -15,7 +15,8 @@ use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::parser::parse_message_type;
 
 use crate::formats::{AnySource, Confidence};
-use crate::{Block, Event, Input, Kind, TraceError};
+use crate::{Block, Event, Kind, TraceError};
+use reuselens_io::Input;
 
 /// What to type after `--to`.
 pub const NAME: &str = "parquet";
@@ -77,7 +78,7 @@ impl<W: Write + Send> Writer<W> {
     /// Begins a table in `out`; `path` is for messages only.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses.
+    /// `FileError::Io` if `out` refuses.
     pub fn new(out: W, path: &Path) -> Result<Writer<W>, TraceError> {
         let table = begin(out).map_err(|error| failed(path, error))?;
         Ok(Writer {
@@ -103,7 +104,7 @@ impl<W: Write + Send> Writer<W> {
     /// Adds the rows of a block.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses.
+    /// `FileError::Io` if `out` refuses.
     pub fn block(&mut self, block: &Block) -> Result<(), TraceError> {
         let rows = self.kinds.len() + block.len();
         self.processes.resize(rows, block.process.0.into());
@@ -125,7 +126,7 @@ impl<W: Write + Send> Writer<W> {
     /// Writes the rest and the table's footer, and gives back `out`.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses.
+    /// `FileError::Io` if `out` refuses.
     pub fn finish(mut self) -> Result<W, TraceError> {
         let rows = self.kinds.len();
         let written = if rows > 0 { self.group(rows) } else { Ok(()) };

@@ -11,9 +11,8 @@ use reuselens_units::{Accesses, Bytes, Granularity};
 
 use crate::formats::feed::{self, ENOUGH, Feed};
 use crate::formats::segments::Cuts;
-use crate::{
-    AnyStretch, Block, Input, Kind, Process, Source, Step, Stretch, Touches, TraceError, Wish,
-};
+use crate::{AnyStretch, Block, Kind, Process, Source, Step, Stretch, Touches, TraceError, Wish};
+use reuselens_io::Input;
 
 /// What a format makes of its records.
 pub trait Layout: Clone + Send + 'static {
@@ -242,7 +241,7 @@ impl<L: Layout> Records<L> {
             self.left = self.left.map(|left| left - valid as u64);
             if valid < count {
                 let offset = self.input.offset();
-                return Err(self.input.bad_bytes(offset, self.layout.invalid()));
+                return Err(self.input.bad_bytes(offset, self.layout.invalid()).into());
             }
         }
         Ok(true)
@@ -292,7 +291,7 @@ pub(super) fn buffered(
             return Ok(left.min(all / length));
         }
     };
-    Err(input.bad_bytes(input.offset(), what))
+    Err(input.bad_bytes(input.offset(), what).into())
 }
 
 /// What is wrong with an input that ends with `bytes` bytes of a record of `length` bytes.

@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 
 use memchr::memchr;
 
-use crate::input::Places;
-use crate::{AnyStretch, Input, Stretch, TraceError};
+use crate::{AnyStretch, Stretch, TraceError};
+use reuselens_io::Input;
+use reuselens_io::Places;
 
 /// The most segments of an input.
 const MOST: u64 = 1 << 16;
@@ -173,7 +174,7 @@ impl Lines {
             passed += length;
             if passed > MOST_PASSED {
                 let what = format!("a line is longer than {MOST_PASSED} bytes");
-                return Err(input.bad_bytes(input.offset(), what));
+                return Err(input.bad_bytes(input.offset(), what).into());
             }
         }
         if self.until.is_some_and(|until| until < input.offset()) {
@@ -223,7 +224,7 @@ mod tests {
     #[test]
     fn lines_with_a_known_end_still_yield_their_later_half() {
         let text = b"1\n22\n333\n4444\n55555\n";
-        let cuts = Cuts::new(Places::Any(text.len() as u64), 1);
+        let cuts = Cuts::new(Places::any(text.len() as u64), 1);
         let mut lines = Lines::new(cuts, 0, Some(10));
         assert_eq!(lines.within(text, 0), b"1\n22\n333\n4444\n".len());
         lines.end_at(6);

@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::formats::Confidence;
 use crate::formats::feed::item;
 use crate::formats::records::{Layout, RecordReader};
-use crate::{Block, Input, TraceError, Wish};
+use crate::{Block, TraceError, Wish};
+use reuselens_io::Input;
 
 /// What to type after `--format`.
 pub const NAME: &str = "u64";
@@ -31,7 +32,7 @@ impl Reader {
     /// A reader at the start of `input`.
     ///
     /// # Errors
-    /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
+    /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
         Ok(RecordReader::of(input, Items))

@@ -11,7 +11,8 @@ use std::path::Path;
 use crate::formats::Confidence;
 use crate::formats::feed::item;
 use crate::formats::records::{Layout, RecordReader, SizedLayout, number, number32, word};
-use crate::{Block, Input, TraceError, Wish};
+use crate::{Block, TraceError, Wish};
+use reuselens_io::Input;
 
 /// What to type after `--format`.
 pub const NAME: &str = "vscsi";
@@ -76,7 +77,7 @@ impl Reader {
     /// A reader at the start of `input`, which is of the version that its first record names.
     ///
     /// # Errors
-    /// [`TraceError::Corrupt`] if that is neither, [`TraceError::Empty`] or [`TraceError::Io`] if
+    /// `FileError::Corrupt` if that is neither, `FileError::Empty` or `FileError::Io` if
     /// the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         let head = input.head()?;
@@ -91,7 +92,7 @@ impl Reader {
         };
         let Some(version) = VERSIONS.iter().filter(first).max_by_key(surer) else {
             let what = "its first record is neither of version 1 nor of version 2";
-            return Err(input.bad_bytes(0, what));
+            return Err(input.bad_bytes(0, what).into());
         };
         Ok(RecordReader::of_objects(input, version))
     }

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use crate::TraceError;
 use crate::formats::Confidence;
 use crate::warp::{Launch, WarpBatch, WarpRow, accelsim, file};
-use crate::{Input, TraceError};
+use reuselens_io::Input;
 
 /// What [`WarpSource::next`] found.
 #[derive(Debug, PartialEq, Eq)]

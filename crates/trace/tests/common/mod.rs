@@ -7,10 +7,11 @@ pub mod segments;
 use std::path::Path;
 
 use proptest::prelude::*;
+use reuselens_io::Input;
 use reuselens_trace::formats::native::{Header, Writer};
 use reuselens_trace::{
-    AnySource, Block, Event, Input, Kind, Module, ModuleId, Note, Process, ProcessEnd, ProcessId,
-    Row, Selection, Source, Step, Summary, Thread, ThreadId, TraceError, Unfolder,
+    AnySource, Block, Event, Kind, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Row,
+    Selection, Source, Step, Summary, Thread, ThreadId, TraceError, Unfolder,
 };
 
 /// A block or an event.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use reuselens::trace::AtomicFile;
+use reuselens::io::AtomicFile;
 use reuselens::trace::warp::file::Writer;
 use reuselens::units::{Bytes, counted, grouped};
 use reuselens_ptx::plan::{Done, Plan, PlanError, Preprocessor, Session, Step};

@@ -12,7 +12,8 @@ use crate::formats::csv::threads::Threads;
 use crate::formats::lines::{self, Bad};
 use crate::formats::names::Names;
 use crate::formats::{extent, text, unknown};
-use crate::{Block, Event, Input, Kind, Process, Source, Step, Thread, TraceError};
+use crate::{Block, Event, Kind, Process, Source, Step, Thread, TraceError};
+use reuselens_io::Input;
 
 /// Reads a table whose header names its columns; [`Reader::with`] lets them be chosen.
 ///
@@ -55,7 +56,7 @@ impl Reader {
     /// A reader at the start of `input`, with the columns that the header's names mean.
     ///
     /// # Errors
-    /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had,
+    /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had,
     /// [`TraceError::UnknownFormat`] if no column holds addresses or ids.
     pub fn new(input: Input) -> Result<Reader, TraceError> {
         Reader::with(input, "")

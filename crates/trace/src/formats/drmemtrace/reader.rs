@@ -11,7 +11,8 @@ use crate::formats::drmemtrace::threads::Threads;
 use crate::formats::feed::ENOUGH;
 use crate::formats::records::{buffered, cut_off};
 use crate::stage::{STAGED, Stage};
-use crate::{AnyStretch, Block, Event, Input, Kind, Note, Row, Source, Step, TraceError, Wish};
+use crate::{AnyStretch, Block, Event, Kind, Note, Row, Source, Step, TraceError, Wish};
+use reuselens_io::Input;
 
 /// Kinds of data accesses, and of those that are too large for a row, by type.
 const KINDS: [Kind; 2] = [Kind::Load, Kind::Store];
@@ -52,7 +53,7 @@ impl Reader {
     /// A reader at the start of `input`.
     ///
     /// # Errors
-    /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
+    /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         let threads = Threads::new(first_process(input.head()?));
         Ok(Reader::of(input, threads, None))
@@ -130,7 +131,7 @@ impl Reader {
             return Ok(());
         }
         let what = "there are more processes than a trace can have";
-        Err(self.input.bad_bytes(self.input.offset(), what))
+        Err(self.input.bad_bytes(self.input.offset(), what).into())
     }
 
     /// What takes more than a row. There are no rows yet if it is about threads.
@@ -184,7 +185,7 @@ impl Reader {
                 format!("there is no entry of type {kind} in the drmemtrace that is known here")
             }
         };
-        Err(self.input.bad_bytes(self.input.offset(), wrong))
+        Err(self.input.bad_bytes(self.input.offset(), wrong).into())
     }
 
     /// Whether an entry changes who runs in a way that other segments would have to know.

@@ -12,7 +12,8 @@ use super::reader::Reader;
 use super::threads::Threads;
 use crate::formats::drmemtrace::first_process;
 use crate::formats::segments::{Cuts, FEWEST_OF_ROWS};
-use crate::{AnyStretch, Input, Stretch, TraceError};
+use crate::{AnyStretch, Stretch, TraceError};
+use reuselens_io::Input;
 
 /// Entries for each access, about: that of its instruction, now and then an encoding, and those of
 /// instructions without accesses.

@@ -1,10 +1,10 @@
 //! Chunks decoded where they are read.
 
-use crate::formats::native::bytes::Damage;
-use crate::formats::native::chunk::{Stored, Unpacker};
 use crate::formats::native::decode::{Decoder, Piece};
 use crate::formats::native::form::Form;
 use crate::{Block, Event};
+use reuselens_io::chunk::{Stored, Unpacker};
+use reuselens_io::varint::Damage;
 
 /// A piece that is whole.
 #[derive(Debug)]

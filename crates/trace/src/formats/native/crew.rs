@@ -2,9 +2,9 @@
 
 use crate::Block;
 use crate::formats::native::alone::{Alone, Taken};
-use crate::formats::native::chunk::Stored;
 use crate::formats::native::form::Form;
 use crate::formats::native::team::Team;
+use reuselens_io::chunk::Stored;
 
 /// Who decodes.
 pub(super) enum Crew {

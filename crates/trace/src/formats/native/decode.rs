@@ -1,6 +1,5 @@
 //! Streams to rows and events.
 
-use crate::formats::native::bytes::{Cursor, Damage};
 use crate::formats::native::decode_shaped::{Layout, Notes, SLACK, ShapeDecoder};
 use crate::formats::native::encode::{BLOCK, SHAPED, TRAILED, Totals, UNMASKED};
 use crate::formats::native::folding::Folding;
@@ -12,6 +11,7 @@ use crate::formats::native::touching::Toucher;
 use crate::formats::native::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
 use crate::shaped::SHAPE_ROWS_MOST;
 use crate::{Block, Event, Folds, ProcessId, ThreadId};
+use reuselens_io::varint::{Cursor, Damage};
 
 mod touch;
 
@@ -302,9 +302,9 @@ const STREAMS: Damage = Damage("the lengths inside a chunk do not fit together")
 mod tests {
     use super::*;
     use crate::Kind;
-    use crate::formats::native::bytes::{put, put_signed};
     use crate::formats::native::columns::NEW;
     use crate::formats::native::rows::MOST_SITES;
+    use reuselens_io::varint::{put, put_signed};
 
     /// A chunk of `blocks` blocks of [`ROWS`] rows, each row of a site of its own.
     fn chunk(blocks: usize) -> Vec<u8> {

@@ -1,6 +1,5 @@
 //! Tokens and words of shapes to rows.
 
-use crate::formats::native::bytes::{Cursor, Damage, END, unzigzag};
 use crate::formats::native::columns::Trail;
 use crate::formats::native::encode::ENOUGH_ROWS;
 use crate::formats::native::rows::{SITE, Streams};
@@ -8,10 +7,11 @@ use crate::formats::native::shapes::{
     AGAIN, MOST_SHAPE_ROWS, MOST_SHAPE_WORDS, NEW, Nexts, OTHER, Plan, START, Trails, Word, Words,
     follow,
 };
-use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, dispatch::Squeeze};
+use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, dispatch::Processor};
 use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
 use crate::{Columns, Wish};
 use group::{GROUP, GROUPS, Group, NO_GROUP, fill};
+use reuselens_io::varint::{Cursor, Damage, END, unzigzag};
 use touch::{Eight, Left, NO_EIGHT};
 
 mod fold;
@@ -149,7 +149,7 @@ impl ShapeDecoder {
     #[inline(always)]
     pub(super) fn block_here(
         &mut self,
-        squeeze: impl Squeeze,
+        squeeze: impl Processor,
         streams: &mut Streams<'_>,
         notes: Notes,
         columns: &mut Columns<'_>,
@@ -178,7 +178,7 @@ impl ShapeDecoder {
     #[inline(always)]
     fn read(
         &mut self,
-        squeeze: impl Squeeze,
+        squeeze: impl Processor,
         streams: &mut Streams<'_>,
         Notes {
             notes,
@@ -259,7 +259,7 @@ impl ShapeDecoder {
 
     /// Reads the words of a block.
     #[inline(always)]
-    fn values(&mut self, squeeze: impl Squeeze, addrs: &mut Cursor<'_>) -> Result<(), Damage> {
+    fn values(&mut self, squeeze: impl Processor, addrs: &mut Cursor<'_>) -> Result<(), Damage> {
         let trails = self.plan.trails();
         at_least(&mut self.values, trails.len() + SHAPE_WORDS_MOST);
         addrs.numbers(squeeze, &mut self.values[..trails.len()])?;
@@ -276,7 +276,7 @@ impl ShapeDecoder {
     #[inline(always)]
     fn values_of_trails(
         &mut self,
-        squeeze: impl Squeeze,
+        squeeze: impl Processor,
         addrs: &mut Cursor<'_>,
     ) -> Result<(), Damage> {
         let trails = self.plan.trails();

@@ -1,7 +1,6 @@
 //! The hot loops, compiled for any processor and for those since about 2020, which gather the bits
 //! of a number in one instruction.
 
-use crate::formats::native::bytes::{Damage, ENDS, pack_here, several, spread, squeezed};
 use crate::formats::native::decode_shaped::touch::{Eight, FEW_WORDS, completed};
 use crate::formats::native::decode_shaped::{Notes, ShapeDecoder};
 use crate::formats::native::rows::{Rows, Sink, Streams};
@@ -11,21 +10,12 @@ use crate::formats::native::wide;
 #[cfg(target_arch = "x86_64")]
 use crate::formats::native::widest;
 use crate::{Columns, Folds};
+use reuselens_io::varint::{Damage, Portable, Squeeze, pack_here};
+#[cfg(target_arch = "x86_64")]
+use reuselens_io::varint::{ENDS, several};
 
-/// How the bits of a number are brought together.
-pub(super) trait Squeeze: Copy {
-    /// The number in the bytes of `word`: without their top bits.
-    fn squeeze(self, word: u64) -> u64;
-
-    /// Seven bits of a number of 56 in each byte.
-    fn spread(self, number: u64) -> u64;
-
-    /// As [`several`].
-    #[inline(always)]
-    fn several(self, bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
-        several(self, bytes, into)
-    }
-
+/// What the hot loops ask of a processor: numbers of variable length, and several rows at once.
+pub(super) trait Processor: Squeeze {
     /// Bit i is set if byte i has one of these bits.
     #[inline(always)]
     fn bits(self, bytes: &[u8; 64], of: u8) -> u64 {
@@ -88,21 +78,7 @@ pub(super) trait Squeeze: Copy {
     }
 }
 
-/// On any processor.
-#[derive(Clone, Copy)]
-pub(super) struct Portable;
-
-impl Squeeze for Portable {
-    #[inline(always)]
-    fn squeeze(self, word: u64) -> u64 {
-        squeezed(word)
-    }
-
-    #[inline(always)]
-    fn spread(self, number: u64) -> u64 {
-        spread(number)
-    }
-}
+impl Processor for Portable {}
 
 /// On one that has the extensions that [`newer`] is compiled for.
 #[cfg(target_arch = "x86_64")]
@@ -137,7 +113,15 @@ impl Squeeze for Newer {
         // SAFETY: as in `squeeze`.
         unsafe { std::arch::x86_64::_pdep_u64(number, !ENDS) }
     }
+
+    #[inline(always)]
+    fn several(self, bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
+        several(self, bytes, into)
+    }
 }
+
+#[cfg(target_arch = "x86_64")]
+impl Processor for Newer {}
 
 /// On one that has the extensions that [`newest`] is compiled for besides: it takes eight numbers
 /// at once.
@@ -161,7 +145,7 @@ impl Widest {
 
 /// For tests: `None` if the processor lacks an extension.
 #[cfg(all(test, target_arch = "x86_64"))]
-pub(super) fn widest() -> Option<impl Squeeze> {
+pub(super) fn widest() -> Option<impl Processor> {
     Widest::new()
 }
 
@@ -185,7 +169,10 @@ impl Squeeze for Widest {
             some => some,
         }
     }
+}
 
+#[cfg(target_arch = "x86_64")]
+impl Processor for Widest {
     #[inline(always)]
     fn bits(self, bytes: &[u8; 64], of: u8) -> u64 {
         // SAFETY: there is a `Widest` only where all was seen that the function is compiled for.

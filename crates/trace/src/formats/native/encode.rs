@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::formats::native::bytes::{LONGEST, put, put_at, put_signed, zigzag};
 use crate::formats::native::columns::{Index, NEW, START, Site, Trail};
 use crate::formats::native::encode_shaped::{ShapeEncoder, Whose};
 use crate::formats::native::events;
@@ -10,6 +9,7 @@ use crate::formats::native::fuser::Fuser;
 use crate::formats::native::output::Output;
 use crate::summary::KINDS;
 use crate::{Block, Event, ProcessId, Row, ShapedBlock, Shapes, ThreadId};
+use reuselens_io::varint::{LONGEST, put, put_at, put_signed, zigzag};
 
 /// A chunk is written when it has this many rows.
 pub(super) const ENOUGH_ROWS: u64 = 1 << 20;

@@ -7,13 +7,13 @@
 use std::hint::select_unpredictable;
 
 use crate::formats::native::MAX_SHAPED_WORDS;
-use crate::formats::native::bytes::LONGEST;
 use crate::formats::native::dispatch::{self, ROOM};
 use crate::formats::native::output::Output;
 use crate::formats::native::shapes::{ENOUGH_DESCRIBED, NEW, Nexts, OTHER, START, Trails, Word};
 use crate::shaped::WORDS_AT_ONCE;
 use crate::summary::KINDS;
 use crate::{Kind, Shapes};
+use reuselens_io::varint::LONGEST;
 
 /// Words that are copied of every note: few have more, but for shapes that were made of several.
 const FEW: usize = 4;

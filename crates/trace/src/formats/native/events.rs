@@ -1,7 +1,7 @@
 //! Events to bytes and back: a tag, then the fields in the order of their declaration.
 
-use crate::formats::native::bytes::{self, Cursor, Damage, put_bytes};
 use crate::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};
+use reuselens_io::varint::{self, Cursor, Damage, put_bytes};
 
 // 0 is a block.
 const PROCESS: u8 = 1;
@@ -19,7 +19,7 @@ pub(super) fn put(out: &mut Vec<u8>, event: &Event) {
         Event::Thread(thread) => put_thread(out, thread),
         Event::ThreadEnded(thread) => {
             out.push(THREAD_ENDED);
-            bytes::put(out, thread.0.into());
+            varint::put(out, thread.0.into());
         }
         Event::Note(note) => {
             out.push(NOTE);
@@ -52,9 +52,9 @@ pub(super) fn get(tag: u8, from: &mut Cursor<'_>) -> Result<Event, Damage> {
 
 fn put_process(out: &mut Vec<u8>, process: &Process) {
     out.push(PROCESS);
-    bytes::put(out, process.id.0.into());
-    bytes::put(out, process.pid.into());
-    bytes::put(
+    varint::put(out, process.id.0.into());
+    varint::put(out, process.pid.into());
+    varint::put(
         out,
         process.parent.map_or(0, |parent| u64::from(parent.0) + 1),
     );
@@ -91,9 +91,9 @@ fn put_end(out: &mut Vec<u8>, process: ProcessId, end: ProcessEnd) {
         ProcessEnd::Signal(signal) => (2, signal),
     };
     out.push(PROCESS_ENDED);
-    bytes::put(out, process.0.into());
+    varint::put(out, process.0.into());
     out.push(how);
-    bytes::put(out, number.cast_unsigned().into());
+    varint::put(out, number.cast_unsigned().into());
 }
 
 fn end(from: &mut Cursor<'_>) -> Result<ProcessEnd, Damage> {
@@ -113,12 +113,12 @@ fn end(from: &mut Cursor<'_>) -> Result<ProcessEnd, Damage> {
 
 fn put_module(out: &mut Vec<u8>, module: &Module) {
     out.push(MODULE);
-    bytes::put(out, module.process.0.into());
-    bytes::put(out, module.id.0.into());
+    varint::put(out, module.process.0.into());
+    varint::put(out, module.id.0.into());
     put_bytes(out, module.path.as_bytes());
-    bytes::put(out, module.bias);
-    bytes::put(out, module.low);
-    bytes::put(out, module.high);
+    varint::put(out, module.bias);
+    varint::put(out, module.low);
+    varint::put(out, module.high);
     put_bytes(out, &module.build_id);
 }
 
@@ -136,11 +136,11 @@ fn module(from: &mut Cursor<'_>) -> Result<Module, Damage> {
 
 fn put_thread(out: &mut Vec<u8>, thread: &Thread) {
     out.push(THREAD);
-    bytes::put(out, thread.id.0.into());
-    bytes::put(out, thread.process.0.into());
-    bytes::put(out, thread.tid.into());
-    bytes::put(out, thread.stack_low);
-    bytes::put(out, thread.stack_high);
+    varint::put(out, thread.id.0.into());
+    varint::put(out, thread.process.0.into());
+    varint::put(out, thread.tid.into());
+    varint::put(out, thread.stack_low);
+    varint::put(out, thread.stack_high);
     put_bytes(out, thread.name.as_bytes());
 }
 

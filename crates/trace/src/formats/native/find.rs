@@ -1,16 +1,17 @@
 //! Finds what is where in a file: by its index, or else by reading all of it.
 
-use crate::formats::native::bytes::Damage;
-use crate::formats::native::chunk::{Chunks, Content, Unpacker};
 use crate::formats::native::header::INDEXED;
 use crate::formats::native::index::{Index, TRAILER, Trailer};
 use crate::formats::native::{NAME, Reader};
-use crate::{Input, Source, Summary, Survey, TraceError};
+use crate::{Source, Summary, Survey, TraceError};
+use reuselens_io::chunk::{Chunks, Content, Unpacker};
+use reuselens_io::varint::Damage;
+use reuselens_io::{FileError, Input};
 
 /// The index of a file of this version, or why there is none to be had. The input is anywhere then.
 ///
 /// # Errors
-/// [`TraceError::Io`] if the file cannot be read.
+/// `FileError::Io` if the file cannot be read.
 pub(super) fn index(input: &mut Input, version: u16) -> Result<Result<Index, String>, TraceError> {
     if version < INDEXED {
         return Ok(Err("it was written before there was an index".to_owned()));
@@ -23,7 +24,7 @@ pub(super) fn index(input: &mut Input, version: u16) -> Result<Result<Index, Str
     };
     match at_end(input, length) {
         Ok(index) => Ok(index.map_err(|damage| damage.0.to_owned())),
-        Err(TraceError::Corrupt { what, .. }) => Ok(Err(what)),
+        Err(TraceError::File(FileError::Corrupt { what, .. })) => Ok(Err(what)),
         Err(error) => Err(error),
     }
 }

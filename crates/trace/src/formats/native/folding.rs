@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
-use crate::formats::native::bytes::Damage;
-use crate::formats::native::dispatch::Squeeze;
+use crate::formats::native::dispatch::Processor;
 use crate::formats::native::replay;
 use crate::formats::native::rows::{Entry, Here, Rows, Sink};
 use crate::{Again, Columns, Folds, Kind, Repeated};
+use reuselens_io::varint::Damage;
 
 /// Rows from which on they are worth leaving out.
 const WORTH: usize = 64;
@@ -42,14 +42,14 @@ impl Sink for Folding<'_> {
     }
 
     #[inline(always)]
-    fn take(&mut self, _: impl Squeeze, _: usize, _: &[Entry]) {}
+    fn take(&mut self, _: impl Processor, _: usize, _: &[Entry]) {}
 
     #[inline(always)]
-    fn end(&mut self, _: impl Squeeze, _: &[Entry]) {}
+    fn end(&mut self, _: impl Processor, _: &[Entry]) {}
 
     fn laps(
         &mut self,
-        _: impl Squeeze,
+        _: impl Processor,
         rows: &mut Rows,
         here: &mut Here,
         lap: usize,

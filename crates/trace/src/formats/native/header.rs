@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use crate::{Input, TraceError};
+use crate::TraceError;
+use reuselens_io::Input;
 
 /// Not text, with both kinds of line end, so that a transfer that mangles bytes shows at once.
 pub(super) const MAGIC: &[u8; 8] = b"\x89RLT\r\n\x1a\n";
@@ -51,7 +52,9 @@ impl Header {
         let fixed = fixed(input)?;
         let length = u32::from_le_bytes([fixed[12], fixed[13], fixed[14], fixed[15]]) as usize;
         if length > MAX_DESCRIPTION {
-            return Err(input.bad_bytes(12, "the head of the trace is damaged"));
+            return Err(input
+                .bad_bytes(12, "the head of the trace is damaged")
+                .into());
         }
         let whole = FIXED + length + 4;
         let bytes = input.at_least(whole)?;
@@ -60,10 +63,12 @@ impl Header {
         };
         let description = std::str::from_utf8(&head[FIXED..]).map(str::to_owned);
         if crc32fast::hash(head) != u32::from_le_bytes(*check) {
-            return Err(input.bad_bytes(0, "the checksum of the trace's head is wrong"));
+            return Err(input
+                .bad_bytes(0, "the checksum of the trace's head is wrong")
+                .into());
         }
         let Ok(description) = description else {
-            return Err(input.bad_bytes(16, "the description is no UTF-8"));
+            return Err(input.bad_bytes(16, "the description is no UTF-8").into());
         };
         input.consume(whole);
         let word = |at: usize| u16::from_le_bytes([fixed[at], fixed[at + 1]]);
@@ -104,5 +109,7 @@ fn fixed(input: &mut Input) -> Result<[u8; FIXED], TraceError> {
 }
 
 fn cut(input: &Input) -> TraceError {
-    input.bad_bytes(0, "the trace is cut off in its head: nothing was recorded")
+    input
+        .bad_bytes(0, "the trace is cut off in its head: nothing was recorded")
+        .into()
 }

@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 
-use crate::formats::native::bytes::Damage;
 use crate::formats::native::columns::START;
-use crate::formats::native::dispatch::Squeeze;
+use crate::formats::native::dispatch::Processor;
 use crate::formats::native::replay::COPIED;
 use crate::formats::native::rows::{Here, Rows, Sink};
 use crate::formats::native::touch_rows::Touching;
 use crate::formats::native::touching::{AT_ONCE, COUNTED, NAMED, OPERAND, RANGE, SPECIAL};
 use crate::{Kind, Row};
+use reuselens_io::varint::Damage;
 
 /// Accesses that are looked at together where some of more are not to one item.
 const FEW: usize = 16;
@@ -61,7 +61,7 @@ impl Laps {
 /// Touches of whole laps, each the one before and a step further; row by row, if one of the rows is
 /// not an access to an item, or nothing.
 pub(super) fn touch<const BY_NAME: bool>(
-    squeeze: impl Squeeze,
+    squeeze: impl Processor,
     rows: &mut Rows,
     here: &mut Here,
     lap: usize,
@@ -133,7 +133,7 @@ fn accesses<const BY_NAME: bool>(
 
 /// Appends the touches of `laps` laps.
 fn append_laps<const BY_NAME: bool>(
-    squeeze: impl Squeeze,
+    squeeze: impl Processor,
     of: &mut Laps,
     laps: usize,
     to: &mut Touching<'_, BY_NAME>,
@@ -153,7 +153,7 @@ fn append_laps<const BY_NAME: bool>(
 
 /// Appends the first `count` of some accesses.
 fn append<const BY_NAME: bool>(
-    squeeze: impl Squeeze,
+    squeeze: impl Processor,
     of: &Laps,
     count: usize,
     to: &mut Touching<'_, BY_NAME>,
@@ -176,7 +176,7 @@ fn append<const BY_NAME: bool>(
 /// Appends some accesses if each is to one item; whether it did.
 #[inline(always)]
 fn append_plain<const BY_NAME: bool>(
-    squeeze: impl Squeeze,
+    squeeze: impl Processor,
     of: &Laps,
     part: Range<usize>,
     to: &mut Touching<'_, BY_NAME>,

@@ -25,8 +25,6 @@
 
 mod alone;
 mod aside;
-pub(crate) mod bytes;
-pub(crate) mod chunk;
 mod columns;
 mod crew;
 mod decode;

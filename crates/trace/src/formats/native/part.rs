@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use crate::formats::native::chunk::Chunks;
 use crate::formats::native::index::Index;
-use crate::{Block, Event, Input, Selection, TraceError};
+use crate::{Block, Event, Selection, TraceError};
+use reuselens_io::Input;
+use reuselens_io::chunk::Chunks;
 
 /// What is read of a file.
 pub(super) struct Part {

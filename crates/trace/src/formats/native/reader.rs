@@ -9,8 +9,6 @@ use std::ops::RangeInclusive;
 use reuselens_units::Accesses;
 
 use crate::formats::native::alone::{Decoded, Taken};
-use crate::formats::native::bytes::Damage;
-use crate::formats::native::chunk::{Chunks, Content, Stored};
 use crate::formats::native::crew::Crew;
 use crate::formats::native::encode::Totals;
 use crate::formats::native::form::Form;
@@ -18,7 +16,10 @@ use crate::formats::native::index::Index;
 use crate::formats::native::part::Part;
 use crate::formats::native::reader::stretch::{Chunked, Next};
 use crate::formats::native::{Header, find};
-use crate::{AnyStretch, Block, Event, Input, Selection, Source, Step, TraceError, Wish};
+use crate::{AnyStretch, Block, Event, Selection, Source, Step, TraceError, Wish};
+use reuselens_io::Input;
+use reuselens_io::chunk::{Chunks, Content, Stored};
+use reuselens_io::varint::Damage;
 
 /// The most threads that decode unless more are asked for: they are faster than what comes after.
 const THREADS: usize = 4;
@@ -61,7 +62,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`TraceError::UnknownFormat`] if it is no native file or one of another version,
-    /// [`TraceError::Corrupt`] if the head is damaged, [`TraceError::Empty`], [`TraceError::Io`].
+    /// `FileError::Corrupt` if the head is damaged, `FileError::Empty`, `FileError::Io`.
     pub fn new(input: Input) -> Result<Reader, TraceError> {
         let threads = match input.progress() {
             Some(_) => std::thread::available_parallelism().map_or(1, NonZero::get),
@@ -102,7 +103,7 @@ impl Reader {
     /// without one (an older file, one that was cut off or damaged there, a pipe) all of them are.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if the file cannot be read.
+    /// `FileError::Io` if the file cannot be read.
     pub fn select(&mut self, selection: Selection) -> Result<(), TraceError> {
         if selection.is_all() {
             return Ok(());
@@ -268,7 +269,7 @@ impl Reader {
 
     /// The error for a chunk that begins at `start`.
     fn damaged(&self, start: u64, damage: Damage) -> TraceError {
-        self.input.bad_bytes(start, damage.0)
+        self.input.bad_bytes(start, damage.0).into()
     }
 
     /// The error for what the system refuses.

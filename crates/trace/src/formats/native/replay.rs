@@ -9,9 +9,9 @@
 use std::ops::Range;
 
 use crate::Columns;
-use crate::formats::native::bytes::Damage;
-use crate::formats::native::dispatch::Squeeze;
+use crate::formats::native::dispatch::Processor;
 use crate::formats::native::rows::{Here, Rows, Sink};
+use reuselens_io::varint::Damage;
 
 /// The longest cycle that is looked for.
 const LONGEST: usize = 2048;
@@ -21,7 +21,7 @@ pub(super) const COPIED: usize = 64;
 /// Makes the rows `range`, of which tokens and differences are zeros.
 pub(super) fn calm(
     rows: &mut Rows,
-    squeeze: impl Squeeze,
+    squeeze: impl Processor,
     here: &mut Here,
     sink: &mut impl Sink,
     range: Range<usize>,

@@ -7,13 +7,13 @@
 
 use std::ops::Range;
 
-use crate::formats::native::bytes::{Cursor, Damage, unzigzag};
 use crate::formats::native::columns::{AGAIN, NEW, START, Trail};
-use crate::formats::native::dispatch::Squeeze;
+use crate::formats::native::dispatch::Processor;
 use crate::formats::native::encode::ENOUGH_ROWS;
 use crate::formats::native::laps::Laps;
 use crate::formats::native::{MAX_BLOCK_ROWS, replay};
 use crate::{Columns, Kind};
+use reuselens_io::varint::{Cursor, Damage, unzigzag};
 
 /// Rows that are decoded together: as many as there are bytes in a word.
 pub(super) const TOGETHER: usize = 8;
@@ -80,16 +80,16 @@ pub(super) trait Sink {
     fn put(&mut self, at: (usize, usize), site: (usize, &Entry), addr: u64);
 
     /// The last so many rows, up to [`TOGETHER`], are whole. All are of these sites.
-    fn take(&mut self, squeeze: impl Squeeze, rows: usize, sites: &[Entry]);
+    fn take(&mut self, squeeze: impl Processor, rows: usize, sites: &[Entry]);
 
     /// No more rows come, or what comes next are laps.
-    fn end(&mut self, squeeze: impl Squeeze, sites: &[Entry]);
+    fn end(&mut self, squeeze: impl Processor, sites: &[Entry]);
 
     /// Whole laps of `lap` rows, for `range`; see [`replay`]. Those that come after each other from
     /// `here` on.
     fn laps(
         &mut self,
-        squeeze: impl Squeeze,
+        squeeze: impl Processor,
         rows: &mut Rows,
         here: &mut Here,
         lap: usize,
@@ -107,14 +107,14 @@ impl Sink for Columns<'_> {
     }
 
     #[inline(always)]
-    fn take(&mut self, _: impl Squeeze, _: usize, _: &[Entry]) {}
+    fn take(&mut self, _: impl Processor, _: usize, _: &[Entry]) {}
 
     #[inline(always)]
-    fn end(&mut self, _: impl Squeeze, _: &[Entry]) {}
+    fn end(&mut self, _: impl Processor, _: &[Entry]) {}
 
     fn laps(
         &mut self,
-        _: impl Squeeze,
+        _: impl Processor,
         rows: &mut Rows,
         here: &mut Here,
         lap: usize,
@@ -148,7 +148,7 @@ impl Rows {
     #[inline(always)]
     pub(super) fn block_here(
         &mut self,
-        squeeze: impl Squeeze,
+        squeeze: impl Processor,
         streams: &mut Streams<'_>,
         count: usize,
         sink: &mut impl Sink,
@@ -186,7 +186,7 @@ impl Rows {
     #[inline(always)]
     fn together(
         &mut self,
-        squeeze: impl Squeeze,
+        squeeze: impl Processor,
         streams: &mut Streams<'_>,
         here: &mut Here,
         sink: &mut impl Sink,
@@ -233,7 +233,7 @@ impl Rows {
     #[inline(always)]
     fn write<const AS_BEFORE: bool, const EXPECTED: bool>(
         &mut self,
-        squeeze: impl Squeeze,
+        squeeze: impl Processor,
         numbers: Numbers<'_, AS_BEFORE, EXPECTED>,
         described: &mut Cursor<'_>,
         here: &mut Here,
@@ -303,7 +303,7 @@ impl Rows {
     /// expected.
     pub(super) fn expected(
         &mut self,
-        squeeze: impl Squeeze,
+        squeeze: impl Processor,
         here: &mut Here,
         sink: &mut impl Sink,
         range: Range<usize>,

@@ -12,8 +12,8 @@ use std::thread::{Builder, JoinHandle};
 
 use crate::Block;
 use crate::formats::native::alone::{Alone, Decoded, Taken};
-use crate::formats::native::chunk::Stored;
 use crate::formats::native::form::Form;
+use reuselens_io::chunk::Stored;
 
 /// Rows as touches after which a part of a chunk is handed over: many, since a thread that waits is
 /// woken for each, which takes as long as thousands of rows where processors are virtual, and few

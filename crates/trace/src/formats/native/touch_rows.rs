@@ -3,12 +3,12 @@
 
 use std::ops::Range;
 
-use crate::formats::native::bytes::Damage;
-use crate::formats::native::dispatch::Squeeze;
+use crate::formats::native::dispatch::Processor;
 use crate::formats::native::laps;
 use crate::formats::native::rows::{Entry, Here, Rows, Sink, TOGETHER};
 use crate::formats::native::touching::{COUNTED, NAMED, OPERAND, RANGE, SPECIAL, Toucher};
 use crate::{Block, Kind, Row, Wish};
+use reuselens_io::varint::Damage;
 
 /// Rows that are judged together: as many as there are bits in a word.
 const JUDGED: usize = 64;
@@ -105,7 +105,7 @@ pub(super) struct Touching<'a, const BY_NAME: bool> {
 impl<const BY_NAME: bool> Touching<'_, BY_NAME> {
     /// Takes the first `count` rows that wait.
     #[inline(always)]
-    fn judge(&mut self, squeeze: impl Squeeze, count: usize, sites: &[Entry]) {
+    fn judge(&mut self, squeeze: impl Processor, count: usize, sites: &[Entry]) {
         let judged = self.judged(squeeze, count);
         let mut start = 0;
         loop {
@@ -131,7 +131,7 @@ impl<const BY_NAME: bool> Touching<'_, BY_NAME> {
     }
 
     #[inline(always)]
-    fn judged(&self, squeeze: impl Squeeze, count: usize) -> Judged {
+    fn judged(&self, squeeze: impl Processor, count: usize) -> Judged {
         let classes = first(&self.stage.classes);
         let is = |class: u8| squeeze.bits(classes, class);
         let operands = is(OPERAND);
@@ -179,7 +179,7 @@ impl<const BY_NAME: bool> Touching<'_, BY_NAME> {
     #[inline(always)]
     fn append(
         &mut self,
-        squeeze: impl Squeeze,
+        squeeze: impl Processor,
         judged: &Judged,
         rows: Range<usize>,
         sites: &[Entry],
@@ -229,7 +229,7 @@ impl<const BY_NAME: bool> Sink for Touching<'_, BY_NAME> {
     }
 
     #[inline(always)]
-    fn take(&mut self, squeeze: impl Squeeze, rows: usize, sites: &[Entry]) {
+    fn take(&mut self, squeeze: impl Processor, rows: usize, sites: &[Entry]) {
         self.stage.count += rows;
         if self.stage.count >= JUDGED {
             self.judge(squeeze, JUDGED, sites);
@@ -238,7 +238,7 @@ impl<const BY_NAME: bool> Sink for Touching<'_, BY_NAME> {
     }
 
     #[inline(always)]
-    fn end(&mut self, squeeze: impl Squeeze, sites: &[Entry]) {
+    fn end(&mut self, squeeze: impl Processor, sites: &[Entry]) {
         self.judge(squeeze, self.stage.count, sites);
         self.stage.clear();
     }
@@ -246,7 +246,7 @@ impl<const BY_NAME: bool> Sink for Touching<'_, BY_NAME> {
     #[inline(always)]
     fn laps(
         &mut self,
-        squeeze: impl Squeeze,
+        squeeze: impl Processor,
         rows: &mut Rows,
         here: &mut Here,
         lap: usize,

@@ -8,7 +8,7 @@
 //! A block's touches are either plain accesses or those that the program names; those of the other
 //! sort become rows. A program has one or the other, so the rows so far of a chunk say which.
 
-use crate::formats::native::dispatch::Squeeze;
+use crate::formats::native::dispatch::Processor;
 use crate::{Block, Kind, Row, Wish};
 
 /// Addresses that wait to become items.
@@ -230,7 +230,7 @@ impl Toucher {
     #[inline(always)]
     pub(super) fn append_plain(
         &mut self,
-        squeeze: impl Squeeze,
+        squeeze: impl Processor,
         addrs: &[u64],
         sizes: &[u64],
         out: &mut Block,

@@ -7,11 +7,11 @@
 
 use std::arch::x86_64::*;
 
-use crate::formats::native::bytes::{ENDS, LONGEST, put_at, zigzag};
 use crate::formats::native::dispatch::ROOM;
+use reuselens_io::varint::{ENDS, LONGEST, put_at, zigzag};
 
-/// As [`super::bytes::pack_here`]. `None` if the processor cannot, or if there are no [`ROOM`]
-/// bytes more than that asks for.
+/// As [`reuselens_io::varint::pack_here`]. `None` if the processor cannot, or if there are no
+/// [`ROOM`] bytes more than that asks for.
 pub(super) fn pack<const SIGNED: bool>(numbers: &[u64], bytes: &mut [u8]) -> Option<usize> {
     let seen = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
@@ -91,8 +91,8 @@ fn put_zero_first<const SIGNED: bool>(bytes: &mut [u8], at: &mut usize, number: 
     put_at(bytes, at, number);
 }
 
-/// As [`super::bytes::several`], eight numbers at a time: none if there are not so many, and no
-/// more than end in 64 bytes.
+/// As [`reuselens_io::varint::several`], eight numbers at a time: none if there are not so many,
+/// and no more than end in 64 bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2")]
 pub(super) fn unpack(bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
@@ -164,8 +164,8 @@ fn join(bytes: __m512i) -> __m512i {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::native::bytes::{Cursor, Damage, pack_here};
-    use crate::formats::native::dispatch::{Portable, Squeeze, widest};
+    use crate::formats::native::dispatch::{Processor, widest};
+    use reuselens_io::varint::{Cursor, Damage, Portable, pack_here};
 
     fn same<const SIGNED: bool>(numbers: &[u64]) {
         let mut narrow = vec![0x55; numbers.len() * LONGEST + ROOM];
@@ -179,7 +179,7 @@ mod tests {
 
     /// What a reader makes of bytes, and where it stops.
     fn read(
-        squeeze: impl Squeeze,
+        squeeze: impl Processor,
         bytes: &[u8],
         count: usize,
     ) -> (Result<Vec<u64>, Damage>, usize) {

@@ -53,7 +53,7 @@ pub(super) fn compress(numbers: &[u64; 64], which: u64, into: &mut [u64; 64]) ->
     count
 }
 
-/// As [`super::dispatch::Squeeze::step`].
+/// As [`super::dispatch::Processor::step`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn step(addrs: &mut [u64], steps: &[u64]) {
     for (addr, step) in addrs.iter_mut().zip(steps) {
@@ -61,7 +61,7 @@ pub(super) fn step(addrs: &mut [u64], steps: &[u64]) {
     }
 }
 
-/// As [`super::dispatch::Squeeze::copy`].
+/// As [`super::dispatch::Processor::copy`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn copy(addrs: &[u64], sizes: &[u64], mask: u64, into: &mut [u64]) -> bool {
     let mut over = 0;
@@ -72,7 +72,7 @@ pub(super) fn copy(addrs: &[u64], sizes: &[u64], mask: u64, into: &mut [u64]) ->
     over == 0
 }
 
-/// As [`super::dispatch::Squeeze::complete`].
+/// As [`super::dispatch::Processor::complete`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn complete(
@@ -116,7 +116,8 @@ pub(super) fn complete(
 #[cfg(test)]
 mod tests {
     use super::{Eight, FEW_WORDS};
-    use crate::formats::native::dispatch::{Portable, Squeeze, widest};
+    use crate::formats::native::dispatch::{Processor, widest};
+    use reuselens_io::varint::Portable;
 
     #[test]
     fn many_at_once_are_as_one_after_the_other() {

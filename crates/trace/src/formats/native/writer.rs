@@ -4,7 +4,6 @@ use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::formats::native::aside::{Aside, Packed};
-use crate::formats::native::chunk::{self, Content};
 use crate::formats::native::encode::{ENOUGH_ROWS, Encoder, event_len};
 use crate::formats::native::encode_shaped::Whose;
 use crate::formats::native::index::{ChunkEntry, Index, TRAILER, Trailer};
@@ -13,6 +12,7 @@ use crate::formats::native::shaper::Shaper;
 use crate::formats::native::{Header, MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
 use crate::summary::KINDS;
 use crate::{Block, Event, ShapedBlock, Shapes, TraceError};
+use reuselens_io::chunk::{self, Content};
 
 /// A chunk is written when it has [`ENOUGH_ROWS`], or this many bytes before compression.
 const ENOUGH_BYTES: usize = 4 << 20;
@@ -53,7 +53,7 @@ impl<W: Write> Writer<W> {
     /// Begins a file: writes its head. `path` is for messages only.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses.
+    /// `FileError::Io` if `out` refuses.
     pub fn new(mut out: W, path: &Path, header: &Header) -> Result<Writer<W>, TraceError> {
         let failed = |error| TraceError::io("write", path, error);
         let written = header.write(&mut out).map_err(failed)? as u64;
@@ -80,7 +80,7 @@ impl<W: Write> Writer<W> {
     /// [`Self::flush`] is called. About 5 MiB more memory.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if there is no thread to be had.
+    /// `FileError::Io` if there is no thread to be had.
     pub fn pack_aside(&mut self) -> Result<(), TraceError> {
         let aside = Aside::new().map_err(|error| TraceError::io("write", &self.path, error))?;
         self.aside = Some(aside);
@@ -90,7 +90,7 @@ impl<W: Write> Writer<W> {
     /// Adds an event, in its place among the blocks.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses, or if the event's texts are over 16 MiB.
+    /// `FileError::Io` if `out` refuses, or if the event's texts are over 16 MiB.
     pub fn event(&mut self, event: &Event) -> Result<(), TraceError> {
         if event_len(event) > MAX_EVENT {
             return Err(self.refuse("an event is larger than 16 MiB".into()));
@@ -105,7 +105,7 @@ impl<W: Write> Writer<W> {
     /// Adds a block.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses, or if the block has over [`MAX_BLOCK_ROWS`] rows.
+    /// `FileError::Io` if `out` refuses, or if the block has over [`MAX_BLOCK_ROWS`] rows.
     pub fn block(&mut self, block: &Block) -> Result<(), TraceError> {
         if block.len() > MAX_BLOCK_ROWS {
             let rows = block.len();
@@ -134,7 +134,7 @@ impl<W: Write> Writer<W> {
     /// and words, not of its rows.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses, if the block's words are not those that `shapes` says,
+    /// `FileError::Io` if `out` refuses, if the block's words are not those that `shapes` says,
     /// or if it has over [`MAX_SHAPED_ROWS`] rows or [`MAX_SHAPED_WORDS`] words. The file then ends
     /// with the last whole chunk: later calls fail too.
     pub fn shaped(&mut self, block: &ShapedBlock, shapes: &Shapes) -> Result<(), TraceError> {
@@ -152,7 +152,7 @@ impl<W: Write> Writer<W> {
     /// Writes what waits as a chunk, however small: from then on a crash does not lose it.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses. The file then ends there: later calls fail too.
+    /// `FileError::Io` if `out` refuses. The file then ends there: later calls fail too.
     pub fn flush(&mut self) -> Result<(), TraceError> {
         self.end_chunk()?;
         self.take_chunk()?;
@@ -163,7 +163,7 @@ impl<W: Write> Writer<W> {
     /// Writes what waits, the index and the ending, and gives back `out`.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses.
+    /// `FileError::Io` if `out` refuses.
     pub fn finish(mut self) -> Result<W, TraceError> {
         self.flush()?;
         let trailer = Trailer {

@@ -10,8 +10,9 @@ use crate::formats::number;
 use crate::formats::segments::Lines;
 use crate::formats::text::segment;
 use crate::formats::text::{BYTE_ORDER_MARK, is_binary};
-use crate::input::MAX_LINE;
-use crate::{AnyStretch, Block, Input, Process, Source, Step, TraceError, Wish};
+use crate::{AnyStretch, Block, Process, Source, Step, TraceError, Wish};
+use reuselens_io::Input;
+use reuselens_io::MAX_LINE;
 
 /// Ids gathered before they become rows.
 const PART: usize = 2 << 10;
@@ -31,7 +32,7 @@ impl Reader {
     /// A reader at the start of `input`.
     ///
     /// # Errors
-    /// [`TraceError::Empty`] or [`TraceError::Io`] if the first bytes cannot be had.
+    /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
         Reader::of(input, Words::default())
@@ -40,7 +41,7 @@ impl Reader {
     /// A reader of `input`, whose first bytes are there.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if it cannot be read.
+    /// `FileError::Io` if it cannot be read.
     pub(super) fn of(mut input: Input, words: Words) -> Result<Reader, TraceError> {
         let mark = BYTE_ORDER_MARK;
         if input.offset() == 0 && input.at_least(mark.len())?.starts_with(mark) {
@@ -133,7 +134,7 @@ impl Words {
             match parsed {
                 Ok(0) => return Ok(false),
                 Ok(taken) => input.consume_text(taken),
-                Err(bad) => return Err(input.bad_text(bad.at, bad.what)),
+                Err(bad) => return Err(input.bad_text(bad.at, bad.what).into()),
             }
         }
         Ok(true)

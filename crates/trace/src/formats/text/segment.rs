@@ -11,7 +11,8 @@ use crate::formats::lines::Bad;
 use crate::formats::names::is_free;
 use crate::formats::number::number;
 use crate::formats::segments::{Cuts, FEWEST_OF_ROWS, Lines};
-use crate::{AnyStretch, Block, Input, Stretch, TraceError};
+use crate::{AnyStretch, Block, Stretch, TraceError};
+use reuselens_io::Input;
 
 /// Bytes of a word with the space after it, about.
 const PER_WORD: u64 = 8;

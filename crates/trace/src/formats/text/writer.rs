@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use reuselens_units::Granularity;
 
 use crate::{Block, Event, Kind, ProcessId, TraceError};
+use reuselens_io::FileError;
 
 /// Bytes gathered before they are written.
 const ENOUGH: usize = 64 << 10;
@@ -58,7 +59,7 @@ impl<W: Write> Writer<W> {
     /// Writes the items of a block's accesses.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses, [`TraceError::Corrupt`] if a range operation claims to
+    /// `FileError::Io` if `out` refuses, `FileError::Corrupt` if a range operation claims to
     /// touch over 2^32 items.
     pub fn block(&mut self, block: &Block) -> Result<(), TraceError> {
         let instrumented = self.instrumented.contains(&block.process);
@@ -77,7 +78,7 @@ impl<W: Write> Writer<W> {
     /// Writes what is gathered, and gives back `out`.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses.
+    /// `FileError::Io` if `out` refuses.
     pub fn finish(mut self) -> Result<W, TraceError> {
         self.write()?;
         self.out
@@ -92,11 +93,12 @@ impl<W: Write> Writer<W> {
         };
         let (first, last) = granularity.cover(addr, size);
         if last - first >= MAX_TOUCHED {
-            return Err(TraceError::Corrupt {
+            return Err(FileError::Corrupt {
                 path: self.path.clone(),
                 what: format!("a range operation claims {size} bytes"),
                 position: format!("address {addr:#x}"),
-            });
+            }
+            .into());
         }
         (first..=last).try_for_each(|item| self.line(item))
     }

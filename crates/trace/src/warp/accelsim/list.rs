@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use crate::TraceError;
 use crate::warp::accelsim::Reader;
 use crate::warp::{WarpBatch, WarpSource, WarpStep};
-use crate::{Input, TraceError};
+use reuselens_io::Input;
 
 /// Reads a `kernelslist.g` and the kernels in it, in order. Copies between host and device are
 /// passed over.
@@ -51,7 +52,7 @@ impl List {
                     "'{}' is no name of a file beside the list",
                     line.escape_debug()
                 );
-                return Err(self.input.bad_line(what));
+                return Err(self.input.bad_line(what).into());
             }
             let mut input = Input::open(&self.folder.join(&line))?;
             input.head()?;

@@ -1,8 +1,9 @@
 //! Reads the trace of one kernel, line by line.
 
+use crate::TraceError;
 use crate::warp::accelsim::instruction::{self, Windows};
 use crate::warp::{Extent, Launch, WarpBatch, WarpSource, WarpStep};
-use crate::{Input, TraceError};
+use reuselens_io::Input;
 
 /// Reads a `.traceg` file. Memory: one batch.
 ///
@@ -62,7 +63,7 @@ impl Reader {
             let Some(line) = self.input.line()? else {
                 if self.state.left > 0 || self.state.block.is_some() {
                     let what = "the trace is cut off in the middle of a block".to_owned();
-                    return Err(self.input.bad_line(what));
+                    return Err(self.input.bad_line(what).into());
                 }
                 break;
             };
@@ -89,7 +90,7 @@ impl Reader {
                     break;
                 }
                 let what = format!("'{}' is no line of a kernel's head", line.escape_debug());
-                return Err(self.input.bad_line(what));
+                return Err(self.input.bad_line(what).into());
             };
             let value = value.trim();
             let address = || u64::from_str_radix(value.trim_start_matches("0x"), 16).unwrap_or(0);
@@ -105,7 +106,7 @@ impl Reader {
         }
         let (Some(kernel), Some(grid), Some(block)) = (kernel, grid, block) else {
             let what = "the head lacks the kernel's name, grid or block".to_owned();
-            return Err(self.input.bad_line(what));
+            return Err(self.input.bad_line(what).into());
         };
         let sites = Vec::new();
         Ok(Launch {

@@ -1,6 +1,5 @@
 //! Bytes to launches and records. Nothing in them is trusted.
 
-use crate::formats::native::bytes::{Cursor, Damage};
 use crate::warp::file::encode::{
     ALL_LANES, BATCH, EVEN, Foretold, LAUNCH, Memory, NEXT_POSITION, NEXT_SITE, SAME_KIND,
     SAME_STEP, SAME_STRIDE, SAME_WARP,
@@ -8,6 +7,7 @@ use crate::warp::file::encode::{
 use crate::warp::file::writer::MAX_RECORDS;
 use crate::warp::launch::MAX_SITES;
 use crate::warp::{Extent, LANES, Launch, Site, Space, WarpBatch, WarpKind, WarpRow};
+use reuselens_io::varint::{Cursor, Damage};
 
 /// One piece of a chunk.
 pub(super) enum Piece {

@@ -1,7 +1,7 @@
 //! Launches and records to bytes.
 
-use crate::formats::native::bytes::{put, put_bytes, put_signed};
 use crate::warp::{Extent, LANES, Launch, WarpRow};
+use reuselens_io::varint::{put, put_bytes, put_signed};
 
 /// A launch follows.
 pub(super) const LAUNCH: u8 = 0;

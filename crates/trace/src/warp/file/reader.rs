@@ -1,13 +1,14 @@
 //! Reads a stream file, chunk by chunk.
 
-use crate::formats::native::bytes::{Cursor, Damage};
-use crate::formats::native::chunk::{Chunks, Content, Stored, Unpacker};
+use crate::TraceError;
 use crate::warp::file::MAGIC;
 use crate::warp::file::decode::{self, Piece};
 use crate::warp::file::encode::Memory;
 use crate::warp::file::writer::{FIXED, Totals, VERSION};
 use crate::warp::{Launch, WarpBatch, WarpSource, WarpStep};
-use crate::{Input, TraceError};
+use reuselens_io::Input;
+use reuselens_io::chunk::{Chunks, Content, Stored, Unpacker};
+use reuselens_io::varint::{Cursor, Damage};
 
 const MAX_DESCRIPTION: usize = 64 << 10;
 
@@ -31,7 +32,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`TraceError::UnknownFormat`] if it is no stream file or one of another version,
-    /// [`TraceError::Corrupt`] if the head is damaged, [`TraceError::Empty`], [`TraceError::Io`].
+    /// `FileError::Corrupt` if the head is damaged, `FileError::Empty`, `FileError::Io`.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
         let description = head(&mut input)?;
@@ -89,11 +90,11 @@ impl Reader {
         let ours = self.totals.numbers();
         if !numbers.is_ok_and(|numbers| numbers == ours) || !cursor.is_at_end() {
             let what = "the totals in the ending are not those of the file";
-            return Err(self.input.bad_bytes(ending.start, what));
+            return Err(self.input.bad_bytes(ending.start, what).into());
         }
         if !self.input.at_least(1)?.is_empty() {
             let what = "there are bytes after the end of the stream: was another file appended?";
-            return Err(self.input.bad_bytes(self.input.offset(), what));
+            return Err(self.input.bad_bytes(self.input.offset(), what).into());
         }
         Ok(())
     }
@@ -124,7 +125,7 @@ fn head(input: &mut Input) -> Result<String, TraceError> {
         return Err(TraceError::UnknownFormat { path, what });
     }
     let Some(&fixed) = bytes.first_chunk::<FIXED>() else {
-        return Err(input.bad_bytes(0, CUT));
+        return Err(input.bad_bytes(0, CUT).into());
     };
     let version = u16::from_le_bytes([fixed[8], fixed[9]]);
     if version != VERSION {
@@ -136,12 +137,14 @@ fn head(input: &mut Input) -> Result<String, TraceError> {
     }
     let length = u32::from_le_bytes([fixed[12], fixed[13], fixed[14], fixed[15]]) as usize;
     if length > MAX_DESCRIPTION {
-        return Err(input.bad_bytes(12, "the head of the stream is damaged"));
+        return Err(input
+            .bad_bytes(12, "the head of the stream is damaged")
+            .into());
     }
     let bytes = input.at_least(FIXED + length + 4)?;
     let whole = bytes.get(..FIXED + length + 4);
     let Some((head, check)) = whole.and_then(<[u8]>::split_last_chunk::<4>) else {
-        return Err(input.bad_bytes(0, CUT));
+        return Err(input.bad_bytes(0, CUT).into());
     };
     let right = crc32fast::hash(head) == u32::from_le_bytes(*check);
     let text = std::str::from_utf8(&head[FIXED..]).map(str::to_owned);
@@ -150,6 +153,8 @@ fn head(input: &mut Input) -> Result<String, TraceError> {
             input.consume(FIXED + length + 4);
             Ok(text)
         }
-        _ => Err(input.bad_bytes(0, "the checksum of the stream's head is wrong")),
+        _ => Err(input
+            .bad_bytes(0, "the checksum of the stream's head is wrong")
+            .into()),
     }
 }

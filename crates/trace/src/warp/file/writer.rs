@@ -4,13 +4,13 @@ use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::TraceError;
-use crate::formats::native::bytes::put;
-use crate::formats::native::chunk::{self, Content};
 use crate::warp::file::MAGIC;
 use crate::warp::file::encode;
 use crate::warp::file::records::Records;
 use crate::warp::launch::MAX_SITES;
 use crate::warp::{Collector, Launch, Piece, WarpBatch, WarpSink};
+use reuselens_io::chunk::{self, Content};
+use reuselens_io::varint::put;
 
 /// The fastest: the bytes are few already.
 const LEVEL: i32 = 1;
@@ -65,7 +65,7 @@ impl<W: Write> Writer<W> {
     /// records come from, and is cut after 16 KiB.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses.
+    /// `FileError::Io` if `out` refuses.
     pub fn new(mut out: W, path: &Path, description: &str) -> Result<Writer<W>, TraceError> {
         let failed = |error| TraceError::io("write", path, error);
         out.write_all(&head(description)).map_err(failed)?;
@@ -86,7 +86,7 @@ impl<W: Write> Writer<W> {
     /// Writes what waits as a chunk, however small: from then on a crash does not lose it.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses. The file then ends there: later calls fail too.
+    /// `FileError::Io` if `out` refuses. The file then ends there: later calls fail too.
     pub fn flush(&mut self) -> Result<(), TraceError> {
         if !self.plain.is_empty() {
             self.chunk(Content::Pieces)?;
@@ -100,7 +100,7 @@ impl<W: Write> Writer<W> {
     /// Writes what waits and the ending, and gives back `out`.
     ///
     /// # Errors
-    /// [`TraceError::Io`] if `out` refuses.
+    /// `FileError::Io` if `out` refuses.
     pub fn finish(mut self) -> Result<W, TraceError> {
         self.flush()?;
         for number in self.totals.numbers() {

@@ -1,8 +1,8 @@
 use std::cell::Cell;
 use std::fmt::Write;
 
+use reuselens_io::Input;
 use reuselens_locality::Sharing;
-use reuselens_trace::Input;
 
 use super::*;
 use crate::AnalysisOptions;

@@ -2,11 +2,11 @@
 
 use super::{Decoder, Head, is_block};
 use crate::Block;
-use crate::formats::native::bytes::{Cursor, Damage};
 use crate::formats::native::decode_shaped::Notes;
 use crate::formats::native::dispatch;
 use crate::formats::native::touch_rows::Touching;
 use crate::formats::native::touching::Toucher;
+use reuselens_io::varint::{Cursor, Damage};
 
 /// Rows beyond which no more blocks are put together.
 const ENOUGH_TOUCHED: u64 = 1 << 17;

@@ -1,12 +1,12 @@
 //! Words of shapes to rows, but for those of shapes that are there already.
 
 use super::{GROUP, Group, Note, Notes, ROWS, SLACK, ShapeDecoder, fill};
-use crate::formats::native::bytes::Damage;
 use crate::formats::native::decode_shaped::group::GROUPS;
-use crate::formats::native::dispatch::Squeeze;
+use crate::formats::native::dispatch::Processor;
 use crate::formats::native::rows::Streams;
 use crate::shaped::SHAPE_WORDS_MOST;
 use crate::{Again, Columns, Folds, Pattern, Repeated};
+use reuselens_io::varint::Damage;
 
 /// The number of no pattern.
 pub(super) const NO_PATTERN: u32 = u32::MAX;
@@ -23,7 +23,7 @@ impl ShapeDecoder {
     #[inline(always)]
     pub(in super::super) fn fold_here(
         &mut self,
-        squeeze: impl Squeeze,
+        squeeze: impl Processor,
         streams: &mut Streams<'_>,
         notes: Notes,
         (columns, folds): (&mut Columns<'_>, &mut Folds),

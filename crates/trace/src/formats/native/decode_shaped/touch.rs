@@ -1,13 +1,13 @@
 //! Words of shapes to touches.
 
 use super::{GROUP, GROUPS, Group, Note, Notes, ROWS, ShapeDecoder};
-use crate::formats::native::bytes::Damage;
-use crate::formats::native::dispatch::Squeeze;
+use crate::formats::native::dispatch::Processor;
 use crate::formats::native::rows::Streams;
 use crate::formats::native::shapes::is_plain;
 use crate::formats::native::touch_rows::Touching;
 use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
 use crate::{Kind, Row, Wish};
+use reuselens_io::varint::Damage;
 
 /// What is known of a shape of which rows are to become touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -185,7 +185,7 @@ impl ShapeDecoder {
     #[inline(always)]
     pub(in super::super) fn touch_here(
         &mut self,
-        squeeze: impl Squeeze,
+        squeeze: impl Processor,
         streams: &mut Streams<'_>,
         notes: Notes,
         to: &mut Touching<'_, false>,
@@ -224,7 +224,7 @@ impl ShapeDecoder {
 /// is taken if not. There is room for all of them then.
 #[inline(always)]
 fn accesses_of(
-    squeeze: impl Squeeze,
+    squeeze: impl Processor,
     eights: &[Eight],
     words: &[u64; SHAPE_WORDS_MOST],
     to: &mut Touching<'_, false>,
@@ -249,10 +249,10 @@ fn accesses_of(
     fits
 }
 
-/// [`Squeeze::complete`], but for accesses that are relative to many words.
+/// [`Processor::complete`], but for accesses that are relative to many words.
 #[inline(always)]
 fn complete(
-    squeeze: impl Squeeze,
+    squeeze: impl Processor,
     eight: &Eight,
     words: &[u64; SHAPE_WORDS_MOST],
     mask: u64,

@@ -1,12 +1,12 @@
 //! The end of a file: totals, index, trailer.
 
 use super::Reader;
-use crate::formats::native::bytes::Damage;
-use crate::formats::native::chunk::{Stored, Unpacker};
 use crate::formats::native::decode;
 use crate::formats::native::header::INDEXED;
 use crate::formats::native::index::{Index, TRAILER, Trailer};
 use crate::{Note, TraceError};
+use reuselens_io::chunk::{Stored, Unpacker};
+use reuselens_io::varint::Damage;
 
 impl Reader {
     /// Checks that the ending counts what was read.
@@ -46,7 +46,7 @@ impl Reader {
         }
         if !self.input.at_least(1)?.is_empty() {
             let what = "there are bytes after the end of the trace: was another file appended?";
-            return Err(self.input.bad_bytes(self.input.offset(), what));
+            return Err(self.input.bad_bytes(self.input.offset(), what).into());
         }
         match index.or(trailer) {
             Some(damage) if self.stretch.is_some() => Err(self.damaged(start, damage)),

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use reuselens_units::Accesses;
 
 use super::Reader;
-use crate::formats::native::bytes::Damage;
-use crate::formats::native::chunk::Chunks;
 use crate::formats::native::encode::Totals;
 use crate::formats::native::form::Form;
 use crate::formats::native::index::Index;
 use crate::{AnyStretch, Event, Stretch, TraceError, Wish};
+use reuselens_io::chunk::Chunks;
+use reuselens_io::varint::Damage;
 
 /// The most stretches of a file.
 const MOST: usize = 1 << 16;

@@ -1,0 +1,59 @@
+//! Why a file cannot be read or written.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Why a file cannot be read, or written, on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The operating system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried: `read`, `write`, `open`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The bytes are not what the format promises.
+    #[error("{}: {what} (at {position}); everything before it was read", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, as a sentence without its full stop.
+        what: String,
+        /// Where: a line or a byte offset, in words.
+        position: String,
+    },
+    /// A zip archive comes through a pipe. Its list of members is at its end, so it cannot be read so.
+    #[error(
+        "{}: it is a zip archive, and those are read from files, not from pipes; unpack it on the way in: \
+         `unzip -p FILE | reuselens analyze -`; `reuselens formats` lists what can be read, \
+         `--format NAME` names one",
+        path.display()
+    )]
+    ArchiveInPipe {
+        /// What stands for the pipe.
+        path: PathBuf,
+    },
+    /// There is nothing in the file.
+    #[error("{} is empty; was the program that wrote it interrupted?", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl FileError {
+    /// The system's reason not to do this to the file at `path`.
+    pub fn io(action: &'static str, path: &Path, source: std::io::Error) -> Self {
+        FileError::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
