@@ -4,6 +4,10 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+/// What [`FileError::ArchiveInPipe`] says, as a sentence without its full stop.
+pub const ARCHIVE_IN_PIPE: &str = "it is a zip archive, and those are read from files, not from pipes; \
+     unpack it on the way in: `unzip -p FILE | reuselens analyze -`";
+
 /// Why a file cannot be read, or written, on.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -29,12 +33,7 @@ pub enum FileError {
         position: String,
     },
     /// A zip archive comes through a pipe. Its list of members is at its end, so it cannot be read so.
-    #[error(
-        "{}: it is a zip archive, and those are read from files, not from pipes; unpack it on the way in: \
-         `unzip -p FILE | reuselens analyze -`; `reuselens formats` lists what can be read, \
-         `--format NAME` names one",
-        path.display()
-    )]
+    #[error("{}: {ARCHIVE_IN_PIPE}", path.display())]
     ArchiveInPipe {
         /// What stands for the pipe.
         path: PathBuf,

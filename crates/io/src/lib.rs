@@ -22,7 +22,7 @@ mod unpack;
 pub mod varint;
 
 pub use atomic_file::AtomicFile;
-pub use error::FileError;
+pub use error::{ARCHIVE_IN_PIPE, FileError};
 pub use input::{Input, MAX_LINE, Places};
 pub use object_file::read_object_file;
 pub use regular_file::open_regular_file;

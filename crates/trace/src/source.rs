@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reuselens_io::FileError;
+use reuselens_io::{ARCHIVE_IN_PIPE, FileError};
 use reuselens_units::{Accesses, Bytes};
 use thiserror::Error;
 
@@ -183,7 +183,7 @@ impl<S: Source + ?Sized> Source for Box<S> {
 pub enum TraceError {
     /// The file cannot be read, or not be written, or its bytes are not what the format promises.
     #[error(transparent)]
-    File(#[from] FileError),
+    File(FileError),
     /// The file is in no format known.
     #[error("{}: {what}; `reuselens formats` lists what can be read, `--format NAME` names one", path.display())]
     UnknownFormat {
@@ -198,6 +198,18 @@ pub enum TraceError {
         /// The number of the signal that asked.
         signal: i32,
     },
+}
+
+impl From<FileError> for TraceError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::ArchiveInPipe { path } => TraceError::UnknownFormat {
+                path,
+                what: ARCHIVE_IN_PIPE.to_owned(),
+            },
+            error => TraceError::File(error),
+        }
+    }
 }
 
 impl TraceError {
