@@ -32,7 +32,7 @@ pub enum FileError {
         /// Where: a line or a byte offset, in words.
         position: String,
     },
-    /// A zip archive comes through a pipe. Its list of members is at its end, so it cannot be read so.
+    /// A zip archive comes through a pipe. Its list of members is at its end, so it needs a file.
     #[error("{}: {ARCHIVE_IN_PIPE}", path.display())]
     ArchiveInPipe {
         /// What stands for the pipe.
