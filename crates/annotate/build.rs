@@ -16,9 +16,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let crates = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("..");
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     let object = build_support::compile(&crates, &out)?;
-    std::fs::write(out.join("libreuselens_names.a"), archive(&object))?;
+    std::fs::write(out.join("libreuselens_annotate.a"), archive(&object))?;
     println!("cargo::rustc-link-search=native={}", out.display());
-    println!("cargo::rustc-link-lib=static=reuselens_names");
+    println!("cargo::rustc-link-lib=static=reuselens_annotate");
     Ok(())
 }
 
@@ -30,7 +30,7 @@ fn check_target() -> Result<(), Box<dyn Error>> {
     }
     Err(format!(
         "reuselens records on x86_64-unknown-linux-gnu only, and this is {}; build without the \
-         feature `record` of reuselens-names, which makes its calls disappear",
+         feature `record` of reuselens-annotate, which makes its calls disappear",
         target.join("-")
     )
     .into())

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 #[path = "../runtime/build_support.rs"]
 mod build_support;
-#[path = "../rewrite/build_support.rs"]
-mod rewrite_support;
+#[path = "../dbi/build_support.rs"]
+mod dbi_support;
 
 /// The level of zstd: higher ones save no hundredth of the size.
 const LEVEL: i32 = 19;
@@ -18,8 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let crates = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("..");
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     build_support::compile(&crates, &out)?;
-    rewrite_support::compile(&crates, &out)?;
-    for name in ["reuselens.o", "rewrite.so"] {
+    dbi_support::compile(&crates, &out)?;
+    for name in ["reuselens.o", "dbi.so"] {
         let packed = zstd::bulk::compress(&read(out.join(name))?, LEVEL)?;
         write(out.join(format!("{name}.zst")), packed)?;
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Flags of the linker: nothing from elsewhere, and the first instruction is the image's own.
-const FLAGS: &str = "--cfg reuselens_rewrite -Crelocation-model=pic -Clink-arg=-nostdlib \
+const FLAGS: &str = "--cfg reuselens_dbi -Crelocation-model=pic -Clink-arg=-nostdlib \
                      -Clink-arg=-nostartfiles -Clink-arg=-Wl,-Bsymbolic,-z,now,-z,norelro,-e,rl_start";
 const PROFILE: [&str; 6] = [
     "profile.release.panic=\"abort\"",
@@ -20,23 +20,19 @@ const PROFILE: [&str; 6] = [
     "profile.release.strip=true",
 ];
 
-/// Compiles the image into `out/rewrite.so`; an empty file for other processors than x86-64.
-/// `crates` is the folder with `wire` and `rewrite` in it. Tells cargo what it depends on.
+/// Compiles the image into `out/dbi.so`; an empty file for other processors than x86-64.
+/// `crates` is the folder with `wire` and `dbi` in it. Tells cargo what it depends on.
 pub fn compile(crates: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
-    for source in [
-        "rewrite/src",
-        "rewrite/Cargo.toml",
-        "rewrite/build_support.rs",
-    ] {
+    for source in ["dbi/src", "dbi/Cargo.toml", "dbi/build_support.rs"] {
         println!("cargo::rerun-if-changed={}", crates.join(source).display());
     }
     let target = std::env::var("TARGET")?;
-    let image = out.join("rewrite.so");
+    let image = out.join("dbi.so");
     if !target.starts_with("x86_64-unknown-linux") {
         std::fs::write(&image, b"")?;
         return Ok(());
     }
-    let folder = out.join("rewrite");
+    let folder = out.join("dbi");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
@@ -50,7 +46,7 @@ pub fn compile(crates: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
         ])
         .args(["--target", &target])
         .arg("--manifest-path")
-        .arg(crates.join("rewrite/Cargo.toml"))
+        .arg(crates.join("dbi/Cargo.toml"))
         .arg("--target-dir")
         .arg(&folder)
         .env("RUSTFLAGS", FLAGS);
@@ -70,7 +66,7 @@ pub fn compile(crates: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     if !status.success() {
         return Err(format!("cannot compile the rewriter: {status}").into());
     }
-    let made = folder.join(&target).join("release/libreuselens_rewrite.so");
+    let made = folder.join(&target).join("release/libreuselens_dbi.so");
     std::fs::copy(made, image)?;
     Ok(())
 }

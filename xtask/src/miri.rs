@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::succeed;
 
 /// The packages whose unsafe code Miri can run, each with the tests that reach it; no name is all
-/// tests. It cannot run what is assembly or a system call: `runtime`, `rewrite`, and of `capture`
+/// tests. It cannot run what is assembly or a system call: `runtime`, `dbi`, and of `capture`
 /// what traces and maps.
 const TESTS: [(&str, &[&str]); 3] = [
     ("reuselens-wire", &[]),

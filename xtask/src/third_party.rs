@@ -15,9 +15,9 @@ pub const PAGE: &str = "docs/third-party.md";
 /// The packages whose code is in what users get: the binary, and what it puts into programs.
 const SHIPPED: [&str; 4] = [
     "reuselens-cli",
-    "reuselens-rewrite",
+    "reuselens-dbi",
     "reuselens-runtime",
-    "reuselens-names",
+    "reuselens-annotate",
 ];
 
 const HEAD: &str = "\

@@ -1,14 +1,14 @@
 //! y = a x + y, twice: names its data and its accesses, so that the distances are in elements.
 //!
 //! ```text
-//! cargo build --release --example saxpy -p reuselens-names --features record
+//! cargo build --release --example saxpy -p reuselens-annotate --features record
 //! reuselens profile --granularity 8 -- target/release/examples/saxpy 1000
 //! ```
 //!
 //! There are three groups of distances, and each has its line. `x[i]` and the first `y[i]` come
 //! back a sweep later, when all 2 n elements were used. The second `y[i]` comes back at once.
 
-use reuselens_names::{record_access, record_array, record_statement};
+use reuselens_annotate::{record_access, record_array, record_statement};
 
 fn saxpy(a: f64, x: &[f64], y: &mut [f64]) {
     for i in 0..x.len().min(y.len()) {

@@ -29,7 +29,7 @@ pub fn record_named_data<T>(name: &str, data: &[T]) {
 /// that is passed on or split off.
 ///
 /// ```
-/// use reuselens_names::{record_access, record_named_data, record_partial_data};
+/// use reuselens_annotate::{record_access, record_named_data, record_partial_data};
 ///
 /// let mut a = vec![0_u32; 8];
 /// record_named_data("a", &a);
@@ -56,7 +56,7 @@ pub fn record_statement() {
 /// other.
 ///
 /// ```
-/// use reuselens_names::{region_begin, region_end};
+/// use reuselens_annotate::{region_begin, region_end};
 ///
 /// region_begin("solve");
 /// let sum: u64 = (0..10).sum();

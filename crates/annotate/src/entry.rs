@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 /// A pointer borrows nothing, so it can stand for a structure that is being changed:
 ///
 /// ```
-/// use reuselens_names::{record_access, record_named_data};
+/// use reuselens_annotate::{record_access, record_named_data};
 ///
 /// let mut a = [1.0; 100];
 /// record_named_data("a", &a);

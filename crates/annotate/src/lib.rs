@@ -6,7 +6,7 @@
 //! C.
 //!
 //! ```
-//! use reuselens_names::{record_access, record_named_data, record_statement};
+//! use reuselens_annotate::{record_access, record_named_data, record_statement};
 //!
 //! let mut a = vec![1.0; 100];
 //! record_named_data("a", &a);
@@ -24,8 +24,8 @@
 //! program runs under `reuselens`. So a library can have the calls in it for good:
 //!
 //! ```text
-//! cargo add reuselens-names
-//! cargo build --release --features reuselens-names/record
+//! cargo add reuselens-annotate
+//! cargo build --release --features reuselens-annotate/record
 //! reuselens profile --granularity 8 -- target/release/program
 //! ```
 //!

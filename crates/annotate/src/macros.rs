@@ -12,7 +12,7 @@
 /// Without the feature `record` nothing is evaluated, only checked by the compiler.
 ///
 /// ```
-/// # use reuselens_names::record_access;
+/// # use reuselens_annotate::record_access;
 /// let grid = [[0.0; 8]; 4];
 /// let points = vec![(1, 2), (3, 4)];
 /// record_access!(grid, &grid[2][3]);
@@ -22,7 +22,7 @@
 /// With more than one index it would be open which is the structure, so say it:
 ///
 /// ```compile_fail
-/// # use reuselens_names::record_access;
+/// # use reuselens_annotate::record_access;
 /// # let grid = [[0.0; 8]; 4];
 /// record_access!(grid[2][3]);
 /// ```
@@ -30,7 +30,7 @@
 /// What is no place is no element:
 ///
 /// ```compile_fail
-/// # use reuselens_names::record_access;
+/// # use reuselens_annotate::record_access;
 /// # let a = [0.0; 8];
 /// record_access!(a, a[2]);
 /// ```
@@ -94,7 +94,7 @@ macro_rules! __no_index {
 ///
 /// ```
 /// let grid = vec![0.0; 64];
-/// reuselens_names::record_array!(grid);
+/// reuselens_annotate::record_array!(grid);
 /// ```
 #[macro_export]
 macro_rules! record_array {

@@ -40,7 +40,7 @@ fn build(record: bool) -> PathBuf {
         // With lines, as it would be measured, and optimised, so that wrappers are inlined.
         "[profile.dev]\nopt-level = 2\n[lints.rust]\nwarnings = \"deny\"\n".to_owned(),
         format!(
-            "[dependencies.reuselens-names]\npath = {:?}\n",
+            "[dependencies.reuselens-annotate]\npath = {:?}\n",
             home.to_str().unwrap()
         ),
         if record {

@@ -1,7 +1,7 @@
 //! What the build script compiled for measured programs: embedded packed.
 
 const RUN_TIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reuselens.o.zst"));
-const REWRITER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rewrite.so.zst"));
+const REWRITER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/dbi.so.zst"));
 
 /// The run time for programs that `reuselens cc` links: one object file.
 pub(crate) fn run_time() -> Vec<u8> {

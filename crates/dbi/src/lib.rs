@@ -12,13 +12,13 @@
 //! A guest in the program, it uses nothing of it: no libc, no thread-local storage, no stack, no
 //! heap; its state hangs on the segment register gs.
 //!
-//! For: the capture crate, which compiles it with `--cfg reuselens_rewrite` and embeds the image.
+//! For: the capture crate, which compiles it with `--cfg reuselens_dbi` and embeds the image.
 //! Not for: being linked into anything; without that flag the crate is empty.
-#![cfg_attr(reuselens_rewrite, no_std)]
-#![cfg_attr(reuselens_rewrite, allow(missing_docs))]
+#![cfg_attr(reuselens_dbi, no_std)]
+#![cfg_attr(reuselens_dbi, allow(missing_docs))]
 
-#[cfg(reuselens_rewrite)]
+#[cfg(reuselens_dbi)]
 extern crate alloc;
 
-#[cfg(reuselens_rewrite)]
+#[cfg(reuselens_dbi)]
 mod image;

@@ -16,8 +16,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("workers", &[]),
     ("wire", &[]),
     ("runtime", &["wire"]),
-    ("rewrite", &["wire"]),
-    ("names", &[]),
+    ("dbi", &["wire"]),
+    ("annotate", &[]),
     ("testing", &[]),
     ("io", &["units"]),
     ("trace", &["units", "io"]),
@@ -67,11 +67,11 @@ const CLOSED: [&str; 2] = ["wire", "runtime"];
 /// Development dependencies that point elsewhere, and why: user, used, reason.
 const FOR_TESTS: &[(&str, &str, &str)] = &[
     (
-        "names",
+        "annotate",
         "reuselens",
         "what a program says of its data is seen by profiling it",
     ),
-    ("names", "testing", MISSING_TOOLS),
+    ("annotate", "testing", MISSING_TOOLS),
     ("attribute", "testing", MISSING_TOOLS),
     ("report", "testing", MISSING_TOOLS),
     ("cli", "testing", MISSING_TOOLS),

@@ -1,7 +1,7 @@
 //! Names and accesses of known numbers, one kernel for each way of saying them.
 #![forbid(unsafe_code)]
 
-use reuselens_names::{
+use reuselens_annotate::{
     record_access, record_array, record_data, record_named_data, record_partial_data,
     record_statement,
 };

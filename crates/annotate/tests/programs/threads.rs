@@ -1,7 +1,7 @@
 //! Threads that allocate, name and access a structure each.
 #![forbid(unsafe_code)]
 
-use reuselens_names::{record_access, record_array};
+use reuselens_annotate::{record_access, record_array};
 
 const THREADS: usize = 4;
 const EACH: usize = 10_000;
