@@ -1,34 +1,20 @@
 //! Takes blocks out of the segment in the order of their completion, and at the end of a process
 //! those that it could not complete.
 
-mod damage;
 mod merge;
-mod staged;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, Control, Header, NO_BLOCK, QUEUE_CELLS, Record,
-    SLOTS, SlotState, Tail,
+    BLOCK_BYTES, BLOCK_HEADER_BYTES, BlockHeader, Control, Header, NO_BLOCK, QUEUE_CELLS, SLOTS,
+    SlotState, Tail,
 };
 
-use self::damage::is_published;
 use crate::follow::{Followed, Follower};
-use crate::segment::{Segment, futex_wait, futex_wake_all, process_exists};
+use crate::segment::{RawBlock, Segment, futex_wait, futex_wake_all, process_exists};
 use merge::{Remains, Unread};
-
-/// The records of one block.
-#[derive(Default)]
-pub struct RawBlock {
-    pub process: u32,
-    pub thread: u32,
-    pub first_stamp: u64,
-    pub last_stamp: u64,
-    pub stack_high: u64,
-    pub records: Vec<Record>,
-}
 
 /// The reading end of a segment.
 pub struct Consumer {
@@ -75,6 +61,11 @@ const WAKE_AT: u32 = QUEUE_CELLS as u32 / 2;
 const NAP: Duration = Duration::from_millis(1);
 /// How often to look for processes that have died.
 const REAP_EVERY: Duration = Duration::from_millis(20);
+
+/// A count of threads above this one is none: more than Linux gives numbers to at one time.
+const THREADS_MOST: u32 = 1 << 22;
+/// The same for events: two years of one each nanosecond.
+const EVENTS_MOST: u64 = 1 << 56;
 
 impl Consumer {
     pub fn new(segment: Arc<Segment>) -> Self {
@@ -302,6 +293,84 @@ impl Consumer {
         !self.damaged && self.segment.header().queue.skip(&mut self.tail)
     }
 
+    /// Whether a program has written over the segment. From where that is found on nothing is read
+    /// from it, and programs are told that nobody reads: who waits for room in the queue would wait
+    /// for ever.
+    pub fn check(&mut self) -> bool {
+        let intact = self.segment.is_header_intact(self.closed)
+            && self.segment.header().queue.is_intact(&self.tail)
+            && self.segment.header().pool.is_intact()
+            && self.has_credible_counts();
+        if !intact {
+            self.damage();
+        }
+        self.damaged
+    }
+
+    /// Whether that has been found.
+    pub fn is_damaged(&self) -> bool {
+        self.damaged
+    }
+
+    fn damage(&mut self) {
+        self.damaged = true;
+        self.close();
+    }
+
+    /// Whether programs can have counted that far.
+    fn has_credible_counts(&self) -> bool {
+        let header = self.segment.header();
+        let threads = [
+            &header.unrecorded_threads,
+            &header.left,
+            &header.left_for_filter,
+        ];
+        let (_, events) = self.losses();
+        let left_out = header.control.left_out.load(Ordering::Relaxed);
+        threads
+            .iter()
+            .all(|count| count.load(Ordering::Relaxed) <= THREADS_MOST)
+            && events.max(left_out) <= EVENTS_MOST
+    }
+
+    /// What of a dead or resting thread's stage is wanted; `report` if nobody else will tell what
+    /// of it is not.
+    fn staged(&self, index: usize, report: bool) -> Option<RawBlock> {
+        let (slot, mut gate, sorting) = self.segment.stage(index)?;
+        if slot.state.load(Ordering::Acquire) != SlotState::Live as u32 || sorting {
+            // While it is sorted it is in parts in the thread's own block already.
+            return None;
+        }
+        let block = slot.block.load(Ordering::Acquire);
+        let mut raw = raw_of(self.segment.block(block)?);
+        let start = slot.block_address.load(Ordering::Relaxed);
+        let used = slot.cursor.load(Ordering::Acquire).wrapping_sub(start) as usize;
+        if used > BLOCK_BYTES {
+            return None;
+        }
+        let mut all = Vec::new();
+        self.segment
+            .copy_records(block, BLOCK_HEADER_BYTES, used, &mut all);
+        let control = &self.segment.header().control;
+        gate.sort(control, raw.stack_high, &all, &mut |records| {
+            raw.records.extend_from_slice(records);
+        });
+        if report {
+            gate.report(control);
+        }
+        Some(raw)
+    }
+
+    fn free_stage(&self, index: usize) {
+        if let Some((slot, ..)) = self.segment.stage(index)
+            && slot.state.load(Ordering::Acquire) == SlotState::Live as u32
+        {
+            slot.state.store(SlotState::Free as u32, Ordering::Relaxed);
+            let block = slot.block.swap(NO_BLOCK, Ordering::Relaxed);
+            self.segment.give_block(block);
+        }
+    }
+
     fn live_slots(&self) -> impl Iterator<Item = usize> + '_ {
         (0..SLOTS).filter(|&index| {
             self.segment
@@ -381,4 +450,11 @@ fn raw_of(header: &BlockHeader) -> RawBlock {
         stack_high: header.stack_high.load(Ordering::Relaxed),
         records: Vec::new(),
     }
+}
+
+/// Whether a block's header is one that a thread has published.
+fn is_published(header: &BlockHeader) -> bool {
+    let used = header.used_bytes.load(Ordering::Relaxed) as usize;
+    let process = header.process.load(Ordering::Relaxed);
+    (BLOCK_HEADER_BYTES..=BLOCK_BYTES).contains(&used) && process <= u32::from(u16::MAX)
 }

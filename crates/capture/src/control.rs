@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use reuselens_wire::{Control, REGION_BYTES, Recording};
 
+use crate::format;
 use crate::functions::FunctionPlace;
-use crate::words;
 
 /// An amount of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,13 +88,13 @@ impl ControlOptions {
         }
         match self.after {
             Some(Span::Accesses(count)) => {
-                parts.push(format!("after {} accesses", words::count(count)))
+                parts.push(format!("after {} accesses", format::count(count)))
             }
             Some(Span::Time(time)) => parts.push(format!("after {time:?}")),
             None => {}
         }
         if let Some((on, off)) = self.burst {
-            let (on, off) = (words::count(on), words::count(off));
+            let (on, off) = (format::count(on), format::count(off));
             parts.push(format!(
                 "in bursts of {on} accesses with {off} left out between them"
             ));

@@ -8,19 +8,25 @@ use std::sync::Arc;
 use object::Object as _;
 use reuselens_io::read_object_file;
 use reuselens_trace::{
-    Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, Thread, ThreadId,
+    Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, ShapedBlock, Shapes, Step,
+    Thread, ThreadId,
 };
 use reuselens_wire::{CODED, NOTE, Record, WireKind};
 
-use crate::consumer::RawBlock;
-use crate::notes::{Notes, Origin, Shaping, Table, entered};
-use crate::segment::Segment;
-pub(crate) use shaped::ShapedStep;
+use crate::kinds::PLAIN;
+use crate::records::{Notes, Origin, Shaping, Table, entered};
+use crate::segment::{RawBlock, Segment};
 
 /// Rows after which a block is given on: what a block of plain records makes.
 pub(crate) const ROWS_WANTED: usize = 4096;
 /// Longest path or name that a record may announce, in bytes.
 const TEXT_MOST: u64 = 4096;
+
+/// What [`Decoder::next_shaped`] found.
+pub(crate) enum ShapedStep {
+    Shaped,
+    Other(Step),
+}
 
 /// Cuts raw blocks into pieces of the stream.
 #[derive(Default)]
@@ -89,6 +95,95 @@ impl Decoder {
             return Some(Step::Block);
         }
         self.events.pop_front().map(Step::Event)
+    }
+
+    /// The shapes that [`Self::next_shaped`] has named so far.
+    pub fn shapes(&self) -> &Shapes {
+        &self.shaping.shapes
+    }
+
+    /// Rows that could not be given on as shapes.
+    pub fn lost_rows(&self) -> u64 {
+        self.shaping.lost
+    }
+
+    /// As [`Self::next`], but notes of rewritten code are given on as shapes and words.
+    pub fn next_shaped(
+        &mut self,
+        block: &mut Block,
+        shaped: &mut ShapedBlock,
+    ) -> Option<ShapedStep> {
+        if !self.by_call || self.shapeless {
+            return self.next(block).map(ShapedStep::Other);
+        }
+        if let Some(event) = self.events.pop_front() {
+            return Some(ShapedStep::Other(Step::Event(event)));
+        }
+        self.fill_shaped(shaped);
+        if shaped.rows() > 0 {
+            return Some(ShapedStep::Shaped);
+        }
+        if let Some(event) = self.events.pop_front() {
+            return Some(ShapedStep::Other(Step::Event(event)));
+        }
+        let rest = self.shapeless.then(|| self.next(block)).flatten();
+        rest.map(ShapedStep::Other)
+    }
+
+    /// Turns records into shapes and words up to the next control record.
+    fn fill_shaped(&mut self, shaped: &mut ShapedBlock) {
+        shaped.clear();
+        shaped.process = ProcessId(self.raw.process as u16);
+        shaped.thread = ThreadId(self.raw.thread);
+        shaped.first_stamp = self.raw.first_stamp;
+        shaped.last_stamp = self.raw.last_stamp;
+        while shaped.rows() < ROWS_WANTED {
+            let (of, shaping) = (self.origin(), &mut self.shaping);
+            let records = &mut self.raw.records;
+            let into = (shaping, &mut *shaped);
+            self.position = self
+                .notes
+                .shape(of, records, self.position, ROWS_WANTED, into);
+            let Some(&record) = self.raw.records.get(self.position) else {
+                break;
+            };
+            if shaped.rows() >= ROWS_WANTED {
+                break;
+            }
+            let number = record.kind();
+            let is_row = PLAIN[usize::from(number)].is_some() || number == WireKind::Enter as u8;
+            if is_row || matches!(number, NOTE | CODED) {
+                self.shapeless = !self.shaping.has_room();
+                if self.shapeless {
+                    break;
+                }
+                self.unshaped(shaped);
+            } else if number >= WireKind::Process as u8 {
+                self.position += 1;
+                if let Some(event) = self.control(number, record) {
+                    self.events.push_back(event);
+                    break;
+                }
+            } else {
+                // Garbage, as in `fill`.
+                self.position = self.raw.records.len();
+            }
+        }
+    }
+
+    /// Goes on by what is next and has no shape: ranges, allocations, masked rows.
+    fn unshaped(&mut self, shaped: &mut ShapedBlock) {
+        let of = self.origin();
+        let mut scratch = std::mem::take(&mut self.shaping.scratch);
+        let records = &mut self.raw.records;
+        self.position = self
+            .notes
+            .expand(of, records, self.position, 0, 1, &mut scratch);
+        if self.position >= self.raw.records.len() {
+            drop_torn_end(&mut scratch);
+        }
+        self.shaping.scratch = scratch;
+        self.shaping.rows(shaped);
     }
 
     fn origin(&self) -> Origin {
@@ -330,19 +425,6 @@ impl Decoder {
     }
 }
 
-/// The row kind of each record kind whose word 0 is the row's address as it stands.
-pub(crate) const PLAIN: [Option<Kind>; 256] = {
-    let mut table = [None; 256];
-    let mut number = 0;
-    while number < 32 {
-        if number != WireKind::Enter as u8 {
-            table[number as usize] = Kind::from_u8(number);
-        }
-        number += 1;
-    }
-    table
-};
-
 /// Takes out a last event whose operands are missing: its thread died while it wrote them.
 fn drop_torn_end(block: &mut Block) {
     let operands = block
@@ -366,6 +448,5 @@ fn drop_torn_end(block: &mut Block) {
     }
 }
 
-mod shaped;
 #[cfg(test)]
 mod tests;

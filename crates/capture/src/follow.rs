@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use reuselens_wire::{Exec, ExecState};
 
+use crate::built_in::BuiltIn;
 use crate::inject::{Stop, Tracee, inject};
-use crate::program::BuiltIn;
 use crate::segment::{Segment, futex_wake_all};
 
 /// What became of a program.

@@ -7,26 +7,29 @@
 //!
 //! For: anyone who wants a program's accesses. Not for: analysing them.
 
+mod built_in;
 mod consumer;
 mod control;
 mod decode;
 mod dispositions;
 mod embedded;
-mod ending;
 mod error;
 mod follow;
+mod format;
 mod functions;
 mod inject;
+mod kinds;
 mod limiter;
-mod notes;
 mod program;
+mod records;
 mod running;
 mod segment;
+mod terminate;
 pub mod toolchain;
 mod unordered;
-mod words;
 
+pub use built_in::carries_basic_blocks;
 pub use control::{ControlOptions, Regions, Span};
 pub use error::CaptureError;
-pub use program::{Capture, Launch, carries_basic_blocks, report_size_limits};
+pub use program::{Capture, Launch, report_size_limits};
 pub use running::{Delivered, Running};

@@ -8,7 +8,7 @@ use reuselens_trace::{Block, Kind, Note};
 use reuselens_wire::{Control, Recording};
 
 use crate::control::{ControlOptions, Regions, Span};
-use crate::words;
+use crate::format;
 
 /// Why recording stopped before the program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,13 +151,13 @@ impl Limiter {
 
     fn left_out(&self, left_out: u64) -> Note {
         let whole = self.recorded.saturating_add(left_out);
-        let share = words::share(self.recorded, whole);
+        let share = format::share(self.recorded, whole);
         let mut message = format!(
             "{} of {} accesses were recorded ({share}), {} left out; what was in use before counts as a first \
              touch where it is first seen",
-            words::count(self.recorded),
-            words::count(whole),
-            words::count(left_out)
+            format::count(self.recorded),
+            format::count(whole),
+            format::count(left_out)
         );
         if self.reached.is_some() {
             message.push_str("; after the end of the recording nothing is counted");
@@ -176,7 +176,7 @@ impl Limiter {
     fn stopped(&self, limit: &Limit) -> Note {
         let why = match limit {
             Limit::Span(Span::Accesses(count)) | Limit::Accesses(count) => {
-                format!("after {} accesses", words::count(*count))
+                format!("after {} accesses", format::count(*count))
             }
             Limit::Span(Span::Time(time)) => format!("after {time:?} of recording"),
             Limit::Time(time) => format!("after the program had run for {time:?}"),
@@ -228,7 +228,7 @@ impl Limiter {
 /// The program ended before the recording was to begin.
 fn never_began(after: &Span) -> Note {
     let after = match after {
-        Span::Accesses(count) => format!("it had made {} accesses", words::count(*count)),
+        Span::Accesses(count) => format!("it had made {} accesses", format::count(*count)),
         Span::Time(time) => format!("it had run for {time:?}"),
     };
     note(

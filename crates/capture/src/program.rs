@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
-use reuselens_io::read_object_file;
 use reuselens_memory::address_space_limit;
 use reuselens_trace::{ProcessEnd, Stop as Wish};
 
+use crate::built_in::{BuiltIn, find};
 use crate::dispositions::Inherited;
 use crate::functions::{self, FunctionPlace};
 use crate::inject::{Refusal, Stop, Tracee, inject};
@@ -57,37 +57,6 @@ pub(crate) struct Started {
     pub rewritten: bool,
     /// What was built into it.
     pub built_in: BuiltIn,
-}
-
-/// What was built into a program, by what is in its file.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct BuiltIn {
-    /// The run time.
-    pub run_time: bool,
-    /// Notes of the LLVM pass.
-    pub notes: bool,
-    /// Basic blocks (`--llvm=blocks`).
-    pub basic_blocks: bool,
-}
-
-impl BuiltIn {
-    /// Of a program, looked up like a shell does.
-    fn of(program: &std::ffi::OsStr) -> BuiltIn {
-        find(program).map_or_else(BuiltIn::default, |path| BuiltIn::at(&path))
-    }
-
-    /// Of the program in a file; nothing if it cannot be read.
-    pub fn at(path: &Path) -> BuiltIn {
-        let Ok((_, bytes)) = read_object_file(path) else {
-            return BuiltIn::default();
-        };
-        let holds = |part: &[u8]| memchr::memmem::find(&bytes, part).is_some();
-        BuiltIn {
-            run_time: holds(reuselens_wire::ENVIRONMENT.as_bytes()),
-            notes: holds(crate::notes::SECTION.as_bytes()),
-            basic_blocks: holds(b"REUSELENS_BASIC_BLOCKS\0"),
-        }
-    }
 }
 
 impl Launch {
@@ -333,23 +302,6 @@ fn take_over(tracee: &Tracee, segment: &str) -> Result<(), Refusal> {
     }
     inject(tracee, segment, 0)?;
     Ok(tracee.let_go(0)?)
-}
-
-/// Whether a program was built so that its basic blocks are seen (`reuselens cc --llvm=blocks`).
-pub fn carries_basic_blocks(program: &std::ffi::OsStr) -> bool {
-    BuiltIn::of(program).basic_blocks
-}
-
-/// The file of a program, looked up like a shell does.
-fn find(program: &std::ffi::OsStr) -> Option<PathBuf> {
-    let path = Path::new(program);
-    if path.components().count() > 1 || path.is_absolute() {
-        return Some(path.to_owned());
-    }
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders)
-        .map(|folder| folder.join(path))
-        .find(|path| path.is_file())
 }
 
 /// A limit on the size of files becomes an error of the write that meets it, as a full disk does;

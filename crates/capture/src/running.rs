@@ -13,16 +13,17 @@ use reuselens_trace::{
 };
 
 use crate::CaptureError;
-use crate::consumer::{Consumer, RawBlock};
+use crate::built_in::BuiltIn;
+use crate::consumer::Consumer;
 use crate::control::ControlOptions;
 use crate::decode::{Decoder, ShapedStep};
 use crate::dispositions::{LeftToTheProgram, send};
-use crate::ending::Ending;
 use crate::follow::Followed;
 use crate::inject::try_wait;
 use crate::limiter::{Limit, Limiter};
-use crate::program::{BuiltIn, Launch, process_end};
-use crate::segment::Segment;
+use crate::program::{Launch, process_end};
+use crate::segment::{RawBlock, Segment};
+use crate::terminate::Ending;
 use crate::unordered::Unordered;
 
 /// A program that runs while its accesses are read. Dropping it stops the reading, not the program.

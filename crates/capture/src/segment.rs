@@ -14,6 +14,17 @@ use reuselens_wire::{
     MappedSegment, Marks, RECORD_BYTES, Record, SEGMENT_BYTES, SLOTS, Slot, VERSION, entry_bytes,
 };
 
+/// The records of one block.
+#[derive(Default)]
+pub struct RawBlock {
+    pub process: u32,
+    pub thread: u32,
+    pub first_stamp: u64,
+    pub last_stamp: u64,
+    pub stack_high: u64,
+    pub records: Vec<Record>,
+}
+
 /// A segment of our own, which programs that we start find through the environment.
 pub struct Segment {
     base: NonNull<u8>,

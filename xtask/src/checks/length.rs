@@ -27,7 +27,7 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
         "the loop over rows is one function: its state stays in registers",
     ),
     (
-        "crates/capture/src/notes/mod.rs",
+        "crates/capture/src/records/mod.rs",
         "expand",
         "the loop over notes is one function: its state stays in registers",
     ),

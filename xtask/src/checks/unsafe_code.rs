@@ -38,7 +38,7 @@ const ALLOWED: &[Exception] = &[
         reason: "reads and sets what signals do, sends them",
     },
     Exception {
-        path: "crates/capture/src/ending.rs",
+        path: "crates/capture/src/terminate.rs",
         reason: "sends signals to measured programs",
     },
     Exception {

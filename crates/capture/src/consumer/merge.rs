@@ -11,8 +11,8 @@ use std::sync::atomic::Ordering;
 
 use reuselens_wire::{BLOCK_BYTES, BLOCK_HEADER_BYTES, MARKS_MOST, RECORD_BYTES};
 
-use super::{Consumer, RawBlock, raw_of};
-use crate::segment::Segment;
+use super::{Consumer, raw_of};
+use crate::segment::{RawBlock, Segment};
 
 /// An unread part of a block, from byte `from` up to byte `to`, that was written between two time
 /// stamps.

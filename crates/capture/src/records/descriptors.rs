@@ -6,9 +6,7 @@ use object::{Object as _, ObjectSection as _};
 use reuselens_trace::Kind;
 use reuselens_wire::{Entry, EntryRow, NO_WORD, NOTE_BYTES_MOST, Record};
 
-use crate::decode::PLAIN;
-pub(super) use repeats::{REPEATED_EACH, Repeats};
-use repeats::{Repeating, Step, is_repetition};
+use crate::kinds::PLAIN;
 
 /// Rows are made so many at a time: most segments have as many or fewer accesses.
 pub(super) const GROUP: usize = 4;
@@ -25,6 +23,11 @@ const FROM_HERE: u16 = 0xffff;
 const FROM_ZERO: u16 = 0xfffe;
 const ONE_LANE: u8 = 0x40;
 const LANES: u8 = 0x41;
+const TIMES: u8 = 0x42;
+const STEP: u8 = 0x43;
+
+/// Rows of one time round a loop, at most.
+pub(super) const REPEATED_EACH: usize = 64;
 
 /// Rows as a note's words complete them: `addrs` are words plus displacements.
 #[derive(Clone, Debug)]
@@ -59,6 +62,48 @@ pub(super) struct Descriptor {
     pub conditions: Option<u32>,
     /// Where it is written what it repeats.
     pub repeats: Option<u32>,
+}
+
+/// How a row's address moves, where one note stands for many times round a loop: by a word, if
+/// there is one, and a displacement. A row that stays where it is has neither.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub word: u16,
+    pub displacement: u64,
+}
+
+/// A note that stands for many times round a loop. Its words are those of the last time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Repeats {
+    /// The place of the word that says how many times.
+    pub times: u16,
+    /// The first of its steps, whole groups of them.
+    pub step: u32,
+}
+
+/// Whether an entry says something of what is repeated.
+fn is_repetition(kind: u8) -> bool {
+    matches!(kind, TIMES | STEP)
+}
+
+/// What a descriptor's entries say of that.
+#[derive(Default)]
+struct Repeating {
+    times: Option<u16>,
+    /// By row the word and the displacement that its address moves by.
+    steps: Vec<(usize, u16, u64)>,
+}
+
+impl Repeating {
+    /// Takes an entry behind so many rows; `None` if it makes no sense there.
+    fn take(&mut self, kind: u8, place: u16, displacement: u64, rows: usize) -> Option<()> {
+        if kind == TIMES {
+            self.times = Some(place);
+        } else {
+            self.steps.push((rows.checked_sub(1)?, place, displacement));
+        }
+        Some(())
+    }
 }
 
 /// What the entries of a descriptor are.
@@ -316,6 +361,44 @@ impl Table {
         Some(taken)
     }
 
+    /// What a descriptor's notes repeat, if that is known.
+    #[inline(always)]
+    pub(super) fn repeats_of(&self, of: &Descriptor) -> Option<Repeats> {
+        self.repeats.get(of.repeats? as usize).copied()
+    }
+
+    /// Adds what a descriptor of so many rows repeats. The place of that, `Some(None)` if it
+    /// repeats nothing, or `None` if it makes no sense: rows that may not be there are not
+    /// repeated.
+    fn add_repeats(
+        &mut self,
+        repeating: &Repeating,
+        rows: usize,
+        conditional: bool,
+    ) -> Option<Option<u32>> {
+        let Some(times) = repeating.times else {
+            return repeating.steps.is_empty().then_some(None);
+        };
+        if times == NO_WORD || rows == 0 || rows > REPEATED_EACH || conditional {
+            return None;
+        }
+        let step = self.steps.len();
+        let none = Step {
+            word: NO_WORD,
+            displacement: 0,
+        };
+        self.steps
+            .resize(step + rows.div_ceil(GROUP), [none; GROUP]);
+        for &(row, word, displacement) in &repeating.steps {
+            self.steps[step + row / GROUP][row % GROUP] = Step { word, displacement };
+        }
+        self.repeats.push(Repeats {
+            times,
+            step: step as u32,
+        });
+        Some(Some(self.repeats.len() as u32 - 1))
+    }
+
     /// Adds a row, as number `rows` of its descriptor.
     fn row(
         &mut self,
@@ -368,6 +451,5 @@ fn signed32(bytes: &[u8], at: usize) -> i32 {
     i32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-mod repeats;
 #[cfg(test)]
 pub(super) mod tests;

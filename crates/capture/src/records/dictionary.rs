@@ -6,8 +6,8 @@ use std::sync::Arc;
 use reuselens_trace::{Columns, ShapedBlock, WORDS_AT_ONCE};
 use reuselens_wire::{CODED, DICTIONARY_BYTES, Entry, EntryRow, entry_bytes, unpack_head};
 
-use super::rows::one;
-use super::table::{GROUP, Table};
+use super::descriptors::{GROUP, Table};
+use super::expand::one;
 use super::{Found, Shaping, WORDS};
 use crate::segment::Segment;
 

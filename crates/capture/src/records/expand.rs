@@ -5,7 +5,9 @@ use reuselens_trace::Columns;
 use reuselens_wire::NO_WORD;
 
 use super::WORDS;
-use super::table::{Condition, Descriptor, GROUP, Group, REPEATED_EACH, ROWS_MOST, Repeats, Table};
+use super::descriptors::{
+    Condition, Descriptor, GROUP, Group, REPEATED_EACH, ROWS_MOST, Repeats, Table,
+};
 
 /// The last note of a stretch, and nothing behind it.
 #[cold]

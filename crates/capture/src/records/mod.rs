@@ -5,12 +5,12 @@
 //! that is where they are read. Code that is rewritten does the same; its descriptors are in the
 //! segment.
 
+mod descriptors;
 mod dictionary;
-mod rows;
-mod shapes;
-mod table;
+mod expand;
+mod templates;
 
-pub(crate) use table::SECTION;
+pub(crate) use descriptors::SECTION;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use reuselens_wire::{
     CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, WireKind, unpack_enter,
 };
 
-use crate::decode::PLAIN;
+use crate::kinds::PLAIN;
 use crate::segment::{Segment, words_of};
+pub(crate) use descriptors::Table;
+use descriptors::{Descriptor, GROUP, ROWS_MOST};
 use dictionary::Dictionary;
-use rows::{addresses, code, last, one, repeated, some, times};
-pub(crate) use shapes::Shaping;
-pub(crate) use table::Table;
-use table::{Descriptor, GROUP, ROWS_MOST};
+use expand::{addresses, code, last, one, repeated, some, times};
+pub(crate) use templates::Shaping;
 
 /// Words of the longest note; a power of two.
 const WORDS: usize = NOTE_BYTES_MOST / 8;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use reuselens_trace::{Block, Kind, ShapeRow, ShapedBlock, Shapes};
 use reuselens_wire::NO_WORD;
 
-use super::table::{Descriptor, Table};
+use super::descriptors::{Descriptor, Table};
 
 /// Rows that came alone have so many shapes at most: a program that has written over its blocks
 /// must not cost more.

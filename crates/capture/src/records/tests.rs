@@ -1,6 +1,6 @@
 //! Notes become the rows that they stand for.
 
-use super::table::tests::{bytes, table};
+use super::descriptors::tests::{bytes, table};
 use super::*;
 use crate::decode::ROWS_WANTED;
 use reuselens_wire::{Entry, EntryRow, NO_WORD, head_word, note_head};

@@ -1,0 +1,54 @@
+//! What was built into a program, by what is in its file.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use reuselens_io::read_object_file;
+
+/// What was built into a program, by what is in its file.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct BuiltIn {
+    /// The run time.
+    pub run_time: bool,
+    /// Notes of the LLVM pass.
+    pub notes: bool,
+    /// Basic blocks (`--llvm=blocks`).
+    pub basic_blocks: bool,
+}
+
+impl BuiltIn {
+    /// Of a program, looked up like a shell does.
+    pub fn of(program: &OsStr) -> BuiltIn {
+        find(program).map_or_else(BuiltIn::default, |path| BuiltIn::at(&path))
+    }
+
+    /// Of the program in a file; nothing if it cannot be read.
+    pub fn at(path: &Path) -> BuiltIn {
+        let Ok((_, bytes)) = read_object_file(path) else {
+            return BuiltIn::default();
+        };
+        let holds = |part: &[u8]| memchr::memmem::find(&bytes, part).is_some();
+        BuiltIn {
+            run_time: holds(reuselens_wire::ENVIRONMENT.as_bytes()),
+            notes: holds(crate::records::SECTION.as_bytes()),
+            basic_blocks: holds(b"REUSELENS_BASIC_BLOCKS\0"),
+        }
+    }
+}
+
+/// Whether a program was built so that its basic blocks are seen (`reuselens cc --llvm=blocks`).
+pub fn carries_basic_blocks(program: &OsStr) -> bool {
+    BuiltIn::of(program).basic_blocks
+}
+
+/// The file of a program, looked up like a shell does.
+pub fn find(program: &OsStr) -> Option<PathBuf> {
+    let path = Path::new(program);
+    if path.components().count() > 1 || path.is_absolute() {
+        return Some(path.to_owned());
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(path))
+        .find(|path| path.is_file())
+}
