@@ -10,8 +10,8 @@ use reuselens_io::read_object_file;
 pub(crate) struct BuiltIn {
     /// The run time.
     pub run_time: bool,
-    /// Notes of the LLVM pass.
-    pub notes: bool,
+    /// The LLVM pass, whose code writes block records.
+    pub block_records: bool,
     /// Basic blocks (`--llvm=blocks`).
     pub basic_blocks: bool,
 }
@@ -30,7 +30,7 @@ impl BuiltIn {
         let holds = |part: &[u8]| memchr::memmem::find(&bytes, part).is_some();
         BuiltIn {
             run_time: holds(reuselens_wire::ENVIRONMENT.as_bytes()),
-            notes: holds(crate::records::SECTION.as_bytes()),
+            block_records: holds(crate::records::SECTION.as_bytes()),
             basic_blocks: holds(b"REUSELENS_BASIC_BLOCKS\0"),
         }
     }

@@ -28,11 +28,20 @@ pub struct Consumer {
     /// What has been read through each slot.
     read: Vec<Read>,
     next_reap: Instant,
-    /// What comes before the block last taken.
+    /// Records to be delivered before the block last taken.
     overtaken: Vec<RawBlock>,
     /// Threads that were killed with events that only they knew.
     cut_short: u32,
     follower: Follower,
+}
+
+/// What could not be recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Losses {
+    /// Threads that found no slot.
+    pub threads: u32,
+    /// Single events.
+    pub events: u64,
 }
 
 /// What has been read through a slot, so that nothing is read twice.
@@ -82,13 +91,13 @@ impl Consumer {
         }
     }
 
-    /// What got lost: threads that found no slot, and single events.
-    pub fn losses(&self) -> (u32, u64) {
+    /// What could not be recorded so far.
+    pub fn losses(&self) -> Losses {
         let header = self.segment.header();
-        (
-            header.unrecorded_threads.load(Ordering::Relaxed),
-            header.lost_events.load(Ordering::Relaxed),
-        )
+        Losses {
+            threads: header.unrecorded_threads.load(Ordering::Relaxed),
+            events: header.lost_events.load(Ordering::Relaxed),
+        }
     }
 
     /// Threads that were killed with events that were not in the segment yet.
@@ -243,7 +252,7 @@ impl Consumer {
         }
         raw.first_stamp = raw.first_stamp.max(read.part_stamp);
         raw.last_stamp = raw.first_stamp;
-        // What it has left out it tells itself, as long as it lives.
+        // A thread that lives reports itself what it has left out.
         let staged = self.staged(index, false);
         let more = staged.is_some_and(|staged| {
             raw.records.extend(staged.records);
@@ -293,9 +302,9 @@ impl Consumer {
         !self.damaged && self.segment.header().queue.skip(&mut self.tail)
     }
 
-    /// Whether a program has written over the segment. From where that is found on nothing is read
-    /// from it, and programs are told that nobody reads: who waits for room in the queue would wait
-    /// for ever.
+    /// Whether a program has written over the segment. Once that is found, nothing is read from it
+    /// any more, and programs are told that nobody reads: a thread that waits for room in the queue
+    /// would wait for ever.
     pub fn check(&mut self) -> bool {
         let intact = self.segment.is_header_intact(self.closed)
             && self.segment.header().queue.is_intact(&self.tail)
@@ -325,7 +334,7 @@ impl Consumer {
             &header.left,
             &header.left_for_filter,
         ];
-        let (_, events) = self.losses();
+        let events = self.losses().events;
         let left_out = header.control.left_out.load(Ordering::Relaxed);
         threads
             .iter()
@@ -333,12 +342,12 @@ impl Consumer {
             && events.max(left_out) <= EVENTS_MOST
     }
 
-    /// What of a dead or resting thread's stage is wanted; `report` if nobody else will tell what
-    /// of it is not.
+    /// The records in the stage of a dead or resting thread that are to be recorded. With `report`,
+    /// those that are not are counted as left out: nobody else will do that.
     fn staged(&self, index: usize, report: bool) -> Option<RawBlock> {
         let (slot, mut gate, sorting) = self.segment.stage(index)?;
         if slot.state.load(Ordering::Acquire) != SlotState::Live as u32 || sorting {
-            // While it is sorted it is in parts in the thread's own block already.
+            // A part of a stage that is being sorted is in the thread's own block already.
             return None;
         }
         let block = slot.block.load(Ordering::Acquire);

@@ -14,7 +14,7 @@ use reuselens_trace::{
 use reuselens_wire::{CODED, NOTE, Record, WireKind};
 
 use crate::kinds::PLAIN;
-use crate::records::{Notes, Origin, Shaping, Table, entered};
+use crate::records::{BlockRecords, Descriptors, Origin, TemplateBuilder, entered};
 use crate::segment::{RawBlock, Segment};
 
 /// Rows after which a block is given on: what a block of plain records makes.
@@ -22,9 +22,11 @@ pub(crate) const ROWS_WANTED: usize = 4096;
 /// Longest path or name that a record may announce, in bytes.
 const TEXT_MOST: u64 = 4096;
 
-/// What [`Decoder::next_shaped`] found.
-pub(crate) enum ShapedStep {
-    Shaped,
+/// What [`Decoder::next_templates`] found.
+pub(crate) enum TemplateStep {
+    /// Templates and operands, in the shaped block.
+    Templates,
+    /// What [`Decoder::next`] would have found.
     Other(Step),
 }
 
@@ -44,25 +46,33 @@ pub struct Decoder {
     rewritten: BTreeSet<u32>,
     /// Whether that of the raw block is.
     by_call: bool,
-    notes: Notes,
-    shaping: Shaping,
-    /// Whether no more shapes are made, because there were too many.
-    shapeless: bool,
+    block_records: BlockRecords,
+    builder: TemplateBuilder,
+    /// Whether everything is delivered as rows, because there were too many templates.
+    without_templates: bool,
     basic_blocks: bool,
     /// Descriptors by the file that they are from and where it was loaded: processes share them.
-    tables: BTreeMap<(String, u64, Vec<u8>), Option<Arc<Table>>>,
+    descriptors: BTreeMap<LoadedFile, Option<Arc<Descriptors>>>,
+}
+
+/// A file as it was loaded into a process.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct LoadedFile {
+    path: String,
+    bias: u64,
+    build_id: Vec<u8>,
 }
 
 /// What a process's record says of one whose code is rewritten.
 const REWRITTEN: u64 = 2;
 
 impl Decoder {
-    /// A decoder that gives basic blocks on, where they are seen, or leaves them out. The segment
-    /// is where it is written what notes mean.
+    /// A decoder that delivers basic blocks, where they are seen, or skips them. The segment has
+    /// the descriptors of rewritten code.
     pub fn new(basic_blocks: bool, segment: Arc<Segment>) -> Decoder {
         Decoder {
             basic_blocks,
-            notes: Notes::new(segment),
+            block_records: BlockRecords::new(segment),
             ..Decoder::default()
         }
     }
@@ -80,9 +90,14 @@ impl Decoder {
         std::mem::take(&mut self.raw)
     }
 
-    /// Whether code of the LLVM pass ran, and how many stretches of its notes could not be read.
-    pub fn notes(&self) -> (bool, u64) {
-        (self.notes.seen, self.notes.lost)
+    /// Whether code of the LLVM pass ran.
+    pub fn has_compiled(&self) -> bool {
+        self.block_records.has_compiled
+    }
+
+    /// Raw blocks of which a part could not be read.
+    pub fn unread(&self) -> u64 {
+        self.block_records.lost
     }
 
     /// The next piece of the raw block, `None` when it is used up.
@@ -97,53 +112,57 @@ impl Decoder {
         self.events.pop_front().map(Step::Event)
     }
 
-    /// The shapes that [`Self::next_shaped`] has named so far.
-    pub fn shapes(&self) -> &Shapes {
-        &self.shaping.shapes
+    /// The templates that [`Self::next_templates`] has named so far.
+    pub fn templates(&self) -> &Shapes {
+        &self.builder.templates
     }
 
-    /// Rows that could not be given on as shapes.
+    /// Rows that were lost because there was no room for their templates.
     pub fn lost_rows(&self) -> u64 {
-        self.shaping.lost
+        self.builder.lost
     }
 
-    /// As [`Self::next`], but notes of rewritten code are given on as shapes and words.
-    pub fn next_shaped(
+    /// As [`Self::next`], but delivers block records of rewritten code as templates and operands.
+    pub fn next_templates(
         &mut self,
         block: &mut Block,
         shaped: &mut ShapedBlock,
-    ) -> Option<ShapedStep> {
-        if !self.by_call || self.shapeless {
-            return self.next(block).map(ShapedStep::Other);
+    ) -> Option<TemplateStep> {
+        if !self.by_call || self.without_templates {
+            return self.next(block).map(TemplateStep::Other);
         }
         if let Some(event) = self.events.pop_front() {
-            return Some(ShapedStep::Other(Step::Event(event)));
+            return Some(TemplateStep::Other(Step::Event(event)));
         }
-        self.fill_shaped(shaped);
+        self.fill_templates(shaped);
         if shaped.rows() > 0 {
-            return Some(ShapedStep::Shaped);
+            return Some(TemplateStep::Templates);
         }
         if let Some(event) = self.events.pop_front() {
-            return Some(ShapedStep::Other(Step::Event(event)));
+            return Some(TemplateStep::Other(Step::Event(event)));
         }
-        let rest = self.shapeless.then(|| self.next(block)).flatten();
-        rest.map(ShapedStep::Other)
+        let rest = self.without_templates.then(|| self.next(block)).flatten();
+        rest.map(TemplateStep::Other)
     }
 
-    /// Turns records into shapes and words up to the next control record.
-    fn fill_shaped(&mut self, shaped: &mut ShapedBlock) {
+    /// Turns records into templates and operands up to the next control record.
+    fn fill_templates(&mut self, shaped: &mut ShapedBlock) {
         shaped.clear();
         shaped.process = ProcessId(self.raw.process as u16);
         shaped.thread = ThreadId(self.raw.thread);
         shaped.first_stamp = self.raw.first_stamp;
         shaped.last_stamp = self.raw.last_stamp;
         while shaped.rows() < ROWS_WANTED {
-            let (of, shaping) = (self.origin(), &mut self.shaping);
+            let (of, builder) = (self.origin(), &mut self.builder);
             let records = &mut self.raw.records;
-            let into = (shaping, &mut *shaped);
-            self.position = self
-                .notes
-                .shape(of, records, self.position, ROWS_WANTED, into);
+            self.position = self.block_records.append_templates(
+                of,
+                records,
+                self.position,
+                ROWS_WANTED,
+                builder,
+                shaped,
+            );
             let Some(&record) = self.raw.records.get(self.position) else {
                 break;
             };
@@ -153,11 +172,11 @@ impl Decoder {
             let number = record.kind();
             let is_row = PLAIN[usize::from(number)].is_some() || number == WireKind::Enter as u8;
             if is_row || matches!(number, NOTE | CODED) {
-                self.shapeless = !self.shaping.has_room();
-                if self.shapeless {
+                self.without_templates = !self.builder.has_room();
+                if self.without_templates {
                     break;
                 }
-                self.unshaped(shaped);
+                self.expand_next(shaped);
             } else if number >= WireKind::Process as u8 {
                 self.position += 1;
                 if let Some(event) = self.control(number, record) {
@@ -171,19 +190,19 @@ impl Decoder {
         }
     }
 
-    /// Goes on by what is next and has no shape: ranges, allocations, masked rows.
-    fn unshaped(&mut self, shaped: &mut ShapedBlock) {
+    /// Delivers what is next and has no template: ranges, allocations, conditional rows.
+    fn expand_next(&mut self, shaped: &mut ShapedBlock) {
         let of = self.origin();
-        let mut scratch = std::mem::take(&mut self.shaping.scratch);
+        let mut scratch = std::mem::take(&mut self.builder.scratch);
         let records = &mut self.raw.records;
         self.position = self
-            .notes
+            .block_records
             .expand(of, records, self.position, 0, 1, &mut scratch);
         if self.position >= self.raw.records.len() {
             drop_torn_end(&mut scratch);
         }
-        self.shaping.scratch = scratch;
-        self.shaping.rows(shaped);
+        self.builder.scratch = scratch;
+        self.builder.push_scratch(shaped);
     }
 
     fn origin(&self) -> Origin {
@@ -198,7 +217,7 @@ impl Decoder {
     fn fill(&mut self, block: &mut Block) {
         let first = self.raw.records.get(self.position);
         if first.is_some_and(|record| matches!(record.kind(), NOTE | CODED)) {
-            // Not cleared first: what is in the block is written over, which costs less.
+            // The block is not cleared first: overwriting it costs less.
             self.expand(0, block);
         } else {
             block.clear();
@@ -226,20 +245,20 @@ impl Decoder {
                     break;
                 }
             } else {
-                // Garbage: a program wrote over its block. What came before is good.
+                // Garbage: the program wrote over its block. The rows before it are good.
                 self.position = self.raw.records.len();
             }
         }
         drop_torn_end(block);
     }
 
-    /// Makes rows of the notes that are next, from row `at` on.
+    /// Makes rows of the block records that are next, from row `at` on.
     fn expand(&mut self, at: usize, block: &mut Block) {
         let of = self.origin();
         let records = &mut self.raw.records;
-        self.position = self
-            .notes
-            .expand(of, records, self.position, at, ROWS_WANTED, block);
+        self.position =
+            self.block_records
+                .expand(of, records, self.position, at, ROWS_WANTED, block);
     }
 
     /// Appends the records that are rows as they stand.
@@ -260,14 +279,14 @@ impl Decoder {
     }
 
     fn enter(&self, record: Record, block: &mut Block) {
-        let (return_address, stack_pointer) = entered(record, self.raw.stack_high);
+        let found = entered(record, self.raw.stack_high);
         block.push(Row {
             kind: Kind::Enter,
             size: u8::from(self.by_call),
             pc: record.pc(),
-            addr: stack_pointer,
+            addr: found.stack_pointer,
         });
-        block.push_operand(return_address);
+        block.push_operand(found.return_address);
     }
 
     /// The next operand of a control record.
@@ -410,16 +429,20 @@ impl Decoder {
             return Vec::new();
         };
         let build_id = file.build_id().ok().flatten().unwrap_or_default().to_vec();
-        let key = (path.to_owned(), bias, build_id.clone());
-        let read = || Table::read(&file, bias, self.basic_blocks).map(Arc::new);
+        let key = LoadedFile {
+            path: path.to_owned(),
+            bias,
+            build_id: build_id.clone(),
+        };
+        let read = || Descriptors::read(&file, bias, self.basic_blocks).map(Arc::new);
         // Without a build id a file of the same name may be another one.
-        let table = if build_id.is_empty() {
+        let descriptors = if build_id.is_empty() {
             read()
         } else {
-            self.tables.entry(key).or_insert_with(read).clone()
+            self.descriptors.entry(key).or_insert_with(read).clone()
         };
-        if let Some(table) = table {
-            self.notes.add(u32::from(process.0), table);
+        if let Some(descriptors) = descriptors {
+            self.block_records.add(u32::from(process.0), descriptors);
         }
         build_id
     }

@@ -126,27 +126,27 @@ impl Limiter {
 
     /// What the reader of the report must know. Without `counts` what programs counted is not to be
     /// trusted.
-    pub fn notes(&self, control: &Control, counts: bool) -> Vec<Note> {
+    pub fn remarks(&self, control: &Control, counts: bool) -> Vec<Note> {
         let left_out = control.left_out.load(Ordering::Relaxed);
         let entered = control.entered.load(Ordering::Relaxed);
-        let mut notes = Vec::new();
+        let mut remarks = Vec::new();
         if self.options.leaves_out() && counts {
-            notes.push(self.left_out(left_out));
+            remarks.push(self.left_out(left_out));
         }
         if let Some(limit) = &self.reached {
-            notes.push(self.stopped(limit));
+            remarks.push(self.stopped(limit));
         }
         let needs_entry =
             self.options.regions != Regions::Ignored || self.options.function.is_some();
         if needs_entry && entered == 0 && counts {
-            notes.push(self.never_entered());
+            remarks.push(self.never_entered());
         } else if let Some(after) = &self.options.after
             && self.recorded == 0
             && counts
         {
-            notes.push(never_began(after));
+            remarks.push(never_began(after));
         }
-        notes
+        remarks
     }
 
     fn left_out(&self, left_out: u64) -> Note {
@@ -170,7 +170,7 @@ impl Limiter {
                 ". A distance across a gap counts the items that were recorded in between: it is a lower bound",
             );
         }
-        note("left-out", message, "")
+        remark("left-out", message, "")
     }
 
     fn stopped(&self, limit: &Limit) -> Note {
@@ -193,7 +193,7 @@ impl Limiter {
         } else {
             "the program went on unrecorded"
         };
-        note(
+        remark(
             "stopped",
             format!("recording stopped {why}{option}; {then}"),
             "",
@@ -217,7 +217,7 @@ impl Limiter {
                 "mark regions with reuselens_region_begin and reuselens_region_end (reuselens.h)".to_owned(),
             ),
         };
-        note(
+        remark(
             "never-entered",
             format!("{what}: nothing was recorded"),
             &hint,
@@ -231,14 +231,14 @@ fn never_began(after: &Span) -> Note {
         Span::Accesses(count) => format!("it had made {} accesses", format::count(*count)),
         Span::Time(time) => format!("it had run for {time:?}"),
     };
-    note(
+    remark(
         "never-entered",
         format!("the program ended before {after}: nothing was recorded"),
         "take a smaller --after",
     )
 }
 
-fn note(code: &str, message: String, hint: &str) -> Note {
+fn remark(code: &str, message: String, hint: &str) -> Note {
     Note {
         code: code.to_owned(),
         message,
@@ -313,6 +313,6 @@ mod tests {
         }
         assert_eq!(kept, 5);
         assert!(limiter.is_stopped() && control.is_stopped());
-        assert_eq!(limiter.notes(&control, true)[0].code, "stopped");
+        assert_eq!(limiter.remarks(&control, true)[0].code, "stopped");
     }
 }

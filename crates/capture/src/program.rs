@@ -84,8 +84,8 @@ impl Launch {
     fn rewrites(&self, program: &OsString, built_in: BuiltIn) -> Result<bool, CaptureError> {
         Ok(match self.capture {
             Capture::Rewriting => true,
-            // Notes are records only later, when it is too late to leave any out.
-            _ if self.control.leaves_out() && built_in.notes => {
+            // Block records become rows only here, when it is too late to leave any out.
+            _ if self.control.leaves_out() && built_in.block_records => {
                 return Err(CaptureError::NotControlled {
                     program: program.clone(),
                 });

@@ -14,16 +14,16 @@ use reuselens_trace::{
 
 use crate::CaptureError;
 use crate::built_in::BuiltIn;
-use crate::consumer::Consumer;
+use crate::consumer::{Consumer, Losses};
 use crate::control::ControlOptions;
-use crate::decode::{Decoder, ShapedStep};
+use crate::decode::{Decoder, TemplateStep};
 use crate::dispositions::{LeftToTheProgram, send};
 use crate::follow::Followed;
 use crate::inject::try_wait;
 use crate::limiter::{Limit, Limiter};
 use crate::program::{Launch, process_end};
 use crate::segment::{RawBlock, Segment};
-use crate::terminate::Ending;
+use crate::terminate::Termination;
 use crate::unordered::Unordered;
 
 /// A program that runs while its accesses are read. Dropping it stops the reading, not the program.
@@ -35,9 +35,11 @@ pub struct Running {
     built_in: BuiltIn,
     consumer: Consumer,
     decoder: Decoder,
-    /// Blocks next in line: parts of blocks still being written, and what the dead left behind.
+    /// Raw blocks to decode next: parts of blocks still being written, and unfinished blocks of
+    /// dead threads.
     unfinished: VecDeque<RawBlock>,
-    notes: VecDeque<Event>,
+    /// Remarks for the report, to be delivered at the end.
+    remarks: VecDeque<Event>,
     /// Programs that could not be rewritten.
     unseen: BTreeSet<String>,
     ended: Option<ProcessEnd>,
@@ -53,7 +55,7 @@ pub struct Running {
     limiter: Limiter,
     unordered: Unordered,
     told_control: bool,
-    ending: Ending,
+    termination: Termination,
 }
 
 /// How often the queue is looked into once the program has ended: so often all of its cells can be
@@ -65,11 +67,11 @@ const LOOKS_AFTER_END: usize = 2 * reuselens_wire::QUEUE_CELLS;
 pub enum Delivered {
     /// What [`Source::next`] would have.
     Rows(Step),
-    /// Shapes and words.
+    /// Templates and operands.
     Shaped,
 }
 
-/// What the program was told of a wish that it end.
+/// What was done about a request that the program end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
     Nothing,
@@ -113,7 +115,7 @@ impl Running {
             decoder: Decoder::new(launch.basic_blocks, Arc::clone(&segment)),
             consumer: Consumer::new(segment),
             unfinished: VecDeque::new(),
-            notes: VecDeque::new(),
+            remarks: VecDeque::new(),
             unseen: BTreeSet::new(),
             ended: None,
             interrupts: Some(LeftToTheProgram::begin()),
@@ -127,7 +129,7 @@ impl Running {
             unordered: Unordered::default(),
             control,
             told_control: false,
-            ending: Ending::default(),
+            termination: Termination::default(),
         })
     }
 
@@ -164,10 +166,10 @@ impl Running {
         })
     }
 
-    /// As [`Source::next`], but what rewritten code did is handed over as shapes and words where
-    /// that can be, for who needs no rows of it. Either `block` is filled or `shaped` is, as
-    /// [`Delivered`] says. Where the recording is controlled (regions, limits of accesses), all
-    /// come as rows.
+    /// As [`Source::next`], but delivers what rewritten code did as templates and operands where
+    /// possible, for callers that need no rows of it. Fills either `block` or `shaped`, as
+    /// [`Delivered`] says. Where the recording is controlled (regions, limits of accesses),
+    /// delivers everything as rows.
     ///
     /// # Errors
     /// As [`Source::next`].
@@ -180,16 +182,16 @@ impl Running {
             return self.next(block).map(Delivered::Rows);
         }
         loop {
-            match self.decoder.next_shaped(block, shaped) {
-                Some(ShapedStep::Shaped) if self.limiter.is_stopped() => {}
-                Some(ShapedStep::Shaped) => {
+            match self.decoder.next_templates(block, shaped) {
+                Some(TemplateStep::Templates) if self.limiter.is_stopped() => {}
+                Some(TemplateStep::Templates) => {
                     let (begin, end) = (shaped.first_stamp, shaped.last_stamp);
                     let rows = shaped.rows() as u64;
                     self.unordered.add(shaped.thread.0, begin, end, rows);
                     return Ok(Delivered::Shaped);
                 }
-                Some(ShapedStep::Other(step)) => {
-                    if let Some(step) = self.leave(step, block) {
+                Some(TemplateStep::Other(step)) => {
+                    if let Some(step) = self.pass_on(step, block) {
                         return Ok(Delivered::Rows(step));
                     }
                 }
@@ -199,13 +201,14 @@ impl Running {
         }
     }
 
-    /// The shapes that [`Self::next_shaped`] has named so far.
+    /// The templates that [`Self::next_shaped`] has named so far.
     pub fn shapes(&self) -> &Shapes {
-        self.decoder.shapes()
+        self.decoder.templates()
     }
 
-    /// A step on its way out, if anything of it is left.
-    fn leave(&mut self, step: Step, block: &mut Block) -> Option<Step> {
+    /// Looks at a step before it is delivered; `None` if the recording had stopped before all of
+    /// it.
+    fn pass_on(&mut self, step: Step, block: &mut Block) -> Option<Step> {
         match &step {
             Step::Event(event) => self.watch(event),
             Step::Block if !self.keep(block) => return None,
@@ -223,13 +226,13 @@ impl Running {
     fn last_steps(&mut self) -> Step {
         if !std::mem::replace(&mut self.told_control, true) {
             let counts = !self.consumer.is_damaged();
-            let notes = self.limiter.notes(self.consumer.control(), counts);
+            let remarks = self.limiter.remarks(self.consumer.control(), counts);
             let within = self.unordered.within().unwrap_or(0);
             let order = (self.seen.threads > 1).then(|| Note::thread_order(within));
-            let notes = notes.into_iter().chain(order);
-            self.notes.extend(notes.map(Event::Note));
+            let remarks = remarks.into_iter().chain(order);
+            self.remarks.extend(remarks.map(Event::Note));
         }
-        if let Some(event) = self.notes.pop_front() {
+        if let Some(event) = self.remarks.pop_front() {
             return Step::Event(event);
         }
         if let Some(end) = self.ended
@@ -301,12 +304,12 @@ impl Running {
         self.consumer.next(raw)
     }
 
-    /// Keeps the limits of time, and ends the program if that is wanted.
+    /// Heeds the limits of time, and terminates the program if that is wanted.
     fn look(&mut self) {
         if self.ended.is_some() {
             return;
         }
-        self.ending.look();
+        self.termination.look();
         let before = self.limiter.is_stopped();
         self.limiter.look(self.consumer.control());
         if !before && self.limiter.is_stopped() {
@@ -319,7 +322,7 @@ impl Running {
         if self.limiter.ends_program() && self.ended.is_none() {
             let mut pids = self.consumer.still_running();
             pids.push(self.child.id());
-            self.ending.begin(&pids);
+            self.termination.begin(&pids);
         }
     }
 
@@ -344,7 +347,7 @@ impl Running {
         self.stopped();
     }
 
-    /// Hands a wish that it end to the program. What it did until it ends is read as ever.
+    /// Passes a request to end on to the program. What it does until it ends is read as ever.
     fn heed(&mut self) {
         let Some(signal) = self.stop.heed() else {
             return;
@@ -362,7 +365,7 @@ impl Running {
         }
     }
 
-    /// Reads no more, and waits for the program's end: for who stopped reading before that.
+    /// Reads no more, and waits for the program's end: for callers that stop reading before that.
     pub fn wait(&mut self) -> ProcessEnd {
         self.consumer.close();
         loop {
@@ -383,7 +386,7 @@ impl Running {
         }
     }
 
-    /// Looks after a process that is about to become another program.
+    /// Follows a process that is about to become another program (`exec`).
     fn follow(&mut self) {
         match self.consumer.follow() {
             Some(Followed::Unseen(path)) => {
@@ -397,7 +400,7 @@ impl Running {
         }
     }
 
-    /// Puts in line what waits in the queue: a process that is found dead may have done all its
+    /// Takes all blocks that wait in the queue. A process that is found dead may have done all its
     /// work since the queue was last seen empty, and its complete blocks come before the unfinished
     /// one.
     fn take_complete(&mut self) {
@@ -411,13 +414,13 @@ impl Running {
         }
     }
 
-    /// Takes what the program left behind and writes down what the reader must know.
+    /// Takes what the program left in the segment, and collects remarks that the reader must know.
     fn finish(&mut self) {
         self.finished = true;
         let damaged = self.consumer.check();
         self.consumer.close();
         if damaged {
-            return self.note(
+            return self.remark(
                 "segment-damaged",
                 "the program wrote over the memory that it shares with reuselens: nothing was read from where that was found \
                  on, and what was read just before may be wrong"
@@ -429,7 +432,7 @@ impl Running {
         self.take_complete();
         self.unfinished.extend(self.consumer.rest());
         if !living.is_empty() {
-            self.note(
+            self.remark(
                 "still-running",
                 format!(
                     "{} process(es) started by the program were still running when it ended; their \
@@ -440,18 +443,18 @@ impl Running {
             );
         }
         for path in std::mem::take(&mut self.unseen) {
-            self.note(
+            self.remark(
                 "not-rewritten",
                 format!("{path} was started by the program and could not be rewritten: its accesses are missing"),
                 "run it on its own, or build it with `reuselens cc`",
             );
         }
-        self.note_left();
+        self.remark_on_detached();
         let header = self.consumer.header();
         let signs = [&header.shared_code, &header.short_of_space];
         let [shared_code, short_of_space] = signs.map(|sign| sign.load(Ordering::Relaxed) != 0);
         if short_of_space {
-            self.note(
+            self.remark(
                 "short-of-space",
                 "the program ran under a limit of its address space (ulimit -v, RLIMIT_AS) that capture's \
                  part of it counts for, so its own memory may have ended earlier than without, or it was not seen"
@@ -460,7 +463,7 @@ impl Running {
             );
         }
         if shared_code {
-            self.note(
+            self.remark(
                 "shared-code",
                 "code was run in memory that is shared: what the program changed there through its own mappings was seen, what \
                  other processes or write() changed was not"
@@ -468,16 +471,16 @@ impl Running {
                 "where that may have been, compare with a run without reuselens",
             );
         }
-        self.tell_losses();
+        self.remark_on_losses();
     }
 
-    /// Writes down which threads went on unseen.
-    fn note_left(&mut self) {
+    /// Remarks how many threads were detached: they went on unseen.
+    fn remark_on_detached(&mut self) {
         let header = self.consumer.header();
         let counts = [&header.left, &header.left_for_filter];
         let [left, restricted] = counts.map(|count| count.load(Ordering::Relaxed));
         if left > 0 {
-            self.note(
+            self.remark(
                 "left-unseen",
                 format!(
                     "{left} thread(s) went on without being seen: their code cannot be rewritten (it uses \
@@ -497,15 +500,15 @@ impl Running {
                 false => ("began and were not recorded", ""),
             };
             let message = format!("{restricted} thread(s) {what}: {WHY}");
-            self.note("left-for-filter", message, hint);
+            self.remark("left-for-filter", message, hint);
         }
     }
 
-    /// Writes down what was lost on its way.
-    fn tell_losses(&mut self) {
+    /// Remarks what was lost on its way.
+    fn remark_on_losses(&mut self) {
         let cut_short = self.consumer.cut_short();
         if cut_short > 0 && !self.limiter.is_stopped() {
-            self.note(
+            self.remark(
                 "cut-short",
                 format!(
                     "{cut_short} thread(s) were killed, and what they did last is missing: up to 16,384 words of \
@@ -515,21 +518,21 @@ impl Running {
             );
         }
         if self.rewritten && self.built_in.run_time {
-            self.note(
+            self.remark(
                 "hooks-measured",
                 "the program was built with `reuselens cc` and rewritten: what its hooks do is measured with it"
                     .to_owned(),
                 "profile it without --capture rewriting, or a build without reuselens",
             );
         }
-        self.note_losses();
+        self.remark_on_events();
     }
 
-    /// Says what was not recorded, or recorded and not understood.
-    fn note_losses(&mut self) {
-        let (_, unread) = self.decoder.notes();
+    /// Remarks what was not recorded, or recorded and not understood.
+    fn remark_on_events(&mut self) {
+        let unread = self.decoder.unread();
         if unread > 0 {
-            self.note(
+            self.remark(
                 "notes-not-read",
                 format!(
                     "{unread} block(s) of events could not be read: the program, or a library of it, was built with \
@@ -538,10 +541,10 @@ impl Running {
                 "leave the program's files as they are while it runs",
             );
         }
-        let (threads, mut events) = self.consumer.losses();
-        events = events.saturating_add(self.decoder.lost_rows());
+        let Losses { threads, events } = self.consumer.losses();
+        let events = events.saturating_add(self.decoder.lost_rows());
         if threads > 0 {
-            self.note(
+            self.remark(
                 "unrecorded-threads",
                 format!(
                     "{threads} thread(s) were not recorded: {} ran at one time, or had just ended",
@@ -551,7 +554,7 @@ impl Running {
             );
         }
         if events > 0 {
-            self.note(
+            self.remark(
                 "lost-events",
                 format!("{events} event(s) were not recorded (nested signal handlers, or threads without a slot)"),
                 "",
@@ -559,16 +562,16 @@ impl Running {
         }
     }
 
-    fn note(&mut self, code: &str, message: String, hint: &str) {
-        let note = Note {
+    fn remark(&mut self, code: &str, message: String, hint: &str) {
+        let remark = Note {
             code: code.to_owned(),
             message,
             hint: hint.to_owned(),
         };
-        self.notes.push_back(Event::Note(note));
+        self.remarks.push_back(Event::Note(remark));
     }
 
-    /// Looks at an event on its way out.
+    /// Looks at an event before it is delivered.
     fn watch(&mut self, event: &Event) {
         if let Event::Process(process) = event {
             self.seen.processes += 1;
@@ -588,7 +591,7 @@ impl Source for Running {
         loop {
             match self.decoder.next(block) {
                 Some(step) => {
-                    if let Some(step) = self.leave(step, block) {
+                    if let Some(step) = self.pass_on(step, block) {
                         return Ok(step);
                     }
                 }
@@ -608,7 +611,7 @@ impl Source for Running {
                 "code rewritten while it ran: all loads and stores of the program and its libraries, \
                  the stack and spilled registers among them"
             }
-            _ if self.built_in.notes || self.decoder.notes().0 => {
+            _ if self.built_in.block_records || self.decoder.has_compiled() => {
                 "stores compiled in by the LLVM pass: loads, stores, atomics and memory ranges of the recompiled \
                  code, locals in memory and constants among them; not seen: register spills, libraries that were \
                  not recompiled, memory touched by inline assembly"

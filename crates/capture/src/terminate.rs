@@ -1,4 +1,4 @@
-//! Ends a program when its recording has stopped, if that was asked for.
+//! Terminates a program when its recording has stopped, if that was asked for.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 /// How long a program may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A program that is being ended.
+/// A program that is being terminated.
 #[derive(Default)]
-pub struct Ending {
+pub struct Termination {
     processes: Vec<Process>,
     asked: Option<Instant>,
 }
 
-impl Ending {
+impl Termination {
     /// Asks these processes to end (`SIGTERM`).
     pub fn begin(&mut self, pids: &[u32]) {
         self.processes = pids.iter().filter_map(|pid| Process::find(*pid)).collect();
@@ -21,7 +21,7 @@ impl Ending {
         self.send(libc::SIGTERM);
     }
 
-    /// Ends those that have not (`SIGKILL`), once they have had their time.
+    /// Kills those that have not ended in time (`SIGKILL`).
     pub fn look(&mut self) {
         if self.asked.is_some_and(|at| at.elapsed() > PATIENCE) {
             self.asked = None;
@@ -35,8 +35,7 @@ impl Ending {
     }
 }
 
-/// A process that stays the one it was: its number may be another's by the time that it is to be
-/// ended.
+/// A process, even when its number has become another's.
 enum Process {
     Held(OwnedFd),
     /// Where the kernel knows no such descriptors (before Linux 5.3).
@@ -83,14 +82,14 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn a_process_is_ended_and_who_is_gone_is_not_found() {
+    fn asked_process_ends_and_missing_ones_are_skipped() {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
-        let mut ending = Ending::default();
-        ending.begin(&[child.id(), 0, u32::MAX]);
-        assert_eq!(ending.processes.len(), 1);
+        let mut termination = Termination::default();
+        termination.begin(&[child.id(), 0, u32::MAX]);
+        assert_eq!(termination.processes.len(), 1);
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
         assert!(Process::find(child.id()).is_none());
         // Nobody else has the number's process by now: what is held is the one that ended.
-        ending.send(libc::SIGKILL);
+        termination.send(libc::SIGKILL);
     }
 }

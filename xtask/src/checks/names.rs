@@ -36,7 +36,6 @@ const OWED: &[&str] = &[
     "Counted",
     "Decoder",
     "Document",
-    "Entered",
     "Entry",
     "Extent",
     "Frame",

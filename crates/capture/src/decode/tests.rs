@@ -60,7 +60,7 @@ fn rows_and_events_keep_their_order() {
 }
 
 #[test]
-fn a_torn_end_and_garbage_stop_quietly() {
+fn torn_end_or_garbage_stops_quietly() {
     for last in [
         record(WireKind::Alloc, 0, 1, 0x500),
         Record {
@@ -77,7 +77,7 @@ fn a_torn_end_and_garbage_stop_quietly() {
 }
 
 #[test]
-fn threads_are_told_of_again_when_their_name_changes() {
+fn renamed_thread_is_announced_again() {
     let number = |word| record(WireKind::Operand, 0, 0, word);
     let text = |name: &[u8; 8]| number(u64::from_le_bytes(*name));
     let named = record(WireKind::ThreadName, 0, 0, 0);

@@ -8,99 +8,116 @@ use reuselens_wire::{Entry, EntryRow, NO_WORD, NOTE_BYTES_MOST, Record};
 
 use crate::kinds::PLAIN;
 
-/// Rows are made so many at a time: most segments have as many or fewer accesses.
+/// Rows are made this many at a time: most pieces of code have as many accesses or fewer.
 pub(super) const GROUP: usize = 4;
-/// Rows of one note, at most.
+/// Limit on the rows of one block record.
 pub(super) const ROWS_MOST: usize = 256;
 
 /// The section that the pass puts descriptors into.
 pub(crate) const SECTION: &str = "reuselens_notes";
 const HEAD_BYTES: usize = 8;
 const ENTRY_BYTES: usize = 8;
-/// Instead of a word: the displacement counts from where it stands itself.
+/// In place of an operand: the displacement counts from its own address.
 const FROM_HERE: u16 = 0xffff;
-/// Instead of a word: the displacement is the address.
+/// In place of an operand: the displacement is the address.
 const FROM_ZERO: u16 = 0xfffe;
 const ONE_LANE: u8 = 0x40;
 const LANES: u8 = 0x41;
 const TIMES: u8 = 0x42;
 const STEP: u8 = 0x43;
 
-/// Rows of one time round a loop, at most.
+/// Limit on the rows of one iteration of a repeated descriptor.
 pub(super) const REPEATED_EACH: usize = 64;
 
-/// Rows as a note's words complete them: `addrs` are words plus displacements.
+/// Rows as the operands of a block record complete them: an address is an operand plus a
+/// displacement.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     pub kinds: [Kind; GROUP],
     pub sizes: [u8; GROUP],
     pub pcs: [u64; GROUP],
     pub displacements: [u64; GROUP],
-    /// Places in the note, in units of eight bytes.
-    pub words: [u16; GROUP],
+    /// Where in the block record the operands are, in units of eight bytes.
+    pub operands: [u16; GROUP],
 }
 
-/// Which rows of a note are there.
+/// A row as an entry describes it, before it is checked.
+struct RawRow {
+    kind: u8,
+    size: u8,
+    pc: u64,
+    operand: u16,
+    displacement: u64,
+}
+
+/// When a row of a descriptor is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
     Always,
-    /// If this bit of the word at this place is set.
+    /// If this bit of the operand at this place is set.
     OneLane(u16, u32),
-    /// From the first of so many lanes whose bit is set to the last.
+    /// If any of the lowest bits of the operand at this place is set, one for each of this many
+    /// lanes: then the row reaches from the first lane whose bit is set to the last.
     Lanes(u16, u32),
 }
 
-/// What a segment of code does.
+/// What a piece of straight-line code does to memory: a template, as the records of the wire crate
+/// tell it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Descriptor {
     /// Its first group.
     pub group: u32,
     pub rows: u16,
-    /// Records that a note takes the place of.
-    pub records: u16,
-    /// Where the conditions of its rows are, if not all rows are always there.
+    /// Length of its block records in [`Record`]s.
+    pub length: u16,
+    /// Where the conditions of its rows are, if any row is conditional.
     pub conditions: Option<u32>,
-    /// Where it is written what it repeats.
+    /// Where it is in [`Descriptors::repeats`], if its block records stand for iterations.
     pub repeats: Option<u32>,
 }
 
-/// How a row's address moves, where one note stands for many times round a loop: by a word, if
-/// there is one, and a displacement. A row that stays where it is has neither.
+/// How a row's address moves from one iteration to the next: by an operand, if there is one, plus a
+/// displacement. A row that stays where it is has neither.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    pub word: u16,
+    pub operand: u16,
     pub displacement: u64,
 }
 
-/// A note that stands for many times round a loop. Its words are those of the last time.
+/// How a block record stands for many iterations of a loop. Its operands are those of the last
+/// iteration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repeats {
-    /// The place of the word that says how many times.
+    /// The place of the operand that says how many iterations.
     pub times: u16,
-    /// The first of its steps, whole groups of them.
+    /// The first of its steps, of which there is one for each row, in groups.
     pub step: u32,
 }
 
-/// Whether an entry says something of what is repeated.
+/// Whether an entry of this kind is about the iterations.
 fn is_repetition(kind: u8) -> bool {
     matches!(kind, TIMES | STEP)
 }
 
-/// What a descriptor's entries say of that.
+/// What a descriptor's entries say of the iterations.
 #[derive(Default)]
 struct Repeating {
     times: Option<u16>,
-    /// By row the word and the displacement that its address moves by.
-    steps: Vec<(usize, u16, u64)>,
+    /// The rows whose addresses move.
+    steps: Vec<(usize, Step)>,
 }
 
 impl Repeating {
-    /// Takes an entry behind so many rows; `None` if it makes no sense there.
+    /// Takes an entry that comes after `rows` rows. `None` if it makes no sense there.
     fn take(&mut self, kind: u8, place: u16, displacement: u64, rows: usize) -> Option<()> {
         if kind == TIMES {
             self.times = Some(place);
         } else {
-            self.steps.push((rows.checked_sub(1)?, place, displacement));
+            let step = Step {
+                operand: place,
+                displacement,
+            };
+            self.steps.push((rows.checked_sub(1)?, step));
         }
         Some(())
     }
@@ -111,13 +128,13 @@ impl Repeating {
 struct Taken {
     rows: usize,
     repeating: Repeating,
-    /// Whether there were some that nobody asked for.
+    /// Whether there were basic blocks, and nobody asked for them.
     left_out: bool,
 }
 
 /// The descriptors of one module, as it was loaded.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub(crate) struct Descriptors {
     low: u64,
     /// Whether basic blocks are wanted.
     basic_blocks: bool,
@@ -130,24 +147,24 @@ pub(crate) struct Table {
     pub(super) steps: Vec<[Step; GROUP]>,
 }
 
-impl Table {
-    /// The descriptors of a file that was loaded `bias` bytes above the addresses in it; `None` if
-    /// it has none.
-    pub fn read(file: &object::File<'_>, bias: u64, basic_blocks: bool) -> Option<Table> {
+impl Descriptors {
+    /// Reads the descriptors of a file that was loaded `bias` bytes above the addresses in it.
+    /// `None` if it has none.
+    pub fn read(file: &object::File<'_>, bias: u64, basic_blocks: bool) -> Option<Descriptors> {
         let section = file.section_by_name(SECTION)?;
         let bytes = section.uncompressed_data().ok()?;
         let low = bias.wrapping_add(section.address());
-        Some(Table::of(&bytes, low, basic_blocks))
+        Some(Descriptors::of(&bytes, low, basic_blocks))
     }
 
-    /// The descriptors in a section at address `low`. One that makes no sense is left out, and what
-    /// comes after one that is cut off.
-    fn of(bytes: &[u8], low: u64, basic_blocks: bool) -> Table {
-        let mut table = Table {
+    /// Reads the descriptors in a section at address `low`. Skips those that make no sense, and
+    /// stops at one that is cut off.
+    fn of(bytes: &[u8], low: u64, basic_blocks: bool) -> Descriptors {
+        let mut found = Descriptors {
             low,
             basic_blocks,
             index: vec![0; bytes.len() / 8],
-            ..Table::default()
+            ..Descriptors::default()
         };
         let mut at = 0;
         while at + HEAD_BYTES <= bytes.len() {
@@ -157,13 +174,13 @@ impl Table {
                 let Some(whole) = bytes.get(at..end) else {
                     break;
                 };
-                if table.add(whole, low.wrapping_add(at as u64)).is_some() {
-                    table.index[at / 8] = table.descriptors.len() as u32;
+                if found.add(whole, low.wrapping_add(at as u64)).is_some() {
+                    found.index[at / 8] = found.descriptors.len() as u32;
                 }
             }
             at = end;
         }
-        table
+        found
     }
 
     /// The descriptor at an address in the program.
@@ -174,8 +191,9 @@ impl Table {
         self.descriptors.get((number as usize).wrapping_sub(1))
     }
 
-    /// Adds what an entry of the segment's dictionary means; the place of its descriptor. Nothing
-    /// is left behind of what makes no sense, because every note that names it tries again.
+    /// Adds what an entry of the segment's dictionary means: the place of its descriptor. An entry
+    /// that makes no sense leaves nothing in the tables, because every block record that names it
+    /// tries again.
     pub(super) fn add_entry(&mut self, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
         let (groups, conditions) = (self.groups.len(), self.conditions.len());
         let added = self.try_entry(entry, rows);
@@ -186,17 +204,17 @@ impl Table {
         added
     }
 
-    /// Adds an entry whose rows are the first of the descriptor at `whole`; the place of its own,
-    /// or `None` if it makes no sense.
+    /// Adds an entry whose rows are the first ones of the descriptor at `whole`: the place of its
+    /// own descriptor, or `None` if it makes no sense.
     pub(super) fn add_part(&mut self, entry: &Entry, whole: u32) -> Option<u32> {
         let of = *self.at(whole)?;
-        let (records, rows) = (records_of(entry)?, entry.rows as usize);
+        let (length, rows) = (length_of(entry)?, entry.rows as usize);
         let (first, conditions) = (of.group as usize, of.conditions.map(|first| first as usize));
         let mut words = self
             .groups
             .get(first..)?
             .iter()
-            .flat_map(|group| group.words)
+            .flat_map(|group| group.operands)
             .take(rows);
         let within = words.all(|word| u32::from(word) < entry.words);
         let masks = conditions.map_or(Some(&[][..]), |first| {
@@ -213,7 +231,7 @@ impl Table {
         self.descriptors.push(Descriptor {
             group: of.group,
             rows: rows as u16,
-            records,
+            length,
             conditions: of.conditions.filter(|_| !always),
             repeats: None,
         });
@@ -223,7 +241,7 @@ impl Table {
     fn try_entry(&mut self, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
         let first = self.groups.len() as u32;
         let conditions = self.conditions.len();
-        let records = records_of(entry)?;
+        let length = length_of(entry)?;
         if rows.len() > ROWS_MOST {
             return None;
         }
@@ -237,8 +255,14 @@ impl Table {
             if u32::from(last) >= entry.words || PLAIN[usize::from(record.kind())].is_none() {
                 return None;
             }
-            let (size, pc) = (record.size(), record.pc());
-            self.row(record.kind(), size, pc, word, row.displacement, index)?;
+            let raw = RawRow {
+                kind: record.kind(),
+                size: record.size(),
+                pc: record.pc(),
+                operand: word,
+                displacement: row.displacement,
+            };
+            self.add_row(&raw, index)?;
             self.conditions.push(match mask {
                 Some((mask, lanes)) => Condition::Lanes(mask, u32::from(lanes).clamp(1, 64)),
                 None => Condition::Always,
@@ -248,14 +272,15 @@ impl Table {
         self.descriptors.push(Descriptor {
             group: first,
             rows: rows.len() as u16,
-            records,
+            length,
             conditions: conditional.then_some(conditions as u32),
             repeats: None,
         });
         Some(self.descriptors.len() as u32 - 1)
     }
 
-    /// Takes off the conditions from `first` on if they are none; whether there are any.
+    /// Removes the conditions from `first` on if all rows are unconditional. Returns whether any is
+    /// not.
     fn drop_if_always(&mut self, first: usize) -> bool {
         let all = self.conditions[first..]
             .iter()
@@ -286,11 +311,11 @@ impl Table {
         self.groups.get(first..first + count).unwrap_or_default()
     }
 
-    /// Adds the descriptor that these bytes are, if they are one. What is left behind of one that
-    /// is none is found by nobody.
+    /// Adds the descriptor that these bytes are. `None` if they are none; what that leaves in the
+    /// tables is not found by any address.
     fn add(&mut self, bytes: &[u8], address: u64) -> Option<()> {
         let words = number16(bytes, 4);
-        // With the word that says which descriptor it is of.
+        // With the word that names the descriptor.
         if 8 * (usize::from(words) + 1) > NOTE_BYTES_MOST {
             return None;
         }
@@ -310,14 +335,14 @@ impl Table {
         self.descriptors.push(Descriptor {
             group: first,
             rows: rows as u16,
-            records: (words.max(1) + 1).div_ceil(2),
+            length: (words.max(1) + 1).div_ceil(2),
             conditions: conditional.then_some(conditions as u32),
             repeats,
         });
         (rows <= ROWS_MOST).then_some(())
     }
 
-    /// Takes the entries of a descriptor of so many words.
+    /// Takes the entries of a descriptor whose block records have `words` words besides the head.
     fn take(&mut self, bytes: &[u8], address: u64, words: u16) -> Option<Taken> {
         let sites = address.wrapping_add_signed(i64::from(signed32(bytes, 0)));
         let conditions = self.conditions.len();
@@ -331,7 +356,7 @@ impl Table {
             };
             let displacement = i64::from(signed32(entry, 4));
             let condition = match entry[0] {
-                // Not asked for; what it leaves is a place that nothing has.
+                // Nobody asked for basic blocks. Its program counter stays unused.
                 kind if kind == Kind::BasicBlock as u8 && !self.basic_blocks => {
                     taken.left_out = true;
                     continue;
@@ -347,10 +372,15 @@ impl Table {
                     let here = address.wrapping_add((HEAD_BYTES + ENTRY_BYTES * index + 4) as u64);
                     let is_here = number16(entry, 2) == FROM_HERE;
                     let base = if is_here { here } else { 0 };
-                    // As all program counters of a stream, the one behind what accesses.
-                    let pc = sites.wrapping_add(index as u64 + 1);
-                    let displacement = base.wrapping_add_signed(displacement);
-                    self.row(kind, entry[1], pc, place, displacement, taken.rows)?;
+                    let raw = RawRow {
+                        kind,
+                        size: entry[1],
+                        // The address after the instruction, as in all streams.
+                        pc: sites.wrapping_add(index as u64 + 1),
+                        operand: place,
+                        displacement: base.wrapping_add_signed(displacement),
+                    };
+                    self.add_row(&raw, taken.rows)?;
                     self.conditions.push(Condition::Always);
                     taken.rows += 1;
                     continue;
@@ -361,15 +391,15 @@ impl Table {
         Some(taken)
     }
 
-    /// What a descriptor's notes repeat, if that is known.
+    /// How a descriptor's block records stand for iterations, if they do.
     #[inline(always)]
     pub(super) fn repeats_of(&self, of: &Descriptor) -> Option<Repeats> {
         self.repeats.get(of.repeats? as usize).copied()
     }
 
-    /// Adds what a descriptor of so many rows repeats. The place of that, `Some(None)` if it
-    /// repeats nothing, or `None` if it makes no sense: rows that may not be there are not
-    /// repeated.
+    /// Adds how the block records of a descriptor of `rows` rows stand for iterations: the place of
+    /// that, or `Some(None)` if they do not. `None` if that makes no sense: conditional rows are
+    /// not repeated.
     fn add_repeats(
         &mut self,
         repeating: &Repeating,
@@ -384,13 +414,13 @@ impl Table {
         }
         let step = self.steps.len();
         let none = Step {
-            word: NO_WORD,
+            operand: NO_WORD,
             displacement: 0,
         };
         self.steps
             .resize(step + rows.div_ceil(GROUP), [none; GROUP]);
-        for &(row, word, displacement) in &repeating.steps {
-            self.steps[step + row / GROUP][row % GROUP] = Step { word, displacement };
+        for &(row, moved) in &repeating.steps {
+            self.steps[step + row / GROUP][row % GROUP] = moved;
         }
         self.repeats.push(Repeats {
             times,
@@ -399,45 +429,37 @@ impl Table {
         Some(Some(self.repeats.len() as u32 - 1))
     }
 
-    /// Adds a row, as number `rows` of its descriptor.
-    fn row(
-        &mut self,
-        kind: u8,
-        size: u8,
-        pc: u64,
-        word: u16,
-        displacement: u64,
-        rows: usize,
-    ) -> Option<()> {
+    /// Adds row `number` of the descriptor whose groups come last. `None` if there is no such kind.
+    fn add_row(&mut self, row: &RawRow, number: usize) -> Option<()> {
         const PC_MASK: u64 = (1 << 48) - 1;
-        let kind = Kind::from_u8(kind)?;
-        if rows.is_multiple_of(GROUP) {
+        let kind = Kind::from_u8(row.kind)?;
+        if number.is_multiple_of(GROUP) {
             self.groups.push(Group {
                 kinds: [Kind::Load; GROUP],
                 sizes: [0; GROUP],
                 pcs: [0; GROUP],
                 displacements: [0; GROUP],
-                words: [NO_WORD; GROUP],
+                operands: [NO_WORD; GROUP],
             });
         }
-        let (group, at) = (self.groups.last_mut()?, rows % GROUP);
+        let (group, at) = (self.groups.last_mut()?, number % GROUP);
         group.kinds[at] = kind;
-        group.sizes[at] = size;
+        group.sizes[at] = row.size;
         // Operands belong to the row before.
         group.pcs[at] = if kind == Kind::Operand {
             0
         } else {
-            pc & PC_MASK
+            row.pc & PC_MASK
         };
-        group.displacements[at] = displacement;
-        group.words[at] = word;
+        group.displacements[at] = row.displacement;
+        group.operands[at] = row.operand;
         Some(())
     }
 }
 
-/// Records that notes of an entry take the place of.
-fn records_of(entry: &Entry) -> Option<u16> {
-    // What nobody has written yet is zero.
+/// Length of an entry's block records in [`Record`]s; `None` if it makes no sense.
+fn length_of(entry: &Entry) -> Option<u16> {
+    // An entry that was not written yet is all zero.
     let whole = entry.words > 0 && entry.words.is_multiple_of(2);
     let fits = whole && entry.words as usize * 8 <= NOTE_BYTES_MOST;
     fits.then_some((entry.words / 2) as u16)

@@ -1,83 +1,87 @@
-//! The descriptors of rewritten code, from the segment's dictionary, each read when the first note
-//! names it.
+//! The descriptors of rewritten code, from the segment's dictionary. Each is read when the first
+//! block record names it.
 
 use std::sync::Arc;
 
 use reuselens_trace::{Columns, ShapedBlock, WORDS_AT_ONCE};
 use reuselens_wire::{CODED, DICTIONARY_BYTES, Entry, EntryRow, entry_bytes, unpack_head};
 
-use super::descriptors::{GROUP, Table};
-use super::expand::one;
-use super::{Found, Shaping, WORDS};
+use super::descriptors::{Descriptors, GROUP};
+use super::expand::write_one;
+use super::{Found, TemplateBuilder, WORDS_MOST};
 use crate::segment::Segment;
 
-/// What is known of the dictionary so far.
+/// The part of the dictionary that block records have named so far. Entries are known by their
+/// numbers.
 #[derive(Default)]
 pub(super) struct Dictionary {
     segment: Option<Arc<Segment>>,
-    table: Table,
-    /// By the number of an entry the place of its descriptor + 1, or 0.
+    descriptors: Descriptors,
+    /// By entry: the place of its descriptor + 1, or 0.
     index: Vec<u32>,
-    /// By the same what is needed of those whose rows are always there.
+    /// By entry: what is needed of those whose rows are unconditional.
     quick: Vec<Quick>,
     rows: Vec<EntryRow>,
-    /// By the number of an entry its shape, once a note was to be one.
-    shapes: Vec<ShapeOf>,
-    /// The places of shapes' words in notes.
+    /// By entry: its template, once one was asked for.
+    templates: Vec<TemplateOf>,
+    /// Where in block records the operands of templates are.
     places: Vec<u8>,
     /// Bytes of all entries read. Entries do not overlap, so there are never more than the
     /// dictionary has; a program that has written over it must not cost more either.
     bytes: usize,
 }
 
-/// What most notes need, in eight bytes.
+/// What most block records need, in eight bytes.
 #[derive(Clone, Copy, Default)]
 struct Quick {
     /// Its first group.
     group: u32,
     rows: u16,
-    /// Records of the note; 0 if nothing is known of it, or not all rows are always there.
+    /// Length of the block record in [`Record`](reuselens_wire::Record)s; 0 if the entry is not
+    /// known, or has rows that are conditional.
     records: u16,
 }
 
-/// How a note becomes words of a shape, in sixteen bytes.
+/// How a block record becomes a template and operands, in sixteen bytes.
 #[derive(Clone, Copy, Default)]
-struct ShapeOf {
-    shape: u32,
-    /// Where the places of its words are.
+struct TemplateOf {
+    template: u32,
+    /// Where in [`Dictionary::places`] its operands begin.
     first: u32,
     words: u16,
     rows: u16,
-    /// Records of the note; 0 if nothing is known of it.
+    /// Length of the block record; 0 if the entry is not known.
     records: u16,
-    /// Whether it has few words, and no place but the head's is left out.
+    /// Whether it has few operands, which are all words of the block record but its head.
     few: bool,
-    /// Whether it is known to have no shape.
+    /// Whether it is known to have no template.
     none: bool,
 }
 
-/// After so many equal notes there are likely more: who goes through all of them at once is faster.
+/// After this many equal block records there are likely more, and the loop that goes through all of
+/// them at once is faster.
 const RUN: u32 = 8;
 
 impl Dictionary {
-    /// Makes rows of the notes from `position` on that are known and whose rows are always there,
-    /// as long as they differ, up to row `end`. Most notes of most programs are such, and this loop
-    /// is all that they cost. `position` and `at` move on; there must be room for the rows of one
-    /// note behind `end`.
+    /// Makes rows of the block records from `position` on that are known and unconditional, as long
+    /// as they differ, up to row `end`. Most block records of most programs are such, and this loop
+    /// is all that they cost. Moves `position` and `at` on. There must be room for the rows of one
+    /// block record after `end`.
     pub fn rows(
         &self,
         words: &mut [u64],
         position: &mut usize,
-        (at, end): (&mut usize, usize),
+        at: &mut usize,
+        end: usize,
         columns: &mut Columns<'_>,
     ) {
         let (mut last, mut equal) = (0, 0);
         while *at < end {
             let rest = words.get_mut(2 * *position..).unwrap_or_default();
-            let Some(note) = rest.first_chunk_mut::<WORDS>() else {
+            let Some(record) = rest.first_chunk_mut::<WORDS_MOST>() else {
                 return;
             };
-            let head = note[1];
+            let head = record[1];
             let (number, records) = unpack_head(head as u32);
             let known = self.quick.get(number as usize).copied();
             let quick = known.unwrap_or_default();
@@ -87,24 +91,25 @@ impl Dictionary {
             if head >> 56 != u64::from(CODED) || !is_quick || equal > RUN {
                 return;
             }
-            note[1] = 0;
+            record[1] = 0;
             let count = usize::from(quick.rows).div_ceil(GROUP);
             let first = quick.group as usize;
-            let groups = self.table.groups.get(first..first + count);
-            one(groups.unwrap_or_default(), note, *at, columns);
+            let groups = self.descriptors.groups.get(first..first + count);
+            write_one(groups.unwrap_or_default(), record, *at, columns);
             *position += records;
             *at += usize::from(quick.rows);
         }
     }
 
-    /// Appends the notes from `position` on that are known and whose rows are always there, up to
-    /// `wanted` rows. `position` moves on.
-    pub fn shape(
+    /// Appends the block records from `position` on that have templates, up to `wanted` rows. Moves
+    /// `position` on.
+    pub fn append_templates(
         &mut self,
         words: &mut [u64],
         position: &mut usize,
         wanted: usize,
-        (shaping, into): (&mut Shaping, &mut ShapedBlock),
+        builder: &mut TemplateBuilder,
+        into: &mut ShapedBlock,
     ) {
         while into.rows() < wanted {
             let Some(&head) = words.get(2 * *position + 1) else {
@@ -115,12 +120,12 @@ impl Dictionary {
             }
             let (number, records) = unpack_head(head as u32);
             let mut of = self
-                .shapes
+                .templates
                 .get(number as usize)
                 .copied()
                 .unwrap_or_default();
             if usize::from(of.records) != records || records == 0 {
-                match self.learn_shape(number, head, shaping) {
+                match self.learn_template(number, head, builder) {
                     Some(learnt) => of = learnt,
                     None => return,
                 }
@@ -131,24 +136,24 @@ impl Dictionary {
             }
             let rows = usize::from(of.rows);
             match rest.first_chunk::<{ WORDS_AT_ONCE + 1 }>() {
-                Some(note) if of.few => {
-                    // Nothing is put in the place of the head first: to read on over what has just
-                    // been written would have to wait for that.
-                    if let Some(words) = note[1..].first_chunk() {
-                        into.push_few(of.shape, rows, note[0], words, usize::from(of.words));
+                Some(record) if of.few => {
+                    // The head is skipped, not overwritten: a vector load over a word just stored
+                    // would wait for the store.
+                    if let Some(words) = record[1..].first_chunk() {
+                        into.push_few(of.template, rows, record[0], words, usize::from(of.words));
                     }
                 }
                 _ if of.none => return,
                 _ => {
                     if rows > 0 {
-                        let note = &rest[..2 * records];
+                        let record = &rest[..2 * records];
                         let first = of.first as usize;
                         let places = &self.places[first..first + usize::from(of.words)];
-                        let mut words = [0; WORDS];
+                        let mut words = [0; WORDS_MOST];
                         for (word, &place) in words.iter_mut().zip(places) {
-                            *word = note.get(usize::from(place)).copied().unwrap_or(0);
+                            *word = record.get(usize::from(place)).copied().unwrap_or(0);
                         }
-                        into.push(of.shape, rows, &words[..places.len()]);
+                        into.push(of.template, rows, &words[..places.len()]);
                     }
                 }
             }
@@ -156,37 +161,41 @@ impl Dictionary {
         }
     }
 
-    /// The shape of the notes with this head, or that they have none; `None` if nothing is known of
-    /// them.
+    /// Finds out the template of the block records with this head, or that they have none. `None`
+    /// if the entry is not known.
     #[cold]
     #[inline(never)]
-    fn learn_shape(&mut self, number: u32, head: u64, shaping: &mut Shaping) -> Option<ShapeOf> {
-        let (_, found) = self.find(head)?;
-        let found = *found;
+    fn learn_template(
+        &mut self,
+        number: u32,
+        head: u64,
+        builder: &mut TemplateBuilder,
+    ) -> Option<TemplateOf> {
+        let found = *self.find(head)?.descriptor;
         let first = self.places.len();
-        let shape = match found.rows {
+        let template = match found.rows {
             _ if found.conditions.is_some() => None,
             0 => Some(u32::MAX),
-            _ => shaping.of(&self.table, &found, &mut self.places),
+            _ => builder.add(&self.descriptors, &found, &mut self.places),
         };
         let places = &self.places[first..];
         let next = |index: usize| if index == 0 { 0 } else { index + 1 };
         let dense =
             (places.iter().enumerate()).all(|(index, &place)| usize::from(place) == next(index));
-        let of = ShapeOf {
-            few: dense && found.rows > 0 && places.len() <= WORDS_AT_ONCE && shape.is_some(),
-            none: shape.is_none(),
-            shape: shape.unwrap_or(u32::MAX),
+        let of = TemplateOf {
+            few: dense && found.rows > 0 && places.len() <= WORDS_AT_ONCE && template.is_some(),
+            none: template.is_none(),
+            template: template.unwrap_or(u32::MAX),
             first: first as u32,
             words: (self.places.len() - first) as u16,
             rows: found.rows,
-            records: found.records,
+            records: found.length,
         };
-        if self.shapes.len() <= number as usize {
+        if self.templates.len() <= number as usize {
             let length = (number as usize + 1).next_power_of_two();
-            self.shapes.resize(length, ShapeOf::default());
+            self.templates.resize(length, TemplateOf::default());
         }
-        self.shapes[number as usize] = of;
+        self.templates[number as usize] = of;
         Some(of)
     }
 
@@ -197,7 +206,7 @@ impl Dictionary {
         }
     }
 
-    /// What a note's head stands for, if it is one.
+    /// What the head of a block record names, if that is known.
     #[inline(always)]
     pub fn find(&mut self, head: u64) -> Option<Found<'_>> {
         let (number, records) = unpack_head(head as u32);
@@ -205,8 +214,11 @@ impl Dictionary {
             Some(&place) if place != 0 => place - 1,
             _ => self.learn(number)?,
         };
-        let found = self.table.at(place)?;
-        (usize::from(found.records) == records && records > 0).then_some((&self.table, found))
+        let found = self.descriptors.at(place)?;
+        (usize::from(found.length) == records && records > 0).then_some(Found {
+            descriptors: &self.descriptors,
+            descriptor: found,
+        })
     }
 
     #[cold]
@@ -221,7 +233,7 @@ impl Dictionary {
         place
     }
 
-    /// Adds an entry whose rows are the first of entry `whole`.
+    /// Adds an entry whose rows are the first ones of entry `whole`.
     fn add_part(
         &mut self,
         number: u32,
@@ -237,7 +249,7 @@ impl Dictionary {
                 (found.of == 0).then(|| self.add(whole, &found, rows))??
             }
         };
-        let place = self.table.add_part(entry, whole)?;
+        let place = self.descriptors.add_part(entry, whole)?;
         self.enter(number, place)
     }
 
@@ -247,7 +259,7 @@ impl Dictionary {
         if bytes > DICTIONARY_BYTES {
             return None;
         }
-        let place = self.table.add_entry(entry, rows)?;
+        let place = self.descriptors.add_entry(entry, rows)?;
         self.bytes = bytes;
         self.enter(number, place)
     }
@@ -260,12 +272,12 @@ impl Dictionary {
         }
         self.index[at] = place + 1;
         self.quick.resize(self.index.len(), Quick::default());
-        let found = self.table.at(place)?;
+        let found = self.descriptors.at(place)?;
         if found.conditions.is_none() {
             self.quick[at] = Quick {
                 group: found.group,
                 rows: found.rows,
-                records: found.records,
+                records: found.length,
             };
         }
         Some(place)

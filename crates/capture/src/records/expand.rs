@@ -1,24 +1,29 @@
-//! Rows from what a note says and what its descriptor knows: one note, the same note many times
-//! over, and rows that may not be there.
+//! Makes rows of what a block record says and what its descriptor knows: of one block record, of
+//! many equal ones, of one that stands for iterations of a loop, and of conditional rows.
 
 use reuselens_trace::Columns;
 use reuselens_wire::NO_WORD;
 
-use super::WORDS;
+use super::WORDS_MOST;
 use super::descriptors::{
-    Condition, Descriptor, GROUP, Group, REPEATED_EACH, ROWS_MOST, Repeats, Table,
+    Condition, Descriptor, Descriptors, GROUP, Group, REPEATED_EACH, ROWS_MOST, Repeats,
 };
 
-/// The last note of a stretch, and nothing behind it.
+/// The last block record of a raw block, with zeros after its end.
 #[cold]
-pub(super) fn last(rest: &[u64]) -> [u64; WORDS] {
+pub(super) fn padded(rest: &[u64]) -> [u64; WORDS_MOST] {
     std::array::from_fn(|index| rest.get(index).copied().unwrap_or(0))
 }
 
-/// Writes the rows of one note, whole groups at a time: what is too much is written over, or taken
-/// off at the end.
+/// Writes the rows of one block record, a group at a time. Rows of the last group that are too many
+/// are overwritten by the next block record, or truncated at the end.
 #[inline(always)]
-pub(super) fn one(groups: &[Group], note: &[u64; WORDS], mut at: usize, columns: &mut Columns<'_>) {
+pub(super) fn write_one(
+    groups: &[Group],
+    record: &[u64; WORDS_MOST],
+    mut at: usize,
+    columns: &mut Columns<'_>,
+) {
     for group in groups {
         let rows = at..at + GROUP;
         let (Some(kinds), Some(sizes), Some(pcs), Some(addrs)) = (
@@ -33,17 +38,17 @@ pub(super) fn one(groups: &[Group], note: &[u64; WORDS], mut at: usize, columns:
         *sizes = group.sizes;
         *pcs = group.pcs;
         *addrs = std::array::from_fn::<u64, GROUP, _>(|lane| {
-            let word = note[usize::from(group.words[lane]) % WORDS];
+            let word = record[usize::from(group.operands[lane]) % WORDS_MOST];
             word.wrapping_add(group.displacements[lane])
         });
         at += GROUP;
     }
 }
 
-/// Writes the rows' kinds, sizes and program counters: those of one note, and then over and over
-/// again.
+/// Writes the kinds, sizes and program counters of `count` equal block records: those of the first,
+/// then copies of them.
 #[inline(always)]
-pub(super) fn code(
+pub(super) fn write_code(
     groups: &[Group],
     rows: u16,
     count: usize,
@@ -67,7 +72,7 @@ pub(super) fn code(
     }
 }
 
-/// Fills a column with its first rows.
+/// Fills a column with copies of its first rows.
 fn repeat<T: Copy>(column: &mut [T], rows: usize) {
     let mut done = rows;
     while done < column.len() {
@@ -78,73 +83,82 @@ fn repeat<T: Copy>(column: &mut [T], rows: usize) {
     }
 }
 
-/// Writes the addresses of the rows of `count` notes, whole groups at a time: what is too much is
-/// written over, or taken off at the end.
+/// Writes the addresses of the rows of `count` equal block records, a group at a time, as
+/// [`write_one`] does.
 #[inline(always)]
-pub(super) fn addresses(
+pub(super) fn write_addresses(
     groups: &[Group],
     found: &Descriptor,
-    notes: &mut [u64],
+    records: &mut [u64],
     count: usize,
     column: &mut [u64],
 ) {
-    let (length, rows) = (usize::from(found.records), usize::from(found.rows));
+    let (length, rows) = (usize::from(found.length), usize::from(found.rows));
     if count >= ROW_BY_ROW {
-        return addresses_by_row(groups, found, &notes[..2 * length * count], column);
+        return write_addresses_by_row(groups, found, &records[..2 * length * count], column);
     }
-    for note in 0..count {
-        let rest = &mut notes[2 * length * note..];
+    for record in 0..count {
+        let rest = &mut records[2 * length * record..];
         rest[1] = 0;
-        let padded;
-        let words: &[u64; WORDS] = match rest.first_chunk() {
+        let owned;
+        let words: &[u64; WORDS_MOST] = match rest.first_chunk() {
             Some(words) => words,
             None => {
-                padded = last(rest);
-                &padded
+                owned = padded(rest);
+                &owned
             }
         };
-        let column = column[note * rows..].as_chunks_mut().0;
+        let column = column[record * rows..].as_chunks_mut().0;
         for (group, column) in groups.iter().zip(column) {
             *column = std::array::from_fn::<u64, GROUP, _>(|lane| {
-                let word = words[usize::from(group.words[lane]) % WORDS];
+                let word = words[usize::from(group.operands[lane]) % WORDS_MOST];
                 word.wrapping_add(group.displacements[lane])
             });
         }
     }
 }
 
-/// How many times a note stands for the rows of its descriptor; `None` if that makes no sense.
+/// How many iterations a block record stands for; `None` if the number makes no sense.
 #[inline(always)]
-pub(super) fn times(repeats: Repeats, found: &Descriptor, note: &[u64]) -> Option<usize> {
-    let times = usize::try_from(*note.get(usize::from(repeats.times))?).ok()?;
+pub(super) fn iterations(repeats: Repeats, found: &Descriptor, record: &[u64]) -> Option<usize> {
+    let times = usize::try_from(*record.get(usize::from(repeats.times))?).ok()?;
     let rows = times.checked_mul(usize::from(found.rows))?;
     (times > 0 && rows <= ROWS_MOST).then_some(times)
 }
 
-/// Writes the rows of a note that stands for so many times: its words are of the last one. What is
-/// too much is written over, or taken off at the end.
-pub(super) fn repeated(
-    table: &Table,
-    (found, repeats, times): (&Descriptor, Repeats, usize),
-    note: &[u64; WORDS],
+/// What a block record says of the iterations that it stands for.
+#[derive(Clone, Copy)]
+pub(super) struct Repetition {
+    pub repeats: Repeats,
+    pub times: usize,
+}
+
+/// Writes the rows of a block record that stands for iterations of a loop. Its operands are those
+/// of the last iteration, from which the first is reckoned by the steps.
+pub(super) fn write_repeated(
+    descriptors: &Descriptors,
+    found: &Descriptor,
+    repetition: Repetition,
+    record: &[u64; WORDS_MOST],
     at: usize,
     columns: &mut Columns<'_>,
 ) {
     const GROUPS: usize = REPEATED_EACH / GROUP;
-    let groups = table.groups_of(found);
-    code(groups, found.rows, times, at, columns);
+    let Repetition { repeats, times } = repetition;
+    let groups = descriptors.groups_of(found);
+    write_code(groups, found.rows, times, at, columns);
     let first = repeats.step as usize;
-    let steps = table
+    let steps = descriptors
         .steps
         .get(first..first + groups.len())
         .unwrap_or_default();
-    let word = |place: u16| note[usize::from(place) % WORDS];
+    let word = |place: u16| record[usize::from(place) % WORDS_MOST];
     let (mut addresses, mut moves) = ([[0; GROUP]; GROUPS], [[0; GROUP]; GROUPS]);
     for (index, (group, step)) in groups.iter().zip(steps).enumerate().take(GROUPS) {
         for lane in 0..GROUP {
-            let by = word(step[lane].word).wrapping_add(step[lane].displacement);
+            let by = word(step[lane].operand).wrapping_add(step[lane].displacement);
             let back = by.wrapping_mul(times as u64 - 1);
-            let last = word(group.words[lane]).wrapping_add(group.displacements[lane]);
+            let last = word(group.operands[lane]).wrapping_add(group.displacements[lane]);
             addresses[index][lane] = last.wrapping_sub(back);
             moves[index][lane] = by;
         }
@@ -160,45 +174,51 @@ pub(super) fn repeated(
     }
 }
 
-/// So many equal notes are worth going through once for each of their rows.
+/// From this many equal block records on, going through them once for each of their rows is faster.
 const ROW_BY_ROW: usize = 16;
 
-/// The same for many equal notes: all first rows, all second rows and so on.
-fn addresses_by_row(groups: &[Group], found: &Descriptor, notes: &[u64], column: &mut [u64]) {
-    let (step, rows) = (2 * usize::from(found.records), usize::from(found.rows));
+/// As [`write_addresses`], but row by row: the first row of all block records, then the second, and
+/// so on.
+fn write_addresses_by_row(
+    groups: &[Group],
+    found: &Descriptor,
+    records: &[u64],
+    column: &mut [u64],
+) {
+    let (step, rows) = (2 * usize::from(found.length), usize::from(found.rows));
     for row in 0..rows {
         let (group, lane) = (&groups[row / GROUP], row % GROUP);
-        let (word, displacement) = (usize::from(group.words[lane]), group.displacements[lane]);
+        let (word, displacement) = (usize::from(group.operands[lane]), group.displacements[lane]);
         let into = column[row..].iter_mut().step_by(rows);
         if word == usize::from(NO_WORD) {
-            let count = notes.len() / step;
+            let count = records.len() / step;
             into.take(count).for_each(|to| *to = displacement);
             continue;
         }
-        // A word behind the last note's end is not there: descriptors are checked for that.
-        let words = notes[word.min(notes.len())..].iter().step_by(step);
+        // No operand is after the last block record's end: descriptors are checked for that.
+        let words = records[word.min(records.len())..].iter().step_by(step);
         for (to, word) in into.zip(words) {
             *to = word.wrapping_add(displacement);
         }
     }
 }
 
-/// Those rows of a descriptor whose conditions hold.
-pub(super) fn some(
-    table: &Table,
+/// Writes those rows of a descriptor whose conditions hold. Returns the row after them.
+pub(super) fn write_conditional(
+    descriptors: &Descriptors,
     found: &Descriptor,
     conditions: usize,
-    words: &[u64; WORDS],
+    words: &[u64; WORDS_MOST],
     mut at: usize,
     columns: &mut Columns<'_>,
 ) -> usize {
-    let word = |place: u16| words[usize::from(place) % WORDS];
+    let word = |place: u16| words[usize::from(place) % WORDS_MOST];
     for row in 0..usize::from(found.rows) {
-        let group = &table.groups[found.group as usize + row / GROUP];
+        let group = &descriptors.groups[found.group as usize + row / GROUP];
         let lane = row % GROUP;
-        let mut address = word(group.words[lane]).wrapping_add(group.displacements[lane]);
+        let mut address = word(group.operands[lane]).wrapping_add(group.displacements[lane]);
         let mut size = group.sizes[lane];
-        match table.conditions[conditions + row] {
+        match descriptors.conditions[conditions + row] {
             Condition::Always => {}
             Condition::OneLane(place, bit) => {
                 if word(place) >> bit & 1 == 0 {

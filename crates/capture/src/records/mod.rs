@@ -1,9 +1,10 @@
-//! Notes become rows.
+//! Block records become rows, or templates and operands.
 //!
-//! Code that the LLVM pass has seen writes notes: the address of a descriptor, and those words of
-//! the addresses that only the running program knows. The descriptors are in the program's file, so
-//! that is where they are read. Code that is rewritten does the same; its descriptors are in the
-//! segment.
+//! A *block record* is what a piece of straight-line code writes when it runs: which descriptor it
+//! has, and the *operands*, those words of its addresses that only the running program knows. The
+//! descriptor says the rest. Code that the LLVM pass has compiled has its descriptors in the
+//! program's file; those of rewritten code are in the segment's dictionary. (The wire crate calls
+//! block records notes, as their section in programs is called.)
 
 mod descriptors;
 mod dictionary;
@@ -22,29 +23,32 @@ use reuselens_wire::{
 
 use crate::kinds::PLAIN;
 use crate::segment::{Segment, words_of};
-pub(crate) use descriptors::Table;
+pub(crate) use descriptors::Descriptors;
 use descriptors::{Descriptor, GROUP, ROWS_MOST};
 use dictionary::Dictionary;
-use expand::{addresses, code, last, one, repeated, some, times};
-pub(crate) use templates::Shaping;
+use expand::{
+    Repetition, iterations, padded, write_addresses, write_code, write_conditional, write_one,
+    write_repeated,
+};
+use templates::LoneRow;
+pub(crate) use templates::TemplateBuilder;
 
-/// Words of the longest note; a power of two.
-const WORDS: usize = NOTE_BYTES_MOST / 8;
+/// Words of the longest block record; a power of two.
+const WORDS_MOST: usize = NOTE_BYTES_MOST / 8;
 
-/// The descriptors of all processes.
+/// Reads the block records of all processes.
 #[derive(Default)]
-pub struct Notes {
+pub struct BlockRecords {
     dictionary: Dictionary,
-    /// By process; those of the module that was loaded last come first.
-    tables: BTreeMap<u32, Vec<Arc<Table>>>,
-    /// Whether there was any note of code that the LLVM pass has seen, which that of rewritten code
-    /// is not.
-    pub seen: bool,
-    /// Stretches of records that could not be read.
+    /// By process the descriptors of its modules; those of the module loaded last come first.
+    modules: BTreeMap<u32, Vec<Arc<Descriptors>>>,
+    /// Whether there was any block record of code that the LLVM pass has compiled.
+    pub has_compiled: bool,
+    /// Raw blocks of which a part could not be read.
     pub lost: u64,
 }
 
-/// Whose notes they are.
+/// The process and thread whose block records they are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origin {
     pub process: u32,
@@ -54,35 +58,37 @@ pub struct Origin {
     pub by_call: bool,
 }
 
-impl Notes {
-    /// No descriptors yet; those of rewritten code will be in the segment.
-    pub fn new(segment: Arc<Segment>) -> Notes {
-        Notes {
+impl BlockRecords {
+    /// Knows no descriptors yet; those of rewritten code will be in the segment.
+    pub fn new(segment: Arc<Segment>) -> BlockRecords {
+        BlockRecords {
             dictionary: Dictionary::new(segment),
-            ..Notes::default()
+            ..BlockRecords::default()
         }
     }
 
-    /// Adds what a module of a process has.
-    pub fn add(&mut self, process: u32, table: Arc<Table>) {
-        self.tables.entry(process).or_default().insert(0, table);
+    /// Adds the descriptors of a module of a process.
+    pub fn add(&mut self, process: u32, descriptors: Arc<Descriptors>) {
+        let modules = self.modules.entry(process).or_default();
+        modules.insert(0, descriptors);
     }
 
-    /// Appends the notes from `position` on as shapes and words, and the function entries and
-    /// single rows between them, until there are `wanted` rows or up to what has no shape of its
-    /// own. Returns where it stopped.
-    pub fn shape(
+    /// Appends the block records from `position` on as templates and operands, and the function
+    /// entries and single rows between them. Stops at `wanted` rows, or at what has no template of
+    /// its own. Returns where it stopped.
+    pub fn append_templates(
         &mut self,
         of: Origin,
         records: &mut [Record],
         mut position: usize,
         wanted: usize,
-        (shaping, into): (&mut Shaping, &mut ShapedBlock),
+        builder: &mut TemplateBuilder,
+        into: &mut ShapedBlock,
     ) -> usize {
         let words = words_of(records);
         while into.rows() < wanted {
             self.dictionary
-                .shape(words, &mut position, wanted, (shaping, into));
+                .append_templates(words, &mut position, wanted, builder, into);
             let &[word0, word1] = words
                 .get(2 * position..2 * position + 2)
                 .unwrap_or_default()
@@ -91,14 +97,27 @@ impl Notes {
             };
             let record = Record { word0, word1 };
             let fits = if record.kind() == WireKind::Enter as u8 {
-                let (return_address, stack_pointer) = entered(record, of.stack_high);
-                let alone = (record.pc(), Kind::Enter, u8::from(of.by_call), true);
-                shaping.one(alone, stack_pointer, Some(return_address), into)
+                let Entered {
+                    return_address,
+                    stack_pointer,
+                } = entered(record, of.stack_high);
+                let lone = LoneRow {
+                    pc: record.pc(),
+                    kind: Kind::Enter,
+                    size: u8::from(of.by_call),
+                    has_operand: true,
+                };
+                builder.push_row(lone, stack_pointer, Some(return_address), into)
             } else {
                 match plain_kind(record.word1) {
                     Some(kind) if kind.operands() == 0 && kind != Kind::Operand => {
-                        let alone = (record.pc(), kind, record.size(), false);
-                        shaping.one(alone, record.word0, None, into)
+                        let lone = LoneRow {
+                            pc: record.pc(),
+                            kind,
+                            size: record.size(),
+                            has_operand: false,
+                        };
+                        builder.push_row(lone, record.word0, None, into)
                     }
                     _ => false,
                 }
@@ -111,10 +130,10 @@ impl Notes {
         position
     }
 
-    /// Makes rows of the notes from `position` on, from row `at` of the block on, and of the
-    /// records between them that are rows, up to the first other record or until there are `wanted`
-    /// rows. Returns where it stopped; what cannot be read is counted, and nothing behind it is
-    /// read.
+    /// Makes rows of the block records from `position` on, and of the records between them that are
+    /// rows. They go into the block from row `at` on. Stops at the first other record, or when
+    /// there are `wanted` rows. Returns where it stopped. Counts what cannot be read as lost, and
+    /// reads nothing after it.
     pub fn expand(
         &mut self,
         of: Origin,
@@ -124,27 +143,27 @@ impl Notes {
         wanted: usize,
         block: &mut Block,
     ) -> usize {
-        let tables = self.tables.get(&of.process).map_or(&[][..], Vec::as_slice);
+        let modules = self.modules.get(&of.process).map_or(&[][..], Vec::as_slice);
         let end = at.max(wanted);
         let room = end + ROWS_MOST.max(OPERANDS_MOST) + 2;
         let mut columns = block.overwrite(room + GROUP);
-        let mut recent = tables.first();
+        let mut recent = modules.first();
         let words = words_of(records);
         while 2 * position < words.len() {
             self.dictionary
-                .rows(words, &mut position, (&mut at, end), &mut columns);
+                .rows(words, &mut position, &mut at, end, &mut columns);
             if 2 * position >= words.len() {
                 break;
             }
             let address = words[2 * position + 1];
-            // A row and its operands are never parted.
+            // A row and its operands stay in one block.
             let belongs = plain_kind(address) == Some(Kind::Operand) && at < room;
             if at >= end && !belongs {
                 break;
             }
             let kind = kind_of(address);
             if !matches!(kind, NOTE | CODED) {
-                // Taken along, because to stop and begin again costs more.
+                // Read here too: to stop and begin again for a single record would cost more.
                 let record = Record {
                     word0: words[2 * position],
                     word1: address,
@@ -164,68 +183,89 @@ impl Notes {
             let found = if kind == CODED {
                 self.dictionary.find(address)
             } else {
-                self.seen = true;
-                find(tables, &mut recent, address)
+                self.has_compiled = true;
+                find(modules, &mut recent, address)
             };
-            let notes = &mut words[2 * position..];
-            let Some((table, found)) = found else {
+            let rest = &mut words[2 * position..];
+            let Some(Found {
+                descriptors,
+                descriptor,
+            }) = found
+            else {
                 self.lost += 1;
                 position = words.len() / 2;
                 break;
             };
-            if let Some(repeats) = table.repeats_of(found) {
-                let whole = 2 * usize::from(found.records) <= notes.len();
-                let Some(times) = times(repeats, found, notes).filter(|_| whole) else {
+            let length = usize::from(descriptor.length);
+            if let Some(repeats) = descriptors.repeats_of(descriptor) {
+                let is_whole = 2 * length <= rest.len();
+                let times = iterations(repeats, descriptor, rest).filter(|_| is_whole);
+                let Some(times) = times else {
                     self.lost += 1;
                     position = words.len() / 2;
                     break;
                 };
-                notes[1] = 0;
-                let padded;
-                let note = match notes.first_chunk() {
-                    Some(note) => note,
+                // The head's place stands for "no operand" (`NO_WORD`), which is to be read as 0.
+                rest[1] = 0;
+                let owned;
+                let first = match rest.first_chunk() {
+                    Some(first) => first,
                     None => {
-                        padded = last(notes);
-                        &padded
+                        owned = padded(rest);
+                        &owned
                     }
                 };
-                repeated(table, (found, repeats, times), note, at, &mut columns);
-                at += usize::from(found.rows) * times;
-                position += usize::from(found.records);
+                let repetition = Repetition { repeats, times };
+                write_repeated(descriptors, descriptor, repetition, first, at, &mut columns);
+                at += usize::from(descriptor.rows) * times;
+                position += length;
                 continue;
             }
-            // A loop writes the same note again and again.
-            let count = alike(notes, address, found, end - at);
+            // A loop writes the same block record again and again: equal ones are read together.
+            let count = count_equal(rest, address, descriptor, end - at);
             if count == 0 {
                 self.lost += 1;
                 position = words.len() / 2;
                 break;
             }
-            position += usize::from(found.records) * count;
-            match found.conditions {
+            position += length * count;
+            match descriptor.conditions {
                 None => {
-                    let groups = table.groups_of(found);
-                    notes[1] = 0;
+                    let groups = descriptors.groups_of(descriptor);
+                    rest[1] = 0;
                     if count == 1
-                        && let Some(note) = notes.first_chunk()
+                        && let Some(first) = rest.first_chunk()
                     {
-                        one(groups, note, at, &mut columns);
-                        at += usize::from(found.rows);
+                        write_one(groups, first, at, &mut columns);
+                        at += usize::from(descriptor.rows);
                         continue;
                     }
-                    code(groups, found.rows, count, at, &mut columns);
-                    addresses(groups, found, notes, count, &mut columns.addrs[at..]);
-                    at += usize::from(found.rows) * count;
+                    write_code(groups, descriptor.rows, count, at, &mut columns);
+                    let column = &mut columns.addrs[at..];
+                    write_addresses(groups, descriptor, rest, count, column);
+                    at += usize::from(descriptor.rows) * count;
                 }
                 Some(first) => {
-                    for note in 0..count {
-                        let rest = &mut notes[2 * note * usize::from(found.records)..];
+                    let first = first as usize;
+                    for number in 0..count {
+                        let rest = &mut rest[2 * number * length..];
                         rest[1] = 0;
-                        let first = first as usize;
-                        at = match rest.first_chunk() {
-                            Some(note) => some(table, found, first, note, at, &mut columns),
-                            None => some(table, found, first, &last(rest), at, &mut columns),
+                        let owned;
+                        let record = match rest.first_chunk() {
+                            Some(record) => record,
+                            None => {
+                                owned = padded(rest);
+                                &owned
+                            }
                         };
+                        at = write_conditional(
+                            descriptors,
+                            descriptor,
+                            first,
+                            record,
+                            at,
+                            &mut columns,
+                        );
                     }
                 }
             }
@@ -238,21 +278,30 @@ impl Notes {
 /// Operands that a row may have: those of a name of 4096 bytes, and three.
 const OPERANDS_MOST: usize = 4096 / 8 + 3;
 
-/// A descriptor and the table that it is in.
-type Found<'a> = (&'a Table, &'a Descriptor);
+/// A descriptor, and those that it is among.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    descriptors: &'a Descriptors,
+    descriptor: &'a Descriptor,
+}
 
-/// The descriptor at an address; `recent` is where the one before was.
+/// The descriptor at an address. `recent` is the module of the one before.
 #[inline(always)]
 fn find<'a>(
-    tables: &'a [Arc<Table>],
-    recent: &mut Option<&'a Arc<Table>>,
+    modules: &'a [Arc<Descriptors>],
+    recent: &mut Option<&'a Arc<Descriptors>>,
     address: u64,
 ) -> Option<Found<'a>> {
-    let of = |table: &'a Arc<Table>| Some((&**table, table.find(address)?));
+    let of = |descriptors: &'a Arc<Descriptors>| {
+        Some(Found {
+            descriptors,
+            descriptor: descriptors.find(address)?,
+        })
+    };
     if let Some(found) = recent.and_then(of) {
         return Some(found);
     }
-    *recent = tables.iter().find(|table| table.find(address).is_some());
+    *recent = modules.iter().find(|module| module.find(address).is_some());
     recent.and_then(of)
 }
 
@@ -277,49 +326,53 @@ fn put(record: Record, kind: Kind, at: usize, columns: &mut Columns<'_>) {
     columns.addrs[at] = record.word0;
 }
 
-/// Where the function returns that a record says was entered, and its stack pointer, or 0.
-pub(crate) fn entered(record: Record, stack_high: u64) -> (u64, u64) {
+/// What a record says of a function that was entered.
+pub(crate) struct Entered {
+    pub return_address: u64,
+    /// 0 if it is not known.
+    pub stack_pointer: u64,
+}
+
+/// Reads the record of a function entry.
+pub(crate) fn entered(record: Record, stack_high: u64) -> Entered {
     let (return_address, depth) = unpack_enter(record);
     let stack_pointer = if depth == ENTER_DEPTH_UNKNOWN {
         0
     } else {
         stack_high.wrapping_sub(depth * 8)
     };
-    (return_address, stack_pointer)
+    Entered {
+        return_address,
+        stack_pointer,
+    }
 }
 
 /// Writes the two rows of a function entry.
 #[inline(always)]
 fn enter(record: Record, of: Origin, at: usize, columns: &mut Columns<'_>) {
-    let (return_address, stack_pointer) = entered(record, of.stack_high);
-    let both = [
-        (
-            Kind::Enter,
-            u8::from(of.by_call),
-            record.pc(),
-            stack_pointer,
-        ),
-        (Kind::Operand, 0, 0, return_address),
-    ];
-    for (index, (kind, size, pc, address)) in both.into_iter().enumerate() {
-        columns.kinds[at + index] = kind;
-        columns.sizes[at + index] = size;
-        columns.pcs[at + index] = pc;
-        columns.addrs[at + index] = address;
-    }
+    let found = entered(record, of.stack_high);
+    columns.kinds[at] = Kind::Enter;
+    columns.sizes[at] = u8::from(of.by_call);
+    columns.pcs[at] = record.pc();
+    columns.addrs[at] = found.stack_pointer;
+    columns.kinds[at + 1] = Kind::Operand;
+    columns.sizes[at + 1] = 0;
+    columns.pcs[at + 1] = 0;
+    columns.addrs[at + 1] = found.return_address;
 }
 
-/// How many whole notes of this descriptor follow one another; as many as make `rows` rows at most.
+/// How many complete block records with this head follow one another, up to those that make `rows`
+/// rows.
 #[inline(always)]
-fn alike(words: &[u64], address: u64, found: &Descriptor, rows: usize) -> usize {
-    // Counted by adding up: most notes come alone, and a division would cost more than all the
-    // rest.
+fn count_equal(words: &[u64], head: u64, found: &Descriptor, rows: usize) -> usize {
+    // Counted by adding up: most block records come alone, and a division would cost more than all
+    // the rest.
     let (step, each) = (
-        2 * usize::from(found.records),
+        2 * usize::from(found.length),
         usize::from(found.rows.max(1)),
     );
     let (mut at, mut made, mut count) = (0, 0, 0);
-    while made < rows && at + step <= words.len() && words[at + 1] == address {
+    while made < rows && at + step <= words.len() && words[at + 1] == head {
         at += step;
         made += each;
         count += 1;

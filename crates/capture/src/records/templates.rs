@@ -1,40 +1,45 @@
-//! Notes as shapes and words: what they are, without making rows of them.
+//! Block records become templates and operands, which are what they are, without rows.
 
 use std::collections::HashMap;
 
 use reuselens_trace::{Block, Kind, ShapeRow, ShapedBlock, Shapes};
 use reuselens_wire::NO_WORD;
 
-use super::descriptors::{Descriptor, Table};
+use super::descriptors::{Descriptor, Descriptors};
 
-/// Rows that came alone have so many shapes at most: a program that has written over its blocks
-/// must not cost more.
-const ALONE_MOST: usize = 1 << 20;
-/// Rows of one look at notes: those of one, or one and its operands.
+/// Limit on templates of lone rows: a program that writes over its blocks must not cost more.
+const LONE_MOST: usize = 1 << 20;
+/// Rows that one call of `BlockRecords::expand` makes at most, where one row is wanted.
 const SCRATCH_MOST: usize = 1 << 10;
-/// Shapes of single rows that are found at once, by program counter.
+/// Entries of the cache of lone rows, by program counter. A power of two.
 const RECENT: usize = 1 << 10;
 
-/// A row that came alone, and whether an operand belongs to it.
-pub type Alone = (u64, Kind, u8, bool);
+/// A row that belongs to no descriptor, apart from its address: what its template is known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LoneRow {
+    pub pc: u64,
+    pub kind: Kind,
+    pub size: u8,
+    pub has_operand: bool,
+}
 
-/// The shapes of a run.
-pub struct Shaping {
-    pub shapes: Shapes,
-    alone: HashMap<Alone, u32>,
-    recent: Vec<Option<(Alone, u32)>>,
+/// The templates of a run.
+pub struct TemplateBuilder {
+    pub templates: Shapes,
+    lone: HashMap<LoneRow, u32>,
+    recent: Vec<Option<(LoneRow, u32)>>,
     rows: Vec<ShapeRow>,
-    /// Rows that were made of what has no shape.
+    /// Rows of block records that have no template.
     pub scratch: Block,
-    /// Rows for which there was no room after all.
+    /// Rows that were lost because there was no room for their templates.
     pub lost: u64,
 }
 
-impl Default for Shaping {
-    fn default() -> Shaping {
-        Shaping {
-            shapes: Shapes::new(),
-            alone: HashMap::new(),
+impl Default for TemplateBuilder {
+    fn default() -> TemplateBuilder {
+        TemplateBuilder {
+            templates: Shapes::new(),
+            lone: HashMap::new(),
             recent: vec![None; RECENT],
             rows: Vec::new(),
             scratch: Block::new(),
@@ -43,19 +48,23 @@ impl Default for Shaping {
     }
 }
 
-impl Shaping {
-    /// The shape of a descriptor whose rows are always there; and the places of its words in a
-    /// note, in their order, appended to `places`.
-    pub(super) fn of(
+impl TemplateBuilder {
+    /// Adds the template of a descriptor whose rows are unconditional, and appends to `places`
+    /// where in a block record its operands are, in ascending order. `None` if there is no room for
+    /// it.
+    pub(super) fn add(
         &mut self,
-        table: &Table,
+        descriptors: &Descriptors,
         found: &Descriptor,
         places: &mut Vec<u8>,
     ) -> Option<u32> {
         let first = places.len();
         self.rows.clear();
         let count = usize::from(found.rows);
-        let groups = table.groups_of(found).iter().flat_map(|group| group.words);
+        let groups = descriptors
+            .groups_of(found)
+            .iter()
+            .flat_map(|group| group.operands);
         let used = groups.take(count).filter(|place| *place != NO_WORD);
         places.extend(used.map(|place| place as u8));
         places[first..].sort_unstable();
@@ -66,8 +75,8 @@ impl Shaping {
             }
         }
         for row in 0..count {
-            let (group, lane) = table.row_of(found, row)?;
-            let place = |&known: &u8| u16::from(known) == group.words[lane];
+            let (group, lane) = descriptors.row_of(found, row)?;
+            let place = |&known: &u8| u16::from(known) == group.operands[lane];
             let word = places[first..]
                 .iter()
                 .position(place)
@@ -80,29 +89,29 @@ impl Shaping {
                 displacement: group.displacements[lane],
             });
         }
-        let added = self.shapes.add(&self.rows);
+        let added = self.templates.add(&self.rows);
         if added.is_none() {
             places.truncate(first);
         }
         added
     }
 
-    /// Appends a row that came alone, and its operand if it has one; whether there is room for its
-    /// shape.
+    /// Appends a lone row, and its operand if it has one. Returns false, and appends nothing, if
+    /// there is no room for its template.
     #[inline(always)]
-    pub fn one(
+    pub fn push_row(
         &mut self,
-        alone: Alone,
+        lone: LoneRow,
         address: u64,
         operand: Option<u64>,
         into: &mut ShapedBlock,
     ) -> bool {
-        let place = (alone.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize;
+        let place = (lone.pc.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize;
         let number = match self.recent[place % RECENT] {
-            Some((known, number)) if known == alone => number,
-            _ => match self.enter(alone) {
+            Some((known, number)) if known == lone => number,
+            _ => match self.add_lone(lone) {
                 Some(number) => {
-                    self.recent[place % RECENT] = Some((alone, number));
+                    self.recent[place % RECENT] = Some((lone, number));
                     number
                 }
                 None => return false,
@@ -116,14 +125,19 @@ impl Shaping {
 
     #[cold]
     #[inline(never)]
-    fn enter(&mut self, alone: Alone) -> Option<u32> {
-        if let Some(&number) = self.alone.get(&alone) {
+    fn add_lone(&mut self, lone: LoneRow) -> Option<u32> {
+        if let Some(&number) = self.lone.get(&lone) {
             return Some(number);
         }
-        if self.alone.len() >= ALONE_MOST {
+        if self.lone.len() >= LONE_MOST {
             return None;
         }
-        let (pc, kind, size, has_operand) = alone;
+        let LoneRow {
+            pc,
+            kind,
+            size,
+            has_operand,
+        } = lone;
         let row = |word, kind, size, pc| ShapeRow {
             kind,
             size,
@@ -132,18 +146,19 @@ impl Shaping {
             displacement: 0,
         };
         let rows = [row(0, kind, size, pc), row(1, Kind::Operand, 0, 0)];
-        let number = self.shapes.add(&rows[..1 + usize::from(has_operand)])?;
-        self.alone.insert(alone, number);
+        let number = self.templates.add(&rows[..1 + usize::from(has_operand)])?;
+        self.lone.insert(lone, number);
         Some(number)
     }
 
-    /// Whether there is room for what one look at notes makes in [`Self::scratch`].
+    /// Whether there is room for the templates of as many rows as one call puts into
+    /// [`Self::scratch`].
     pub fn has_room(&self) -> bool {
-        self.alone.len() + SCRATCH_MOST <= ALONE_MOST
+        self.lone.len() + SCRATCH_MOST <= LONE_MOST
     }
 
-    /// Appends the rows in [`Self::scratch`]. There must have been room before they were made.
-    pub fn rows(&mut self, into: &mut ShapedBlock) {
+    /// Appends the rows in [`Self::scratch`]. Check [`Self::has_room`] before they are made.
+    pub fn push_scratch(&mut self, into: &mut ShapedBlock) {
         let scratch = std::mem::take(&mut self.scratch);
         let mut rows = scratch.rows().peekable();
         while let Some(row) = rows.next() {
@@ -154,8 +169,13 @@ impl Shaping {
                     })
                 })
                 .flatten();
-            let alone = (row.pc, row.kind, row.size, operand.is_some());
-            let fits = self.one(alone, row.addr, operand.map(|row| row.addr), into);
+            let lone = LoneRow {
+                pc: row.pc,
+                kind: row.kind,
+                size: row.size,
+                has_operand: operand.is_some(),
+            };
+            let fits = self.push_row(lone, row.addr, operand.map(|row| row.addr), into);
             debug_assert!(fits);
             if !fits {
                 self.lost += 1 + u64::from(operand.is_some());

@@ -1,26 +1,27 @@
-//! Notes become the rows that they stand for.
+//! Block records become the rows that they stand for.
 
-use super::descriptors::tests::{bytes, table};
+use super::descriptors::tests::{bytes, descriptors};
 use super::*;
-use crate::decode::ROWS_WANTED;
 use reuselens_wire::{Entry, EntryRow, NO_WORD, head_word, note_head};
 
 const LOW: u64 = 0x4000;
 const HERE: u16 = 0xffff;
+/// Rows that a block is filled up to.
+const WANTED: usize = 4096;
 
 /// Rows as kind, size, pc, address.
 type Rows = Vec<(Kind, u8, u64, u64)>;
 
-/// The rows of notes in a process with one table; how many stretches were lost.
-fn rows(descriptors: &[Vec<u8>], records: &mut [Record]) -> (Rows, u64) {
-    let mut notes = Notes::default();
-    notes.add(3, Arc::new(table(descriptors, LOW)));
+/// The rows of block records in a process with these descriptors; how many raw blocks were lost.
+fn rows(all: &[Vec<u8>], records: &mut [Record]) -> (Rows, u64) {
+    let mut block_records = BlockRecords::default();
+    block_records.add(3, Arc::new(descriptors(all, LOW)));
     let mut block = Block::new();
-    notes.expand(of(3), records, 0, 0, ROWS_WANTED, &mut block);
+    block_records.expand(of(3), records, 0, 0, WANTED, &mut block);
     let rows = block
         .rows()
         .map(|row| (row.kind, row.size, row.pc, row.addr));
-    (rows.collect(), notes.lost)
+    (rows.collect(), block_records.lost)
 }
 
 fn of(process: u32) -> Origin {
@@ -35,7 +36,7 @@ fn record(word0: u64, word1: u64) -> Record {
 }
 
 #[test]
-fn addresses_are_words_and_displacements() {
+fn address_is_operand_plus_displacement() {
     let one = bytes(
         0x1000,
         3,
@@ -47,8 +48,8 @@ fn addresses_are_words_and_displacements() {
             (3, 4, 2, 4),
         ],
     );
-    let note = [record(0x7000, LOW), record(0x5555, 0x600)];
-    let twice = &mut [note, note].concat()[..];
+    let once = [record(0x7000, LOW), record(0x5555, 0x600)];
+    let twice = &mut [once, once].concat()[..];
     let (rows, lost) = rows(&[one], twice);
     let expected = [
         (Kind::Enter, 1, 0x5001, 0x7000),
@@ -62,7 +63,7 @@ fn addresses_are_words_and_displacements() {
 }
 
 #[test]
-fn masks_say_which_lanes_are_there() {
+fn lanes_outside_the_mask_are_skipped() {
     let contiguous = bytes(0, 2, &[(1, 4, 0, 0), (0x41, 0, 1, 8)]);
     let gather = bytes(
         0,
@@ -85,7 +86,7 @@ fn masks_say_which_lanes_are_there() {
 }
 
 #[test]
-fn unknown_and_torn_notes_are_counted_and_end_the_stretch() {
+fn unknown_or_torn_record_ends_the_block_and_counts() {
     let one = bytes(0, 3, &[(1, 8, 2, 0)]);
     for bad in [
         vec![record(1, 0x9999)],
@@ -99,34 +100,34 @@ fn unknown_and_torn_notes_are_counted_and_end_the_stretch() {
 }
 
 #[test]
-fn long_stretches_are_cut_between_notes() {
+fn long_block_is_cut_between_records() {
     let one = bytes(0, 1, &vec![(1, 8, 0, 0); 200]);
-    let mut notes = Notes::default();
-    notes.add(0, Arc::new(table(&[one], LOW)));
+    let mut block_records = BlockRecords::default();
+    block_records.add(0, Arc::new(descriptors(&[one], LOW)));
     let mut records = vec![record(8, LOW); 50];
     let (mut position, mut total) = (0, 0);
     while position < records.len() {
         let mut block = Block::new();
-        position = notes.expand(of(0), &mut records, position, 0, ROWS_WANTED, &mut block);
-        assert!(block.len() <= ROWS_WANTED + ROWS_MOST);
+        position = block_records.expand(of(0), &mut records, position, 0, WANTED, &mut block);
+        assert!(block.len() <= WANTED + ROWS_MOST);
         total += block.len();
     }
     assert_eq!(total, 50 * 200);
 }
 
 #[test]
-fn a_row_keeps_its_operand_wherever_the_cut_falls() {
-    for before in ROWS_WANTED - 3..ROWS_WANTED + 3 {
+fn cut_keeps_row_and_operand_together() {
+    for before in WANTED - 3..WANTED + 3 {
         let one = bytes(0, 1, &[(1, 8, 0, 0)]);
-        let mut notes = Notes::default();
-        notes.add(0, Arc::new(table(&[one], LOW)));
+        let mut block_records = BlockRecords::default();
+        block_records.add(0, Arc::new(descriptors(&[one], LOW)));
         let mut records = vec![record(8, LOW); before];
         records.push(Record::new(reuselens_wire::WireKind::Alloc, 0, 9, 0x5000));
         records.push(Record::new(reuselens_wire::WireKind::Operand, 0, 0, 64));
         let (mut position, mut kinds) = (0, Vec::new());
         while position < records.len() {
             let mut block = Block::new();
-            position = notes.expand(of(0), &mut records, position, 0, ROWS_WANTED, &mut block);
+            position = block_records.expand(of(0), &mut records, position, 0, WANTED, &mut block);
             assert_ne!(block.kinds()[0], Kind::Operand, "{before}");
             kinds.extend_from_slice(block.kinds());
         }
@@ -146,7 +147,7 @@ impl Numbers {
 }
 
 #[test]
-fn a_note_of_many_times_is_the_rows_of_each_time() {
+fn repeated_record_expands_to_each_iteration() {
     const FROM_ZERO: u16 = 0xfffe;
     let mut numbers = Numbers(3);
     for _ in 0..300 {
@@ -173,42 +174,42 @@ fn a_note_of_many_times_is_the_rows_of_each_time() {
         let descriptor = bytes(0, words, &entries);
         let (mut records, mut expected) = (Vec::new(), Vec::new());
         for _ in 0..20 {
-            let mut note: Vec<u64> = (0..words).map(|_| numbers.next(1 << 40)).collect();
-            note[1] = 1 + numbers.next(most);
-            for time in 0..note[1] {
+            let mut record: Vec<u64> = (0..words).map(|_| numbers.next(1 << 40)).collect();
+            record[1] = 1 + numbers.next(most);
+            for time in 0..record[1] {
                 for ((kind, size, word, displacement), step) in &moves {
                     let by = step.map_or(0, |(by, plus)| {
-                        let word = note.get(usize::from(by)).copied().unwrap_or(0);
+                        let word = record.get(usize::from(by)).copied().unwrap_or(0);
                         word.wrapping_add_signed(i64::from(plus))
                     });
                     let last =
-                        note[usize::from(*word)].wrapping_add_signed(i64::from(*displacement));
-                    let back = by.wrapping_mul(note[1] - 1 - time);
+                        record[usize::from(*word)].wrapping_add_signed(i64::from(*displacement));
+                    let back = by.wrapping_mul(record[1] - 1 - time);
                     let kind = Kind::from_u8(*kind).unwrap();
                     expected.push((kind, *size, last.wrapping_sub(back)));
                 }
             }
-            note.insert(1, LOW);
-            note.resize(note.len().next_multiple_of(2), 77);
-            let pairs = note.as_chunks().0.iter();
-            records.extend(pairs.map(|[a, b]| record(*a, *b)));
+            record.insert(1, LOW);
+            record.resize(record.len().next_multiple_of(2), 77);
+            let pairs = record.as_chunks().0.iter();
+            records.extend(pairs.map(|[a, b]| self::record(*a, *b)));
         }
-        let mut notes = Notes::default();
-        let table = table(std::slice::from_ref(&descriptor), LOW);
-        notes.add(3, Arc::new(table));
+        let mut block_records = BlockRecords::default();
+        let found = descriptors(std::slice::from_ref(&descriptor), LOW);
+        block_records.add(3, Arc::new(found));
         let (mut position, mut found) = (0, Vec::new());
         while position < records.len() {
             let mut block = Block::new();
-            position = notes.expand(of(3), &mut records, position, 0, ROWS_WANTED, &mut block);
+            position = block_records.expand(of(3), &mut records, position, 0, WANTED, &mut block);
             found.extend(block.rows().map(|row| (row.kind, row.size, row.addr)));
         }
-        assert_eq!(notes.lost, 0);
+        assert_eq!(block_records.lost, 0);
         assert!(found == expected);
     }
 }
 
 #[test]
-fn times_without_sense_are_counted_and_end_the_stretch() {
+fn absurd_iteration_count_ends_the_block() {
     let one = bytes(0, 2, &[(0x42, 0, 1, 0), (1, 8, 0, 0), (2, 8, 0, 0)]);
     for (times, made) in [(128, 256), (0, 0), (129, 0), (u64::MAX, 0), (1 << 63, 0)] {
         let mut records = [record(0x100, LOW), record(times, 0)];
@@ -219,7 +220,7 @@ fn times_without_sense_are_counted_and_end_the_stretch() {
     assert_eq!(rows(&[one], torn), (Vec::new(), 1));
 }
 
-/// A row of an entry, and what it becomes in a note of these words.
+/// A row of an entry, and what it becomes in a block record of these words.
 fn row_of(row: &EntryRow, words: &[u64]) -> Option<(Kind, u8, u64, u64)> {
     let record = record(0, row.meta);
     let (word, mask) = row.words();
@@ -242,16 +243,16 @@ fn row_of(row: &EntryRow, words: &[u64]) -> Option<(Kind, u8, u64, u64)> {
 }
 
 #[test]
-fn notes_of_rewritten_code_are_what_their_entries_say() {
-    let (expected, found, notes) = rewritten();
-    assert_eq!(notes.lost, 0);
-    assert!(!notes.seen);
+fn rewritten_code_expands_as_its_entries_say() {
+    let (expected, found, block_records) = rewritten();
+    assert_eq!(block_records.lost, 0);
+    assert!(!block_records.has_compiled);
     assert!(found.len() > 50_000);
     assert!(found == expected);
 }
 
 #[test]
-fn many_equal_masked_notes_are_cut() {
+fn equal_conditional_records_are_cut() {
     let masked = bytes(
         0,
         2,
@@ -262,37 +263,37 @@ fn many_equal_masked_notes_are_cut() {
             (0x41, 0, 1, 1),
         ],
     );
-    let mut notes = Notes::default();
-    notes.add(0, Arc::new(table(std::slice::from_ref(&masked), LOW)));
+    let mut block_records = BlockRecords::default();
+    block_records.add(0, Arc::new(descriptors(std::slice::from_ref(&masked), LOW)));
     let mut records = [record(0x100, LOW), record(1, 0)].repeat(2000);
     let (mut position, mut total) = (0, 0);
     while position < records.len() {
         let mut block = Block::new();
-        position = notes.expand(of(0), &mut records, position, 0, ROWS_WANTED, &mut block);
+        position = block_records.expand(of(0), &mut records, position, 0, WANTED, &mut block);
         total += block.len();
     }
-    assert_eq!((total, notes.lost), (4000, 0));
+    assert_eq!((total, block_records.lost), (4000, 0));
 }
 
-/// The rows that a stream of many notes stands for, those that are made of it, and by whom.
-fn rewritten() -> (Rows, Rows, Notes) {
-    let mut notes = Notes::default();
-    let (words, expected) = stream(&mut notes);
+/// The rows that a stream of many block records stands for, those that are made of it, and by whom.
+fn rewritten() -> (Rows, Rows, BlockRecords) {
+    let mut block_records = BlockRecords::default();
+    let (words, expected) = stream(&mut block_records);
     let pairs = words.as_chunks().0.iter();
     let mut records: Vec<Record> = pairs.map(|[a, b]| record(*a, *b)).collect();
     let (mut position, mut found) = (0, Vec::new());
     while position < records.len() {
         let mut block = Block::new();
-        position = notes.expand(of(1), &mut records, position, 0, ROWS_WANTED, &mut block);
+        position = block_records.expand(of(1), &mut records, position, 0, WANTED, &mut block);
         let rows = block.rows();
         found.extend(rows.map(|row| (row.kind, row.size, row.pc, row.addr)));
     }
-    (expected, found, notes)
+    (expected, found, block_records)
 }
 
-/// A stream of many notes of rewritten code, whose entries are now known, and the rows that it
-/// stands for.
-fn stream(notes: &mut Notes) -> (Vec<u64>, Rows) {
+/// A stream of many block records of rewritten code, whose entries are now known, and the rows that
+/// it stands for.
+fn stream(block_records: &mut BlockRecords) -> (Vec<u64>, Rows) {
     let mut numbers = Numbers(7);
     let mut entries = Vec::new();
     for index in 0..40_u32 {
@@ -320,27 +321,30 @@ fn stream(notes: &mut Notes) -> (Vec<u64>, Rows) {
             words,
             ..Entry::default()
         };
-        notes.dictionary.add(index * 30, &entry, &rows).unwrap();
+        block_records
+            .dictionary
+            .add(index * 30, &entry, &rows)
+            .unwrap();
         entries.push((words, rows));
     }
     let (mut words, mut expected) = (Vec::new(), Vec::new());
     for _ in 0..3000 {
         let index = numbers.next(40) as usize;
         let (count, rows) = &entries[index];
-        // Many notes come alone, some again and again.
+        // Many block_records come alone, some again and again.
         for _ in 0..[1, 1, 1, 1, 2, 40][numbers.next(6) as usize] {
-            let mut note: Vec<u64> = (0..*count).map(|_| numbers.next(1 << 30)).collect();
-            expected.extend(rows.iter().filter_map(|row| row_of(row, &note)));
-            note[1] = head_word(note_head(index as u32 * 30, *count));
-            words.extend(note);
+            let mut record: Vec<u64> = (0..*count).map(|_| numbers.next(1 << 30)).collect();
+            expected.extend(rows.iter().filter_map(|row| row_of(row, &record)));
+            record[1] = head_word(note_head(index as u32 * 30, *count));
+            words.extend(record);
         }
     }
     (words, expected)
 }
 
 #[test]
-fn unknown_heads_and_entries_without_sense_are_refused() {
-    let mut notes = Notes::default();
+fn unknown_head_or_absurd_entry_is_refused() {
+    let mut block_records = BlockRecords::default();
     let entry = |words| Entry {
         rows: 1,
         words,
@@ -351,28 +355,30 @@ fn unknown_heads_and_entries_without_sense_are_refused() {
         displacement: 0,
         word,
     };
-    let add = |notes: &mut Notes, words, kind, word| {
+    let add = |block_records: &mut BlockRecords, words, kind, word| {
         let rows = [row(kind, word)];
-        notes.dictionary.add(4, &entry(words), &rows).is_some()
+        block_records
+            .dictionary
+            .add(4, &entry(words), &rows)
+            .is_some()
     };
-    assert!(!add(&mut notes, 2, 1, 2), "a word behind the note");
-    assert!(!add(&mut notes, 66, 1, 2), "a note that is too long");
-    assert!(!add(&mut notes, 2, 200, 0), "no kind");
-    assert!(add(&mut notes, 2, 1, 0));
+    assert!(
+        !add(&mut block_records, 2, 1, 2),
+        "an operand after the block record"
+    );
+    assert!(
+        !add(&mut block_records, 66, 1, 2),
+        "a block record that is too long"
+    );
+    assert!(!add(&mut block_records, 2, 200, 0), "no kind");
+    assert!(add(&mut block_records, 2, 1, 0));
     for (head, lost) in [
         (note_head(4, 2), 0),
         (note_head(4, 4), 1),
         (note_head(5, 2), 2),
     ] {
         let mut records = [record(8, head_word(head)), record(0, 0)];
-        notes.expand(
-            of(1),
-            &mut records[..1],
-            0,
-            0,
-            ROWS_WANTED,
-            &mut Block::new(),
-        );
-        assert_eq!(notes.lost, lost);
+        block_records.expand(of(1), &mut records[..1], 0, 0, WANTED, &mut Block::new());
+        assert_eq!(block_records.lost, lost);
     }
 }

@@ -19,13 +19,13 @@ pub fn bytes(sites: i32, words: u16, entries: &[(u8, u8, u16, i32)]) -> Vec<u8> 
     bytes
 }
 
-pub fn table(descriptors: &[Vec<u8>], low: u64) -> Table {
-    Table::of(&descriptors.concat(), low, true)
+pub fn descriptors(descriptors: &[Vec<u8>], low: u64) -> Descriptors {
+    Descriptors::of(&descriptors.concat(), low, true)
 }
 
 #[test]
-fn descriptors_are_found_by_their_addresses_alone() {
-    let table = table(
+fn descriptor_is_found_only_at_its_address() {
+    let table = descriptors(
         &[
             bytes(0x100, 1, &[(1, 8, 0, 16), (2, 4, FROM_HERE, -8)]),
             vec![0; 8],
@@ -34,20 +34,20 @@ fn descriptors_are_found_by_their_addresses_alone() {
         0x5000,
     );
     let first = table.find(0x5000).unwrap();
-    assert_eq!((first.rows, first.records), (2, 1));
+    assert_eq!((first.rows, first.length), (2, 1));
     let group = &table.groups[first.group as usize];
     assert_eq!(group.pcs[..2], [0x5101, 0x5102]);
     assert_eq!(group.displacements[..2], [16, 0x5000 + 8 + 8 + 4 - 8]);
-    assert_eq!(group.words[..2], [0, NO_WORD]);
+    assert_eq!(group.operands[..2], [0, NO_WORD]);
     let third = table.find(0x5020).unwrap();
-    assert_eq!((third.rows, third.records), (1, 2));
+    assert_eq!((third.rows, third.length), (1, 2));
     for unknown in [0x4ff8, 0x5008, 0x5018, 0x5028, 0x9000, 0] {
         assert!(table.find(unknown).is_none(), "{unknown:#x}");
     }
 }
 
 #[test]
-fn damage_costs_a_descriptor_and_no_other() {
+fn damaged_descriptor_does_not_hide_others() {
     let good = bytes(0, 1, &[(1, 8, 0, 0)]);
     for bad in [
         bytes(0, 1, &[(1, 8, 1, 0)]),
@@ -76,27 +76,27 @@ fn damage_costs_a_descriptor_and_no_other() {
         bytes(0, 0xffff, &[(1, 8, 0, 0)]),
     ] {
         let behind = 0x50 + bad.len() as u64;
-        let table = table(&[good.clone(), bad, good.clone()], 0x40);
+        let table = descriptors(&[good.clone(), bad, good.clone()], 0x40);
         assert_eq!(table.find(0x40).unwrap().rows, 1);
         assert!(table.find(0x50).is_none());
         let last = table.find(behind).unwrap();
         assert_eq!((last.rows, table.groups_of(last)[0].sizes[0]), (1, 8));
     }
     let cut = good[..12].to_vec();
-    let table = table(&[good, cut], 0x40);
+    let table = descriptors(&[good, cut], 0x40);
     assert!(table.find(0x40).is_some() && table.find(0x50).is_none());
 }
 
 /// A loop without accesses, where blocks are written and nobody asked for them.
 #[test]
-fn a_repeated_block_alone_is_a_descriptor() {
+fn repeated_basic_block_without_accesses_is_a_descriptor() {
     let good = bytes(0, 1, &[(1, 8, 0, 0)]);
     let alone = bytes(0, 2, &[(TIMES, 0, 1, 0), (Kind::BasicBlock as u8, 4, 0, 0)]);
     let all = [good.clone(), alone, good].concat();
     for (basic_blocks, rows) in [(false, 0), (true, 1)] {
-        let table = Table::of(&all, 0x40, basic_blocks);
+        let table = Descriptors::of(&all, 0x40, basic_blocks);
         let found = table.find(0x50).unwrap();
-        assert_eq!((found.rows, found.records), (rows, 2), "{basic_blocks}");
+        assert_eq!((found.rows, found.length), (rows, 2), "{basic_blocks}");
         assert_eq!(table.repeats_of(found).is_some(), basic_blocks);
         assert_eq!(table.find(0x68).unwrap().rows, 1);
     }

@@ -22,12 +22,12 @@ fn load(word: u64) -> EntryRow {
 }
 
 #[test]
-fn what_is_refused_leaves_nothing_behind() {
+fn refused_entry_leaves_nothing_in_the_tables() {
     let mut dictionary = Dictionary::default();
     assert!(dictionary.add(3, &entry(2, 2), &[load(0); 2]).is_some());
     let sizes = |dictionary: &Dictionary| {
-        let table = &dictionary.table;
-        (table.groups.len(), table.conditions.len(), dictionary.bytes)
+        let found = &dictionary.descriptors;
+        (found.groups.len(), found.conditions.len(), dictionary.bytes)
     };
     let before = sizes(&dictionary);
     let mut late = vec![load(0).masked(0, 4); 255];
@@ -47,7 +47,7 @@ fn what_is_refused_leaves_nothing_behind() {
 }
 
 #[test]
-fn entries_that_overlap_cost_no_more_than_the_dictionary_has() {
+fn overlapping_entries_are_bounded_by_the_dictionary() {
     let mut dictionary = Dictionary::default();
     let rows = [load(0); 256];
     dictionary.bytes = DICTIONARY_BYTES - 3 * entry_bytes(256);
@@ -56,7 +56,7 @@ fn entries_that_overlap_cost_no_more_than_the_dictionary_has() {
 }
 
 #[test]
-fn an_entry_is_known_once_it_is_written_and_not_before() {
+fn entry_is_unknown_until_it_is_written() {
     let segment = Arc::new(Segment::create(0).unwrap());
     let mut dictionary = Dictionary::new(Arc::clone(&segment));
     let file = std::fs::File::options()
@@ -69,7 +69,7 @@ fn an_entry_is_known_once_it_is_written_and_not_before() {
         let used = &segment.header().dictionary_used;
         used.store(units, Ordering::Relaxed);
     };
-    // A stray note names what nobody has taken yet, and then what is taken, but not written.
+    // A stray block record names what is not taken yet, and then what is taken, but not written.
     assert!(dictionary.find(head).is_none());
     used(number + 4);
     assert!(dictionary.find(head).is_none());
@@ -82,8 +82,8 @@ fn an_entry_is_known_once_it_is_written_and_not_before() {
     used(number + 3);
     assert!(dictionary.find(head).is_none());
     used(number + 4);
-    let (_, found) = dictionary.find(head).unwrap();
-    assert_eq!((found.rows, found.records), (1, 2));
+    let found = dictionary.find(head).unwrap().descriptor;
+    assert_eq!((found.rows, found.length), (1, 2));
     assert!(dictionary.find(head_word(note_head(number, 2))).is_none());
     assert!(
         dictionary
@@ -93,7 +93,7 @@ fn an_entry_is_known_once_it_is_written_and_not_before() {
 }
 
 #[test]
-fn parts_have_the_first_rows_of_others_and_no_others() {
+fn part_with_rows_beyond_the_whole_is_refused() {
     let mut dictionary = Dictionary::default();
     let rows = [load(0), load(2).masked(3, 4), load(5)];
     assert!(dictionary.add(9, &entry(6, 3), &rows).is_some());
@@ -108,14 +108,16 @@ fn parts_have_the_first_rows_of_others_and_no_others() {
     };
     assert!(add(20, &part(2, 1, 10)).is_some());
     assert!(add(21, &part(4, 2, 10)).is_some());
-    // More rows than there are, words and masks that the note does not have, a whole that nobody
-    // knows.
+    // More rows than there are, operands and masks that the block record lacks, an unknown
+    // whole.
     for (words, rows, of) in [(6, 4, 10), (4, 3, 10), (2, 2, 10), (3, 1, 10), (6, 1, 11)] {
         let added = add(22, &part(words, rows, of));
         assert_eq!(added, None, "{rows} rows of {of}, {words} words");
     }
     let mut found = |number, words| {
-        let (_, found) = dictionary.find(head_word(note_head(number, words)))?;
+        let found = dictionary
+            .find(head_word(note_head(number, words)))?
+            .descriptor;
         Some((found.rows, found.conditions.is_some()))
     };
     assert_eq!(found(20, 2), Some((1, false)));
@@ -124,29 +126,28 @@ fn parts_have_the_first_rows_of_others_and_no_others() {
 }
 
 #[test]
-fn what_has_no_shape_is_looked_at_once() {
+fn entry_without_template_is_looked_up_once() {
     let mut dictionary = Dictionary::default();
     let rows = [load(0).masked(3, 4), load(2)];
     assert!(dictionary.add(3, &entry(4, 2), &rows).is_some());
     let many = [load(0); 256];
     assert!(dictionary.add(300, &entry(2, 256), &many).is_some());
-    let (mut shaping, mut into) = (Shaping::default(), ShapedBlock::new());
-    let mut shape = |dictionary: &mut Dictionary, number, words: u32| {
-        let mut note = vec![7; words as usize];
-        note[1] = head_word(note_head(number, words));
+    let (mut builder, mut into) = (TemplateBuilder::default(), ShapedBlock::new());
+    let mut template = |dictionary: &mut Dictionary, number, words: u32| {
+        let mut record = vec![7; words as usize];
+        record[1] = head_word(note_head(number, words));
         let mut position = 0;
-        let to = (&mut shaping, &mut into);
-        dictionary.shape(&mut note, &mut position, 100, to);
+        dictionary.append_templates(&mut record, &mut position, 100, &mut builder, &mut into);
         position
     };
-    assert_eq!(shape(&mut dictionary, 3, 4), 0);
-    let known = dictionary.shapes[3];
+    assert_eq!(template(&mut dictionary, 3, 4), 0);
+    let known = dictionary.templates[3];
     assert!(known.none && known.records == 2 && dictionary.places.is_empty());
     // It stays so, and others are not touched by it.
-    assert_eq!(shape(&mut dictionary, 3, 4), 0);
-    assert_eq!(shape(&mut dictionary, 300, 2), 1);
-    assert!(!dictionary.shapes[300].none);
-    // What nobody knows may come to be known.
-    assert_eq!(shape(&mut dictionary, 5, 2), 0);
-    assert!(!dictionary.shapes[5].none && dictionary.shapes[5].records == 0);
+    assert_eq!(template(&mut dictionary, 3, 4), 0);
+    assert_eq!(template(&mut dictionary, 300, 2), 1);
+    assert!(!dictionary.templates[300].none);
+    // An entry that is not known may be written later.
+    assert_eq!(template(&mut dictionary, 5, 2), 0);
+    assert!(!dictionary.templates[5].none && dictionary.templates[5].records == 0);
 }
