@@ -4,8 +4,8 @@ use std::path::Path;
 
 use reuselens::attribute::{Attributor, Columns, NoSymbols, Options, Tables};
 use reuselens::units::Accesses;
-use reuselens_trace::formats::native::{Header, Reader, Writer};
-use reuselens_trace::warp::{WarpBatch, WarpSource, WarpStep};
+use reuselens_rltrace::{Header, Reader, Writer};
+use reuselens_warp::{WarpBatch, WarpSource, WarpStep};
 use reuselens_io::Input;
 use reuselens_trace::{Block, Event, Kind, Row, Selection, Source, Step, Stretch, ThreadId, Unfolder};
 
@@ -13,7 +13,7 @@ use reuselens_trace::{Block, Event, Kind, Row, Selection, Source, Step, Stretch,
 /// for.
 pub fn read(bytes: &[u8], format: Option<&str>) {
     let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "fuzz");
-    let Ok(mut source) = reuselens_trace::read(input, format) else {
+    let Ok(mut source) = reuselens_formats::read(input, format) else {
         return;
     };
     let mut block = Block::new();
@@ -33,7 +33,7 @@ pub fn read_packed(packing: &str, bytes: &[u8]) {
     let Ok(input) = Input::seekable(std::io::Cursor::new(file), "fuzz") else {
         return;
     };
-    let Ok(mut source) = reuselens_trace::read(input, Some("text")) else {
+    let Ok(mut source) = reuselens_formats::read(input, Some("text")) else {
         return;
     };
     let mut block = Block::new();

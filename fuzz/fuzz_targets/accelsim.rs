@@ -2,7 +2,7 @@
 #![no_main]
 
 use reuselens_io::Input;
-use reuselens_trace::warp::accelsim::Reader;
+use reuselens_warp::accelsim::Reader;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "fuzz");

@@ -3,7 +3,7 @@
 #![no_main]
 
 use reuselens_io::Input;
-use reuselens_trace::warp::file::{Reader, Writer};
+use reuselens_warp::file::{Reader, Writer};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let begun = Writer::new(Vec::new(), "fuzz".as_ref(), "").and_then(Writer::finish);

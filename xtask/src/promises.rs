@@ -7,7 +7,12 @@ use std::process::Command;
 use crate::succeed;
 
 /// Packages with examples that measure.
-const MEASURING: [&str; 3] = ["reuselens-distance", "reuselens-trace", "reuselens"];
+const MEASURING: [&str; 4] = [
+    "reuselens-distance",
+    "reuselens-rltrace",
+    "reuselens-formats",
+    "reuselens",
+];
 
 /// Builds everything and measures these parts, all if there are none: see the script. Traces and
 /// tables go to `target/promises`.

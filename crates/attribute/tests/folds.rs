@@ -12,7 +12,7 @@ use reuselens_attribute::{
 };
 use reuselens_io::Input;
 use reuselens_locality::Frame;
-use reuselens_trace::formats::native::Reader;
+use reuselens_rltrace::Reader;
 use reuselens_trace::{Block, Event, Kind, Module, Row, Source, Thread, ThreadId};
 use reuselens_units::Granularity;
 use traces::{MIXES, Random, file, repeated, take_all};

@@ -7,7 +7,7 @@ use std::io::Cursor;
 
 use reuselens_attribute::{Attributor, Columns, Kinds, NoSymbols, Options, Tables};
 use reuselens_io::Input;
-use reuselens_trace::formats::native::Reader;
+use reuselens_rltrace::Reader;
 use reuselens_trace::{Block, Source, Step};
 use reuselens_units::Granularity;
 use traces::{MIXES, Random, file, repeated, take_all};

@@ -22,7 +22,7 @@ use std::path::Path;
 
 use reuselens_capture::{Delivered, Launch, Running};
 use reuselens_io::AtomicFile;
-use reuselens_trace::formats::native;
+use reuselens_rltrace as native;
 use reuselens_trace::{Block, ShapedBlock, Shapes, Source, Step, TraceError};
 
 /// Takes all and keeps nothing.

@@ -5,11 +5,13 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use anyhow::Context as _;
+use reuselens::formats;
+use reuselens::formats::AnySource;
 use reuselens::locality::Profile;
 use reuselens::shard::{Part, PartError};
-use reuselens::trace::formats::Confidence;
-use reuselens::trace::warp::file as warps;
-use reuselens::trace::{AnySource, Noted, Selection, formats};
+use reuselens::trace::Confidence;
+use reuselens::trace::{Noted, Selection};
+use reuselens_warp::file as warps;
 
 use crate::part;
 
@@ -60,7 +62,7 @@ pub fn is_profile(path: &Path) -> bool {
 
 /// Whether there is a native trace at `path`.
 pub fn is_native(path: &Path) -> bool {
-    formats::native::detect(&head(path)) == Confidence::Certain
+    reuselens::rltrace::detect(&head(path)) == Confidence::Certain
 }
 
 /// The first bytes of a file. What can be read once only is left to whoever reads it.
@@ -154,7 +156,7 @@ pub fn refuse_source(path: &Path, wanted: &str) -> anyhow::Result<()> {
 /// Tells traces and programs, by the first bytes of a file.
 fn refuse_what_a_profile_is_made_of(path: &Path, head: &[u8]) -> anyhow::Result<()> {
     let (path, program) = (path.display(), typed(path));
-    if formats::native::detect(head) == Confidence::Certain {
+    if reuselens::rltrace::detect(head) == Confidence::Certain {
         anyhow::bail!(
             "{path} is a trace and no profile yet; make one of it with `reuselens analyze {path}`"
         );
@@ -174,7 +176,7 @@ pub fn what_to_do_with(path: &Path) -> Option<String> {
     if Profile::is_profile(&head) {
         return Some(format!("to show a profile: reuselens report {name}"));
     }
-    if formats::native::detect(&head) == Confidence::Certain {
+    if reuselens::rltrace::detect(&head) == Confidence::Certain {
         return Some(format!("to analyse a trace: reuselens analyze {name}"));
     }
     let is_program = head.starts_with(PROGRAM) || head.starts_with(b"#!");

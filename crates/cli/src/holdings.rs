@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use reuselens::trace::{
-    Event, Module, Note, Process, ProcessEnd, ProcessId, Survey, Thread, ThreadId,
-};
+use reuselens::formats::Survey;
+use reuselens::trace::{Event, Module, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};
 use reuselens::units::{Bytes, counted, shown};
 use reuselens_report::grouped;
 use serde_json::{Value, json};

@@ -267,7 +267,7 @@ pub fn granularity(text: &str) -> Result<Granularity, String> {
 
 /// A format that there is; of `csv:…`, columns that are understood.
 pub fn format(text: &str) -> Result<String, String> {
-    let known = reuselens::trace::formats::check_name(text);
+    let known = reuselens::formats::check_name(text);
     let text = known.map(|()| text.to_owned());
     text.map_err(|what| format!("{what}; `reuselens formats` lists what can be read"))
 }

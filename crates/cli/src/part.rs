@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
+use reuselens::formats::survey;
 use reuselens::locality::{self, Profile};
-use reuselens::trace::{Extent, Note, Place, Selection, ThreadId, survey};
+use reuselens::trace::{Extent, Note, Place, Selection, ThreadId};
 
 use crate::exit::Usage;
 

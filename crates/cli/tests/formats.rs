@@ -3,7 +3,7 @@
 mod common;
 
 use common::Place;
-use reuselens::trace::FORMATS;
+use reuselens::formats::FORMATS;
 
 #[test]
 fn every_format_is_listed_with_what_can_be_done() {

@@ -521,7 +521,7 @@ fn basic_blocks_tell_the_path_where_they_were_asked_for() {
 }
 
 fn rows_of(place: &Place, trace: &str) -> Vec<Row> {
-    let mut source = reuselens::trace::open(&place.path(trace), None).unwrap();
+    let mut source = reuselens::formats::open(&place.path(trace), None).unwrap();
     let (mut rows, mut block) = (Vec::new(), Block::new());
     loop {
         match source.next(&mut block).unwrap() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
-use reuselens_trace::warp::file::Writer;
+use reuselens_warp::file::Writer;
 
 use common::{Done, Place};
 

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
-use reuselens_trace::warp::file::Writer;
+use reuselens_warp::file::Writer;
 
 /// A folder with the stream of a kernel over a small mesh.
 fn folder(kernels: &[Kernel]) -> (tempfile::TempDir, Vec<PathBuf>) {

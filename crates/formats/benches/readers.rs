@@ -1,4 +1,4 @@
-//! How fast the binary formats are read from memory: `cargo bench -p reuselens-trace --bench
+//! How fast the binary formats are read from memory: `cargo bench -p reuselens-formats --bench
 //! readers`.
 //!
 //! About 8 M accesses of each; compressed forms are in the example `readers`, which prints a table.
@@ -30,7 +30,7 @@ impl AsRef<[u8]> for Shared {
 
 fn read(bytes: Shared, format: &str) -> usize {
     let input = Input::new(Cursor::new(bytes), "bench");
-    let mut source = reuselens_trace::read(input, Some(format)).expect("it was made here");
+    let mut source = reuselens_formats::read(input, Some(format)).expect("it was made here");
     let (mut block, mut rows) = (Block::new(), 0);
     loop {
         match source.next(&mut block).expect("it was made here") {

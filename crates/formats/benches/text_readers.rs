@@ -1,4 +1,4 @@
-//! How fast the readers of text, and of raw items, are: `cargo bench -p reuselens-trace --bench
+//! How fast the readers of text, and of raw items, are: `cargo bench -p reuselens-formats --bench
 //! text_readers`.
 //!
 //! Each reads the same million accesses from memory; throughput is in accesses. The example of the
@@ -73,7 +73,7 @@ fn traces() -> Vec<(&'static str, Vec<u8>)> {
 
 fn read(bytes: &[u8], format: &str) -> u64 {
     let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "bench");
-    let mut source = reuselens_trace::read(input, Some(format)).expect("it was written here");
+    let mut source = reuselens_formats::read(input, Some(format)).expect("it was written here");
     let (mut block, mut accesses) = (Block::new(), 0);
     loop {
         match source.next(&mut block).expect("it was written here") {

@@ -1,5 +1,5 @@
 //! How fast every binary format is read, plain and compressed, as a Markdown table:
-//! `cargo run --release -p reuselens-trace --example readers [MILLIONS [NAME]]`.
+//! `cargo run --release -p reuselens-formats --example readers [MILLIONS [NAME]]`.
 //!
 //! Files are written to a temporary folder first and lie in memory when they are read, so that this
 //! is about the readers and not about the disk. Every file is read three times, and the best
@@ -19,7 +19,7 @@ const RUNS: usize = 3;
 /// Reads a file to its end: accesses, and seconds.
 fn read(path: &Path, format: &str) -> Result<(u64, f64), Box<dyn std::error::Error>> {
     let began = Instant::now();
-    let mut source = reuselens_trace::open(path, Some(format))?;
+    let mut source = reuselens_formats::open(path, Some(format))?;
     let mut block = Block::new();
     let mut accesses = 0;
     loop {

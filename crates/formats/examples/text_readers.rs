@@ -1,7 +1,7 @@
 //! How fast traces in text, and raw items, are read from memory:
 //!
 //! ```text
-//! cargo run --release -p reuselens-trace --example text_readers -- 8000000
+//! cargo run --release -p reuselens-formats --example text_readers -- 8000000
 //! ```
 //!
 //! One thread, one Markdown table; each number is the best of five runs, in processor time. Names
@@ -168,7 +168,7 @@ fn now(start: Instant) -> Duration {
 fn read(trace: &Trace) -> Result<(u64, Duration), Box<dyn std::error::Error>> {
     let origin = Instant::now();
     let start = now(origin);
-    let mut source = reuselens_trace::read(Input::new(trace.bytes, "trace"), Some(trace.format))?;
+    let mut source = reuselens_formats::read(Input::new(trace.bytes, "trace"), Some(trace.format))?;
     let (mut block, mut accesses) = (Block::new(), 0);
     loop {
         match source.next(&mut block)? {

@@ -1,6 +1,6 @@
 //! Rows on their way into a block, column by column.
 
-use crate::{Block, Kind, Row};
+use reuselens_trace::{Block, Kind, Row};
 
 /// Rows held at once: a power of two, and little enough for the nearest cache.
 const ROWS: usize = 1 << 10;

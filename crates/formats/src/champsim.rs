@@ -7,11 +7,11 @@
 
 use std::path::Path;
 
-use crate::formats::Confidence;
-use crate::formats::records::{Layout, RecordReader, number};
+use crate::records::{Layout, RecordReader, number};
 use crate::stage::{STAGED, Stage};
-use crate::{Block, Kind, Row, TraceError, Wish};
 use reuselens_io::Input;
+use reuselens_trace::Confidence;
+use reuselens_trace::{Block, Kind, Row, TraceError, Wish};
 
 /// What to type after `--format`.
 pub const NAME: &str = "champsim";

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use reuselens_units::Granularity;
 
-use crate::formats::{native, parquet, text};
-use crate::{Block, Event, Note, Source, Step, TraceError};
+use crate::{parquet, text};
+use reuselens_rltrace as native;
+use reuselens_trace::{Block, Event, Note, Source, Step, TraceError};
 
 /// The form to copy into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,13 +7,14 @@
 
 use memchr::memchr;
 
-use crate::formats::batch::Batch;
-use crate::formats::feed::Feed;
-use crate::formats::lines::{self, Bad, next_line, shown};
-use crate::formats::number::{digits, hexadecimal};
-use crate::formats::{Confidence, text};
-use crate::{Block, Kind, Process, Row, Source, Step, TraceError};
+use crate::batch::Batch;
+use crate::feed::Feed;
+use crate::lines::{self, Bad, next_line, shown};
+use crate::number::{digits, hexadecimal};
+use crate::text;
 use reuselens_io::Input;
+use reuselens_trace::Confidence;
+use reuselens_trace::{Block, Kind, Process, Row, Source, Step, TraceError};
 
 /// What to type after `--format`.
 pub const NAME: &str = "din";

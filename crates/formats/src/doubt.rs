@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::Note;
-use crate::formats::{csv, din, ending, number, text};
+use crate::{csv, din, ending, number, text};
+use reuselens_trace::Note;
 
 /// Lines that are looked at: those of a head are more than need be.
 const LINES: usize = 64;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::formats::{champsim, oraclegeneral, u64, vscsi};
+use crate::{champsim, oraclegeneral, u64, vscsi};
 
 /// Endings, without capitals, and the format that each means.
 const ENDINGS: &[(&str, &str)] = &[

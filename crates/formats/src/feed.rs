@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{Block, Event, Kind, Process, Row, Step, Thread, TraceError};
+use reuselens_trace::{Block, Event, Kind, Process, Row, Step, Thread, TraceError};
 
 /// Rows after which a reader hands over its block; one more line of input still fits into 64 Ki.
 pub(super) const ENOUGH: usize = 32 << 10;

@@ -4,13 +4,14 @@
 //! `I  04001000,3` an instruction, ` L 1ffeffe7e,8` a load, ` S 1ffeffe7e,8` a store,
 //! ` M 0421c7cc,4` a load and a store of one instruction. Addresses are hexadecimal, sizes decimal.
 
-use crate::formats::batch::Batch;
-use crate::formats::feed::Feed;
-use crate::formats::lines::{self, Bad, next_line, shown};
-use crate::formats::number::{self, digits, hexadecimal, short_decimal};
-use crate::formats::{Confidence, extent, text};
-use crate::{Block, Kind, Process, Row, Source, Step, TraceError};
+use crate::batch::Batch;
+use crate::feed::Feed;
+use crate::lines::{self, Bad, next_line, shown};
+use crate::number::{self, digits, hexadecimal, short_decimal};
+use crate::{extent, text};
 use reuselens_io::Input;
+use reuselens_trace::Confidence;
+use reuselens_trace::{Block, Kind, Process, Row, Source, Step, TraceError};
 
 /// What to type after `--format`.
 pub const NAME: &str = "lackey";

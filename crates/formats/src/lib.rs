@@ -1,5 +1,12 @@
-//! The formats: one file each, with the same names inside (`NAME`, `SUMMARY`, `detect`, `Reader`,
-//! `Writer`), and the one list of them.
+//! The formats of traces: one file each, with the same names inside (`NAME`, `SUMMARY`, `detect`,
+//! `Reader`, `Writer`), and the one list of them.
+//!
+//! [`open`] finds the format of a file and reads it, [`survey`](survey()) says what is in it, and
+//! [`convert`](convert()) copies any source into another form. The native file has a crate of its
+//! own, `rltrace`, and is in the list [`FORMATS`] beside the others.
+//!
+//! For: whoever reads a trace file that others made. Not for: running programs, and not for
+//! analysis.
 
 pub mod champsim;
 pub mod csv;
@@ -7,7 +14,6 @@ pub mod din;
 pub mod drmemtrace;
 pub mod lackey;
 pub mod msr;
-pub mod native;
 pub mod oraclegeneral;
 pub mod parquet;
 pub mod text;
@@ -15,6 +21,7 @@ pub mod u64;
 pub mod vscsi;
 
 mod batch;
+mod convert;
 mod doubt;
 mod ending;
 mod extent;
@@ -25,25 +32,20 @@ mod number;
 mod records;
 mod segments;
 mod signature;
+mod stage;
+mod survey;
 
 use std::path::Path;
 
-use crate::{Noted, Selected, Selection, Source, TraceError};
 use reuselens_io::Input;
+use reuselens_rltrace as native;
+use reuselens_trace::{Confidence, Noted, Selected, Selection, Source, TraceError};
+
+pub use convert::{Converted, Target, convert};
+pub use survey::{Survey, survey};
 
 /// A source of which only the interface is known.
 pub type AnySource = Box<dyn Source + Send>;
-
-/// How sure a format is that some bytes are its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Confidence {
-    /// They are not.
-    No,
-    /// They could be: taken if no other format is certain.
-    Maybe,
-    /// They are.
-    Certain,
-}
 
 /// What there is to know about a format.
 #[derive(Clone, Copy, Debug)]

@@ -2,11 +2,11 @@
 
 use memchr::{memchr, memrchr};
 
-use crate::formats::batch::Batch;
-use crate::formats::feed::ENOUGH;
-use crate::{Block, TraceError};
+use crate::batch::Batch;
+use crate::feed::ENOUGH;
 use reuselens_io::Input;
 use reuselens_io::MAX_LINE;
+use reuselens_trace::{Block, TraceError};
 
 /// What is wrong with a text, and at which of its bytes.
 pub(super) struct Bad {

@@ -10,13 +10,14 @@ use std::borrow::Cow;
 
 use volumes::{BITS, Volumes};
 
-use crate::formats::batch::Batch;
-use crate::formats::feed::Feed;
-use crate::formats::lines::{self, Bad, next_line, shown};
-use crate::formats::number::{decimal, eight, find3, number};
-use crate::formats::{Confidence, extent, text};
-use crate::{Block, Kind, Process, Source, Step, TraceError};
+use crate::batch::Batch;
+use crate::feed::Feed;
+use crate::lines::{self, Bad, next_line, shown};
+use crate::number::{decimal, eight, find3, number};
+use crate::{extent, text};
 use reuselens_io::Input;
+use reuselens_trace::Confidence;
+use reuselens_trace::{Block, Kind, Process, Source, Step, TraceError};
 
 /// What to type after `--format`.
 pub const NAME: &str = "msr";

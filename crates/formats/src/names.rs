@@ -5,7 +5,7 @@ use std::ops::Range;
 use hashbrown::HashMap;
 use reuselens_units::Bytes;
 
-use crate::formats::number::number;
+use crate::number::number;
 
 /// The ids of names. Numbers of this range in a text are treated as names, so that no name and no
 /// number ever share an id.

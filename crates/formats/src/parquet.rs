@@ -14,9 +14,10 @@ use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::parser::parse_message_type;
 
-use crate::formats::{AnySource, Confidence};
-use crate::{Block, Event, Kind, TraceError};
+use crate::AnySource;
 use reuselens_io::Input;
+use reuselens_trace::Confidence;
+use reuselens_trace::{Block, Event, Kind, TraceError};
 
 /// What to type after `--to`.
 pub const NAME: &str = "parquet";

@@ -9,10 +9,12 @@ use std::path::Path;
 
 use reuselens_units::{Accesses, Bytes, Granularity};
 
-use crate::formats::feed::{self, ENOUGH, Feed};
-use crate::formats::segments::Cuts;
-use crate::{AnyStretch, Block, Kind, Process, Source, Step, Stretch, Touches, TraceError, Wish};
+use crate::feed::{self, ENOUGH, Feed};
+use crate::segments::Cuts;
 use reuselens_io::Input;
+use reuselens_trace::{
+    AnyStretch, Block, Kind, Process, Source, Step, Stretch, Touches, TraceError, Wish,
+};
 
 /// What a format makes of its records.
 pub trait Layout: Clone + Send + 'static {

@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 
 use memchr::memchr;
 
-use crate::{AnyStretch, Stretch, TraceError};
 use reuselens_io::Input;
 use reuselens_io::Places;
+use reuselens_trace::{AnyStretch, Stretch, TraceError};
 
 /// The most segments of an input.
 const MOST: u64 = 1 << 16;

@@ -1,6 +1,6 @@
 //! Rows on their way into a block, where it is known late how many there are.
 
-use crate::{Block, Kind, Row};
+use reuselens_trace::{Block, Kind, Row};
 
 /// Rows that a [`Stage`] holds.
 pub(crate) const STAGED: usize = 1024;

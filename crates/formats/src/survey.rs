@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use crate::formats::{detected_or_named, native};
-use crate::{Selected, Selection, Source, Summary, TraceError, formats};
+use crate::detected_or_named;
 use reuselens_io::Input;
+use reuselens_rltrace as native;
+use reuselens_trace::{Selected, Selection, Source, Summary, TraceError};
 
 /// What a trace holds.
 #[derive(Debug, Default)]
@@ -39,11 +40,11 @@ pub fn survey(path: &Path, format: Option<&str>, part: &Selection) -> Result<Sur
     let mut input = Input::open(path)?;
     let name = detected_or_named(&mut input, format)?.name;
     if name == native::NAME && part.is_all() {
-        return native::survey(input);
+        return survey_native(input);
     }
     let bytes = input.progress().map(|(_, all)| all);
     let mut source = if part.is_all() || name != native::NAME {
-        formats::read(input, format)?
+        crate::read(input, format)?
     } else {
         let mut reader = native::Reader::new(input)?;
         reader.select(part.clone())?;
@@ -61,5 +62,37 @@ pub fn survey(path: &Path, format: Option<&str>, part: &Selection) -> Result<Sur
         false => Summary::of(&mut Selected::new(source, part.clone()))?,
     };
     (survey.summary, survey.incomplete) = (summary, incomplete);
+    Ok(survey)
+}
+
+/// What a native file holds: by its index if there is one, else by reading all of it.
+///
+/// # Errors
+/// [`TraceError`] if it cannot be read, or is none.
+fn survey_native(mut input: Input) -> Result<Survey, TraceError> {
+    let bytes = input.progress().map(|(_, all)| all);
+    input.head()?;
+    let mut reader = native::Reader::new(input)?;
+    let index = reader.take_index()?;
+    let mut survey = Survey {
+        format: native::NAME,
+        has_addresses: reader.has_addresses(),
+        description: reader.describe(),
+        version: Some(reader.version()),
+        bytes,
+        ..Survey::default()
+    };
+    match index {
+        Ok(index) => {
+            survey.chunks = Some(index.chunks.len() as u64);
+            survey.summary = index.summary;
+        }
+        Err(why) => {
+            let (summary, incomplete) = Summary::of(&mut reader)?;
+            survey.chunks = Some(reader.chunks_read());
+            (survey.summary, survey.incomplete) = (summary, incomplete);
+            survey.no_index = Some(why);
+        }
+    }
     Ok(survey)
 }

@@ -8,11 +8,11 @@
 
 use std::path::Path;
 
-use crate::formats::Confidence;
-use crate::formats::feed::item;
-use crate::formats::records::{Layout, RecordReader, SizedLayout, number, number32, word};
-use crate::{Block, TraceError, Wish};
+use crate::feed::item;
+use crate::records::{Layout, RecordReader, SizedLayout, number, number32, word};
 use reuselens_io::Input;
+use reuselens_trace::Confidence;
+use reuselens_trace::{Block, TraceError, Wish};
 
 /// What to type after `--format`.
 pub const NAME: &str = "vscsi";

@@ -2,15 +2,15 @@
 
 #[path = "common/binary.rs"]
 mod binary;
-mod common;
 
 use std::io::Cursor;
 
 use binary::{archive, instruction, request, vscsi1};
-use common::Random;
-use common::segments::{Delivered, items_of_rows, split_meanwhile, together};
+use reuselens_formats::AnySource;
 use reuselens_io::Input;
-use reuselens_trace::{AnySource, AnyStretch, Source, Stretch, Wish};
+use reuselens_testing::traces::Random;
+use reuselens_testing::traces::segments::{Delivered, items_of_rows, split_meanwhile, together};
+use reuselens_trace::{AnyStretch, Source, Stretch, Wish};
 use reuselens_units::{Accesses, Bytes, Granularity};
 
 /// An archive, and what is to be made of it.
@@ -32,7 +32,7 @@ impl Case {
 
     fn source(&self) -> AnySource {
         let input = Input::seekable(Cursor::new(self.archive.clone()), "trace.zip").unwrap();
-        reuselens_trace::read(input, Some(self.format)).unwrap()
+        reuselens_formats::read(input, Some(self.format)).unwrap()
     }
 
     fn stretches(&self, most: usize) -> Vec<AnyStretch> {

@@ -2,13 +2,12 @@
 
 #[path = "common/binary.rs"]
 mod binary;
-mod common;
 
 use std::io::Cursor;
 
 use binary::{PACKINGS, drmemtrace, entries, instruction, request, vscsi1, vscsi2, zip};
-use common::{Piece, Random, drain, open, rows};
 use reuselens_io::Input;
+use reuselens_testing::traces::{Piece, Random, drain, open, rows};
 use reuselens_trace::{Event, Kind, Process, ProcessId, Row, Source, Thread, ThreadId, TraceError};
 
 fn row(kind: Kind, size: u8, pc: u64, addr: u64) -> Row {
@@ -23,7 +22,7 @@ fn row(kind: Kind, size: u8, pc: u64, addr: u64) -> Row {
 /// Reads bytes as a file of that name, without naming a format.
 fn found(bytes: Vec<u8>, name: &str) -> Result<(String, Vec<Row>), TraceError> {
     let input = Input::seekable(Cursor::new(bytes), name)?;
-    let mut source = reuselens_trace::read(input, None)?;
+    let mut source = reuselens_formats::read(input, None)?;
     let said = source.describe();
     let (pieces, error) = drain(&mut source);
     error.map_or(Ok((said, rows(&pieces))), Err)

@@ -4,14 +4,13 @@
 
 #[path = "common/binary.rs"]
 mod binary;
-mod common;
 
 use std::io::Cursor;
 
 use binary::{PACKINGS, drmemtrace, instruction, request, vscsi1, vscsi2, zip};
-use common::damage::{damage, rows_of};
-use common::{Random, native, sample};
 use reuselens_io::Input;
+use reuselens_testing::traces::damage::{damage, rows_of};
+use reuselens_testing::traces::{Random, native, sample};
 
 const ROUNDS: u64 = 1500;
 /// What damage puts in: the ends of numbers.
@@ -20,7 +19,7 @@ const BYTES: &[u8] = &[0, 1, 0x7f, 0xff];
 /// As a file, so that what is read from its end is.
 fn read(bytes: &[u8], format: Option<&str>) -> usize {
     let input = Input::seekable(Cursor::new(bytes.to_vec()), "trace").unwrap();
-    rows_of(reuselens_trace::read(input, format))
+    rows_of(reuselens_formats::read(input, format))
 }
 
 fn fuzz(seed: u64, valid: &[u8], format: Option<&str>, most: impl Fn(usize) -> usize) {

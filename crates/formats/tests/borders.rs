@@ -2,13 +2,12 @@
 
 #[path = "common/binary.rs"]
 mod binary;
-mod common;
 
 use std::io::Read;
 
 use binary::{entries, instruction, request, vscsi1, vscsi2};
-use common::{Piece, Random, drain};
 use reuselens_io::Input;
+use reuselens_testing::traces::{Piece, Random, drain};
 
 /// Gives from one to `most` bytes a time.
 struct Unsteady {
@@ -36,7 +35,7 @@ fn pieces(bytes: &[u8], format: &str, most: usize) -> Vec<String> {
         most,
         random: Random(most as u64),
     };
-    let mut source = reuselens_trace::read(Input::new(reader, "trace"), Some(format)).unwrap();
+    let mut source = reuselens_formats::read(Input::new(reader, "trace"), Some(format)).unwrap();
     let (pieces, error) = drain(&mut source);
     let pieces = pieces.into_iter().map(|piece| match piece {
         Piece::Block(block) => format!("{:?}", (block.thread, block.len(), checksum(&block))),

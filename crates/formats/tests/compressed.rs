@@ -2,19 +2,18 @@
 
 #[path = "common/binary.rs"]
 mod binary;
-mod common;
 
 use std::io::{Cursor, Read};
 use std::sync::mpsc::{Sender, channel};
 
 use binary::{PACKINGS, gzip, xz, zip, zstd};
-use common::{Random, drain, native, open, rows, sample};
 use reuselens_io::{FileError, Input};
+use reuselens_testing::traces::{Random, drain, native, open, rows, sample};
 use reuselens_trace::{Block, Source, Step, TraceError};
 
 /// The addresses of all rows, and the error.
 fn addrs(input: Input, format: Option<&str>) -> (Vec<u64>, Option<TraceError>) {
-    match reuselens_trace::read(input, format) {
+    match reuselens_formats::read(input, format) {
         Ok(mut source) => {
             let (pieces, error) = drain(&mut source);
             (rows(&pieces).iter().map(|row| row.addr).collect(), error)
@@ -265,7 +264,7 @@ fn progress_is_that_of_the_file() {
     let zipped = zip(&[("a", &bytes)]);
     for packed in [gzip(&bytes), xz(&bytes), zstd(&bytes), zipped] {
         let total = packed.len() as u64;
-        let mut source = reuselens_trace::read(file(&packed), None).unwrap();
+        let mut source = reuselens_formats::read(file(&packed), None).unwrap();
         let (taken, of) = source.progress().unwrap();
         assert!(taken <= of && of == total);
         drain(&mut source);
@@ -296,7 +295,7 @@ fn a_bomb_is_left_when_nobody_reads() {
     let bomb = part.repeat(1024);
     let (dropped, wait) = channel();
     let input = Input::new(Watched(Cursor::new(bomb), dropped), "bomb");
-    let mut source = reuselens_trace::read(input, Some("u64")).unwrap();
+    let mut source = reuselens_formats::read(input, Some("u64")).unwrap();
     let mut block = Block::new();
     for _ in 0..10 {
         assert_ne!(source.next(&mut block).unwrap(), Step::End);

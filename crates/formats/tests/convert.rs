@@ -1,16 +1,13 @@
 //! Copies of a trace hold what the trace holds.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Piece, drain, native, open, rows, sample};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
+use reuselens_formats::{Converted, Target, convert};
 use reuselens_io::FileError;
-use reuselens_trace::{
-    Block, Converted, Event, Kind, Process, Row, Source, Target, TraceError, convert,
-};
+use reuselens_testing::traces::{Piece, drain, native, open, rows, sample};
+use reuselens_trace::{Block, Event, Kind, Process, Row, Source, TraceError};
 use reuselens_units::Granularity;
 
 fn copy(source: &mut dyn Source, target: Target) -> (Vec<u8>, Converted) {

@@ -1,13 +1,12 @@
 //! The foreign formats: what is read, what is refused and in which words, and how a format is
 //! found.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Piece, Random, drain, native, open, rows, sample};
+use reuselens_formats::FORMATS;
 use reuselens_io::{FileError, Input};
-use reuselens_trace::{Event, FORMATS, Kind, Row, Source, TraceError};
+use reuselens_testing::traces::{Piece, Random, drain, native, open, rows, sample};
+use reuselens_trace::{Event, Kind, Row, Source, TraceError};
 
 /// The addresses of all rows, and the error.
 fn addrs(bytes: &[u8], format: Option<&str>) -> (Vec<u64>, Option<TraceError>) {
@@ -17,7 +16,7 @@ fn addrs(bytes: &[u8], format: Option<&str>) -> (Vec<u64>, Option<TraceError>) {
 
 fn refused(bytes: &[u8], name: &str) -> String {
     let input = Input::new(std::io::Cursor::new(bytes.to_vec()), name);
-    let error = reuselens_trace::read(input, None)
+    let error = reuselens_formats::read(input, None)
         .err()
         .expect("it should be refused");
     assert!(matches!(error, TraceError::UnknownFormat { .. }), "{error}");
@@ -165,7 +164,7 @@ fn what_valgrind_prints_is_read() {
     let text = std::fs::read_to_string(&log).unwrap();
     let count = |mark| text.lines().filter(|line| line.starts_with(mark)).count();
     let expected = count(" L") + count(" S") + 2 * count(" M");
-    let (pieces, error) = drain(&mut reuselens_trace::open(&log, None).unwrap());
+    let (pieces, error) = drain(&mut reuselens_formats::open(&log, None).unwrap());
     assert!(error.is_none(), "{error:?}");
     let read = rows(&pieces);
     assert_eq!(
@@ -196,7 +195,7 @@ fn raw_items_are_found_by_their_ending_only() {
     assert!(said.contains("--format u64"), "{said}");
     for name in ["trace.u64", "trace.bin"] {
         let input = Input::new(std::io::Cursor::new(bytes.clone()), name);
-        let (pieces, _) = drain(&mut reuselens_trace::read(input, None).unwrap());
+        let (pieces, _) = drain(&mut reuselens_formats::read(input, None).unwrap());
         assert_eq!(rows(&pieces).len(), 100);
     }
 }
@@ -223,7 +222,7 @@ fn what_is_no_trace_is_refused_with_the_way_out() {
 #[test]
 fn missing_empty_and_directory_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
-    let missing = reuselens_trace::open(&folder.path().join("none"), None)
+    let missing = reuselens_formats::open(&folder.path().join("none"), None)
         .err()
         .unwrap();
     assert!(
@@ -233,7 +232,7 @@ fn missing_empty_and_directory_are_told_apart() {
         ),
         "{missing}"
     );
-    let directory = reuselens_trace::open(folder.path(), None).err().unwrap();
+    let directory = reuselens_formats::open(folder.path(), None).err().unwrap();
     assert!(
         matches!(directory, TraceError::File(FileError::Io { .. })),
         "{directory}"
@@ -247,7 +246,7 @@ fn missing_empty_and_directory_are_told_apart() {
         Some("lackey"),
         Some("native"),
     ] {
-        let empty = reuselens_trace::open(&file, format).err().unwrap();
+        let empty = reuselens_formats::open(&file, format).err().unwrap();
         assert!(
             matches!(empty, TraceError::File(FileError::Empty { .. })),
             "{format:?}: {empty}"
@@ -260,7 +259,7 @@ fn progress_runs_from_nothing_to_everything() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t");
     std::fs::write(&file, b"1\n2\n3\n").unwrap();
-    let mut source = reuselens_trace::open(Path::new(&file), None).unwrap();
+    let mut source = reuselens_formats::open(Path::new(&file), None).unwrap();
     assert_eq!(source.progress(), Some((0, 6)));
     drain(&mut source);
     assert_eq!(source.progress(), Some((6, 6)));
@@ -312,7 +311,7 @@ fn an_error_of_the_system_loses_no_rows() {
         }
         text
     };
-    let mut source = reuselens_trace::read(Input::new(Failing(&TEXT), "t"), None).unwrap();
+    let mut source = reuselens_formats::read(Input::new(Failing(&TEXT), "t"), None).unwrap();
     let (pieces, error) = drain(&mut source);
     assert_eq!(rows(&pieces).len(), 4000);
     assert!(

@@ -2,15 +2,13 @@
 //!
 //! The same targets run under cargo-fuzz in `fuzz/`; this is the part that runs everywhere.
 
-mod common;
-
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::damage::{damage, rows_of};
-use common::{Random, drain, native, open, sample};
 use reuselens_io::Input;
-use reuselens_trace::formats::native::{Header, Reader, Writer};
+use reuselens_rltrace::{Header, Reader, Writer};
+use reuselens_testing::traces::damage::{damage, rows_of};
+use reuselens_testing::traces::{Random, drain, native, open, sample};
 use reuselens_trace::{Block, Kind, SHAPE_ROWS_MOST, ShapeRow, ShapedBlock, Shapes, ThreadId};
 
 const ROUNDS: u64 = 3000;
@@ -189,7 +187,10 @@ fn shapes_with_good_checksums() {
 }
 
 /// What that many threads read of a native file, and the error in words.
-fn with_threads(bytes: &[u8], threads: usize) -> (Vec<common::Piece>, Option<String>) {
+fn with_threads(
+    bytes: &[u8],
+    threads: usize,
+) -> (Vec<reuselens_testing::traces::Piece>, Option<String>) {
     let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "trace");
     let mut reader = Reader::with_threads(input, threads).unwrap();
     let (pieces, error) = drain(&mut reader);

@@ -3,17 +3,17 @@
 
 #[path = "common/binary.rs"]
 mod binary;
-mod common;
 
 use std::io::Cursor;
 
 use binary::{gzip, instruction, request, vscsi1, vscsi2};
-use common::segments::{Delivered, items, items_of_rows, split_meanwhile, together};
-use common::{Random, drain};
+use reuselens_formats::AnySource;
 use reuselens_io::Input;
-use reuselens_trace::{
-    AnySource, AnyStretch, Block, Kind, Source, Step, Stop, Stoppable, TraceError, Wish,
+use reuselens_testing::traces::segments::{
+    Delivered, items, items_of_rows, split_meanwhile, together,
 };
+use reuselens_testing::traces::{Random, drain};
+use reuselens_trace::{AnyStretch, Block, Kind, Source, Step, Stop, Stoppable, TraceError, Wish};
 use reuselens_units::{Accesses, Granularity};
 
 /// A file of records, and what is to be made of them.
@@ -45,7 +45,7 @@ impl Case {
 
 fn open(bytes: &[u8], format: &str) -> AnySource {
     let input = Input::seekable(Cursor::new(bytes.to_vec()), "trace").unwrap();
-    reuselens_trace::read(input, Some(format)).unwrap()
+    reuselens_formats::read(input, Some(format)).unwrap()
 }
 
 /// Some records of each format, more than fit into one block.
@@ -177,7 +177,7 @@ fn a_file_that_became_shorter_is_an_error_where_its_segments_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.u64");
     std::fs::write(&path, vec![1; 80_000]).unwrap();
-    let mut source = reuselens_trace::open(&path, None).unwrap();
+    let mut source = reuselens_formats::open(&path, None).unwrap();
     let wish = Wish::new(Granularity::BYTE, |_| true);
     let stretches = source.stretches(wish, 4, Accesses(1)).unwrap();
     let file = std::fs::File::options().write(true).open(&path).unwrap();
@@ -199,7 +199,7 @@ fn what_cannot_be_read_in_segments_is_read_as_a_whole() {
         let piped = Input::new(Cursor::new(bytes(&case)), "pipe");
         let packed = Input::seekable(Cursor::new(gzip(&case.bytes)), "packed").unwrap();
         for input in [piped, packed] {
-            let mut source = reuselens_trace::read(input, Some(case.format)).unwrap();
+            let mut source = reuselens_formats::read(input, Some(case.format)).unwrap();
             assert!(source.stretches(wish, 2, Accesses(1)).unwrap().is_empty());
             assert!(source.condense(wish));
             assert_eq!(items(&mut source), case.expected());

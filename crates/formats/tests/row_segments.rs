@@ -3,17 +3,15 @@
 
 #[path = "common/binary.rs"]
 mod binary;
-mod common;
 
 use std::io::Cursor;
 
 use binary::{archive, entries};
-use common::segments::joined;
-use common::{Piece, Random, drain, rows};
+use reuselens_formats::AnySource;
 use reuselens_io::Input;
-use reuselens_trace::{
-    AnySource, AnyStretch, Block, Event, Kind, Row, Source, Step, Stretch, Wish,
-};
+use reuselens_testing::traces::segments::joined;
+use reuselens_testing::traces::{Piece, Random, drain, rows};
+use reuselens_trace::{AnyStretch, Block, Event, Kind, Row, Source, Step, Stretch, Wish};
 use reuselens_units::{Accesses, Bytes, Granularity};
 
 /// What is delivered: the accesses, without the instruction, which a segment need not know; and the
@@ -37,7 +35,7 @@ impl Case {
 
     fn source(&self) -> AnySource {
         let input = Input::seekable(Cursor::new(self.bytes.clone()), "trace").unwrap();
-        reuselens_trace::read(input, Some(self.format)).unwrap()
+        reuselens_formats::read(input, Some(self.format)).unwrap()
     }
 
     fn stretches(&self, most: usize) -> Vec<AnyStretch> {

@@ -1,17 +1,16 @@
 //! A part of a trace is what a filter over all of it leaves, with and without an index.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::path::Path;
 
-use common::{Piece, drain, native, open, pieces, sample};
 use proptest::prelude::*;
+use reuselens_formats::Survey;
 use reuselens_io::Input;
-use reuselens_trace::formats::native::Reader;
+use reuselens_rltrace::Reader;
+use reuselens_testing::traces::{Piece, drain, native, open, pieces, sample};
 use reuselens_trace::{
-    Block, Event, Extent, Kind, Note, Place, Selected, Selection, Summary, Survey, ThreadId,
+    Block, Event, Extent, Kind, Note, Place, Selected, Selection, Summary, ThreadId,
 };
 
 /// What is to be left: row by row, as the documentation says.
@@ -158,7 +157,7 @@ fn surveyed(bytes: &[u8]) -> Survey {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.rltrace");
     std::fs::write(&path, bytes).unwrap();
-    reuselens_trace::survey(&path, None, &Selection::default()).unwrap()
+    reuselens_formats::survey(&path, None, &Selection::default()).unwrap()
 }
 
 /// The rows from 81 on: the allocation with its operand, and the named array.
@@ -284,7 +283,7 @@ fn foreign_formats_are_surveyed_and_selected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.txt");
     std::fs::write(&path, "a b c a\nb c").unwrap();
-    let all = reuselens_trace::survey(&path, None, &Selection::default()).unwrap();
+    let all = reuselens_formats::survey(&path, None, &Selection::default()).unwrap();
     assert_eq!(
         (all.format, all.summary.rows, all.bytes),
         ("text", 6, Some(11))
@@ -293,10 +292,13 @@ fn foreign_formats_are_surveyed_and_selected() {
         rows: 1..4,
         ..Selection::default()
     };
-    let part = reuselens_trace::survey(Path::new(&path), None, &wanted).unwrap();
+    let part = reuselens_formats::survey(Path::new(&path), None, &wanted).unwrap();
     assert_eq!(part.summary.rows, 3);
-    let mut source = reuselens_trace::open_part(&path, None, wanted).unwrap();
-    assert_eq!(common::rows(&drain(&mut *source).0).len(), 3);
+    let mut source = reuselens_formats::open_part(&path, None, wanted).unwrap();
+    assert_eq!(
+        reuselens_testing::traces::rows(&drain(&mut *source).0).len(),
+        3
+    );
 }
 
 /// The file with `plain` inside its index, and good checksums.
@@ -323,7 +325,7 @@ fn a_forged_index_is_an_error_or_a_part_and_never_a_panic() {
     };
     let plain = zstd::bulk::decompress(&bytes[index + 24..ending], 1 << 20).unwrap();
     assert_eq!(surveyed(&with_index(&bytes, &plain)).no_index, None);
-    let mut random = common::Random(9);
+    let mut random = reuselens_testing::traces::Random(9);
     for _ in 0..3000 {
         let mut forged = plain.clone();
         for _ in 0..1 + random.below(4) {

@@ -1,12 +1,11 @@
 //! Long inputs take no more memory than short ones. One test, as it watches its whole process.
 
-mod common;
-
 use std::io::Read;
 
-use common::Random;
+use reuselens_formats::Target;
 use reuselens_io::Input;
-use reuselens_trace::{Block, Source, Step, Target};
+use reuselens_testing::traces::Random;
+use reuselens_trace::{Block, Source, Step};
 
 /// Lines of lackey, words or raw items, made as they are read.
 struct Generator {
@@ -41,7 +40,7 @@ fn generated(format: &str, make: Make) -> impl Source {
         make,
         ready: Vec::new(),
     };
-    reuselens_trace::read(Input::new(reader, "generated"), Some(format)).unwrap()
+    reuselens_formats::read(Input::new(reader, "generated"), Some(format)).unwrap()
 }
 
 /// The most memory that this process ever had, in KiB; `None` where the system does not say.
@@ -54,7 +53,7 @@ fn peak() -> Option<u64> {
 /// Reads 225 MiB that come from a few KiB.
 fn read_bomb(bomb: Vec<u8>) {
     let input = Input::new(std::io::Cursor::new(bomb), "bomb");
-    let mut source = reuselens_trace::read(input, Some("oraclegeneral")).unwrap();
+    let mut source = reuselens_formats::read(input, Some("oraclegeneral")).unwrap();
     let (mut block, mut rows) = (Block::new(), 0);
     loop {
         match source.next(&mut block).unwrap() {
@@ -100,7 +99,7 @@ fn long_inputs_take_no_more_memory() {
     for target in ["native", "text"] {
         let mut source = generated("u64", |item| item.to_le_bytes().to_vec());
         let target = Target::named(target).unwrap();
-        let done = reuselens_trace::convert(&mut source, target, std::io::sink(), path).unwrap();
+        let done = reuselens_formats::convert(&mut source, target, std::io::sink(), path).unwrap();
         assert_eq!(done.rows, ITEMS);
     }
     if let (Some(before), Some(read), Some(after)) = (before, after_reading, peak()) {

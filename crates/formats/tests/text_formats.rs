@@ -1,13 +1,11 @@
 //! The formats that are text, and raw items: what they mean, however the bytes arrive, and every
 //! error.
 
-mod common;
-
 use std::io::Read;
 
-use common::{Piece, Random, drain, open, rows};
 use proptest::prelude::*;
 use reuselens_io::{FileError, Input};
+use reuselens_testing::traces::{Piece, Random, drain, open, rows};
 use reuselens_trace::{Block, Event, Kind, Row, Source, Step, Thread, ThreadId, TraceError};
 
 /// Gives at most `most` bytes a time.
@@ -33,7 +31,7 @@ fn slowly(bytes: &[u8], format: &str, most: usize) -> (Vec<Row>, Vec<Thread>, Op
         at: 0,
         most,
     };
-    let mut source = match reuselens_trace::read(Input::new(reader, "trace"), Some(format)) {
+    let mut source = match reuselens_formats::read(Input::new(reader, "trace"), Some(format)) {
         Ok(source) => source,
         Err(error) => return (Vec::new(), Vec::new(), Some(error.to_string())),
     };
@@ -849,7 +847,7 @@ fn an_error_of_the_system_loses_no_rows() {
             at: 0,
             most: 1000,
         });
-        let mut source = reuselens_trace::read(Input::new(reader, "t"), Some(format)).unwrap();
+        let mut source = reuselens_formats::read(Input::new(reader, "t"), Some(format)).unwrap();
         let (pieces, error) = drain(&mut source);
         assert_eq!(rows(&pieces).len(), 5000, "{format}");
         assert!(
@@ -872,7 +870,7 @@ fn progress_runs_to_the_end() {
         ("msr", b"1,h,0,Read,5,6,7\n"),
     ] {
         std::fs::write(&file, bytes).unwrap();
-        let mut source = reuselens_trace::open(&file, Some(format)).unwrap();
+        let mut source = reuselens_formats::open(&file, Some(format)).unwrap();
         let mut block = reuselens_trace::Block::new();
         while !matches!(source.next(&mut block).unwrap(), Step::End) {}
         let all = bytes.len() as u64;

@@ -10,7 +10,7 @@ use reuselens_io::AtomicFile;
 use reuselens_ptx::{
     Argument, Count, Device, Ignore, Kernel, Launch, Module, Options, Sink, Stream,
 };
-use reuselens_trace::warp::file::Writer;
+use reuselens_warp::file::Writer;
 
 /// Times that each measurement is taken.
 const ROUNDS: usize = 5;

@@ -1,7 +1,7 @@
 //! The stream of memory instructions, for whoever takes warp instructions: a file, or memory.
 
 use reuselens_trace::TraceError;
-use reuselens_trace::warp::{self, Collector, Extent, Piece, WarpRow};
+use reuselens_warp::{self as warp, Collector, Extent, Piece, WarpRow};
 
 use crate::decode::Kernel;
 use crate::machine::Launch;

@@ -19,9 +19,10 @@ use reuselens::attribute::{Attributor, Columns, NoSymbols, Options};
 use reuselens::distance::{
     Adjustment, BlockCount, CountingTree, Engine, HpRda, HpRdaSettings, HpRdaTimes, OlkenTree,
 };
+use reuselens::formats;
 use reuselens::locality::ExactHistogram;
 use reuselens::locality::error::{average_bin_error, total_variation};
-use reuselens::trace::{Block, Step, TraceError, formats};
+use reuselens::trace::{Block, Step, TraceError};
 use reuselens::units::{Distance, Granularity};
 
 type Failure = Box<dyn std::error::Error>;

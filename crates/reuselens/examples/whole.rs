@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use reuselens::attribute::{Attributor, Columns, NoSymbols, Options};
 use reuselens::distance::{CountingTree, Engine};
+use reuselens::formats;
 use reuselens::locality::ExactHistogram;
-use reuselens::trace::{Block, Step, TraceError, formats};
+use reuselens::trace::{Block, Step, TraceError};
 use reuselens::units::Granularity;
 use reuselens::{AnalysisOptions, TalliedHistogram, analyze};
 

@@ -156,7 +156,7 @@ mod tests {
         let analyze = |options: &AnalysisOptions| {
             let text = "a b a c b a\n".repeat(1000);
             let input = reuselens_io::Input::new(std::io::Cursor::new(text), "t.txt");
-            let mut source = reuselens_trace::read(input, Some("text")).unwrap();
+            let mut source = reuselens_formats::read(input, Some("text")).unwrap();
             LOOKS.set(0);
             crate::analyze(&mut *source, vec![], options, &mut |_| {}).unwrap();
             LOOKS.get()

@@ -16,10 +16,9 @@
 //! ```
 //! use reuselens::{AnalysisOptions, analyze};
 //! use reuselens_io::Input;
-//! use reuselens_trace::formats;
 //!
 //! let input = Input::new("a b c a".as_bytes(), "letters");
-//! let mut source = formats::read(input, Some("text")).unwrap();
+//! let mut source = reuselens_formats::read(input, Some("text")).unwrap();
 //! let options = AnalysisOptions::default();
 //! let profile = analyze(&mut *source, vec!["letters".into()], &options, &mut |_| {}).unwrap();
 //! assert_eq!(profile.histogram.iter().collect::<Vec<_>>(), [(2, 1)]);
@@ -58,8 +57,10 @@ pub use tallied::TalliedHistogram;
 pub use reuselens_attribute as attribute;
 pub use reuselens_capture as capture;
 pub use reuselens_distance as distance;
+pub use reuselens_formats as formats;
 pub use reuselens_io as io;
 pub use reuselens_locality as locality;
 pub use reuselens_memory as memory;
+pub use reuselens_rltrace as rltrace;
 pub use reuselens_trace as trace;
 pub use reuselens_units as units;

@@ -7,7 +7,7 @@ use reuselens_attribute::DataFilter;
 use reuselens_capture::{Delivered, Launch, Running};
 use reuselens_io::AtomicFile;
 use reuselens_memory::out_of_memory;
-use reuselens_trace::formats::native;
+use reuselens_rltrace as native;
 use reuselens_trace::{
     Block, Event, Note, ProcessEnd, ProcessId, ShapedBlock, Shapes, Source, Step, TraceError,
 };

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use reuselens::distance::by_name;
 use reuselens::distance::generate::Random;
+use reuselens::formats;
 use reuselens::io::Input;
 use reuselens::locality::{ExactHistogram, FineHistogram, Outcome, Profile, ReuseTimes, Sharing};
 use reuselens::shard::{Piece, TraceIdentity, analyze_shard};
-use reuselens::trace::formats;
 use reuselens::units::{Bytes, Distance};
 use reuselens::{AnalysisOptions, Error, analyze};
 

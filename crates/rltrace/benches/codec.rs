@@ -1,5 +1,5 @@
 //! How fast the native file is written and read, and how small it is: `cargo bench -p
-//! reuselens-trace`.
+//! reuselens-rltrace`.
 //!
 //! Prints bytes per row for each trace first. `matmul`: three nested loops. `list`: a linked list
 //! in random order, walked again and again. `random`: addresses that nothing foretells.
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use reuselens_io::Input;
-use reuselens_trace::formats::native::{Header, Reader, Writer};
+use reuselens_rltrace::{Header, Reader, Writer};
 use reuselens_trace::{Block, Kind, Row, Source, Step};
 
 const BLOCKS: usize = 64;

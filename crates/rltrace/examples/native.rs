@@ -1,5 +1,5 @@
 //! How fast native files are decoded and encoded, and how small they are, as a table:
-//! `cargo run --release -p reuselens-trace --example native -- FILE.rltrace…`.
+//! `cargo run --release -p reuselens-rltrace --example native -- FILE.rltrace…`.
 //!
 //! Files are read into memory first. One thread decodes; encoding is of blocks in memory, without a
 //! disk. The best of some runs.
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use reuselens_io::Input;
-use reuselens_trace::formats::native::{Reader, Writer};
+use reuselens_rltrace::{Reader, Writer};
 use reuselens_trace::{Block, Event, Kind, Source, Step, Wish};
 use reuselens_units::Granularity;
 
@@ -98,11 +98,7 @@ fn decode(bytes: &[u8], to_items: bool) -> u64 {
     }
 }
 
-type Pieces = (
-    reuselens_trace::formats::native::Header,
-    Vec<Result<Block, Event>>,
-    usize,
-);
+type Pieces = (reuselens_rltrace::Header, Vec<Result<Block, Event>>, usize);
 
 fn pieces(bytes: &[u8]) -> Pieces {
     let mut reader = reader(bytes);

@@ -1,10 +1,10 @@
 //! Chunks decoded where they are read.
 
-use crate::formats::native::decode::{Decoder, Piece};
-use crate::formats::native::form::Form;
-use crate::{Block, Event};
+use crate::decode::{Decoder, Piece};
+use crate::form::Form;
 use reuselens_io::chunk::{Stored, Unpacker};
 use reuselens_io::varint::Damage;
+use reuselens_trace::{Block, Event};
 
 /// A piece that is whole.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::io::{Error, Result};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Builder;
 
-use crate::formats::native::pack::Packer;
+use crate::pack::Packer;
 
 /// A chunk: its bytes, and those packed.
 #[derive(Default)]

@@ -18,7 +18,7 @@
 //! Loops thus become runs of zeros, which zstd stores in next to nothing. An operand row belongs to
 //! a site of its own for each site that it follows, as what it means depends on that one.
 
-use crate::{Kind, Row};
+use reuselens_trace::{Kind, Row};
 
 /// The site before the first row of every block.
 pub(super) const START: usize = 0;

@@ -1,10 +1,10 @@
 //! Who decodes: the reader's own thread, or others.
 
-use crate::Block;
-use crate::formats::native::alone::{Alone, Taken};
-use crate::formats::native::form::Form;
-use crate::formats::native::team::Team;
+use crate::alone::{Alone, Taken};
+use crate::form::Form;
+use crate::team::Team;
 use reuselens_io::chunk::Stored;
+use reuselens_trace::Block;
 
 /// Who decodes.
 pub(super) enum Crew {

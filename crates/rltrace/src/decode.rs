@@ -1,17 +1,17 @@
 //! Streams to rows and events.
 
-use crate::formats::native::decode_shaped::{Layout, Notes, SLACK, ShapeDecoder};
-use crate::formats::native::encode::{BLOCK, SHAPED, TRAILED, Totals, UNMASKED};
-use crate::formats::native::folding::Folding;
-use crate::formats::native::form::Form;
-use crate::formats::native::header::{LASTS, MASKED, SHAPES};
-use crate::formats::native::rows::{Rows, Streams};
-use crate::formats::native::touch_rows::{Stage, classes};
-use crate::formats::native::touching::Toucher;
-use crate::formats::native::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
-use crate::shaped::SHAPE_ROWS_MOST;
-use crate::{Block, Event, Folds, ProcessId, ThreadId};
+use crate::decode_shaped::{Layout, Notes, SLACK, ShapeDecoder};
+use crate::encode::{BLOCK, SHAPED, TRAILED, Totals, UNMASKED};
+use crate::folding::Folding;
+use crate::form::Form;
+use crate::header::{LASTS, MASKED, SHAPES};
+use crate::rows::{Rows, Streams};
+use crate::touch_rows::{Stage, classes};
+use crate::touching::Toucher;
+use crate::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
 use reuselens_io::varint::{Cursor, Damage};
+use reuselens_trace::SHAPE_ROWS_MOST;
+use reuselens_trace::{Block, Event, Folds, ProcessId, ThreadId};
 
 mod touch;
 
@@ -301,10 +301,10 @@ const STREAMS: Damage = Damage("the lengths inside a chunk do not fit together")
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
-    use crate::formats::native::columns::NEW;
-    use crate::formats::native::rows::MOST_SITES;
+    use crate::columns::NEW;
+    use crate::rows::MOST_SITES;
     use reuselens_io::varint::{put, put_signed};
+    use reuselens_trace::Kind;
 
     /// A chunk of `blocks` blocks of [`ROWS`] rows, each row of a site of its own.
     fn chunk(blocks: usize) -> Vec<u8> {

@@ -1,17 +1,17 @@
 //! Tokens and words of shapes to rows.
 
-use crate::formats::native::columns::Trail;
-use crate::formats::native::encode::ENOUGH_ROWS;
-use crate::formats::native::rows::{SITE, Streams};
-use crate::formats::native::shapes::{
+use crate::columns::Trail;
+use crate::encode::ENOUGH_ROWS;
+use crate::rows::{SITE, Streams};
+use crate::shapes::{
     AGAIN, MOST_SHAPE_ROWS, MOST_SHAPE_WORDS, NEW, Nexts, OTHER, Plan, START, Trails, Word, Words,
     follow,
 };
-use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, dispatch::Processor};
-use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
-use crate::{Columns, Wish};
+use crate::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, dispatch::Processor};
 use group::{GROUP, GROUPS, Group, NO_GROUP, fill};
 use reuselens_io::varint::{Cursor, Damage, END, unzigzag};
+use reuselens_trace::{Columns, Wish};
+use reuselens_trace::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
 use touch::{Eight, Left, NO_EIGHT};
 
 mod fold;

@@ -1,18 +1,18 @@
 //! The hot loops, compiled for any processor and for those since about 2020, which gather the bits
 //! of a number in one instruction.
 
-use crate::formats::native::decode_shaped::touch::{Eight, FEW_WORDS, completed};
-use crate::formats::native::decode_shaped::{Notes, ShapeDecoder};
-use crate::formats::native::rows::{Rows, Sink, Streams};
-use crate::formats::native::touch_rows::Touching;
+use crate::decode_shaped::touch::{Eight, FEW_WORDS, completed};
+use crate::decode_shaped::{Notes, ShapeDecoder};
+use crate::rows::{Rows, Sink, Streams};
+use crate::touch_rows::Touching;
 #[cfg(target_arch = "x86_64")]
-use crate::formats::native::wide;
+use crate::wide;
 #[cfg(target_arch = "x86_64")]
-use crate::formats::native::widest;
-use crate::{Columns, Folds};
+use crate::widest;
 use reuselens_io::varint::{Damage, Portable, Squeeze, pack_here};
 #[cfg(target_arch = "x86_64")]
 use reuselens_io::varint::{ENDS, several};
+use reuselens_trace::{Columns, Folds};
 
 /// What the hot loops ask of a processor: numbers of variable length, and several rows at once.
 pub(super) trait Processor: Squeeze {

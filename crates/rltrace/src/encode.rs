@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use crate::formats::native::columns::{Index, NEW, START, Site, Trail};
-use crate::formats::native::encode_shaped::{ShapeEncoder, Whose};
-use crate::formats::native::events;
-use crate::formats::native::fuser::Fuser;
-use crate::formats::native::output::Output;
-use crate::summary::KINDS;
-use crate::{Block, Event, ProcessId, Row, ShapedBlock, Shapes, ThreadId};
+use crate::columns::{Index, NEW, START, Site, Trail};
+use crate::encode_shaped::{ShapeEncoder, Whose};
+use crate::events;
+use crate::fuser::Fuser;
+use crate::output::Output;
 use reuselens_io::varint::{LONGEST, put, put_at, put_signed, zigzag};
+use reuselens_trace::summary::KINDS;
+use reuselens_trace::{Block, Event, ProcessId, Row, ShapedBlock, Shapes, ThreadId};
 
 /// A chunk is written when it has this many rows.
 pub(super) const ENOUGH_ROWS: u64 = 1 << 20;

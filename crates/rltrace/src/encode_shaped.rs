@@ -6,14 +6,14 @@
 
 use std::hint::select_unpredictable;
 
-use crate::formats::native::MAX_SHAPED_WORDS;
-use crate::formats::native::dispatch::{self, ROOM};
-use crate::formats::native::output::Output;
-use crate::formats::native::shapes::{ENOUGH_DESCRIBED, NEW, Nexts, OTHER, START, Trails, Word};
-use crate::shaped::WORDS_AT_ONCE;
-use crate::summary::KINDS;
-use crate::{Kind, Shapes};
+use crate::MAX_SHAPED_WORDS;
+use crate::dispatch::{self, ROOM};
+use crate::output::Output;
+use crate::shapes::{ENOUGH_DESCRIBED, NEW, Nexts, OTHER, START, Trails, Word};
 use reuselens_io::varint::LONGEST;
+use reuselens_trace::WORDS_AT_ONCE;
+use reuselens_trace::summary::KINDS;
+use reuselens_trace::{Kind, Shapes};
 
 /// Words that are copied of every note: few have more, but for shapes that were made of several.
 const FEW: usize = 4;

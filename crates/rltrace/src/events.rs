@@ -1,7 +1,9 @@
 //! Events to bytes and back: a tag, then the fields in the order of their declaration.
 
-use crate::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};
 use reuselens_io::varint::{self, Cursor, Damage, put_bytes};
+use reuselens_trace::{
+    Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId,
+};
 
 // 0 is a block.
 const PROCESS: u8 = 1;

@@ -1,12 +1,11 @@
 //! Finds what is where in a file: by its index, or else by reading all of it.
 
-use crate::formats::native::header::INDEXED;
-use crate::formats::native::index::{Index, TRAILER, Trailer};
-use crate::formats::native::{NAME, Reader};
-use crate::{Source, Summary, Survey, TraceError};
+use crate::header::INDEXED;
+use crate::index::{Index, TRAILER, Trailer};
 use reuselens_io::chunk::{Chunks, Content, Unpacker};
 use reuselens_io::varint::Damage;
 use reuselens_io::{FileError, Input};
+use reuselens_trace::TraceError;
 
 /// The index of a file of this version, or why there is none to be had. The input is anywhere then.
 ///
@@ -62,36 +61,4 @@ fn at_end(input: &mut Input, length: u64) -> Result<Result<Index, Damage>, Trace
                 .is_none_or(|last| last.offset < trailer.offset);
             if lie && last { Ok(index) } else { Err(NONE) }
         }))
-}
-
-/// What a file holds: by its index if there is one, else by reading all of it.
-///
-/// # Errors
-/// [`TraceError`] if it cannot be read, or is none.
-pub(crate) fn survey(mut input: Input) -> Result<Survey, TraceError> {
-    let bytes = input.progress().map(|(_, all)| all);
-    input.head()?;
-    let mut reader = Reader::new(input)?;
-    let index = reader.take_index()?;
-    let mut survey = Survey {
-        format: NAME,
-        has_addresses: reader.has_addresses(),
-        description: reader.describe(),
-        version: Some(reader.version()),
-        bytes,
-        ..Survey::default()
-    };
-    match index {
-        Ok(index) => {
-            survey.chunks = Some(index.chunks.len() as u64);
-            survey.summary = index.summary;
-        }
-        Err(why) => {
-            let (summary, incomplete) = Summary::of(&mut reader)?;
-            survey.chunks = Some(reader.chunks_read());
-            (survey.summary, survey.incomplete) = (summary, incomplete);
-            survey.no_index = Some(why);
-        }
-    }
-    Ok(survey)
 }

@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
-use crate::formats::native::dispatch::Processor;
-use crate::formats::native::replay;
-use crate::formats::native::rows::{Entry, Here, Rows, Sink};
-use crate::{Again, Columns, Folds, Kind, Repeated};
+use crate::dispatch::Processor;
+use crate::replay;
+use crate::rows::{Entry, Here, Rows, Sink};
 use reuselens_io::varint::Damage;
+use reuselens_trace::{Again, Columns, Folds, Kind, Repeated};
 
 /// Rows from which on they are worth leaving out.
 const WORTH: usize = 64;

@@ -1,6 +1,6 @@
 //! What becomes of the rows of a file.
 
-use crate::Wish;
+use reuselens_trace::Wish;
 
 /// As what rows are delivered.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,9 +11,9 @@
 //! for the numbers, which are those of shapes here. Each chunk describes anew what it has notes of,
 //! so what counts is how often two come in a chunk; and what no longer comes makes room.
 
-use crate::formats::native::shapes::is_plain;
-use crate::shaped::{ShapeRow, WORDS_AT_ONCE};
-use crate::{Kind, Shapes};
+use crate::shapes::is_plain;
+use reuselens_trace::{Kind, Shapes};
+use reuselens_trace::{ShapeRow, WORDS_AT_ONCE};
 
 /// How often one must have come behind another; with each chunk what came before counts half.
 const ENOUGH: u32 = 256;

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use crate::TraceError;
 use reuselens_io::Input;
+use reuselens_trace::TraceError;
 
 /// Not text, with both kinds of line end, so that a transfer that mangles bytes shows at once.
 pub(super) const MAGIC: &[u8; 8] = b"\x89RLT\r\n\x1a\n";
@@ -24,9 +24,9 @@ const MAX_DESCRIPTION: usize = 64 << 10;
 /// What a native file says about itself as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Whether addresses are byte addresses; see [`crate::Source::has_addresses`].
+    /// Whether addresses are byte addresses; see [`reuselens_trace::Source::has_addresses`].
     pub has_addresses: bool,
-    /// Where the accesses come from; see [`crate::Source::describe`]. Cut after 64 KiB.
+    /// Where the accesses come from; see [`reuselens_trace::Source::describe`]. Cut after 64 KiB.
     pub description: String,
 }
 

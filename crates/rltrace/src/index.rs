@@ -15,11 +15,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::formats::native::encode::Totals;
-use crate::formats::native::events;
-use crate::summary::{KINDS, Run, Summary, joined, stamps};
-use crate::{Block, Event, Kind, Selection, ShapedBlock, ThreadId};
+use crate::encode::Totals;
+use crate::events;
 use reuselens_io::varint::{Cursor, Damage, put, put_signed};
+use reuselens_trace::summary::{KINDS, Run, Summary, joined, stamps};
+use reuselens_trace::{Block, Event, Kind, Selection, ShapedBlock, ThreadId};
 
 /// Bytes of a trailer.
 pub(super) const TRAILER: usize = 24;

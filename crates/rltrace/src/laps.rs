@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 
-use crate::formats::native::columns::START;
-use crate::formats::native::dispatch::Processor;
-use crate::formats::native::replay::COPIED;
-use crate::formats::native::rows::{Here, Rows, Sink};
-use crate::formats::native::touch_rows::Touching;
-use crate::formats::native::touching::{AT_ONCE, COUNTED, NAMED, OPERAND, RANGE, SPECIAL};
-use crate::{Kind, Row};
+use crate::columns::START;
+use crate::dispatch::Processor;
+use crate::replay::COPIED;
+use crate::rows::{Here, Rows, Sink};
+use crate::touch_rows::Touching;
+use crate::touching::{AT_ONCE, COUNTED, NAMED, OPERAND, RANGE, SPECIAL};
 use reuselens_io::varint::Damage;
+use reuselens_trace::{Kind, Row};
 
 /// Accesses that are looked at together where some of more are not to one item.
 const FEW: usize = 16;

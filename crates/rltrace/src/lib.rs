@@ -22,6 +22,9 @@
 //! are bounded before anything is allocated, and every stored byte is under a checksum. The index
 //! says what is where, so a part of a file is read without the rest; without it a part is found by
 //! reading all.
+//!
+//! For: whoever records, keeps or copies traces, and the list of all formats (crate `formats`).
+//! Not for: other formats, and not for what a trace means.
 
 mod alone;
 mod aside;
@@ -62,9 +65,7 @@ pub use index::{ChunkEntry, Index};
 pub use reader::Reader;
 pub use writer::Writer;
 
-pub(crate) use find::survey;
-
-use crate::formats::Confidence;
+use reuselens_trace::Confidence;
 
 /// What to type after `--format` or `--to`.
 pub const NAME: &str = "native";

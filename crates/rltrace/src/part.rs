@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use crate::formats::native::index::Index;
-use crate::{Block, Event, Selection, TraceError};
+use crate::index::Index;
 use reuselens_io::Input;
 use reuselens_io::chunk::Chunks;
+use reuselens_trace::{Block, Event, Selection, TraceError};
 
 /// What is read of a file.
 pub(super) struct Part {

@@ -8,18 +8,18 @@ use std::ops::RangeInclusive;
 
 use reuselens_units::Accesses;
 
-use crate::formats::native::alone::{Decoded, Taken};
-use crate::formats::native::crew::Crew;
-use crate::formats::native::encode::Totals;
-use crate::formats::native::form::Form;
-use crate::formats::native::index::Index;
-use crate::formats::native::part::Part;
-use crate::formats::native::reader::stretch::{Chunked, Next};
-use crate::formats::native::{Header, find};
-use crate::{AnyStretch, Block, Event, Selection, Source, Step, TraceError, Wish};
+use crate::alone::{Decoded, Taken};
+use crate::crew::Crew;
+use crate::encode::Totals;
+use crate::form::Form;
+use crate::index::Index;
+use crate::part::Part;
+use crate::reader::stretch::{Chunked, Next};
+use crate::{Header, find};
 use reuselens_io::Input;
 use reuselens_io::chunk::{Chunks, Content, Stored};
 use reuselens_io::varint::Damage;
+use reuselens_trace::{AnyStretch, Block, Event, Selection, Source, Step, TraceError, Wish};
 
 /// The most threads that decode unless more are asked for: they are faster than what comes after.
 const THREADS: usize = 4;
@@ -116,7 +116,10 @@ impl Reader {
     }
 
     /// Takes the file's index, or why there is none; the reader is at its beginning then.
-    pub(super) fn take_index(&mut self) -> Result<Result<Index, String>, TraceError> {
+    ///
+    /// # Errors
+    /// `FileError::Io` if the file cannot be read.
+    pub fn take_index(&mut self) -> Result<Result<Index, String>, TraceError> {
         let begin = self.input.offset();
         let index = find::index(&mut self.input, self.version)?;
         if self.input.reach().is_some() {
@@ -126,12 +129,12 @@ impl Reader {
     }
 
     /// Chunks of rows read so far.
-    pub(super) fn chunks_read(&self) -> u64 {
+    pub fn chunks_read(&self) -> u64 {
         self.totals.chunks
     }
 
     /// The file's version.
-    pub(super) fn version(&self) -> u16 {
+    pub fn version(&self) -> u16 {
         self.version
     }
 

@@ -8,10 +8,10 @@
 
 use std::ops::Range;
 
-use crate::Columns;
-use crate::formats::native::dispatch::Processor;
-use crate::formats::native::rows::{Here, Rows, Sink};
+use crate::dispatch::Processor;
+use crate::rows::{Here, Rows, Sink};
 use reuselens_io::varint::Damage;
+use reuselens_trace::Columns;
 
 /// The longest cycle that is looked for.
 const LONGEST: usize = 2048;

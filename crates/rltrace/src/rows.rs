@@ -7,13 +7,13 @@
 
 use std::ops::Range;
 
-use crate::formats::native::columns::{AGAIN, NEW, START, Trail};
-use crate::formats::native::dispatch::Processor;
-use crate::formats::native::encode::ENOUGH_ROWS;
-use crate::formats::native::laps::Laps;
-use crate::formats::native::{MAX_BLOCK_ROWS, replay};
-use crate::{Columns, Kind};
+use crate::columns::{AGAIN, NEW, START, Trail};
+use crate::dispatch::Processor;
+use crate::encode::ENOUGH_ROWS;
+use crate::laps::Laps;
+use crate::{MAX_BLOCK_ROWS, replay};
 use reuselens_io::varint::{Cursor, Damage, unzigzag};
+use reuselens_trace::{Columns, Kind};
 
 /// Rows that are decoded together: as many as there are bytes in a word.
 pub(super) const TOGETHER: usize = 8;

@@ -14,9 +14,9 @@
 
 use std::ops::Range;
 
-use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
-use crate::{Block, Kind, ShapeRow, ShapedBlock, Shapes};
+use crate::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
 use paths::{Cut, Paths, START};
+use reuselens_trace::{Block, Kind, ShapeRow, ShapedBlock, Shapes};
 use singles::Singles;
 use variants::{Addrs, Variants};
 

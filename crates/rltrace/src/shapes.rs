@@ -28,10 +28,10 @@
 
 use std::collections::HashMap;
 
-use crate::Kind;
-use crate::formats::native::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
-use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, WORDS_AT_ONCE};
+use crate::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
 use reuselens_io::varint::{Cursor, Damage, put, put_signed};
+use reuselens_trace::Kind;
+use reuselens_trace::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, WORDS_AT_ONCE};
 
 /// Whether rows of a kind are accesses to few bytes, or nothing to readers that want accesses only.
 /// Those take the rows of a shape that has any others one by one, so who makes shapes keeps the

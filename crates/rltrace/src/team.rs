@@ -10,10 +10,10 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use crate::Block;
-use crate::formats::native::alone::{Alone, Decoded, Taken};
-use crate::formats::native::form::Form;
+use crate::alone::{Alone, Decoded, Taken};
+use crate::form::Form;
 use reuselens_io::chunk::Stored;
+use reuselens_trace::Block;
 
 /// Rows as touches after which a part of a chunk is handed over: many, since a thread that waits is
 /// woken for each, which takes as long as thousands of rows where processors are virtual, and few

@@ -3,12 +3,12 @@
 
 use std::ops::Range;
 
-use crate::formats::native::dispatch::Processor;
-use crate::formats::native::laps;
-use crate::formats::native::rows::{Entry, Here, Rows, Sink, TOGETHER};
-use crate::formats::native::touching::{COUNTED, NAMED, OPERAND, RANGE, SPECIAL, Toucher};
-use crate::{Block, Kind, Row, Wish};
+use crate::dispatch::Processor;
+use crate::laps;
+use crate::rows::{Entry, Here, Rows, Sink, TOGETHER};
+use crate::touching::{COUNTED, NAMED, OPERAND, RANGE, SPECIAL, Toucher};
 use reuselens_io::varint::Damage;
+use reuselens_trace::{Block, Kind, Row, Wish};
 
 /// Rows that are judged together: as many as there are bits in a word.
 const JUDGED: usize = 64;

@@ -3,13 +3,13 @@
 //! Most rows are accesses to one item, or nothing that counts. Those go through a buffer of
 //! addresses a few at a time, without a branch for each ([`super::touch_rows`]). The others are
 //! taken one by one: what an operand is of, accesses to several items, ranges; and what becomes a
-//! row of the block, as whoever takes it must know more ([`Touches`](crate::Touches)).
+//! row of the block, as whoever takes it must know more ([`Touches`](reuselens_trace::Touches)).
 //!
 //! A block's touches are either plain accesses or those that the program names; those of the other
 //! sort become rows. A program has one or the other, so the rows so far of a chunk say which.
 
-use crate::formats::native::dispatch::Processor;
-use crate::{Block, Kind, Row, Wish};
+use crate::dispatch::Processor;
+use reuselens_trace::{Block, Kind, Row, Wish};
 
 /// Addresses that wait to become items.
 pub(super) const ROOM: usize = 2048;

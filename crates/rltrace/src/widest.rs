@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::formats::native::decode_shaped::touch::{Eight, FEW_WORDS};
+use crate::decode_shaped::touch::{Eight, FEW_WORDS};
 
 /// Bit i is set if byte i has one of these bits.
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -116,7 +116,7 @@ pub(super) fn complete(
 #[cfg(test)]
 mod tests {
     use super::{Eight, FEW_WORDS};
-    use crate::formats::native::dispatch::{Processor, widest};
+    use crate::dispatch::{Processor, widest};
     use reuselens_io::varint::Portable;
 
     #[test]

@@ -3,16 +3,16 @@
 use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use crate::formats::native::aside::{Aside, Packed};
-use crate::formats::native::encode::{ENOUGH_ROWS, Encoder, event_len};
-use crate::formats::native::encode_shaped::Whose;
-use crate::formats::native::index::{ChunkEntry, Index, TRAILER, Trailer};
-use crate::formats::native::pack::Packer;
-use crate::formats::native::shaper::Shaper;
-use crate::formats::native::{Header, MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
-use crate::summary::KINDS;
-use crate::{Block, Event, ShapedBlock, Shapes, TraceError};
+use crate::aside::{Aside, Packed};
+use crate::encode::{ENOUGH_ROWS, Encoder, event_len};
+use crate::encode_shaped::Whose;
+use crate::index::{ChunkEntry, Index, TRAILER, Trailer};
+use crate::pack::Packer;
+use crate::shaper::Shaper;
+use crate::{Header, MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
 use reuselens_io::chunk::{self, Content};
+use reuselens_trace::summary::KINDS;
+use reuselens_trace::{Block, Event, ShapedBlock, Shapes, TraceError};
 
 /// A chunk is written when it has [`ENOUGH_ROWS`], or this many bytes before compression.
 const ENOUGH_BYTES: usize = 4 << 20;

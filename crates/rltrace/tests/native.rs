@@ -1,14 +1,12 @@
 //! The native file: what goes in comes out; what is cut or changed is an error, never a panic or a
 //! lie.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Piece, drain, native, open, pieces, rows, sample};
 use proptest::prelude::*;
 use reuselens_io::FileError;
-use reuselens_trace::formats::native::{Header, MAX_BLOCK_ROWS, Writer};
+use reuselens_rltrace::{Header, MAX_BLOCK_ROWS, Writer};
+use reuselens_testing::traces::{Piece, drain, native, open, pieces, rows, sample};
 use reuselens_trace::{Block, Event, Kind, Note, Row, Source, TraceError};
 
 proptest! {
@@ -319,7 +317,7 @@ fn regular_traces_take_next_to_nothing() {
 
 /// Nested loops with bodies of any length, left and entered anew, with jumps, and rows that follow
 /// others.
-fn loops(random: &mut common::Random) -> Piece {
+fn loops(random: &mut reuselens_testing::traces::Random) -> Piece {
     let mut block = Block::new();
     for _ in 0..1 + random.below(6) {
         let longest = [1, 4, 70, 700][random.below(4)];
@@ -359,7 +357,7 @@ fn loops(random: &mut common::Random) -> Piece {
 #[test]
 fn loops_of_any_length_come_back() {
     for seed in 1..400 {
-        let mut random = common::Random(seed);
+        let mut random = reuselens_testing::traces::Random(seed);
         let whole: Vec<Piece> = (0..4).map(|_| loops(&mut random)).collect();
         let bytes = native(&whole, usize::MAX);
         let (read, error) = drain(&mut open(&bytes, None).unwrap());

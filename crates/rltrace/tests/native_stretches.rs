@@ -1,13 +1,11 @@
 //! A native file in stretches: together they deliver what the file does.
 
-mod common;
-
 use std::io::Cursor;
 
-use common::{Piece, Random, drain, native, pieces};
 use proptest::prelude::*;
 use reuselens_io::Input;
-use reuselens_trace::formats::native::Reader;
+use reuselens_rltrace::Reader;
+use reuselens_testing::traces::{Piece, Random, drain, native, pieces};
 use reuselens_trace::{
     AnyStretch, Block, Event, Kind, Note, Row, Selection, Source, Step, Stop, Stoppable, Stretch,
     TraceError, Wish,

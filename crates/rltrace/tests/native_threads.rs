@@ -1,13 +1,11 @@
 //! A native file decoded by threads: the same pieces and the same errors as without any.
 
-mod common;
-
 use std::io::Cursor;
 
-use common::{Piece, Random, drain, native, pieces, sample, unfolded};
 use proptest::prelude::*;
 use reuselens_io::Input;
-use reuselens_trace::formats::native::Reader;
+use reuselens_rltrace::Reader;
+use reuselens_testing::traces::{Piece, Random, drain, native, pieces, sample, unfolded};
 use reuselens_trace::{Block, Event, Kind, Note, Row, Source, Step};
 
 /// All that `threads` threads find in a file, `folded` or not, and the error in words.
@@ -50,7 +48,7 @@ proptest! {
 
 /// Whether no row is missing: an index that is damaged or cut off is a remark and no error.
 fn is_complete(read: &[Piece]) -> bool {
-    common::rows(read) == common::rows(&sample())
+    reuselens_testing::traces::rows(read) == reuselens_testing::traces::rows(&sample())
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! Blocks of shapes in native files: the rows that they stand for come out; what is damaged is an
 //! error.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Piece, Random, drain, open};
-use reuselens_trace::formats::native::{Header, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, Writer};
+use reuselens_rltrace::{Header, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, Writer};
+use reuselens_testing::traces::{Piece, Random, drain, open};
 use reuselens_trace::{
     Block, Event, Kind, Row, SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, ShapedBlock, Shapes,
     ThreadId,
@@ -166,7 +164,7 @@ fn what_the_index_says_is_what_is_read() {
     let mut random = Random(2);
     for _ in 0..50 {
         let (bytes, pieces) = file(&mut random);
-        common::index_says(&bytes, &pieces);
+        reuselens_testing::traces::index_says(&bytes, &pieces);
     }
 }
 
@@ -406,7 +404,7 @@ fn is_read(bytes: &[u8], version: u8) {
 fn a_changed_byte_is_an_error_and_never_other_rows() {
     let mut random = Random(4);
     let (bytes, pieces) = file(&mut random);
-    let all: Vec<Row> = common::rows(&pieces);
+    let all: Vec<Row> = reuselens_testing::traces::rows(&pieces);
     for round in 0..1000 {
         let mut bytes = bytes.clone();
         // The last are few, and are checked in another way.
@@ -417,7 +415,7 @@ fn a_changed_byte_is_an_error_and_never_other_rows() {
             continue;
         };
         let (read, error) = drain(&mut source);
-        let read = common::rows(&read);
+        let read = reuselens_testing::traces::rows(&read);
         // An index that is damaged is a remark: no row is missing.
         let is_complete = error.is_none() && read == all;
         assert!(

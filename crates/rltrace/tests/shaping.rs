@@ -1,12 +1,10 @@
 //! Rows that a native file keeps as shapes: what goes in comes out, as it was, in the same blocks.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Piece, Random, drain, rows, unfolded};
 use reuselens_io::Input;
-use reuselens_trace::formats::native::{Header, Reader, Writer};
+use reuselens_rltrace::{Header, Reader, Writer};
+use reuselens_testing::traces::{Piece, Random, drain, rows, unfolded};
 use reuselens_trace::{Block, Kind, ProcessId, Row, Source, ThreadId};
 
 /// Walks over records that lie anywhere, in functions that are called by turns; every so often
@@ -113,13 +111,13 @@ fn rows_come_out_as_they_were() {
 fn the_index_and_parts_are_as_of_rows() {
     let random = &mut Random(2);
     let pieces = pieces(random, 20);
-    common::index_says(&write(&pieces, false), &pieces);
+    reuselens_testing::traces::index_says(&write(&pieces, false), &pieces);
 }
 
 #[test]
 fn scattered_records_take_fewer_bytes_than_their_addresses() {
     let pieces = pieces(&mut Random(3), 20);
-    let rows: usize = common::rows(&pieces).len();
+    let rows: usize = reuselens_testing::traces::rows(&pieces).len();
     let bytes = write(&pieces, false).len();
     // As rows they would take a byte each.
     assert!(bytes < rows - rows / 16, "{bytes} bytes of {rows} rows");

@@ -9,7 +9,7 @@ use std::time::Instant;
 use reuselens_simt::mapping::{Common, Hypergraph, Mapping, Stage, map};
 use reuselens_simt::transactions::{Layout, Transactions};
 use reuselens_simt::{Loading, Run};
-use reuselens_trace::warp::open_warps;
+use reuselens_warp::open_warps;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!(

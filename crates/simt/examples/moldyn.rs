@@ -10,7 +10,7 @@ use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
 use reuselens_simt::scenario::{RoundRobin, Sequential, Stream};
 use reuselens_simt::{Loading, Run, Scenario, Spaces};
-use reuselens_trace::warp::WarpStream;
+use reuselens_warp::WarpStream;
 
 const NODES: u32 = 144_649;
 const EDGES: u32 = 1_074_393;

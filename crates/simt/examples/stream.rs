@@ -9,7 +9,7 @@ use reuselens_io::AtomicFile;
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
 use reuselens_simt::netlist::Netlist;
-use reuselens_trace::warp::file::Writer;
+use reuselens_warp::file::Writer;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -13,8 +13,8 @@ use reuselens_simt::netlist::Netlist;
 use reuselens_simt::scenario::{RoundRobin, Sequential};
 use reuselens_simt::transactions::{Layout, Transactions};
 use reuselens_simt::{Characteristic, Difference, Grain, Loading, Run, Scenario, Spaces};
-use reuselens_trace::warp::{Space, WarpStream};
 use reuselens_units::Granularity;
+use reuselens_warp::{Space, WarpStream};
 
 type Failure = Box<dyn std::error::Error>;
 

@@ -1,7 +1,7 @@
 //! How the threads of a GPU kernel share data, when, and what another mapping of threads would
 //! gain.
 //!
-//! A stream of warp instructions ([`reuselens_trace::warp`]) becomes a [`Run`]: for each block, the
+//! A stream of warp instructions ([`reuselens_warp`]) becomes a [`Run`]: for each block, the
 //! memory instructions that its threads issue together, with the items that they touch. A
 //! [`Scenario`] says how blocks share the machine and yields reference streams; each has a
 //! [`Characteristic`]: how much data is reused at which distance, in memory instructions.

@@ -1,6 +1,6 @@
 //! Who shares how much with whom: matrices for pictures.
 
-use reuselens_trace::warp::LANES;
+use reuselens_warp::LANES;
 
 use crate::Run;
 

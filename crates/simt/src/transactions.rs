@@ -1,6 +1,6 @@
 //! Memory transactions: distinct sectors for each warp and memory instruction.
 
-use reuselens_trace::warp::LANES;
+use reuselens_warp::LANES;
 
 use crate::{Grain, Run, SimtError};
 

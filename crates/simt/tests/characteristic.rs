@@ -6,7 +6,7 @@ use reuselens_simt::scenario::{
     BLOCK_SCHEDULERS, Scenario, Stream, WARP_SCHEDULERS, block_scheduler, warp_scheduler,
 };
 use reuselens_simt::{Alignment, Difference, Grain, Loading, Run, Shape};
-use reuselens_trace::warp::{
+use reuselens_warp::{
     Extent, Launch, Space, WarpAccess, WarpBatch, WarpKind, WarpSink, WarpStream,
 };
 

@@ -10,7 +10,7 @@ use reuselens_simt::mapping::{
 use reuselens_simt::scenario::{RoundRobin, Sequential};
 use reuselens_simt::transactions::{Layout, Transactions};
 use reuselens_simt::{Loading, Run, Scenario};
-use reuselens_trace::warp::WarpStream;
+use reuselens_warp::WarpStream;
 
 /// The fewest copies of any partition into groups of `size`: all are tried.
 fn fewest(hypergraph: &Hypergraph, size: usize) -> u64 {

@@ -1,10 +1,12 @@
-//! What tests of several crates share: which tools the machine has.
+//! What tests of several crates share: which tools the machine has, and [`traces`] to try.
 //!
 //! A test that needs a tool asks [`has`] and returns where the tool is missing. Such a test proves
 //! nothing, so it must not pass where it is meant to run: in CI, `REUSELENS_REQUIRE_TOOLS` lists
 //! the tools that `.ci/run` has installed, and a test that misses one of them fails.
 //!
 //! For: tests of this workspace. Not for: anything that is shipped.
+
+pub mod traces;
 
 use std::env;
 use std::path::Path;

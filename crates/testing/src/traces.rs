@@ -1,5 +1,4 @@
-//! What the tests share: traces to try, and a way to read sources to their end.
-#![allow(dead_code, reason = "each test uses its part")]
+//! Traces to try, and a way to read sources to their end.
 
 pub mod damage;
 pub mod segments;
@@ -7,17 +6,20 @@ pub mod segments;
 use std::path::Path;
 
 use proptest::prelude::*;
+use reuselens_formats::AnySource;
 use reuselens_io::Input;
-use reuselens_trace::formats::native::{Header, Writer};
+use reuselens_rltrace::{Header, Writer};
 use reuselens_trace::{
-    AnySource, Block, Event, Kind, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Row,
-    Selection, Source, Step, Summary, Thread, ThreadId, TraceError, Unfolder,
+    Block, Event, Kind, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Row, Selection,
+    Source, Step, Summary, Thread, ThreadId, TraceError, Unfolder,
 };
 
 /// A block or an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
+    /// Rows of one thread.
     Block(Block),
+    /// What is between blocks.
     Event(Event),
 }
 
@@ -59,7 +61,7 @@ pub fn unfolded(pieces: Vec<Piece>) -> Vec<Piece> {
 
 /// Opens bytes as a file called `trace`.
 pub fn open(bytes: &[u8], format: Option<&str>) -> Result<AnySource, TraceError> {
-    reuselens_trace::read(
+    reuselens_formats::read(
         Input::new(std::io::Cursor::new(bytes.to_vec()), "trace"),
         format,
     )
@@ -76,7 +78,7 @@ pub fn index_says(bytes: &[u8], pieces: &[Piece]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.rltrace");
     std::fs::write(&path, bytes).unwrap();
-    let survey = reuselens_trace::survey(&path, None, &Selection::default()).unwrap();
+    let survey = reuselens_formats::survey(&path, None, &Selection::default()).unwrap();
     assert_eq!(survey.no_index, None);
     assert_eq!(survey.summary, all);
 }
@@ -330,6 +332,7 @@ pub fn sample() -> Vec<Piece> {
 pub struct Random(pub u64);
 
 impl Random {
+    /// The next number, any of 64 bits.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -338,6 +341,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
+    /// The next number below `limit`.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit.max(1) as u64) as usize
     }

@@ -178,7 +178,8 @@ pub struct Columns<'a> {
 impl Columns<'_> {
     /// Writes the rows `into` as those that lie `back` before, each at an address further by a
     /// step; the steps of `back` rows repeat.
-    pub(crate) fn again(&mut self, back: usize, steps: &[u64], into: Range<usize>) {
+    #[inline]
+    pub fn again(&mut self, back: usize, steps: &[u64], into: Range<usize>) {
         again(self.kinds, back, &into);
         again(self.sizes, back, &into);
         again(self.pcs, back, &into);
@@ -287,7 +288,7 @@ impl Block {
     }
 
     /// Appends the first rows of another.
-    pub(crate) fn append_first(&mut self, other: &Block, rows: usize) {
+    pub fn append_first(&mut self, other: &Block, rows: usize) {
         self.append(
             &other.kinds[..rows],
             &other.sizes[..rows],

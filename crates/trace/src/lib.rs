@@ -1,47 +1,39 @@
-//! What an access is, streams of accesses in blocks of columns, and the files they are stored in.
+//! What an access is, and streams of accesses in blocks of columns.
 //!
 //! A [`Source`] yields [`Step`]s: blocks of rows of one thread, and between them the few events
 //! that are not rows (a process began, a module was mapped, a thread started). Everything to the
 //! right of this crate — engines, attribution, reports — sees programs and trace files only as a
-//! `Source`.
+//! `Source`. [`Selected`], [`Noted`] and [`Stoppable`] are sources made of another; a [`Summary`]
+//! counts what one delivers.
 //!
-//! [`open`] finds the format of a file and reads it; [`formats::native::Writer`] writes the native
-//! file; [`convert()`] copies any source into another form; [`AtomicFile`] is the file that every
-//! output of the project is written through.
+//! This crate uses `io` for the errors of files, which are reasons of a [`TraceError`], and reads
+//! none itself. Files are those of the crates `rltrace` and `formats`.
 //!
-//! [`warp`] is the same for kernels of GPUs: one record for each memory instruction of a warp.
-//!
-//! For: producers (the capture crate, readers of foreign formats) and consumers of traces.
-//! Not for: analysis. Nothing here counts, measures or judges a trace.
+//! For: producers of traces (the capture crate, readers of files) and their consumers.
+//! Not for: analysis. Nothing here measures or judges a trace.
 
 mod basic_block;
 mod block;
-mod convert;
+mod confidence;
 mod event;
 mod folds;
-pub mod formats;
 mod noted;
 mod selection;
 mod shaped;
 mod source;
-mod stage;
 mod stop;
-mod summary;
-mod survey;
+pub mod summary;
 mod touches;
-pub mod warp;
 
 pub use basic_block::{BasicBlock, BlockEnd};
 pub use block::{Block, Columns, Kind, Row};
-pub use convert::{Converted, Target, convert};
+pub use confidence::Confidence;
 pub use event::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};
 pub use folds::{Again, Folds, Pattern, Repeated, Unfolder};
-pub use formats::{AnySource, FORMATS, FormatInfo, open, open_part, read};
 pub use noted::Noted;
 pub use selection::{Extent, Place, Selected, Selection};
 pub use shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, ShapedBlock, Shapes, WORDS_AT_ONCE};
 pub use source::{AnyStretch, Source, Step, Stretch, TraceError};
 pub use stop::{Stop, Stoppable};
 pub use summary::Summary;
-pub use survey::{Survey, survey};
 pub use touches::{Touches, Wish};

@@ -74,7 +74,7 @@ impl Selection {
 
     /// Whether rows `rows` can be wanted, if `threads` made them between these stamps. `has_state`
     /// says whether rows of which [`Kind::is_state`] is true may be among them.
-    pub(crate) fn wants(
+    pub fn wants(
         &self,
         rows: Range<u64>,
         stamps: Option<(u64, u64)>,
@@ -108,7 +108,7 @@ impl Selection {
 }
 
 /// The wanted part of any source. Everything is read; a native file with an index can do with less,
-/// see [`native::Reader::select`](crate::formats::native::Reader::select).
+/// see `rltrace::Reader::select`.
 pub struct Selected<S> {
     source: S,
     selection: Selection,

@@ -164,15 +164,30 @@ impl<S: Stretch> Stretch for Stoppable<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats;
-    use reuselens_io::Input;
+
+    /// One block of one row after the other, without end.
+    struct Endless;
+
+    impl Source for Endless {
+        fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+            block.clear();
+            block.push_operand(1);
+            Ok(Step::Block)
+        }
+
+        fn has_addresses(&self) -> bool {
+            false
+        }
+
+        fn describe(&self) -> String {
+            "endless".to_owned()
+        }
+    }
 
     #[test]
     fn a_source_breaks_off_once_and_is_over_then() {
-        let input = Input::new(&b"a b c"[..], "letters");
         let stop = Stop::default();
-        let source = formats::read(input, Some("text")).unwrap();
-        let mut source = Stoppable::new(source, stop.clone());
+        let mut source = Stoppable::new(Endless, stop.clone());
         let mut block = Block::new();
         assert!(!matches!(source.next(&mut block), Ok(Step::End) | Err(_)));
         assert!(!stop.is_heeded());

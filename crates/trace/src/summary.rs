@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{Block, Event, Extent, Kind, Source, Step, ThreadId, TraceError};
 
 /// Numbers of kinds that there is room for.
-pub(crate) const KINDS: usize = 32;
+pub const KINDS: usize = 32;
 
 /// What the blocks and events of a trace add up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Summary {
     /// All events, in order.
     pub events: Vec<Event>,
     /// Rows of each kind, by its number.
-    pub(crate) kinds: [u64; KINDS],
+    pub kinds: [u64; KINDS],
 }
 
 impl Summary {
@@ -49,7 +49,7 @@ impl Summary {
     }
 
     /// Adds a block but for what kinds its rows are of.
-    pub(crate) fn run(&mut self, run: Run) {
+    pub fn run(&mut self, run: Run) {
         let (blocks, rows) = (&mut self.blocks, &mut self.rows);
         run.add_to(blocks, rows, &mut self.stamps, &mut self.threads);
     }
@@ -82,15 +82,19 @@ impl Summary {
 }
 
 /// What a block is but for its rows.
-#[derive(Clone, Copy)]
-pub(crate) struct Run {
-    pub(crate) thread: ThreadId,
-    pub(crate) rows: u64,
-    pub(crate) stamps: Option<(u64, u64)>,
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// Who made it.
+    pub thread: ThreadId,
+    /// How many rows it has.
+    pub rows: u64,
+    /// When it was made, if that is known.
+    pub stamps: Option<(u64, u64)>,
 }
 
 impl Run {
-    pub(crate) fn of(block: &Block) -> Run {
+    /// That of `block`.
+    pub fn of(block: &Block) -> Run {
         Run {
             thread: block.thread,
             rows: block.len() as u64,
@@ -99,7 +103,7 @@ impl Run {
     }
 
     /// Adds it to what is known of other blocks.
-    pub(crate) fn add_to(
+    pub fn add_to(
         self,
         blocks: &mut u64,
         rows: &mut u64,
@@ -116,12 +120,12 @@ impl Run {
 }
 
 /// The stamps of a block, if it has any.
-pub(crate) fn stamps(first: u64, last: u64) -> Option<(u64, u64)> {
+pub fn stamps(first: u64, last: u64) -> Option<(u64, u64)> {
     (first != 0 || last != 0).then_some((first, last))
 }
 
 /// From the first of both to the last of both.
-pub(crate) fn joined(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64, u64)> {
+pub fn joined(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64, u64)> {
     match (one, other) {
         (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
         (one, other) => one.or(other),
@@ -129,7 +133,7 @@ pub(crate) fn joined(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Opti
 }
 
 /// Counts a column of kinds.
-pub(crate) fn add_kinds(counts: &mut [u64; KINDS], kinds: &[Kind]) {
+pub fn add_kinds(counts: &mut [u64; KINDS], kinds: &[Kind]) {
     /// Of these a run of comparisons is many times as fast as one look after the other, and there
     /// are few others.
     const OFTEN: [Kind; 5] = [

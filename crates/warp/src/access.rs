@@ -84,7 +84,7 @@ impl WarpKind {
 /// Under divergence each path has records of its own, with the threads that took it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarpAccess {
-    /// Which instruction of the kernel: an index into [`crate::warp::Launch::sites`]. Sites are
+    /// Which instruction of the kernel: an index into [`crate::Launch::sites`]. Sites are
     /// numbered in the order in which they stand in the kernel.
     pub site: u32,
     /// Which memory instruction of its block's stream it belongs to, from 1; it rises within a

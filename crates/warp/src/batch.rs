@@ -1,6 +1,6 @@
 //! A batch: consecutive warp instructions of one launch, in columns.
 
-use crate::warp::{LANES, Piece, Space, WarpAccess, WarpKind};
+use crate::{LANES, Piece, Space, WarpAccess, WarpKind};
 
 /// Consecutive warp instructions of one launch, as columns. Only addresses of active lanes are
 /// kept, in the order of lanes, one record's after the other's.

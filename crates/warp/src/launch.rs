@@ -54,7 +54,7 @@ pub(crate) const MAX_SITES: usize = 1 << 20;
 impl Launch {
     /// Warps of a block; the last may not be full.
     pub const fn warps(&self) -> u64 {
-        self.block.count().div_ceil(crate::warp::LANES as u64)
+        self.block.count().div_ceil(crate::LANES as u64)
     }
 
     /// Whether the kernel has a memory instruction of that number, as far as is known.

@@ -9,6 +9,9 @@
 //!
 //! The order is that of execution within a warp. Between warps and blocks any order will do:
 //! analyses go by `block`, `warp` and `position`, so that blocks may be run on several threads.
+//!
+//! For: those who make such streams (the crate `ptx`, tracers) and those who analyse them (`simt`).
+//! Not for: traces of programs, which are the crate `trace`; this one shares errors with it.
 
 pub mod accelsim;
 mod access;

@@ -1,7 +1,7 @@
 //! A stream in memory.
 
-use crate::TraceError;
-use crate::warp::{Collector, Launch, WarpBatch, WarpSink, WarpSource, WarpStep};
+use crate::{Collector, Launch, WarpBatch, WarpSink, WarpSource, WarpStep};
+use reuselens_trace::TraceError;
 
 /// One launch and all that it did.
 #[derive(Clone, Debug, PartialEq, Eq)]

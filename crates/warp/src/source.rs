@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::TraceError;
-use crate::formats::Confidence;
-use crate::warp::{Launch, WarpBatch, WarpRow, accelsim, file};
+use crate::{Launch, WarpBatch, WarpRow, accelsim, file};
 use reuselens_io::Input;
+use reuselens_trace::Confidence;
+use reuselens_trace::TraceError;
 
 /// What [`WarpSource::next`] found.
 #[derive(Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use reuselens_io::Input;
 use reuselens_trace::TraceError;
-use reuselens_trace::warp::{
+use reuselens_warp::{
     Extent, Launch, Site, Space, WarpAccess, WarpBatch, WarpKind, WarpSink, WarpSource, WarpStep,
     WarpStream, accelsim, file,
 };
@@ -320,7 +320,7 @@ fn a_list_of_kernels_is_read_in_order_and_files_are_recognised() {
     }
     let list = "MemcpyHtoD,0x00007efe7b500000,2052\nkernel-2.traceg\n\nkernel-1.traceg\n";
     std::fs::write(path("kernelslist.g"), list).unwrap();
-    let open = |name: &str| reuselens_trace::warp::open_warps(&path(name));
+    let open = |name: &str| reuselens_warp::open_warps(&path(name));
     let stream = WarpStream::read(&mut *open("kernelslist.g").unwrap()).unwrap();
     let kernels: Vec<_> = stream
         .launches

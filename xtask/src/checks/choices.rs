@@ -31,9 +31,9 @@ const LISTS: [List; 2] = [
     },
     List {
         what: "format",
-        file: "crates/trace/src/formats/mod.rs",
+        file: "crates/formats/src/lib.rs",
         constant: "FORMATS",
-        folder: "crates/trace/src/formats/",
+        folder: "crates/formats/src/",
         names: &["pub const NAME: ", "pub const SUMMARY: ", "pub fn detect("],
         page: "docs/commands/formats.md",
     },
@@ -41,12 +41,20 @@ const LISTS: [List; 2] = [
 
 /// Choices whose file is elsewhere: name, file, what it defines in place of what its siblings
 /// define, reason.
-const ELSEWHERE: &[(&str, &str, &str, &str)] = &[(
-    "parallel",
-    "crates/reuselens/src/abreast.rs",
-    "PARALLEL",
-    "it is the engine `counting` on segments of the trace",
-)];
+const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
+    (
+        "parallel",
+        "crates/reuselens/src/abreast.rs",
+        "PARALLEL",
+        "it is the engine `counting` on segments of the trace",
+    ),
+    (
+        "native",
+        "crates/rltrace/src/lib.rs",
+        "pub fn detect(",
+        "the native file is a crate of its own",
+    ),
+];
 
 /// Finds engines and formats without a file, a page, or the names that the others have.
 pub fn check(workspace: &Workspace) -> Vec<Finding> {
@@ -174,8 +182,8 @@ mod tests {
 
     #[test]
     fn a_format_needs_file_names_and_page() {
-        let list = ("crates/trace/src/formats/mod.rs", FORMATS);
-        let whole = ("crates/trace/src/formats/pcap/mod.rs", PCAP);
+        let list = ("crates/formats/src/lib.rs", FORMATS);
+        let whole = ("crates/formats/src/pcap/mod.rs", PCAP);
         let page = ("docs/commands/formats.md", "`pcap`");
         assert_eq!(found(&[list, whole, page]), [""; 0]);
         assert_eq!(
@@ -184,7 +192,7 @@ mod tests {
         );
         assert_eq!(found(&[list, whole]), ["nothing about the format 'pcap'"]);
         let half = (
-            "crates/trace/src/formats/pcap.rs",
+            "crates/formats/src/pcap.rs",
             "pub const NAME: &str; pub fn detect(",
         );
         assert_eq!(

@@ -52,7 +52,7 @@ const DERIVED: &[(&str, &str, &str)] = &[
         "a processor with instructions for it",
     ),
     (
-        "crates/trace/src/formats/native/dispatch.rs",
+        "crates/rltrace/src/dispatch.rs",
         "",
         "a processor with instructions for it",
     ),
@@ -64,7 +64,7 @@ const OWED: &[&str] = &[
     "crates/distance/src/engine.rs",
     "crates/ptx/src/sink.rs",
     "crates/reuselens/src/counts/mod.rs",
-    "crates/trace/src/formats/records.rs",
+    "crates/formats/src/records.rs",
     "crates/trace/src/source.rs",
 ];
 

@@ -18,17 +18,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("runtime", &["wire"]),
     ("dbi", &["wire"]),
     ("annotate", &[]),
-    ("testing", &[]),
     ("io", &["units"]),
     ("trace", &["units", "io"]),
-    ("ptx", &["io", "trace"]),
+    ("warp", &["io", "trace"]),
+    ("rltrace", &["units", "io", "trace"]),
+    ("formats", &["units", "io", "trace", "rltrace"]),
+    ("testing", &["units", "io", "trace", "rltrace", "formats"]),
+    ("ptx", &["io", "trace", "warp"]),
     ("distance", &["units", "memory"]),
     ("locality", &["units", "memory"]),
     ("attribute", &["units", "memory", "io", "trace", "locality"]),
     ("capture", &["units", "memory", "wire", "io", "trace"]),
     ("predict", &["units", "memory", "locality"]),
     ("report", &["units", "locality", "predict"]),
-    ("simt", &["units", "trace"]),
+    ("simt", &["units", "trace", "warp"]),
     (
         "reuselens",
         &[
@@ -36,6 +39,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "memory",
             "io",
             "trace",
+            "rltrace",
+            "formats",
             "distance",
             "locality",
             "attribute",
@@ -48,7 +53,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "cli",
         &[
             "units",
-            "trace",
+            "warp",
             "locality",
             "capture",
             "predict",
@@ -72,11 +77,24 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
         "what a program says of its data is seen by profiling it",
     ),
     ("annotate", "testing", MISSING_TOOLS),
+    ("rltrace", "testing", TRACES),
+    ("formats", "testing", TRACES),
+    (
+        "attribute",
+        "rltrace",
+        "what a compressed row is attributed to is what its rows are",
+    ),
+    (
+        "capture",
+        "rltrace",
+        "an example measures how fast captured blocks are written",
+    ),
     ("attribute", "testing", MISSING_TOOLS),
     ("report", "testing", MISSING_TOOLS),
     ("cli", "testing", MISSING_TOOLS),
 ];
 
+const TRACES: &str = "both are tried with the same traces";
 const MISSING_TOOLS: &str = "tests fail in CI where a tool is missing";
 
 /// Finds dependencies that the table does not have.

@@ -9,8 +9,9 @@ pub const NAME: &str = "io";
 pub const WHY: &str = "the cores are pure values and functions, so that anyone can use them anywhere; only the command line talks";
 
 /// Crates without input and output.
-const PURE: [&str; 6] = [
+const PURE: [&str; 7] = [
     "units",
+    "trace",
     "distance",
     "locality",
     "attribute",
@@ -162,7 +163,7 @@ mod tests {
         let text = "use std::fs;\nuse std::{fmt, net::TcpStream};\nfn f() { std::process::exit(1) }\n\
                     // std::fs\nfn g() { std::io::stdout(); }\nuse std::io::Write;";
         assert_eq!(lines("crates/locality/src/a.rs", text), [1, 2, 3, 5]);
-        assert_eq!(lines("crates/trace/src/a.rs", text), [0; 0]);
+        assert_eq!(lines("crates/formats/src/a.rs", text), [0; 0]);
         assert_eq!(lines("crates/attribute/src/loader.rs", text), [0; 0]);
         assert_eq!(lines("crates/locality/tests/a.rs", text), [0; 0]);
     }

@@ -90,15 +90,15 @@ const ALLOWED: &[Exception] = &[
         reason: "calls code compiled for AVX2 or AVX-512 once that was detected",
     },
     Exception {
-        path: "crates/trace/src/formats/native/dispatch.rs",
+        path: "crates/rltrace/src/dispatch.rs",
         reason: "calls code compiled for BMI2 once that was detected",
     },
     Exception {
-        path: "crates/trace/src/formats/native/wide.rs",
+        path: "crates/rltrace/src/wide.rs",
         reason: "vector instructions once they were detected, loads and stores for them",
     },
     Exception {
-        path: "crates/trace/src/formats/native/widest.rs",
+        path: "crates/rltrace/src/widest.rs",
         reason: "loads and stores for vector instructions",
     },
 ];

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use reuselens_attribute::{Attributor, NoSymbols};
-use reuselens_trace::formats::native::{Header, Reader, Writer};
+use reuselens_rltrace::{Header, Reader, Writer};
 use reuselens_trace::{
     Block, Event, Kind, Process, ProcessEnd, ProcessId, Row, ShapeRow, ShapedBlock, Shapes, Source,
     Step, ThreadId,

@@ -3,8 +3,10 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use reuselens::formats;
+use reuselens::formats::{Converted, Target, convert};
 use reuselens::io::AtomicFile;
-use reuselens::trace::{Converted, Source, Target, TraceError, convert, formats};
+use reuselens::trace::{Source, TraceError};
 use reuselens::units::{Granularity, counted};
 
 use crate::exit::{self, Outcome, Usage};

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use reuselens::bench::{self, Contender, Race, Report};
 use reuselens::distance::generate::YARDSTICK;
 use reuselens::distance::{ENGINES, Simd};
+use reuselens::formats;
 use reuselens::io::AtomicFile;
-use reuselens::trace::formats;
 use reuselens::units::{Accesses, Granularity, shown_json, shown_lines};
 use reuselens::{Error, Progress};
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use reuselens::trace::FORMATS;
+use reuselens::formats::FORMATS;
 
 use crate::exit::Outcome;
 

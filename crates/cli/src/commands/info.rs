@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use reuselens::formats::survey;
 use reuselens::io::AtomicFile;
 use reuselens::locality::Profile;
-use reuselens::trace::survey;
 use reuselens::units::{Bytes, counted, shown_json, shown_lines};
 use reuselens_report::grouped;
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use reuselens_trace::formats::native::{Header, Writer};
+use reuselens_rltrace::{Header, Writer};
 use reuselens_trace::{Block, Kind, Row};
 
 /// A format, and how a trace of some accesses is made in it.

@@ -1,10 +1,10 @@
 //! Any line, with all that a line may have, and what is wrong with it.
 
-use crate::formats::csv::columns::{Role, word};
-use crate::formats::csv::reader::{Access, Lines};
-use crate::formats::csv::{Fields, kinds};
-use crate::formats::lines::{self, Bad, shown};
-use crate::formats::number;
+use crate::csv::columns::{Role, word};
+use crate::csv::reader::{Access, Lines};
+use crate::csv::{Fields, kinds};
+use crate::lines::{self, Bad, shown};
+use crate::number;
 
 /// What a line is.
 pub(super) enum Found {

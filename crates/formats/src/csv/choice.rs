@@ -1,6 +1,6 @@
 //! The columns that somebody chose: what stands behind `--format csv:`.
 
-use crate::formats::csv::columns::{Role, UNDERSTOOD, word};
+use crate::csv::columns::{Role, UNDERSTOOD, word};
 
 /// A column that was chosen for a role.
 #[derive(Clone, Debug, PartialEq, Eq)]

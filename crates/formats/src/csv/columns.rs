@@ -1,9 +1,9 @@
 //! Which column is what.
 
-use crate::formats::csv::choice::{Choice, Column};
-use crate::formats::csv::{Fields, delimiter};
-use crate::formats::lines::shown;
-use crate::formats::number;
+use crate::csv::choice::{Choice, Column};
+use crate::csv::{Fields, delimiter};
+use crate::lines::shown;
+use crate::number;
 
 /// What a column is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,7 +200,7 @@ fn plain(name: &str) -> String {
 }
 
 /// Whether a column of that name has the items.
-pub(in crate::formats) fn is_item(name: &str) -> bool {
+pub(crate) fn is_item(name: &str) -> bool {
     let items = [Role::Address, Role::Id];
     let mut known = UNDERSTOOD.iter().filter(|(role, _)| items.contains(role));
     known.any(|(_, names)| names.contains(&&*plain(name)))

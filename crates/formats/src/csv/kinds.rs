@@ -1,7 +1,7 @@
 //! Words for reading and writing.
 
-use crate::Kind;
-use crate::formats::number::{before, eight, equal};
+use crate::number::{before, eight, equal};
+use reuselens_trace::Kind;
 
 const LOADS: &[&str] = &["r", "read", "rd", "l", "ld", "load", "get", "gets", "0"];
 const STORES: &[&str] = &[
@@ -88,7 +88,7 @@ impl Kinds {
 }
 
 /// Whether a field is one of the words, and not one of the numbers, that are understood.
-pub(in crate::formats) fn is_kind(field: &[u8]) -> bool {
+pub(crate) fn is_kind(field: &[u8]) -> bool {
     let words = [LOADS, STORES, BOTH];
     let is = |word: &&str| field.eq_ignore_ascii_case(word.as_bytes());
     !field.iter().all(u8::is_ascii_digit) && words.iter().any(|words| words.iter().any(is))

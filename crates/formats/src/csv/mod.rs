@@ -17,8 +17,9 @@ pub use reader::Reader;
 use columns::{Layout, Role};
 use fields::{Fields, delimiter};
 
-use crate::formats::lines::shown;
-use crate::formats::{Confidence, number, text};
+use crate::lines::shown;
+use crate::{number, text};
+use reuselens_trace::Confidence;
 use reuselens_units::counted;
 
 /// What to type after `--format`.

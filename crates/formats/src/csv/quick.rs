@@ -3,12 +3,12 @@
 
 use memchr::memchr;
 
-use crate::Kind;
-use crate::formats::csv::columns::Role;
-use crate::formats::csv::reader::{Access, Lines};
-use crate::formats::lines::next_line;
-use crate::formats::names::is_free;
-use crate::formats::number::{either, find3};
+use crate::csv::columns::Role;
+use crate::csv::reader::{Access, Lines};
+use crate::lines::next_line;
+use crate::names::is_free;
+use crate::number::{either, find3};
+use reuselens_trace::Kind;
 
 /// The longest that a line is searched for its end in one go.
 const NEAR: usize = 4 << 10;

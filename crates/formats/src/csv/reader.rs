@@ -3,17 +3,17 @@
 use reuselens_units::Bytes;
 use std::collections::VecDeque;
 
-use crate::formats::batch::Batch;
-use crate::formats::csv::careful::Found;
-use crate::formats::csv::choice::Choice;
-use crate::formats::csv::columns::{Layout, Role};
-use crate::formats::csv::kinds::Kinds;
-use crate::formats::csv::threads::Threads;
-use crate::formats::lines::{self, Bad};
-use crate::formats::names::Names;
-use crate::formats::{extent, text, unknown};
-use crate::{Block, Event, Kind, Process, Source, Step, Thread, TraceError};
+use crate::batch::Batch;
+use crate::csv::careful::Found;
+use crate::csv::choice::Choice;
+use crate::csv::columns::{Layout, Role};
+use crate::csv::kinds::Kinds;
+use crate::csv::threads::Threads;
+use crate::lines::{self, Bad};
+use crate::names::Names;
+use crate::{extent, text, unknown};
 use reuselens_io::Input;
+use reuselens_trace::{Block, Event, Kind, Process, Source, Step, Thread, TraceError};
 
 /// Reads a table whose header names its columns; [`Reader::with`] lets them be chosen.
 ///

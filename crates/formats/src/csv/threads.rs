@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use crate::formats::names::Names;
-use crate::formats::number::number;
-use crate::{Event, ProcessId, Thread, ThreadId};
+use crate::names::Names;
+use crate::number::number;
+use reuselens_trace::{Event, ProcessId, Thread, ThreadId};
 use reuselens_units::Bytes;
 
 /// The longest name of a thread that is kept.

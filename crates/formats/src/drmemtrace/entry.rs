@@ -1,6 +1,6 @@
 //! Entries: twelve bytes, and what their types mean to us.
 
-use crate::formats::records::{number, word};
+use crate::records::{number, word};
 
 /// Bytes of an entry.
 pub(super) const LENGTH: usize = 12;

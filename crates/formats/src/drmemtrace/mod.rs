@@ -14,8 +14,8 @@ mod threads;
 
 pub use reader::Reader;
 
-use crate::formats::Confidence;
 use entry::{Class, Entry, LENGTH};
+use reuselens_trace::Confidence;
 
 /// What to type after `--format`.
 pub const NAME: &str = "drmemtrace";

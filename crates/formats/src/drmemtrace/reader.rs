@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 
 use reuselens_units::Accesses;
 
-use crate::formats::drmemtrace::entry::{self, Class, Entry, LENGTH};
-use crate::formats::drmemtrace::first_process;
-use crate::formats::drmemtrace::segment::{self, Segment};
-use crate::formats::drmemtrace::threads::Threads;
-use crate::formats::feed::ENOUGH;
-use crate::formats::records::{buffered, cut_off};
+use crate::drmemtrace::entry::{self, Class, Entry, LENGTH};
+use crate::drmemtrace::first_process;
+use crate::drmemtrace::segment::{self, Segment};
+use crate::drmemtrace::threads::Threads;
+use crate::feed::ENOUGH;
+use crate::records::{buffered, cut_off};
 use crate::stage::{STAGED, Stage};
-use crate::{AnyStretch, Block, Event, Kind, Note, Row, Source, Step, TraceError, Wish};
 use reuselens_io::Input;
+use reuselens_trace::{AnyStretch, Block, Event, Kind, Note, Row, Source, Step, TraceError, Wish};
 
 /// Kinds of data accesses, and of those that are too large for a row, by type.
 const KINDS: [Kind; 2] = [Kind::Load, Kind::Store];

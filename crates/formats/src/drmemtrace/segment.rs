@@ -10,10 +10,10 @@ use reuselens_units::{Accesses, Bytes};
 use super::entry::{self, Class, Entry, LENGTH};
 use super::reader::Reader;
 use super::threads::Threads;
-use crate::formats::drmemtrace::first_process;
-use crate::formats::segments::{Cuts, FEWEST_OF_ROWS};
-use crate::{AnyStretch, Stretch, TraceError};
+use crate::drmemtrace::first_process;
+use crate::segments::{Cuts, FEWEST_OF_ROWS};
 use reuselens_io::Input;
+use reuselens_trace::{AnyStretch, Stretch, TraceError};
 
 /// Entries for each access, about: that of its instruction, now and then an encoding, and those of
 /// instructions without accesses.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::{Block, Event, Process, ProcessId, Thread, ThreadId};
+use reuselens_trace::{Block, Event, Process, ProcessId, Thread, ThreadId};
 
 /// Processes and threads by the system's numbers, and who runs now.
 #[derive(Clone)]

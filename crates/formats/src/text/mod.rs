@@ -7,7 +7,7 @@ mod writer;
 pub use reader::Reader;
 pub use writer::Writer;
 
-use crate::formats::Confidence;
+use reuselens_trace::Confidence;
 
 /// What to type after `--format`.
 pub const NAME: &str = "text";

@@ -3,16 +3,16 @@
 use memchr::memchr;
 use reuselens_units::{Accesses, Bytes};
 
-use crate::formats::feed::{ENOUGH, Feed, item};
-use crate::formats::lines::{Bad, too_long, whole_words};
-use crate::formats::names::{Names, is_free};
-use crate::formats::number;
-use crate::formats::segments::Lines;
-use crate::formats::text::segment;
-use crate::formats::text::{BYTE_ORDER_MARK, is_binary};
-use crate::{AnyStretch, Block, Process, Source, Step, TraceError, Wish};
+use crate::feed::{ENOUGH, Feed, item};
+use crate::lines::{Bad, too_long, whole_words};
+use crate::names::{Names, is_free};
+use crate::number;
+use crate::segments::Lines;
+use crate::text::segment;
+use crate::text::{BYTE_ORDER_MARK, is_binary};
 use reuselens_io::Input;
 use reuselens_io::MAX_LINE;
+use reuselens_trace::{AnyStretch, Block, Process, Source, Step, TraceError, Wish};
 
 /// Ids gathered before they become rows.
 const PART: usize = 2 << 10;

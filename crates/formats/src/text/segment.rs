@@ -7,12 +7,12 @@
 use reuselens_units::{Accesses, Bytes};
 
 use super::reader::{Reader, Words};
-use crate::formats::lines::Bad;
-use crate::formats::names::is_free;
-use crate::formats::number::number;
-use crate::formats::segments::{Cuts, FEWEST_OF_ROWS, Lines};
-use crate::{AnyStretch, Block, Stretch, TraceError};
+use crate::lines::Bad;
+use crate::names::is_free;
+use crate::number::number;
+use crate::segments::{Cuts, FEWEST_OF_ROWS, Lines};
 use reuselens_io::Input;
+use reuselens_trace::{AnyStretch, Block, Stretch, TraceError};
 
 /// Bytes of a word with the space after it, about.
 const PER_WORD: u64 = 8;

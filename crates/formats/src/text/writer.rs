@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use reuselens_units::Granularity;
 
-use crate::{Block, Event, Kind, ProcessId, TraceError};
 use reuselens_io::FileError;
+use reuselens_trace::{Block, Event, Kind, ProcessId, TraceError};
 
 /// Bytes gathered before they are written.
 const ENOUGH: usize = 64 << 10;

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use reuselens_distance::generate::Random;
 use reuselens_io::Input;
 use reuselens_locality::{Outcome, Profile};
-use reuselens_trace::formats::native::{Header, Reader, Writer};
+use reuselens_rltrace::{Header, Reader, Writer};
 use reuselens_trace::{
     Event, Kind, Note, ProcessEnd, ProcessId, Row, Step, Stop, Stoppable, ThreadId,
 };

@@ -1,12 +1,12 @@
 //! Blocks of a chunk as touches.
 
 use super::{Decoder, Head, is_block};
-use crate::Block;
-use crate::formats::native::decode_shaped::Notes;
-use crate::formats::native::dispatch;
-use crate::formats::native::touch_rows::Touching;
-use crate::formats::native::touching::Toucher;
+use crate::decode_shaped::Notes;
+use crate::dispatch;
+use crate::touch_rows::Touching;
+use crate::touching::Toucher;
 use reuselens_io::varint::{Cursor, Damage};
+use reuselens_trace::Block;
 
 /// Rows beyond which no more blocks are put together.
 const ENOUGH_TOUCHED: u64 = 1 << 17;

@@ -1,12 +1,12 @@
 //! Words of shapes to rows, but for those of shapes that are there already.
 
 use super::{GROUP, Group, Note, Notes, ROWS, SLACK, ShapeDecoder, fill};
-use crate::formats::native::decode_shaped::group::GROUPS;
-use crate::formats::native::dispatch::Processor;
-use crate::formats::native::rows::Streams;
-use crate::shaped::SHAPE_WORDS_MOST;
-use crate::{Again, Columns, Folds, Pattern, Repeated};
+use crate::decode_shaped::group::GROUPS;
+use crate::dispatch::Processor;
+use crate::rows::Streams;
 use reuselens_io::varint::Damage;
+use reuselens_trace::SHAPE_WORDS_MOST;
+use reuselens_trace::{Again, Columns, Folds, Pattern, Repeated};
 
 /// The number of no pattern.
 pub(super) const NO_PATTERN: u32 = u32::MAX;
@@ -88,7 +88,7 @@ fn addresses(groups: &[Group], words: &[u64; SHAPE_WORDS_MOST], into: &mut [u64]
 
 impl Note {
     /// Whether a shape of these rows may be left out where it comes again.
-    pub(super) fn folds(rows: &[crate::ShapeRow]) -> bool {
-        crate::formats::native::folding::is_whole(rows.iter().map(|row| row.kind))
+    pub(super) fn folds(rows: &[reuselens_trace::ShapeRow]) -> bool {
+        crate::folding::is_whole(rows.iter().map(|row| row.kind))
     }
 }

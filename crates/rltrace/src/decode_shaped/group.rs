@@ -1,7 +1,7 @@
 //! Rows of shapes, some at a time: all that is needed of them but the words.
 
-use crate::shaped::{SHAPE_WORDS_MOST, ShapeRow};
-use crate::{Columns, Kind};
+use reuselens_trace::{Columns, Kind};
+use reuselens_trace::{SHAPE_WORDS_MOST, ShapeRow};
 
 /// Rows are written so many at a time.
 pub(super) const GROUP: usize = 4;

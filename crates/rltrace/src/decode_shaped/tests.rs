@@ -1,9 +1,9 @@
 //! What forged blocks of shapes cost.
 
 use super::*;
-use crate::formats::native::shapes::ENOUGH_DESCRIBED;
-use crate::{Block, Kind};
+use crate::shapes::ENOUGH_DESCRIBED;
 use reuselens_io::varint::Portable;
+use reuselens_trace::{Block, Kind};
 use reuselens_units::Granularity;
 
 /// Bytes of memory that a decoder holds.

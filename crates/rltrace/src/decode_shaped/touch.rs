@@ -1,13 +1,13 @@
 //! Words of shapes to touches.
 
 use super::{GROUP, GROUPS, Group, Note, Notes, ROWS, ShapeDecoder};
-use crate::formats::native::dispatch::Processor;
-use crate::formats::native::rows::Streams;
-use crate::formats::native::shapes::is_plain;
-use crate::formats::native::touch_rows::Touching;
-use crate::shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
-use crate::{Kind, Row, Wish};
+use crate::dispatch::Processor;
+use crate::rows::Streams;
+use crate::shapes::is_plain;
+use crate::touch_rows::Touching;
 use reuselens_io::varint::Damage;
+use reuselens_trace::{Kind, Row, Wish};
+use reuselens_trace::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
 
 /// What is known of a shape of which rows are to become touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -318,5 +318,4 @@ fn by_row(
 }
 
 /// The most touches of a note, and what is written beyond, fit into the room that is made for them.
-const _: () =
-    assert!(SHAPE_ROWS_MOST + GROUPS * GROUP <= crate::formats::native::touching::AT_ONCE);
+const _: () = assert!(SHAPE_ROWS_MOST + GROUPS * GROUP <= crate::touching::AT_ONCE);

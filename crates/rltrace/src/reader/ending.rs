@@ -1,12 +1,12 @@
 //! The end of a file: totals, index, trailer.
 
 use super::Reader;
-use crate::formats::native::decode;
-use crate::formats::native::header::INDEXED;
-use crate::formats::native::index::{Index, TRAILER, Trailer};
-use crate::{Note, TraceError};
+use crate::decode;
+use crate::header::INDEXED;
+use crate::index::{Index, TRAILER, Trailer};
 use reuselens_io::chunk::{Stored, Unpacker};
 use reuselens_io::varint::Damage;
+use reuselens_trace::{Note, TraceError};
 
 impl Reader {
     /// Checks that the ending counts what was read.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use reuselens_units::Accesses;
 
 use super::Reader;
-use crate::formats::native::encode::Totals;
-use crate::formats::native::form::Form;
-use crate::formats::native::index::Index;
-use crate::{AnyStretch, Event, Stretch, TraceError, Wish};
+use crate::encode::Totals;
+use crate::form::Form;
+use crate::index::Index;
 use reuselens_io::chunk::Chunks;
 use reuselens_io::varint::Damage;
+use reuselens_trace::{AnyStretch, Event, Stretch, TraceError, Wish};
 
 /// The most stretches of a file.
 const MOST: usize = 1 << 16;
@@ -84,7 +84,7 @@ impl Chunked {
 }
 
 impl Reader {
-    /// This file in stretches, or nothing; see [`crate::Source::stretches`].
+    /// This file in stretches, or nothing; see [`reuselens_trace::Source::stretches`].
     pub(super) fn in_stretches(
         &mut self,
         wish: Wish,

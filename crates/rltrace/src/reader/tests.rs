@@ -1,6 +1,6 @@
 use super::*;
-use crate::formats::native::Writer;
-use crate::{Kind, Row};
+use crate::Writer;
+use reuselens_trace::{Kind, Row};
 
 /// Twenty chunks of three blocks each.
 fn file() -> Vec<u8> {

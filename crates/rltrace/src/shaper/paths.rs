@@ -10,8 +10,8 @@
 use std::ops::Range;
 
 use super::{MOST, MOST_PATH_ROWS, Site};
-use crate::formats::native::shapes::is_plain;
-use crate::{Block, Kind};
+use crate::shapes::is_plain;
+use reuselens_trace::{Block, Kind};
 
 /// No stretch.
 pub(super) const START: u32 = 0;

@@ -1,7 +1,7 @@
 //! Shapes of one row: for rows of stretches that are not known.
 
 use super::Site;
-use crate::Shapes;
+use reuselens_trace::Shapes;
 
 /// Places of the table.
 const SLOTS: usize = 1 << 14;

@@ -1,6 +1,6 @@
 use super::paths::MOST_PATHS;
 use super::*;
-use crate::Row;
+use reuselens_trace::Row;
 
 struct Random(u64);
 
@@ -250,7 +250,7 @@ fn a_thread_that_does_not_pay_stops_no_other() {
     let mut good = 0;
     for number in 0..200_u64 {
         let mut block = Block::new();
-        block.thread = crate::ThreadId(number as u32 % 2);
+        block.thread = reuselens_trace::ThreadId(number as u32 % 2);
         for at in number * 4000..(number + 1) * 4000 {
             let scattered = Random(at / 5).next() >> 20;
             block.push(Row {

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::{MOST, Site};
-use crate::{Kind, ShapedBlock, Shapes};
+use reuselens_trace::{Kind, ShapedBlock, Shapes};
 
 /// The most shapes of a stretch at a time.
 const AT_ONCE: usize = 4;

@@ -4,7 +4,7 @@
 //! arrays lie in device memory one after the other, and parameters are read as compilers have them
 //! read: once, at the start.
 
-use reuselens_trace::warp::{Space, WarpKind};
+use reuselens_warp::{Space, WarpKind};
 
 use crate::generate::Access;
 use crate::graph::Graph;

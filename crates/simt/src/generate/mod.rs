@@ -9,7 +9,7 @@ mod kernels;
 pub use kernels::Kernel;
 
 use reuselens_trace::TraceError;
-use reuselens_trace::warp::{
+use reuselens_warp::{
     Extent, LANES, Launch, Site, Space, WarpAccess, WarpBatch, WarpKind, WarpSink,
 };
 

@@ -1,8 +1,8 @@
 //! Addresses to numbers of items.
 
 use hashbrown::HashTable;
-use reuselens_trace::warp::Space;
 use reuselens_units::Granularity;
+use reuselens_warp::Space;
 
 /// What counts as the same data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_trace::warp::{LANES, Launch, Space, WarpBatch, WarpRow, WarpSource, WarpStep};
+use reuselens_warp::{LANES, Launch, Space, WarpBatch, WarpRow, WarpSource, WarpStep};
 
 use crate::SimtError;
 use crate::run::align::{Alignment, Head, in_lockstep};

@@ -9,7 +9,7 @@ pub(crate) use align::{Head, in_lockstep};
 pub use items::Grain;
 pub use load::{Loading, Spaces};
 
-use reuselens_trace::warp::Launch;
+use reuselens_warp::Launch;
 
 /// One launch, for one memory space, with items numbered from 0.
 ///

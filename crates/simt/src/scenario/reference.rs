@@ -1,6 +1,6 @@
 //! A reference stream of a run's blocks, merged, serialised and cut to the load/store units.
 
-use reuselens_trace::warp::LANES;
+use reuselens_warp::LANES;
 
 use crate::Run;
 use crate::scenario::{Stream, WarpScheduler};

@@ -1,6 +1,7 @@
 //! Damage to files, and a way to read what is left.
 
-use reuselens_trace::{AnySource, Block, Source, Step, TraceError};
+use reuselens_formats::AnySource;
+use reuselens_trace::{Block, Source, Step, TraceError};
 
 use super::Random;
 

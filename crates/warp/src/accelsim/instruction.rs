@@ -2,7 +2,7 @@
 
 use std::str::SplitAsciiWhitespace;
 
-use crate::warp::{LANES, Space, WarpAccess, WarpKind};
+use crate::{LANES, Space, WarpAccess, WarpKind};
 
 /// What a kernel's head says that its lines need.
 #[derive(Clone, Copy, Debug, Default)]

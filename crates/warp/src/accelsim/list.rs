@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::TraceError;
-use crate::warp::accelsim::Reader;
-use crate::warp::{WarpBatch, WarpSource, WarpStep};
+use crate::accelsim::Reader;
+use crate::{WarpBatch, WarpSource, WarpStep};
 use reuselens_io::Input;
+use reuselens_trace::TraceError;
 
 /// Reads a `kernelslist.g` and the kernels in it, in order. Copies between host and device are
 /// passed over.

@@ -23,7 +23,7 @@ mod reader;
 pub use list::List;
 pub use reader::Reader;
 
-use crate::formats::Confidence;
+use reuselens_trace::Confidence;
 
 /// Whether the file begins like a kernel's trace.
 pub fn detect(head: &[u8]) -> Confidence {

@@ -1,9 +1,9 @@
 //! Reads the trace of one kernel, line by line.
 
-use crate::TraceError;
-use crate::warp::accelsim::instruction::{self, Windows};
-use crate::warp::{Extent, Launch, WarpBatch, WarpSource, WarpStep};
+use crate::accelsim::instruction::{self, Windows};
+use crate::{Extent, Launch, WarpBatch, WarpSource, WarpStep};
 use reuselens_io::Input;
+use reuselens_trace::TraceError;
 
 /// Reads a `.traceg` file. Memory: one batch.
 ///

@@ -1,12 +1,12 @@
 //! Bytes to launches and records. Nothing in them is trusted.
 
-use crate::warp::file::encode::{
+use crate::file::encode::{
     ALL_LANES, BATCH, EVEN, Foretold, LAUNCH, Memory, NEXT_POSITION, NEXT_SITE, SAME_KIND,
     SAME_STEP, SAME_STRIDE, SAME_WARP,
 };
-use crate::warp::file::writer::MAX_RECORDS;
-use crate::warp::launch::MAX_SITES;
-use crate::warp::{Extent, LANES, Launch, Site, Space, WarpBatch, WarpKind, WarpRow};
+use crate::file::writer::MAX_RECORDS;
+use crate::launch::MAX_SITES;
+use crate::{Extent, LANES, Launch, Site, Space, WarpBatch, WarpKind, WarpRow};
 use reuselens_io::varint::{Cursor, Damage};
 
 /// One piece of a chunk.

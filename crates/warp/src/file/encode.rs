@@ -1,6 +1,6 @@
 //! Launches and records to bytes.
 
-use crate::warp::{Extent, LANES, Launch, WarpRow};
+use crate::{Extent, LANES, Launch, WarpRow};
 use reuselens_io::varint::{put, put_bytes, put_signed};
 
 /// A launch follows.
@@ -68,7 +68,7 @@ impl Memory {
         self.go(0);
     }
 
-    /// Goes to a site, which is below [`crate::warp::launch::MAX_SITES`]. Room for it is made once.
+    /// Goes to a site, which is below [`crate::launch::MAX_SITES`]. Room for it is made once.
     #[inline]
     pub(super) fn go(&mut self, site: u32) {
         if site as usize >= self.sites.len() {
@@ -113,7 +113,7 @@ pub(super) fn launch(out: &mut Vec<u8>, launch: &Launch) {
     }
 }
 
-/// Appends a record. Its site is below [`crate::warp::launch::MAX_SITES`].
+/// Appends a record. Its site is below [`crate::launch::MAX_SITES`].
 #[inline]
 pub(super) fn record(out: &mut Vec<u8>, memory: &mut Memory, row: &WarpRow<'_>) {
     let at = out.len();

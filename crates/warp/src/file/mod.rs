@@ -27,7 +27,7 @@ pub use reader::Reader;
 pub use records::Records;
 pub use writer::Writer;
 
-use crate::formats::Confidence;
+use reuselens_trace::Confidence;
 
 /// Not text, with both kinds of line end, so that a transfer that mangles bytes shows at once.
 const MAGIC: &[u8; 8] = b"\x89RLW\r\n\x1a\n";

@@ -1,14 +1,14 @@
 //! Reads a stream file, chunk by chunk.
 
-use crate::TraceError;
-use crate::warp::file::MAGIC;
-use crate::warp::file::decode::{self, Piece};
-use crate::warp::file::encode::Memory;
-use crate::warp::file::writer::{FIXED, Totals, VERSION};
-use crate::warp::{Launch, WarpBatch, WarpSource, WarpStep};
+use crate::file::MAGIC;
+use crate::file::decode::{self, Piece};
+use crate::file::encode::Memory;
+use crate::file::writer::{FIXED, Totals, VERSION};
+use crate::{Launch, WarpBatch, WarpSource, WarpStep};
 use reuselens_io::Input;
 use reuselens_io::chunk::{Chunks, Content, Stored, Unpacker};
 use reuselens_io::varint::{Cursor, Damage};
+use reuselens_trace::TraceError;
 
 const MAX_DESCRIPTION: usize = 64 << 10;
 

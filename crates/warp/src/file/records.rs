@@ -1,11 +1,11 @@
 //! Records that are encoded where they are made.
 
-use crate::warp::file::encode::{self, Memory};
-use crate::warp::source::Piece;
-use crate::warp::{WarpBatch, WarpRow};
+use crate::file::encode::{self, Memory};
+use crate::source::Piece;
+use crate::{WarpBatch, WarpRow};
 
 /// Some records of one launch in the form of the file: what
-/// [`file::Writer`](crate::warp::file::Writer) takes from those who make them on several threads.
+/// [`file::Writer`](crate::file::Writer) takes from those who make them on several threads.
 /// They decode without those before them.
 ///
 /// Memory: 1 to 2 bytes a record where addresses rise evenly, up to 10 for each access where they
@@ -67,7 +67,7 @@ impl Piece for Records {
         self.site = self.site.max(row.site);
         // A number beyond what any launch has would make the state grow; such records are refused
         // later.
-        self.is_odd |= row.bytes == 0 || row.site as usize >= crate::warp::launch::MAX_SITES;
+        self.is_odd |= row.bytes == 0 || row.site as usize >= crate::launch::MAX_SITES;
         self.is_odd |= row.addresses.len() != row.mask.count_ones() as usize;
         if !self.is_odd {
             encode::record(&mut self.bytes, &mut self.memory, row);
@@ -93,7 +93,7 @@ impl Piece for Records {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::warp::{LANES, Space, WarpAccess, WarpKind};
+    use crate::{LANES, Space, WarpAccess, WarpKind};
 
     #[test]
     fn a_piece_begins_with_nothing_foretold() {

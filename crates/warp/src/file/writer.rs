@@ -3,14 +3,14 @@
 use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use crate::TraceError;
-use crate::warp::file::MAGIC;
-use crate::warp::file::encode;
-use crate::warp::file::records::Records;
-use crate::warp::launch::MAX_SITES;
-use crate::warp::{Collector, Launch, Piece, WarpBatch, WarpSink};
+use crate::file::MAGIC;
+use crate::file::encode;
+use crate::file::records::Records;
+use crate::launch::MAX_SITES;
+use crate::{Collector, Launch, Piece, WarpBatch, WarpSink};
 use reuselens_io::chunk::{self, Content};
 use reuselens_io::varint::put;
+use reuselens_trace::TraceError;
 
 /// The fastest: the bytes are few already.
 const LEVEL: i32 = 1;

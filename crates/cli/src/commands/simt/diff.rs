@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use reuselens::trace::warp::LANES;
 use reuselens::units::{counted, grouped, grouped_wide};
 use reuselens_report::{SheetSection, sheet};
 use reuselens_simt::transactions::{Layout, Transactions};
 use reuselens_simt::{Characteristic, Difference, Run, SimtError};
+use reuselens_warp::LANES;
 
 use super::analyze::{heads, row};
 use super::input::{Input, Machine, Output};

@@ -5,11 +5,11 @@ use std::path::Path;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use reuselens::trace::TraceError;
-use reuselens::trace::warp::{Space, open_warps};
 use reuselens::units::{Bytes, Granularity, counted};
 use reuselens_simt::characteristic::{Limits, characteristic};
 use reuselens_simt::scenario::{BlockScheduler, WarpScheduler, block_scheduler, warp_scheduler};
 use reuselens_simt::{Alignment, Characteristic, Grain, Loading, Run, Scenario, SimtError, Spaces};
+use reuselens_warp::{Space, open_warps};
 
 use crate::exit::Usage;
 use crate::say::{self, tell};

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use reuselens::io::AtomicFile;
-use reuselens::trace::warp::file::Writer;
 use reuselens::units::{Bytes, counted, grouped};
 use reuselens_ptx::plan::{Done, Plan, PlanError, Preprocessor, Session, Step};
 use reuselens_ptx::{Count, Options, Sink, Stream};
+use reuselens_warp::file::Writer;
 
 use super::watch::Watched;
 use crate::exit::{Outcome, Usage};

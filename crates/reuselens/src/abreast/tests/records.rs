@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use reuselens_attribute::Kinds;
-use reuselens_trace::{AnySource, formats};
+use reuselens_formats::AnySource;
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn records(format: &str, seed: u64, number: u64) -> Vec<u8> {
 
 fn source(format: &str, bytes: &[u8]) -> AnySource {
     let input = Input::seekable(Cursor::new(bytes.to_vec()), "t").unwrap();
-    formats::read(input, Some(format)).unwrap()
+    reuselens_formats::read(input, Some(format)).unwrap()
 }
 
 /// An archive of these bytes in members of some length, which cuts records in two.

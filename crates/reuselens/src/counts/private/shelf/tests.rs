@@ -21,7 +21,7 @@ fn looks_at_memory_are_as_many_as_runs_of_threads() {
         writeln!(table, "{},{}", access % THREADS, access * 64 % 100_000).unwrap();
     }
     let input = Input::new(std::io::Cursor::new(table), "t.csv");
-    let mut source = reuselens_trace::read(input, Some("csv")).unwrap();
+    let mut source = reuselens_formats::read(input, Some("csv")).unwrap();
     let options = AnalysisOptions {
         sharing: Sharing::Private,
         threads: Some(std::num::NonZeroUsize::MIN),
