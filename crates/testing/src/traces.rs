@@ -175,71 +175,18 @@ pub fn block() -> impl Strategy<Value = Block> {
         })
 }
 
+/// A text as names of files and threads are.
+fn text() -> impl Strategy<Value = String> {
+    "[a-z/é ]{0,12}"
+}
+
 /// Any event.
 pub fn event() -> impl Strategy<Value = Event> {
-    let text = || "[a-z/é ]{0,12}";
     prop_oneof![
-        (
-            any::<u16>(),
-            any::<u32>(),
-            any::<Option<u16>>(),
-            text(),
-            any::<bool>()
-        )
-            .prop_map(|(id, pid, parent, executable, instrumented)| {
-                let parent = parent.map(ProcessId);
-                Event::Process(Process {
-                    id: ProcessId(id),
-                    pid,
-                    parent,
-                    executable,
-                    instrumented,
-                })
-            }),
-        (any::<u16>(), 0..3_u8, any::<i32>()).prop_map(|(id, how, number)| {
-            let end = match how {
-                0 => ProcessEnd::Exit(number),
-                1 => ProcessEnd::Signal(number),
-                _ => ProcessEnd::Unknown,
-            };
-            Event::ProcessEnded(ProcessId(id), end)
-        }),
-        (
-            any::<(u16, u16)>(),
-            text(),
-            any::<[u64; 3]>(),
-            any::<Vec<u8>>()
-        )
-            .prop_map(|((process, id), path, [bias, low, high], build_id)| {
-                let (process, id) = (ProcessId(process), ModuleId(id));
-                Event::Module(Module {
-                    process,
-                    id,
-                    path,
-                    bias,
-                    low,
-                    high,
-                    build_id,
-                })
-            }),
-        (
-            any::<u32>(),
-            any::<u16>(),
-            any::<u32>(),
-            any::<[u64; 2]>(),
-            text()
-        )
-            .prop_map(|(id, process, tid, [stack_low, stack_high], name)| {
-                let (id, process) = (ThreadId(id), ProcessId(process));
-                Event::Thread(Thread {
-                    id,
-                    process,
-                    tid,
-                    stack_low,
-                    stack_high,
-                    name,
-                })
-            }),
+        process_event(),
+        process_ended(),
+        module_event(),
+        thread_event(),
         any::<u32>().prop_map(|id| Event::ThreadEnded(ThreadId(id))),
         (text(), text(), text()).prop_map(|(code, message, hint)| Event::Note(Note {
             code,
@@ -247,6 +194,76 @@ pub fn event() -> impl Strategy<Value = Event> {
             hint
         })),
     ]
+}
+
+fn process_event() -> impl Strategy<Value = Event> {
+    let fields = (
+        any::<u16>(),
+        any::<u32>(),
+        any::<Option<u16>>(),
+        text(),
+        any::<bool>(),
+    );
+    fields.prop_map(|(id, pid, parent, executable, instrumented)| {
+        Event::Process(Process {
+            id: ProcessId(id),
+            pid,
+            parent: parent.map(ProcessId),
+            executable,
+            instrumented,
+        })
+    })
+}
+
+fn process_ended() -> impl Strategy<Value = Event> {
+    (any::<u16>(), 0..3_u8, any::<i32>()).prop_map(|(id, how, number)| {
+        let end = match how {
+            0 => ProcessEnd::Exit(number),
+            1 => ProcessEnd::Signal(number),
+            _ => ProcessEnd::Unknown,
+        };
+        Event::ProcessEnded(ProcessId(id), end)
+    })
+}
+
+fn module_event() -> impl Strategy<Value = Event> {
+    let fields = (
+        any::<(u16, u16)>(),
+        text(),
+        any::<[u64; 3]>(),
+        any::<Vec<u8>>(),
+    );
+    fields.prop_map(|((process, id), path, [bias, low, high], build_id)| {
+        Event::Module(Module {
+            process: ProcessId(process),
+            id: ModuleId(id),
+            path,
+            bias,
+            low,
+            high,
+            build_id,
+        })
+    })
+}
+
+fn thread_event() -> impl Strategy<Value = Event> {
+    let fields = (
+        any::<u32>(),
+        any::<u16>(),
+        any::<u32>(),
+        any::<[u64; 2]>(),
+        text(),
+    );
+    fields.prop_map(|(id, process, tid, [stack_low, stack_high], name)| {
+        Event::Thread(Thread {
+            id: ThreadId(id),
+            process: ProcessId(process),
+            tid,
+            stack_low,
+            stack_high,
+            name,
+        })
+    })
 }
 
 /// Blocks and events in any order.
@@ -258,7 +275,42 @@ pub fn pieces() -> impl Strategy<Value = Vec<Piece>> {
 
 /// A small trace with every kind of event, operands and a name; always the same.
 pub fn sample() -> Vec<Piece> {
-    let process = ProcessId(0);
+    let module = Module {
+        path: "/bin/x".into(),
+        high: 1 << 20,
+        build_id: vec![1, 2],
+        ..Module::default()
+    };
+    let note = Note {
+        code: "lost".into(),
+        message: "rows were lost".into(),
+        hint: String::new(),
+    };
+    vec![
+        Piece::Event(Event::Process(Process {
+            pid: 7,
+            executable: "x".into(),
+            ..Process::default()
+        })),
+        Piece::Event(Event::Module(module)),
+        Piece::Event(Event::Thread(Thread {
+            name: "main".into(),
+            ..Thread::default()
+        })),
+        Piece::Block(sample_of_accesses()),
+        Piece::Event(Event::Thread(Thread {
+            id: ThreadId(1),
+            ..Thread::default()
+        })),
+        Piece::Block(sample_of_names()),
+        Piece::Event(Event::ThreadEnded(ThreadId(1))),
+        Piece::Event(Event::Note(note)),
+        Piece::Event(Event::ProcessEnded(ProcessId(0), ProcessEnd::Exit(-3))),
+    ]
+}
+
+/// Accesses, and memory that is allocated.
+fn sample_of_accesses() -> Block {
     let mut first = Block::new();
     (first.first_stamp, first.last_stamp) = (10, 20);
     for index in 0..40 {
@@ -282,6 +334,11 @@ pub fn sample() -> Vec<Piece> {
         addr: 0x5000,
     });
     first.push_operand(4096);
+    first
+}
+
+/// A name for that memory, given by another thread.
+fn sample_of_names() -> Block {
     let mut second = Block::new();
     second.thread = ThreadId(1);
     (second.first_stamp, second.last_stamp) = (15, 30);
@@ -294,38 +351,7 @@ pub fn sample() -> Vec<Piece> {
     for operand in [4096, 8, 5, u64::from_le_bytes(*b"array\0\0\0")] {
         second.push_operand(operand);
     }
-    let module = Module {
-        path: "/bin/x".into(),
-        high: 1 << 20,
-        build_id: vec![1, 2],
-        ..Module::default()
-    };
-    let note = Note {
-        code: "lost".into(),
-        message: "rows were lost".into(),
-        hint: String::new(),
-    };
-    vec![
-        Piece::Event(Event::Process(Process {
-            pid: 7,
-            executable: "x".into(),
-            ..Process::default()
-        })),
-        Piece::Event(Event::Module(module)),
-        Piece::Event(Event::Thread(Thread {
-            name: "main".into(),
-            ..Thread::default()
-        })),
-        Piece::Block(first),
-        Piece::Event(Event::Thread(Thread {
-            id: ThreadId(1),
-            ..Thread::default()
-        })),
-        Piece::Block(second),
-        Piece::Event(Event::ThreadEnded(ThreadId(1))),
-        Piece::Event(Event::Note(note)),
-        Piece::Event(Event::ProcessEnded(process, ProcessEnd::Exit(-3))),
-    ]
+    second
 }
 
 /// Numbers that are always the same for a seed (splitmix64).

@@ -37,7 +37,6 @@ const OWED: &[&str] = &[
     "Decoder",
     "Document",
     "Entry",
-    "Extent",
     "Frame",
     "Function",
     "Group",
@@ -76,7 +75,6 @@ const OWED: &[&str] = &[
     "Raw",
     "Reader",
     "Record",
-    "Records",
     "Row",
     "Rows",
     "Run",
@@ -99,11 +97,9 @@ const OWED: &[&str] = &[
     "Table",
     "Tally",
     "Threads",
-    "Totals",
     "Variant",
     "View",
     "Watched",
-    "Words",
     "Writer",
 ];
 
