@@ -359,6 +359,10 @@ pub struct Random(pub u64);
 
 impl Random {
     /// The next number, any of 64 bits.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "there is always a number, so it needs no `Option`"
+    )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
