@@ -78,7 +78,7 @@ fn survey_native(mut input: Input) -> Result<Survey, TraceError> {
         format: native::NAME,
         has_addresses: reader.has_addresses(),
         description: reader.describe(),
-        version: Some(reader.version()),
+        version: Some(native::VERSION),
         bytes,
         ..Survey::default()
     };

@@ -40,12 +40,12 @@ pub(super) struct Alone {
 }
 
 impl Alone {
-    /// For files of this version, and touches if they are wished for.
-    pub(super) fn new(version: u16, form: Form) -> std::io::Result<Alone> {
+    /// Delivers rows in this form.
+    pub(super) fn new(form: Form) -> std::io::Result<Alone> {
         Ok(Alone {
             unpacker: Unpacker::new()?,
             plain: Vec::new(),
-            decoder: Decoder::new(version, form),
+            decoder: Decoder::new(form),
             rows: Block::new(),
             chunk: None,
         })

@@ -69,12 +69,11 @@ impl Crew {
         }
     }
 
-    /// As many as `threads` for a file of this version; with one, or none, it is the caller's.
-    pub(super) fn hire(threads: usize, version: u16, form: Form) -> std::io::Result<Crew> {
+    /// As many as `threads`; with one, or none, it is the caller's.
+    pub(super) fn hire(threads: usize, form: Form) -> std::io::Result<Crew> {
         match threads {
-            0 | 1 => Alone::new(version, form)
-                .map(|alone| Crew::Alone(Box::new(alone), Block::new(), true)),
-            threads => Team::new(threads, version, form).map(Crew::Team),
+            0 | 1 => Alone::new(form).map(|alone| Crew::Alone(Box::new(alone), Block::new(), true)),
+            threads => Team::new(threads, form).map(Crew::Team),
         }
     }
 }

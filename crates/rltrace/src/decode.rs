@@ -1,10 +1,9 @@
 //! Streams to rows and events.
 
-use crate::decode_shaped::{Layout, Notes, SLACK, ShapeDecoder};
-use crate::encode::{BLOCK, SHAPED, TRAILED, Totals, UNMASKED};
+use crate::decode_shaped::{Notes, SLACK, ShapeDecoder};
+use crate::encode::{BLOCK, SHAPED, Totals};
 use crate::folding::Folding;
 use crate::form::Form;
-use crate::header::{LASTS, MASKED, SHAPES};
 use crate::rows::{Rows, Streams};
 use crate::touch_rows::{Stage, classes};
 use crate::touching::Toucher;
@@ -43,8 +42,6 @@ impl Stream {
 pub(super) struct Decoder {
     rows: Rows,
     shapes: ShapeDecoder,
-    /// The file's.
-    version: u16,
     stamp: u64,
     heads: Stream,
     described: Stream,
@@ -61,22 +58,21 @@ pub(super) struct Decoder {
     failed: Option<Damage>,
 }
 
-/// A block: how many rows it has, and how they are written, if as shapes.
+/// A block: how many rows it has, and how many notes, if it is one of shapes.
 struct Head {
     count: usize,
-    notes: Option<(usize, Layout)>,
+    notes: Option<usize>,
 }
 
 impl Decoder {
-    /// A decoder for files of this version that is at its end.
-    pub(super) fn new(version: u16, form: Form) -> Decoder {
+    /// A decoder that is at its end.
+    pub(super) fn new(form: Form) -> Decoder {
         let wish = form.wish();
         Decoder {
             is_folded: form.is_folded(),
             there: Block::new(),
             rows: Rows::new(wish.as_ref().map_or([0; 16], classes)),
             shapes: ShapeDecoder::new(wish),
-            version,
             stamp: 0,
             heads: Stream::default(),
             described: Stream::default(),
@@ -165,11 +161,7 @@ impl Decoder {
     ) -> Result<(), Damage> {
         let Head { count, notes } = self.head(tag, heads, rows)?;
         let mut streams = self.streams(plain);
-        let notes = notes.map(|(notes, layout)| Notes {
-            notes,
-            rows: count,
-            layout,
-        });
+        let notes = notes.map(|notes| Notes { notes, rows: count });
         if self.is_folded {
             rows.clear();
             let there = self.folded(&mut streams, (count, notes), &mut rows.folds);
@@ -216,35 +208,24 @@ impl Decoder {
 
     /// The head of a block.
     fn head(&mut self, tag: u8, heads: &mut Cursor<'_>, rows: &mut Block) -> Result<Head, Damage> {
-        let (layout, since) = match tag {
-            SHAPED => (Layout::Masked, MASKED),
-            UNMASKED => (Layout::Unmasked, LASTS),
-            TRAILED => (Layout::Trailed, SHAPES),
-            _ => {
-                self.whose(heads, rows)?;
-                let count: usize = heads.small()?;
-                // Every row has at least one byte of tokens.
-                if count > MAX_BLOCK_ROWS || count > self.tokens.end - self.tokens.at {
-                    return Err(MORE_ROWS);
-                }
-                return Ok(Head { count, notes: None });
-            }
-        };
-        if self.version < since {
-            return Err(TOO_OLD);
-        }
         self.whose(heads, rows)?;
-        let (notes, count): (usize, usize) = (heads.small()?, heads.small()?);
-        // Every note has at least one byte of tokens, or one bit.
-        let mut most = self.tokens.end - self.tokens.at;
-        if layout == Layout::Masked {
-            most = most.saturating_mul(8);
+        let tokens = self.tokens.end - self.tokens.at;
+        if tag != SHAPED {
+            let count: usize = heads.small()?;
+            // Every row has at least one byte of tokens.
+            if count > MAX_BLOCK_ROWS || count > tokens {
+                return Err(MORE_ROWS);
+            }
+            return Ok(Head { count, notes: None });
         }
+        let (notes, count): (usize, usize) = (heads.small()?, heads.small()?);
+        // Every note has at least one bit of tokens.
+        let most = tokens.saturating_mul(8);
         if count > MAX_SHAPED_ROWS || notes > most || count > notes.saturating_mul(SHAPE_ROWS_MOST)
         {
             return Err(MORE_ROWS);
         }
-        let notes = Some((notes, layout));
+        let notes = Some(notes);
         Ok(Head { count, notes })
     }
 
@@ -275,7 +256,7 @@ impl Decoder {
 }
 
 fn is_block(tag: u8) -> bool {
-    matches!(tag, BLOCK | SHAPED | UNMASKED | TRAILED)
+    matches!(tag, BLOCK | SHAPED)
 }
 
 /// The totals in an ending.
@@ -295,7 +276,6 @@ pub(super) fn totals(plain: &[u8]) -> Result<Totals, Damage> {
 }
 
 const MORE_ROWS: Damage = Damage("a block claims more rows than its chunk can hold");
-const TOO_OLD: Damage = Damage("a block is of shapes, which files of its version have not");
 const STREAMS: Damage = Damage("the lengths inside a chunk do not fit together");
 
 #[cfg(test)]
@@ -335,7 +315,7 @@ mod tests {
     #[test]
     fn a_forged_chunk_has_no_more_sites_than_a_writers() {
         let plain = chunk(MOST_SITES / ROWS + 1);
-        let (mut decoder, mut rows) = (Decoder::new(SHAPES, Form::Rows), Block::new());
+        let (mut decoder, mut rows) = (Decoder::new(Form::Rows), Block::new());
         decoder.begin(&plain, true).unwrap();
         for _ in 0..MOST_SITES / ROWS {
             assert!(matches!(decoder.next(&plain, &mut rows), Ok(Piece::Block)));

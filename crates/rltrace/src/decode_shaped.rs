@@ -1,6 +1,5 @@
 //! Tokens and words of shapes to rows.
 
-use crate::columns::Trail;
 use crate::encode::ENOUGH_ROWS;
 use crate::rows::{SITE, Streams};
 use crate::shapes::{
@@ -54,19 +53,6 @@ pub(super) struct Notes {
     pub(super) notes: usize,
     /// How many rows they stand for.
     pub(super) rows: usize,
-    pub(super) layout: Layout,
-}
-
-/// How a block of shapes is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
-    /// As in version 3: what is expected of a word is what its trail says, and there are all
-    /// tokens.
-    Trailed,
-    /// As in version 4: there are all tokens.
-    Unmasked,
-    /// As now.
-    Masked,
 }
 
 /// What the notes of a chunk have shown so far. What a forged chunk can cost is bounded by what
@@ -84,8 +70,7 @@ pub(super) struct ShapeDecoder {
     plan: Plan,
     values: Vec<u64>,
     trails: Trails,
-    /// What is expected of each trail: by blocks of version 3, and by others.
-    paths: Vec<Trail>,
+    /// What is expected of each trail.
     lasts: Vec<u64>,
     /// Those of a shape, and its words.
     described: Vec<ShapeRow>,
@@ -115,7 +100,6 @@ impl ShapeDecoder {
             plan: Plan::default(),
             values: Vec::new(),
             trails: Trails::default(),
-            paths: Vec::new(),
             lasts: Vec::new(),
             described: Vec::new(),
             own_words: Vec::new(),
@@ -136,7 +120,6 @@ impl ShapeDecoder {
         self.groups.truncate(GROUPS);
         self.eights.truncate(1);
         self.trails.clear();
-        self.paths.clear();
         self.lasts.clear();
         (self.rows, self.all_groups) = (0, 0);
         // Other shapes have these groups now.
@@ -180,11 +163,7 @@ impl ShapeDecoder {
         &mut self,
         squeeze: impl Processor,
         streams: &mut Streams<'_>,
-        Notes {
-            notes,
-            rows,
-            layout,
-        }: Notes,
+        Notes { notes, rows }: Notes,
     ) -> Result<(), Damage> {
         self.rows += rows;
         if self.rows > MOST_ROWS {
@@ -192,22 +171,14 @@ impl ShapeDecoder {
                 "a chunk has more rows than any writer puts into one",
             ));
         }
-        if layout == Layout::Masked {
-            self.notes::<true>(streams, notes, rows)?;
-        } else {
-            self.notes::<false>(streams, notes, rows)?;
-        }
-        if layout == Layout::Trailed {
-            self.values_of_trails(squeeze, &mut streams.addrs)
-        } else {
-            self.values(squeeze, &mut streams.addrs)
-        }
+        self.notes(streams, notes, rows)?;
+        self.values(squeeze, &mut streams.addrs)
     }
 
     /// Reads the tokens of a block that has `rows` rows. Which words its notes have is in `plan`
     /// then.
     #[inline(always)]
-    fn notes<const MASKED: bool>(
+    fn notes(
         &mut self,
         streams: &mut Streams<'_>,
         notes: usize,
@@ -218,11 +189,7 @@ impl ShapeDecoder {
         if notes > rows {
             return Err(ROWS);
         }
-        let bits = if MASKED {
-            streams.tokens.some(notes.div_ceil(8))?
-        } else {
-            &[]
-        };
+        let bits = streams.tokens.some(notes.div_ceil(8))?;
         let (mut plan, mut all) = (
             std::mem::take(&mut self.plan),
             std::mem::take(&mut self.notes),
@@ -231,7 +198,7 @@ impl ShapeDecoder {
         all.resize(notes, Note::default());
         let (mut before, mut found) = (START, 0);
         for (place, note) in all.iter_mut().enumerate() {
-            let is_zero = MASKED && (bits[place / 8] >> (place % 8)) & 1 == 0;
+            let is_zero = (bits[place / 8] >> (place % 8)) & 1 == 0;
             let next = self.sites[before].nexts[0];
             before = if is_zero && next != 0 {
                 next
@@ -268,26 +235,6 @@ impl ShapeDecoder {
             let last = &mut lasts[*trail as usize];
             *last = last.wrapping_add(unzigzag(*value));
             *value = *last;
-        }
-        Ok(())
-    }
-
-    /// Reads the words of a block of version 3.
-    #[inline(always)]
-    fn values_of_trails(
-        &mut self,
-        squeeze: impl Processor,
-        addrs: &mut Cursor<'_>,
-    ) -> Result<(), Damage> {
-        let trails = self.plan.trails();
-        at_least(&mut self.values, trails.len() + SHAPE_WORDS_MOST);
-        let paths = self.paths.as_mut_slice();
-        let mut step = 0;
-        for (trail, into) in trails.iter().zip(&mut self.values) {
-            let difference = unzigzag(addrs.any_number(squeeze)?);
-            let path = &mut paths[*trail as usize];
-            step = path.advance(difference, step);
-            *into = path.last;
         }
         Ok(())
     }
@@ -339,7 +286,6 @@ impl ShapeDecoder {
             let first = word.map_or(0, |word| word.displacement);
             row.displacement = row.displacement.wrapping_sub(first);
         }
-        self.paths.resize(self.trails.len(), Trail::default());
         self.lasts.resize(self.trails.len(), 0);
         let can_fold = Note::folds(&self.described);
         let wish = self.wish.as_ref();

@@ -19,10 +19,6 @@ const TOGETHER: usize = 64;
 
 /// Head of a block; every other head is an event's.
 pub(super) const BLOCK: u8 = 0;
-/// Head of a block of shapes as files of version 3 have it.
-pub(super) const TRAILED: u8 = 16;
-/// Head of a block of shapes as files of version 4 have it.
-pub(super) const UNMASKED: u8 = 17;
 /// Head of a block of shapes.
 pub(super) const SHAPED: u8 = 18;
 

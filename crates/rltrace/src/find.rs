@@ -1,20 +1,16 @@
 //! Finds what is where in a file: by its index, or else by reading all of it.
 
-use crate::header::INDEXED;
 use crate::index::{Index, TRAILER, Trailer};
 use reuselens_io::chunk::{Chunks, Content, Unpacker};
 use reuselens_io::varint::Damage;
 use reuselens_io::{FileError, Input};
 use reuselens_trace::TraceError;
 
-/// The index of a file of this version, or why there is none to be had. The input is anywhere then.
+/// The index of a file, or why there is none to be had. The input is anywhere then.
 ///
 /// # Errors
 /// `FileError::Io` if the file cannot be read.
-pub(super) fn index(input: &mut Input, version: u16) -> Result<Result<Index, String>, TraceError> {
-    if version < INDEXED {
-        return Ok(Err("it was written before there was an index".to_owned()));
-    }
+pub(super) fn index(input: &mut Input) -> Result<Result<Index, String>, TraceError> {
     let Some(length) = input.reach() else {
         return Ok(Err(
             "it comes through a pipe or is compressed, so its end cannot be looked at first"

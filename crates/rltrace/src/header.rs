@@ -7,16 +7,8 @@ use reuselens_trace::TraceError;
 
 /// Not text, with both kinds of line end, so that a transfer that mangles bytes shows at once.
 pub(super) const MAGIC: &[u8; 8] = b"\x89RLT\r\n\x1a\n";
-/// The version that is written.
-const VERSION: u16 = 5;
-/// The first version with an index and a trailer.
-pub(super) const INDEXED: u16 = 2;
-/// The first version with blocks of shapes.
-pub(super) const SHAPES: u16 = 3;
-/// The first version in which what is expected of a word is what it was last.
-pub(super) const LASTS: u16 = 4;
-/// The first version in which tokens that are 0 are bits.
-pub(super) const MASKED: u16 = 5;
+/// The version of files that are written, and the only one that is read.
+pub const VERSION: u16 = 5;
 const ADDRESSES: u16 = 1;
 const FIXED: usize = 16;
 const MAX_DESCRIPTION: usize = 64 << 10;
@@ -47,8 +39,8 @@ impl Header {
         Ok(bytes.len())
     }
 
-    /// The head, and the file's version.
-    pub(super) fn read(input: &mut Input) -> Result<(Header, u16), TraceError> {
+    /// The head.
+    pub(super) fn read(input: &mut Input) -> Result<Header, TraceError> {
         let fixed = fixed(input)?;
         let length = u32::from_le_bytes([fixed[12], fixed[13], fixed[14], fixed[15]]) as usize;
         if length > MAX_DESCRIPTION {
@@ -72,11 +64,10 @@ impl Header {
         };
         input.consume(whole);
         let word = |at: usize| u16::from_le_bytes([fixed[at], fixed[at + 1]]);
-        let header = Header {
+        Ok(Header {
             has_addresses: word(10) & ADDRESSES != 0,
             description,
-        };
-        Ok((header, word(8)))
+        })
     }
 }
 
@@ -95,10 +86,10 @@ fn fixed(input: &mut Input) -> Result<[u8; FIXED], TraceError> {
         return Err(cut(input));
     };
     let version = u16::from_le_bytes([fixed[8], fixed[9]]);
-    if !(1..=VERSION).contains(&version) {
+    if version != VERSION {
         let what = format!(
-            "it is a native trace of version {version}, and this reuselens reads versions up to {VERSION}: use the \
-             reuselens that recorded it, or record again"
+            "it is a native trace of version {version}, which another reuselens wrote, and this one reads version \
+             {VERSION} only: record again with `reuselens record -o FILE -- PROGRAM`, or use the other"
         );
         return Err(TraceError::UnknownFormat {
             path: input.path().to_owned(),

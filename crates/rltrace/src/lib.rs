@@ -8,10 +8,9 @@
 //!           crc32 of the stored bytes u32  crc32 of the 20 bytes before u32
 //!           stored bytes (one zstd frame of `plain` bytes)
 //! pieces  = four lengths, then four streams: heads, sites, tokens, addresses (see `columns` for
-//!           blocks of rows, `shapes` for those of shapes, which files have since version 3, and of
-//!           other kinds since versions 4 and 5)
+//!           blocks of rows, `shapes` for those of shapes)
 //! ending  = chunks, blocks, rows, events before it (varints)
-//! index, trailer: see `index`; files of version 1 have neither
+//! index, trailer: see `index`
 //! ```
 //!
 //! Rows that are handed over are written as blocks of rows or of shapes, whichever is cheaper to
@@ -60,7 +59,7 @@ mod wide;
 mod widest;
 mod writer;
 
-pub use header::Header;
+pub use header::{Header, VERSION};
 pub use index::{ChunkEntry, Index};
 pub use reader::Reader;
 pub use writer::Writer;

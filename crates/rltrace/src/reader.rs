@@ -34,7 +34,6 @@ const TOUCHED: RangeInclusive<u64> = 16..=1 << 32;
 pub struct Reader {
     input: Input,
     header: Header,
-    version: u16,
     threads: usize,
     chunks: Chunks,
     crew: Option<Crew>,
@@ -77,12 +76,11 @@ impl Reader {
     /// Those of [`Reader::new`].
     pub fn with_threads(mut input: Input, threads: usize) -> Result<Reader, TraceError> {
         input.head()?;
-        let (header, version) = Header::read(&mut input)?;
+        let header = Header::read(&mut input)?;
         Ok(Reader {
             start: input.offset(),
             input,
             header,
-            version,
             threads,
             chunks: Chunks::from(0),
             crew: None,
@@ -100,7 +98,7 @@ impl Reader {
     /// Delivers only what is selected, and all events. To be called before anything was delivered.
     ///
     /// Of a file with an index only the chunks that hold something of it are read and checked;
-    /// without one (an older file, one that was cut off or damaged there, a pipe) all of them are.
+    /// without one (one that was cut off or damaged there, a pipe) all of them are.
     ///
     /// # Errors
     /// `FileError::Io` if the file cannot be read.
@@ -121,7 +119,7 @@ impl Reader {
     /// `FileError::Io` if the file cannot be read.
     pub fn take_index(&mut self) -> Result<Result<Index, String>, TraceError> {
         let begin = self.input.offset();
-        let index = find::index(&mut self.input, self.version)?;
+        let index = find::index(&mut self.input)?;
         if self.input.reach().is_some() {
             self.input.jump(begin)?;
         }
@@ -131,11 +129,6 @@ impl Reader {
     /// Chunks of rows read so far.
     pub fn chunks_read(&self) -> u64 {
         self.totals.chunks
-    }
-
-    /// The file's version.
-    pub fn version(&self) -> u16 {
-        self.version
     }
 
     /// What the file says about itself.
@@ -157,7 +150,7 @@ impl Reader {
     }
 
     fn hire(&self) -> Result<Crew, TraceError> {
-        Crew::hire(self.threads, self.version, self.form).map_err(|error| self.failed(error))
+        Crew::hire(self.threads, self.form).map_err(|error| self.failed(error))
     }
 
     fn step_with(&mut self, crew: &mut Crew, block: &mut Block) -> Result<Step, TraceError> {

@@ -11,15 +11,13 @@
 //!   n ≥ 3: shape n − 2.
 //! - Of a block's tokens there come first bits, one for each note, the lowest of a byte first:
 //!   whether its token is not 0. Only those follow. Most are 0, and eight bits are packed sooner
-//!   than eight bytes. Until version 4 there were all tokens, and no bits.
+//!   than eight bytes.
 //! - A word is known by the address of the first row that is relative to it, and what is stored of
 //!   it is how far that is from the address that the row's site (kind, size, program counter) had
 //!   last, zig-zag. All shapes share it that have that site's address as a word: they overlap, as
 //!   code is entered at many places. Nothing more is foretold: a site that goes on in equal steps
 //!   repeats its bytes, which zstd finds, and on most programs finds better than what a stride
 //!   leaves over.
-//! - Until version 3 it was how far it is from where the site's `Trail` says (see `columns`), as is
-//!   that of a row.
 //!
 //! ```text
 //! shape   = number of rows, then for each: kind u8, size u8, program counter from the one before,

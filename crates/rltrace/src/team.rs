@@ -61,8 +61,8 @@ pub(super) struct Team {
 }
 
 impl Team {
-    /// A team of that many threads for files of this version.
-    pub(super) fn new(threads: usize, version: u16, form: Form) -> Result<Team> {
+    /// A team of that many threads.
+    pub(super) fn new(threads: usize, form: Form) -> Result<Team> {
         let (jobs, waiting) = channel();
         let waiting = Arc::new(Mutex::new(waiting));
         let spare = Arc::default();
@@ -75,7 +75,7 @@ impl Team {
         };
         for _ in 0..threads {
             let (waiting, spare) = (Arc::clone(&waiting), Arc::clone(&spare));
-            let mut alone = Alone::new(version, form)?;
+            let mut alone = Alone::new(form)?;
             let thread = Builder::new().name("decode".to_owned());
             let thread = thread.spawn(move || work(&waiting, &spare, &mut alone))?;
             team.threads.push(thread);

@@ -277,14 +277,22 @@ fn what_the_head_says_is_kept() {
 }
 
 #[test]
-fn another_version_says_what_to_do() {
-    let mut bytes = native(&[], 1);
-    bytes[8] = 9;
-    let error = open(&bytes, None).err().unwrap().to_string();
-    assert!(
-        error.contains("version 9") && error.contains("record again"),
-        "{error}"
-    );
+fn files_of_other_versions_are_refused_with_what_to_do() {
+    for version in [0, 1, 2, 3, 4, 6, 9] {
+        let mut bytes = native(&sample(), 1);
+        bytes[8] = version;
+        let length = u32::from_le_bytes(*bytes[12..].first_chunk().unwrap()) as usize;
+        let check = crc32fast::hash(&bytes[..16 + length]).to_le_bytes();
+        bytes[16 + length..20 + length].copy_from_slice(&check);
+        let error = open(&bytes, None).err().unwrap();
+        assert!(matches!(error, TraceError::UnknownFormat { .. }), "{error}");
+        let error = error.to_string();
+        assert!(error.contains(&format!("version {version},")), "{error}");
+        assert!(
+            error.contains("`reuselens record -o FILE -- PROGRAM`"),
+            "{error}"
+        );
+    }
 }
 
 #[test]

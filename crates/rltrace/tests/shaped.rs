@@ -343,63 +343,6 @@ fn what_does_not_fit_its_shapes_is_refused() {
     assert!(writer().shaped(&large, &shapes).is_err());
 }
 
-/// The same file with another version in its head.
-fn of_version(bytes: &[u8], version: u8) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    bytes[8] = version;
-    let check = crc32fast::hash(&bytes[..16]).to_le_bytes();
-    bytes[16..20].copy_from_slice(&check);
-    bytes
-}
-
-#[test]
-fn files_of_older_versions_have_no_shapes() {
-    let mut random = Random(5);
-    let shapes = shapes(&mut random, 5);
-    let shaped = shaped(&mut random, &shapes, 10);
-    let block = expanded(&shaped, &shapes);
-    let (mut rows, mut both) = (writer(), writer());
-    rows.block(&block).unwrap();
-    both.block(&block).unwrap();
-    both.shaped(&shaped, &shapes).unwrap();
-    let (rows, both) = (rows.finish().unwrap(), both.finish().unwrap());
-    let one = [Piece::Block(block)];
-    let (read, error) = drain(&mut open(&of_version(&rows, 2), None).unwrap());
-    assert!(error.is_none() && read == one);
-    let (read, error) = drain(&mut open(&both, None).unwrap());
-    assert!(error.is_none() && read.len() == 2);
-    for version in [1, 2, 3, 4] {
-        let (read, error) = drain(&mut open(&of_version(&both, version), None).unwrap());
-        let error = error.map(|error| error.to_string()).unwrap_or_default();
-        assert!(error.contains("of its version"), "{error}");
-        assert!(read == one);
-    }
-}
-
-/// What is in `native/version-3` and the others, in two chunks: the first two and the last two were
-/// given to the writer of that version as shapes, the third as rows.
-fn of_older_versions() -> Vec<Block> {
-    let mut random = Random(7);
-    let shapes = shapes(&mut random, 12);
-    let one = |_| expanded(&shaped(&mut random, &shapes, 300), &shapes);
-    (0..5).map(one).collect()
-}
-
-#[test]
-fn files_of_older_versions_are_read() {
-    is_read(include_bytes!("native/version-3"), 3);
-    is_read(include_bytes!("native/version-4"), 4);
-}
-
-fn is_read(bytes: &[u8], version: u8) {
-    assert_eq!(bytes[8], version);
-    let (read, error) = drain(&mut open(bytes, None).unwrap());
-    assert!(error.is_none(), "{error:?}");
-    let expected = of_older_versions().into_iter();
-    let expected: Vec<Piece> = expected.map(Piece::Block).collect();
-    assert_eq!(read, expected);
-}
-
 #[test]
 fn a_changed_byte_is_an_error_and_never_other_rows() {
     let mut random = Random(4);

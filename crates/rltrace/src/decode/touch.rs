@@ -80,12 +80,8 @@ impl Decoder {
                 };
                 dispatch::block(&mut self.rows, &mut streams, count, &mut to)
             }
-            Some((notes, layout)) => {
-                let notes = Notes {
-                    notes,
-                    rows: count,
-                    layout,
-                };
+            Some(notes) => {
+                let notes = Notes { notes, rows: count };
                 let mut to = Touching::<false> {
                     toucher,
                     stage: &mut self.stage,

@@ -17,7 +17,6 @@ fn held(decoder: &ShapeDecoder) -> usize {
         + decoder.plan.bytes()
         + decoder.values.capacity() * size_of::<u64>()
         + decoder.trails.bytes()
-        + decoder.paths.capacity() * size_of::<Trail>()
         + decoder.lasts.capacity() * size_of::<u64>()
         + decoder.described.capacity() * size_of::<ShapeRow>()
 }
@@ -26,6 +25,17 @@ fn held(decoder: &ShapeDecoder) -> usize {
 fn described(shapes: usize, words: usize) -> Vec<u8> {
     let row = [1, Kind::Load as u8, 8, 2, words as u8, 0];
     row.repeat(shapes)
+}
+
+/// Tokens as they are stored: a bit for each, then those that are not 0.
+fn masked(tokens: &[u8]) -> Vec<u8> {
+    let bits = |eight: &[u8]| {
+        let bits = (0..).zip(eight);
+        bits.fold(0, |all, (at, token)| all | u8::from(*token != 0) << at)
+    };
+    let mut stored: Vec<u8> = tokens.chunks(8).map(bits).collect();
+    stored.extend(tokens.iter().filter(|&&token| token != 0));
+    stored
 }
 
 /// Decodes one block of shapes of one row each; there is an address of one byte for each of `words`
@@ -37,18 +47,15 @@ fn block(
     words: usize,
 ) -> Result<(), Damage> {
     let addrs = vec![0; words];
+    let masked = masked(tokens);
     let mut streams = Streams {
         described: Cursor::new(described, 0),
-        tokens: Cursor::new(tokens, 0),
+        tokens: Cursor::new(&masked, 0),
         addrs: Cursor::new(&addrs, 0),
     };
     let (notes, mut rows) = (tokens.len(), Block::new());
     let mut columns = rows.overwrite(notes + SLACK);
-    let notes = Notes {
-        notes,
-        rows: notes,
-        layout: Layout::Unmasked,
-    };
+    let notes = Notes { notes, rows: notes };
     decoder.block_here(Portable, &mut streams, notes, &mut columns)
 }
 

@@ -2,7 +2,6 @@
 
 use super::Reader;
 use crate::decode;
-use crate::header::INDEXED;
 use crate::index::{Index, TRAILER, Trailer};
 use reuselens_io::chunk::{Stored, Unpacker};
 use reuselens_io::varint::Damage;
@@ -34,16 +33,13 @@ impl Reader {
             Some(index) => self.index_damage(&index)?,
             None => None,
         };
-        let mut trailer = None;
-        if self.version >= INDEXED {
-            let found = self.input.at_least(TRAILER)?.first_chunk::<TRAILER>();
-            trailer = match found.map(Trailer::of) {
-                Some(Some(_)) => None,
-                Some(None) => Some(Damage("the trailer is damaged")),
-                None => Some(Damage("the file is cut off in its trailer")),
-            };
-            self.input.consume(TRAILER);
-        }
+        let found = self.input.at_least(TRAILER)?.first_chunk::<TRAILER>();
+        let trailer = match found.map(Trailer::of) {
+            Some(Some(_)) => None,
+            Some(None) => Some(Damage("the trailer is damaged")),
+            None => Some(Damage("the file is cut off in its trailer")),
+        };
+        self.input.consume(TRAILER);
         if !self.input.at_least(1)?.is_empty() {
             let what = "there are bytes after the end of the trace: was another file appended?";
             return Err(self.input.bad_bytes(self.input.offset(), what).into());

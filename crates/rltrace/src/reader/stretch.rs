@@ -125,7 +125,6 @@ impl Reader {
         Ok(Some(Reader {
             input,
             header: self.header.clone(),
-            version: self.version,
             threads: 1,
             chunks: Chunks::from(chunks.start as u32),
             crew: None,
