@@ -47,20 +47,20 @@ pub fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 
 
 /// A function: its name, first line, number of lines.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Function {
+pub struct FunctionSpan {
     pub name: String,
     pub line: usize,
     pub lines: usize,
 }
 
 /// The functions with a body, of `code` without strings and comments.
-pub fn functions(code: &str) -> Vec<Function> {
+pub fn functions(code: &str) -> Vec<FunctionSpan> {
     words(code, "fn")
         .filter_map(|at| function(code, at))
         .collect()
 }
 
-fn function(code: &str, at: usize) -> Option<Function> {
+fn function(code: &str, at: usize) -> Option<FunctionSpan> {
     let after = code[at + 2..].trim_start();
     let name: String = after
         .chars()
@@ -74,7 +74,7 @@ fn function(code: &str, at: usize) -> Option<Function> {
     if !rest[..end].ends_with('}') {
         return None;
     }
-    Some(Function {
+    Some(FunctionSpan {
         name,
         line: line(code, at),
         lines: line(rest, end),
@@ -252,7 +252,7 @@ mod tests {
         let found = functions(text);
         assert_eq!(
             found,
-            [Function {
+            [FunctionSpan {
                 name: "one".to_owned(),
                 line: 2,
                 lines: 3

@@ -7,7 +7,7 @@ use crate::columns::Columns;
 use crate::hash::FastMap;
 use crate::options::Options;
 use crate::pass::{CurrentThread, Pass, PassOutput, Repeats};
-use crate::places::Place;
+use crate::places::CodePlace;
 use crate::shared::Shared;
 use crate::sites::SiteIndex;
 use crate::stack::ShadowStack;
@@ -324,8 +324,8 @@ impl Attributor {
     /// Gives places to the code that ran before its module was announced.
     fn place_late(&mut self, number: usize) {
         let process = &self.processes[number];
-        let place = |pc: u64, old: &mut Place| {
-            if old.module == Place::NO_MODULE {
+        let place = |pc: u64, old: &mut CodePlace| {
+            if old.module == CodePlace::NO_MODULE {
                 *old = process.mappings.place(pc);
             }
         };

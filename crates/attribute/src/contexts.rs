@@ -11,7 +11,7 @@
 use reuselens_memory::random_key;
 
 use crate::hash::GOLDEN;
-use crate::places::Place;
+use crate::places::CodePlace;
 
 /// A call: who was called, from where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,14 +42,14 @@ pub(crate) struct ContextNode {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     /// In the function; unknown for the root and for the node of the other contexts.
-    pub function: Place,
+    pub function: CodePlace,
     /// The call in its caller.
-    pub call: Place,
+    pub call: CodePlace,
 }
 
 const NOWHERE: Places = Places {
-    function: Place::UNKNOWN,
-    call: Place::UNKNOWN,
+    function: CodePlace::UNKNOWN,
+    call: CodePlace::UNKNOWN,
 };
 
 /// Deeper calls count for the node at this depth.
@@ -203,7 +203,7 @@ impl Contexts {
             return back;
         }
         self.places.push(places);
-        let is_lost = |place: Place, pc: u64| place.module == Place::NO_MODULE && pc != 0;
+        let is_lost = |place: CodePlace, pc: u64| place.module == CodePlace::NO_MODULE && pc != 0;
         if is_lost(places.function, key.pc) || is_lost(places.call, key.return_address) {
             self.unplaced.push(node);
         }
@@ -229,7 +229,7 @@ impl Contexts {
     }
 
     /// Calls `change` on the places of each node that has one without a module.
-    pub fn for_each_unplaced(&mut self, mut change: impl FnMut(u64, u64, &mut Place)) {
+    pub fn for_each_unplaced(&mut self, mut change: impl FnMut(u64, u64, &mut CodePlace)) {
         for node in &self.unplaced {
             let (key, places) = (
                 &self.nodes[*node as usize].key,

@@ -9,7 +9,7 @@ use reuselens_trace::{Kind, Module};
 
 use crate::hash::FastMap;
 use crate::intervals::range_of;
-use crate::places::Place;
+use crate::places::CodePlace;
 use crate::shared::{MAX_SITES, Shared};
 use crate::sites::SiteKey;
 use crate::symbols::SymbolSource;
@@ -20,7 +20,7 @@ pub(crate) struct FunctionSites {
     /// By module, in the order of addresses: where functions begin and end.
     functions: FastMap<u32, Vec<(u64, u64)>>,
     /// By what an instruction does, and where its function begins.
-    sites: FastMap<(Place, Kind), u32>,
+    sites: FastMap<(CodePlace, Kind), u32>,
     /// By the site of an instruction, the site of its function; 0 for those that were not asked
     /// for.
     known: Vec<u32>,
@@ -35,16 +35,16 @@ impl FunctionSites {
     /// Memory held.
     pub fn memory(&self) -> u64 {
         let ranges: usize = self.functions.values().map(Vec::capacity).sum();
-        let sites = self.sites.capacity() * size_of::<((Place, Kind), u32)>();
+        let sites = self.sites.capacity() * size_of::<((CodePlace, Kind), u32)>();
         (ranges * size_of::<(u64, u64)>() + sites + self.known.capacity() * size_of::<u32>()) as u64
     }
 
     /// Where the function begins that an instruction is in; `None` if it has a line or if its
     /// function is unknown.
-    fn start(&self, place: Place) -> Option<Place> {
+    fn start(&self, place: CodePlace) -> Option<CodePlace> {
         let functions = self.functions.get(&place.module)?;
         let (address, _) = range_of(functions, place.address)?;
-        Some(Place { address, ..place })
+        Some(CodePlace { address, ..place })
     }
 }
 
@@ -64,7 +64,7 @@ impl Shared {
             return known;
         }
         let SiteKey { place, kind } = self.sites[site as usize];
-        if place.module == Place::NO_MODULE {
+        if place.module == CodePlace::NO_MODULE {
             // Its module may turn up later.
             return site;
         }
@@ -81,7 +81,7 @@ impl Shared {
     }
 
     /// The site of what the instructions of a function do, made where there is room.
-    fn site_at(&mut self, start: Place, kind: Kind) -> Option<u32> {
+    fn site_at(&mut self, start: CodePlace, kind: Kind) -> Option<u32> {
         let sites = &mut self.function_sites.sites;
         if let Some(&site) = sites.get(&(start, kind)) {
             return Some(site);

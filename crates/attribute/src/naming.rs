@@ -4,7 +4,7 @@ use std::path::Path;
 
 use reuselens_locality::Frame;
 
-use crate::places::Place;
+use crate::places::CodePlace;
 
 /// The last part of a path.
 pub(crate) fn file_name(path: &str) -> &str {
@@ -85,7 +85,7 @@ fn place_name(frame: &Frame) -> String {
 pub(crate) struct Caller {
     pub frame: Frame,
     /// Where its call is in the code; of frames that were inlined there, the same for all.
-    pub place: Place,
+    pub place: CodePlace,
     /// Whether its module is the system's.
     pub system: bool,
 }

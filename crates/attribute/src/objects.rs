@@ -2,7 +2,7 @@
 
 use crate::elements::{Counter, Elements};
 use crate::hash::FastMap;
-use crate::places::Place;
+use crate::places::CodePlace;
 use crate::shadow::MAX_OBJECTS;
 
 /// Where an object lies, for the data filter.
@@ -28,7 +28,7 @@ pub(crate) enum ObjectKey {
     /// A symbol: module, address in its file.
     Static { module: u32, address: u64 },
     /// The frames of a function: a place in it.
-    Frames(Place),
+    Frames(CodePlace),
     /// A local variable in all frames of its function: module, source file, name.
     Local {
         module: u32,
@@ -36,7 +36,7 @@ pub(crate) enum ObjectKey {
         name: String,
     },
     /// Blocks from one call path: context, allocating call.
-    Heap { node: u32, call: Place },
+    Heap { node: u32, call: CodePlace },
     /// Named by the program: process, name, bytes of an element, where it lies.
     Named {
         process: u16,
@@ -186,7 +186,7 @@ impl Objects {
     }
 
     /// Calls `change` on the place of each object that has one.
-    pub fn for_each_place(&mut self, mut change: impl FnMut(&mut Place)) {
+    pub fn for_each_place(&mut self, mut change: impl FnMut(&mut CodePlace)) {
         for object in &mut self.list {
             if let ObjectKey::Frames(place) | ObjectKey::Heap { call: place, .. } = &mut object.key
             {

@@ -4,17 +4,17 @@ use reuselens_trace::Module;
 
 /// An instruction (the one before a return address) in a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Place {
-    /// Index among all modules; [`Place::NO_MODULE`] where there was none.
+pub(crate) struct CodePlace {
+    /// Index among all modules; [`CodePlace::NO_MODULE`] where there was none.
     pub module: u32,
     /// Address as in the module's file; without a module, the address in memory.
     pub address: u64,
 }
 
-impl Place {
+impl CodePlace {
     pub const NO_MODULE: u32 = u32::MAX;
     /// No place at all.
-    pub const UNKNOWN: Place = Place {
+    pub const UNKNOWN: CodePlace = CodePlace {
         module: Self::NO_MODULE,
         address: 0,
     };
@@ -40,9 +40,9 @@ impl Mappings {
     }
 
     /// Where the instruction before a return address is. 0 is nowhere.
-    pub fn place(&self, return_address: u64) -> Place {
+    pub fn place(&self, return_address: u64) -> CodePlace {
         if return_address == 0 {
-            return Place::UNKNOWN;
+            return CodePlace::UNKNOWN;
         }
         let address = return_address - 1;
         let found = self
@@ -50,12 +50,12 @@ impl Mappings {
             .iter()
             .find(|(low, high, _, _)| (*low..*high).contains(&address));
         match found {
-            Some(&(_, _, bias, module)) => Place {
+            Some(&(_, _, bias, module)) => CodePlace {
                 module,
                 address: address.wrapping_sub(bias),
             },
-            None => Place {
-                module: Place::NO_MODULE,
+            None => CodePlace {
+                module: CodePlace::NO_MODULE,
                 address,
             },
         }

@@ -13,7 +13,7 @@ use crate::elements::ElementKey;
 use crate::hash::FastMap;
 use crate::naming::{file_name, heap_name, is_system_module, kind_name};
 use crate::objects::{ObjectKey, RawObject, Usage};
-use crate::places::Place;
+use crate::places::CodePlace;
 use crate::shared::Shared;
 use crate::state::ThreadState;
 use crate::symbols::{Function, SymbolSource, Variable};
@@ -71,11 +71,11 @@ type Origin = (u32, u64, String);
 struct Resolver<'a> {
     shared: Shared,
     symbols: &'a mut dyn SymbolSource,
-    frames: FastMap<Place, Vec<Frame>>,
-    functions: FastMap<Place, Option<Function>>,
+    frames: FastMap<CodePlace, Vec<Frame>>,
+    functions: FastMap<CodePlace, Option<Function>>,
     sites: Vec<Site>,
     site_numbers: Numbers,
-    equal_sites: FastMap<(Place, Kind), u32>,
+    equal_sites: FastMap<(CodePlace, Kind), u32>,
     objects: Vec<Object>,
     object_numbers: Numbers,
     equal_objects: FastMap<(Object, Origin), u32>,
@@ -206,7 +206,7 @@ impl<'a> Resolver<'a> {
 
     /// An object without its counts.
     fn named_object(&mut self, raw: &RawObject) -> (Object, Origin) {
-        let none = (Place::NO_MODULE, 0, String::new());
+        let none = (CodePlace::NO_MODULE, 0, String::new());
         let object = |kind, name: String, element_bytes| Object {
             kind,
             name,
@@ -267,7 +267,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Where an instruction is in the source: at least its module and offset, if it has a module.
-    fn frames(&mut self, place: Place) -> Vec<Frame> {
+    fn frames(&mut self, place: CodePlace) -> Vec<Frame> {
         let Some(module) = self.shared.modules.get(place.module as usize) else {
             return Vec::new();
         };
@@ -286,14 +286,14 @@ impl<'a> Resolver<'a> {
         self.frames.entry(place).or_insert_with(find).clone()
     }
 
-    fn function(&mut self, place: Place) -> Option<Function> {
+    fn function(&mut self, place: CodePlace) -> Option<Function> {
         let module = self.shared.modules.get(place.module as usize)?;
         let symbols = &mut *self.symbols;
         let find = || symbols.function(module, place.address);
         self.functions.entry(place).or_insert_with(find).clone()
     }
 
-    fn function_name(&mut self, place: Place) -> String {
+    fn function_name(&mut self, place: CodePlace) -> String {
         if let Some(function) = self.function(place) {
             return function.name;
         }
@@ -303,7 +303,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn module_name(&self, place: Place) -> &str {
+    fn module_name(&self, place: CodePlace) -> &str {
         let module = self.shared.modules.get(place.module as usize);
         module.map_or("", |module| file_name(&module.path))
     }

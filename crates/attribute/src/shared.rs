@@ -14,7 +14,7 @@ use crate::hash::FastMap;
 use crate::locals::{LiveFrames, LocalLayouts};
 use crate::objects::{ObjectKey, Objects, Where};
 use crate::options::{NamesMode, Options};
-use crate::places::{Mappings, Place};
+use crate::places::{CodePlace, Mappings};
 use crate::shadow::NO_STRUCTURE;
 use crate::sites::SiteKey;
 use crate::space::{SymbolExtent, SymbolExtents};
@@ -81,7 +81,7 @@ impl Shared {
             module_numbers: FastMap::default(),
             extents: FastMap::default(),
             sites: vec![SiteKey {
-                place: Place::UNKNOWN,
+                place: CodePlace::UNKNOWN,
                 kind: Kind::Load,
             }],
             objects: Objects::new(),

@@ -5,7 +5,7 @@ use reuselens_memory::random_key;
 use reuselens_trace::Kind;
 
 use crate::hash::GOLDEN;
-use crate::places::Place;
+use crate::places::CodePlace;
 use crate::shadow::{NO_STRUCTURE, Region, Versions, Volatility};
 
 /// An instruction, and what it did last. One cache line.
@@ -95,7 +95,7 @@ const _: () = assert!(Volatility::Frame as usize == 2);
 /// A site, for the tables at the end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SiteKey {
-    pub place: Place,
+    pub place: CodePlace,
     pub kind: Kind,
 }
 

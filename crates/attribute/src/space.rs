@@ -60,7 +60,7 @@ pub(crate) struct NamedOwner {
 
 /// Three layers of exact intervals (named over heap over static) under one cache.
 #[derive(Debug, Default)]
-pub(crate) struct Space {
+pub(crate) struct AddressSpace {
     shadow: Shadow,
     heap: IntervalMap<u32>,
     named: IntervalMap<NamedOwner>,
@@ -69,10 +69,10 @@ pub(crate) struct Space {
     versions: Versions,
 }
 
-impl Space {
+impl AddressSpace {
     /// The memory of a forked child: the same owners.
-    pub fn fork(&self) -> Space {
-        Space {
+    pub fn fork(&self) -> AddressSpace {
+        AddressSpace {
             shadow: Shadow::default(),
             heap: self.heap.clone(),
             named: self.named.clone(),

@@ -8,7 +8,7 @@ use reuselens_trace::ProcessId;
 
 use crate::places::Mappings;
 use crate::sites::SiteIndex;
-use crate::space::Space;
+use crate::space::AddressSpace;
 use crate::stack::ShadowStack;
 use crate::statement_addresses::StatementAddresses;
 use crate::structures::Entries;
@@ -23,7 +23,7 @@ pub(crate) struct ProcessState {
     /// Whether its compiler instrumented its accesses. Accesses that the program names itself do
     /// not count then.
     pub instrumented: bool,
-    pub space: Space,
+    pub space: AddressSpace,
     pub sites: SiteIndex,
     pub mappings: Mappings,
     pub entries: Entries,

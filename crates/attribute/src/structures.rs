@@ -4,7 +4,7 @@
 
 use crate::hash::FastMap;
 use crate::shadow::Volatility;
-use crate::space::{NamedOwner, Space};
+use crate::space::{AddressSpace, NamedOwner};
 
 /// A structure at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,7 +112,7 @@ struct RecentEntry {
 
 impl Entries {
     /// Lets `entry` enter the structure that `base` enters; false if that one is not known.
-    pub fn add(&mut self, base: u64, entry: u64, space: &Space, all: &Structures) -> bool {
+    pub fn add(&mut self, base: u64, entry: u64, space: &AddressSpace, all: &Structures) -> bool {
         let Some(number) = self.find(base, space, all) else {
             return false;
         };
@@ -142,7 +142,7 @@ impl Entries {
     pub fn enter(
         &mut self,
         base: u64,
-        space: &Space,
+        space: &AddressSpace,
         all: &Structures,
     ) -> Option<(u32, Structure)> {
         // Names come and go with this version.
@@ -168,7 +168,7 @@ impl Entries {
 
     /// The same if it was found lately.
     #[inline(always)]
-    pub fn entered_lately(&self, base: u64, space: &Space) -> Option<&Structure> {
+    pub fn entered_lately(&self, base: u64, space: &AddressSpace) -> Option<&Structure> {
         let version = space.versions()[Volatility::Heap as usize];
         let known = self.recent[slot(base)].as_ref();
         let known = known.filter(|known| (known.base, known.version) == (base, version));
@@ -176,7 +176,7 @@ impl Entries {
     }
 
     /// The structure that an address enters, if it still lives.
-    pub fn find(&self, base: u64, space: &Space, all: &Structures) -> Option<u32> {
+    pub fn find(&self, base: u64, space: &AddressSpace, all: &Structures) -> Option<u32> {
         let named = |address| space.find_named(address).map(|region| region.structure);
         if let Some(&number) = self.structures.get(&base) {
             return (named(all.get(number)?.base) == Some(number)).then_some(number);

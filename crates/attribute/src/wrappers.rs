@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use reuselens_locality::Frame;
 
 use crate::naming::{Caller, is_library_frame};
-use crate::places::Place;
+use crate::places::CodePlace;
 
 /// Functions of programs that hand out memory for their callers, which abort where there is none or
 /// count it, by the names that they have by custom. Allocators of pools are none of them: a pool's
@@ -120,7 +120,7 @@ impl Wrappers {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct PathStep {
     function: FunctionKey,
-    line: (u32, Option<Place>),
+    line: (u32, Option<CodePlace>),
 }
 
 /// What a run shows of the functions that allocate.
@@ -200,7 +200,7 @@ mod tests {
                 file: "src/a.c".into(),
                 line,
             },
-            place: Place::UNKNOWN,
+            place: CodePlace::UNKNOWN,
             system: name == "malloc",
         };
         frames.iter().map(caller).collect()

@@ -1,7 +1,7 @@
 //! The pictures of what `reuselens engines --bench` measured.
 
 use reuselens::bench::{Heat, Report, Series, Timing};
-use reuselens_report::{Line, Panel, Row, Unit};
+use reuselens_report::{ChartLine, DotRow, Panel, Unit};
 
 /// Ratios per stream, then rates over whatever a series is over.
 pub fn panels(report: &Report) -> Vec<Panel> {
@@ -46,7 +46,7 @@ fn names(heats: &[Heat]) -> Vec<String> {
 
 fn dots(title: &str, x: &str, heats: &[Heat], value: impl Fn(&Timing) -> Option<f64>) -> Panel {
     let series = names(heats);
-    let row = |heat: &Heat| Row {
+    let row = |heat: &Heat| DotRow {
         name: heat.stream.clone(),
         dots: series
             .iter()
@@ -71,14 +71,14 @@ fn lines(series: &Series) -> Panel {
         let timing = heat.of(name)?;
         Some((of(heat) as f64, timing.mega_references_per_second))
     };
-    let line = |name: String| Line {
+    let line = |name: String| ChartLine {
         points: series
             .heats
             .iter()
             .filter_map(|heat| point(heat, &name))
             .collect(),
         name,
-        ..Line::default()
+        ..ChartLine::default()
     };
     Panel::Lines {
         title: format!("Throughput over {}, {}", series.over, series.stream),

@@ -30,13 +30,13 @@ pub struct Demo {
     /// Paragraphs that teach how to read the page.
     pub intro: Vec<String>,
     /// What is run.
-    pub variants: Vec<Variant>,
+    pub variants: Vec<DemoVariant>,
 }
 
 /// One way to run it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Variant {
+pub struct DemoVariant {
     /// Its name.
     pub name: String,
     /// Arguments of the program.

@@ -30,12 +30,12 @@ pub struct Rules {
 #[serde(deny_unknown_fields)]
 struct LimitsFile {
     #[serde(default)]
-    limit: Vec<Entry>,
+    limit: Vec<LimitEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Entry {
+struct LimitEntry {
     fail_if: toml::Spanned<String>,
     #[serde(default)]
     note: String,
@@ -73,7 +73,7 @@ fn read_file(path: &Path) -> anyhow::Result<Vec<(Limit, String)>> {
         );
         return Err(Usage(text).into());
     }
-    let read = |entry: Entry| {
+    let read = |entry: LimitEntry| {
         let line = 1 + text[..entry.fail_if.span().start].matches('\n').count();
         let limit = entry.fail_if.get_ref().parse::<Limit>();
         let limit = limit.map_err(|error| Usage(format!("{name}, line {line}: {error}")))?;

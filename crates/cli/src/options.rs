@@ -27,7 +27,7 @@ pub struct Analysis {
 
     /// Which accesses count
     #[arg(long, value_enum, default_value = "all", help_heading = "Analysis")]
-    pub kind: Kind,
+    pub kind: AccessKinds,
 
     /// Which data count
     #[arg(long, value_enum, default_value = "all", help_heading = "Analysis")]
@@ -59,7 +59,7 @@ pub struct Analysis {
         default_value = "instruction",
         help_heading = "Analysis"
     )]
-    pub names: Names,
+    pub names: StatementNames,
 
     /// Do not tell accesses apart by calling context
     #[arg(long, help_heading = "Analysis")]
@@ -72,7 +72,7 @@ pub struct Analysis {
     /// Distances over all threads interleaved, as in a cache that they share, or within each
     /// thread, as in one of its own, which stores of others invalidate or not
     #[arg(long, value_enum, default_value = "shared", help_heading = "Analysis")]
-    pub sharing: Sharing,
+    pub sharing: SharingMode,
 
     /// Tell only distances below so many items, in memory that grows with that number alone
     #[arg(long, value_name = "ITEMS", value_parser = number, help_heading = "Analysis")]
@@ -121,14 +121,14 @@ impl Analysis {
             engine: self.engine.clone(),
             granularity: self.granularity,
             kinds: match self.kind {
-                Kind::All => Kinds::All,
-                Kind::Loads => Kinds::Loads,
-                Kind::Stores => Kinds::Stores,
+                AccessKinds::All => Kinds::All,
+                AccessKinds::Loads => Kinds::Loads,
+                AccessKinds::Stores => Kinds::Stores,
             },
             data: self.data.into(),
             names: match self.names {
-                Names::Instruction => NamesMode::Instruction,
-                Names::Statement => NamesMode::Statement,
+                StatementNames::Instruction => NamesMode::Instruction,
+                StatementNames::Statement => NamesMode::Statement,
             },
             contexts: !self.no_contexts,
             paths: by.contains(&Dimension::Path),
@@ -137,9 +137,9 @@ impl Analysis {
             elements: self.elements,
             weigh_bytes: false,
             sharing: match self.sharing {
-                Sharing::Shared => locality::Sharing::Shared,
-                Sharing::Private => locality::Sharing::Private,
-                Sharing::Coherent => locality::Sharing::Coherent,
+                SharingMode::Shared => locality::Sharing::Shared,
+                SharingMode::Private => locality::Sharing::Private,
+                SharingMode::Coherent => locality::Sharing::Coherent,
             },
             max_distance: self.max_distance,
             reuse_times: self.times,
@@ -202,7 +202,7 @@ impl From<CaptureWay> for Capture {
 
 /// Which accesses count.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Kind {
+pub enum AccessKinds {
     /// Loads and stores
     All,
     /// What reads
@@ -237,7 +237,7 @@ impl From<Data> for DataFilter {
 
 /// What counts as an access where a statement names an element twice.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Names {
+pub enum StatementNames {
     /// Each mention counts
     Instruction,
     /// A statement counts an element once
@@ -246,7 +246,7 @@ pub enum Names {
 
 /// What distances look back over.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Sharing {
+pub enum SharingMode {
     /// All threads, interleaved: a cache that they share
     Shared,
     /// One thread at a time: a cache for each

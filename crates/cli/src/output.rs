@@ -14,7 +14,7 @@ use crate::exit::Usage;
 use crate::options::dimension;
 pub use crate::results::{Results, name_of, numbered, stem, with_ending, write_text, write_whole};
 use crate::say;
-use crate::sources::{Embedding, Origin};
+use crate::sources::{Embedding, ProfileOrigin};
 
 /// Options of everything that shows a profile.
 #[derive(Args, Clone, Debug)]
@@ -169,7 +169,7 @@ impl Show {
         &self,
         profile: &Profile,
         title: &str,
-        origin: Origin,
+        origin: ProfileOrigin,
     ) -> anyhow::Result<Rendered> {
         let file = || profile.to_bytes();
         let summary = || self.summary_text(profile);
@@ -263,7 +263,12 @@ impl Show {
     }
 
     /// The page of a profile from there.
-    pub fn page(&self, profile: &Profile, title: &str, origin: Origin) -> anyhow::Result<String> {
+    pub fn page(
+        &self,
+        profile: &Profile,
+        title: &str,
+        origin: ProfileOrigin,
+    ) -> anyhow::Result<String> {
         let options = HtmlOptions {
             title: title.to_owned(),
             cache: self.cache(profile)?,

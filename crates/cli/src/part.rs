@@ -13,7 +13,7 @@ use crate::exit::Usage;
 /// Which part of a trace is looked at.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "A part of the trace")]
-pub struct Part {
+pub struct PartArgs {
     /// Begin at this row (4M), behind this share of the rows (25%), or at a time: @ and ticks after
     /// the first stamp, or a share of the time (@25%)
     #[arg(long, value_name = "PLACE", value_parser = place)]
@@ -28,7 +28,7 @@ pub struct Part {
     thread: Vec<u32>,
 }
 
-impl Part {
+impl PartArgs {
     /// What is chosen of the trace at `path`. A share, or a time, takes a look at all of it: at the
     /// index of a native file, and of anything else at all its bytes.
     pub fn selection(&self, path: &Path, format: Option<&str>) -> anyhow::Result<Selection> {

@@ -54,7 +54,7 @@ pub struct Embedding {
 
 /// Where a profile is from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum ProfileOrigin {
     /// Its program just ran here with the user's rights, and could have read any file itself.
     RanHere,
     /// Another person may have made it, with names of files of their choice.
@@ -64,7 +64,7 @@ pub enum Origin {
 impl Embedding {
     /// The texts of the source files that a profile names and that may be shown, by name. A warning
     /// on standard error says how many `--embed-source` could not take.
-    pub fn texts(&self, profile: &Profile, origin: Origin) -> BTreeMap<String, String> {
+    pub fn texts(&self, profile: &Profile, origin: ProfileOrigin) -> BTreeMap<String, String> {
         if self.no_embed_source {
             return BTreeMap::new();
         }
@@ -131,7 +131,7 @@ struct Rule {
 }
 
 impl Rule {
-    fn new(options: &Embedding, origin: Origin) -> Rule {
+    fn new(options: &Embedding, origin: ProfileOrigin) -> Rule {
         let named = options
             .source_folder
             .iter()
@@ -142,7 +142,7 @@ impl Rule {
             .ok()
             .map(|current| project_of(current, home.as_deref()));
         Rule {
-            all: options.embed_source && origin == Origin::RanHere,
+            all: options.embed_source && origin == ProfileOrigin::RanHere,
             any_ending: options.embed_source,
             named: named.collect(),
             project: project

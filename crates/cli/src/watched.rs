@@ -7,15 +7,15 @@ use reuselens::units::Bytes;
 ///
 /// It delivers rows as they are, without asking for a projection or for segments of the other
 /// source.
-pub struct Watched<S> {
+pub struct DamageWatch<S> {
     source: S,
     damage: Option<String>,
 }
 
-impl<S: Source> Watched<S> {
+impl<S: Source> DamageWatch<S> {
     /// Watches `source`.
-    pub fn new(source: S) -> Watched<S> {
-        Watched {
+    pub fn new(source: S) -> DamageWatch<S> {
+        DamageWatch {
             source,
             damage: None,
         }
@@ -28,7 +28,7 @@ impl<S: Source> Watched<S> {
     }
 }
 
-impl<S: Source> Source for Watched<S> {
+impl<S: Source> Source for DamageWatch<S> {
     fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
         let step = self.source.next(block);
         match &step {

@@ -8,7 +8,7 @@ use crate::{Context, Frame};
 type Call<'a> = (&'a str, &'a Frame);
 
 #[derive(Default)]
-struct Node<'a> {
+struct UnionNode<'a> {
     children: BTreeMap<Call<'a>, usize>,
 }
 
@@ -16,7 +16,7 @@ struct Node<'a> {
 /// function and call.
 pub(crate) struct ContextUnion<'a> {
     root: Context,
-    nodes: Vec<Node<'a>>,
+    nodes: Vec<UnionNode<'a>>,
     /// For each tree, the node of each of its contexts; 0 for those that are not used.
     places: Vec<Vec<usize>>,
     /// The number in the table of each node.
@@ -28,7 +28,7 @@ impl<'a> ContextUnion<'a> {
     pub(crate) fn new(trees: impl Iterator<Item = (&'a [Context], Vec<u32>)>) -> Self {
         let mut union = ContextUnion {
             root: Context::default(),
-            nodes: vec![Node::default()],
+            nodes: vec![UnionNode::default()],
             places: Vec::new(),
             numbers: Vec::new(),
         };
@@ -83,7 +83,7 @@ impl<'a> ContextUnion<'a> {
             let call = (context.function.as_str(), &context.call);
             let node = *self.nodes[parent].children.entry(call).or_insert(new);
             if node == new {
-                self.nodes.push(Node::default());
+                self.nodes.push(UnionNode::default());
             }
             places[index] = node;
         }

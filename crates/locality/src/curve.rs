@@ -31,12 +31,12 @@ pub struct MissRatioCurve {
     accesses: u64,
     cold: u64,
     /// Ascending.
-    steps: Vec<Step>,
+    steps: Vec<CurveStep>,
 }
 
 /// A bin, and the misses of a cache that holds just all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Step {
+struct CurveStep {
     low: u64,
     high: u64,
     count: u64,
@@ -46,9 +46,9 @@ struct Step {
 impl MissRatioCurve {
     /// The curve of a histogram. Cost: linear in its bins.
     pub fn new(histogram: &impl Histogram) -> Self {
-        let mut steps: Vec<Step> = histogram
+        let mut steps: Vec<CurveStep> = histogram
             .bins()
-            .map(|(low, high, count)| Step {
+            .map(|(low, high, count)| CurveStep {
                 low,
                 high,
                 count,

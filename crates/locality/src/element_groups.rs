@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::group::Tally;
+use crate::group::CellSum;
 use crate::{Dimension, Group, Profile, names};
 
 impl Profile {
@@ -12,17 +12,17 @@ impl Profile {
     /// together are all cells. Its largest distance is only known to a fine bin: it is at most 1/16
     /// too large.
     pub(crate) fn element_groups(&self) -> Vec<Group> {
-        let mut elements: BTreeMap<(&str, u64), Tally> = BTreeMap::new();
-        let mut known = Tally::default();
+        let mut elements: BTreeMap<(&str, u64), CellSum> = BTreeMap::new();
+        let mut known = CellSum::default();
         for object in &self.objects {
             let name = names::object(object);
             let told_apart = object.elements.iter();
             for element in told_apart.filter(|element| !element.histogram.is_empty()) {
-                let part = Tally {
+                let part = CellSum {
                     histogram: element.histogram.clone(),
                     sum: element.distance_sum,
                     max: element.distance_max,
-                    ..Tally::default()
+                    ..CellSum::default()
                 };
                 known.merge(&part);
                 elements
@@ -43,28 +43,28 @@ impl Profile {
         groups
     }
 
-    pub(crate) fn all_cells(&self) -> Tally {
-        let mut all = Tally::default();
+    pub(crate) fn all_cells(&self) -> CellSum {
+        let mut all = CellSum::default();
         self.cells.iter().for_each(|cell| all.add(cell));
         all
     }
 }
 
-impl Tally {
-    fn merge(&mut self, other: &Tally) {
+impl CellSum {
+    fn merge(&mut self, other: &CellSum) {
         self.histogram.merge(&other.histogram);
         self.sum = self.sum.saturating_add(other.sum);
         self.max = self.max.max(other.max);
     }
 
-    fn without(&self, other: &Tally) -> Tally {
+    fn without(&self, other: &CellSum) -> CellSum {
         let histogram = self.histogram.without(&other.histogram);
         let top = histogram.iter().last().map_or(0, |(_, high, _)| high);
-        Tally {
+        CellSum {
             histogram,
             sum: self.sum.saturating_sub(other.sum),
             max: self.max.min(top),
-            ..Tally::default()
+            ..CellSum::default()
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::FineHistogram;
 /// into the bin of the one before.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
-struct Tally {
+struct ElementTally {
     histogram: FineHistogram,
     /// Sum of the finite distances.
     sum: u128,
@@ -19,7 +19,7 @@ struct Tally {
     bin: u16,
 }
 
-impl Tally {
+impl ElementTally {
     #[inline]
     fn add(&mut self, distance: Distance) {
         let Some(items) = distance.items() else {
@@ -50,7 +50,7 @@ impl Tally {
 /// most twice that while the histograms grow.
 #[derive(Clone, Debug, Default)]
 pub struct ElementHistograms {
-    tallies: Vec<Tally>,
+    tallies: Vec<ElementTally>,
     /// Bytes of all histograms.
     heap: usize,
 }
@@ -71,7 +71,7 @@ impl ElementHistograms {
         assert_eq!(elements.len(), distances.len(), "one element for each");
         let top = elements.iter().max().map_or(0, |top| *top as usize);
         if top > 0 && top >= self.tallies.len() {
-            self.tallies.resize(top + 1, Tally::default());
+            self.tallies.resize(top + 1, ElementTally::default());
         }
         for (&element, &distance) in elements.iter().zip(distances) {
             if element != 0 {
@@ -125,7 +125,7 @@ impl ElementHistograms {
 
     /// The memory held.
     pub fn memory(&self) -> Bytes {
-        Bytes((self.heap + self.tallies.capacity() * size_of::<Tally>()) as u64)
+        Bytes((self.heap + self.tallies.capacity() * size_of::<ElementTally>()) as u64)
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_tally_fills_one_cache_line() {
-        assert_eq!(size_of::<Tally>(), 64);
+        assert_eq!(size_of::<ElementTally>(), 64);
     }
 
     #[test]

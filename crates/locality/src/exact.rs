@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::counters::Counters;
 use crate::histogram::{Histogram, ratio};
 use crate::log2::Log2Histogram;
-use crate::sparse::{Sparse, Steps};
+use crate::sparse::{Sparse, SparseSteps};
 
 /// How many accesses had each reuse distance, and the cold ones apart. The counts sum to the number
 /// of accesses; nothing is dropped. Sums beyond 64 bits saturate.
@@ -185,7 +185,7 @@ impl fmt::Debug for ExactHistogram {
 impl Serialize for ExactHistogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let pairs: Vec<(u64, u64)> = self.iter().collect();
-        Steps::new(pairs.iter().copied(), self.cold()).serialize(serializer)
+        SparseSteps::new(pairs.iter().copied(), self.cold()).serialize(serializer)
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::ExactHistogram;
 use crate::histogram::{Histogram, misses_of_bin, ratio, total};
 use crate::log2::Log2Histogram;
-use crate::sparse::{Sparse, Steps};
+use crate::sparse::{Sparse, SparseSteps};
 
 /// How many accesses had a distance in each *fine bin*: one bin per distance below 32, then sixteen
 /// equal bins per octave. Small enough to have one for every line of a program; exact at every
@@ -229,7 +229,7 @@ impl Histogram for FineHistogram {
 
 impl Serialize for FineHistogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Steps::new(self.pairs(), self.cold).serialize(serializer)
+        SparseSteps::new(self.pairs(), self.cold).serialize(serializer)
     }
 }
 

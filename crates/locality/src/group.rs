@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::grouping::{Grouping, Names, cross, groups};
+use crate::grouping::{DimensionNames, Grouping, cross, groups};
 use crate::{Cell, ExactHistogram, FineHistogram, Profile};
 
 /// What to group accesses by: the names that `--by` takes.
@@ -169,7 +169,7 @@ pub struct CrossGroup {
 
 /// A sum of cells.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct CellSum {
     pub(crate) histogram: FineHistogram,
     pub(crate) sum: u128,
     pub(crate) max: u64,
@@ -177,7 +177,7 @@ pub(crate) struct Tally {
     pub(crate) forward: FineHistogram,
 }
 
-impl Tally {
+impl CellSum {
     pub(crate) fn add(&mut self, cell: &Cell) {
         self.histogram.merge(&cell.histogram);
         self.add_rest(cell);
@@ -232,7 +232,7 @@ impl Profile {
             }
             Dimension::Element => self.element_groups(),
             Dimension::Path => self.path_groups(),
-            _ => groups(&self.cells, &Names::new(self, by)),
+            _ => groups(&self.cells, &DimensionNames::new(self, by)),
         }
     }
 
@@ -262,8 +262,8 @@ impl Profile {
     pub fn cross(&self, first: Dimension, second: Dimension) -> Vec<CrossGroup> {
         cross(
             &self.cells,
-            &Names::new(self, first),
-            &Names::new(self, second),
+            &DimensionNames::new(self, first),
+            &DimensionNames::new(self, second),
         )
     }
 

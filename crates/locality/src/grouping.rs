@@ -11,7 +11,7 @@ pub struct Grouping<'a> {
     /// The cells without their contexts.
     cells: Vec<Cell>,
     /// The names of each dimension, once they were asked for.
-    names: [OnceCell<Names>; Dimension::ALL.len()],
+    names: [OnceCell<DimensionNames>; Dimension::ALL.len()],
 }
 
 impl<'a> Grouping<'a> {
@@ -23,8 +23,8 @@ impl<'a> Grouping<'a> {
         }
     }
 
-    fn names(&self, by: Dimension) -> &Names {
-        self.names[by as usize].get_or_init(|| Names::new(self.profile, by))
+    fn names(&self, by: Dimension) -> &DimensionNames {
+        self.names[by as usize].get_or_init(|| DimensionNames::new(self.profile, by))
     }
 
     /// As [`Profile::tells`].
@@ -62,7 +62,7 @@ impl<'a> Grouping<'a> {
 }
 
 /// Cells grouped by one dimension.
-pub(crate) fn groups(cells: &[Cell], names: &Names) -> Vec<Group> {
+pub(crate) fn groups(cells: &[Cell], names: &DimensionNames) -> Vec<Group> {
     let tallies = sums::tallies(cells, names.values.len(), |cell| names.of(cell));
     let named = tallies.into_iter().zip(&names.values);
     let mut groups: Vec<Group> = named
@@ -74,7 +74,11 @@ pub(crate) fn groups(cells: &[Cell], names: &Names) -> Vec<Group> {
 }
 
 /// Cells grouped by two dimensions.
-pub(crate) fn cross(cells: &[Cell], firsts: &Names, seconds: &Names) -> Vec<CrossGroup> {
+pub(crate) fn cross(
+    cells: &[Cell],
+    firsts: &DimensionNames,
+    seconds: &DimensionNames,
+) -> Vec<CrossGroup> {
     let pair = |cell: &Cell| (firsts.of(cell) as u64) << 32 | seconds.of(cell) as u64;
     let mut pairs: Vec<u64> = cells.iter().map(pair).collect();
     pairs.sort_unstable();
@@ -100,7 +104,7 @@ pub(crate) fn cross(cells: &[Cell], firsts: &Names, seconds: &Names) -> Vec<Cros
 }
 
 /// The names of a dimension, and which cell has which.
-pub(crate) struct Names {
+pub(crate) struct DimensionNames {
     by: Dimension,
     /// In order, each once; that of what is unknown among them.
     values: Vec<String>,
@@ -109,7 +113,7 @@ pub(crate) struct Names {
     unknown: u32,
 }
 
-impl Names {
+impl DimensionNames {
     pub(crate) fn new(profile: &Profile, by: Dimension) -> Self {
         let names = names::names(profile, by);
         let unknown = names::unknown(by);
@@ -119,7 +123,7 @@ impl Names {
         let mut values: Vec<&String> = apart.into_iter().collect();
         values.sort_unstable();
         let numbers: HashMap<&String, u32> = values.iter().copied().zip(0..).collect();
-        Names {
+        DimensionNames {
             by,
             numbers: names.iter().map(|name| numbers[name]).collect(),
             unknown: numbers[&unknown],

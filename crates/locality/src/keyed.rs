@@ -6,7 +6,7 @@ use reuselens_memory::Huge;
 use reuselens_units::{Bytes, Distance};
 
 use crate::FineHistogram;
-use crate::tallies::{Counted, Tallies};
+use crate::tallies::{CellCounts, Tallies};
 
 /// Distances from here on are not near. Most accesses of a program are, and of those there is
 /// nothing to know but how many: sum and largest follow.
@@ -140,7 +140,7 @@ impl KeyedHistograms {
     }
 
     /// All of a cell that there is.
-    fn counted(&self, cell: u32, into: &mut Counted) {
+    fn counted(&self, cell: u32, into: &mut CellCounts) {
         into.clear();
         if let Some(near) = self.near.get(cell as usize) {
             for (items, &count) in (0..FAR).zip(near).filter(|(_, count)| **count > 0) {
@@ -168,7 +168,7 @@ impl KeyedHistograms {
 
     /// Adds all counts of other histograms, whose cell `c` is the cell `map(c)` here.
     pub fn merge_mapped(&mut self, other: &KeyedHistograms, map: impl Fn(u32) -> u32) {
-        let mut counted = Counted::default();
+        let mut counted = CellCounts::default();
         for cell in 0..other.len() as u32 {
             other.counted(cell, &mut counted);
             let cell = map(cell);
@@ -189,7 +189,7 @@ impl KeyedHistograms {
             let group = self.get(cell).unwrap_or_default();
             let (histogram, sum, max) = change(group);
             let bins = histogram.iter();
-            let counted = Counted {
+            let counted = CellCounts {
                 bins: bins
                     .map(|(low, _, count)| (FineHistogram::bin(low) as u16, count))
                     .collect(),
@@ -205,17 +205,17 @@ impl KeyedHistograms {
     /// The histogram of a cell, the sum of its finite distances and the largest of them; `None` for
     /// a cell that never came to be.
     pub fn get(&self, cell: u32) -> Option<(FineHistogram, u128, u64)> {
-        let mut counted = Counted::default();
+        let mut counted = CellCounts::default();
         ((cell as usize) < self.len()).then(|| self.get_with(cell, &mut counted))
     }
 
     /// All cells in order: see [`get`](Self::get).
     pub fn iter(&self) -> impl Iterator<Item = (FineHistogram, u128, u64)> + '_ {
-        let mut counted = Counted::default();
+        let mut counted = CellCounts::default();
         (0..self.len() as u32).map(move |cell| self.get_with(cell, &mut counted))
     }
 
-    fn get_with(&self, cell: u32, counted: &mut Counted) -> (FineHistogram, u128, u64) {
+    fn get_with(&self, cell: u32, counted: &mut CellCounts) -> (FineHistogram, u128, u64) {
         self.counted(cell, counted);
         let histogram = FineHistogram::from_bins(counted.bins.as_slice().into(), counted.cold);
         (histogram, counted.sum, counted.max)

@@ -12,7 +12,7 @@ mod verdict;
 use std::fmt;
 
 use crate::{CacheSpec, Dimension};
-pub(crate) use named::Named;
+pub(crate) use named::GroupFinder;
 pub use named::NamedError;
 pub use parse::LimitError;
 pub use verdict::{Certainty, CheckError, Judgement, Measured, Verdict};

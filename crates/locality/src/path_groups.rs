@@ -1,6 +1,6 @@
 //! Accesses grouped by the path to them.
 
-use crate::group::{Group, Tally, whole};
+use crate::group::{CellSum, Group, whole};
 use crate::{Dimension, Profile, names};
 
 /// Outcomes that tell paths apart where they are shown.
@@ -33,9 +33,9 @@ impl Profile {
         for (site, paths) in sites {
             let instruction = names::path_site(site);
             for path in paths {
-                let mut tally = Tally {
+                let mut tally = CellSum {
                     histogram: path.fine(),
-                    ..Tally::default()
+                    ..CellSum::default()
                 };
                 for bin in path.bins.iter() {
                     tally.sum += (bin.mean * bin.accesses as f64) as u128;

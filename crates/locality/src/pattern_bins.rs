@@ -92,7 +92,7 @@ impl PatternBin {
 /// A bin that holds accesses. Distances are kept from the bottom of the bin on, which is less than
 /// [`WIDE`] away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct BinCount {
     pub number: u64,
     pub count: u64,
     pub sum: u64,
@@ -100,7 +100,7 @@ pub(crate) struct Tally {
     pub max: u16,
 }
 
-impl Tally {
+impl BinCount {
     fn bin(&self) -> PatternBin {
         let (low, high) = PatternBin::range(self.number);
         PatternBin {
@@ -125,7 +125,7 @@ impl Tally {
 #[derive(Clone, Debug, Default)]
 pub struct PatternBins {
     /// Ascending by number. Most have one or two, which need no memory of their own.
-    bins: SmallVec<[Tally; 2]>,
+    bins: SmallVec<[BinCount; 2]>,
     cold: u64,
     /// Where the last access was counted.
     last: usize,
@@ -165,7 +165,7 @@ impl PatternBins {
         self.last = match self.bins.binary_search_by_key(&number, |bin| bin.number) {
             Ok(at) => at,
             Err(at) => {
-                let empty = Tally {
+                let empty = BinCount {
                     number,
                     count: 0,
                     sum: 0,
@@ -187,7 +187,7 @@ impl PatternBins {
     }
 
     /// Adds what was counted in one bin.
-    pub(crate) fn put(&mut self, more: &Tally) {
+    pub(crate) fn put(&mut self, more: &BinCount) {
         self.seek(more.number);
         let bin = &mut self.bins[self.last];
         bin.count = bin.count.saturating_add(more.count);
@@ -198,7 +198,7 @@ impl PatternBins {
 
     /// The bins that hold accesses, ascending.
     pub fn iter(&self) -> impl Iterator<Item = PatternBin> + '_ {
-        self.bins.iter().map(Tally::bin)
+        self.bins.iter().map(BinCount::bin)
     }
 
     /// The number of cold accesses.
@@ -209,7 +209,7 @@ impl PatternBins {
     /// Bytes that it holds beside itself.
     pub(crate) fn memory(&self) -> usize {
         match self.bins.spilled() {
-            true => self.bins.capacity() * size_of::<Tally>(),
+            true => self.bins.capacity() * size_of::<BinCount>(),
             false => 0,
         }
     }
@@ -239,33 +239,33 @@ impl Eq for PatternBins {}
 struct Stored(u64, Vec<(u64, u64, u64, u16, u16)>);
 
 /// The bins as they are stored.
-struct Rows<'a>(&'a [Tally]);
+struct StoredBins<'a>(&'a [BinCount]);
 
-impl Serialize for Rows<'_> {
+impl Serialize for StoredBins<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let row = |bin: &Tally| (bin.number, bin.count, bin.sum, bin.min, bin.max);
+        let row = |bin: &BinCount| (bin.number, bin.count, bin.sum, bin.min, bin.max);
         serializer.collect_seq(self.0.iter().map(row))
     }
 }
 
 impl Serialize for PatternBins {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        (self.cold, Rows(&self.bins)).serialize(serializer)
+        (self.cold, StoredBins(&self.bins)).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for PatternBins {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Stored(cold, rows) = Stored::deserialize(deserializer)?;
-        let tally = |(number, count, sum, min, max)| Tally {
+        let tally = |(number, count, sum, min, max)| BinCount {
             number,
             count,
             sum,
             min,
             max,
         };
-        let bins: SmallVec<[Tally; 2]> = rows.into_iter().map(tally).collect();
-        let right = |bin: &Tally| {
+        let bins: SmallVec<[BinCount; 2]> = rows.into_iter().map(tally).collect();
+        let right = |bin: &BinCount| {
             let (low, high) = PatternBin::range(bin.number);
             bin.number < u64::MAX / WIDE
                 && bin.count > 0

@@ -56,7 +56,7 @@ impl ReuseTimeCounts {
         for after in after {
             self.around.add(after);
         }
-        let run = Run {
+        let run = TraceLength {
             accesses: self.accesses,
             distinct: self.distinct,
         };
@@ -70,7 +70,7 @@ impl ReuseTimeCounts {
 
 /// The length of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Run {
+pub(crate) struct TraceLength {
     pub(crate) accesses: u64,
     pub(crate) distinct: u64,
 }
@@ -87,7 +87,7 @@ pub struct ReuseTimes {
     /// Before the first access to each item, and after the last.
     pub(crate) around: Gaps,
     /// Ascending.
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<TraceLength>,
 }
 
 impl ReuseTimes {

@@ -14,7 +14,7 @@ pub(crate) struct Sparse {
 /// What is written of a histogram: what [`Sparse`] reads.
 #[derive(Serialize)]
 #[serde(rename = "Sparse", bound = "")]
-pub(crate) struct Steps<I: Iterator<Item = (u64, u64)> + Clone> {
+pub(crate) struct SparseSteps<I: Iterator<Item = (u64, u64)> + Clone> {
     steps: Ascending<I>,
     cold: u64,
 }
@@ -22,10 +22,10 @@ pub(crate) struct Steps<I: Iterator<Item = (u64, u64)> + Clone> {
 /// Ascending keys with counts above zero.
 struct Ascending<I>(I);
 
-impl<I: Iterator<Item = (u64, u64)> + Clone> Steps<I> {
+impl<I: Iterator<Item = (u64, u64)> + Clone> SparseSteps<I> {
     /// From ascending keys with counts above zero.
     pub(crate) fn new(pairs: I, cold: u64) -> Self {
-        Steps {
+        SparseSteps {
             steps: Ascending(pairs),
             cold,
         }

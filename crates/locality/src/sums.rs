@@ -1,6 +1,6 @@
 //! Sums of many histograms.
 
-use crate::group::Tally;
+use crate::group::CellSum;
 use crate::{Cell, FineHistogram, Profile};
 
 /// A sum of fine histograms in the making: a counter for each bin, so that adding costs no more
@@ -70,7 +70,7 @@ pub(crate) fn tallies(
     cells: &[Cell],
     keys: usize,
     key: impl Fn(&Cell) -> usize,
-) -> Vec<Option<Tally>> {
+) -> Vec<Option<CellSum>> {
     let of_cells: Vec<usize> = cells.iter().map(key).collect();
     let (starts, order) = sorted(&of_cells, keys);
     let mut sum = HistogramSum::new();
@@ -80,8 +80,8 @@ pub(crate) fn tallies(
         .collect()
 }
 
-fn tally(cells: &[Cell], members: &[u32], sum: &mut HistogramSum) -> Tally {
-    let mut tally = Tally::default();
+fn tally(cells: &[Cell], members: &[u32], sum: &mut HistogramSum) -> CellSum {
+    let mut tally = CellSum::default();
     let members = || members.iter().map(|cell| &cells[*cell as usize]);
     if members().len() <= FEW {
         members().for_each(|cell| tally.add(cell));

@@ -22,9 +22,9 @@ pub(crate) struct Tables<'a> {
     profiles: &'a [Profile],
     /// Which entries of each profile's tables have accesses.
     used: Vec<Used>,
-    sites: Numbers<&'a Site>,
-    objects: Numbers<ObjectKey<'a>>,
-    threads: Numbers<&'a ProfiledThread>,
+    sites: NumberedValues<&'a Site>,
+    objects: NumberedValues<ObjectKey<'a>>,
+    threads: NumberedValues<&'a ProfiledThread>,
     contexts: ContextUnion<'a>,
 }
 
@@ -103,15 +103,15 @@ impl<'a> Tables<'a> {
         let both = || profiles.iter().zip(&used);
         Tables {
             profiles,
-            sites: Numbers::new(both().map(|(profile, used)| {
+            sites: NumberedValues::new(both().map(|(profile, used)| {
                 let sites = profile.sites.iter();
                 (sites.collect(), used.sites.as_slice())
             })),
-            objects: Numbers::new(both().map(|(profile, used)| {
+            objects: NumberedValues::new(both().map(|(profile, used)| {
                 let objects = profile.objects.iter().map(key);
                 (objects.collect(), used.objects.as_slice())
             })),
-            threads: Numbers::new(both().map(|(profile, used)| {
+            threads: NumberedValues::new(both().map(|(profile, used)| {
                 let threads = profile.threads.iter().chain([&NO_THREAD]);
                 (threads.collect(), used.threads.as_slice())
             })),
@@ -220,13 +220,13 @@ pub(crate) fn cells(
 }
 
 /// Values in order, numbered from 1.
-struct Numbers<T> {
+struct NumberedValues<T> {
     values: Vec<T>,
     /// For each table, the numbers of its entries; 0 for those that are not used.
     numbers: Vec<Vec<u32>>,
 }
 
-impl<T: Ord> Numbers<T> {
+impl<T: Ord> NumberedValues<T> {
     /// Of tables, each with which of its entries are used.
     fn new<'u>(tables: impl Iterator<Item = (Vec<T>, &'u [bool])>) -> Self {
         let mut entries: Vec<(T, usize, usize)> = Vec::new();
@@ -245,7 +245,7 @@ impl<T: Ord> Numbers<T> {
             }
             numbers[table][index] = values.len() as u32;
         }
-        Numbers { values, numbers }
+        NumberedValues { values, numbers }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::FineHistogram;
 /// Sixteen counters that follow each other, or the numbers of chunks: a cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
-struct Chunk([u32; WIDTH]);
+struct CounterChunk([u32; WIDTH]);
 
 /// Counters in a chunk: the bins of an octave.
 const WIDTH: usize = 16;
@@ -21,7 +21,7 @@ const CHUNKS: usize = FineHistogram::BINS / WIDTH;
 /// The distances of one cell. One cache line; the counters are elsewhere.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
-struct Tally {
+struct CellTally {
     /// Sum of the finite distances.
     sum: u128,
     /// Largest finite distance.
@@ -36,7 +36,7 @@ struct Tally {
 /// What was counted for a cell: the bins that hold accesses, ascending, with their counts; cold
 /// accesses; sum and largest of the finite distances.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct CellCounts {
     pub bins: Vec<(u16, u64)>,
     pub cold: u64,
     pub sum: u128,
@@ -47,9 +47,9 @@ pub(crate) struct Counted {
 /// of distances that it has.
 #[derive(Clone, Debug)]
 pub(crate) struct Tallies {
-    cells: Vec<Tally>,
+    cells: Vec<CellTally>,
     /// Number 0 is none.
-    chunks: Vec<Chunk>,
+    chunks: Vec<CounterChunk>,
     /// What 32 bits do not hold, by cell and bin.
     apart: BTreeMap<(u32, u16), u64>,
 }
@@ -58,7 +58,7 @@ impl Default for Tallies {
     fn default() -> Self {
         Tallies {
             cells: Vec::new(),
-            chunks: vec![Chunk::default()],
+            chunks: vec![CounterChunk::default()],
             apart: BTreeMap::new(),
         }
     }
@@ -80,7 +80,7 @@ impl Tallies {
     /// Makes sure that there are so many cells.
     pub fn reserve(&mut self, cells: usize) {
         if cells > self.cells.len() {
-            self.cells.resize(cells, Tally::default());
+            self.cells.resize(cells, CellTally::default());
         }
     }
 
@@ -146,7 +146,7 @@ impl Tallies {
             }
             let number = *name;
             if is_new {
-                self.chunks.push(Chunk::default());
+                self.chunks.push(CounterChunk::default());
             }
             if place < own {
                 return number;
@@ -157,7 +157,7 @@ impl Tallies {
     }
 
     /// The chunk at a place of a cell, if it has that.
-    fn find(&self, cell: &Tally, place: usize) -> Option<&Chunk> {
+    fn find(&self, cell: &CellTally, place: usize) -> Option<&CounterChunk> {
         let mut place = place;
         let mut names: &[u32] = &cell.chunks;
         loop {
@@ -176,7 +176,7 @@ impl Tallies {
     }
 
     /// So many of a cell's chunks of bins can hold anything.
-    fn chunks_of(&self, tally: &Tally) -> usize {
+    fn chunks_of(&self, tally: &CellTally) -> usize {
         match tally.chunks[OWN] {
             // The first is named last.
             0 => OWN + 1,
@@ -185,7 +185,7 @@ impl Tallies {
     }
 
     /// Adds to `into` what was counted for a cell. Cost: linear in its octaves.
-    pub fn get(&self, cell: u32, into: &mut Counted) {
+    pub fn get(&self, cell: u32, into: &mut CellCounts) {
         let Some(tally) = self.cells.get(cell as usize) else {
             return;
         };
@@ -233,7 +233,7 @@ impl Tallies {
     }
 
     /// Adds what was counted elsewhere to a cell that there is.
-    pub fn put(&mut self, cell: u32, counted: &Counted) {
+    pub fn put(&mut self, cell: u32, counted: &CellCounts) {
         for &(bin, accesses) in &counted.bins {
             let chunk = self.chunk(cell, place(usize::from(bin) / WIDTH));
             self.count(chunk, cell, bin.into(), accesses);
@@ -251,7 +251,7 @@ impl Tallies {
     }
 }
 
-impl Counted {
+impl CellCounts {
     /// Sorts the bins; what was counted twice for one becomes one count.
     fn unite(&mut self) {
         self.bins.sort_unstable();
@@ -277,7 +277,10 @@ mod tests {
 
     #[test]
     fn a_tally_and_a_chunk_fill_one_cache_line() {
-        assert_eq!((size_of::<Tally>(), size_of::<Chunk>()), (64, 64));
+        assert_eq!(
+            (size_of::<CellTally>(), size_of::<CounterChunk>()),
+            (64, 64)
+        );
         assert_eq!(FineHistogram::BINS % WIDTH, 0);
     }
 
@@ -300,12 +303,12 @@ mod tests {
                 );
             }
         }
-        let mut counted = Counted::default();
+        let mut counted = CellCounts::default();
         tallies.get(1, &mut counted);
         assert_eq!((counted.sum, counted.max), (sum, max));
         assert_eq!(FineHistogram::from_bins(counted.bins.clone(), 0), expected);
         tallies.put(0, &counted);
-        let mut copy = Counted::default();
+        let mut copy = CellCounts::default();
         tallies.get(0, &mut copy);
         assert_eq!(copy, counted);
         tallies.get(7, &mut copy);
@@ -319,7 +322,7 @@ mod tests {
         for accesses in [u64::from(u32::MAX), 1, 5 << 40, 7] {
             tallies.add(0, Distance::new(100), accesses);
         }
-        let mut counted = Counted::default();
+        let mut counted = CellCounts::default();
         tallies.get(0, &mut counted);
         let bin = FineHistogram::bin(100) as u16;
         assert_eq!(counted.bins, [(bin, (5 << 40) + (1 << 32) + 7)]);

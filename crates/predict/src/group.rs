@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::{Estimate, estimate};
 use crate::merging::Merging;
 use crate::shape::{Fit, Shape};
-use crate::shares::{Scale, parts_of};
+use crate::shares::{ShareSizes, parts_of};
 use rare::{RarePart, rare_parts};
-use seen::{Seen, seen};
+use seen::{SeenGroup, seen};
 
 /// Reuses of a pattern below this share of its line's are too few to say that it begins to miss:
 /// one in ten thousand. The misses of a line are often its rarest reuses, one in as many as an
@@ -188,7 +188,7 @@ fn counts(names: &[&String], runs: &[(f64, &Groups)], asked: &Asked) -> Vec<(Est
         accesses.sum()
     });
     let accesses: Vec<f64> = accesses.collect();
-    let mut scale = Scale {
+    let mut scale = ShareSizes {
         sizes: &sizes,
         size: asked.size,
         wholes: &sizes,
@@ -254,7 +254,12 @@ fn predict(
 }
 
 /// The accesses of the patterns of a group with so many reuses, and then of its rare parts.
-fn of_patterns(found: &[Seen], rare: &[RarePart], reuses: &Estimate, size: f64) -> Vec<Estimate> {
+fn of_patterns(
+    found: &[SeenGroup],
+    rare: &[RarePart],
+    reuses: &Estimate,
+    size: f64,
+) -> Vec<Estimate> {
     let sizes: Vec<f64> = found.iter().map(|seen| seen.size).collect();
     let common = (0..found[0].patterns.len()).map(|index| {
         let of = found.iter().map(|seen| seen.patterns[index].accesses);
@@ -269,7 +274,7 @@ fn of_patterns(found: &[Seen], rare: &[RarePart], reuses: &Estimate, size: f64) 
     });
     let gone = gone.collect();
     parts.push(gone);
-    let scale = Scale {
+    let scale = ShareSizes {
         sizes: &sizes,
         size,
         wholes: &sizes,

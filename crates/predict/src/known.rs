@@ -13,7 +13,7 @@ const MOST_NEIGHBOURS: usize = 64;
 
 /// What is known of a block.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct VisitedBlock {
     start: u64,
     /// Address after the last edge that closed the loop that begins here; 0 if none does.
     high: u64,
@@ -46,8 +46,8 @@ struct Overlap {
 /// past places that other branches lead to. When one runs, the code of those that begin inside it
 /// runs as well.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
-    blocks: Vec<Seen>,
+pub(crate) struct VisitedBlocks {
+    blocks: Vec<VisitedBlock>,
     /// Open addressing: number of a block and one, or 0. At most half full.
     slots: Vec<u32>,
     /// What makes the places of blocks unknown to whoever chose their addresses.
@@ -59,10 +59,10 @@ pub(crate) struct Known {
     time: u32,
 }
 
-impl Known {
+impl VisitedBlocks {
     /// No block but number 0, which is none.
     pub fn new() -> Self {
-        let mut known = Known {
+        let mut known = VisitedBlocks {
             blocks: Vec::new(),
             slots: vec![0; 256],
             key: random_key(),
@@ -110,9 +110,9 @@ impl Known {
 
     fn insert(&mut self, start: u64) -> u32 {
         let number = self.blocks.len() as u32;
-        self.blocks.push(Seen {
+        self.blocks.push(VisitedBlock {
             start,
-            ..Seen::default()
+            ..VisitedBlock::default()
         });
         if self.blocks.len() * 2 > self.slots.len() {
             self.slots = vec![0; self.slots.len() * 2];
@@ -217,7 +217,7 @@ impl Known {
     pub fn ran_in(&self, number: u32, activation: u32) -> Option<&Path> {
         let mut newest = &self.blocks[number as usize];
         let around = &self.overlaps[newest.overlap as usize].around;
-        let age = |block: &Seen| match block.activation {
+        let age = |block: &VisitedBlock| match block.activation {
             0 => u32::MAX,
             _ => self.time.wrapping_sub(block.time),
         };
@@ -257,7 +257,7 @@ impl Known {
         let lists = self.overlaps.iter();
         let lists: usize = lists.map(|one| one.around.len() + one.headers.len()).sum();
         // A node of the tree is two thirds full.
-        self.blocks.capacity() * size_of::<Seen>()
+        self.blocks.capacity() * size_of::<VisitedBlock>()
             + (self.slots.capacity() + lists) * size_of::<u32>()
             + self.ordered.len() * 18
             + self.overlaps.capacity() * size_of::<Overlap>()

@@ -197,7 +197,7 @@ pub fn predict(
     )
     .ok_or(ProgramError::NoReuses { run: 1 })?;
     let exact = runs.iter().all(|run| run.paths.is_some());
-    let scale = Scale {
+    let scale = PredictionSizes {
         training: &training,
         size,
         fixed,
@@ -254,7 +254,7 @@ fn grown(size: f64, fixed: f64) -> f64 {
 }
 
 /// The sizes of a prediction.
-pub(crate) struct Scale<'a> {
+pub(crate) struct PredictionSizes<'a> {
     /// Training runs, ascending: index as given, size.
     pub training: &'a [(usize, f64)],
     /// The size asked for.
@@ -268,7 +268,7 @@ pub(crate) struct Scale<'a> {
 /// Predicts the groups, from exact bins or from those that all profiles have.
 fn forecasts(
     runs: &[&Profile],
-    scale: &Scale,
+    scale: &PredictionSizes,
     options: &PredictOptions,
     exact: bool,
 ) -> Vec<GroupForecast> {

@@ -12,7 +12,7 @@ const ROUNDING: f64 = 1e-12;
 
 /// Where the runs are, and what is asked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale<'a> {
+pub(crate) struct ShareSizes<'a> {
     /// Data sizes of the runs, ascending.
     pub sizes: &'a [f64],
     /// The data size asked for.
@@ -45,14 +45,14 @@ pub(crate) struct Scale<'a> {
 ///
 /// Cost: linear in parts and runs. Source: ours. The literature scales the accesses of patterns
 /// with those of the run, by which no share changes.
-pub(crate) fn parts_of(whole: &Estimate, scale: Scale, parts: &[Vec<u64>]) -> Vec<Estimate> {
+pub(crate) fn parts_of(whole: &Estimate, scale: ShareSizes, parts: &[Vec<u64>]) -> Vec<Estimate> {
     let mut totals = vec![0_u64; scale.sizes.len()];
     for part in parts {
         for (total, count) in totals.iter_mut().zip(part) {
             *total = total.saturating_add(*count);
         }
     }
-    let steps = Steps::new(&scale, totals);
+    let steps = ShareSteps::new(&scale, totals);
     let moves: Vec<Move> = parts.iter().map(|part| steps.moved(part)).collect();
     let lost: f64 = moves.iter().map(|of| of.near - of.kept).sum();
     let rises: f64 = moves.iter().map(|of| of.rise).sum();
@@ -70,7 +70,7 @@ pub(crate) fn parts_of(whole: &Estimate, scale: Scale, parts: &[Vec<u64>]) -> Ve
 }
 
 /// Two runs, and how far it is from the nearer of them to what is asked for.
-struct Steps {
+struct ShareSteps {
     /// Data sizes.
     sizes: Vec<f64>,
     /// The sums of all parts, by run.
@@ -96,8 +96,8 @@ struct Move {
     rise: f64,
 }
 
-impl Steps {
-    fn new(scale: &Scale, totals: Vec<u64>) -> Self {
+impl ShareSteps {
+    fn new(scale: &ShareSizes, totals: Vec<u64>) -> Self {
         let log = |at: f64| at.max(1.0).ln();
         let last = scale.sizes.len().saturating_sub(1);
         // The first run that is no smaller than what is asked for.
@@ -115,7 +115,7 @@ impl Steps {
         let by_size = steps(scale.sizes, scale.size).unwrap_or(0.0);
         // A whole that did not change, or turns round, says nothing of how far it is.
         let by_whole = steps(scale.wholes, scale.whole).filter(|steps| *steps > 0.0);
-        Steps {
+        ShareSteps {
             sizes: scale.sizes.to_vec(),
             totals,
             near,
@@ -215,8 +215,8 @@ mod tests {
     }
 
     /// Where the whole is the data size.
-    fn by<'a>(sizes: &'a [f64], size: f64) -> Scale<'a> {
-        Scale {
+    fn by<'a>(sizes: &'a [f64], size: f64) -> ShareSizes<'a> {
+        ShareSizes {
             sizes,
             size,
             wholes: sizes,
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn a_whole_that_hardly_changed_is_no_reason_to_fall_fast() {
         let parts = [vec![500_000, 200_002], vec![500_000, 800_008]];
-        let scale = |whole| Scale {
+        let scale = |whole| ShareSizes {
             sizes: &[1e4, 4e4],
             size: 64e4,
             wholes: &[1_000_000.0, 1_000_010.0],
@@ -292,7 +292,7 @@ mod tests {
         assert!((found[0].value - 0.032).abs() < 1e-4, "{found:?}");
         // A start that stays is an ever smaller part all the same.
         let parts = [vec![1_000_000, 1_000_000], vec![30_000, 120_000]];
-        let scale = Scale {
+        let scale = ShareSizes {
             wholes: &[1_030_000.0, 1_120_000.0],
             ..scale(4_000_000.0)
         };

@@ -4,7 +4,7 @@ use reuselens_locality::Path;
 
 use crate::BasicBlock;
 use crate::blocks::BlockEnd;
-use crate::known::Known;
+use crate::known::VisitedBlocks;
 
 /// Loops that a thread can be in; those further in are not squashed.
 const MOST_LOOPS: usize = 256;
@@ -16,7 +16,7 @@ const MOST_LEFT: usize = 64;
 /// A loop that the thread is in.
 #[derive(Clone, Copy, Debug)]
 struct Loop {
-    /// The block that it begins with, as [`Known`] numbers it.
+    /// The block that it begins with, as [`VisitedBlocks`] numbers it.
     header: u32,
     /// Its code lies here.
     low: u64,
@@ -33,7 +33,7 @@ struct Loop {
 
 /// A call that the thread is in.
 #[derive(Clone, Copy, Debug)]
-struct Call {
+struct ActiveCall {
     /// Where it returns to.
     back: u64,
     /// Loops of its callers.
@@ -78,9 +78,9 @@ pub struct PathTracker {
     path: Path,
     last: BasicBlock,
     last_number: u32,
-    known: Known,
+    known: VisitedBlocks,
     loops: Vec<Loop>,
-    calls: Vec<Call>,
+    calls: Vec<ActiveCall>,
     /// Calls that are not in `calls`.
     deeper: u64,
     activations: u32,
@@ -95,7 +95,7 @@ impl PathTracker {
             path: Path::default(),
             last: BasicBlock::default(),
             last_number: 0,
-            known: Known::new(),
+            known: VisitedBlocks::new(),
             loops: Vec::with_capacity(MOST_LOOPS),
             calls: Vec::with_capacity(16),
             deeper: 0,
@@ -121,7 +121,7 @@ impl PathTracker {
     pub fn memory(&self) -> usize {
         self.known.memory()
             + self.loops.capacity() * size_of::<Loop>()
-            + self.calls.capacity() * size_of::<Call>()
+            + self.calls.capacity() * size_of::<ActiveCall>()
     }
 
     /// The thread goes on with this block.
@@ -188,7 +188,7 @@ impl PathTracker {
             return;
         }
         self.activations = self.activations.wrapping_add(1).max(1);
-        self.calls.push(Call {
+        self.calls.push(ActiveCall {
             back,
             loops: self.loops.len(),
             activation: self.activations,

@@ -4,7 +4,7 @@ use reuselens_locality::{Profile, Warning};
 use reuselens_units::counted;
 
 use crate::group::GroupForecast;
-use crate::prediction::{GroupMisses, PredictOptions, Scale};
+use crate::prediction::{GroupMisses, PredictOptions, PredictionSizes};
 use crate::program::By;
 use crate::whole::WholePrediction;
 
@@ -20,7 +20,7 @@ fn warn(code: &str, message: String, hint: &str) -> Warning {
 /// much to leave out.
 pub(crate) fn warnings(
     runs: &[&Profile],
-    (scale, too_much): (&Scale, Option<f64>),
+    (scale, too_much): (&PredictionSizes, Option<f64>),
     whole: &WholePrediction,
     groups: &[(GroupForecast, Vec<GroupMisses>)],
     options: &PredictOptions,
@@ -108,7 +108,7 @@ fn below_fixed(fixed: f64) -> Warning {
 }
 
 /// About sizes, of which only what grows counts.
-fn size_warnings(scale: &Scale, far: f64) -> Vec<Warning> {
+fn size_warnings(scale: &PredictionSizes, far: f64) -> Vec<Warning> {
     let mut all = Vec::new();
     let grown = |size: f64| (size - scale.fixed).max(1.0);
     let training = scale.training;
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     fn codes(training: &[(usize, f64)], size: f64, fixed: f64) -> Vec<String> {
-        let scale = Scale {
+        let scale = PredictionSizes {
             training,
             size,
             fixed,

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use reuselens_io::AtomicFile;
 use reuselens_ptx::{
-    Argument, Count, Device, Ignore, Kernel, Launch, Module, Options, Sink, Stream,
+    Argument, CollectorSink, Count, Device, Ignore, Kernel, LaunchConfig, Options, PtxModule, Sink,
 };
 use reuselens_warp::file::Writer;
 
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let size: usize = words.next().map_or(Ok(512), |word| word.parse())?;
     let text = std::fs::read_to_string(path)?;
     let mut device = Device::new();
-    let module = device.load(Module::parse(&text)?)?;
+    let module = device.load(PtxModule::parse(&text)?)?;
     let kernel = device.kernel(&module, "gemm", &Options::default())?;
     let bytes = 4 * (size * size) as u64;
     let mut arguments = vec![Argument::Integer(size as i128); 3];
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             );
             let path = folder.path().join(format!("{round}-{threads}.rlwarp"));
             let file = AtomicFile::create(&path, true)?;
-            let mut stream = Stream::new(Writer::new(file, &path, "speed")?);
+            let mut stream = CollectorSink::new(Writer::new(file, &path, "speed")?);
             stream.launch(&kernel, &launch)?;
             note(
                 "written",
@@ -94,7 +94,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn apart(
     device: &Device,
     kernel: &Kernel,
-    launch: &Launch,
+    launch: &LaunchConfig,
     count: usize,
 ) -> Result<f64, Box<dyn std::error::Error>> {
     let devices: Vec<Device> = vec![device.clone(); count];
@@ -118,7 +118,7 @@ fn apart(
 fn measure<S: Sink + Send>(
     device: &mut Device,
     kernel: &Kernel,
-    launch: &Launch,
+    launch: &LaunchConfig,
     threads: usize,
     sink: &mut S,
 ) -> Result<f64, Box<dyn std::error::Error>> {

@@ -1,7 +1,7 @@
 //! Arguments of a launch, laid out as the kernel declares its parameters.
 
 use crate::decode::Kernel;
-use crate::machine::Launch;
+use crate::machine::LaunchConfig;
 use crate::syntax::types::Type;
 
 /// An argument.
@@ -33,7 +33,7 @@ impl Kernel {
         block: [u32; 3],
         shared: u64,
         arguments: &[Argument],
-    ) -> Result<Launch, ArgumentError> {
+    ) -> Result<LaunchConfig, ArgumentError> {
         let wanted = self.params().len();
         if arguments.len() != wanted {
             let types: Vec<String> = self
@@ -63,7 +63,7 @@ impl Kernel {
             })?;
             params[param.offset as usize..][..bytes.len()].copy_from_slice(&bytes);
         }
-        Ok(Launch {
+        Ok(LaunchConfig {
             grid,
             block,
             shared,

@@ -4,26 +4,26 @@ use std::collections::HashMap;
 
 use crate::decode::{self, Kernel};
 use crate::error::PtxError;
-use crate::machine::{Allocation, DeviceMemory, Launch, LaunchError, Options, Stats, run};
+use crate::machine::{Allocation, DeviceMemory, LaunchConfig, LaunchError, Options, Stats, run};
 use crate::names;
 use crate::sink::Sink;
-use crate::syntax::ast::{Ast, Function, Init, Statement, Variable};
+use crate::syntax::ast::{Ast, FunctionAst, Init, Statement, Variable};
 use crate::syntax::types::StateSpace;
 
 /// A PTX file that has been read.
 #[derive(Clone, Debug)]
-pub struct Module {
+pub struct PtxModule {
     ast: Ast,
 }
 
-impl Module {
+impl PtxModule {
     /// Reads a file.
     ///
     /// # Errors
     /// What is no PTX, and declarations outside the subset, with line and column. Instructions are
     /// looked at when their kernel is made ready.
-    pub fn parse(text: &str) -> Result<Module, PtxError> {
-        Ok(Module {
+    pub fn parse(text: &str) -> Result<PtxModule, PtxError> {
+        Ok(PtxModule {
             ast: crate::syntax::parse(text)?,
         })
     }
@@ -223,7 +223,7 @@ impl Device {
     ///
     /// # Errors
     /// If there is not so much memory, or an initial value names what is not there.
-    pub fn load(&mut self, module: Module) -> Result<Loaded, DeviceError> {
+    pub fn load(&mut self, module: PtxModule) -> Result<Loaded, DeviceError> {
         let ast = module.ast;
         let mut symbols = HashMap::new();
         let own =
@@ -296,7 +296,7 @@ impl Device {
     pub fn launch<S: Sink + Send>(
         &mut self,
         kernel: &Kernel,
-        launch: &Launch,
+        launch: &LaunchConfig,
         options: &Options,
         sink: &mut S,
     ) -> Result<Stats, LaunchError> {
@@ -305,7 +305,7 @@ impl Device {
 }
 
 /// The kernel that is meant.
-fn named<'a>(ast: &'a Ast, name: &str) -> Result<&'a Function, DeviceError> {
+fn named<'a>(ast: &'a Ast, name: &str) -> Result<&'a FunctionAst, DeviceError> {
     let entries = || {
         let functions = ast.functions.iter();
         functions.filter(|function| function.is_entry && function.body.is_some())
@@ -320,7 +320,7 @@ fn named<'a>(ast: &'a Ast, name: &str) -> Result<&'a Function, DeviceError> {
     let similar: Vec<_> = entries()
         .filter(|function| names::may_be(&function.name, name))
         .collect();
-    let listed = |list: &[&Function]| {
+    let listed = |list: &[&FunctionAst]| {
         let names = list.iter().map(|function| names::readable(&function.name));
         names.collect::<Vec<_>>().join("; ")
     };

@@ -1,12 +1,12 @@
 //! CUDA kernels without a GPU: a reader of PTX, and a machine that runs it.
 //!
-//! PTX goes in as text ([`Module::parse`]); a [`Device`] has memory, takes modules, and launches
+//! PTX goes in as text ([`PtxModule::parse`]); a [`Device`] has memory, takes modules, and launches
 //! their kernels to the end, with results in its memory. Warps go in step; lanes that part at a
 //! branch meet again at its immediate post-dominator. A [`Sink`] sees each memory instruction of
 //! each warp.
 //!
 //! ```
-//! use reuselens_ptx::{Argument, Count, Device, Module, Options};
+//! use reuselens_ptx::{Argument, Count, Device, Options, PtxModule};
 //!
 //! let text = "
 //! .version 7.0
@@ -25,7 +25,7 @@
 //!     ret;
 //! }";
 //! let mut device = Device::new();
-//! let module = device.load(Module::parse(text)?)?;
+//! let module = device.load(PtxModule::parse(text)?)?;
 //! let kernel = device.kernel(&module, "twice", &Options::default())?;
 //! let a = device.allocate("a", 128)?;
 //! device.write(a, &(0..32u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>())?;
@@ -62,13 +62,13 @@ mod stream;
 mod syntax;
 
 pub use arguments::{Argument, ArgumentError};
-pub use decode::{Kernel, Param, Site};
-pub use device::{Device, DeviceError, Loaded, Module, Outline};
+pub use decode::{AccessSite, Kernel, Param};
+pub use device::{Device, DeviceError, Loaded, Outline, PtxModule};
 pub use error::{Position, PtxError};
 pub use lanes::Isa;
-pub use machine::random::Random;
-pub use machine::{Allocation, FaultKind, KernelError, Launch, LaunchError, Options, Stats};
+pub use machine::random::SplitMix64;
+pub use machine::{Allocation, FaultKind, KernelError, LaunchConfig, LaunchError, Options, Stats};
 pub use names::readable;
 pub use sink::{BlockSink, Count, Ignore, Sink, Space, WarpAccess, WarpKind};
-pub use stream::{Pieces, Stream};
+pub use stream::{CollectorSink, Pieces};
 pub use syntax::types::Type;

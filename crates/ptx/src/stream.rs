@@ -4,7 +4,7 @@ use reuselens_trace::TraceError;
 use reuselens_warp::{self as warp, Collector, Extent, Piece, WarpRow};
 
 use crate::decode::Kernel;
-use crate::machine::Launch;
+use crate::machine::LaunchConfig;
 use crate::sink::{BlockSink, Sink, Space, WarpAccess, WarpKind};
 
 /// Hands what a kernel does to a [`Collector`], block after block, in pieces that are made on the
@@ -13,7 +13,7 @@ use crate::sink::{BlockSink, Sink, Space, WarpAccess, WarpKind};
 /// Memory: the records of the blocks that run at the same time, as long as blocks before them have
 /// not ended.
 #[derive(Debug)]
-pub struct Stream<W: Collector> {
+pub struct CollectorSink<W: Collector> {
     out: W,
     error: Option<TraceError>,
     /// Pieces without records, for the next blocks.
@@ -23,10 +23,10 @@ pub struct Stream<W: Collector> {
 /// Pieces that are kept.
 const SPARE: usize = 64;
 
-impl<W: Collector> Stream<W> {
+impl<W: Collector> CollectorSink<W> {
     /// Hands to `out`.
-    pub fn new(out: W) -> Stream<W> {
-        Stream {
+    pub fn new(out: W) -> CollectorSink<W> {
+        CollectorSink {
             out,
             error: None,
             spare: Vec::new(),
@@ -37,9 +37,9 @@ impl<W: Collector> Stream<W> {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn launch(&mut self, kernel: &Kernel, launch: &Launch) -> Result<(), TraceError> {
+    pub fn launch(&mut self, kernel: &Kernel, launch: &LaunchConfig) -> Result<(), TraceError> {
         let extent = |[x, y, z]: [u32; 3]| Extent { x, y, z };
-        let site = |site: &crate::Site| warp::Site {
+        let site = |site: &crate::AccessSite| warp::Site {
             place: site
                 .source
                 .as_ref()
@@ -125,7 +125,7 @@ impl<P: Piece> BlockSink for Pieces<P> {
     }
 }
 
-impl<W: Collector> Sink for Stream<W> {
+impl<W: Collector> Sink for CollectorSink<W> {
     type Block = Pieces<W::Piece>;
 
     fn open(&mut self, _: u32) -> Pieces<W::Piece> {

@@ -5,7 +5,7 @@ mod common;
 use common::{Run, ptx};
 use proptest::prelude::*;
 use reuselens_ptx::{
-    Argument, Device, FaultKind, Ignore, KernelError, LaunchError, Module, Options,
+    Argument, Device, FaultKind, Ignore, KernelError, LaunchError, Options, PtxModule,
 };
 
 fn module(parameters: &str, body: &str) -> String {
@@ -18,7 +18,7 @@ fn module(parameters: &str, body: &str) -> String {
 fn refused(body: &str) -> String {
     let mut device = Device::new();
     let text = module(".param .u64 a", body);
-    let module = match Module::parse(&text) {
+    let module = match PtxModule::parse(&text) {
         Ok(module) => device.load(module).unwrap(),
         Err(error) => return error.to_string(),
     };
@@ -50,7 +50,7 @@ fn fault(body: &str, options: Options) -> KernelError {
 
 #[test]
 fn what_is_no_ptx_is_told_with_its_place() {
-    let told = |text: &str| Module::parse(text).unwrap_err().to_string();
+    let told = |text: &str| PtxModule::parse(text).unwrap_err().to_string();
     assert!(told("").contains("expected `.version`"));
     assert!(told("int main() {}").contains("line 1, column 1"));
     assert!(told(".version 9.7\n").contains("PTX 9.7; up to 9.0"));
@@ -81,7 +81,9 @@ fn tree(depth: u32) -> String {
 fn calls_that_multiply_come_to_an_end() {
     let decoded = |depth| {
         let mut device = Device::new();
-        let module = device.load(Module::parse(&tree(depth)).unwrap()).unwrap();
+        let module = device
+            .load(PtxModule::parse(&tree(depth)).unwrap())
+            .unwrap();
         device.kernel(&module, "k", &Options::default()).map(|_| ())
     };
     assert!(decoded(10).is_ok());
@@ -96,7 +98,7 @@ fn of_many_kernels_each_is_found_at_once() {
     let kernels = (0..KERNELS).map(|at| format!(".visible .entry k{at}()\n{{\nret;\n}}\n"));
     let head = ".version 7.0\n.target sm_80\n.address_size 64\n".to_owned();
     let mut device = Device::new();
-    let module = Module::parse(&(head + &kernels.collect::<String>())).unwrap();
+    let module = PtxModule::parse(&(head + &kernels.collect::<String>())).unwrap();
     let module = device.load(module).unwrap();
     for at in 0..KERNELS {
         let name = format!("k{at}");
@@ -361,7 +363,7 @@ fn launches_that_do_not_fit_are_refused() {
 
 /// Reads a file and makes all its kernels ready.
 fn decode_all(text: &str) {
-    let Ok(module) = Module::parse(text) else {
+    let Ok(module) = PtxModule::parse(text) else {
         return;
     };
     let names: Vec<String> = module.kernels().map(str::to_owned).collect();
@@ -423,7 +425,7 @@ fn a_name_that_stands_in_the_file_wins() {
         entries.concat()
     );
     let mut device = Device::new();
-    let module = device.load(Module::parse(&text).unwrap()).unwrap();
+    let module = device.load(PtxModule::parse(&text).unwrap()).unwrap();
     let found = |name: &str| device.kernel(&module, name, &Options::default());
     for (said, meant) in [
         ("gemm", "gemm"),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use reuselens_report::{CompareOptions, HtmlOptions, Variant, compare, page};
+use reuselens_report::{CompareOptions, HtmlOptions, ProfileVariant, compare, page};
 
 fn main() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".into()));
@@ -29,12 +29,12 @@ fn main() -> std::io::Result<()> {
     )?;
     let swapped = common::matmul(96, true);
     let variants = [
-        Variant {
+        ProfileVariant {
             name: "ijk",
             caption: "The order of the textbook. `b` is read *down its columns*: each step is a new line.",
             profile: &matmul,
         },
-        Variant {
+        ProfileVariant {
             name: "ikj",
             caption: "The two inner loops **swapped**: `c[i][j]` and `b[k][j]` are walked along their rows.",
             profile: &swapped,

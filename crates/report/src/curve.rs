@@ -3,7 +3,7 @@
 use reuselens_locality::{ExactHistogram, FineHistogram, MissRatioCurve, Profile};
 
 use crate::caches;
-use crate::chart::{Line, Look, Panel, Unit, chart, chart_png};
+use crate::chart::{ChartLine, Look, Panel, Unit, chart, chart_png};
 use crate::text::shorten;
 use crate::words;
 
@@ -57,7 +57,7 @@ fn panel(profile: &Profile) -> Panel {
             let percent = curve.at(*items) * 100.0;
             (*items as f64 * bytes, percent)
         });
-        Line {
+        ChartLine {
             name: name.to_owned(),
             points: points.filter(|point| point.1 >= LEAST).collect(),
             look,

@@ -17,7 +17,7 @@ use crate::{comparable, conflicts};
 pub const DIFF_SCHEMA: &str = "reuselens-diff/1";
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct DiffDocument<'a> {
     schema: &'static str,
     version: &'static str,
     before: Side<'a>,
@@ -33,7 +33,7 @@ struct Document<'a> {
     sizes: Vec<(u64, u64, u64, u64, f64)>,
     /// `[lowest distance, highest, accesses before, accesses after]`.
     bins: Vec<(u64, u64, u64, u64)>,
-    groups: Vec<GroupJson>,
+    groups: Vec<GroupChangeJson>,
     /// In which caches conflict misses dominate, and what to do; null if in none.
     conflicts: Option<String>,
     limits: Vec<LimitJson<'a>>,
@@ -79,7 +79,7 @@ struct CacheChange {
 
 /// Misses of a group in each of `caches`; null where the profile has no such group.
 #[derive(Serialize)]
-struct GroupJson {
+struct GroupChangeJson {
     by: Dimension,
     name: String,
     accesses_before: Option<u64>,
@@ -115,7 +115,7 @@ pub fn diff_json(
     let unlike = comparable::unlike(before, after).map(str::to_owned);
     let range = |range: &SizeRange| range_json(range, granularity);
     let groups = options.by.iter();
-    Ok(to_text(&Document {
+    Ok(to_text(&DiffDocument {
         schema: DIFF_SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
         before: side(before, &options.names[0]),
@@ -205,7 +205,7 @@ fn group_changes(
     after: &Profile,
     by: Dimension,
     levels: &[Level],
-) -> Vec<GroupJson> {
+) -> Vec<GroupChangeJson> {
     let crowded: Vec<bool> = levels
         .iter()
         .map(|level| caches::counts_sets(level, before, after))
@@ -218,7 +218,12 @@ fn group_changes(
         .collect()
 }
 
-fn group_json(by: Dimension, change: GroupChange, levels: &[Level], crowded: &[bool]) -> GroupJson {
+fn group_json(
+    by: Dimension,
+    change: GroupChange,
+    levels: &[Level],
+    crowded: &[bool],
+) -> GroupChangeJson {
     let misses = |group: &Group| {
         let levels = levels.iter();
         levels.map(|level| group.misses(level.items)).collect()
@@ -231,7 +236,7 @@ fn group_json(by: Dimension, change: GroupChange, levels: &[Level], crowded: &[b
         });
         sets.collect()
     };
-    GroupJson {
+    GroupChangeJson {
         by,
         accesses_before: change.before.as_ref().map(|group| group.accesses),
         accesses_after: change.after.as_ref().map(|group| group.accesses),

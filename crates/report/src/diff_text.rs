@@ -12,7 +12,7 @@ use reuselens_units::shown;
 
 use crate::caches::{self, Level};
 use crate::numbers::{change, count, percent};
-use crate::text::{Column, Ink, Paint, heading, rows, wrap};
+use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
 use crate::words;
 use crate::{comparable, conflicts};
 
@@ -83,7 +83,7 @@ pub fn diff(
         let reason = caches::reason_between(before, after, options.cache, &chosen);
         (chosen, reason)
     };
-    let view = View {
+    let view = DiffView {
         before,
         after,
         paint: Paint::new(options.color),
@@ -120,7 +120,7 @@ pub fn diff(
     Ok(out)
 }
 
-struct View<'a> {
+struct DiffView<'a> {
     before: &'a Profile,
     after: &'a Profile,
     paint: Paint,
@@ -130,9 +130,9 @@ struct View<'a> {
     names: &'a [String; 2],
 }
 
-impl View<'_> {
+impl DiffView<'_> {
     fn title(&self, out: &mut String, text: &str) {
-        let _ = writeln!(out, "\n{}", self.paint.ink(Ink::Strong, text));
+        let _ = writeln!(out, "\n{}", self.paint.ink(TextStyle::Strong, text));
     }
 
     fn size(&self, items: u64) -> String {
@@ -142,7 +142,7 @@ impl View<'_> {
     fn head(&self, out: &mut String) {
         let both = [("before", self.before), ("after", self.after)];
         for ((name, profile), file) in both.into_iter().zip(self.names) {
-            let name = self.paint.ink(Ink::Soft, &format!("{name:<7}"));
+            let name = self.paint.ink(TextStyle::Soft, &format!("{name:<7}"));
             let method = format!(
                 "{}; {}",
                 words::engine(&profile.method),
@@ -155,11 +155,11 @@ impl View<'_> {
                     "" => String::new(),
                     file => format!("{}: ", shown(file)),
                 },
-                self.paint.ink(Ink::Strong, &words::command(profile))
+                self.paint.ink(TextStyle::Strong, &words::command(profile))
             );
-            let _ = writeln!(out, "        {}", self.paint.ink(Ink::Soft, &method));
+            let _ = writeln!(out, "        {}", self.paint.ink(TextStyle::Soft, &method));
         }
-        let warning = self.paint.ink(Ink::Warn, "warning:");
+        let warning = self.paint.ink(TextStyle::Warn, "warning:");
         for text in comparable::seen(self.before, self.after) {
             let _ = writeln!(out, "{warning} {}", wrap(&text, self.width, 9));
         }
@@ -187,10 +187,10 @@ impl View<'_> {
         cells.extend(levels.iter().flat_map(|level| self.misses(level)));
         out.push('\n');
         let columns = [
-            Column::left(""),
-            Column::right("before"),
-            Column::right("after"),
-            Column::right("change"),
+            TextColumn::left(""),
+            TextColumn::right("before"),
+            TextColumn::right("after"),
+            TextColumn::right("change"),
         ];
         rows(out, &columns, &cells, self.width, self.paint);
         let both = [("before", self.before), ("after", self.after)];
@@ -251,8 +251,8 @@ impl View<'_> {
             let _ = writeln!(out, "  None: {}.", none(&difference.sizes));
         }
         for (name, ink, ranges) in [
-            ("fewer misses", Ink::Hit, wins),
-            ("more misses", Ink::Miss, losses),
+            ("fewer misses", TextStyle::Hit, wins),
+            ("more misses", TextStyle::Miss, losses),
         ] {
             for range in ranges {
                 let _ = writeln!(
@@ -268,7 +268,7 @@ impl View<'_> {
                 "  Above {} nothing is compared: longer distances are not told.",
                 self.size(reach)
             );
-            let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, &text));
+            let _ = writeln!(out, "{}", self.paint.ink(TextStyle::Soft, &text));
         }
     }
 

@@ -49,7 +49,7 @@ impl Default for JsonOptions {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct ProfileDocument<'a> {
     schema: &'static str,
     version: &'a str,
     command: &'a [String],
@@ -255,7 +255,7 @@ pub(crate) fn to_text(document: &impl Serialize) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
+fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> ProfileDocument<'a> {
     let histogram = &profile.histogram;
     let method = &profile.method;
     let mut levels = caches::levels(profile);
@@ -271,7 +271,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> Document<'a> {
         .map(|group| group_json(profile, group, options.bins, &levels))
         .collect();
     add_elements(profile, &mut groups);
-    Document {
+    ProfileDocument {
         schema: SCHEMA,
         version: &profile.version,
         command: &profile.command,

@@ -37,14 +37,14 @@ mod times;
 mod weights;
 mod words;
 
-pub use chart::{Line, Look, Panel, Row, Unit, chart, chart_png};
+pub use chart::{ChartLine, DotRow, Look, Panel, Unit, chart, chart_png};
 pub use check::{CHECK_SCHEMA, Checked, CheckedLimit, check_json, check_markdown, check_text};
 pub use csv::{groups_csv, histogram_csv};
 pub use curve::{curve_csv, curve_png, curve_svg};
 pub use diff_json::{DIFF_SCHEMA, diff_json};
 pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};
-pub use html::{CompareOptions, HtmlOptions, SheetSection, Variant, compare, page, sheet};
+pub use html::{CompareOptions, HtmlOptions, ProfileVariant, SheetSection, compare, page, sheet};
 pub use json::{Bins, JsonOptions, SCHEMA, json};
 pub use numbers::grouped;
 pub use parquet::{ParquetExportError, groups_parquet};

@@ -43,7 +43,7 @@ pub(crate) struct Bar {
 
 /// A row of a picture: its name, its patterns, and outlines of others to compare with.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct PatternRow {
     pub(crate) name: String,
     pub(crate) bars: Vec<Bar>,
     pub(crate) outlines: Vec<Pattern>,
@@ -55,7 +55,7 @@ pub(crate) struct Picture {
     pub(crate) name: String,
     /// What is said behind the name; may be empty.
     pub(crate) note: String,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<PatternRow>,
 }
 
 /// A cache, as a line in every picture: its short name and its items.
@@ -133,7 +133,7 @@ fn ticks(out: &mut String, top: f64, bottom: f64) {
     }
 }
 
-fn bars(out: &mut String, row: &Row, y: f64, top: f64) {
+fn bars(out: &mut String, row: &PatternRow, y: f64, top: f64) {
     let _ = write!(
         out,
         "<text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",

@@ -19,7 +19,7 @@ use crate::csv;
 #[error("cannot make the Parquet file: {0}")]
 pub struct ParquetExportError(#[from] ParquetError);
 
-type Row<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
+type RowGroup<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
 
 /// The table of [`groups_csv`](crate::groups_csv) as the bytes of a Parquet file: the same columns
 /// in the same order; names as strings, `mean` as a double, counts as unsigned 64-bit integers. One
@@ -84,14 +84,14 @@ fn values<T>(groups: &[Group], value: impl Fn(&Group) -> T) -> Vec<T> {
 
 /// Writes a column of counts; Parquet's unsigned numbers are the same bits.
 fn count(
-    rows: &mut Row,
+    rows: &mut RowGroup,
     groups: &[Group],
     value: impl Fn(&Group) -> u64,
 ) -> Result<(), ParquetError> {
     column::<Int64Type>(rows, &values(groups, |group| value(group).cast_signed()))
 }
 
-fn column<T: DataType>(rows: &mut Row, values: &[T::T]) -> Result<(), ParquetError> {
+fn column<T: DataType>(rows: &mut RowGroup, values: &[T::T]) -> Result<(), ParquetError> {
     if let Some(mut column) = rows.next_column()? {
         column.typed::<T>().write_batch(values, None, None)?;
         column.close()?;

@@ -14,8 +14,8 @@ use crate::caches::{self, Level};
 use crate::numbers::{count, grouped, percent};
 use crate::{conflicts, weights, words};
 
-pub(crate) use paint::{Ink, Paint, heading, shorten, wrap};
-pub(crate) use tables::{Column, rows};
+pub(crate) use paint::{Paint, TextStyle, heading, shorten, wrap};
+pub(crate) use tables::{TextColumn, rows};
 
 /// What the summary shows, and how.
 #[derive(Clone, Debug)]
@@ -80,9 +80,13 @@ pub fn summary(profile: &Profile, options: &TextOptions) -> String {
 }
 
 fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, paint: Paint) {
-    let _ = write!(out, "{}", paint.ink(Ink::Strong, &words::command(profile)));
+    let _ = write!(
+        out,
+        "{}",
+        paint.ink(TextStyle::Strong, &words::command(profile))
+    );
     if profile.is_truncated() {
-        let _ = write!(out, "  {}", paint.ink(Ink::Warn, words::TRUNCATED));
+        let _ = write!(out, "  {}", paint.ink(TextStyle::Warn, words::TRUNCATED));
     }
     out.push('\n');
     let caches: Vec<String> = levels
@@ -131,7 +135,7 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
         if plain || (name == "order" && profile.threads.len() < 2) {
             continue;
         }
-        let name = paint.ink(Ink::Soft, &format!("{name:<8}"));
+        let name = paint.ink(TextStyle::Soft, &format!("{name:<8}"));
         let _ = writeln!(out, "{name} {}", wrap(&fact, width, 9));
     }
 }
@@ -143,7 +147,7 @@ pub(crate) fn is_partial(warning: &Warning) -> bool {
 
 fn totals(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
     if let Some(text) = weights::totals(profile) {
-        let _ = writeln!(out, "\n{}", paint.ink(Ink::Strong, &text));
+        let _ = writeln!(out, "\n{}", paint.ink(TextStyle::Strong, &text));
         return;
     }
     let all = count(profile.histogram.accesses());
@@ -155,7 +159,7 @@ fn totals(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
     let _ = writeln!(
         out,
         "\n{}{what};{}{}.",
-        paint.ink(Ink::Strong, &all),
+        paint.ink(TextStyle::Strong, &all),
         if fits { " " } else { "\n" },
         if fits {
             cold
@@ -211,12 +215,15 @@ fn weighted_misses(out: &mut String, profile: &Profile, paint: Paint) {
     if misses.is_empty() {
         return;
     }
-    let title = paint.ink(Ink::Strong, "What misses in a cache of objects (LRU model)");
+    let title = paint.ink(
+        TextStyle::Strong,
+        "What misses in a cache of objects (LRU model)",
+    );
     let _ = writeln!(out, "\n{title}");
     let columns = [
-        Column::right("size"),
-        Column::right("of the requests"),
-        Column::right("of the bytes"),
+        TextColumn::right("size"),
+        TextColumn::right("of the requests"),
+        TextColumn::right("of the bytes"),
     ];
     let cells: Vec<Vec<String>> = misses
         .into_iter()
@@ -245,12 +252,12 @@ fn which_miss_ratio(
     };
     let histogram = &profile.histogram;
     let accesses = histogram.accesses();
-    let _ = writeln!(out, "\n{}", paint.ink(Ink::Strong, title));
+    let _ = writeln!(out, "\n{}", paint.ink(TextStyle::Strong, title));
     let columns = [
-        Column::left("cache"),
-        Column::right("misses"),
-        Column::right("fully associative"),
-        Column::right("with its sets, about"),
+        TextColumn::left("cache"),
+        TextColumn::right("misses"),
+        TextColumn::right("fully associative"),
+        TextColumn::right("with its sets, about"),
     ];
     let cells: Vec<Vec<String>> = levels
         .iter()
@@ -282,14 +289,14 @@ pub(crate) fn warnings(out: &mut String, warnings: &[Warning], width: usize, pai
         let _ = writeln!(
             out,
             "{gap}{} {}",
-            paint.ink(Ink::Warn, "warning:"),
+            paint.ink(TextStyle::Warn, "warning:"),
             wrap(&warning.message, width, 9)
         );
         if !warning.hint.is_empty() {
             let _ = writeln!(
                 out,
                 "{}     {}",
-                paint.ink(Ink::Soft, "try:"),
+                paint.ink(TextStyle::Soft, "try:"),
                 wrap(&warning.hint, width, 9)
             );
         }

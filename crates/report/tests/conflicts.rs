@@ -8,8 +8,8 @@ use reuselens_locality::{
     Dimension, ExactHistogram, Histogram, Object, ObjectKind, Profile, SetAssociative,
 };
 use reuselens_report::{
-    CompareOptions, DiffOptions, HtmlOptions, TextOptions, Variant, compare, diff, diff_json,
-    grouped, page, summary,
+    CompareOptions, DiffOptions, HtmlOptions, ProfileVariant, TextOptions, compare, diff,
+    diff_json, grouped, page, summary,
 };
 use reuselens_units::Distance;
 
@@ -119,7 +119,7 @@ fn a_comparison_as_json_has_misses_with_sets() {
 #[test]
 fn a_page_of_several_profiles_counts_with_sets_too() {
     let (columns, rows) = (walk(true), walk(false));
-    let variants = [("columns", &columns), ("rows", &rows)].map(|(name, profile)| Variant {
+    let variants = [("columns", &columns), ("rows", &rows)].map(|(name, profile)| ProfileVariant {
         name,
         caption: "",
         profile,

@@ -11,7 +11,8 @@ use reuselens_locality::{
     PatternBins, Profile,
 };
 use reuselens_report::{
-    CompareOptions, HtmlOptions, JsonOptions, TextOptions, Variant, compare, json, page, summary,
+    CompareOptions, HtmlOptions, JsonOptions, ProfileVariant, TextOptions, compare, json, page,
+    summary,
 };
 use reuselens_testing::has;
 use reuselens_units::{Bytes, Distance, Granularity};
@@ -179,7 +180,7 @@ fn what_nothing_is_known_of_has_no_table() {
     let mut fewer = ids.clone();
     fewer.cells.pop();
     let changes = |other: &Profile| {
-        let variants = [("a", &ids), ("b", other)].map(|(name, profile)| Variant {
+        let variants = [("a", &ids), ("b", other)].map(|(name, profile)| ProfileVariant {
             name,
             caption: "",
             profile,
@@ -368,7 +369,7 @@ fn several_profiles_on_one_page() {
         common::matmul(24, true),
         common::empty(),
     );
-    let variant = |name, profile| Variant {
+    let variant = |name, profile| ProfileVariant {
         name,
         caption: "What **it** is.\n\n`<b>`",
         profile,

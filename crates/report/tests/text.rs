@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use reuselens_locality::{Cache, Dimension, ExactHistogram, Profile, Sharing};
 use reuselens_report::{
-    CompareOptions, DiffOptions, HtmlOptions, TextOptions, Variant, compare, diff, page, summary,
+    CompareOptions, DiffOptions, HtmlOptions, ProfileVariant, TextOptions, compare, diff, page,
+    summary,
 };
 use reuselens_units::{Bytes, Distance, Granularity};
 
@@ -131,7 +132,7 @@ fn what_is_smaller_than_a_cache_line_is_no_line() {
         profile.granularity = Granularity::new(bytes).unwrap();
         let text = summary(&profile, &TextOptions::default());
         let html = page(&profile, &HtmlOptions::default());
-        let variant = Variant {
+        let variant = ProfileVariant {
             name: "one",
             caption: "",
             profile: &profile,

@@ -6,9 +6,9 @@
 use std::path::Path;
 use std::time::Instant;
 
-use reuselens_simt::mapping::{Common, Hypergraph, Mapping, Stage, map};
+use reuselens_simt::mapping::{Common, Hypergraph, Mapping, MappingDepth, map};
 use reuselens_simt::transactions::{Layout, Transactions};
-use reuselens_simt::{Loading, Run};
+use reuselens_simt::{KernelRun, Loading};
 use reuselens_warp::open_warps;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,26 +19,40 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("|---|---|---|---|---|---|---|---|---|");
     for path in std::env::args_os().skip(1) {
         let path = Path::new(&path);
-        let run = Run::read(&mut *open_warps(path)?, Loading::default())?;
+        let run = KernelRun::read(&mut *open_warps(path)?, Loading::default())?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         println!("| {name} {}", row(&run)?);
     }
     Ok(())
 }
 
-fn row(run: &Run) -> Result<String, Box<dyn std::error::Error>> {
+fn row(run: &KernelRun) -> Result<String, Box<dyn std::error::Error>> {
     let hypergraph = Hypergraph::of_requests(run, Layout::Moved);
     let sectors = |mapping: &Mapping, layout| {
         Transactions::of(&mapping.apply(run)?, layout).map(|counted| counted.sectors)
     };
     let as_is = Mapping::identity(run)?;
     let begun = Instant::now();
-    let moved = map(run, Layout::Moved, Common::Requests, 32, Stage::Threads, 1)?;
+    let moved = map(
+        run,
+        Layout::Moved,
+        Common::Requests,
+        32,
+        MappingDepth::Threads,
+        1,
+    )?;
     let seconds = begun.elapsed().as_secs_f64();
     let kept = if std::env::var("NOKEPT").is_ok() {
         moved.clone()
     } else {
-        map(run, Layout::Kept, Common::Requests, 32, Stage::Threads, 1)?
+        map(
+            run,
+            Layout::Kept,
+            Common::Requests,
+            32,
+            MappingDepth::Threads,
+            1,
+        )?
     };
     let change = |mapping, layout| -> Result<String, Box<dyn std::error::Error>> {
         let (before, after) = (sectors(&as_is, layout)?, sectors(mapping, layout)?);

@@ -8,8 +8,8 @@ use std::time::Instant;
 use reuselens_simt::characteristic::{Limits, characteristic, naive};
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
-use reuselens_simt::scenario::{RoundRobin, Sequential, Stream};
-use reuselens_simt::{Loading, Run, Scenario, Spaces};
+use reuselens_simt::scenario::{ReferenceStream, RoundRobin, Sequential};
+use reuselens_simt::{KernelRun, Loading, Scenario, Spaces};
 use reuselens_warp::WarpStream;
 
 const NODES: u32 = 144_649;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         spaces: Spaces::ALL,
         ..Loading::default()
     };
-    let run = Run::read(&mut stream.source(), loading)?;
+    let run = KernelRun::read(&mut stream.source(), loading)?;
     println!(
         "loaded {} touches, {} items in {:.2?}",
         run.touches(),
@@ -64,7 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// The naive algorithm on prefixes of a stream, whose results must be equal.
-fn prefixes(stream: &dyn Stream) -> Result<(), Box<dyn std::error::Error>> {
+fn prefixes(stream: &dyn ReferenceStream) -> Result<(), Box<dyn std::error::Error>> {
     let mut written: Vec<Vec<u32>> = vec![Vec::new(); stream.instructions() as usize];
     stream.visit(&mut |position, items| written[position as usize].extend_from_slice(items));
     for prefix in [1000, 2000, 4000] {

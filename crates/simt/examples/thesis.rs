@@ -8,11 +8,11 @@ use std::time::Instant;
 use reuselens_simt::characteristic::{Limits, characteristic};
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
-use reuselens_simt::mapping::{Common, Mapping, Stage, map};
+use reuselens_simt::mapping::{Common, Mapping, MappingDepth, map};
 use reuselens_simt::netlist::Netlist;
 use reuselens_simt::scenario::{RoundRobin, Sequential};
 use reuselens_simt::transactions::{Layout, Transactions};
-use reuselens_simt::{Characteristic, Difference, Grain, Loading, Run, Scenario, Spaces};
+use reuselens_simt::{Characteristic, Difference, Grain, KernelRun, Loading, Scenario, Spaces};
 use reuselens_units::Granularity;
 use reuselens_warp::{Space, WarpStream};
 
@@ -97,7 +97,7 @@ fn vectors() -> Result<(), Failure> {
     Ok(())
 }
 
-fn load(kernel: Kernel, graph: &Graph, grain: Grain, spaces: Spaces) -> Result<Run, Failure> {
+fn load(kernel: Kernel, graph: &Graph, grain: Grain, spaces: Spaces) -> Result<KernelRun, Failure> {
     let mut stream = WarpStream::new();
     generate::stream(
         kernel,
@@ -114,10 +114,10 @@ fn load(kernel: Kernel, graph: &Graph, grain: Grain, spaces: Spaces) -> Result<R
         spaces,
         ..Loading::default()
     };
-    Ok(Run::read(&mut stream.source(), loading)?)
+    Ok(KernelRun::read(&mut stream.source(), loading)?)
 }
 
-fn sum(run: &Run, scenario: Scenario) -> Result<Characteristic, Failure> {
+fn sum(run: &KernelRun, scenario: Scenario) -> Result<Characteristic, Failure> {
     let mut sum = Characteristic::default();
     for stream in scenario.streams(run, &Sequential, &RoundRobin) {
         sum.add(&characteristic(&stream, Limits::default())?);
@@ -139,12 +139,16 @@ fn words(one: &Characteristic) -> String {
 }
 
 /// Transactions and one block after each stage of thread mapping.
-fn mapped(kernel: Kernel, run: &Run) -> Result<(), Failure> {
-    let merged = |run: &Run| sum(run, Scenario::Merged);
+fn mapped(kernel: Kernel, run: &KernelRun) -> Result<(), Failure> {
+    let merged = |run: &KernelRun| sum(run, Scenario::Merged);
     let before = Mapping::identity(run)?.apply(run)?;
-    let stages: &[Stage] = match kernel {
-        Kernel::Sta | Kernel::Gsim | Kernel::Bfs => &[Stage::Threads, Stage::Warps, Stage::Blocks],
-        _ => &[Stage::Blocks],
+    let stages: &[MappingDepth] = match kernel {
+        Kernel::Sta | Kernel::Gsim | Kernel::Bfs => &[
+            MappingDepth::Threads,
+            MappingDepth::Warps,
+            MappingDepth::Blocks,
+        ],
+        _ => &[MappingDepth::Blocks],
     };
     for &stage in stages {
         let begun = Instant::now();
@@ -195,7 +199,7 @@ fn change(before: Transactions, after: Transactions) -> String {
 }
 
 /// The domains of all blocks, each by itself, added up.
-fn domains(run: &Run) -> Result<u64, Failure> {
+fn domains(run: &KernelRun) -> Result<u64, Failure> {
     let streams = Scenario::Each.streams(run, &Sequential, &RoundRobin);
     let each = streams
         .iter()

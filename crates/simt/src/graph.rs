@@ -114,7 +114,7 @@ impl Graph {
             .find(|side: &u64| side.pow(3) >= u64::from(nodes))
             .unwrap_or(1) as i64;
         let mut numbers: Vec<u32> = (0..nodes).collect();
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         for stretch in numbers.chunks_mut(1024) {
             for at in (1..stretch.len()).rev() {
                 stretch.swap(at, random.below(at as u64 + 1) as usize);
@@ -160,9 +160,9 @@ fn nearest() -> Vec<(i64, i64, i64)> {
 
 /// Numbers at random, the same for the same seed (splitmix64).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct SplitMix64(pub(crate) u64);
 
-impl Random {
+impl SplitMix64 {
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut value = self.0;

@@ -1,7 +1,7 @@
 //! How the threads of a GPU kernel share data, when, and what another mapping of threads would
 //! gain.
 //!
-//! A stream of warp instructions ([`reuselens_warp`]) becomes a [`Run`]: for each block, the
+//! A stream of warp instructions ([`reuselens_warp`]) becomes a [`KernelRun`]: for each block, the
 //! memory instructions that its threads issue together, with the items that they touch. A
 //! [`Scenario`] says how blocks share the machine and yields reference streams; each has a
 //! [`Characteristic`]: how much data is reused at which distance, in memory instructions.
@@ -25,7 +25,7 @@ pub mod scenario;
 pub mod sharing;
 pub mod transactions;
 
-pub use characteristic::{Characteristic, Difference, Shape};
+pub use characteristic::{Characteristic, ContourClass, Difference};
 pub use error::SimtError;
-pub use run::{Alignment, Block, Grain, Loading, Run, Spaces};
-pub use scenario::{Scenario, Stream};
+pub use run::{Alignment, BlockStream, Grain, KernelRun, Loading, Spaces};
+pub use scenario::{ReferenceStream, Scenario};

@@ -2,11 +2,11 @@
 
 use reuselens_warp::LANES;
 
-use crate::Run;
+use crate::KernelRun;
 
 /// Common items of groups of blocks, or of the warps of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sharing {
+pub struct SharingMatrix {
     /// How many blocks or warps a row stands for; the last may stand for fewer.
     pub per_row: usize,
     /// Rows and columns.
@@ -15,15 +15,19 @@ pub struct Sharing {
     pub common: Vec<u64>,
 }
 
-impl Sharing {
+impl SharingMatrix {
     /// Between the blocks of a run, in at most `limit` rows.
-    pub fn of_blocks(run: &Run, limit: usize) -> Sharing {
-        let footprints = run.blocks().iter().map(crate::Block::footprint).collect();
-        Sharing::new(footprints, limit)
+    pub fn of_blocks(run: &KernelRun, limit: usize) -> SharingMatrix {
+        let footprints = run
+            .blocks()
+            .iter()
+            .map(crate::BlockStream::footprint)
+            .collect();
+        SharingMatrix::new(footprints, limit)
     }
 
     /// Between the warps of the `at`-th block of a run.
-    pub fn of_warps(run: &Run, at: usize) -> Sharing {
+    pub fn of_warps(run: &KernelRun, at: usize) -> SharingMatrix {
         let mut footprints = vec![Vec::new(); (run.block_threads() as usize).div_ceil(LANES)];
         if let Some(block) = run.blocks().get(at) {
             for at in 0..block.len() {
@@ -38,10 +42,10 @@ impl Sharing {
             items.sort_unstable();
             items.dedup();
         }
-        Sharing::new(footprints, usize::MAX)
+        SharingMatrix::new(footprints, usize::MAX)
     }
 
-    fn new(footprints: Vec<Vec<u32>>, limit: usize) -> Sharing {
+    fn new(footprints: Vec<Vec<u32>>, limit: usize) -> SharingMatrix {
         let per_row = footprints.len().div_ceil(limit.max(1)).max(1);
         let rows: Vec<Vec<u32>> = footprints
             .chunks(per_row)
@@ -66,7 +70,7 @@ impl Sharing {
                 }
             }
         }
-        Sharing {
+        SharingMatrix {
             per_row,
             rows: rows.len(),
             common,

@@ -2,7 +2,7 @@
 
 use reuselens_warp::LANES;
 
-use crate::{Grain, Run, SimtError};
+use crate::{Grain, KernelRun, SimtError};
 
 /// Bytes that the memory delivers at once.
 pub const SECTOR: u64 = 32;
@@ -34,7 +34,7 @@ impl Transactions {
     ///
     /// # Errors
     /// [`SimtError::Unfit`] if the run's items are not elements.
-    pub fn of(run: &Run, layout: Layout) -> Result<Transactions, SimtError> {
+    pub fn of(run: &KernelRun, layout: Layout) -> Result<Transactions, SimtError> {
         Transactions::of_warps(run, layout, LANES)
     }
 
@@ -43,7 +43,11 @@ impl Transactions {
     ///
     /// # Errors
     /// As `of`; also for warps of no threads.
-    pub fn of_warps(run: &Run, layout: Layout, lanes: usize) -> Result<Transactions, SimtError> {
+    pub fn of_warps(
+        run: &KernelRun,
+        layout: Layout,
+        lanes: usize,
+    ) -> Result<Transactions, SimtError> {
         if lanes == 0 {
             return Err(SimtError::Unfit(
                 "warps have one thread at least".to_owned(),
@@ -99,7 +103,7 @@ impl Transactions {
 }
 
 /// The sites at which no two threads touch the same item, by their numbers.
-pub(crate) fn own_sites(run: &Run) -> Vec<bool> {
+pub(crate) fn own_sites(run: &KernelRun) -> Vec<bool> {
     let mut touched: Vec<(u32, u32, u64)> = Vec::new();
     for block in run.blocks() {
         for at in 0..block.len() {

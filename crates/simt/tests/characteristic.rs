@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use reuselens_simt::characteristic::{Limits, characteristic, naive};
 use reuselens_simt::scenario::{
-    BLOCK_SCHEDULERS, Scenario, Stream, WARP_SCHEDULERS, block_scheduler, warp_scheduler,
+    BLOCK_SCHEDULERS, ReferenceStream, Scenario, WARP_SCHEDULERS, block_scheduler, warp_scheduler,
 };
-use reuselens_simt::{Alignment, Difference, Grain, Loading, Run, Shape};
+use reuselens_simt::{Alignment, ContourClass, Difference, Grain, KernelRun, Loading};
 use reuselens_warp::{
     Extent, Launch, Space, WarpAccess, WarpBatch, WarpKind, WarpSink, WarpStream,
 };
@@ -32,7 +32,7 @@ fn the_worked_example() {
         (5, 20, 14)
     );
     assert_eq!(found, naive(&stream[..]));
-    assert_eq!(found.shape(), Shape::NearlyFromTwo);
+    assert_eq!(found.shape(), ContourClass::NearlyFromTwo);
 }
 
 fn instructions() -> impl Strategy<Value = Vec<Vec<u32>>> {
@@ -54,9 +54,9 @@ proptest! {
 }
 
 /// One record: site, block, warp, mask, an address for each lane.
-type Access = (u32, u32, u32, u32, Vec<u64>);
+type ThreadAccess = (u32, u32, u32, u32, Vec<u64>);
 
-fn run(accesses: &[Access], alignment: Alignment, grain: Grain) -> Run {
+fn run(accesses: &[ThreadAccess], alignment: Alignment, grain: Grain) -> KernelRun {
     let mut stream = WarpStream::new();
     let launch = Launch {
         kernel: "k".into(),
@@ -90,18 +90,19 @@ fn run(accesses: &[Access], alignment: Alignment, grain: Grain) -> Run {
         grain,
         ..Loading::default()
     };
-    Run::read(&mut stream.source(), loading).unwrap()
+    KernelRun::read(&mut stream.source(), loading).unwrap()
 }
 
-fn accesses() -> impl Strategy<Value = Vec<Access>> {
+fn accesses() -> impl Strategy<Value = Vec<ThreadAccess>> {
     let lanes = prop::collection::vec((0..30_u64).prop_map(|item| item * 4), 32);
     let one = (0..4_u32, 0..7_u32, 0..3_u32, 1..=u32::MAX, lanes);
     prop::collection::vec(one, 0..40)
 }
 
 /// Memory instructions of each block, by position: the definition of the alignment by positions.
-fn by_position(run: &Run) -> Vec<Vec<Vec<u32>>> {
-    let block = |b: &reuselens_simt::Block| (0..b.len()).map(|at| b.items(at).to_vec()).collect();
+fn by_position(run: &KernelRun) -> Vec<Vec<Vec<u32>>> {
+    let block =
+        |b: &reuselens_simt::BlockStream| (0..b.len()).map(|at| b.items(at).to_vec()).collect();
     run.blocks().iter().map(block).collect()
 }
 

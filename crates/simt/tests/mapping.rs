@@ -5,11 +5,11 @@ use reuselens_simt::characteristic::{Limits, characteristic};
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
 use reuselens_simt::mapping::{
-    Common, Groups, Hypergraph, Mapping, Stage, go_on, map, order, partition, span,
+    Common, Hypergraph, Mapping, MappingDepth, WarpGroups, go_on, map, order, partition, span,
 };
 use reuselens_simt::scenario::{RoundRobin, Sequential};
 use reuselens_simt::transactions::{Layout, Transactions};
-use reuselens_simt::{Loading, Run, Scenario};
+use reuselens_simt::{KernelRun, Loading, Scenario};
 use reuselens_warp::WarpStream;
 
 /// The fewest copies of any partition into groups of `size`: all are tried.
@@ -204,7 +204,7 @@ fn copies_of_requests_are_transactions() {
                 Layout::Kept,
                 Common::Requests,
                 lanes,
-                Stage::Threads,
+                MappingDepth::Threads,
                 1,
             )
             .unwrap();
@@ -251,8 +251,24 @@ fn hgr_files_without_weights_are_read_and_damage_is_named() {
 fn groups_of_another_partitioner_give_the_mapping_that_ours_would_and_damage_is_named() {
     let run = run(Kernel::Nbf, &scattered());
     let threads = 640;
-    let ours = map(&run, Layout::Moved, Common::Requests, 32, Stage::Blocks, 1).unwrap();
-    let warps = map(&run, Layout::Moved, Common::Requests, 32, Stage::Threads, 1).unwrap();
+    let ours = map(
+        &run,
+        Layout::Moved,
+        Common::Requests,
+        32,
+        MappingDepth::Blocks,
+        1,
+    )
+    .unwrap();
+    let warps = map(
+        &run,
+        Layout::Moved,
+        Common::Requests,
+        32,
+        MappingDepth::Threads,
+        1,
+    )
+    .unwrap();
     let mut group = vec![0; threads];
     for (place, &thread) in warps.threads().iter().enumerate() {
         group[thread as usize] = place / 32;
@@ -261,14 +277,14 @@ fn groups_of_another_partitioner_give_the_mapping_that_ours_would_and_damage_is_
         let lines: Vec<String> = group.iter().map(usize::to_string).collect();
         lines.join("\n")
     };
-    let read = Groups::read(&run, 32, &lines(&group), "g").unwrap();
-    let theirs = go_on(&run, Layout::Moved, &read, Stage::Threads, 1).unwrap();
+    let read = WarpGroups::read(&run, 32, &lines(&group), "g").unwrap();
+    let theirs = go_on(&run, Layout::Moved, &read, MappingDepth::Threads, 1).unwrap();
     assert_eq!(theirs, warps);
     let sectors = |mapping: &Mapping| {
         let mapped = mapping.apply(&run).unwrap();
         Transactions::of(&mapped, Layout::Moved).unwrap().sectors
     };
-    let theirs = go_on(&run, Layout::Moved, &read, Stage::Blocks, 1).unwrap();
+    let theirs = go_on(&run, Layout::Moved, &read, MappingDepth::Blocks, 1).unwrap();
     assert_eq!(sectors(&theirs), sectors(&ours));
     let mut uneven = group.clone();
     uneven[0] = (group[0] + 1) % 20;
@@ -280,15 +296,17 @@ fn groups_of_another_partitioner_give_the_mapping_that_ours_would_and_damage_is_
         (lines(&beyond), "line 8: '20' is no group from 0 to 19"),
         (lines(&group).replacen('\n', "x\n", 1), "line 1: "),
     ] {
-        let error = Groups::read(&run, 32, &text, "g").unwrap_err().to_string();
+        let error = WarpGroups::read(&run, 32, &text, "g")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(says), "{error}");
     }
 }
 
-fn run(kernel: Kernel, graph: &Graph) -> Run {
+fn run(kernel: Kernel, graph: &Graph) -> KernelRun {
     let mut stream = WarpStream::new();
     generate::stream(kernel, graph, 64, &mut stream).unwrap();
-    Run::read(&mut stream.source(), Loading::default()).unwrap()
+    KernelRun::read(&mut stream.source(), Loading::default()).unwrap()
 }
 
 /// Sixteen stars of 32 nodes, whose members are spread over all blocks.
@@ -310,9 +328,13 @@ fn nothing_moved_is_nothing_changed() {
 #[test]
 fn who_shares_comes_together_and_all_touches_stay() {
     let run = run(Kernel::Sta, &scattered());
-    let count = |run: &Run| Transactions::of(run, Layout::Moved).unwrap();
+    let count = |run: &KernelRun| Transactions::of(run, Layout::Moved).unwrap();
     let before = count(&run);
-    for stage in [Stage::Threads, Stage::Warps, Stage::Blocks] {
+    for stage in [
+        MappingDepth::Threads,
+        MappingDepth::Warps,
+        MappingDepth::Blocks,
+    ] {
         let mapping = map(&run, Layout::Moved, Common::Requests, 32, stage, 1).unwrap();
         let after = mapping.apply(&run).unwrap();
         assert_eq!(after.touches(), run.touches());
@@ -321,7 +343,7 @@ fn who_shares_comes_together_and_all_touches_stay() {
             counted.sectors <= before.sectors,
             "{stage:?}: {before:?} {counted:?}"
         );
-        let total = |run: &Run| {
+        let total = |run: &KernelRun| {
             let streams = Scenario::Merged.streams(run, &Sequential, &RoundRobin);
             characteristic(&streams[0], Limits::default())
                 .unwrap()
@@ -339,5 +361,15 @@ fn what_is_no_mapping_is_refused() {
     assert!(Mapping::new(vec![0, 1, 2], 2).is_err());
     let run = run(Kernel::Sta, &scattered());
     assert!(Mapping::new(vec![1, 0], 2).unwrap().apply(&run).is_err());
-    assert!(map(&run, Layout::Moved, Common::Data, 24, Stage::Threads, 1).is_err());
+    assert!(
+        map(
+            &run,
+            Layout::Moved,
+            Common::Data,
+            24,
+            MappingDepth::Threads,
+            1
+        )
+        .is_err()
+    );
 }

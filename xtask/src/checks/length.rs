@@ -70,7 +70,7 @@ fn long_functions(path: &str, text: &str) -> Vec<Finding> {
     let long = source::functions(&code)
         .into_iter()
         .filter(|function| function.lines > FUNCTION_LINES && !listed(&function.name));
-    let finding = |function: source::Function| Finding {
+    let finding = |function: source::FunctionSpan| Finding {
         file: path.to_owned(),
         line: function.line,
         what: format!(

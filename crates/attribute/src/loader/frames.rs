@@ -15,7 +15,7 @@ use gimli::{DebugInfoOffset, DwarfSections, EndianSlice, RunTimeEndian, SectionI
 use object::{Object, ObjectSection};
 use reuselens_io::read_object_file;
 
-use super::Named;
+use super::CheckedFile;
 use super::unwind::Unwind;
 use super::variables::{SECTIONS, sections};
 use crate::symbols::{FrameLayout, FrameLayouts};
@@ -28,14 +28,14 @@ const SITES: &str = "reuselens_sites";
 /// question about a function of it.
 #[derive(Debug)]
 pub(super) struct Frames {
-    named: Named,
+    named: CheckedFile,
     /// `None` within if it cannot be read.
     debug: Option<Option<Debug>>,
 }
 
 impl Frames {
     /// The frames of the functions of a file.
-    pub fn new(named: Named) -> Frames {
+    pub fn new(named: CheckedFile) -> Frames {
         Frames { named, debug: None }
     }
 }
@@ -66,7 +66,7 @@ struct Debug {
 }
 
 impl Debug {
-    fn read(named: &Named) -> Option<Debug> {
+    fn read(named: &CheckedFile) -> Option<Debug> {
         let (_, bytes) = read_object_file(&named.path()).ok()?;
         let file = object::File::parse(&*bytes).ok()?;
         let (sections, endian) = sections(&file, is_used)?;

@@ -51,7 +51,7 @@ pub struct Loader {
 struct Opened {
     build_id: Vec<u8>,
     /// The file with its symbols: itself, or one beside it.
-    named: Named,
+    named: CheckedFile,
     statics: Vec<StaticSymbol>,
     stubs: Stubs,
     /// Whether rustc made it.
@@ -72,15 +72,15 @@ struct Opened {
 /// A file that is kept: what is asked for later is asked of the one that was checked, even if it is
 /// gone by then.
 #[derive(Debug)]
-struct Named {
+struct CheckedFile {
     path: PathBuf,
     file: File,
 }
 
-impl Named {
+impl CheckedFile {
     /// The same file, kept by another.
-    fn again(&self) -> std::io::Result<Named> {
-        Ok(Named {
+    fn again(&self) -> std::io::Result<CheckedFile> {
+        Ok(CheckedFile {
             path: self.path.clone(),
             file: self.file.try_clone()?,
         })
@@ -164,7 +164,7 @@ fn try_open(module: &Module) -> Result<Opened, String> {
     let cannot = |error| format!("cannot read {}: {error}", module.path);
     let path = PathBuf::from(&module.path);
     let (file, bytes) = read_object_file(&path).map_err(cannot)?;
-    let own = Named { path, file };
+    let own = CheckedFile { path, file };
     let file = object::File::parse(&*bytes)
         .map_err(|error| format!("{} is no program or library: {error}", module.path))?;
     let build_id = file.build_id().ok().flatten().unwrap_or_default();
@@ -207,7 +207,10 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         bounds,
         unlined,
         code: None,
-        named: separate.map_or(own, |Separate { path, file, .. }| Named { path, file }),
+        named: separate.map_or(own, |Separate { path, file, .. }| CheckedFile {
+            path,
+            file,
+        }),
         variables: None,
     })
 }

@@ -17,7 +17,7 @@ use crate::folding::CellChoice;
 use crate::locals::Local;
 use crate::objects::{Objects, Where};
 use crate::options::{DataFilter, Kinds, NamesMode};
-use crate::places::Place;
+use crate::places::CodePlace;
 use crate::shadow::{NO_STRUCTURE, Region, Volatility};
 use crate::stack::ShadowStack;
 use crate::state::ProcessState;
@@ -91,7 +91,7 @@ impl Pass<'_> {
             sites, mappings, ..
         } = &mut *self.process;
         let site = self.shared.add_site(mappings, pc, kind);
-        if site != 0 && self.shared.sites[site as usize].place.module == Place::NO_MODULE {
+        if site != 0 && self.shared.sites[site as usize].place.module == CodePlace::NO_MODULE {
             sites.add_unplaced(pc, site);
         }
         sites.entry(pc, kind, || site)

@@ -15,7 +15,7 @@ use super::rows::{Rows, is_plain_access};
 use crate::cells::PackedKey;
 use crate::shadow::{NO_STRUCTURE, Versions};
 use crate::sites::SiteSlot;
-use crate::space::Space;
+use crate::space::AddressSpace;
 use crate::stack::TopFrame;
 use crate::state::ProcessState;
 
@@ -53,7 +53,7 @@ impl BatchContext {
     /// The object of an address without elements, if it is found at once. Gives the object that
     /// [`Pass::access`] would find.
     #[inline(always)]
-    fn object(&self, slot: &SiteSlot, space: &Space, address: u64) -> Option<u32> {
+    fn object(&self, slot: &SiteSlot, space: &AddressSpace, address: u64) -> Option<u32> {
         if self.top.contains(address) {
             return Some(self.top.object);
         }

@@ -6,7 +6,7 @@ use super::Resolver;
 use crate::cells::CellKey;
 use crate::naming::{Caller, is_library_frame, is_system_module};
 use crate::objects::ObjectKey;
-use crate::places::Place;
+use crate::places::CodePlace;
 use crate::wrappers::{Evidence, Wrappers};
 
 impl Resolver<'_> {
@@ -32,7 +32,7 @@ impl Resolver<'_> {
     }
 
     /// An allocation's call path, innermost first.
-    pub(super) fn heap_path(&mut self, node: u32, call: Place) -> Vec<Caller> {
+    pub(super) fn heap_path(&mut self, node: u32, call: CodePlace) -> Vec<Caller> {
         let mut path = Vec::new();
         self.extend_path(&mut path, call);
         let mut node = self.outside_allocator(node, call);
@@ -65,21 +65,21 @@ impl Resolver<'_> {
 
     /// The context of an allocating call. Where libraries are seen too, a block is known when the
     /// allocator returns, and the context is still its own: that of the function called there.
-    fn outside_allocator(&self, node: u32, call: Place) -> u32 {
+    fn outside_allocator(&self, node: u32, call: CodePlace) -> u32 {
         let contexts = &self.shared.contexts;
         let parent = |node: &u32| (*node != 0).then(|| contexts.node(*node).parent);
         let mut path = std::iter::successors(Some(node), parent);
         let is_call = |node: &u32| contexts.places(*node).call == call;
-        let allocator = path.find(is_call).filter(|_| call != Place::UNKNOWN);
+        let allocator = path.find(is_call).filter(|_| call != CodePlace::UNKNOWN);
         allocator.map_or(node, |allocator| contexts.node(allocator).parent)
     }
 
-    fn is_system(&self, place: Place) -> bool {
+    fn is_system(&self, place: CodePlace) -> bool {
         let module = self.shared.modules.get(place.module as usize);
         module.is_none_or(|module| is_system_module(&module.path))
     }
 
-    fn extend_path(&mut self, path: &mut Vec<Caller>, place: Place) {
+    fn extend_path(&mut self, path: &mut Vec<Caller>, place: CodePlace) {
         let system = self.is_system(place);
         let caller = |frame| Caller {
             frame,

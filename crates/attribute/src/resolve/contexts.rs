@@ -3,7 +3,7 @@
 use reuselens_locality::{Context, Frame};
 
 use super::Resolver;
-use crate::places::Place;
+use crate::places::CodePlace;
 use crate::symbols::Function;
 
 /// The name of contexts that count together.
@@ -68,7 +68,7 @@ impl Resolver<'_> {
     /// The context of what is inlined at a place of a context's function: under that context, one
     /// for each function of the chain. Where the place is not in that function (what counts for it
     /// is from further down, or a call was not seen), the context itself.
-    pub(super) fn inlined(&mut self, context: u32, place: Place) -> u32 {
+    pub(super) fn inlined(&mut self, context: u32, place: CodePlace) -> u32 {
         let frames = self.frames(place);
         if frames.len() < 2 {
             return context;

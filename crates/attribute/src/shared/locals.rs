@@ -7,7 +7,7 @@ use reuselens_trace::Module;
 use super::Shared;
 use crate::locals::{Local, LocalLayout};
 use crate::objects::{ObjectKey, Where};
-use crate::places::Place;
+use crate::places::CodePlace;
 use crate::shadow::NO_STRUCTURE;
 use crate::symbols::{FrameLayout, LocalVariable, SymbolSource};
 
@@ -33,7 +33,7 @@ impl Shared {
     /// Finds out where the variables are in the frames of a function, of which these are the object
     /// and a place.
     #[cold]
-    pub(super) fn find_layout(&mut self, frames: u32, place: Place) {
+    pub(super) fn find_layout(&mut self, frames: u32, place: CodePlace) {
         let source = self.frame_layouts.get_mut(&place.module);
         let Some(layout) = source.and_then(|source| source.at(place.address)) else {
             return;

@@ -10,9 +10,9 @@ use crate::files::{open_part, refuse_what_is_no_trace};
 use crate::interrupt;
 use crate::options::{self, Analysis};
 use crate::output::{Results, Show, name_of};
-use crate::part::{self, Part};
+use crate::part::{self, PartArgs};
 use crate::progress::Meter;
-use crate::sources::Origin;
+use crate::sources::ProfileOrigin;
 
 /// Analyse a trace file: summary, NAME.rlprof, NAME.html
 #[derive(clap::Args, Debug)]
@@ -35,7 +35,7 @@ pub struct Args {
     weigh: Option<Weigh>,
 
     #[command(flatten)]
-    part: Part,
+    part: PartArgs,
     #[command(flatten)]
     analysis: Analysis,
     #[command(flatten)]
@@ -78,7 +78,7 @@ impl Args {
         if let Some(chosen) = chosen {
             part::refuse_nothing(&profile, &chosen, &self.trace)?;
         }
-        let rendered = self.show.render(&profile, &name, Origin::Anywhere)?;
+        let rendered = self.show.render(&profile, &name, ProfileOrigin::Anywhere)?;
         results.finish(&profile, &rendered, &self.show, "analyse another trace")?;
         Ok(interrupt::code().unwrap_or_else(|| exit::done(profile.is_truncated())))
     }

@@ -73,12 +73,12 @@ impl Args {
 }
 
 /// A call of a compiler.
-pub struct Call {
+pub struct CompilerCall {
     language: Language,
     arguments: Args,
 }
 
-impl Call {
+impl CompilerCall {
     /// Runs the compiler.
     pub fn run(self) -> Outcome {
         self.arguments.run(self.language)
@@ -86,7 +86,7 @@ impl Call {
 }
 
 /// The call of a compiler that a command line is, if it is one.
-pub fn asked_for(mut words: impl Iterator<Item = OsString>) -> Option<Call> {
+pub fn asked_for(mut words: impl Iterator<Item = OsString>) -> Option<CompilerCall> {
     let program = words.next()?;
     let name = Path::new(&program)
         .file_name()?
@@ -96,7 +96,7 @@ pub fn asked_for(mut words: impl Iterator<Item = OsString>) -> Option<Call> {
         Some(language) => language,
         None => language(words.next()?.to_str()?)?,
     };
-    Some(Call {
+    Some(CompilerCall {
         language,
         arguments: Args {
             arguments: words.collect(),

@@ -12,9 +12,9 @@ use reuselens::units::{Granularity, counted};
 use crate::exit::{self, Outcome, Usage};
 use crate::files::{is_native, open_part, refuse_what_is_no_trace};
 use crate::options;
-use crate::part::{self, Part};
+use crate::part::{self, PartArgs};
 use crate::say::{say, tell};
-use crate::watched::Watched;
+use crate::watched::DamageWatch;
 
 /// Copy a trace into another form
 #[derive(clap::Args, Debug)]
@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_parser = options::format)]
     format: Option<String>,
     #[command(flatten)]
-    part: Part,
+    part: PartArgs,
     /// With `--to text`: write item numbers of this granularity instead of addresses
     #[arg(long, value_name = "BYTES")]
     granularity: Option<u64>,
@@ -57,7 +57,7 @@ impl Args {
         let chosen = part::chosen(&part);
         part.state = matches!(target, Target::Native);
         let source = open_part(&self.input, self.format.as_deref(), part, true)?;
-        let mut source = Watched::new(source);
+        let mut source = DamageWatch::new(source);
         let has_addresses = source.has_addresses();
         let to_standard_output = self.output == Path::new("-");
         let done = if to_standard_output {

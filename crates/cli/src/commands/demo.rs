@@ -13,7 +13,7 @@ use reuselens::capture::{Launch, Running};
 use reuselens::io::AtomicFile;
 use reuselens::locality::Profile;
 use reuselens::units::Granularity;
-use reuselens_report::{CompareOptions, Variant};
+use reuselens_report::{CompareOptions, ProfileVariant};
 
 use crate::demos::{DEMOS, Demo, Files};
 use crate::exit::Outcome;
@@ -22,7 +22,7 @@ use crate::options::without_exports;
 use crate::output::{Show, write_whole};
 use crate::progress::Meter;
 use crate::say;
-use crate::sources::Origin;
+use crate::sources::ProfileOrigin;
 
 /// Build a program to look at, profile its variants, and write one page that compares them
 #[derive(clap::Args, Debug)]
@@ -154,7 +154,7 @@ impl Args {
             let path = directory.join(format!("{}.rlprof", variant.name));
             write_whole(&path, &profile.to_bytes(), self.show.force)?;
             let title = format!("{} {}", files.name, variant.name);
-            let page = self.show.page(profile, &title, Origin::RanHere)?;
+            let page = self.show.page(profile, &title, ProfileOrigin::RanHere)?;
             write_whole(
                 &path.with_extension("html"),
                 page.as_bytes(),
@@ -173,11 +173,11 @@ impl Args {
         profiles: &[Profile],
     ) -> Outcome {
         let paths = self.keep(files, demo, directory, profiles)?;
-        let variants: Vec<Variant<'_>> = demo
+        let variants: Vec<ProfileVariant<'_>> = demo
             .variants
             .iter()
             .zip(profiles)
-            .map(|(v, profile)| Variant {
+            .map(|(v, profile)| ProfileVariant {
                 name: &v.name,
                 caption: &v.caption,
                 profile,

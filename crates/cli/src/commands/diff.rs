@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use reuselens::io::AtomicFile;
 use reuselens::locality::Profile;
-use reuselens_report::{Checked, CompareOptions, Variant, check_text};
+use reuselens_report::{Checked, CompareOptions, ProfileVariant, check_text};
 
 use crate::exit::Outcome;
 use crate::files::read_profile;
@@ -80,11 +80,12 @@ impl Args {
         after: &Profile,
         names: &[String; 2],
     ) -> anyhow::Result<()> {
-        let variants = [(before, &names[0]), (after, &names[1])].map(|(profile, name)| Variant {
-            name,
-            caption: "",
-            profile,
-        });
+        let variants =
+            [(before, &names[0]), (after, &names[1])].map(|(profile, name)| ProfileVariant {
+                name,
+                caption: "",
+                profile,
+            });
         let options = CompareOptions {
             title: format!("{} → {}", names[0], names[1]),
             cache: self.show.cache(after)?,

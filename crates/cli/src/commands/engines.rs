@@ -17,7 +17,7 @@ use crate::options::granularity;
 use crate::output::write_whole;
 use crate::progress::Meter;
 use crate::say::tell;
-use crate::watched::Watched;
+use crate::watched::DamageWatch;
 use crate::{charts, options};
 
 /// List the engines, or measure them on this machine
@@ -216,7 +216,7 @@ impl BenchOptions {
         path: &Path,
         references: u64,
     ) -> anyhow::Result<(Vec<u64>, Option<String>)> {
-        let mut source = Watched::new(formats::open(path, None)?);
+        let mut source = DamageWatch::new(formats::open(path, None)?);
         bench::room(references, references)?;
         let granularity = self.granularity.unwrap_or(Granularity::LINE_64);
         let items: Result<Vec<u64>, Error> =

@@ -15,7 +15,7 @@ use crate::files::{is_profile, read_profile, refuse_what_is_no_trace};
 use crate::holdings;
 use crate::options;
 use crate::output::write_whole;
-use crate::part::{self, Part};
+use crate::part::{self, PartArgs};
 use crate::say::say;
 
 /// Say what a trace holds: accesses, threads, modules, whether it is complete
@@ -29,7 +29,7 @@ pub struct Args {
     format: Option<String>,
 
     #[command(flatten)]
-    part: Part,
+    part: PartArgs,
 
     /// Write it as JSON; `-` is standard output, and then nothing else is printed there
     #[arg(long, value_name = "FILE", help_heading = "Output")]

@@ -11,7 +11,7 @@ use super::shard;
 use crate::exit::{self, Outcome};
 use crate::files::read_part;
 use crate::output::{Results, Show, name_of, stem, write_whole};
-use crate::sources::Origin;
+use crate::sources::ProfileOrigin;
 
 /// Put the parts that `shard` made together: summary, NAME.rlprof, NAME.html
 #[derive(clap::Args, Debug)]
@@ -62,7 +62,7 @@ impl Args {
             .unwrap_or("merged");
         let name = name_of(Path::new(trace), self.output.as_deref(), self.show.force);
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
-        let rendered = self.show.render(&profile, &name, Origin::Anywhere)?;
+        let rendered = self.show.render(&profile, &name, ProfileOrigin::Anywhere)?;
         results.finish(&profile, &rendered, &self.show, "analyse another trace")?;
         Ok(exit::done(profile.is_truncated()))
     }

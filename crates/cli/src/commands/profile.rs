@@ -15,7 +15,7 @@ use crate::options::{Analysis, CaptureWay};
 use crate::output::{Results, Show};
 use crate::progress::Meter;
 use crate::say::tell;
-use crate::sources::Origin;
+use crate::sources::ProfileOrigin;
 
 /// Run a program and analyse while it runs: summary, NAME.rlprof, NAME.html
 #[derive(clap::Args, Debug)]
@@ -86,7 +86,7 @@ impl Args {
         }
         let ended = running.wait();
         profile.warnings.extend(went_on(&profile, ended));
-        let rendered = self.show.render(&profile, &name, Origin::RanHere)?;
+        let rendered = self.show.render(&profile, &name, ProfileOrigin::RanHere)?;
         let again = "change something, profile again";
         results.finish(&profile, &rendered, &self.show, again)?;
         Ok(status(&name, ended, self.pass_status, false))

@@ -10,7 +10,7 @@ use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
 use crate::output::{Show, write_whole};
 use crate::say::{self, tell};
-use crate::sources::{Origin, changed_after};
+use crate::sources::{ProfileOrigin, changed_after};
 
 /// Show a profile again: on the terminal, as a page, as JSON, CSV or Parquet
 #[derive(clap::Args, Debug)]
@@ -62,7 +62,7 @@ impl Args {
             write_whole(
                 path,
                 self.show
-                    .page(&profile, &name, Origin::Anywhere)?
+                    .page(&profile, &name, ProfileOrigin::Anywhere)?
                     .as_bytes(),
                 self.show.force,
             )?;

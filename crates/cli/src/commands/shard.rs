@@ -12,7 +12,7 @@ use crate::options::{self, Analysis};
 use crate::output::{stem, write_whole};
 use crate::progress::Meter;
 use crate::say::{say, tell};
-use crate::watched::Watched;
+use crate::watched::DamageWatch;
 
 /// Analyse a piece of a trace, anywhere; `merge` puts the pieces together (NAME.I-of-N.rlpart)
 #[derive(clap::Args, Debug)]
@@ -54,7 +54,7 @@ impl Args {
             return Err(Usage(text.to_owned()).into());
         }
         let trace = TraceIdentity::of_file(&self.trace).map_err(reuselens::Error::from)?;
-        let mut source = Watched::new(open_trace(&self.trace, self.format.as_deref())?);
+        let mut source = DamageWatch::new(open_trace(&self.trace, self.format.as_deref())?);
         let name = stem(&self.trace);
         let pieces = (self.piece.number(), self.piece.of());
         let all = self

@@ -15,11 +15,11 @@ use crate::exit::Outcome;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: SimtCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum SimtCommand {
     Run(run::Args),
     Analyze(analyze::Args),
     Diff(diff::Args),
@@ -30,10 +30,10 @@ impl Args {
     /// Does it.
     pub fn run(self) -> Outcome {
         match self.command {
-            Command::Run(args) => args.run(),
-            Command::Analyze(args) => args.run(),
-            Command::Diff(args) => args.run(),
-            Command::Map(args) => args.run(),
+            SimtCommand::Run(args) => args.run(),
+            SimtCommand::Analyze(args) => args.run(),
+            SimtCommand::Diff(args) => args.run(),
+            SimtCommand::Map(args) => args.run(),
         }
     }
 }

@@ -5,12 +5,12 @@ use crate::difference::unsure;
 use crate::{CacheSize, Group, Profile};
 
 /// The accesses of a profile, or of one group.
-pub(super) struct Counted<'a> {
+pub(super) struct CountedAccesses<'a> {
     pub(super) profile: &'a Profile,
     pub(super) group: Option<&'a Group>,
 }
 
-impl Counted<'_> {
+impl CountedAccesses<'_> {
     fn accesses(&self) -> u64 {
         self.group
             .map_or_else(|| self.profile.histogram.accesses(), |group| group.accesses)

@@ -14,7 +14,7 @@ const CANDIDATES: usize = 10;
 const ALIKE: f64 = 0.7;
 
 /// Finds groups by their names.
-pub(crate) struct Named<'a>(pub(crate) &'a Profile);
+pub(crate) struct GroupFinder<'a>(pub(crate) &'a Profile);
 
 /// A name that is not that of one group.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -83,7 +83,7 @@ fn alternatives(names: &[String], by: Dimension) -> String {
     }
 }
 
-impl Named<'_> {
+impl GroupFinder<'_> {
     /// The group of this name: the whole name; else, if it is one group alone, an object or a
     /// function without what follows in parentheses (`grid` for `grid (a.c)`), a variable of a
     /// function by its own name (`grid` for `grid in main` and for `grid.0 (a.c)`), or a line with
@@ -174,7 +174,7 @@ mod tests {
     use crate::testing;
 
     fn find(profile: &Profile, by: Dimension, name: &str) -> Result<String, NamedError> {
-        Named(profile)
+        GroupFinder(profile)
             .find(by, name, "the profile")
             .map(|group| group.name)
     }

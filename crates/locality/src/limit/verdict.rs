@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use super::counted::Counted;
-use super::{Bound, Limit, Named, NamedError, Side};
+use super::counted::CountedAccesses;
+use super::{Bound, GroupFinder, Limit, NamedError, Side};
 use crate::{CacheSize, CacheSizeError, DifferenceError, LocalityChange, Profile};
 
 /// How far a number may be from the true one.
@@ -67,7 +67,7 @@ pub enum CheckError {
     Difference(#[from] DifferenceError),
     /// The line, object or function is not there.
     #[error(transparent)]
-    Named(#[from] NamedError),
+    GroupFinder(#[from] NamedError),
     /// The cache cannot exist.
     #[error(transparent)]
     Cache(#[from] CacheSizeError),
@@ -172,9 +172,9 @@ impl Limit {
         let group = self
             .of
             .as_ref()
-            .map(|(by, name)| Named(profile).find(*by, name, called));
+            .map(|(by, name)| GroupFinder(profile).find(*by, name, called));
         let group = group.transpose()?;
-        let counted = Counted {
+        let counted = CountedAccesses {
             profile,
             group: group.as_ref(),
         };

@@ -3,7 +3,7 @@
 use reuselens_units::Distance;
 
 use super::elsewhere::Elsewhere;
-use crate::pattern_bins::Tally;
+use crate::pattern_bins::BinCount;
 use crate::{PatternBin, PatternBins};
 
 /// An instruction in a block that was reached on a path, and what was counted in one of its bins:
@@ -94,8 +94,8 @@ impl Count {
         u64::from(self.accesses)
     }
 
-    fn tally(&self) -> Tally {
-        Tally {
+    fn tally(&self) -> BinCount {
+        BinCount {
             number: u64::from(self.number),
             count: u64::from(self.accesses),
             sum: self.sum,

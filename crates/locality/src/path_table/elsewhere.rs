@@ -8,7 +8,7 @@ use reuselens_units::{Bytes, Distance};
 use smallvec::SmallVec;
 
 use crate::histogram::Histogram;
-use crate::pattern_bins::Tally;
+use crate::pattern_bins::BinCount;
 use crate::{PatternBin, PatternBins};
 
 /// Additions that wait for their memory.
@@ -20,7 +20,7 @@ const COLD: u32 = u32::MAX;
 /// line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(32))]
-struct Slot {
+struct BinSlot {
     /// The instruction on its path, as the table numbers them.
     owner: u32,
     /// The bin.
@@ -32,14 +32,14 @@ struct Slot {
     max: u16,
 }
 
-impl Slot {
+impl BinSlot {
     /// The same bin of the same instruction.
     fn key(&self) -> (u32, u32) {
         (self.owner, self.number)
     }
 
-    fn tally(&self) -> Tally {
-        Tally {
+    fn tally(&self) -> BinCount {
+        BinCount {
             number: u64::from(self.number),
             count: self.count,
             sum: self.sum,
@@ -48,7 +48,7 @@ impl Slot {
         }
     }
 
-    fn add(&mut self, more: &Slot) {
+    fn add(&mut self, more: &BinSlot) {
         self.count = self.count.saturating_add(more.count);
         self.sum = self.sum.saturating_add(more.sum);
         self.min = self.min.min(more.min);
@@ -63,11 +63,11 @@ impl Slot {
 #[derive(Clone, Debug)]
 pub(super) struct Elsewhere {
     /// Open addressing, at most five eighths full.
-    slots: Vec<Slot>,
+    slots: Vec<BinSlot>,
     filled: usize,
     /// What makes the places of bins unknown to whoever chose the distances.
     key: u64,
-    waiting: [Slot; WAITING],
+    waiting: [BinSlot; WAITING],
     next: usize,
     /// Bins whose number is too large for a slot: from 2^42 items on.
     far: HashMap<u32, PatternBins>,
@@ -76,10 +76,10 @@ pub(super) struct Elsewhere {
 impl Elsewhere {
     pub fn new() -> Self {
         Elsewhere {
-            slots: vec![Slot::default(); 64],
+            slots: vec![BinSlot::default(); 64],
             filled: 0,
             key: random_key(),
-            waiting: [Slot::default(); WAITING],
+            waiting: [BinSlot::default(); WAITING],
             next: 0,
             far: HashMap::new(),
         }
@@ -88,7 +88,7 @@ impl Elsewhere {
     /// Counts an access of an instruction.
     #[inline]
     pub fn add(&mut self, owner: u32, distance: Distance) {
-        let slot = |number, above: u64| Slot {
+        let slot = |number, above: u64| BinSlot {
             owner,
             number,
             count: 1,
@@ -109,8 +109,8 @@ impl Elsewhere {
     }
 
     /// Adds what was counted in a bin, whose number is less than 2^32 − 1.
-    pub fn put(&mut self, owner: u32, tally: &Tally) {
-        self.wait(Slot {
+    pub fn put(&mut self, owner: u32, tally: &BinCount) {
+        self.wait(BinSlot {
             owner,
             number: tally.number as u32,
             count: tally.count,
@@ -121,7 +121,7 @@ impl Elsewhere {
     }
 
     #[inline]
-    fn wait(&mut self, more: Slot) {
+    fn wait(&mut self, more: BinSlot) {
         reuselens_memory::prefetch(&self.slots, self.home(&more));
         let ready = std::mem::replace(&mut self.waiting[self.next], more);
         self.next = (self.next + 1) % WAITING;
@@ -136,7 +136,7 @@ impl Elsewhere {
     }
 
     #[inline]
-    fn home(&self, slot: &Slot) -> usize {
+    fn home(&self, slot: &BinSlot) -> usize {
         const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
         let (owner, number) = slot.key();
         // Many owners have the same few numbers, and some have many, often a power of two apart:
@@ -148,7 +148,7 @@ impl Elsewhere {
     }
 
     #[inline]
-    fn settle(&mut self, more: &Slot) {
+    fn settle(&mut self, more: &BinSlot) {
         if more.count == 0 {
             return; // Nothing waited here.
         }
@@ -174,7 +174,7 @@ impl Elsewhere {
         if self.filled * 8 > self.slots.len() * 5 {
             let mut more = Vec::new();
             reuselens_memory::reserve(&mut more, self.slots.len() * 2);
-            more.resize(self.slots.len() * 2, Slot::default());
+            more.resize(self.slots.len() * 2, BinSlot::default());
             let old = std::mem::replace(&mut self.slots, more);
             self.filled = 0;
             for slot in &old {
@@ -188,7 +188,7 @@ impl Elsewhere {
     pub fn move_to(&self, to: &mut Elsewhere, number: impl Fn(u32) -> u32) {
         for slot in self.slots.iter().filter(|slot| slot.count > 0) {
             let owner = number(slot.owner);
-            to.wait(Slot { owner, ..*slot });
+            to.wait(BinSlot { owner, ..*slot });
         }
         to.flush();
         for (owner, bins) in &self.far {
@@ -245,7 +245,7 @@ impl Elsewhere {
     pub fn memory(&self) -> Bytes {
         let far: usize = self.far.values().map(PatternBins::memory).sum();
         let map = self.far.capacity() * size_of::<(u32, PatternBins)>();
-        Bytes((self.slots.capacity() * size_of::<Slot>() + far + map) as u64)
+        Bytes((self.slots.capacity() * size_of::<BinSlot>() + far + map) as u64)
     }
 }
 
@@ -264,7 +264,7 @@ impl ByOwner<'_> {
         let owner = owner as usize;
         let first = owner.checked_sub(1).map_or(0, |before| self.ends[before]);
         let mine = &self.order[first as usize..self.ends[owner] as usize];
-        let mut slots: SmallVec<[&Slot; 8]> =
+        let mut slots: SmallVec<[&BinSlot; 8]> =
             mine.iter().map(|at| &self.of.slots[*at as usize]).collect();
         // In their order each is put behind the one before.
         slots.sort_unstable_by_key(|slot| slot.number);

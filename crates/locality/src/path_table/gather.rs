@@ -8,7 +8,7 @@ use crate::path_cells::PathCell;
 
 /// An instruction of a block on a path.
 #[derive(Clone, Copy, Default)]
-struct Entry {
+struct PathInstruction {
     site: u32,
     outcomes: u32,
     length: u32,
@@ -31,7 +31,7 @@ impl PathTable {
         let mut cells = Vec::new();
         for of_site in entries.chunk_by(|a, b| a.site == b.site) {
             cells.clear();
-            let path = |entry: &Entry| (entry.outcomes, entry.length);
+            let path = |entry: &PathInstruction| (entry.outcomes, entry.length);
             let paths = of_site.chunk_by(|a, b| path(a) == path(b));
             cells.extend(paths.map(|equal| self.cell(equal, &elsewhere)));
             each(&mut cells);
@@ -39,7 +39,7 @@ impl PathTable {
     }
 
     /// All instructions of all nodes, ascending by outcomes.
-    fn entries(&self, length: u32) -> Vec<Entry> {
+    fn entries(&self, length: u32) -> Vec<PathInstruction> {
         // Far fewer than instructions, so that these are sorted.
         let mut order: Vec<(u32, u32, u32)> = (0..)
             .zip(&self.nodes)
@@ -53,26 +53,30 @@ impl PathTable {
         for (outcomes, length, number) in order {
             let range = self.nodes[number as usize].range();
             let first = range.start as u32;
-            entries.extend((first..).zip(&self.counts[range]).map(|(at, count)| Entry {
-                site: count.site,
-                outcomes,
-                length,
-                node: number,
-                count: at,
-            }));
+            entries.extend(
+                (first..)
+                    .zip(&self.counts[range])
+                    .map(|(at, count)| PathInstruction {
+                        site: count.site,
+                        outcomes,
+                        length,
+                        node: number,
+                        count: at,
+                    }),
+            );
         }
         entries
     }
 
     /// The sum of what has the same instruction and outcomes.
-    fn cell(&self, equal: &[Entry], elsewhere: &ByOwner) -> PathCell {
+    fn cell(&self, equal: &[PathInstruction], elsewhere: &ByOwner) -> PathCell {
         let mut bins = PatternBins::new();
         for entry in equal {
             let count = &self.counts[entry.count as usize];
             elsewhere.add_to(count.owner, &mut bins);
             count.add_to(&mut bins);
         }
-        let traces = |entry: &Entry| self.nodes[entry.node as usize].traces;
+        let traces = |entry: &PathInstruction| self.nodes[entry.node as usize].traces;
         let mut all = traces(&equal[0]);
         for entry in &equal[1..] {
             all.merge(&traces(entry));
@@ -89,10 +93,10 @@ impl PathTable {
 
 /// Sorts by instruction; those of one stay as they are. Cost: linear, once for each digit that is
 /// not the same in all.
-fn sorted_by_site(mut entries: Vec<Entry>) -> Vec<Entry> {
+fn sorted_by_site(mut entries: Vec<PathInstruction>) -> Vec<PathInstruction> {
     let mut sorted = Vec::new();
     for shift in (0..u32::BITS).step_by(DIGIT as usize) {
-        let digit = |entry: &Entry| (entry.site >> shift) as usize & ((1 << DIGIT) - 1);
+        let digit = |entry: &PathInstruction| (entry.site >> shift) as usize & ((1 << DIGIT) - 1);
         let mut ends = [0_usize; 1 << DIGIT];
         for entry in &entries {
             ends[digit(entry)] += 1;
@@ -104,7 +108,7 @@ fn sorted_by_site(mut entries: Vec<Entry>) -> Vec<Entry> {
         for end in &mut ends {
             (*end, before) = (before, before + *end);
         }
-        sorted.resize(entries.len(), Entry::default());
+        sorted.resize(entries.len(), PathInstruction::default());
         for entry in &entries {
             let place = &mut ends[digit(entry)];
             sorted[*place] = *entry;
@@ -125,9 +129,9 @@ mod tests {
         fn instructions_are_sorted_and_what_they_share_stays(
             sites in prop::collection::vec(prop_oneof![0..5_u32, 2040..2060_u32, any::<u32>()], 0..300),
         ) {
-            let entry = |(count, site): (u32, &u32)| Entry { site: *site, count, ..Entry::default() };
-            let entries: Vec<Entry> = (0..).zip(&sites).map(entry).collect();
-            let keys = |entries: &[Entry]| entries.iter().map(|e| (e.site, e.count)).collect::<Vec<_>>();
+            let entry = |(count, site): (u32, &u32)| PathInstruction { site: *site, count, ..PathInstruction::default() };
+            let entries: Vec<PathInstruction> = (0..).zip(&sites).map(entry).collect();
+            let keys = |entries: &[PathInstruction]| entries.iter().map(|e| (e.site, e.count)).collect::<Vec<_>>();
             let mut expected = keys(&entries);
             expected.sort_unstable();
             prop_assert_eq!(keys(&sorted_by_site(entries)), expected);

@@ -6,7 +6,7 @@
 
 use reuselens_locality::{Pattern, PatternBin, PatternRule, patterns};
 
-use super::{PatternPrediction, Seen, predict_pattern};
+use super::{PatternPrediction, SeenGroup, predict_pattern};
 use crate::estimate::Estimate;
 use crate::merging::rare_bins;
 use crate::shape::Shape;
@@ -16,7 +16,7 @@ use crate::shape::Shape;
 /// Those before the first common pattern, between two, and behind the last are taken by themselves.
 /// If they make equally many patterns in all runs, each of those is fitted as common ones are; else
 /// all of them are, as one. What is in the last run alone stays where it was.
-pub(super) fn rare_parts(found: &[Seen], rule: PatternRule) -> Vec<RarePart> {
+pub(super) fn rare_parts(found: &[SeenGroup], rule: PatternRule) -> Vec<RarePart> {
     let places = found.first().map_or(0, |seen| seen.patterns.len() + 1);
     (0..places)
         .flat_map(|place| parts(found, rule, place))
@@ -58,7 +58,7 @@ impl RarePart {
 
 /// The rare reuses before the pattern of a number, or behind all; none if the last run has none
 /// there.
-fn parts(found: &[Seen], rule: PatternRule, place: usize) -> Vec<RarePart> {
+fn parts(found: &[SeenGroup], rule: PatternRule, place: usize) -> Vec<RarePart> {
     let rare: Vec<Vec<PatternBin>> = found
         .iter()
         .map(|seen| rare_bins(&seen.run.bins, &seen.patterns, place))

@@ -6,7 +6,7 @@ use super::{AFTER, GroupRun, Groups, Unpredictable, rarer_paths};
 use crate::merging::Merging;
 
 /// A group in one run.
-pub(super) struct Seen<'a> {
+pub(super) struct SeenGroup<'a> {
     pub(super) size: f64,
     pub(super) run: &'a GroupRun,
     pub(super) patterns: Vec<Pattern>,
@@ -21,11 +21,11 @@ pub(super) fn seen<'a>(
     name: &str,
     runs: &[(f64, &'a Groups)],
     merging: Merging,
-) -> Result<Vec<Seen<'a>>, Unpredictable> {
+) -> Result<Vec<SeenGroup<'a>>, Unpredictable> {
     let of_run = |(size, groups): &(f64, &'a Groups)| {
         let run = groups.get(name)?;
         let (size, patterns) = (*size, merging.patterns(&run.bins));
-        Some(Seen {
+        Some(SeenGroup {
             size,
             run,
             patterns,
@@ -36,7 +36,7 @@ pub(super) fn seen<'a>(
     if !rarer.is_empty() {
         return Err(Unpredictable::Rarer(rarer));
     }
-    let mut found: Vec<Option<Seen>> = runs.iter().map(of_run).collect();
+    let mut found: Vec<Option<SeenGroup>> = runs.iter().map(of_run).collect();
     let counts: Vec<Option<usize>> = found
         .iter()
         .map(|seen| seen.as_ref().map(|seen| seen.patterns.len()))

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reuselens_locality::{Log2Histogram, MissRatioCurve, Pattern, Profile, error};
 
-use super::{CacheForecast, Check, PredictOptions, Prediction, Scale, forecasts, levels::levels};
+use super::{
+    CacheForecast, Check, PredictOptions, Prediction, PredictionSizes, forecasts, levels::levels,
+};
 use crate::check::{GroupCheck, GroupSeen, wrong};
 use crate::group::{GroupForecast, Groups};
 use crate::placing::{self, Placing};
@@ -142,7 +144,7 @@ impl Prediction {
         options: &PredictOptions,
         exact: bool,
     ) -> Vec<GroupForecast> {
-        let scale = Scale {
+        let scale = PredictionSizes {
             training: &self.training,
             size: self.size,
             fixed: self.fixed,

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::decoder::{Decoder, Label};
-use super::kernel::{NONE, Space};
+use super::decoder::{KernelDecoder, Label};
+use super::kernel::{NONE, NamedSpace};
 use super::scope::{Binding, Scope};
 use crate::error::PtxError;
 use crate::syntax::ast::{Statement, Variable};
 use crate::syntax::types::StateSpace;
 
-impl Decoder<'_> {
+impl KernelDecoder<'_> {
     /// Decodes a body in the innermost frame.
     pub fn body(&mut self, statements: &[Statement]) -> Result<(), PtxError> {
         let mut labels = self.labels_of(statements)?.into_iter();
@@ -131,7 +131,7 @@ impl Decoder<'_> {
             StateSpace::Shared => {
                 let address = self.place_shared(size, variable.align)?;
                 Binding::Variable {
-                    space: Space::Shared,
+                    space: NamedSpace::Shared,
                     address,
                 }
             }
@@ -139,7 +139,7 @@ impl Decoder<'_> {
             StateSpace::Local | StateSpace::Param => {
                 let address = self.place_local(size, variable.align)?;
                 Binding::Variable {
-                    space: Space::Local,
+                    space: NamedSpace::Local,
                     address,
                 }
             }

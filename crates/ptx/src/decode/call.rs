@@ -1,11 +1,11 @@
 //! Calls: the function's body is put in their place.
 
-use super::decoder::Decoder;
-use super::kernel::{Address, Code, MemoryOp, NONE, Register, Space};
-use super::scope::{Binding, Frame, Scope};
+use super::decoder::KernelDecoder;
+use super::kernel::{Address, Code, MemoryOp, NONE, NamedSpace, Register};
+use super::scope::{Binding, BodyScope, Scope};
 use crate::error::PtxError;
 use crate::lanes::Slots;
-use crate::syntax::ast::{Function, Operand, Statement, Variable};
+use crate::syntax::ast::{FunctionAst, Operand, Statement, Variable};
 
 /// Calls inside of calls.
 const MOST_FRAMES: usize = 64;
@@ -13,7 +13,7 @@ const MOST_FRAMES: usize = 64;
 /// forty functions are a million million bodies.
 const MOST_INLINED: usize = 1 << 21;
 
-impl<'a> Decoder<'a> {
+impl<'a> KernelDecoder<'a> {
     /// `call (results), function, (arguments);`
     pub fn call(&mut self, operands: &[Operand]) -> Result<(), PtxError> {
         let (results, rest) = match operands {
@@ -37,7 +37,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// The function of that name, the one with a body of several.
-    fn function(&mut self, name: &str) -> Option<&'a Function> {
+    fn function(&mut self, name: &str) -> Option<&'a FunctionAst> {
         if self.functions.is_empty() {
             for function in &self.ast.functions {
                 let known = self.functions.entry(&function.name).or_insert(function);
@@ -66,7 +66,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn variable_of(&mut self, name: &str) -> Result<(u64, Space), PtxError> {
+    fn variable_of(&mut self, name: &str) -> Result<(u64, NamedSpace), PtxError> {
         match self.lookup(name)? {
             Some(Binding::Variable { space, address }) => Ok((address, space)),
             _ => Err(self.error(format!("{name} is no variable"))),
@@ -75,7 +75,7 @@ impl<'a> Decoder<'a> {
 
     fn inline(
         &mut self,
-        function: &Function,
+        function: &FunctionAst,
         results: &[Operand],
         arguments: &[Operand],
     ) -> Result<(), PtxError> {
@@ -86,7 +86,7 @@ impl<'a> Decoder<'a> {
             scope.bind(
                 &param.name,
                 Binding::Variable {
-                    space: Space::Local,
+                    space: NamedSpace::Local,
                     address,
                 },
             );
@@ -97,7 +97,7 @@ impl<'a> Decoder<'a> {
             scope.bind(
                 &param.name,
                 Binding::Variable {
-                    space: Space::Local,
+                    space: NamedSpace::Local,
                     address,
                 },
             );
@@ -106,7 +106,7 @@ impl<'a> Decoder<'a> {
         self.inlined_body(function, scope)?;
         for (param, result, address) in back {
             if self.is_register(result)? {
-                self.move_value(result, address, Space::Local, param.ty.size(), false)?;
+                self.move_value(result, address, NamedSpace::Local, param.ty.size(), false)?;
             }
         }
         Ok(())
@@ -114,7 +114,7 @@ impl<'a> Decoder<'a> {
 
     fn may_inline(
         &mut self,
-        function: &Function,
+        function: &FunctionAst,
         results: &[Operand],
         arguments: &[Operand],
     ) -> Result<(), PtxError> {
@@ -152,7 +152,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn inlined_body(&mut self, function: &Function, scope: Scope) -> Result<(), PtxError> {
+    fn inlined_body(&mut self, function: &FunctionAst, scope: Scope) -> Result<(), PtxError> {
         let end = self.new_label();
         let (at, opcode, guard) = (self.at, self.opcode.clone(), self.guard);
         if guard.0 != NONE {
@@ -166,7 +166,7 @@ impl<'a> Decoder<'a> {
                 Slots::default(),
             )?;
         }
-        self.frames.push(Frame {
+        self.frames.push(BodyScope {
             function: function.name.clone(),
             scopes: vec![scope],
             end: Some(end),
@@ -196,7 +196,7 @@ impl<'a> Decoder<'a> {
     ) -> Result<u64, PtxError> {
         if let Operand::Name(name, 0) = argument
             && let Some(Binding::Variable {
-                space: Space::Local,
+                space: NamedSpace::Local,
                 address,
             }) = self.lookup(name)?
         {
@@ -204,7 +204,7 @@ impl<'a> Decoder<'a> {
         }
         let address = self.place_local(param.size.unwrap_or(0), param.align)?;
         if copies {
-            self.move_value(argument, address, Space::Local, param.ty.size(), true)?;
+            self.move_value(argument, address, NamedSpace::Local, param.ty.size(), true)?;
         }
         Ok(address)
     }
@@ -214,7 +214,7 @@ impl<'a> Decoder<'a> {
         &mut self,
         operand: &Operand,
         address: u64,
-        space: Space,
+        space: NamedSpace,
         width: u8,
         is_store: bool,
     ) -> Result<(), PtxError> {
@@ -254,7 +254,7 @@ impl<'a> Decoder<'a> {
 
 /// What it takes to put a function in the place of a call: its statements, and what each of them
 /// lists.
-fn work(function: &Function) -> usize {
+fn work(function: &FunctionAst) -> usize {
     let of = |statement: &Statement| match statement {
         Statement::Targets(_, labels) => labels.len(),
         _ => 1,

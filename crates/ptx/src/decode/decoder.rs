@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::kernel::{Code, Kernel, NONE, Op, Place, Site, Space, Special};
-use super::scope::{Binding, Frame, Scope};
+use super::kernel::{AccessSite, Code, Kernel, NONE, NamedSpace, Op, SourcePlace, Special};
+use super::scope::{Binding, BodyScope, Scope};
 use crate::error::{Position, PtxError};
 use crate::lanes::{Form, Isa, Slots};
-use crate::syntax::ast::{Ast, Function, Variable};
+use crate::syntax::ast::{Ast, FunctionAst, Variable};
 use crate::syntax::types::{StateSpace, Type};
 
 /// Operations of a kernel with all its calls.
@@ -18,13 +18,13 @@ const MOST_REGISTERS: u32 = 1 << 16;
 pub type Label = u32;
 
 /// A kernel on its way from statements to operations.
-pub struct Decoder<'a> {
+pub struct KernelDecoder<'a> {
     pub ast: &'a Ast,
     /// Addresses of the module's variables in global and constant memory.
     pub symbols: &'a HashMap<String, u64>,
     pub isa: Isa,
     pub kernel: Kernel,
-    pub frames: Vec<Frame>,
+    pub frames: Vec<BodyScope>,
     /// The operation that each label stands before.
     pub labels: Vec<Option<u32>>,
     /// The instruction being decoded.
@@ -37,7 +37,7 @@ pub struct Decoder<'a> {
     /// The carry of `add.cc`.
     pub carry: Option<u32>,
     /// Functions by their names, as far as they were called.
-    pub functions: HashMap<&'a str, &'a Function>,
+    pub functions: HashMap<&'a str, &'a FunctionAst>,
     /// Statements of functions that were put in the places of their calls.
     pub inlined: usize,
     constants: HashMap<u32, u32>,
@@ -50,14 +50,14 @@ pub struct Decoder<'a> {
     pub dynamic: Vec<(bool, u32, i64)>,
 }
 
-impl<'a> Decoder<'a> {
+impl<'a> KernelDecoder<'a> {
     pub fn new(
         ast: &'a Ast,
         symbols: &'a HashMap<String, u64>,
         isa: Isa,
-        function: &Function,
-    ) -> Decoder<'a> {
-        Decoder {
+        function: &FunctionAst,
+    ) -> KernelDecoder<'a> {
+        KernelDecoder {
             ast,
             symbols,
             isa,
@@ -123,7 +123,7 @@ impl<'a> Decoder<'a> {
         }
         if self.fresh {
             let file = self.source.and_then(|(file, _)| self.ast.files.get(&file));
-            self.kernel.places.push(Place {
+            self.kernel.places.push(SourcePlace {
                 position: self.at,
                 source: self.source,
                 file: file.cloned(),
@@ -245,7 +245,7 @@ impl<'a> Decoder<'a> {
                     )));
                 };
                 Binding::Variable {
-                    space: Space::Global,
+                    space: NamedSpace::Global,
                     address,
                 }
             }
@@ -265,14 +265,14 @@ impl<'a> Decoder<'a> {
         let name = &variable.name;
         if let Some(&address) = self.shared.get(name) {
             return Ok(Binding::Variable {
-                space: Space::Shared,
+                space: NamedSpace::Shared,
                 address,
             });
         }
         let address = self.place_shared(size, variable.align)?;
         self.shared.insert(name.clone(), address);
         Ok(Binding::Variable {
-            space: Space::Shared,
+            space: NamedSpace::Shared,
             address,
         })
     }
@@ -310,14 +310,14 @@ impl<'a> Decoder<'a> {
 
     /// The site of the instruction being decoded.
     pub fn site(&mut self) -> u32 {
-        let same = |site: &Site| site.position == self.at;
+        let same = |site: &AccessSite| site.position == self.at;
         if let Some(index) = self.kernel.sites.iter().rposition(same) {
             return index as u32;
         }
         let file = self
             .source
             .and_then(|(file, line)| Some((self.ast.files.get(&file)?.clone(), line)));
-        self.kernel.sites.push(Site {
+        self.kernel.sites.push(AccessSite {
             position: self.at,
             opcode: self.opcode.clone(),
             source: file,

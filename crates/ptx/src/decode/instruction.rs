@@ -1,14 +1,14 @@
 //! One instruction to operations.
 
-use super::decoder::Decoder;
-use super::kernel::{Code, NONE, Table};
+use super::decoder::KernelDecoder;
+use super::kernel::{BranchTable, Code, NONE};
 use crate::error::PtxError;
 use crate::lanes::{Form, Slots};
 use crate::ops::{self, Opcode};
 use crate::syntax::ast::{Instruction, Operand};
 use crate::syntax::types::Type;
 
-impl Decoder<'_> {
+impl KernelDecoder<'_> {
     /// Adds the operations of an instruction.
     pub fn instruction(&mut self, instruction: &Instruction) -> Result<(), PtxError> {
         let mut opcode = Opcode::new(&instruction.opcode, instruction.at);
@@ -173,7 +173,7 @@ impl Decoder<'_> {
             targets.push(self.label(&Operand::Name(name, 0))?);
         }
         let index = self.kernel.tables.len() as u32;
-        self.kernel.tables.push(Table {
+        self.kernel.tables.push(BranchTable {
             targets,
             meet: NONE,
         });

@@ -16,7 +16,7 @@ pub struct Kernel {
     pub(crate) atomics: Vec<AtomicOp>,
     pub(crate) collectives: Vec<Collective>,
     pub(crate) barriers: Vec<Barrier>,
-    pub(crate) tables: Vec<Table>,
+    pub(crate) tables: Vec<BranchTable>,
     pub(crate) messages: Vec<String>,
     /// Registers in each file.
     pub(crate) narrow: u32,
@@ -33,8 +33,8 @@ pub struct Kernel {
     pub(crate) shared_bytes: u64,
     /// Bytes of local memory of each thread.
     pub(crate) local_bytes: u64,
-    pub(crate) sites: Vec<Site>,
-    pub(crate) places: Vec<Place>,
+    pub(crate) sites: Vec<AccessSite>,
+    pub(crate) places: Vec<SourcePlace>,
     /// Blocks talk to each other: they run one after the other.
     pub(crate) is_ordered: bool,
     pub(crate) max_threads: Option<u64>,
@@ -53,7 +53,7 @@ impl Kernel {
     }
 
     /// Its instructions that access memory; `WarpAccess::site` is an index into this.
-    pub fn sites(&self) -> &[Site] {
+    pub fn sites(&self) -> &[AccessSite] {
         &self.sites
     }
 
@@ -84,7 +84,7 @@ pub struct Param {
 
 /// An instruction that accesses memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
+pub struct AccessSite {
     /// Where it stands in the PTX.
     pub position: Position,
     /// The opcode with its modifiers.
@@ -95,7 +95,7 @@ pub struct Site {
 
 /// Where an operation comes from.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct SourcePlace {
     pub position: Position,
     /// Number of the file and line.
     pub source: Option<(u32, u32)>,
@@ -146,7 +146,7 @@ pub enum Code {
 /// A load or a store.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryOp {
-    pub space: Space,
+    pub space: NamedSpace,
     pub is_store: bool,
     pub address: Address,
     /// Bytes of an element.
@@ -174,7 +174,7 @@ pub struct Register {
 
 /// A space that an instruction names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Space {
+pub enum NamedSpace {
     /// The address says which.
     Generic,
     /// Global or constant memory.
@@ -185,10 +185,20 @@ pub enum Space {
     Param,
 }
 
+impl NamedSpace {
+    /// Whether atomic operations work on it.
+    pub fn has_atomics(self) -> bool {
+        matches!(
+            self,
+            NamedSpace::Generic | NamedSpace::Global | NamedSpace::Shared
+        )
+    }
+}
+
 /// Read, change and write in one.
 #[derive(Clone, Copy, Debug)]
 pub struct AtomicOp {
-    pub space: Space,
+    pub space: NamedSpace,
     pub address: Address,
     pub function: Atomic,
     pub ty: Type,
@@ -278,7 +288,7 @@ pub enum ReductionKind {
 
 /// The targets of a branch by number.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct BranchTable {
     pub targets: Vec<u32>,
     pub meet: u32,
 }

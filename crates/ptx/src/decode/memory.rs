@@ -1,7 +1,7 @@
 //! Loads, stores and atomic operations.
 
-use super::decoder::Decoder;
-use super::kernel::{Atomic, AtomicOp, Code, MemoryOp, Register, Space};
+use super::decoder::KernelDecoder;
+use super::kernel::{Atomic, AtomicOp, Code, MemoryOp, NamedSpace, Register};
 use crate::error::PtxError;
 use crate::lanes::Slots;
 use crate::ops::Opcode;
@@ -11,9 +11,9 @@ use crate::syntax::types::{StateSpace, Type};
 /// Modifiers with which blocks see what others do.
 const ORDERS: [&str; 5] = ["volatile", "relaxed", "acquire", "release", "acq_rel"];
 
-impl Decoder<'_> {
+impl KernelDecoder<'_> {
     /// The space that a modifier names.
-    pub fn space(&mut self, opcode: &mut Opcode<'_>) -> Result<Space, PtxError> {
+    pub fn space(&mut self, opcode: &mut Opcode<'_>) -> Result<NamedSpace, PtxError> {
         let cluster = opcode.has("shared::cluster");
         if cluster {
             return Err(
@@ -22,14 +22,14 @@ impl Decoder<'_> {
         }
         let in_function = self.frames.len() > 1;
         Ok(match opcode.take(StateSpace::named) {
-            None => Space::Generic,
-            Some(StateSpace::Global) => Space::Global,
-            Some(StateSpace::Const) => Space::Const,
-            Some(StateSpace::Shared) => Space::Shared,
-            Some(StateSpace::Local) => Space::Local,
+            None => NamedSpace::Generic,
+            Some(StateSpace::Global) => NamedSpace::Global,
+            Some(StateSpace::Const) => NamedSpace::Const,
+            Some(StateSpace::Shared) => NamedSpace::Shared,
+            Some(StateSpace::Local) => NamedSpace::Local,
             // A function's parameters lie beside its local variables.
-            Some(StateSpace::Param) if in_function => Space::Local,
-            Some(StateSpace::Param) => Space::Param,
+            Some(StateSpace::Param) if in_function => NamedSpace::Local,
+            Some(StateSpace::Param) => NamedSpace::Param,
         })
     }
 
@@ -57,13 +57,13 @@ impl Decoder<'_> {
         let (place, value) = if is_store { (0, 1) } else { (1, 0) };
         let (address, found) = self.address(&operands[place])?;
         let space = match (named, found) {
-            (Space::Param | Space::Generic | Space::Local, Some(found)) => found,
+            (NamedSpace::Param | NamedSpace::Generic | NamedSpace::Local, Some(found)) => found,
             _ => named,
         };
-        if is_visible && matches!(space, Space::Global | Space::Generic) {
+        if is_visible && matches!(space, NamedSpace::Global | NamedSpace::Generic) {
             self.kernel.is_ordered = true;
         }
-        if is_store && matches!(space, Space::Const | Space::Param) {
+        if is_store && matches!(space, NamedSpace::Const | NamedSpace::Param) {
             return Err(self.error("constants and parameters of a kernel cannot be written"));
         }
         let parts = match &operands[value] {
@@ -127,13 +127,13 @@ impl Decoder<'_> {
         let rest = &operands[usize::from(returns)..];
         let (address, found) = self.address(&rest[0])?;
         let space = match (named, found) {
-            (Space::Generic, Some(found)) => found,
+            (NamedSpace::Generic, Some(found)) => found,
             _ => named,
         };
-        if !matches!(space, Space::Generic | Space::Global | Space::Shared) {
+        if !space.has_atomics() {
             return Err(self.error("atomic operations work on global and shared memory only"));
         }
-        self.kernel.is_ordered |= space != Space::Shared;
+        self.kernel.is_ordered |= space != NamedSpace::Shared;
         let wide = ty.size() == 8;
         let value = Register {
             slot: self.source(&rest[1], ty, false)?,

@@ -16,14 +16,14 @@ mod warp;
 
 use std::collections::HashMap;
 
-use decoder::Decoder;
-use kernel::{Code, NONE, Space};
-pub use kernel::{Kernel, Param, Site};
-use scope::{Binding, Frame, Scope};
+use decoder::KernelDecoder;
+pub use kernel::{AccessSite, Kernel, Param};
+use kernel::{Code, NONE, NamedSpace};
+use scope::{Binding, BodyScope, Scope};
 
 use crate::error::PtxError;
 use crate::lanes::Isa;
-use crate::syntax::ast::{Ast, Function};
+use crate::syntax::ast::{Ast, FunctionAst};
 
 /// Parameters of a kernel, in bytes.
 const MOST_PARAM_BYTES: u64 = 32764;
@@ -34,13 +34,13 @@ const MOST_PARAM_BYTES: u64 = 32764;
 /// Instructions, types and modifiers outside the subset, and operands that do not fit.
 pub fn decode(
     ast: &Ast,
-    function: &Function,
+    function: &FunctionAst,
     symbols: &HashMap<String, u64>,
     isa: Isa,
 ) -> Result<Kernel, PtxError> {
-    let mut decoder = Decoder::new(ast, symbols, isa, function);
+    let mut decoder = KernelDecoder::new(ast, symbols, isa, function);
     let body = function.body.as_deref().unwrap_or_default();
-    decoder.frames.push(Frame {
+    decoder.frames.push(BodyScope {
         function: function.name.clone(),
         scopes: vec![Scope::default()],
         end: None,
@@ -55,7 +55,7 @@ pub fn decode(
     Ok(kernel)
 }
 
-fn parameters(decoder: &mut Decoder<'_>, function: &Function) -> Result<(), PtxError> {
+fn parameters(decoder: &mut KernelDecoder<'_>, function: &FunctionAst) -> Result<(), PtxError> {
     let mut offset = 0u64;
     for param in &function.params {
         let size = param.size.unwrap_or(0);
@@ -63,7 +63,7 @@ fn parameters(decoder: &mut Decoder<'_>, function: &Function) -> Result<(), PtxE
         decoder.scope().bind(
             &param.name,
             Binding::Variable {
-                space: Space::Param,
+                space: NamedSpace::Param,
                 address: offset,
             },
         );
@@ -83,7 +83,7 @@ fn parameters(decoder: &mut Decoder<'_>, function: &Function) -> Result<(), PtxE
     Ok(())
 }
 
-impl Decoder<'_> {
+impl KernelDecoder<'_> {
     /// All places are known now: labels become operations, and dynamic shared memory has its
     /// address.
     fn finish(mut self) -> Result<Kernel, PtxError> {

@@ -1,6 +1,6 @@
 //! Copies: registers, their halves, and addresses between spaces.
 
-use super::decoder::Decoder;
+use super::decoder::KernelDecoder;
 use super::kernel::Code;
 use crate::error::PtxError;
 use crate::lanes::Slots;
@@ -9,7 +9,7 @@ use crate::ops::{self, Opcode};
 use crate::syntax::ast::Operand;
 use crate::syntax::types::Type;
 
-impl Decoder<'_> {
+impl KernelDecoder<'_> {
     pub fn mov(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
         self.count(operands, 2)?;
         let ty = opcode.ty();
@@ -219,7 +219,7 @@ impl Decoder<'_> {
         let d = self.result(&operands[0], Type::Pred)?;
         let b = self.constant(Type::U64, window)?;
         let form = if window == 0 {
-            test!(|a: u64| windows::of(a) == crate::decode::kernel::Space::Global)
+            test!(|a: u64| windows::of(a) == crate::decode::kernel::NamedSpace::Global)
         } else {
             test!(|a: u64, b: u64| a.wrapping_sub(b) < windows::SIZE)
         };

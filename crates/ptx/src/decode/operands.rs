@@ -1,7 +1,7 @@
 //! Operands to registers.
 
-use super::decoder::Decoder;
-use super::kernel::{Address, Register, Space};
+use super::decoder::KernelDecoder;
+use super::kernel::{Address, NamedSpace, Register};
 use super::scope::Binding;
 use crate::error::PtxError;
 use crate::lanes::Slots;
@@ -9,7 +9,7 @@ use crate::ops;
 use crate::syntax::ast::Operand;
 use crate::syntax::types::Type;
 
-impl Decoder<'_> {
+impl KernelDecoder<'_> {
     /// A register that holds an operand. `relaxed` takes registers that are wider than the type, as
     /// loads, stores and conversions do.
     pub fn source(&mut self, operand: &Operand, ty: Type, relaxed: bool) -> Result<u32, PtxError> {
@@ -261,7 +261,10 @@ impl Decoder<'_> {
     }
 
     /// Where an access goes, and in which space if its name says that.
-    pub fn address(&mut self, operand: &Operand) -> Result<(Address, Option<Space>), PtxError> {
+    pub fn address(
+        &mut self,
+        operand: &Operand,
+    ) -> Result<(Address, Option<NamedSpace>), PtxError> {
         let Operand::Address(base, offset) = operand else {
             return Err(self.error(format!(
                 "`{}` takes an address in brackets here",
@@ -302,7 +305,7 @@ impl Decoder<'_> {
                             base: Some(Register { slot, wide: true }),
                             offset,
                         },
-                        Some(Space::Shared),
+                        Some(NamedSpace::Shared),
                     ))
                 }
                 None => Err(self.undeclared(name)),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::kernel::Space;
+use super::kernel::NamedSpace;
 use crate::syntax::types::Type;
 
 /// What a name stands for.
@@ -14,7 +14,7 @@ pub enum Binding {
     },
     /// A variable at that address of its space.
     Variable {
-        space: Space,
+        space: NamedSpace,
         address: u64,
     },
     /// Shared memory whose size the launch decides, behind all other.
@@ -77,7 +77,7 @@ impl Scope {
 
 /// A body that is being decoded: a kernel's, or that of a function put in the place of a call.
 #[derive(Debug, Default)]
-pub struct Frame {
+pub struct BodyScope {
     pub function: String,
     pub scopes: Vec<Scope>,
     /// Where `ret` goes; none ends the thread.

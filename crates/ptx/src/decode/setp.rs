@@ -1,6 +1,6 @@
 //! Instructions with predicates among their operands, and those that take several operations.
 
-use super::decoder::Decoder;
+use super::decoder::KernelDecoder;
 use crate::error::PtxError;
 use crate::lanes::{Form, Slots};
 use crate::ops::{self, Comparison, Opcode};
@@ -17,7 +17,7 @@ fn junction(name: &str) -> Option<Form> {
     })
 }
 
-impl Decoder<'_> {
+impl KernelDecoder<'_> {
     /// `setp.lt.and.s32 %p1|%p2, a, b, !%p3`
     pub fn setp(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
         let (first, second) = match operands.first() {

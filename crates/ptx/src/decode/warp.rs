@@ -1,6 +1,6 @@
 //! Barriers, votes, shuffles: what threads do together.
 
-use super::decoder::Decoder;
+use super::decoder::KernelDecoder;
 use super::kernel::{Atomic, Barrier, Code, Collective, CollectiveKind, Reduction, ReductionKind};
 use super::memory::atomic_named;
 use crate::error::PtxError;
@@ -9,7 +9,7 @@ use crate::ops::Opcode;
 use crate::syntax::ast::Operand;
 use crate::syntax::types::Type;
 
-impl Decoder<'_> {
+impl KernelDecoder<'_> {
     /// An instruction of several threads.
     pub fn together(
         &mut self,

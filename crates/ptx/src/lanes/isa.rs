@@ -170,5 +170,5 @@ macro_rules! with_isa {
 
 with_isa! {
     /// Lets a warp go on, with the code for that set of instructions.
-    pub fn run_warp<B: crate::sink::BlockSink>(isa, block: &mut crate::machine::BlockRun<'_, B>, warp: usize, quantum: u64) -> Result<crate::machine::Pause, crate::machine::Stop> = crate::machine::run_warp
+    pub fn run_warp<B: crate::sink::BlockSink>(isa, block: &mut crate::machine::BlockRun<'_, B>, warp: usize, quantum: u64) -> Result<crate::machine::Pause, crate::machine::StoppedWarp> = crate::machine::run_warp
 }

@@ -50,7 +50,7 @@ pub trait Lane: Copy {
     /// What it is to PTX.
     const TYPE: Type;
     /// What lies in the register.
-    type Raw: Raw;
+    type Raw: LaneValue;
     /// The value.
     fn load(raw: Self::Raw) -> Self;
     /// What goes into the register.
@@ -73,7 +73,7 @@ pub trait Lane: Copy {
 }
 
 /// What a lane of a register file holds.
-pub trait Raw: Copy + Default {
+pub trait LaneValue: Copy + Default {
     /// Overwrites the lanes of the mask in a row.
     fn merge(row: &mut [Self; WARP], values: &[Self; WARP], mask: u32);
 }
@@ -84,7 +84,7 @@ pub trait Raw: Copy + Default {
 /// bits are a table because SSE2 cannot shift each lane by a number of its own.
 macro_rules! raw {
     ($raw:ty) => {
-        impl Raw for $raw {
+        impl LaneValue for $raw {
             #[inline(always)]
             fn merge(row: &mut [$raw; WARP], values: &[$raw; WARP], mask: u32) {
                 const BITS: [$raw; WARP] = {

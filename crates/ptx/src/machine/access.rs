@@ -1,10 +1,10 @@
 //! Loads and stores of a warp.
 
-use crate::decode::kernel::{Address, MemoryOp, Register, Space};
+use crate::decode::kernel::{Address, MemoryOp, NamedSpace, Register};
 use crate::lanes::{ALL, Registers, WARP};
 use crate::sink::{BlockSink, WarpKind};
 
-use super::delivery::{Record, deliver, in_each_space};
+use super::delivery::{AccessRecord, deliver, in_each_space};
 use super::fault::{Fault, FaultKind};
 use super::memory::BlockMemory;
 use super::warp::Warp;
@@ -31,7 +31,7 @@ pub fn addresses(registers: &Registers, address: &Address, out: &mut [u64; WARP]
 }
 
 /// What the addresses of a whole warp have in common.
-struct Shape {
+struct AddressSpan {
     low: u64,
     high: u64,
     /// One behind the other, without gaps.
@@ -41,7 +41,7 @@ struct Shape {
 }
 
 #[inline(always)]
-fn shape(addresses: &[u64; WARP], bytes: u64) -> Shape {
+fn shape(addresses: &[u64; WARP], bytes: u64) -> AddressSpan {
     let first = addresses[0];
     let (mut low, mut high, mut bits, mut wrong) = (first, first, 0, 0);
     for (lane, &address) in addresses.iter().enumerate() {
@@ -50,7 +50,7 @@ fn shape(addresses: &[u64; WARP], bytes: u64) -> Shape {
         bits |= address;
         wrong |= address ^ first.wrapping_add(lane as u64 * bytes);
     }
-    Shape {
+    AddressSpan {
         low,
         high,
         is_run: wrong == 0,
@@ -69,8 +69,8 @@ pub fn memory<B: BlockSink>(
 ) -> Result<(), Box<Fault>> {
     addresses(&warp.registers, &op.address, &mut warp.addresses);
     match op.space {
-        Space::Param => parameters(memory, warp, sink, op, mask),
-        Space::Generic => generic(memory, warp, sink, op, mask),
+        NamedSpace::Param => parameters(memory, warp, sink, op, mask),
+        NamedSpace::Generic => generic(memory, warp, sink, op, mask),
         space => in_space(memory, warp, sink, op, space, mask),
     }
 }
@@ -81,7 +81,7 @@ fn in_space<B: BlockSink>(
     warp: &mut Warp,
     sink: &mut B,
     op: &MemoryOp,
-    space: Space,
+    space: NamedSpace,
     mask: u32,
 ) -> Result<(), Box<Fault>> {
     let done = mask == ALL
@@ -96,8 +96,8 @@ fn in_space<B: BlockSink>(
 }
 
 #[inline(always)]
-fn record(memory: &BlockMemory<'_>, op: &MemoryOp) -> Record {
-    Record {
+fn record(memory: &BlockMemory<'_>, op: &MemoryOp) -> AccessRecord {
+    AccessRecord {
         site: op.site,
         block: memory.block,
         kind: if op.is_store {
@@ -112,7 +112,12 @@ fn record(memory: &BlockMemory<'_>, op: &MemoryOp) -> Record {
 /// All lanes at once, where elements have four or eight bytes and everything is as it should be.
 /// Whether that was so; if not, nothing has been done.
 #[inline(always)]
-fn whole_warp(memory: &mut BlockMemory<'_>, warp: &mut Warp, op: &MemoryOp, space: Space) -> bool {
+fn whole_warp(
+    memory: &mut BlockMemory<'_>,
+    warp: &mut Warp,
+    op: &MemoryOp,
+    space: NamedSpace,
+) -> bool {
     let register = op.registers[0];
     let slot = register.slot as usize;
     match (op.width, register.wide) {
@@ -149,7 +154,7 @@ fn whole_row<const N: usize, T: Copy>(
     memory: &mut BlockMemory<'_>,
     addresses: &[u64; WARP],
     is_store: bool,
-    space: Space,
+    space: NamedSpace,
     row: &mut [T; WARP],
     from: impl Fn([u8; N]) -> T,
     to: impl Fn(T) -> [u8; N],
@@ -161,7 +166,7 @@ fn whole_row<const N: usize, T: Copy>(
     // What runs over the end of all addresses is told lane by lane.
     let end = shape.high.saturating_add(N as u64);
     match space {
-        Space::Global | Space::Const => {
+        NamedSpace::Global | NamedSpace::Const => {
             let Some(start) = memory.device.span(shape.low, end) else {
                 return false;
             };
@@ -170,7 +175,7 @@ fn whole_row<const N: usize, T: Copy>(
             }
             memory.load_row(addresses, &shape_of(&shape, start), row, from)
         }
-        Space::Shared => {
+        NamedSpace::Shared => {
             if end > memory.shared.len() as u64 {
                 return false;
             }
@@ -190,15 +195,15 @@ fn whole_row<const N: usize, T: Copy>(
 }
 
 /// A shape with a place in memory.
-pub struct Placed {
+pub struct PlacedSpan {
     pub start: usize,
     pub is_run: bool,
     pub is_one: bool,
 }
 
 #[inline(always)]
-fn shape_of(shape: &Shape, start: usize) -> Placed {
-    Placed {
+fn shape_of(shape: &AddressSpan, start: usize) -> PlacedSpan {
+    PlacedSpan {
         start,
         is_run: shape.is_run,
         is_one: shape.low == shape.high,
@@ -209,7 +214,7 @@ fn shape_of(shape: &Shape, start: usize) -> Placed {
 fn shared_row<const N: usize, T: Copy>(
     shared: &mut [u8],
     addresses: &[u64; WARP],
-    shape: &Shape,
+    shape: &AddressSpan,
     is_store: bool,
     row: &mut [T; WARP],
     from: impl Fn([u8; N]) -> T,
@@ -242,7 +247,7 @@ fn each_lane(
     memory: &mut BlockMemory<'_>,
     warp: &mut Warp,
     op: &MemoryOp,
-    space: Space,
+    space: NamedSpace,
     mask: u32,
 ) -> Result<(), Box<Fault>> {
     let bytes = u64::from(op.width) * u64::from(op.count);
@@ -326,14 +331,14 @@ fn parameters<B: BlockSink>(
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
         let bytes = u64::from(op.width) * u64::from(op.count);
         let address = warp.addresses[lane];
-        memory.check(Space::Param, warp, address, bytes, lane as u32, "load")?;
+        memory.check(NamedSpace::Param, warp, address, bytes, lane as u32, "load")?;
         for (place, register) in elements(op, address) {
-            let value = memory.read(Space::Param, warp, place, op.width, lane);
+            let value = memory.read(NamedSpace::Param, warp, place, op.width, lane);
             let value = widened(value, op.width, op.signed);
             put(&mut warp.registers, register, lane, value);
         }
     }
-    deliver(warp, sink, record(memory, op), Space::Param, mask);
+    deliver(warp, sink, record(memory, op), NamedSpace::Param, mask);
     Ok(())
 }
 
@@ -346,7 +351,7 @@ fn generic<B: BlockSink>(
     mask: u32,
 ) -> Result<(), Box<Fault>> {
     in_each_space(warp, mask, |warp, space, lanes| match space {
-        Space::Param => parameters(memory, warp, sink, op, lanes),
+        NamedSpace::Param => parameters(memory, warp, sink, op, lanes),
         space => in_space(memory, warp, sink, op, space, lanes),
     })
 }

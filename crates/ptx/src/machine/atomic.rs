@@ -1,12 +1,12 @@
 //! Atomic operations, lane after lane.
 
-use crate::decode::kernel::{Atomic, AtomicOp, Space};
+use crate::decode::kernel::{Atomic, AtomicOp, NamedSpace};
 use crate::lanes::WARP;
 use crate::sink::{BlockSink, WarpKind};
 use crate::syntax::types::Type;
 
 use super::access::{addresses, put, value};
-use super::delivery::{Record, deliver, in_each_space};
+use super::delivery::{AccessRecord, deliver, in_each_space};
 use super::fault::Fault;
 use super::memory::BlockMemory;
 use super::warp::Warp;
@@ -21,7 +21,7 @@ pub fn atomic<B: BlockSink>(
     mask: u32,
 ) -> Result<(), Box<Fault>> {
     addresses(&warp.registers, &op.address, &mut warp.addresses);
-    if op.space != Space::Generic {
+    if op.space != NamedSpace::Generic {
         return in_space(memory, warp, sink, op, op.space, mask);
     }
     in_each_space(warp, mask, |warp, space, lanes| {
@@ -34,7 +34,7 @@ fn in_space<B: BlockSink>(
     warp: &mut Warp,
     sink: &mut B,
     op: &AtomicOp,
-    space: Space,
+    space: NamedSpace,
     mask: u32,
 ) -> Result<(), Box<Fault>> {
     let width = op.ty.size();
@@ -74,7 +74,7 @@ fn in_space<B: BlockSink>(
             put(&mut warp.registers, result, lane, old);
         }
     }
-    let record = Record {
+    let record = AccessRecord {
         site: op.site,
         block: memory.block,
         kind: WarpKind::Atomic,

@@ -5,10 +5,10 @@ use crate::lanes::{Isa, WARP, run_warp};
 use crate::sink::BlockSink;
 
 use super::fault::{Fault, FaultKind, KernelError};
-use super::grid::Launch;
+use super::grid::LaunchConfig;
 use super::memory::BlockMemory;
-use super::random::Random;
-use super::warp::{Path, Pause, Stop, Warp};
+use super::random::SplitMix64;
+use super::warp::{LanePath, Pause, StoppedWarp, Warp};
 
 /// Instructions that a warp executes before others have their turn, for warps that wait for each
 /// other by looking at memory again and again.
@@ -37,7 +37,7 @@ enum Doing {
 }
 
 /// Makes the warps of a block ready to begin.
-pub fn prepare(warps: &mut [Warp], kernel: &Kernel, launch: &Launch, block: u32) {
+pub fn prepare(warps: &mut [Warp], kernel: &Kernel, launch: &LaunchConfig, block: u32) {
     let threads = launch.threads_of_block();
     let place = launch.place(block);
     for warp in warps {
@@ -47,7 +47,7 @@ pub fn prepare(warps: &mut [Warp], kernel: &Kernel, launch: &Launch, block: u32)
         } else {
             (1 << left) - 1
         };
-        warp.now = Path {
+        warp.now = LanePath {
             pc: 0,
             mask,
             meet: NONE,
@@ -85,7 +85,7 @@ pub fn prepare(warps: &mut [Warp], kernel: &Kernel, launch: &Launch, block: u32)
 fn value_of(
     special: Special,
     kernel: &Kernel,
-    launch: &Launch,
+    launch: &LaunchConfig,
     place: [u32; 3],
     warp: u32,
     lane: u32,
@@ -117,9 +117,9 @@ impl<B: BlockSink> BlockRun<'_, B> {
     pub fn run(
         &mut self,
         isa: Isa,
-        launch: &Launch,
+        launch: &LaunchConfig,
         limit: u64,
-        random: Option<&mut Random>,
+        random: Option<&mut SplitMix64>,
         between: &mut dyn FnMut(&mut B),
     ) -> Result<(), KernelError> {
         let block = self.memory.block;
@@ -161,7 +161,7 @@ impl<B: BlockSink> BlockRun<'_, B> {
         quantum: u64,
         limit: u64,
         arrived: &mut [u32],
-    ) -> Result<Doing, Stop> {
+    ) -> Result<Doing, StoppedWarp> {
         let pause = run_warp(isa, self, warp, quantum)?;
         let pc = self.warps[warp].now.pc.saturating_sub(1);
         let executed: u64 = self.warps.iter().map(|warp| warp.executed).sum();
@@ -169,7 +169,7 @@ impl<B: BlockSink> BlockRun<'_, B> {
             let what = format!(
                 "more than {limit} instructions; if it is not endless, allow more (--max-instructions)"
             );
-            return Err(Stop {
+            return Err(StoppedWarp {
                 fault: Fault::new(FaultKind::TooLong, None, what),
                 pc,
             });
@@ -183,7 +183,7 @@ impl<B: BlockSink> BlockRun<'_, B> {
                 let id = self.warps[warp].registers.narrow[barrier.id as usize].0[lane];
                 if id >= BARRIERS {
                     let what = format!("barrier {id}; there are {BARRIERS}, from 0");
-                    return Err(Stop {
+                    return Err(StoppedWarp {
                         fault: Fault::new(FaultKind::Barrier, None, what),
                         pc,
                     });
@@ -275,7 +275,7 @@ impl<B: BlockSink> BlockRun<'_, B> {
     }
 
     /// Barriers that wait for each other.
-    fn stuck(&self, launch: &Launch, block: u32, doing: &[Doing]) -> KernelError {
+    fn stuck(&self, launch: &LaunchConfig, block: u32, doing: &[Doing]) -> KernelError {
         let waits = |(warp, doing): (usize, &Doing)| match doing {
             Doing::Waiting(index, id) => Some((warp, *index, *id)),
             _ => None,
@@ -296,14 +296,20 @@ impl<B: BlockSink> BlockRun<'_, B> {
             launch,
             block,
             Some(warp),
-            Stop {
+            StoppedWarp {
                 fault: Fault::new(FaultKind::Barrier, None, what),
                 pc,
             },
         )
     }
 
-    fn error(&self, launch: &Launch, block: u32, warp: Option<usize>, stop: Stop) -> KernelError {
+    fn error(
+        &self,
+        launch: &LaunchConfig,
+        block: u32,
+        warp: Option<usize>,
+        stop: StoppedWarp,
+    ) -> KernelError {
         let op = &self.kernel.ops[(stop.pc as usize).min(self.kernel.ops.len() - 1)];
         let place = &self.kernel.places[op.place as usize];
         let thread = warp

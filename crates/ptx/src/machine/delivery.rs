@@ -1,7 +1,7 @@
 //! What loads, stores and atomic operations have in common: the space that addresses go to, and the
 //! record for the sink.
 
-use crate::decode::kernel::Space;
+use crate::decode::kernel::NamedSpace;
 use crate::lanes::WARP;
 use crate::sink::{self, BlockSink, WarpAccess, WarpKind};
 
@@ -11,7 +11,7 @@ use super::windows;
 
 /// What is the same for all lanes of an access.
 #[derive(Clone, Copy)]
-pub struct Record {
+pub struct AccessRecord {
     pub site: u32,
     pub block: u32,
     pub kind: WarpKind,
@@ -24,8 +24,8 @@ pub struct Record {
 pub fn deliver<B: BlockSink>(
     warp: &mut Warp,
     sink: &mut B,
-    record: Record,
-    space: Space,
+    record: AccessRecord,
+    space: NamedSpace,
     mask: u32,
 ) {
     warp.position += 1;
@@ -44,13 +44,13 @@ pub fn deliver<B: BlockSink>(
 
 /// The space as sinks call it.
 #[inline(always)]
-fn called(space: Space) -> sink::Space {
+fn called(space: NamedSpace) -> sink::Space {
     match space {
-        Space::Shared => sink::Space::Shared,
-        Space::Local => sink::Space::Local,
-        Space::Const => sink::Space::Const,
-        Space::Param => sink::Space::Param,
-        Space::Global | Space::Generic => sink::Space::Global,
+        NamedSpace::Shared => sink::Space::Shared,
+        NamedSpace::Local => sink::Space::Local,
+        NamedSpace::Const => sink::Space::Const,
+        NamedSpace::Param => sink::Space::Param,
+        NamedSpace::Global | NamedSpace::Generic => sink::Space::Global,
     }
 }
 
@@ -60,7 +60,7 @@ fn called(space: Space) -> sink::Space {
 pub fn in_each_space(
     warp: &mut Warp,
     mask: u32,
-    mut access: impl FnMut(&mut Warp, Space, u32) -> Result<(), Box<Fault>>,
+    mut access: impl FnMut(&mut Warp, NamedSpace, u32) -> Result<(), Box<Fault>>,
 ) -> Result<(), Box<Fault>> {
     for (space, lanes) in split(&warp.addresses, mask) {
         if lanes == 0 {
@@ -78,12 +78,12 @@ pub fn in_each_space(
 }
 
 /// Which lanes go to which space.
-fn split(addresses: &[u64; WARP], mask: u32) -> [(Space, u32); 4] {
+fn split(addresses: &[u64; WARP], mask: u32) -> [(NamedSpace, u32); 4] {
     let mut found = [
-        (Space::Global, 0),
-        (Space::Shared, 0),
-        (Space::Local, 0),
-        (Space::Param, 0),
+        (NamedSpace::Global, 0),
+        (NamedSpace::Shared, 0),
+        (NamedSpace::Local, 0),
+        (NamedSpace::Param, 0),
     ];
     for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
         let space = windows::of(addresses[lane]);

@@ -7,7 +7,7 @@ use super::launch::LaunchError;
 
 /// What a kernel is launched with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Launch {
+pub struct LaunchConfig {
     /// Blocks, in three directions.
     pub grid: [u32; 3],
     /// Threads of a block, in three directions.
@@ -18,7 +18,7 @@ pub struct Launch {
     pub params: Vec<u8>,
 }
 
-impl Launch {
+impl LaunchConfig {
     /// Threads of a block.
     pub fn threads_of_block(&self) -> u32 {
         self.block.iter().product()

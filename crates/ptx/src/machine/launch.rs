@@ -16,12 +16,12 @@ use crate::sink::{BlockSink, Sink};
 use super::block::{self, BlockRun};
 use super::device_memory::DeviceMemory;
 use super::fault::KernelError;
-use super::grid::{Launch, MOST_LOCAL};
-use super::line::{Line, State};
+use super::grid::{LaunchConfig, MOST_LOCAL};
+use super::line::{BlockQueue, QueueState};
 use super::memory::BlockMemory;
 use super::overlay::{self, Overlay, Patch};
 use super::races::Races;
-use super::random::Random;
+use super::random::SplitMix64;
 use super::warp::Warp;
 
 /// Blocks of a wave.
@@ -101,7 +101,7 @@ pub(super) struct Ended<B> {
 /// A launch that does not fit, and whatever the kernel does that it must not.
 pub fn run<S: Sink + Send>(
     kernel: &Kernel,
-    launch: &Launch,
+    launch: &LaunchConfig,
     memory: &mut DeviceMemory,
     options: &Options,
     sink: &mut S,
@@ -143,7 +143,7 @@ pub fn run<S: Sink + Send>(
 
 /// How many blocks run at one time: as many as there are threads, as far as their local memory
 /// allows it. Results do not depend on it.
-fn workers(kernel: &Kernel, launch: &Launch, options: &Options) -> usize {
+fn workers(kernel: &Kernel, launch: &LaunchConfig, options: &Options) -> usize {
     if kernel.is_ordered {
         return 1;
     }
@@ -153,7 +153,7 @@ fn workers(kernel: &Kernel, launch: &Launch, options: &Options) -> usize {
 
 /// In which order blocks run: none is in the order of their numbers.
 fn order(blocks: u32, seed: Option<u64>) -> Option<Vec<u32>> {
-    let mut random = Random::new(seed?);
+    let mut random = SplitMix64::new(seed?);
     let mut order: Vec<u32> = (0..blocks).collect();
     for index in (1..order.len()).rev() {
         order.swap(index, random.below(index as u64 + 1) as usize);
@@ -172,7 +172,7 @@ struct Workspace {
 impl Workspace {
     fn new(
         kernel: &Kernel,
-        launch: &Launch,
+        launch: &LaunchConfig,
         options: &Options,
         memory: &DeviceMemory,
     ) -> Workspace {
@@ -192,7 +192,7 @@ impl Workspace {
 /// Blocks that find memory in the same state.
 pub(super) struct Wave<'a> {
     kernel: &'a Kernel,
-    launch: &'a Launch,
+    launch: &'a LaunchConfig,
     options: &'a Options,
     memory: &'a DeviceMemory,
     order: &'a Option<Vec<u32>>,
@@ -238,7 +238,7 @@ impl Wave<'_> {
         let mut random = self
             .options
             .seed
-            .map(|seed| Random::new(seed ^ u64::from(block).wrapping_mul(0x9e37_79b9)));
+            .map(|seed| SplitMix64::new(seed ^ u64::from(block).wrapping_mul(0x9e37_79b9)));
         let limit = self.options.max_instructions.saturating_sub(self.used);
         let result = run.run(
             self.options.isa,
@@ -313,10 +313,10 @@ impl Wave<'_> {
         sink: &mut S,
     ) -> WaveResult {
         let ahead = AHEAD * spaces.len() as u32;
-        let line = Line {
+        let line = BlockQueue {
             next: AtomicU32::new(numbers.start),
             end: numbers.end,
-            state: Mutex::new(State {
+            state: Mutex::new(QueueState {
                 sink,
                 ended: Vec::new(),
                 delivered: numbers.start,
@@ -338,7 +338,7 @@ impl Wave<'_> {
     }
 
     /// Takes blocks and runs them until there are none.
-    fn work<S: Sink>(&self, line: &Line<'_, S>, space: &mut Workspace) {
+    fn work<S: Sink>(&self, line: &BlockQueue<'_, S>, space: &mut Workspace) {
         loop {
             let index = line.next.fetch_add(1, Ordering::Relaxed);
             if index >= line.end {

@@ -8,15 +8,15 @@ use crate::sink::Sink;
 use super::launch::{Ended, Wave, WaveResult};
 
 /// Blocks on their way from the threads that ran them to the sink, in order.
-pub(super) struct Line<'s, S: Sink> {
+pub(super) struct BlockQueue<'s, S: Sink> {
     pub(super) next: AtomicU32,
     pub(super) end: u32,
-    pub(super) state: Mutex<State<'s, S>>,
+    pub(super) state: Mutex<QueueState<'s, S>>,
     pub(super) moved: Condvar,
     pub(super) ahead: u32,
 }
 
-pub(super) struct State<'s, S: Sink> {
+pub(super) struct QueueState<'s, S: Sink> {
     pub(super) sink: &'s mut S,
     /// Blocks that wait for one before them.
     pub(super) ended: Vec<(u32, Ended<S::Block>)>,
@@ -25,11 +25,11 @@ pub(super) struct State<'s, S: Sink> {
     pub(super) sum: WaveResult,
 }
 
-impl<S: Sink> Line<'_, S> {
+impl<S: Sink> BlockQueue<'_, S> {
     /// A sink for a block, when it is not too far ahead; none once a block has failed.
     pub(super) fn open(&self, index: u32, block: u32) -> Option<S::Block> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let waits = |state: &mut State<'_, S>| {
+        let waits = |state: &mut QueueState<'_, S>| {
             state.sum.2.is_ok() && index >= state.delivered.saturating_add(self.ahead)
         };
         let mut state = self

@@ -1,9 +1,9 @@
 //! Memory as a block sees it.
 
-use crate::decode::kernel::{MemoryOp, Space};
+use crate::decode::kernel::{MemoryOp, NamedSpace};
 use crate::lanes::WARP;
 
-use super::access::Placed;
+use super::access::PlacedSpan;
 use super::device_memory::{DeviceMemory, PAGE};
 use super::fault::{Fault, FaultKind};
 use super::overlay::Overlay;
@@ -30,7 +30,7 @@ impl BlockMemory<'_> {
     pub fn load_row<const N: usize, T: Copy>(
         &self,
         addresses: &[u64; WARP],
-        placed: &Placed,
+        placed: &PlacedSpan,
         row: &mut [T; WARP],
         from: impl Fn([u8; N]) -> T,
     ) -> bool {
@@ -68,7 +68,7 @@ impl BlockMemory<'_> {
     pub fn store_row<const N: usize, T: Copy>(
         &mut self,
         addresses: &[u64; WARP],
-        placed: &Placed,
+        placed: &PlacedSpan,
         row: &[T; WARP],
         to: impl Fn(T) -> [u8; N],
     ) -> bool {
@@ -94,7 +94,7 @@ impl BlockMemory<'_> {
     #[inline(always)]
     pub fn check(
         &self,
-        space: Space,
+        space: NamedSpace,
         warp: &Warp,
         address: u64,
         bytes: u64,
@@ -104,12 +104,12 @@ impl BlockMemory<'_> {
         let _ = warp;
         let end = address.wrapping_add(bytes);
         let is_there = match space {
-            Space::Global | Space::Const | Space::Generic => {
+            NamedSpace::Global | NamedSpace::Const | NamedSpace::Generic => {
                 end > address && self.device.span(address, end).is_some()
             }
-            Space::Shared => end > address && end <= self.shared.len() as u64,
-            Space::Local => end > address && end <= self.local_bytes,
-            Space::Param => end > address && end <= self.params.len() as u64,
+            NamedSpace::Shared => end > address && end <= self.shared.len() as u64,
+            NamedSpace::Local => end > address && end <= self.local_bytes,
+            NamedSpace::Param => end > address && end <= self.params.len() as u64,
         };
         // Vectors have sizes that are powers of two.
         if is_there && address & (bytes - 1) == 0 {
@@ -121,7 +121,7 @@ impl BlockMemory<'_> {
     #[cold]
     fn wrong(
         &self,
-        space: Space,
+        space: NamedSpace,
         address: u64,
         bytes: u64,
         lane: u32,
@@ -135,18 +135,22 @@ impl BlockMemory<'_> {
             return Fault::new(FaultKind::Misaligned, Some(lane), what);
         }
         let place = match space {
-            Space::Shared => format!(
+            NamedSpace::Shared => format!(
                 "the block has {} bytes of shared memory; what the kernel does not declare itself is asked for at the launch (--shared SIZE)",
                 self.shared.len()
             ),
-            Space::Local => format!("the thread has {} bytes of local memory", self.local_bytes),
-            Space::Param => format!("the kernel has {} bytes of parameters", self.params.len()),
+            NamedSpace::Local => {
+                format!("the thread has {} bytes of local memory", self.local_bytes)
+            }
+            NamedSpace::Param => {
+                format!("the kernel has {} bytes of parameters", self.params.len())
+            }
             _ => self.device.describe(address),
         };
         let space = match space {
-            Space::Shared => "shared",
-            Space::Local => "local",
-            Space::Param => "parameter",
+            NamedSpace::Shared => "shared",
+            NamedSpace::Local => "local",
+            NamedSpace::Param => "parameter",
             _ => "global",
         };
         let what = format!(
@@ -157,14 +161,21 @@ impl BlockMemory<'_> {
 
     /// Reads up to eight bytes that have been checked.
     #[inline(always)]
-    pub fn read(&self, space: Space, warp: &Warp, address: u64, width: u8, lane: usize) -> u64 {
+    pub fn read(
+        &self,
+        space: NamedSpace,
+        warp: &Warp,
+        address: u64,
+        width: u8,
+        lane: usize,
+    ) -> u64 {
         let at = address as usize;
         match space {
-            Space::Shared => number(&self.shared[at..at + usize::from(width)]),
-            Space::Local => {
+            NamedSpace::Shared => number(&self.shared[at..at + usize::from(width)]),
+            NamedSpace::Local => {
                 number(&warp.local[self.local_bytes as usize * lane + at..][..usize::from(width)])
             }
-            Space::Param => number(&self.params[at..at + usize::from(width)]),
+            NamedSpace::Param => number(&self.params[at..at + usize::from(width)]),
             _ => {
                 let offset = (address - windows::GLOBAL) as usize;
                 let bytes = self
@@ -179,7 +190,7 @@ impl BlockMemory<'_> {
     #[inline(always)]
     pub fn write(
         &mut self,
-        space: Space,
+        space: NamedSpace,
         warp: &mut Warp,
         address: u64,
         width: u8,
@@ -189,12 +200,12 @@ impl BlockMemory<'_> {
         let bytes = &value.to_le_bytes()[..usize::from(width)];
         let at = address as usize;
         match space {
-            Space::Shared => self.shared[at..at + bytes.len()].copy_from_slice(bytes),
-            Space::Local => {
+            NamedSpace::Shared => self.shared[at..at + bytes.len()].copy_from_slice(bytes),
+            NamedSpace::Local => {
                 warp.local[self.local_bytes as usize * lane + at..][..bytes.len()]
                     .copy_from_slice(bytes);
             }
-            Space::Param => {}
+            NamedSpace::Param => {}
             _ => {
                 let offset = (address - windows::GLOBAL) as usize;
                 self.overlay.write(self.device.bytes(), offset, bytes);
@@ -205,13 +216,13 @@ impl BlockMemory<'_> {
     /// Tells the search for races of a load or store.
     pub fn note(
         &mut self,
-        space: Space,
+        space: NamedSpace,
         warp: &mut Warp,
         bytes: u64,
         mask: u32,
         op: &MemoryOp,
     ) -> Result<(), Box<Fault>> {
-        if space == Space::Local || space == Space::Param {
+        if space == NamedSpace::Local || space == NamedSpace::Param {
             return Ok(());
         }
         let Some(mut races) = self.races.take() else {
@@ -252,7 +263,14 @@ impl BlockMemory<'_> {
     }
 
     /// Whether a store writes something else than what is there.
-    fn changes(&self, space: Space, warp: &Warp, address: u64, op: &MemoryOp, lane: usize) -> bool {
+    fn changes(
+        &self,
+        space: NamedSpace,
+        warp: &Warp,
+        address: u64,
+        op: &MemoryOp,
+        lane: usize,
+    ) -> bool {
         (0..op.count).any(|index| {
             let place = address + u64::from(index) * u64::from(op.width);
             let value =

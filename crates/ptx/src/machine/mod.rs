@@ -20,6 +20,6 @@ pub mod windows;
 pub use block::BlockRun;
 pub use device_memory::{Allocation, DeviceMemory};
 pub use fault::{FaultKind, KernelError};
-pub use grid::Launch;
+pub use grid::LaunchConfig;
 pub use launch::{LaunchError, Options, Stats, run};
-pub use warp::{Pause, Stop, run_warp};
+pub use warp::{Pause, StoppedWarp, run_warp};

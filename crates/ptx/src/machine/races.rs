@@ -6,13 +6,13 @@
 
 use std::collections::HashMap;
 
-use crate::decode::kernel::Space;
+use crate::decode::kernel::NamedSpace;
 
 use super::fault::{Fault, FaultKind};
 
 /// Who accessed a byte.
 #[derive(Clone, Copy, Debug)]
-struct Access {
+struct ByteAccess {
     warp: u32,
     lane: u32,
     /// Barriers of the block before it, and synchronisations of its warp.
@@ -30,15 +30,15 @@ pub type Moment = (u32, u32, u64);
 
 /// What is known of a byte: the last write, and reads by up to two threads.
 #[derive(Clone, Copy, Debug, Default)]
-struct Cell {
-    write: Option<Access>,
-    reads: [Option<Access>; 2],
+struct ByteHistory {
+    write: Option<ByteAccess>,
+    reads: [Option<ByteAccess>; 2],
 }
 
 /// Bytes of shared and global memory that a block has accessed.
 #[derive(Debug, Default)]
 pub struct Races {
-    cells: HashMap<(bool, u64), Cell>,
+    cells: HashMap<(bool, u64), ByteHistory>,
     interval: u32,
 }
 
@@ -62,7 +62,7 @@ impl Races {
     )]
     pub fn access(
         &mut self,
-        space: Space,
+        space: NamedSpace,
         address: u64,
         bytes: u64,
         (warp, syncs, position): Moment,
@@ -80,7 +80,7 @@ impl Races {
         if is_store && !changes {
             return Ok(());
         }
-        let access = Access {
+        let access = ByteAccess {
             warp,
             lane,
             interval: self.interval,
@@ -94,13 +94,13 @@ impl Races {
     /// Notes an atomic operation.
     pub fn atomic(
         &mut self,
-        space: Space,
+        space: NamedSpace,
         address: u64,
         bytes: u64,
         warp: Moment,
         lane: u32,
     ) -> Result<(), Box<Fault>> {
-        let access = Access {
+        let access = ByteAccess {
             warp: warp.0,
             lane,
             interval: self.interval,
@@ -113,16 +113,16 @@ impl Races {
 
     fn note(
         &mut self,
-        space: Space,
+        space: NamedSpace,
         address: u64,
         bytes: u64,
-        access: Access,
+        access: ByteAccess,
         writes: bool,
     ) -> Result<(), Box<Fault>> {
         for byte in address..address + bytes {
             let cell = self
                 .cells
-                .entry((space == Space::Shared, byte))
+                .entry((space == NamedSpace::Shared, byte))
                 .or_default();
             let mut others = cell
                 .write
@@ -144,8 +144,8 @@ impl Races {
 
 /// Keeps the newest read of up to two threads: if there is any third one, two of them are not of
 /// the writer.
-fn remember(reads: &mut [Option<Access>; 2], access: Access) {
-    let same = |read: &Option<Access>| {
+fn remember(reads: &mut [Option<ByteAccess>; 2], access: ByteAccess) {
+    let same = |read: &Option<ByteAccess>| {
         read.is_none_or(|read| {
             (read.warp, read.lane) == (access.warp, access.lane) || read.interval != access.interval
         })
@@ -156,7 +156,7 @@ fn remember(reads: &mut [Option<Access>; 2], access: Access) {
     }
 }
 
-fn is_race(before: &Access, now: &Access) -> bool {
+fn is_race(before: &ByteAccess, now: &ByteAccess) -> bool {
     let same_warp = before.warp == now.warp;
     before.interval == now.interval
         && !(same_warp
@@ -167,8 +167,8 @@ fn is_race(before: &Access, now: &Access) -> bool {
 }
 
 #[cold]
-fn told(space: Space, byte: u64, before: &Access, now: &Access) -> Box<Fault> {
-    let memory = if space == Space::Shared {
+fn told(space: NamedSpace, byte: u64, before: &ByteAccess, now: &ByteAccess) -> Box<Fault> {
+    let memory = if space == NamedSpace::Shared {
         "shared"
     } else {
         "global"

@@ -1,6 +1,6 @@
 //! A warp: its registers, and where its lanes are.
 
-use crate::decode::kernel::{Barrier, Code, Kernel, NONE, Table};
+use crate::decode::kernel::{Barrier, BranchTable, Code, Kernel, NONE};
 use crate::lanes::{Registers, WARP};
 use crate::sink::BlockSink;
 
@@ -13,7 +13,7 @@ const MOST_ENTRIES: usize = 1 << 14;
 
 /// Lanes that go on at `pc` until they come to `meet`.
 #[derive(Clone, Copy, Debug)]
-pub struct Path {
+pub struct LanePath {
     pub pc: u32,
     pub mask: u32,
     pub meet: u32,
@@ -32,7 +32,7 @@ pub enum Pause {
 
 /// A warp that was stopped, at that operation.
 #[derive(Debug)]
-pub struct Stop {
+pub struct StoppedWarp {
     pub fault: Box<Fault>,
     pub pc: u32,
 }
@@ -43,9 +43,9 @@ pub struct Warp {
     pub id: u32,
     pub registers: Registers,
     /// The lanes that are running.
-    pub now: Path,
+    pub now: LanePath,
     /// Others, which run or wait later.
-    pub later: Vec<Path>,
+    pub later: Vec<LanePath>,
     /// Lanes that have not ended.
     pub alive: u32,
     /// Memory instructions so far.
@@ -71,7 +71,7 @@ impl Warp {
                 count(kernel.wide),
                 count(kernel.predicates),
             ),
-            now: Path {
+            now: LanePath {
                 pc: 0,
                 mask: 0,
                 meet: NONE,
@@ -92,7 +92,7 @@ impl Warp {
         while let Some(path) = self.later.pop() {
             let mask = path.mask & self.alive;
             if mask != 0 {
-                self.now = Path { mask, ..path };
+                self.now = LanePath { mask, ..path };
                 return true;
             }
         }
@@ -110,12 +110,12 @@ impl Warp {
         self.wait_at(meet)?;
         let meet = self.now.meet;
         let paths = [
-            Path {
+            LanePath {
                 pc: target,
                 mask: taken,
                 meet,
             },
-            Path {
+            LanePath {
                 pc: self.now.pc,
                 mask: other,
                 meet,
@@ -127,7 +127,7 @@ impl Warp {
     /// From now on, paths end at `meet`, where all lanes that run now go on together.
     fn wait_at(&mut self, meet: u32) -> Result<(), Box<Fault>> {
         if meet != NONE && meet != self.now.meet {
-            self.push(Path {
+            self.push(LanePath {
                 pc: meet,
                 ..self.now
             })?;
@@ -137,7 +137,7 @@ impl Warp {
     }
 
     /// Goes on with the first of the paths that is not where they meet; the others come later.
-    fn go(&mut self, paths: &[Path]) -> Result<(), Box<Fault>> {
+    fn go(&mut self, paths: &[LanePath]) -> Result<(), Box<Fault>> {
         let mut first = None;
         for path in paths
             .iter()
@@ -156,7 +156,7 @@ impl Warp {
         Ok(())
     }
 
-    fn push(&mut self, path: Path) -> Result<(), Box<Fault>> {
+    fn push(&mut self, path: LanePath) -> Result<(), Box<Fault>> {
         if self.later.len() >= MOST_ENTRIES {
             let what = format!("its lanes have parted {MOST_ENTRIES} times without meeting again");
             return Err(Fault::new(FaultKind::Convergence, None, what));
@@ -168,13 +168,13 @@ impl Warp {
     /// Each lane goes where the table says.
     fn branch_by(
         &mut self,
-        table: &Table,
+        table: &BranchTable,
         indices: &[u32; WARP],
         mask: u32,
     ) -> Result<(), Box<Fault>> {
         let rest = self.now.mask & !mask;
         let next = self.now.pc;
-        let mut paths: Vec<Path> = Vec::new();
+        let mut paths: Vec<LanePath> = Vec::new();
         for lane in (0..WARP).filter(|lane| mask >> lane & 1 != 0) {
             let Some(&pc) = table.targets.get(indices[lane] as usize) else {
                 let what = format!(
@@ -186,14 +186,14 @@ impl Warp {
             };
             match paths.iter_mut().find(|path| path.pc == pc) {
                 Some(path) => path.mask |= 1 << lane,
-                None => paths.push(Path {
+                None => paths.push(LanePath {
                     pc,
                     mask: 1 << lane,
                     meet: NONE,
                 }),
             }
         }
-        paths.push(Path {
+        paths.push(LanePath {
             pc: next,
             mask: rest,
             meet: NONE,
@@ -234,7 +234,7 @@ pub fn run_warp<B: BlockSink>(
     block: &mut BlockRun<'_, B>,
     warp: usize,
     quantum: u64,
-) -> Result<Pause, Stop> {
+) -> Result<Pause, StoppedWarp> {
     let BlockRun {
         kernel,
         warps,
@@ -261,7 +261,7 @@ pub fn run_warp<B: BlockSink>(
             warp.threads += u64::from(mask.count_ones());
         }
         warp.now.pc = pc + 1;
-        let stop = |fault| Stop { fault, pc };
+        let stop = |fault| StoppedWarp { fault, pc };
         match op.code {
             Code::Lanes(form) => {
                 if mask != 0 {

@@ -1,6 +1,6 @@
 //! How generic addresses tell spaces apart.
 
-use crate::decode::kernel::Space;
+use crate::decode::kernel::NamedSpace;
 
 /// Where global memory begins.
 pub const GLOBAL: u64 = 0x10_0000_0000;
@@ -14,26 +14,26 @@ pub const PARAM: u64 = 0x7c00_0000_0000;
 pub const SIZE: u64 = 1 << 32;
 
 /// What is added to an address of a space to make it generic; none for what is generic.
-pub fn base(space: Space) -> Option<u64> {
+pub fn base(space: NamedSpace) -> Option<u64> {
     match space {
-        Space::Generic => None,
-        Space::Global | Space::Const => Some(0),
-        Space::Shared => Some(SHARED),
-        Space::Local => Some(LOCAL),
-        Space::Param => Some(PARAM),
+        NamedSpace::Generic => None,
+        NamedSpace::Global | NamedSpace::Const => Some(0),
+        NamedSpace::Shared => Some(SHARED),
+        NamedSpace::Local => Some(LOCAL),
+        NamedSpace::Param => Some(PARAM),
     }
 }
 
 /// The space of a generic address.
 #[inline(always)]
-pub fn of(address: u64) -> Space {
+pub fn of(address: u64) -> NamedSpace {
     if address.wrapping_sub(SHARED) < SIZE {
-        Space::Shared
+        NamedSpace::Shared
     } else if address.wrapping_sub(LOCAL) < SIZE {
-        Space::Local
+        NamedSpace::Local
     } else if address.wrapping_sub(PARAM) < SIZE {
-        Space::Param
+        NamedSpace::Param
     } else {
-        Space::Global
+        NamedSpace::Global
     }
 }

@@ -9,7 +9,7 @@ use reuselens_io::open_regular_file;
 use super::PlanError;
 use super::npy::{self, Array};
 use crate::device::DeviceError;
-use crate::machine::random::Random;
+use crate::machine::random::SplitMix64;
 use crate::syntax::types::Type;
 
 /// What a buffer is called, and what it holds.
@@ -48,7 +48,7 @@ impl Element {
         self,
         bytes: &mut Vec<u8>,
         count: u64,
-        random: &mut Random,
+        random: &mut SplitMix64,
         range: std::ops::Range<f64>,
     ) {
         for _ in 0..count {
@@ -159,7 +159,7 @@ impl Buffer {
                 high,
             } => {
                 let mut bytes = room(element, *count)?;
-                element.fill(&mut bytes, *count, &mut Random::new(*seed), *low..*high);
+                element.fill(&mut bytes, *count, &mut SplitMix64::new(*seed), *low..*high);
                 Ok(Array::line(bytes, *element))
             }
             Content::Npy(path) => {

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::buffer::{Buffer, Content};
-use super::{Given, Plan, PlanError, Preprocessor, Step, spec};
+use super::{Given, Plan, PlanError, PlannedLaunch, Preprocessor, spec};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -130,7 +130,7 @@ impl Plan {
                     launch.entry
                 ))
             })?;
-            plan.steps.push(Step {
+            plan.steps.push(PlannedLaunch {
                 kernel: folder.join(kernel),
                 grid: sizes(&launch.grid).ok_or_else(|| {
                     wrong(format!(

@@ -17,9 +17,9 @@ pub use spec::SpecError;
 
 use crate::arguments::{Argument, ArgumentError};
 use crate::decode::Kernel;
-use crate::device::{Device, DeviceError, Loaded, Module};
+use crate::device::{Device, DeviceError, Loaded, PtxModule};
 use crate::error::PtxError;
-use crate::machine::{Launch, LaunchError, Options, Stats};
+use crate::machine::{LaunchConfig, LaunchError, Options, Stats};
 use crate::names;
 use crate::sink::Sink;
 
@@ -29,14 +29,14 @@ pub struct Plan {
     /// Memory, by name.
     pub buffers: Vec<Buffer>,
     /// Kernels, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlannedLaunch>,
     /// For kernels in CUDA C++.
     pub preprocessor: Preprocessor,
 }
 
 /// A kernel to be launched.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct PlannedLaunch {
     /// PTX or CUDA C++.
     pub kernel: PathBuf,
     /// Name of the kernel, or a part of it that no other has.
@@ -162,12 +162,12 @@ pub struct Done {
 #[derive(Debug)]
 pub struct Session {
     device: Device,
-    buffers: HashMap<String, Placed>,
+    buffers: HashMap<String, PlacedBuffer>,
     kernels: Vec<Kernel>,
 }
 
 #[derive(Clone, Debug)]
-struct Placed {
+struct PlacedBuffer {
     address: u64,
     size: u64,
     element: Element,
@@ -196,7 +196,7 @@ impl Plan {
                 std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
                 std::collections::hash_map::Entry::Vacant(place) => {
                     let text = ptx_of(path, &self.preprocessor)?;
-                    let module = Module::parse(&text);
+                    let module = PtxModule::parse(&text);
                     let module = module.map_err(|error| wrong_ptx(path, &text, error))?;
                     place.insert((session.device.load(module)?, text))
                 }
@@ -257,7 +257,7 @@ impl Session {
         let size = bytes.len() as u64;
         self.buffers.insert(
             buffer.name.clone(),
-            Placed {
+            PlacedBuffer {
                 address,
                 size,
                 element,
@@ -282,7 +282,7 @@ impl Session {
         index: usize,
         options: &Options,
         sink: &mut S,
-        before: &mut dyn FnMut(&mut S, &Kernel, &Launch) -> Result<(), PlanError>,
+        before: &mut dyn FnMut(&mut S, &Kernel, &LaunchConfig) -> Result<(), PlanError>,
     ) -> Result<Done, PlanError> {
         let (step, kernel) = (&plan.steps[index], &self.kernels[index]);
         let mut arguments = Vec::new();
@@ -303,7 +303,7 @@ impl Session {
         };
         while done.times < step.repeat {
             for name in &step.zero {
-                let Placed { address, size, .. } = *self.buffer(name)?;
+                let PlacedBuffer { address, size, .. } = *self.buffer(name)?;
                 self.device.write(address, &vec![0; size as usize])?;
             }
             before(sink, &kernel, &launch)?;
@@ -319,7 +319,7 @@ impl Session {
         Ok(done)
     }
 
-    fn buffer(&self, name: &str) -> Result<&Placed, PlanError> {
+    fn buffer(&self, name: &str) -> Result<&PlacedBuffer, PlanError> {
         self.buffers.get(name).ok_or_else(|| {
             let mut known: Vec<&str> = self.buffers.keys().map(String::as_str).collect();
             known.sort_unstable();
@@ -346,7 +346,7 @@ impl Session {
     pub fn file(&self, name: &str, path: &Path) -> Result<Vec<u8>, PlanError> {
         let bytes = self.bytes(name)?;
         if path.extension().is_some_and(|ending| ending == "npy") {
-            let Placed { element, shape, .. } = self.buffer(name)?;
+            let PlacedBuffer { element, shape, .. } = self.buffer(name)?;
             return Ok(npy::write(bytes, *element, shape));
         }
         Ok(bytes.to_vec())

@@ -17,7 +17,7 @@ pub struct Ast {
     /// Variables outside functions.
     pub variables: Vec<Variable>,
     /// Kernels and functions, declarations too.
-    pub functions: Vec<Function>,
+    pub functions: Vec<FunctionAst>,
 }
 
 /// A variable or a parameter.
@@ -57,7 +57,7 @@ pub enum Init {
 
 /// A kernel or a function.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Function {
+pub struct FunctionAst {
     /// Its name, mangled.
     pub name: String,
     /// A kernel.

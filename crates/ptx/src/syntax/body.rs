@@ -3,7 +3,7 @@
 use super::ast::{Instruction, Operand, Statement};
 use super::cursor::Cursor;
 use super::declaration;
-use super::lexer::{Kind, Token};
+use super::lexer::{Token, TokenKind};
 use super::number;
 use super::types::Type;
 use crate::error::PtxError;
@@ -20,12 +20,12 @@ pub fn statements(cursor: &mut Cursor<'_>) -> Result<Vec<Statement>, PtxError> {
     loop {
         let token = cursor.peek();
         match token.kind {
-            Kind::Mark(b'{') => {
+            TokenKind::Mark(b'{') => {
                 cursor.take();
                 depth += 1;
                 found.push(Statement::Open);
             }
-            Kind::Mark(b'}') => {
+            TokenKind::Mark(b'}') => {
                 cursor.take();
                 depth -= 1;
                 if depth == 0 {
@@ -33,10 +33,10 @@ pub fn statements(cursor: &mut Cursor<'_>) -> Result<Vec<Statement>, PtxError> {
                 }
                 found.push(Statement::Close);
             }
-            Kind::Mark(b';') => {
+            TokenKind::Mark(b';') => {
                 cursor.take();
             }
-            Kind::End => return Err(PtxError::new(start, "this '{' is never closed")),
+            TokenKind::End => return Err(PtxError::new(start, "this '{' is never closed")),
             _ => statement(cursor, &mut found)?,
         }
     }
@@ -55,7 +55,7 @@ fn statement(cursor: &mut Cursor<'_>, found: &mut Vec<Statement>) -> Result<(), 
             cursor.take();
             cursor.expect(b';')
         }
-        _ if token.kind == Kind::Word && cursor.ahead(1).kind == Kind::Mark(b':') => {
+        _ if token.kind == TokenKind::Word && cursor.ahead(1).kind == TokenKind::Mark(b':') => {
             cursor.take();
             cursor.take();
             match cursor.peek().text {
@@ -223,11 +223,11 @@ fn simple(cursor: &mut Cursor<'_>) -> Result<Operand, PtxError> {
     let negative = cursor.takes(b'-');
     let token = cursor.peek();
     match token.kind {
-        Kind::Word if !negative => {
+        TokenKind::Word if !negative => {
             cursor.take();
             Ok(Operand::Name(token.text.to_owned(), offset(cursor)?))
         }
-        Kind::Number => {
+        TokenKind::Number => {
             cursor.take();
             signed(token, negative)
         }

@@ -1,6 +1,6 @@
 //! A place in the tokens of a file, and what can be expected there.
 
-use super::lexer::{Kind, Token};
+use super::lexer::{Token, TokenKind};
 use super::number;
 use crate::error::PtxError;
 
@@ -33,7 +33,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub fn is(&self, mark: u8) -> bool {
-        self.peek().kind == Kind::Mark(mark)
+        self.peek().kind == TokenKind::Mark(mark)
     }
 
     /// Takes that mark if it is there.
@@ -48,7 +48,7 @@ impl<'a> Cursor<'a> {
     /// Takes that word if it is there.
     pub fn takes_word(&mut self, word: &str) -> bool {
         let token = self.peek();
-        let found = token.kind == Kind::Word && token.text == word;
+        let found = token.kind == TokenKind::Word && token.text == word;
         if found {
             self.take();
         }
@@ -63,7 +63,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub fn word(&mut self, what: &str) -> Result<Token<'a>, PtxError> {
-        if self.peek().kind == Kind::Word {
+        if self.peek().kind == TokenKind::Word {
             return Ok(self.take());
         }
         Err(self.unexpected(what))
@@ -72,7 +72,7 @@ impl<'a> Cursor<'a> {
     /// A whole number that fits.
     pub fn integer<N: TryFrom<u64>>(&mut self, what: &str) -> Result<N, PtxError> {
         let token = self.peek();
-        let value = (token.kind == Kind::Number)
+        let value = (token.kind == TokenKind::Number)
             .then(|| number::integer(token.text))
             .flatten()
             .and_then(|value| N::try_from(value).ok());
@@ -90,9 +90,9 @@ impl<'a> Cursor<'a> {
         loop {
             let token = self.take();
             match token.kind {
-                Kind::Mark(b'{') => depth += 1,
-                Kind::Mark(b'}') => depth -= 1,
-                Kind::End => return Err(PtxError::new(start, "this '{' is never closed")),
+                TokenKind::Mark(b'{') => depth += 1,
+                TokenKind::Mark(b'}') => depth -= 1,
+                TokenKind::End => return Err(PtxError::new(start, "this '{' is never closed")),
                 _ => {}
             }
             if depth == 0 {
@@ -105,8 +105,8 @@ impl<'a> Cursor<'a> {
     pub fn unexpected(&self, wanted: &str) -> PtxError {
         let token = self.peek();
         let found = match token.kind {
-            Kind::End => "the file ends here".to_owned(),
-            Kind::Text => format!("here is \"{}\"", shortened(token.text)),
+            TokenKind::End => "the file ends here".to_owned(),
+            TokenKind::Text => format!("here is \"{}\"", shortened(token.text)),
             _ => format!("here is '{}'", shortened(token.text)),
         };
         PtxError::new(token.at, format!("expected {wanted}, but {found}"))

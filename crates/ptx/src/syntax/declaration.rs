@@ -2,7 +2,7 @@
 
 use super::ast::{Init, Operand, Variable};
 use super::cursor::Cursor;
-use super::lexer::Kind;
+use super::lexer::TokenKind;
 use super::number;
 use super::types::{StateSpace, Type};
 use crate::error::PtxError;
@@ -42,7 +42,7 @@ pub fn variables(cursor: &mut Cursor<'_>, is_external: bool) -> Result<Vec<Varia
 }
 
 /// What is said once for all variables of a declaration.
-struct Head {
+struct DeclarationHead {
     space: StateSpace,
     ty: Type,
     /// Elements of a vector type.
@@ -50,11 +50,11 @@ struct Head {
     align: Option<u64>,
 }
 
-fn head(cursor: &mut Cursor<'_>) -> Result<Head, PtxError> {
+fn head(cursor: &mut Cursor<'_>) -> Result<DeclarationHead, PtxError> {
     let (mut space, mut ty, mut lanes, mut align) = (None, None, 1, None);
     let mut is_pointer = false;
     let start = cursor.peek();
-    while cursor.peek().kind == Kind::Word && cursor.peek().text.starts_with('.') {
+    while cursor.peek().kind == TokenKind::Word && cursor.peek().text.starts_with('.') {
         let token = cursor.take();
         match &token.text[1..] {
             // Behind `.ptr`, of what the pointer points to.
@@ -79,7 +79,7 @@ fn head(cursor: &mut Cursor<'_>) -> Result<Head, PtxError> {
             }
             "attribute" => {
                 while !cursor.takes(b')') {
-                    if cursor.take().kind == Kind::End {
+                    if cursor.take().kind == TokenKind::End {
                         return Err(cursor.unexpected("')'"));
                     }
                 }
@@ -94,7 +94,7 @@ fn head(cursor: &mut Cursor<'_>) -> Result<Head, PtxError> {
         let what = "expected a directive, a function or a variable with its space and type";
         return Err(PtxError::new(start.at, what));
     };
-    Ok(Head {
+    Ok(DeclarationHead {
         space,
         ty,
         lanes,
@@ -116,7 +116,7 @@ fn alignment(cursor: &mut Cursor<'_>) -> Result<u64, PtxError> {
 
 fn declarator(
     cursor: &mut Cursor<'_>,
-    head: &Head,
+    head: &DeclarationHead,
     is_external: bool,
 ) -> Result<Variable, PtxError> {
     let name = cursor.word("the name of a variable")?;
@@ -185,7 +185,7 @@ fn initializer(cursor: &mut Cursor<'_>, variable: &Variable) -> Result<Vec<Init>
 fn initial(cursor: &mut Cursor<'_>, ty: Type) -> Result<Init, PtxError> {
     let negative = cursor.takes(b'-');
     let token = cursor.take();
-    if token.kind == Kind::Word {
+    if token.kind == TokenKind::Word {
         let generic = token.text == "generic" && cursor.takes(b'(');
         let name = if generic {
             cursor.word("a variable")?.text
@@ -206,7 +206,7 @@ fn initial(cursor: &mut Cursor<'_>, ty: Type) -> Result<Init, PtxError> {
             generic,
         });
     }
-    let value = (token.kind == Kind::Number)
+    let value = (token.kind == TokenKind::Number)
         .then(|| number::value(token.text))
         .flatten();
     let bits = match value {

@@ -4,7 +4,7 @@ use crate::error::{Position, PtxError};
 
 /// What a token is. Words keep their dots: `ld.global.f32` and `%tid.x` are one token each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     /// A name, directive, register or opcode.
     Word,
     /// A number as it is written, without a sign.
@@ -20,7 +20,7 @@ pub enum Kind {
 /// A piece of the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'a> {
-    pub kind: Kind,
+    pub kind: TokenKind,
     pub text: &'a str,
     pub at: Position,
 }
@@ -35,7 +35,7 @@ pub fn tokens(text: &str) -> Result<Vec<Token<'_>>, PtxError> {
     loop {
         let token = lexer.token()?;
         tokens.push(token);
-        if token.kind == Kind::End {
+        if token.kind == TokenKind::End {
             return Ok(tokens);
         }
     }
@@ -71,7 +71,7 @@ impl<'a> Lexer<'a> {
         let start = self.next;
         let Some(first) = self.peek(0) else {
             return Ok(Token {
-                kind: Kind::End,
+                kind: TokenKind::End,
                 text: "",
                 at,
             });
@@ -82,7 +82,7 @@ impl<'a> Lexer<'a> {
             _ if is_word_start(first) => self.word(),
             _ if b"{}[](),;:+-@!|<>=*~&^/?".contains(&first) => {
                 self.next += 1;
-                Kind::Mark(first)
+                TokenKind::Mark(first)
             }
             _ => {
                 let character = self.text[start..].chars().next().unwrap_or(' ');
@@ -151,7 +151,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Digits, `0x…`, `0f…`, `0d…`, and numbers with a point and an exponent.
-    fn number(&mut self) -> Kind {
+    fn number(&mut self) -> TokenKind {
         let hexadecimal = self.peek(0) == Some(b'0')
             && matches!(
                 self.peek(1),
@@ -165,14 +165,14 @@ impl<'a> Lexer<'a> {
             }
             self.next += 1;
         }
-        Kind::Number
+        TokenKind::Number
     }
 
     fn before(&self) -> u8 {
         self.text.as_bytes()[self.next - 1]
     }
 
-    fn word(&mut self) -> Kind {
+    fn word(&mut self) -> TokenKind {
         self.next += 1;
         while let Some(byte) = self.peek(0) {
             if is_word_start(byte) || byte.is_ascii_digit() {
@@ -183,7 +183,7 @@ impl<'a> Lexer<'a> {
                 break;
             }
         }
-        Kind::Word
+        TokenKind::Word
     }
 
     fn string(&mut self, at: Position) -> Result<Token<'a>, PtxError> {
@@ -194,7 +194,7 @@ impl<'a> Lexer<'a> {
         };
         self.next += length + 2;
         Ok(Token {
-            kind: Kind::Text,
+            kind: TokenKind::Text,
             text: &rest[..length],
             at,
         })
@@ -226,7 +226,7 @@ mod tests {
         let text = "a ".repeat(1 << 12);
         let mut lexer = Lexer::new(&text);
         let mut count = 0;
-        while lexer.token().unwrap().kind != Kind::End {
+        while lexer.token().unwrap().kind != TokenKind::End {
             count += 1;
         }
         assert_eq!(count, 1 << 12);

@@ -1,10 +1,10 @@
 //! A whole file: directives, variables, functions.
 
-use super::ast::{Ast, Function};
+use super::ast::{Ast, FunctionAst};
 use super::body;
 use super::cursor::Cursor;
 use super::declaration;
-use super::lexer::{self, Kind};
+use super::lexer::{self, TokenKind};
 use super::number;
 use crate::error::PtxError;
 
@@ -23,7 +23,7 @@ pub fn parse(text: &str) -> Result<Ast, PtxError> {
     if cursor.peek().text != ".version" {
         return Err(cursor.unexpected("`.version`, with which PTX begins"));
     }
-    while cursor.peek().kind != Kind::End {
+    while cursor.peek().kind != TokenKind::End {
         item(&mut cursor, &mut ast)?;
     }
     Ok(ast)
@@ -50,7 +50,7 @@ fn item(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
         }
         ".pragma" | ".alias" => {
             while !cursor.takes(b';') {
-                if cursor.take().kind == Kind::End {
+                if cursor.take().kind == TokenKind::End {
                     return Err(cursor.unexpected("';'"));
                 }
             }
@@ -93,7 +93,7 @@ fn file(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
     cursor.take();
     let number = cursor.integer("the number of a file")?;
     let name = cursor.peek();
-    if name.kind != Kind::Text {
+    if name.kind != TokenKind::Text {
         return Err(cursor.unexpected("a file's name in quotes"));
     }
     cursor.take();
@@ -127,7 +127,7 @@ fn linked(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
     Ok(())
 }
 
-fn function(cursor: &mut Cursor<'_>, is_entry: bool) -> Result<Function, PtxError> {
+fn function(cursor: &mut Cursor<'_>, is_entry: bool) -> Result<FunctionAst, PtxError> {
     cursor.take();
     let returns = if !is_entry && cursor.is(b'(') {
         declaration::parameters(cursor)?
@@ -140,7 +140,7 @@ fn function(cursor: &mut Cursor<'_>, is_entry: bool) -> Result<Function, PtxErro
     } else {
         Vec::new()
     };
-    let mut function = Function {
+    let mut function = FunctionAst {
         name: name.text.to_owned(),
         is_entry,
         returns,
@@ -158,7 +158,7 @@ fn function(cursor: &mut Cursor<'_>, is_entry: bool) -> Result<Function, PtxErro
 }
 
 /// What stands between the head of a function and its body.
-fn attributes(cursor: &mut Cursor<'_>, function: &mut Function) -> Result<(), PtxError> {
+fn attributes(cursor: &mut Cursor<'_>, function: &mut FunctionAst) -> Result<(), PtxError> {
     while !cursor.is(b'{') && !cursor.is(b';') {
         let name = cursor.word("'{'")?;
         match name.text {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use reuselens_ptx::{Argument, Count, Device, Kernel, Loaded, Module, Options, Stats};
+use reuselens_ptx::{Argument, Count, Device, Kernel, Loaded, Options, PtxModule, Stats};
 
 /// A module on a device.
 pub struct Run {
@@ -39,7 +39,7 @@ pub fn everywhere(file: &str, test: impl Fn(&mut Run)) {
 impl Run {
     pub fn new(text: &str, options: Options) -> Run {
         let mut device = Device::new();
-        let module = Module::parse(text).unwrap_or_else(|error| panic!("{error}"));
+        let module = PtxModule::parse(text).unwrap_or_else(|error| panic!("{error}"));
         let module = device
             .load(module)
             .unwrap_or_else(|error| panic!("{error}"));
@@ -126,7 +126,7 @@ number!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
 
 /// Numbers that look random and are the same each time.
 pub fn noise(count: usize, seed: u64) -> Vec<u64> {
-    let mut random = reuselens_ptx::Random::new(seed);
+    let mut random = reuselens_ptx::SplitMix64::new(seed);
     (0..count).map(|_| random.bits()).collect()
 }
 

@@ -1,8 +1,8 @@
 //! Rows of dots.
 
-use super::scale::{Scale, is_shown};
-use super::shape::{Anchor, Ink, Length, Shape, Text};
-use super::{HEAD, LEFT, RIGHT, Row, Unit, horizontal};
+use super::scale::{LogScale, is_shown};
+use super::shape::{Anchor, ChartInk, Length, PictureShape, Text};
+use super::{DotRow, HEAD, LEFT, RIGHT, Unit, horizontal};
 use crate::numbers::significant;
 
 /// Height of a row.
@@ -13,14 +13,18 @@ const NEAR: f64 = 36.0;
 
 /// Appends the axis and the rows. Every value is written over its dot, or under
 /// it where its neighbour is near.
-pub(super) fn draw(out: &mut Vec<Shape>, x_name: &str, rows: &[Row], area: f64) {
+pub(super) fn draw(out: &mut Vec<PictureShape>, x_name: &str, rows: &[DotRow], area: f64) {
     let dots = || rows.iter().flat_map(|row| row.dots.iter());
-    let x = Scale::around(Unit::Things, dots().map(|dot| dot.1));
+    let x = LogScale::around(Unit::Things, dots().map(|dot| dot.1));
     horizontal(out, &x, x_name, area);
     for (index, row) in rows.iter().enumerate() {
         let y = HEAD + STEP * (index as f64 + 0.5);
         let left = (Length::whole(LEFT), Length::whole(y));
-        out.push(Shape::Level(Ink::Grid, left, Length::whole(RIGHT)));
+        out.push(PictureShape::Level(
+            ChartInk::Grid,
+            left,
+            Length::whole(RIGHT),
+        ));
         let beside = (Length::whole(LEFT - 10.0), Length::whole(y + 4.0));
         out.push(Text::label(beside, Anchor::End, row.name.as_str()));
         let mut dots: Vec<(usize, f64)> = row.dots.clone();
@@ -33,7 +37,11 @@ pub(super) fn draw(out: &mut Vec<Shape>, x_name: &str, rows: &[Row], area: f64) 
             last = at;
             let x = Length::tenths(at);
             let middle = (x, Length::whole(y));
-            out.push(Shape::Disc(Ink::Series(series, None), middle, 6.0));
+            out.push(PictureShape::Disc(
+                ChartInk::Series(series, None),
+                middle,
+                6.0,
+            ));
             let beside = (x, Length::whole(if above { y - 9.0 } else { y + 19.0 }));
             out.push(Text::label(beside, Anchor::Middle, significant(value)));
         }

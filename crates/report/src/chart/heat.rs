@@ -1,6 +1,6 @@
 //! A square of cells.
 
-use super::shape::{Anchor, Ink, Length, Rectangle, Shape, Text};
+use super::shape::{Anchor, ChartInk, Length, PictureShape, Rectangle, Text};
 use super::{HEAD, LEFT};
 use reuselens_units::grouped;
 
@@ -15,17 +15,17 @@ const SWATCH: (f64, f64) = (20.0, 22.0);
 
 /// Appends the cells, both axes and the scale. Cells of one row and step that lie side by side are
 /// one shape.
-pub(super) fn draw(out: &mut Vec<Shape>, axis: &str, rows: usize, values: &[f64]) {
+pub(super) fn draw(out: &mut Vec<PictureShape>, axis: &str, rows: usize, values: &[f64]) {
     let most = values.iter().copied().fold(1.0, f64::max);
     let cell = SIDE / rows.max(1) as f64;
     let frame = rectangle(Length::whole, (LEFT, HEAD), (SIDE, SIDE));
-    out.push(Shape::Rectangles(Ink::Grid, vec![frame]));
+    out.push(PictureShape::Rectangles(ChartInk::Grid, vec![frame]));
     for wanted in 1..=STEPS {
         let cells = cells(wanted, rows, values, most);
         let opacity = f64::from(wanted) / f64::from(STEPS);
-        let ink = Ink::Series(0, Some(opacity));
+        let ink = ChartInk::Series(0, Some(opacity));
         if !cells.is_empty() {
-            out.push(Shape::Rectangles(ink, cells));
+            out.push(PictureShape::Rectangles(ink, cells));
         }
         if let Some(from) = from(wanted, most) {
             scale(out, wanted, ink, from);
@@ -36,7 +36,7 @@ pub(super) fn draw(out: &mut Vec<Shape>, axis: &str, rows: usize, values: &[f64]
     let above = at(right + 24.0, bottom - f64::from(STEPS) * STEP - 20.0);
     out.push(Text::label(above, Anchor::Start, "items"));
     let none = rectangle(Length::whole, (right + 24.0, bottom - 8.0), SWATCH);
-    out.push(Shape::Swatch(Ink::Grid, none));
+    out.push(PictureShape::Swatch(ChartInk::Grid, none));
     let beside = at(right + 52.0, bottom + 8.0);
     out.push(Text::label(beside, Anchor::Start, "none"));
     let under = at(LEFT + SIDE / 2.0, bottom + 38.0);
@@ -69,7 +69,7 @@ fn rectangle(round: fn(f64) -> Length, corner: (f64, f64), size: (f64, f64)) -> 
 }
 
 /// Numbers of rows and columns at round ones, beside their middles: at most eight.
-fn numbers(out: &mut Vec<Shape>, rows: usize, cell: f64) {
+fn numbers(out: &mut Vec<PictureShape>, rows: usize, cell: f64) {
     let mut steps = (0..).flat_map(|power| [1, 2, 5].map(|step| step * 10_usize.pow(power)));
     let by = steps.find(|by| rows.div_ceil(*by) <= 8).unwrap_or(1);
     for number in (0..rows).step_by(by) {
@@ -104,10 +104,13 @@ fn from(step: u32, most: f64) -> Option<f64> {
 }
 
 /// One step of the scale, at the right, and the number it begins with.
-fn scale(out: &mut Vec<Shape>, step: u32, ink: Ink, from: f64) {
+fn scale(out: &mut Vec<PictureShape>, step: u32, ink: ChartInk, from: f64) {
     let y = HEAD + SIDE - f64::from(step) * STEP - 8.0;
     let x = LEFT + SIDE + 24.0;
-    out.push(Shape::Swatch(ink, rectangle(Length::whole, (x, y), SWATCH)));
+    out.push(PictureShape::Swatch(
+        ink,
+        rectangle(Length::whole, (x, y), SWATCH),
+    ));
     let beside = (Length::whole(x + 28.0), Length::whole(y + 16.0));
     out.push(Text::label(beside, Anchor::Start, grouped(from as u64)));
 }

@@ -1,32 +1,36 @@
 //! Curves.
 
-use super::scale::{Scale, is_shown};
-use super::shape::{Anchor, Ink, Length, Place, Role, Shape, Text};
-use super::{HEAD, LEFT, Line, Look, RIGHT, Unit, horizontal};
+use super::scale::{LogScale, is_shown};
+use super::shape::{Anchor, ChartInk, Length, PictureShape, Place, Role, Text};
+use super::{ChartLine, HEAD, LEFT, Look, RIGHT, Unit, horizontal};
 
 /// Appends axes and curves, each point a dot.
 pub(super) fn draw(
-    out: &mut Vec<Shape>,
+    out: &mut Vec<PictureShape>,
     (x_name, y_name, unit): (&str, &str, Unit),
-    (lines, marks): (&[Line], &[(f64, String)]),
+    (lines, marks): (&[ChartLine], &[(f64, String)]),
     area: f64,
 ) {
     let points = || lines.iter().flat_map(|line| line.points.iter());
-    let x = Scale::around(unit, points().map(|point| point.0));
-    let y = Scale::around(Unit::Things, points().map(|point| point.1));
+    let x = LogScale::around(unit, points().map(|point| point.0));
+    let y = LogScale::around(Unit::Things, points().map(|point| point.1));
     let bottom = HEAD + area;
     horizontal(out, &x, x_name, area);
     for (value, label) in y.ticks() {
         let at = y.place(value, bottom, HEAD);
         let left = (Length::whole(LEFT), Length::tenths(at));
-        out.push(Shape::Level(Ink::Grid, left, Length::whole(RIGHT)));
+        out.push(PictureShape::Level(
+            ChartInk::Grid,
+            left,
+            Length::whole(RIGHT),
+        ));
         let beside = (Length::whole(LEFT - 8.0), Length::tenths(at + 4.0));
         out.push(Text::label(beside, Anchor::End, label));
     }
     for (value, name) in marks.iter().filter(|mark| x.holds(mark.0)) {
         mark(out, x.place(*value, LEFT, RIGHT), name, bottom);
     }
-    out.push(Shape::Text(Text {
+    out.push(PictureShape::Text(Text {
         at: (
             Length::whole(22.0),
             Length::whole(f64::midpoint(HEAD, bottom)),
@@ -47,10 +51,14 @@ pub(super) fn draw(
 }
 
 /// Appends a mark and its name, which is read from below.
-fn mark(out: &mut Vec<Shape>, at: f64, name: &str, bottom: f64) {
+fn mark(out: &mut Vec<PictureShape>, at: f64, name: &str, bottom: f64) {
     let top = (Length::tenths(at), Length::whole(HEAD));
-    out.push(Shape::Upright(Ink::Mark, top, Length::whole(bottom)));
-    out.push(Shape::Text(Text {
+    out.push(PictureShape::Upright(
+        ChartInk::Mark,
+        top,
+        Length::whole(bottom),
+    ));
+    out.push(PictureShape::Text(Text {
         at: (Length::tenths(at - 5.0), Length::whole(HEAD + 6.0)),
         role: Role::Mark,
         anchor: Anchor::End,
@@ -59,7 +67,12 @@ fn mark(out: &mut Vec<Shape>, at: f64, name: &str, bottom: f64) {
     }));
 }
 
-fn curve(out: &mut Vec<Shape>, line: &Line, series: usize, place: impl Fn((f64, f64)) -> Place) {
+fn curve(
+    out: &mut Vec<PictureShape>,
+    line: &ChartLine,
+    series: usize,
+    place: impl Fn((f64, f64)) -> Place,
+) {
     let shown = line
         .points
         .iter()
@@ -70,15 +83,25 @@ fn curve(out: &mut Vec<Shape>, line: &Line, series: usize, place: impl Fn((f64, 
     }
     if line.steps {
         places = steps(&places);
-        out.push(Shape::Curve(Ink::Curve(series, line.look), places));
+        out.push(PictureShape::Curve(
+            ChartInk::Curve(series, line.look),
+            places,
+        ));
         return;
     }
-    out.push(Shape::Curve(Ink::Curve(series, line.look), places.clone()));
+    out.push(PictureShape::Curve(
+        ChartInk::Curve(series, line.look),
+        places.clone(),
+    ));
     // Where points lie close, the curve says enough, and dots of what is to be compared with are in
     // the way.
     if places.len() <= 30 && line.look != Look::Soft {
         for place in places {
-            out.push(Shape::Disc(Ink::Series(series, None), place, 3.5));
+            out.push(PictureShape::Disc(
+                ChartInk::Series(series, None),
+                place,
+                3.5,
+            ));
         }
     }
 }

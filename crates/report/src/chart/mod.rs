@@ -13,12 +13,12 @@ mod shape;
 mod svg;
 mod theme;
 
-use scale::Scale;
-use shape::{Anchor, Ink, Length, Role, Shape, Text};
+use scale::LogScale;
+use shape::{Anchor, ChartInk, Length, PictureShape, Role, Text};
 
 /// A named series of points, `(x, y)`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct ChartLine {
     /// What it is, in the legend.
     pub name: String,
     /// Ascending by x.
@@ -54,7 +54,7 @@ pub enum Unit {
 
 /// A row of dots, each with the index of its series.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct DotRow {
     /// What it is, at its left.
     pub name: String,
     /// Index into [`Panel::Dots::series`], and value.
@@ -73,7 +73,7 @@ pub enum Panel {
         /// The vertical axis.
         y: String,
         /// The curves.
-        lines: Vec<Line>,
+        lines: Vec<ChartLine>,
         /// Upright lines, ascending: where they are on the horizontal axis, and what is there.
         marks: Vec<(f64, String)>,
         /// What the horizontal axis counts.
@@ -88,7 +88,7 @@ pub enum Panel {
         /// Names of the series.
         series: Vec<String>,
         /// The rows, from the top.
-        rows: Vec<Row>,
+        rows: Vec<DotRow>,
     },
     /// A square of cells: who has how much in common with whom. Darker is more, on a logarithmic
     /// scale.
@@ -163,7 +163,7 @@ impl Panel {
     }
 
     /// What it is made of, from the back to the front.
-    fn shapes(&self) -> Vec<Shape> {
+    fn shapes(&self) -> Vec<PictureShape> {
         let mut out = Vec::new();
         match self {
             Panel::Lines {
@@ -203,8 +203,8 @@ impl Panel {
 }
 
 /// Appends title and legend. One series needs no legend.
-fn head(out: &mut Vec<Shape>, title: &str, names: &[&str]) {
-    out.push(Shape::Text(Text {
+fn head(out: &mut Vec<PictureShape>, title: &str, names: &[&str]) {
+    out.push(PictureShape::Text(Text {
         at: (Length::whole(16.0), Length::whole(24.0)),
         role: Role::Title,
         anchor: Anchor::Start,
@@ -217,19 +217,27 @@ fn head(out: &mut Vec<Shape>, title: &str, names: &[&str]) {
     let mut x = LEFT;
     for (index, name) in names.iter().enumerate() {
         let at = |x, y| (Length::whole(x), Length::whole(y));
-        out.push(Shape::Disc(Ink::Series(index, None), at(x, 42.0), 5.0));
+        out.push(PictureShape::Disc(
+            ChartInk::Series(index, None),
+            at(x, 42.0),
+            5.0,
+        ));
         out.push(Text::label(at(x + 10.0, 46.0), Anchor::Start, *name));
         x += 30.0 + 7.5 * name.chars().count() as f64;
     }
 }
 
 /// Appends the horizontal axis under an area of this height: lines, labels, name.
-fn horizontal(out: &mut Vec<Shape>, scale: &Scale, name: &str, area: f64) {
+fn horizontal(out: &mut Vec<PictureShape>, scale: &LogScale, name: &str, area: f64) {
     let bottom = HEAD + area;
     for (value, label) in scale.ticks() {
         let x = Length::tenths(scale.place(value, LEFT, RIGHT));
         let top = (x, Length::whole(HEAD));
-        out.push(Shape::Upright(Ink::Grid, top, Length::whole(bottom)));
+        out.push(PictureShape::Upright(
+            ChartInk::Grid,
+            top,
+            Length::whole(bottom),
+        ));
         let under = (x, Length::whole(bottom + 18.0));
         out.push(Text::label(under, Anchor::Middle, label));
     }
@@ -243,17 +251,17 @@ mod tests {
     use super::*;
 
     fn panels() -> Vec<Panel> {
-        let line = |name: &str, points: &[(f64, f64)]| Line {
+        let line = |name: &str, points: &[(f64, f64)]| ChartLine {
             name: name.to_owned(),
             points: points.to_vec(),
-            ..Line::default()
+            ..ChartLine::default()
         };
         vec![
             Panel::Dots {
                 title: "a < b".to_owned(),
                 x: "times".to_owned(),
                 series: vec!["one".to_owned(), "two".to_owned()],
-                rows: vec![Row {
+                rows: vec![DotRow {
                     name: "zipf".to_owned(),
                     dots: vec![(0, 1.0), (1, 20.0), (1, f64::NAN)],
                 }],
@@ -278,10 +286,10 @@ mod tests {
             title: String::new(),
             x: "bytes".to_owned(),
             y: String::new(),
-            lines: vec![Line {
+            lines: vec![ChartLine {
                 points: vec![(1024.0, 100.0), (4096.0, 1.0)],
                 steps,
-                ..Line::default()
+                ..ChartLine::default()
             }],
             marks: Vec::new(),
             unit: Unit::Bytes,

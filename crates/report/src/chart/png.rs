@@ -9,7 +9,7 @@ use tiny_skia::{
 };
 use ttf_parser::{Face, OutlineBuilder};
 
-use super::shape::{Anchor, Ink, Place, Role, Shape, Text};
+use super::shape::{Anchor, ChartInk, PictureShape, Place, Role, Text};
 use super::theme::{self, COLOURS, LIGHT};
 use super::{Look, Panel, WIDTH, height};
 
@@ -75,20 +75,20 @@ struct Canvas<'a> {
 }
 
 impl Canvas<'_> {
-    fn draw(&mut self, shape: &Shape) {
+    fn draw(&mut self, shape: &PictureShape) {
         let mut path = PathBuilder::new();
         let ink = match shape {
-            Shape::Level(ink, start, right) => {
+            PictureShape::Level(ink, start, right) => {
                 move_to(&mut path, *start);
                 line_to(&mut path, (*right, start.1));
                 ink
             }
-            Shape::Upright(ink, start, bottom) => {
+            PictureShape::Upright(ink, start, bottom) => {
                 move_to(&mut path, *start);
                 line_to(&mut path, (start.0, *bottom));
                 ink
             }
-            Shape::Curve(ink, places) => {
+            PictureShape::Curve(ink, places) => {
                 let mut places = places.iter();
                 places
                     .by_ref()
@@ -97,21 +97,21 @@ impl Canvas<'_> {
                 places.for_each(|at| line_to(&mut path, *at));
                 ink
             }
-            Shape::Rectangles(ink, rectangles) => {
+            PictureShape::Rectangles(ink, rectangles) => {
                 rectangles
                     .iter()
                     .for_each(|at| add_rectangle(&mut path, at.0, at.1));
                 ink
             }
-            Shape::Swatch(ink, (corner, size)) => {
+            PictureShape::Swatch(ink, (corner, size)) => {
                 add_rectangle(&mut path, *corner, *size);
                 ink
             }
-            Shape::Disc(ink, at, radius) => {
+            PictureShape::Disc(ink, at, radius) => {
                 path.push_circle(at.0.get() as f32, at.1.get() as f32, *radius as f32);
                 ink
             }
-            Shape::Text(text) => return self.write(text),
+            PictureShape::Text(text) => return self.write(text),
         };
         if let Some(path) = path.finish() {
             self.apply(&path, *ink);
@@ -119,15 +119,15 @@ impl Canvas<'_> {
     }
 
     /// Fills or strokes a path.
-    fn apply(&mut self, path: &Path, ink: Ink) {
+    fn apply(&mut self, path: &Path, ink: ChartInk) {
         let mut paint = Paint {
             anti_alias: true,
             ..Paint::default()
         };
         let of_series = |series: usize| colour(LIGHT.series[series % COLOURS]);
         let (mut colour, stroke) = match ink {
-            Ink::Grid => (colour(LIGHT.rule), Some(line(theme::GRID_WIDTH))),
-            Ink::Mark => {
+            ChartInk::Grid => (colour(LIGHT.rule), Some(line(theme::GRID_WIDTH))),
+            ChartInk::Mark => {
                 let dash = StrokeDash::new(vec![theme::DASH, theme::DASH], 0.0);
                 let line = Stroke {
                     dash,
@@ -135,7 +135,7 @@ impl Canvas<'_> {
                 };
                 (colour(LIGHT.soft), Some(line))
             }
-            Ink::Curve(series, look) => {
+            ChartInk::Curve(series, look) => {
                 let width = match look {
                     Look::Strong => theme::STRONG_WIDTH,
                     Look::Plain => theme::PLAIN_WIDTH,
@@ -143,11 +143,13 @@ impl Canvas<'_> {
                 };
                 (of_series(series), Some(line(width)))
             }
-            Ink::Series(series, _) => (of_series(series), None),
+            ChartInk::Series(series, _) => (of_series(series), None),
         };
         match ink {
-            Ink::Curve(_, Look::Soft) => colour.set_alpha(f32::from(theme::SOFT_OPACITY) / 100.0),
-            Ink::Series(_, Some(opacity)) => colour.set_alpha(opacity as f32),
+            ChartInk::Curve(_, Look::Soft) => {
+                colour.set_alpha(f32::from(theme::SOFT_OPACITY) / 100.0)
+            }
+            ChartInk::Series(_, Some(opacity)) => colour.set_alpha(opacity as f32),
             _ => {}
         }
         paint.set_color(colour);
@@ -269,7 +271,7 @@ impl OutlineBuilder for Letters {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{HEAD, LEFT, Line, RIGHT, Row, Unit, chart};
+    use super::super::{ChartLine, DotRow, HEAD, LEFT, RIGHT, Unit, chart};
     use super::*;
 
     /// Width, height and pixels.
@@ -291,11 +293,11 @@ mod tests {
             title: title.to_owned(),
             x: "bytes".to_owned(),
             y: "misses".to_owned(),
-            lines: vec![Line {
+            lines: vec![ChartLine {
                 name: "one".to_owned(),
                 points: vec![(1.0, 100.0), (100.0, 1.0)],
                 look: Look::Strong,
-                ..Line::default()
+                ..ChartLine::default()
             }],
             marks: vec![(10.0, "L2".to_owned())],
             unit: Unit::Things,
@@ -354,7 +356,7 @@ mod tests {
             title: "dots".to_owned(),
             x: "times".to_owned(),
             series: vec!["one".to_owned(), "two".to_owned()],
-            rows: vec![Row {
+            rows: vec![DotRow {
                 name: "row".to_owned(),
                 dots: vec![(0, 1.0), (1, 10.0)],
             }],

@@ -9,13 +9,13 @@ const TICKS: (i32, i32) = (12, 9);
 
 /// From one power of the base of a unit to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Scale {
+pub(super) struct LogScale {
     unit: Unit,
     low: i32,
     high: i32,
 }
 
-impl Scale {
+impl LogScale {
     /// The shortest axis between powers of the unit's base (ten, or two for bytes) that holds all
     /// of these, as far as they are above zero.
     pub(super) fn around(unit: Unit, values: impl Iterator<Item = f64>) -> Self {
@@ -33,7 +33,7 @@ impl Scale {
             false => (0, 1),
         };
         let high = high.max(low + 1);
-        Scale { unit, low, high }
+        LogScale { unit, low, high }
     }
 
     /// Where a value lies between two places.
@@ -119,13 +119,13 @@ fn bytes_label(power: i32) -> String {
 mod tests {
     use super::*;
 
-    fn of_things(values: &[f64]) -> Scale {
-        Scale::around(Unit::Things, values.iter().copied())
+    fn of_things(values: &[f64]) -> LogScale {
+        LogScale::around(Unit::Things, values.iter().copied())
     }
 
     #[test]
     fn axes_end_at_powers_of_ten() {
-        let things = |low, high| Scale {
+        let things = |low, high| LogScale {
             unit: Unit::Things,
             low,
             high,
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn axes_of_bytes_end_at_powers_of_two() {
-        let bytes = |values: &[f64]| Scale::around(Unit::Bytes, values.iter().copied());
+        let bytes = |values: &[f64]| LogScale::around(Unit::Bytes, values.iter().copied());
         let scale = bytes(&[64.0, 3_000_000.0]);
         assert_eq!((scale.low, scale.high), (6, 22));
         assert_eq!(scale.place(64.0, 0.0, 16.0), 0.0);

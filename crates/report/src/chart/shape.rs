@@ -48,7 +48,7 @@ pub(super) type Rectangle = (Place, (Length, Length));
 
 /// What a shape is drawn with.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Ink {
+pub(super) enum ChartInk {
     /// A thin line: the grid.
     Grid,
     /// A dashed line: a mark.
@@ -91,8 +91,8 @@ pub(super) struct Text {
 
 impl Text {
     /// A label.
-    pub(super) fn label(at: Place, anchor: Anchor, words: impl Into<String>) -> Shape {
-        Shape::Text(Text {
+    pub(super) fn label(at: Place, anchor: Anchor, words: impl Into<String>) -> PictureShape {
+        PictureShape::Text(Text {
             at,
             role: Role::Label,
             anchor,
@@ -104,18 +104,18 @@ impl Text {
 
 /// One thing in a picture.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Shape {
+pub(super) enum PictureShape {
     /// A line across: its left end and its right one.
-    Level(Ink, Place, Length),
+    Level(ChartInk, Place, Length),
     /// An upright line: its upper end and its lower one.
-    Upright(Ink, Place, Length),
+    Upright(ChartInk, Place, Length),
     /// A line through places.
-    Curve(Ink, Vec<Place>),
+    Curve(ChartInk, Vec<Place>),
     /// Rectangles that are one shape.
-    Rectangles(Ink, Vec<Rectangle>),
+    Rectangles(ChartInk, Vec<Rectangle>),
     /// A rectangle of the scale.
-    Swatch(Ink, Rectangle),
+    Swatch(ChartInk, Rectangle),
     /// A disc: its middle and its radius.
-    Disc(Ink, Place, f64),
+    Disc(ChartInk, Place, f64),
     Text(Text),
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::shape::{Anchor, Ink, Role, Shape, Text};
+use super::shape::{Anchor, ChartInk, PictureShape, Role, Text};
 use super::theme::{self, COLOURS, DARK, LIGHT, Theme};
 use super::{Look, Panel, WIDTH, height};
 use crate::html::escape;
@@ -81,40 +81,40 @@ fn svg(panels: &[Panel], colours: &str) -> String {
     out
 }
 
-fn write_shape(out: &mut String, shape: &Shape) {
+fn write_shape(out: &mut String, shape: &PictureShape) {
     // Writing to a string cannot fail.
     let _ = match shape {
-        Shape::Level(ink, (x, y), right) => {
+        PictureShape::Level(ink, (x, y), right) => {
             write!(out, "<path {} d=\"M{x} {y}H{right}\"/>", drawn_with(*ink))
         }
-        Shape::Upright(ink, (x, y), bottom) => {
+        PictureShape::Upright(ink, (x, y), bottom) => {
             write!(out, "<path {} d=\"M{x} {y}V{bottom}\"/>", drawn_with(*ink))
         }
-        Shape::Curve(ink, places) => {
+        PictureShape::Curve(ink, places) => {
             let _ = write!(out, "<path {} d=\"", drawn_with(*ink));
             for (index, (x, y)) in places.iter().enumerate() {
                 let _ = write!(out, "{}{x} {y}", if index == 0 { "M" } else { "L" });
             }
             write!(out, "\"/>")
         }
-        Shape::Rectangles(ink, rectangles) => {
+        PictureShape::Rectangles(ink, rectangles) => {
             let _ = write!(out, "<path {} d=\"", drawn_with(*ink));
             for ((x, y), (width, height)) in rectangles {
                 let _ = write!(out, "M{x} {y}h{width}v{height}h-{width}z");
             }
             write!(out, "\"/>")
         }
-        Shape::Swatch(ink, ((x, y), (width, height))) => write!(
+        PictureShape::Swatch(ink, ((x, y), (width, height))) => write!(
             out,
             "<rect {} x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>",
             drawn_with(*ink)
         ),
-        Shape::Disc(ink, (x, y), radius) => write!(
+        PictureShape::Disc(ink, (x, y), radius) => write!(
             out,
             "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" {}/>",
             drawn_with(*ink)
         ),
-        Shape::Text(text) => write_text(out, text),
+        PictureShape::Text(text) => write_text(out, text),
     };
 }
 
@@ -139,11 +139,11 @@ fn write_text(out: &mut String, text: &Text) -> std::fmt::Result {
 }
 
 /// The attributes that say what a shape is drawn with.
-fn drawn_with(ink: Ink) -> String {
+fn drawn_with(ink: ChartInk) -> String {
     match ink {
-        Ink::Grid => "class=\"g\"".to_owned(),
-        Ink::Mark => "class=\"mark\"".to_owned(),
-        Ink::Curve(series, look) => {
+        ChartInk::Grid => "class=\"g\"".to_owned(),
+        ChartInk::Mark => "class=\"mark\"".to_owned(),
+        ChartInk::Curve(series, look) => {
             let look = match look {
                 Look::Strong => " strong",
                 Look::Plain => "",
@@ -151,8 +151,8 @@ fn drawn_with(ink: Ink) -> String {
             };
             format!("class=\"l c{}{look}\"", series % COLOURS)
         }
-        Ink::Series(series, None) => format!("class=\"c{}\"", series % COLOURS),
-        Ink::Series(series, Some(opacity)) => {
+        ChartInk::Series(series, None) => format!("class=\"c{}\"", series % COLOURS),
+        ChartInk::Series(series, Some(opacity)) => {
             let class = series % COLOURS;
             format!("class=\"c{class}\" fill-opacity=\"{opacity:.2}\"")
         }

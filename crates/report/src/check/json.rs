@@ -10,7 +10,7 @@ use crate::json::to_text;
 pub const CHECK_SCHEMA: &str = "reuselens-check/1";
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct CheckDocument<'a> {
     schema: &'static str,
     version: &'static str,
     profile: &'a str,
@@ -34,7 +34,7 @@ pub(crate) struct LimitJson<'a> {
     by: Option<&'static str>,
     /// The whole name that was found, or the one that was not.
     name: Option<&'a str>,
-    cache: Option<CacheJson>,
+    cache: Option<CacheSizeJson>,
     now: Option<NumberJson>,
     base: Option<NumberJson>,
     bound: Option<f64>,
@@ -44,7 +44,7 @@ pub(crate) struct LimitJson<'a> {
 }
 
 #[derive(Serialize)]
-struct CacheJson {
+struct CacheSizeJson {
     bytes: u64,
     items: u64,
     /// 0 = fully associative.
@@ -75,7 +75,7 @@ impl From<Measured> for NumberJson {
 /// The limits as JSON: one to a line. Ends with a line break. Miss ratios are shares of 1.
 pub fn check_json(checked: &Checked<'_>) -> String {
     let (name, profile) = checked.profile;
-    to_text(&Document {
+    to_text(&CheckDocument {
         schema: CHECK_SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
         profile: name,
@@ -107,7 +107,7 @@ fn limit_json<'a>(checked: &Checked<'_>, limit: &'a CheckedLimit) -> LimitJson<'
         metric: rule.metric.name(),
         by: rule.of.as_ref().map(|(by, _)| by.name()),
         name: name.or(rule.of.as_ref().map(|(_, name)| name.as_str())),
-        cache: cache.map(|(cache, items)| CacheJson {
+        cache: cache.map(|(cache, items)| CacheSizeJson {
             bytes: cache.bytes.get(),
             items,
             ways: cache.ways,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use reuselens_units::shown;
 
 use super::{Checked, CheckedLimit, change, number};
-use crate::text::{Column, Ink, Paint, rows, wrap};
+use crate::text::{Paint, TextColumn, TextStyle, rows, wrap};
 use crate::words;
 
 /// The limits as text for a terminal: a row each, with the number now and in the base, and what it
@@ -15,21 +15,21 @@ pub fn check_text(checked: &Checked<'_>, width: usize, color: bool) -> String {
     let (paint, width) = (Paint::new(color), width.max(60));
     let mut out = String::new();
     for (name, (file, profile)) in both(checked) {
-        let name = paint.ink(Ink::Soft, &format!("{name:<7}"));
-        let command = paint.ink(Ink::Strong, &words::command(profile));
+        let name = paint.ink(TextStyle::Soft, &format!("{name:<7}"));
+        let command = paint.ink(TextStyle::Strong, &words::command(profile));
         let _ = writeln!(out, "{name} {}: {command}", shown(file));
     }
-    let warning = paint.ink(Ink::Warn, "warning:");
+    let warning = paint.ink(TextStyle::Warn, "warning:");
     for text in checked.warnings() {
         let _ = writeln!(out, "{warning} {}", wrap(&text, width, 9));
     }
     out.push('\n');
     let with_base = checked.limits.iter().any(|limit| limit.limit.needs_base());
-    let mut columns = vec![Column::left("result"), Column::right("now")];
+    let mut columns = vec![TextColumn::left("result"), TextColumn::right("now")];
     if with_base {
-        columns.extend([Column::right("base"), Column::right("change")]);
+        columns.extend([TextColumn::right("base"), TextColumn::right("change")]);
     }
-    columns.push(Column::left("limit"));
+    columns.push(TextColumn::left("limit"));
     let cells: Vec<Vec<String>> = checked
         .limits
         .iter()
@@ -76,7 +76,7 @@ fn notes(out: &mut String, checked: &Checked<'_>, width: usize, paint: Paint) {
         let note = Some(limit.note.clone()).filter(|note| !note.is_empty());
         for text in note.into_iter().chain(limit.doubt()) {
             let text = wrap(&format!("{}: {text}", limit.limit), width, 4);
-            let _ = writeln!(out, "  {}", paint.ink(Ink::Soft, &text));
+            let _ = writeln!(out, "  {}", paint.ink(TextStyle::Soft, &text));
         }
     }
 }

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use reuselens_locality::{Growth, HillGrowth, Profile};
 
-use super::View;
+use super::DiffView;
 use crate::caches;
 use crate::numbers::{ratio_percent, significant};
-use crate::text::{Column, Ink, rows, wrap};
+use crate::text::{TextColumn, TextStyle, rows, wrap};
 
 /// Whether the same program ran on notably more or less data.
 pub(super) fn are_inputs(before: &Profile, after: &Profile) -> bool {
@@ -31,7 +31,7 @@ pub(super) fn by_size<'a>(before: &'a Profile, after: &'a Profile) -> (&'a Profi
 /// Evadable reuses that are worth a word.
 const SOME: f64 = 0.01;
 
-impl View<'_> {
+impl DiffView<'_> {
     /// What becomes of the reuses as the input grows.
     pub(super) fn growth(&self, out: &mut String) {
         if caches::reach([self.before, self.after]).is_some() {
@@ -56,13 +56,13 @@ impl View<'_> {
             return;
         }
         let columns =
-            ["hill", "of the reuses", "middle, small", "middle, large"].map(Column::right);
-        let columns: Vec<Column> = columns.into_iter().chain([Column::left("")]).collect();
+            ["hill", "of the reuses", "middle, small", "middle, large"].map(TextColumn::right);
+        let columns: Vec<TextColumn> = columns.into_iter().chain([TextColumn::left("")]).collect();
         let cells: Vec<Vec<String>> = growth.hills.iter().map(|hill| self.hill(hill)).collect();
         rows(out, &columns, &cells, self.width, self.paint);
         if growth.evadable > SOME && growth.hills.iter().all(|hill| !hill.moves) {
             let text = "  No hill moves as a whole: what grows is part of one, and its middle does not show it.";
-            let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, text));
+            let _ = writeln!(out, "{}", self.paint.ink(TextStyle::Soft, text));
         }
     }
 

@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use reuselens_locality::{Dimension, GroupChange, LocalityChange};
 
-use super::View;
+use super::DiffView;
 use crate::conflicts;
 use crate::numbers::{change, count, percent};
-use crate::text::{Column, Ink, heading, rows};
+use crate::text::{TextColumn, TextStyle, heading, rows};
 use crate::words;
 
-impl View<'_> {
+impl DiffView<'_> {
     pub(super) fn bins(&self, out: &mut String, difference: &LocalityChange) {
         let (old, new) = difference.accesses;
         let mut moved: Vec<_> = difference
@@ -29,10 +29,10 @@ impl View<'_> {
             "Distances that more or fewer accesses have, the largest changes",
         );
         let columns = [
-            Column::right("distance"),
-            Column::right("before"),
-            Column::right("after"),
-            Column::right("accesses"),
+            TextColumn::right("distance"),
+            TextColumn::right("before"),
+            TextColumn::right("after"),
+            TextColumn::right("accesses"),
         ];
         let cells: Vec<Vec<String>> = moved
             .into_iter()
@@ -70,11 +70,11 @@ impl View<'_> {
         }
         self.groups_title(out, by, reason.take());
         let columns = [
-            Column::right("before"),
-            Column::right("after"),
-            Column::right("misses"),
-            Column::right(""),
-            Column::left(by.name()),
+            TextColumn::right("before"),
+            TextColumn::right("after"),
+            TextColumn::right("misses"),
+            TextColumn::right(""),
+            TextColumn::left(by.name()),
         ];
         let cells: Vec<Vec<String>> = all
             .iter()
@@ -91,7 +91,7 @@ impl View<'_> {
             let _ = writeln!(
                 out,
                 "{}",
-                self.paint.ink(Ink::Soft, &format!("  {others} less"))
+                self.paint.ink(TextStyle::Soft, &format!("  {others} less"))
             );
         }
         let gone = all.iter().any(|group| group.after.is_none());
@@ -99,7 +99,7 @@ impl View<'_> {
         if by == Dimension::Line && gone && new {
             let note = "  Lines are known by their numbers: one that moved is gone and new, or stands beside another.\n  \
                         If lines were added above it, compare --by function.";
-            let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, note));
+            let _ = writeln!(out, "{}", self.paint.ink(TextStyle::Soft, note));
         }
     }
 

@@ -21,7 +21,7 @@ pub fn forecast_json(forecast: &Forecast) -> String {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct ForecastDocument<'a> {
     schema: &'static str,
     version: &'static str,
     granularity_bytes: u64,
@@ -39,7 +39,7 @@ struct Document<'a> {
     caches: &'a [CacheForecast],
     by: &'a str,
     groups_sum: &'a GroupSums,
-    groups: Groups<'a>,
+    groups: ForecastGroupsJson<'a>,
     check: Option<CheckOf<'a>>,
     warnings: &'a [Warning],
 }
@@ -60,19 +60,21 @@ struct CheckOf<'a> {
 }
 
 /// The groups, made one by one as they are written.
-struct Groups<'a>(&'a Forecast<'a>);
+struct ForecastGroupsJson<'a>(&'a Forecast<'a>);
 
-impl Serialize for Groups<'_> {
+impl Serialize for ForecastGroupsJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let forecast = self.0;
         let groups = forecast.prediction.groups.iter();
-        serializer.collect_seq(groups.map(|(group, misses)| Group::of(forecast, group, misses)))
+        serializer.collect_seq(
+            groups.map(|(group, misses)| ForecastGroupJson::of(forecast, group, misses)),
+        )
     }
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Group<'a> {
+enum ForecastGroupJson<'a> {
     Unpredictable {
         name: &'a str,
         accesses: Estimate,
@@ -96,11 +98,11 @@ enum Group<'a> {
     },
 }
 
-impl<'a> Group<'a> {
+impl<'a> ForecastGroupJson<'a> {
     fn of(forecast: &'a Forecast, group: &'a GroupForecast, misses: &'a [GroupMisses]) -> Self {
         let name = &group.name;
         match &group.patterns {
-            Err(reason) => Group::Unpredictable {
+            Err(reason) => ForecastGroupJson::Unpredictable {
                 name,
                 accesses: group.accesses,
                 cold: group.cold,
@@ -108,7 +110,7 @@ impl<'a> Group<'a> {
                 misses_as_trained: misses.iter().map(GroupMisses::likely).collect(),
                 observed: forecast.seen(group),
             },
-            Ok(patterns) => Group::Predicted {
+            Ok(patterns) => ForecastGroupJson::Predicted {
                 name,
                 runs: group.runs,
                 accesses: group.accesses,
@@ -122,7 +124,7 @@ impl<'a> Group<'a> {
     }
 }
 
-fn document<'a>(forecast: &'a Forecast<'a>) -> Document<'a> {
+fn document<'a>(forecast: &'a Forecast<'a>) -> ForecastDocument<'a> {
     let prediction = forecast.prediction;
     let whole = &prediction.whole;
     let runs = forecast.by_size();
@@ -140,7 +142,7 @@ fn document<'a>(forecast: &'a Forecast<'a>) -> Document<'a> {
         group_nearness: check.groups.nearness(),
         measures: check,
     };
-    Document {
+    ForecastDocument {
         schema: FORECAST_SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
         granularity_bytes: prediction.granularity.bytes(),
@@ -169,7 +171,7 @@ fn document<'a>(forecast: &'a Forecast<'a>) -> Document<'a> {
         caches: &prediction.caches,
         by: forecast.by,
         groups_sum: &prediction.sums,
-        groups: Groups(forecast),
+        groups: ForecastGroupsJson(forecast),
         check: forecast.observed.map(check),
         warnings: &prediction.warnings,
     }

@@ -15,12 +15,12 @@ const NOISE: f64 = 1e-3;
 const WORD: f64 = 1e-4;
 
 /// A group and its misses.
-pub(super) type Line = (GroupForecast, Vec<GroupMisses>);
+pub(super) type ForecastLine = (GroupForecast, Vec<GroupMisses>);
 
 /// What is in a table of groups.
-pub(super) struct Lines<'a> {
+pub(super) struct ShownLines<'a> {
     /// Groups with a row of their own.
-    pub shown: Vec<&'a Line>,
+    pub shown: Vec<&'a ForecastLine>,
     /// The others.
     pub others: Others,
 }
@@ -37,7 +37,7 @@ pub(super) struct Others {
 }
 
 impl Others {
-    fn add(&mut self, (group, misses): &Line, seen: Option<&GroupSeen>) {
+    fn add(&mut self, (group, misses): &ForecastLine, seen: Option<&GroupSeen>) {
         self.number += 1;
         self.accesses += group.accesses.value;
         self.misses.resize(misses.len(), 0);
@@ -59,12 +59,12 @@ impl Forecast<'_> {
 
     /// The groups with most misses in the first cache, `most` at most; in a comparison most is what
     /// is more of predicted and observed. What is noise is not among them.
-    pub(super) fn lines(&self, most: usize) -> Lines<'_> {
+    pub(super) fn lines(&self, most: usize) -> ShownLines<'_> {
         let mut all = Others::default();
         for line in &self.prediction.groups {
             all.add(line, self.seen(&line.0));
         }
-        let is_noise = |line: &&Line| {
+        let is_noise = |line: &&ForecastLine| {
             let (few, seen) = (
                 |part: f64, all: f64| part <= NOISE * all,
                 self.seen(&line.0),
@@ -76,14 +76,15 @@ impl Forecast<'_> {
                 && misses.all(|(part, all)| few(part, all))
                 && seen
         };
-        let mut lines: Vec<&Line> = self.prediction.groups.iter().collect();
+        let mut lines: Vec<&ForecastLine> = self.prediction.groups.iter().collect();
         if self.observed.is_some() {
-            let first = |line: &Line| line.1.first().map_or(0.0, |misses| misses.likely() as f64);
-            let seen = |line: &Line| {
+            let first =
+                |line: &ForecastLine| line.1.first().map_or(0.0, |misses| misses.likely() as f64);
+            let seen = |line: &ForecastLine| {
                 self.seen(&line.0)
                     .and_then(|seen| seen.misses.first().copied())
             };
-            let most = |line: &Line| first(line).max(seen(line).unwrap_or(0.0));
+            let most = |line: &ForecastLine| first(line).max(seen(line).unwrap_or(0.0));
             lines.sort_by(|a, b| most(b).total_cmp(&most(a)));
         }
         let mut others = Others::default();
@@ -94,7 +95,7 @@ impl Forecast<'_> {
                 false => others.add(line, self.seen(&line.0)),
             }
         }
-        Lines { shown, others }
+        ShownLines { shown, others }
     }
 
     /// `12 others`.

@@ -8,7 +8,7 @@ use reuselens_predict::{GroupForecast, PatternPrediction};
 
 use super::Forecast;
 use super::text::{short, short_name};
-use crate::multiples::{self, Bar, Edge, MOST, PATHS, Picture, Row};
+use crate::multiples::{self, Bar, Edge, MOST, PATHS, PatternRow, Picture};
 
 /// Growth from which on a pattern moves rather than stays.
 const MOVES: f64 = 1.5;
@@ -99,13 +99,13 @@ fn by_run(forecast: &Forecast) -> Vec<Picture> {
     let sizes: Vec<f64> = forecast.by_size().map(|run| run.2).collect();
     let size = |size: f64| forecast.size(size);
     let picture = |(group, patterns): (&GroupForecast, &[PatternPrediction])| {
-        let run = |(at, items): (usize, &f64)| Row {
+        let run = |(at, items): (usize, &f64)| PatternRow {
             name: size(*items),
             bars: seen(group, patterns, (at, sizes.len())),
             outlines: Vec::new(),
         };
-        let mut rows: Vec<Row> = sizes.iter().enumerate().map(run).collect();
-        rows.push(Row {
+        let mut rows: Vec<PatternRow> = sizes.iter().enumerate().map(run).collect();
+        rows.push(PatternRow {
             name: "predicted".to_owned(),
             bars: predicted(group, patterns),
             outlines: observed(forecast, &group.name),
@@ -122,7 +122,7 @@ fn by_run(forecast: &Forecast) -> Vec<Picture> {
 /// One picture per instruction; a row for each path to it, those with most accesses first.
 fn by_path(forecast: &Forecast) -> Vec<Picture> {
     let mut order: Vec<&str> = Vec::new();
-    let mut paths: BTreeMap<&str, Vec<(f64, Row)>> = BTreeMap::new();
+    let mut paths: BTreeMap<&str, Vec<(f64, PatternRow)>> = BTreeMap::new();
     for (group, patterns) in patterned(forecast) {
         let (instruction, path) = group
             .name
@@ -132,7 +132,7 @@ fn by_path(forecast: &Forecast) -> Vec<Picture> {
         if rows.is_empty() {
             order.push(instruction);
         }
-        let row = Row {
+        let row = PatternRow {
             name: path.to_owned(),
             bars: predicted(group, patterns),
             outlines: observed(forecast, &group.name),

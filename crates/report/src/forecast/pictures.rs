@@ -6,7 +6,7 @@ use reuselens_locality::{ExactHistogram, Growth, Log2Histogram, MissRatioCurve};
 
 use super::Forecast;
 use super::text::short;
-use crate::chart::{Line, Look, Panel, Unit};
+use crate::chart::{ChartLine, Look, Panel, Unit};
 use crate::numbers::count;
 
 /// Miss ratios of the training runs, predicted with its interval, and observed; by size of the
@@ -18,7 +18,7 @@ pub(super) fn curves(forecast: &Forecast) -> Panel {
         let points = points
             .iter()
             .map(|point| (point.items as f64 * bytes, point.miss_ratio * 100.0));
-        Line {
+        ChartLine {
             name,
             points: points.filter(|point| point.1 >= 0.001).collect(),
             look,
@@ -42,9 +42,12 @@ pub(super) fn curves(forecast: &Forecast) -> Panel {
 }
 
 /// A line for each training run, pale, for what is predicted, and for what was observed.
-fn lines(forecast: &Forecast, line: impl Fn((String, Look), &ExactHistogram) -> Line) -> Vec<Line> {
+fn lines(
+    forecast: &Forecast,
+    line: impl Fn((String, Look), &ExactHistogram) -> ChartLine,
+) -> Vec<ChartLine> {
     let runs = forecast.by_size();
-    let mut lines: Vec<Line> = runs
+    let mut lines: Vec<ChartLine> = runs
         .map(|(_, run, items)| line((forecast.size(items), Look::Soft), &run.histogram))
         .collect();
     let predicted = ("predicted".to_owned(), Look::Strong);
@@ -73,7 +76,7 @@ pub(super) fn hills(forecast: &Forecast) -> Panel {
             .collect();
         let bins = log2.iter().filter(|(low, _, _)| *low > 0);
         points.extend(bins.map(|(low, _, count)| (low, share(count))));
-        Line {
+        ChartLine {
             name,
             points: points
                 .iter()
@@ -138,12 +141,12 @@ pub(super) fn moves(forecast: &Forecast) -> Option<Panel> {
         } else {
             "stays"
         };
-        Line {
+        ChartLine {
             name: format!("hill at {} {how}", count(first.hill.low().max(1))),
             points: points
                 .map(|(size, distance)| (size, distance.max(1) as f64))
                 .collect(),
-            ..Line::default()
+            ..ChartLine::default()
         }
     };
     Some(Panel::Lines {

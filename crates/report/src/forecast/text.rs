@@ -10,14 +10,14 @@ use super::lines::{Others, growth, with_doubt};
 use super::sums::{sums_heads, sums_rows, sums_words};
 use super::{Forecast, why};
 use crate::numbers::{count, ratio_percent};
-use crate::text::{Column, Ink, Paint, rows, warnings, wrap};
+use crate::text::{Paint, TextColumn, TextStyle, rows, warnings, wrap};
 use crate::words;
 
 /// The prediction as text for a terminal: misses in the caches of the machine, with intervals, and
 /// the lines that they are of; what cannot be predicted; how good it was, if there is something to
 /// compare with. Ends with a line break.
 pub fn forecast(forecast: &Forecast) -> String {
-    let view = View {
+    let view = ForecastView {
         forecast,
         paint: Paint::new(forecast.color),
         width: forecast.width.max(60),
@@ -32,7 +32,7 @@ pub fn forecast(forecast: &Forecast) -> String {
     out
 }
 
-struct View<'a> {
+struct ForecastView<'a> {
     forecast: &'a Forecast<'a>,
     paint: Paint,
     width: usize,
@@ -53,9 +53,9 @@ pub(super) fn about(value: f64) -> String {
     count(value.round().max(0.0) as u64)
 }
 
-impl View<'_> {
+impl ForecastView<'_> {
     fn title(&self, out: &mut String, text: &str) {
-        let _ = writeln!(out, "\n{}", self.paint.ink(Ink::Strong, text));
+        let _ = writeln!(out, "\n{}", self.paint.ink(TextStyle::Strong, text));
     }
 
     fn size(&self, items: f64) -> String {
@@ -64,7 +64,7 @@ impl View<'_> {
 
     fn soft(&self, out: &mut String, text: &str) {
         let text = wrap(text, self.width, 0);
-        let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, &text));
+        let _ = writeln!(out, "{}", self.paint.ink(TextStyle::Soft, &text));
     }
 
     fn head(&self, out: &mut String) {
@@ -76,7 +76,7 @@ impl View<'_> {
             false => "",
         };
         let text = format!("Predicted for data of {}{unit}", self.size(prediction.size));
-        let _ = writeln!(out, "{}", self.paint.ink(Ink::Strong, &text));
+        let _ = writeln!(out, "{}", self.paint.ink(TextStyle::Strong, &text));
         let runs = self.forecast.by_size();
         let runs: Vec<String> = runs
             .map(|(name, _, size)| format!("{name} ({})", self.size(size)))
@@ -128,12 +128,15 @@ impl View<'_> {
         self.title(out, "What will miss in this machine's caches (LRU model)");
         let observed = self.forecast.observed.map(|(_, _, check)| check);
         let mut columns = vec![
-            Column::left("cache"),
-            Column::right("fully associative"),
-            Column::right("with its sets, about"),
+            TextColumn::left("cache"),
+            TextColumn::right("fully associative"),
+            TextColumn::right("with its sets, about"),
         ];
         if observed.is_some() {
-            columns.extend([Column::right("observed"), Column::right("with its sets")]);
+            columns.extend([
+                TextColumn::right("observed"),
+                TextColumn::right("with its sets"),
+            ]);
         }
         let maybe = |ratio: Option<f64>| ratio.map_or("–".to_owned(), ratio_percent);
         let cells: Vec<Vec<String>> = caches
@@ -181,9 +184,12 @@ impl View<'_> {
                     .collect()
             }
         };
-        let mut columns = vec![Column::right("misses")];
-        columns.extend(froms.iter().map(|from| Column::right(from)));
-        columns.extend([Column::right("patterns"), Column::left(self.forecast.by)]);
+        let mut columns = vec![TextColumn::right("misses")];
+        columns.extend(froms.iter().map(|from| TextColumn::right(from)));
+        columns.extend([
+            TextColumn::right("patterns"),
+            TextColumn::left(self.forecast.by),
+        ]);
         let shown = lines.shown.iter();
         let mut cells: Vec<Vec<String>> = shown
             .map(|(group, misses)| match self.forecast.observed {
@@ -254,8 +260,10 @@ impl View<'_> {
             &format!("All {by}s together, beside the whole program"),
         );
         let heads = sums_heads(self.forecast);
-        let columns = heads.iter().skip(1).map(|head| Column::right(head));
-        let columns: Vec<Column> = std::iter::once(Column::left("")).chain(columns).collect();
+        let columns = heads.iter().skip(1).map(|head| TextColumn::right(head));
+        let columns: Vec<TextColumn> = std::iter::once(TextColumn::left(""))
+            .chain(columns)
+            .collect();
         rows(
             out,
             &columns,
@@ -310,7 +318,7 @@ impl View<'_> {
             prediction.groups.len()
         );
         self.title(out, &text);
-        let columns = [Column::left("why"), Column::left(by)];
+        let columns = [TextColumn::left("why"), TextColumn::left(by)];
         let cells = failed.iter().take(self.forecast.top);
         let cells = cells.map(|(name, reason)| {
             vec![

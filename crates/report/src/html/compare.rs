@@ -25,7 +25,7 @@ const SERIES: usize = 6;
 
 /// One of the profiles to compare.
 #[derive(Clone, Copy, Debug)]
-pub struct Variant<'a> {
+pub struct ProfileVariant<'a> {
     /// A short name, used in every table and key.
     pub name: &'a str,
     /// What it is, and what to see in it: paragraphs separated by empty lines, with `code`,
@@ -40,7 +40,7 @@ pub struct Variant<'a> {
 pub struct CompareOptions {
     /// The heading.
     pub title: String,
-    /// Paragraphs below the heading, in the markup of [`Variant::caption`].
+    /// Paragraphs below the heading, in the markup of [`ProfileVariant::caption`].
     pub intro: String,
     /// Paragraphs at the end: what was learnt, what to type next.
     pub closing: String,
@@ -71,24 +71,21 @@ impl Default for CompareOptions {
 ///
 /// # Errors
 /// If the profiles count items of different sizes.
-pub fn compare(variants: &[Variant], options: &CompareOptions) -> Result<String, DifferenceError> {
+pub fn compare(
+    variants: &[ProfileVariant],
+    options: &CompareOptions,
+) -> Result<String, DifferenceError> {
     let mut out = String::with_capacity(128 << 10);
     page::head(&mut out, &options.title);
     let Some(first) = variants.first() else {
-        page::top(&mut out, &[], |_| false);
-        let _ = write!(
-            out,
-            "<h1 class=\"title\">{}</h1><p class=\"lead\">There is no profile to compare.</p>",
-            escape(&options.title)
-        );
-        page::end(&mut out, "{}");
+        without_profiles(&mut out, options);
         return Ok(out);
     };
     let changes = variants[1..]
         .iter()
         .map(|other| LocalityChange::between(first.profile, other.profile))
         .collect::<Result<Vec<_>, _>>()?;
-    let stage = Stage::new(variants, first, options);
+    let stage = ComparedProfiles::new(variants, first, options);
     let links = [
         ("totals", "Totals"),
         ("sizes", "Sizes"),
@@ -130,14 +127,25 @@ pub fn compare(variants: &[Variant], options: &CompareOptions) -> Result<String,
     Ok(out)
 }
 
+/// The rest of a page that compares nothing.
+fn without_profiles(out: &mut String, options: &CompareOptions) {
+    page::top(out, &[], |_| false);
+    let _ = write!(
+        out,
+        "<h1 class=\"title\">{}</h1><p class=\"lead\">There is no profile to compare.</p>",
+        escape(&options.title)
+    );
+    page::end(out, "{}");
+}
+
 const COMPARE_CURVES: &str = "Pick a cache size below and go up: <b>the lower curve misses less</b> at that size. Each curve falls \
 off a cliff where the cache becomes large enough for something that the program goes over again and again. A change that moves \
 a cliff to the left makes a smaller cache do. Curves may cross: a gain at one size can be a loss at another.";
 
 /// The profiles, and what their pictures share.
-struct Stage<'a> {
-    variants: &'a [Variant<'a>],
-    first: &'a Variant<'a>,
+struct ComparedProfiles<'a> {
+    variants: &'a [ProfileVariant<'a>],
+    first: &'a ProfileVariant<'a>,
     levels: Vec<Level>,
     chosen: Level,
     axis: Axis,
@@ -149,8 +157,12 @@ fn series(index: usize) -> usize {
     index % SERIES
 }
 
-impl<'a> Stage<'a> {
-    fn new(variants: &'a [Variant<'a>], first: &'a Variant<'a>, options: &CompareOptions) -> Self {
+impl<'a> ComparedProfiles<'a> {
+    fn new(
+        variants: &'a [ProfileVariant<'a>],
+        first: &'a ProfileVariant<'a>,
+        options: &CompareOptions,
+    ) -> Self {
         let reach = caches::reach(variants.iter().map(|variant| variant.profile));
         let levels = caches::levels_within(first.profile, reach);
         let max = variants
@@ -167,7 +179,7 @@ impl<'a> Stage<'a> {
                 fine
             })
             .collect();
-        Stage {
+        ComparedProfiles {
             variants,
             first,
             chosen: caches::chosen_within(first.profile, reach, options.cache),
@@ -198,7 +210,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-fn closing(out: &mut String, variants: &[Variant], options: &CompareOptions) {
+fn closing(out: &mut String, variants: &[ProfileVariant], options: &CompareOptions) {
     if !options.closing.is_empty() {
         let _ = write!(
             out,

@@ -9,7 +9,7 @@ use super::scene::Scene;
 use crate::numbers::count;
 
 /// One table of groups.
-pub(crate) struct Table {
+pub(crate) struct GroupTable {
     /// The dimension, or both.
     pub(crate) by: &'static str,
     /// What its tab says.
@@ -18,21 +18,21 @@ pub(crate) struct Table {
     pub(crate) head: &'static str,
     /// What a reader should know about it.
     pub(crate) note: &'static str,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<GroupRow>,
     /// The groups that there was no room for: how many, and their sum.
     pub(crate) left_out: Option<(usize, FineHistogram)>,
 }
 
 /// One group of accesses, as a row of a table.
-pub(crate) struct Row {
+pub(crate) struct GroupRow {
     pub(crate) name: String,
     pub(crate) histogram: FineHistogram,
     pub(crate) mean: Option<f64>,
 }
 
-impl From<Group> for Row {
+impl From<Group> for GroupRow {
     fn from(group: Group) -> Self {
-        Row {
+        GroupRow {
             mean: (group.accesses > group.cold).then_some(group.mean),
             name: group.name,
             histogram: group.histogram,
@@ -40,9 +40,9 @@ impl From<Group> for Row {
     }
 }
 
-impl From<&CrossGroup> for Row {
+impl From<&CrossGroup> for GroupRow {
     fn from(cross: &CrossGroup) -> Self {
-        let mut row = Row::from(cross.group.clone());
+        let mut row = GroupRow::from(cross.group.clone());
         row.name = format!("{} · {}", row.name, cross.name);
         row
     }
@@ -62,8 +62,8 @@ fn shown<'a>(rows: impl Iterator<Item = &'a FineHistogram>, top: usize) -> usize
     rows.take(top).take_while(fits).count()
 }
 
-impl Table {
-    fn new(words: [&'static str; 4], mut rows: Vec<Row>, top: usize) -> Self {
+impl GroupTable {
+    fn new(words: [&'static str; 4], mut rows: Vec<GroupRow>, top: usize) -> Self {
         let shown = shown(rows.iter().map(|row| &row.histogram), top);
         let rest = rows.split_off(shown);
         let left_out = (!rest.is_empty()).then(|| {
@@ -72,7 +72,7 @@ impl Table {
             (rest.len(), sum.take())
         });
         let [by, title, head, note] = words;
-        Table {
+        GroupTable {
             by,
             title,
             head,
@@ -165,7 +165,7 @@ const CROSS: [&str; 4] = [
 ];
 
 /// All tables of a page, in the order of their tabs.
-pub(crate) fn tables(scene: &Scene) -> Vec<Table> {
+pub(crate) fn tables(scene: &Scene) -> Vec<GroupTable> {
     let mut tables = Vec::new();
     for (by, words) in WORDS {
         if !tells(scene, by) {
@@ -175,8 +175,8 @@ pub(crate) fn tables(scene: &Scene) -> Vec<Table> {
             tables.extend(elements(scene, words));
             continue;
         }
-        let groups = scene.grouping.groups(by).into_iter().map(Row::from);
-        tables.push(Table::new(words, groups.collect(), scene.top));
+        let groups = scene.grouping.groups(by).into_iter().map(GroupRow::from);
+        tables.push(GroupTable::new(words, groups.collect(), scene.top));
         if by == Dimension::Line {
             tables.push(cross(scene));
         }
@@ -196,13 +196,13 @@ fn tells(scene: &Scene, by: Dimension) -> bool {
 }
 
 /// The table of lines and objects.
-fn cross(scene: &Scene) -> Table {
+fn cross(scene: &Scene) -> GroupTable {
     let shown = shown(
         scene.cross.iter().map(|cross| &cross.group.histogram),
         scene.top,
     );
     let (shown, rest) = scene.cross.split_at(shown);
-    let mut table = Table::new(CROSS, shown.iter().map(Row::from).collect(), scene.top);
+    let mut table = GroupTable::new(CROSS, shown.iter().map(GroupRow::from).collect(), scene.top);
     if !rest.is_empty() {
         let mut sum = HistogramSum::new();
         rest.iter()
@@ -216,15 +216,15 @@ fn cross(scene: &Scene) -> Table {
 const ELEMENTS: usize = 100;
 
 /// The elements of most misses, if there are any that are told apart.
-fn elements(scene: &Scene, words: [&'static str; 4]) -> Option<Table> {
+fn elements(scene: &Scene, words: [&'static str; 4]) -> Option<GroupTable> {
     let objects = &scene.profile.objects;
     if objects.iter().all(|object| object.elements.is_empty()) {
         return None;
     }
     let mut groups = scene.profile.groups(Dimension::Element);
     groups.sort_by_cached_key(|group| std::cmp::Reverse(group.misses(scene.chosen.items)));
-    let rows = groups.into_iter().map(Row::from).collect();
-    Some(Table::new(words, rows, scene.top.min(ELEMENTS)))
+    let rows = groups.into_iter().map(GroupRow::from).collect();
+    Some(GroupTable::new(words, rows, scene.top.min(ELEMENTS)))
 }
 
 /// A histogram for the script: cold, mean distance, then pairs of a fine bin (as the step from the
@@ -245,7 +245,7 @@ pub(crate) fn histogram(histogram: &FineHistogram, mean: Option<f64>) -> Value {
 }
 
 /// A node of the calling context tree that the page shows.
-pub(crate) struct Node {
+pub(crate) struct ContextTreeNode {
     /// Its caller among the nodes shown; the root is its own.
     pub(crate) parent: usize,
     pub(crate) function: String,
@@ -259,7 +259,7 @@ const NODES: usize = 400;
 
 /// The calling context tree, cut to its nodes of most accesses: what is left out becomes one node
 /// `(n smaller calls)` under the caller that is still there, so that the sums hold.
-pub(crate) fn tree(profile: &Profile) -> Vec<Node> {
+pub(crate) fn tree(profile: &Profile) -> Vec<ContextTreeNode> {
     let costs = profile.context_tree(0);
     if costs.len() < 2 {
         return Vec::new();
@@ -277,7 +277,7 @@ pub(crate) fn tree(profile: &Profile) -> Vec<Node> {
     for node in order {
         shown[node] = Some(nodes.len());
         let context = &profile.contexts[node];
-        nodes.push(Node {
+        nodes.push(ContextTreeNode {
             parent: shown[costs[node].parent].unwrap_or(0),
             function: crate::words::or(&context.function, "(unknown function)").to_owned(),
             call: place(&context.call.file, context.call.line),
@@ -294,7 +294,12 @@ pub(crate) fn tree(profile: &Profile) -> Vec<Node> {
 }
 
 /// Adds the cells to the nodes shown, or to the remainder of the nearest caller that is.
-fn charge(profile: &Profile, parents: &[usize], shown: &[Option<usize>], nodes: &mut Vec<Node>) {
+fn charge(
+    profile: &Profile,
+    parents: &[usize],
+    shown: &[Option<usize>],
+    nodes: &mut Vec<ContextTreeNode>,
+) {
     // The number of the node that is shown; of a remainder, that of its caller and as many as are
     // shown.
     let number = nodes.len();
@@ -326,7 +331,7 @@ fn charge(profile: &Profile, parents: &[usize], shown: &[Option<usize>], nodes: 
             continue;
         }
         let calls = crate::numbers::noun(left_out[parent], "smaller call", "smaller calls");
-        nodes.push(Node {
+        nodes.push(ContextTreeNode {
             parent,
             function: format!("({calls})"),
             call: String::new(),
@@ -359,7 +364,12 @@ fn place(file: &str, line: u32) -> String {
 }
 
 /// Everything for the script, as JSON.
-pub(crate) fn json(scene: &Scene, tables: &[Table], tree: &[Node], sources: &[Value]) -> String {
+pub(crate) fn json(
+    scene: &Scene,
+    tables: &[GroupTable],
+    tree: &[ContextTreeNode],
+    sources: &[Value],
+) -> String {
     let levels: Vec<Value> = scene
         .levels
         .iter()

@@ -2,7 +2,7 @@
 
 use super::page::picture;
 use super::scene::Scene;
-use crate::chart::{self, Line, Panel, Unit};
+use crate::chart::{self, ChartLine, Panel, Unit};
 
 const EXPLAIN: &str = "Take a stretch of the run, of so many accesses, anywhere: how much different data does it touch, \
 on the average of all such stretches? Where the curve is steep, the program goes over new data; where it is flat, it stays with \
@@ -17,13 +17,13 @@ pub(crate) fn write(out: &mut String, scene: &Scene) {
         title: String::new(),
         x: "accesses in a row".to_owned(),
         y: format!("distinct {}", scene.items()),
-        lines: vec![Line {
+        lines: vec![ChartLine {
             name: "footprint".to_owned(),
             points: points
                 .into_iter()
                 .map(|(window, items)| (window as f64, items))
                 .collect(),
-            ..Line::default()
+            ..ChartLine::default()
         }],
         marks: Vec::new(),
         unit: Unit::Things,

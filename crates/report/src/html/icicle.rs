@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::data::Node;
+use super::data::ContextTreeNode;
 use super::escape::escape;
 use super::scene::Scene;
 use crate::numbers::grouped;
@@ -15,8 +15,8 @@ const DEPTH: usize = 40;
 const NARROWEST: f64 = 0.25;
 
 /// Misses and accesses of each node with everything that it calls.
-fn inclusive(nodes: &[Node], items: u64) -> Vec<(u64, u64)> {
-    let own = |node: &Node| (node.histogram.misses(items), node.histogram.accesses());
+fn inclusive(nodes: &[ContextTreeNode], items: u64) -> Vec<(u64, u64)> {
+    let own = |node: &ContextTreeNode| (node.histogram.misses(items), node.histogram.accesses());
     let mut costs: Vec<(u64, u64)> = nodes.iter().map(own).collect();
     for node in (1..nodes.len()).rev() {
         let (parent, cost) = (nodes[node].parent, costs[node]);
@@ -38,7 +38,7 @@ struct Tile {
 }
 
 /// Places all boxes that are wide enough to be seen, callers before callees.
-fn place(nodes: &[Node], costs: &[(u64, u64)]) -> Vec<Tile> {
+fn place(nodes: &[ContextTreeNode], costs: &[(u64, u64)]) -> Vec<Tile> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     for (index, node) in nodes.iter().enumerate().skip(1) {
         children[node.parent].push(index);
@@ -75,7 +75,7 @@ fn place(nodes: &[Node], costs: &[(u64, u64)]) -> Vec<Tile> {
 }
 
 /// Appends the section, or nothing if no contexts were recorded.
-pub(crate) fn write(out: &mut String, scene: &Scene, nodes: &[Node]) {
+pub(crate) fn write(out: &mut String, scene: &Scene, nodes: &[ContextTreeNode]) {
     if nodes.len() < 2 {
         return;
     }
@@ -102,7 +102,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene, nodes: &[Node]) {
     out.push_str("</div></section>");
 }
 
-fn write_tile(out: &mut String, nodes: &[Node], costs: &[(u64, u64)], tile: &Tile) {
+fn write_tile(out: &mut String, nodes: &[ContextTreeNode], costs: &[(u64, u64)], tile: &Tile) {
     let node = &nodes[tile.node];
     let (misses, accesses) = costs[tile.node];
     let share = crate::numbers::percent(misses, costs[0].0);
@@ -157,7 +157,7 @@ mod tests {
         let node = |parent, accesses| {
             let mut histogram = FineHistogram::new();
             histogram.add(Distance::COLD, accesses);
-            Node {
+            ContextTreeNode {
                 parent,
                 function: "f".into(),
                 call: String::new(),

@@ -19,7 +19,7 @@ mod source;
 mod tables;
 mod weights;
 
-pub use compare::{CompareOptions, Variant, compare};
+pub use compare::{CompareOptions, ProfileVariant, compare};
 pub(crate) use escape::escape;
 pub use page::{HtmlOptions, page};
 pub use sheet::{SheetSection, sheet};

@@ -13,7 +13,7 @@ use reuselens_predict::Merging;
 use super::escape::percent;
 use super::page::picture;
 use super::scene::Scene;
-use crate::multiples::{self, Bar, EXPLAIN, Edge, MOST, PATHS, Picture, Row};
+use crate::multiples::{self, Bar, EXPLAIN, Edge, MOST, PATHS, PatternRow, Picture};
 use crate::numbers::count;
 
 /// Outcomes that tell the rows of a picture apart; fewer if no longer paths were kept.
@@ -26,7 +26,7 @@ pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
         return Vec::new();
     };
     let length = LENGTH.min(paths.length);
-    let mut lines: Vec<(u64, String, Line)> = lines(paths, length)
+    let mut lines: Vec<(u64, String, PathLine)> = lines(paths, length)
         .into_values()
         // What one path alone leads to is told apart by nothing.
         .filter(|(_, line)| line.paths.len() > 1)
@@ -35,13 +35,13 @@ pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
     lines.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let lines = lines.into_iter().take(MOST);
     let draw =
-        |(_, name, line): (u64, String, Line)| line.picture(name, scene.chosen.items, length);
+        |(_, name, line): (u64, String, PathLine)| line.picture(name, scene.chosen.items, length);
     lines.map(draw).collect()
 }
 
 /// A source line, or an instruction without one.
 #[derive(Default)]
-struct Line {
+struct PathLine {
     instructions: u64,
     /// By outcomes and how many those are: fewer for rarer paths, which were not told apart.
     paths: BTreeMap<(u32, u32), PatternBins>,
@@ -52,8 +52,8 @@ struct Line {
 type Key = (String, String, u64);
 
 /// All lines by paths of a length, with the names that are shown: those of two lines may be equal.
-fn lines(paths: &PathProfile, length: u32) -> BTreeMap<Key, (String, Line)> {
-    let mut lines: BTreeMap<Key, (String, Line)> = BTreeMap::new();
+fn lines(paths: &PathProfile, length: u32) -> BTreeMap<Key, (String, PathLine)> {
+    let mut lines: BTreeMap<Key, (String, PathLine)> = BTreeMap::new();
     for (site, found) in paths.at(length).unwrap_or_default() {
         let frame = &site.frame;
         let number = match has_line(site) {
@@ -62,7 +62,7 @@ fn lines(paths: &PathProfile, length: u32) -> BTreeMap<Key, (String, Line)> {
         };
         let key = (site.module.clone(), frame.file.clone(), number);
         let known = lines.entry(key);
-        let (_, line) = known.or_insert_with(|| (name(site), Line::default()));
+        let (_, line) = known.or_insert_with(|| (name(site), PathLine::default()));
         line.instructions += 1;
         for path in found {
             match line.paths.entry((path.outcomes, path.length)) {
@@ -88,7 +88,7 @@ fn name(site: &PathSite) -> String {
     format!("{}:{}", file.join("/"), frame.line)
 }
 
-impl Line {
+impl PathLine {
     /// Misses in a cache of so many items, a bin as a whole at its mean.
     fn misses(&self, items: u64) -> u64 {
         let of = |bins: &PatternBins| {
@@ -107,7 +107,7 @@ impl Line {
         }
         let mut order: Vec<(&(u32, u32), &PatternBins)> = self.paths.iter().collect();
         order.sort_by(|a, b| b.1.accesses().cmp(&a.1.accesses()).then(a.0.cmp(b.0)));
-        let row = |name: &str, bins: &PatternBins| Row {
+        let row = |name: &str, bins: &PatternBins| PatternRow {
             name: name.to_owned(),
             bars: bars(bins, items),
             outlines: Vec::new(),

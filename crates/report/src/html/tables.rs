@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use reuselens_locality::Dimension;
 
-use super::data::{Row, Table};
+use super::data::{GroupRow, GroupTable};
 use super::elements;
 use super::escape::{escape, percent};
 use super::scene::Scene;
@@ -19,7 +19,7 @@ const STATIC: usize = 40;
 /// The rows that a table shows at first, of rows in the order of their misses: those with a percent
 /// of all misses, and [`FEWEST`] in any case. The script shows the others on request, and decides
 /// by the same rule when the cache changes.
-fn shown(rows: &[(u64, &Row)], all: u64) -> usize {
+fn shown(rows: &[(u64, &GroupRow)], all: u64) -> usize {
     let large = rows
         .iter()
         .filter(|(misses, _)| misses.saturating_mul(100) >= all.max(1));
@@ -27,7 +27,7 @@ fn shown(rows: &[(u64, &Row)], all: u64) -> usize {
 }
 
 /// Appends the tabs, the filter and the tables.
-pub(crate) fn write(out: &mut String, scene: &Scene, tables: &[Table]) {
+pub(crate) fn write(out: &mut String, scene: &Scene, tables: &[GroupTable]) {
     let _ = write!(
         out,
         "<section id=\"where\"><h2>Where the misses come from</h2><p class=\"explain\">Misses in a cache of \
@@ -54,7 +54,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene, tables: &[Table]) {
     out.push_str("</section>");
 }
 
-fn tabs(out: &mut String, tables: &[Table]) {
+fn tabs(out: &mut String, tables: &[GroupTable]) {
     out.push_str("<div class=\"tools needs-js\"><div class=\"tabs\" role=\"tablist\" aria-label=\"Group by\">");
     for (index, table) in tables.iter().enumerate() {
         let _ = write!(
@@ -80,7 +80,7 @@ const HEADS: [(&str, &str); 6] = [
     ("mean", "Mean distance"),
 ];
 
-fn write_table(out: &mut String, scene: &Scene, table: &Table) {
+fn write_table(out: &mut String, scene: &Scene, table: &GroupTable) {
     let _ = write!(
         out,
         "<table class=\"groups\"><thead><tr><th scope=\"col\" data-key=\"name\">{}</th>",
@@ -102,7 +102,7 @@ fn write_table(out: &mut String, scene: &Scene, table: &Table) {
         );
     }
     out.push_str("</tr></thead><tbody>");
-    let mut rows: Vec<(u64, &Row)> = table
+    let mut rows: Vec<(u64, &GroupRow)> = table
         .rows
         .iter()
         .map(|row| (row.histogram.misses(scene.chosen.items), row))

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use reuselens_locality::{Log2Histogram, Profile};
 
-use super::paint::{Ink, Paint, wrap};
+use super::paint::{Paint, TextStyle, wrap};
 use crate::caches::{self, Level};
 use crate::numbers::percent;
 use crate::words;
@@ -45,10 +45,10 @@ pub(crate) fn histogram(
     let column = column(&bins, &cold);
     let room = width.saturating_sub(column + 12).clamp(10, 60);
     let first = levels.first().map_or(u64::MAX, |level| level.items);
-    let title = paint.ink(Ink::Strong, words::histogram(profile));
+    let title = paint.ink(TextStyle::Strong, words::histogram(profile));
     let _ = writeln!(out, "\n{title}");
     let mut pending: Vec<&Level> = levels.iter().rev().collect();
-    let line = |out: &mut String, label: &str, count: u64, ink: Ink| {
+    let line = |out: &mut String, label: &str, count: u64, ink: TextStyle| {
         let bar = bar(count as f64 / most.max(1) as f64, room);
         let pad = " ".repeat(room - bar.chars().count());
         let _ = writeln!(
@@ -67,15 +67,19 @@ pub(crate) fn histogram(
         if count == 0 {
             continue;
         }
-        let ink = if low >= first { Ink::Miss } else { Ink::Hit };
+        let ink = if low >= first {
+            TextStyle::Miss
+        } else {
+            TextStyle::Hit
+        };
         line(out, &label, count, ink);
     }
     while let Some(level) = pending.pop() {
         mark(out, level, column, room, paint);
     }
-    line(out, &cold, profile.first_touches(), Ink::Cold);
+    line(out, &cold, profile.first_touches(), TextStyle::Cold);
     if let Some(lost) = profile.invalidations() {
-        line(out, words::INVALIDATED, lost, Ink::Cold);
+        line(out, words::INVALIDATED, lost, TextStyle::Cold);
     }
     order_guess(out, profile, width, paint);
 }
@@ -83,7 +87,11 @@ pub(crate) fn histogram(
 /// Appends up to which distance the order between threads is a guess, where it matters.
 fn order_guess(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
     if let Some(guess) = words::order_guess(profile) {
-        let _ = writeln!(out, "{}", paint.ink(Ink::Soft, &wrap(&guess, width, 0)));
+        let _ = writeln!(
+            out,
+            "{}",
+            paint.ink(TextStyle::Soft, &wrap(&guess, width, 0))
+        );
     }
 }
 
@@ -123,7 +131,7 @@ fn mark(out: &mut String, level: &Level, column: usize, room: usize, paint: Pain
         out,
         "{} {}",
         " ".repeat(column),
-        paint.ink(Ink::Soft, &format!("{rule} {words}"))
+        paint.ink(TextStyle::Soft, &format!("{rule} {words}"))
     );
 }
 

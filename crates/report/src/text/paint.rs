@@ -5,7 +5,7 @@ use reuselens_units::{shown, shown_lines};
 
 /// What a piece of text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ink {
+pub(crate) enum TextStyle {
     Strong,
     Soft,
     Hit,
@@ -27,18 +27,18 @@ impl Paint {
 
     /// The text in the colour of what it is. The sixteen colours that every terminal has, none of
     /// which is told apart from another by red and green alone.
-    pub(crate) fn ink(self, ink: Ink, text: &str) -> String {
+    pub(crate) fn ink(self, ink: TextStyle, text: &str) -> String {
         let text = shown_lines(text);
         if !self.on || text.is_empty() {
             return text.into_owned();
         }
         let code = match ink {
-            Ink::Strong => "1",
-            Ink::Soft => "2",
-            Ink::Hit => "34",
-            Ink::Miss => "33",
-            Ink::Cold => "35",
-            Ink::Warn => "1;33",
+            TextStyle::Strong => "1",
+            TextStyle::Soft => "2",
+            TextStyle::Hit => "34",
+            TextStyle::Miss => "33",
+            TextStyle::Cold => "35",
+            TextStyle::Warn => "1;33",
         };
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
@@ -69,7 +69,7 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
 pub(crate) fn heading(out: &mut String, title: &str, aside: &str, width: usize, paint: Paint) {
     let title_columns = title.chars().count();
     out.push('\n');
-    out.push_str(&paint.ink(Ink::Strong, &wrap(title, width, 0)));
+    out.push_str(&paint.ink(TextStyle::Strong, &wrap(title, width, 0)));
     if !aside.is_empty() {
         let fits = title_columns + 1 + aside.chars().count() <= width;
         out.push_str(if fits { " " } else { "\n  " });
@@ -78,7 +78,7 @@ pub(crate) fn heading(out: &mut String, title: &str, aside: &str, width: usize, 
         } else {
             wrap(aside, width, 2)
         };
-        out.push_str(&paint.ink(Ink::Soft, &aside));
+        out.push_str(&paint.ink(TextStyle::Soft, &aside));
     }
     out.push('\n');
 }
@@ -122,9 +122,9 @@ mod tests {
     fn text_is_coloured_by_nobody_else() {
         let text = "\u{1b}[2Jgone\u{7}";
         let escaped = "\\u{1b}[2Jgone\\u{7}";
-        assert_eq!(Paint::new(false).ink(Ink::Hit, text), escaped);
+        assert_eq!(Paint::new(false).ink(TextStyle::Hit, text), escaped);
         let coloured = format!("\u{1b}[34m{escaped}\u{1b}[0m");
-        assert_eq!(Paint::new(true).ink(Ink::Hit, text), coloured);
+        assert_eq!(Paint::new(true).ink(TextStyle::Hit, text), coloured);
         assert_eq!(wrap(text, 80, 0), escaped);
     }
 

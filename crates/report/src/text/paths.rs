@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use reuselens_locality::{PathShares, Profile};
 
-use super::{Column, Ink, Paint, rows, wrap};
+use super::{Paint, TextColumn, TextStyle, rows, wrap};
 use crate::numbers::{count, percent};
 
 /// Appends a table by length of paths, if paths were followed.
@@ -16,19 +16,19 @@ pub(super) fn write(out: &mut String, profile: &Profile, width: usize, paint: Pa
         out,
         "\n{}",
         paint.ink(
-            Ink::Strong,
+            TextStyle::Strong,
             "What the path to an instruction tells (last outcomes of branches)"
         )
     );
     let columns = [
-        Column::right("outcomes"),
-        Column::right("paths"),
-        Column::right("accesses told"),
-        Column::right("several patterns"),
-        Column::right("told apart"),
-        Column::right("aliased"),
-        Column::right("short and long"),
-        Column::right("not known"),
+        TextColumn::right("outcomes"),
+        TextColumn::right("paths"),
+        TextColumn::right("accesses told"),
+        TextColumn::right("several patterns"),
+        TextColumn::right("told apart"),
+        TextColumn::right("aliased"),
+        TextColumn::right("short and long"),
+        TextColumn::right("not known"),
     ];
     let all = paths.shares.first().map_or(0, |shares| shares.accesses);
     let row = |shares: &PathShares| {
@@ -54,5 +54,9 @@ pub(super) fn write(out: &mut String, profile: &Profile, width: usize, paint: Pa
         paths.long,
         paths.keep
     );
-    let _ = writeln!(out, "{}", paint.ink(Ink::Soft, &wrap(&text, width, 0)));
+    let _ = writeln!(
+        out,
+        "{}",
+        paint.ink(TextStyle::Soft, &wrap(&text, width, 0))
+    );
 }

@@ -7,21 +7,21 @@ use reuselens_locality::{Dimension, Group, Grouping, Profile};
 use reuselens_units::shown;
 
 use super::TextOptions;
-use super::paint::{Ink, Paint, heading, shorten, wrap};
+use super::paint::{Paint, TextStyle, heading, shorten, wrap};
 use crate::caches::{self, Level};
 use crate::numbers::{count, percent};
 use crate::words;
 
 /// A column of a table.
-pub(crate) struct Column {
+pub(crate) struct TextColumn {
     head: String,
     left: bool,
 }
 
-impl Column {
+impl TextColumn {
     /// A column of words.
     pub(crate) fn left(head: &str) -> Self {
-        Column {
+        TextColumn {
             head: head.to_owned(),
             left: true,
         }
@@ -29,7 +29,7 @@ impl Column {
 
     /// A column of numbers.
     pub(crate) fn right(head: &str) -> Self {
-        Column {
+        TextColumn {
             head: head.to_owned(),
             left: false,
         }
@@ -45,7 +45,7 @@ const LEAST: usize = 12;
 /// first. Control characters in cells are shown as escapes.
 pub(crate) fn rows(
     out: &mut String,
-    columns: &[Column],
+    columns: &[TextColumn],
     cells: &[Vec<String>],
     width: usize,
     paint: Paint,
@@ -69,7 +69,7 @@ pub(crate) fn rows(
     let _ = writeln!(
         out,
         "{}",
-        paint.ink(Ink::Soft, &line(&|index| columns[index].head.clone()))
+        paint.ink(TextStyle::Soft, &line(&|index| columns[index].head.clone()))
     );
     for cells in cells {
         let _ = writeln!(
@@ -81,8 +81,8 @@ pub(crate) fn rows(
 }
 
 /// The widths of the columns of a table that has `width` columns of the terminal.
-fn widths(columns: &[Column], cells: &[Vec<String>], width: usize) -> Vec<usize> {
-    let natural = |(index, column): (usize, &Column)| {
+fn widths(columns: &[TextColumn], cells: &[Vec<String>], width: usize) -> Vec<usize> {
+    let natural = |(index, column): (usize, &TextColumn)| {
         let cells = cells.iter().filter_map(|row| row.get(index));
         let lengths = cells.chain([&column.head]).map(|text| text.chars().count());
         lengths.max().unwrap_or(0)
@@ -124,7 +124,7 @@ pub(crate) fn misses(
         let title = format!("Most misses in {} by {by}", chosen.label());
         heading(out, &title, &reason, width, paint);
         reason.clear();
-        let table = Table {
+        let table = TextTable {
             profile,
             grouping: &grouping,
             chosen,
@@ -149,7 +149,11 @@ pub(crate) fn misses(
         let _ = writeln!(out, "\n{}", wrap(&line, width, 0));
     }
     let text = no_table(profile, &untold);
-    let _ = writeln!(out, "\n{}", paint.ink(Ink::Soft, &wrap(&text, width, 0)));
+    let _ = writeln!(
+        out,
+        "\n{}",
+        paint.ink(TextStyle::Soft, &wrap(&text, width, 0))
+    );
 }
 
 /// Why these dimensions have no table.
@@ -169,7 +173,7 @@ fn no_table(profile: &Profile, untold: &[Dimension]) -> String {
     format!("No table of {}: {why}{tip}.", names.join(", "))
 }
 
-struct Table<'a> {
+struct TextTable<'a> {
     profile: &'a Profile,
     grouping: &'a Grouping<'a>,
     chosen: &'a Level,
@@ -179,30 +183,30 @@ struct Table<'a> {
     paint: Paint,
 }
 
-impl Table<'_> {
+impl TextTable<'_> {
     fn write(&self, out: &mut String, by: Dimension) {
         let mut groups = self.groups(by);
         if by == Dimension::Element && groups.iter().all(|(group, _)| group.name.starts_with('(')) {
             let text = "No elements are told apart: name data structures with RecordData, or analyse with --elements.";
             let text = wrap(text, self.width, 2);
-            let _ = writeln!(out, "  {}", self.paint.ink(Ink::Soft, &text));
+            let _ = writeln!(out, "  {}", self.paint.ink(TextStyle::Soft, &text));
         }
         groups.sort_by_key(|(group, _)| std::cmp::Reverse(group.misses(self.chosen.items)));
         let all = groups.len();
         groups.truncate(self.top);
         groups.retain(|(group, _)| group.misses(self.chosen.items) > 0);
         let mut columns = vec![
-            Column::right("misses"),
-            Column::right("share"),
-            Column::right("of its accesses"),
-            Column::left(by.name()),
+            TextColumn::right("misses"),
+            TextColumn::right("share"),
+            TextColumn::right("of its accesses"),
+            TextColumn::left(by.name()),
         ];
         if by == Dimension::Line {
-            columns.push(Column::left("data"));
+            columns.push(TextColumn::left("data"));
         }
         let threads = self.threads(by);
         if threads.is_some() {
-            columns.insert(3, Column::right("threads"));
+            columns.insert(3, TextColumn::right("threads"));
         }
         let cells: Vec<Vec<String>> = groups
             .iter()
@@ -231,7 +235,7 @@ impl Table<'_> {
                 count(rest),
                 percent(rest, self.total)
             );
-            let _ = writeln!(out, "{}", self.paint.ink(Ink::Soft, &line));
+            let _ = writeln!(out, "{}", self.paint.ink(TextStyle::Soft, &line));
         }
     }
 

@@ -7,8 +7,8 @@ use crate::SimtError;
 use crate::characteristic::Characteristic;
 use crate::characteristic::correlate::Correlator;
 use crate::characteristic::fold::Folded;
-use crate::characteristic::index::{Census, Index};
-use crate::scenario::Stream;
+use crate::characteristic::index::{Census, InvertedIndex};
+use crate::scenario::ReferenceStream;
 
 /// How much of the machine may be used. Results do not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ const LISTS: usize = 64;
 /// # Errors
 /// [`SimtError::TooLarge`] from 2³¹ memory instructions on.
 pub fn characteristic(
-    stream: &(impl Stream + Sync + ?Sized),
+    stream: &(impl ReferenceStream + Sync + ?Sized),
     limits: Limits,
 ) -> Result<Characteristic, SimtError> {
     let length = stream.instructions();
@@ -84,13 +84,13 @@ pub fn characteristic(
 
 /// Reads the lists of some ranges of items, each on a thread of its own, and folds them together.
 fn fold(
-    stream: &(impl Stream + Sync + ?Sized),
+    stream: &(impl ReferenceStream + Sync + ?Sized),
     census: &Census,
     ranges: &[std::ops::Range<u32>],
 ) -> Folded {
     let read = |range: std::ops::Range<u32>| {
         let mut folded = Folded::default();
-        let index = Index::read(stream, census, range);
+        let index = InvertedIndex::read(stream, census, range);
         for list in index.lists().filter(|list| list.len() > 1) {
             folded.add(list, 1);
         }

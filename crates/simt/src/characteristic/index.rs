@@ -1,10 +1,10 @@
 //! The inverted index: for each item, the memory instructions that touch it, and how often each
 //! does.
 
-use crate::scenario::Stream;
+use crate::scenario::ReferenceStream;
 
 /// The lists of a range of items.
-pub(super) struct Index {
+pub(super) struct InvertedIndex {
     /// Where each list begins, and where the last ends.
     starts: Vec<u32>,
     /// Position and multiplicity, positions rising within a list.
@@ -23,7 +23,7 @@ const NEVER: u32 = u32::MAX;
 
 impl Census {
     /// Counts, in one pass over the stream and 8 bytes an item.
-    pub(super) fn take(stream: &(impl Stream + ?Sized)) -> Census {
+    pub(super) fn take(stream: &(impl ReferenceStream + ?Sized)) -> Census {
         let count = stream.items() as usize;
         let (mut entries, mut last) = (vec![0_u32; count], vec![NEVER; count]);
         let mut touches = 0;
@@ -58,13 +58,13 @@ impl Census {
     }
 }
 
-impl Index {
+impl InvertedIndex {
     /// Reads the lists of the items in `range`, in one pass over the stream.
     pub(super) fn read(
-        stream: &(impl Stream + ?Sized),
+        stream: &(impl ReferenceStream + ?Sized),
         census: &Census,
         range: std::ops::Range<u32>,
-    ) -> Index {
+    ) -> InvertedIndex {
         let (first, end) = (range.start as usize, range.end as usize);
         let mut starts = Vec::with_capacity(end - first + 1);
         let mut total = 0_u32;
@@ -90,7 +90,7 @@ impl Index {
                 }
             }
         });
-        Index { starts, entries }
+        InvertedIndex { starts, entries }
     }
 
     /// The lists, item by item.

@@ -12,7 +12,7 @@ mod shape;
 pub use difference::Difference;
 pub use engine::{Limits, characteristic};
 pub use naive::naive;
-pub use shape::Shape;
+pub use shape::ContourClass;
 
 /// Total reuse degree for each reuse distance.
 ///
@@ -82,8 +82,8 @@ impl Characteristic {
     }
 
     /// What its contour looks like.
-    pub fn shape(&self) -> Shape {
-        Shape::of(&self.degrees)
+    pub fn shape(&self) -> ContourClass {
+        ContourClass::of(&self.degrees)
     }
 
     /// Memory instructions of the stream.

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use crate::characteristic::Characteristic;
-use crate::scenario::Stream;
+use crate::scenario::ReferenceStream;
 
 /// Garrido's Algorithm 1: the items of each pair of memory instructions are compared. The time is
 /// quadratic in the length of the stream; the memory is a map for each instruction.
-pub fn naive(stream: &(impl Stream + ?Sized)) -> Characteristic {
+pub fn naive(stream: &(impl ReferenceStream + ?Sized)) -> Characteristic {
     let mut instructions: Vec<HashMap<u32, u64>> = Vec::new();
     let mut touches = 0;
     stream.visit(&mut |position, items| {

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The classes of contours that Garrido 2013 tells apart (section 9.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Shape {
+pub enum ContourClass {
     /// Nothing is reused.
     Empty,
     /// Each degree is at most the one before, up to the domain's end.
@@ -20,45 +20,45 @@ pub enum Shape {
 /// How much higher than an earlier hill a later one may be, as a part of the peak.
 const TOLERANCE: f64 = 0.1;
 
-impl Shape {
+impl ContourClass {
     /// The class of degrees by distance (the first one is of distance 0 and not looked at).
-    pub(crate) fn of(degrees: &[u64]) -> Shape {
+    pub(crate) fn of(degrees: &[u64]) -> ContourClass {
         let degrees = degrees.get(1..).unwrap_or_default();
         let Some(&peak) = degrees.iter().max() else {
-            return Shape::Empty;
+            return ContourClass::Empty;
         };
         if degrees.is_sorted_by(|before, after| before >= after) {
-            return Shape::Decreasing;
+            return ContourClass::Decreasing;
         }
         if !hills_become_lower(degrees, peak) {
-            return Shape::NotMonotone;
+            return ContourClass::NotMonotone;
         }
         match degrees.iter().position(|&degree| degree == peak) {
-            Some(0) => Shape::NearlyFromOne,
-            Some(1) => Shape::NearlyFromTwo,
-            _ => Shape::NotMonotone,
+            Some(0) => ContourClass::NearlyFromOne,
+            Some(1) => ContourClass::NearlyFromTwo,
+            _ => ContourClass::NotMonotone,
         }
     }
 
     /// The abbreviation of the literature: MB, AMB, NMB.
     pub const fn abbreviation(self) -> &'static str {
         match self {
-            Shape::Empty => "-",
-            Shape::Decreasing => "MB",
-            Shape::NearlyFromOne | Shape::NearlyFromTwo => "AMB",
-            Shape::NotMonotone => "NMB",
+            ContourClass::Empty => "-",
+            ContourClass::Decreasing => "MB",
+            ContourClass::NearlyFromOne | ContourClass::NearlyFromTwo => "AMB",
+            ContourClass::NotMonotone => "NMB",
         }
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for ContourClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Shape::Empty => "nothing is reused",
-            Shape::Decreasing => "monotonically decreasing",
-            Shape::NearlyFromOne => "nearly decreasing, peak at 1",
-            Shape::NearlyFromTwo => "nearly decreasing, peak at 2",
-            Shape::NotMonotone => "not monotone",
+            ContourClass::Empty => "nothing is reused",
+            ContourClass::Decreasing => "monotonically decreasing",
+            ContourClass::NearlyFromOne => "nearly decreasing, peak at 1",
+            ContourClass::NearlyFromTwo => "nearly decreasing, peak at 2",
+            ContourClass::NotMonotone => "not monotone",
         })
     }
 }
@@ -89,11 +89,23 @@ mod tests {
 
     #[test]
     fn the_classes_of_the_literature() {
-        assert_eq!(Shape::of(&[]), Shape::Empty);
-        assert_eq!(Shape::of(&[0, 9, 5, 5, 1]), Shape::Decreasing);
-        assert_eq!(Shape::of(&[0, 90, 20, 50, 10, 30, 5]), Shape::NearlyFromOne);
-        assert_eq!(Shape::of(&[0, 20, 90, 10, 50, 0, 30]), Shape::NearlyFromTwo);
-        assert_eq!(Shape::of(&[0, 90, 10, 20, 10, 60]), Shape::NotMonotone);
-        assert_eq!(Shape::of(&[0, 1, 2, 9, 3]), Shape::NotMonotone);
+        assert_eq!(ContourClass::of(&[]), ContourClass::Empty);
+        assert_eq!(ContourClass::of(&[0, 9, 5, 5, 1]), ContourClass::Decreasing);
+        assert_eq!(
+            ContourClass::of(&[0, 90, 20, 50, 10, 30, 5]),
+            ContourClass::NearlyFromOne
+        );
+        assert_eq!(
+            ContourClass::of(&[0, 20, 90, 10, 50, 0, 30]),
+            ContourClass::NearlyFromTwo
+        );
+        assert_eq!(
+            ContourClass::of(&[0, 90, 10, 20, 10, 60]),
+            ContourClass::NotMonotone
+        );
+        assert_eq!(
+            ContourClass::of(&[0, 1, 2, 9, 3]),
+            ContourClass::NotMonotone
+        );
     }
 }

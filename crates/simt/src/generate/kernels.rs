@@ -6,7 +6,7 @@
 
 use reuselens_warp::{Space, WarpKind};
 
-use crate::generate::Access;
+use crate::generate::ThreadAccess;
 use crate::graph::Graph;
 
 /// A kernel with a known access pattern.
@@ -108,9 +108,9 @@ impl Kernel {
     }
 
     /// What thread `node` accesses, in order.
-    pub(super) fn thread(self, graph: &Graph, node: u32, each: &mut dyn FnMut(Access)) {
+    pub(super) fn thread(self, graph: &Graph, node: u32, each: &mut dyn FnMut(ThreadAccess)) {
         for parameter in 0..4 {
-            each(Access {
+            each(ThreadAccess {
                 site: parameter,
                 address: u64::from(parameter) * 8,
                 space: Space::Parameter,
@@ -119,7 +119,7 @@ impl Kernel {
             });
         }
         let mut global = |site: u32, kind: WarpKind, array: u64, index: u64| {
-            each(Access {
+            each(ThreadAccess {
                 site,
                 address: array * ARRAY + index * 4,
                 space: Space::Global,

@@ -14,11 +14,11 @@ use reuselens_warp::{
 };
 
 use crate::graph::Graph;
-use crate::run::{Head, in_lockstep};
+use crate::run::{InstructionCursor, in_lockstep};
 
 /// One access of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct ThreadAccess {
     /// Which instruction of the kernel.
     pub site: u32,
     /// Where.
@@ -87,7 +87,7 @@ fn warp(
     for thread in threads {
         let next = accesses.len();
         kernel.thread(graph, thread, &mut |access| accesses.push(access));
-        heads.push(Head {
+        heads.push(InstructionCursor {
             next,
             end: accesses.len(),
         });
@@ -98,7 +98,7 @@ fn warp(
         |at| accesses[at].site,
         |site, issued| {
             position += 1;
-            let Access {
+            let ThreadAccess {
                 space, kind, bytes, ..
             } = accesses[issued[0].1];
             let (mut mask, mut addresses) = (0, [0; LANES]);

@@ -2,31 +2,31 @@
 
 use super::MAX_THREADS;
 use crate::transactions::{Layout, Transactions};
-use crate::{Run, SimtError};
+use crate::{KernelRun, SimtError};
 
 use super::{Common, Hypergraph, Mapping, partition};
 
 /// The threads of a launch in warps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Groups {
+pub struct WarpGroups {
     /// Threads in each warp, all of one size.
     pub(super) warps: Vec<Vec<u32>>,
     pub(super) block: usize,
 }
 
-impl Groups {
+impl WarpGroups {
     /// Clusters the threads of a run into warps of `lanes`. Never more transactions than before: if
     /// clustering does not help, threads stay in their warps. Deterministic for a seed.
     ///
     /// # Errors
     /// Those of [`map`](super::map).
     pub fn cluster(
-        run: &Run,
+        run: &KernelRun,
         layout: Layout,
         common: Common,
         lanes: usize,
         seed: u64,
-    ) -> Result<Groups, SimtError> {
+    ) -> Result<WarpGroups, SimtError> {
         let (threads, block) = fits(run, lanes)?;
         let clustered = partition(&Hypergraph::common(run, layout, common), lanes, seed)?;
         let all: Vec<u32> = (0..threads as u32).collect();
@@ -37,7 +37,7 @@ impl Groups {
         };
         let worse = count(&clustered)? > count(&as_is)?;
         let warps = if worse { as_is } else { clustered };
-        Ok(Groups { warps, block })
+        Ok(WarpGroups { warps, block })
     }
 
     /// Reads groups as hMETIS, KaHyPar and METIS write them: for each thread a line with the number
@@ -47,7 +47,12 @@ impl Groups {
     /// # Errors
     /// [`SimtError::Text`] with the line; [`SimtError::Unfit`] if there are not as many lines as
     /// threads, or a group is not one warp; and those of [`map`](super::map).
-    pub fn read(run: &Run, lanes: usize, text: &str, name: &str) -> Result<Groups, SimtError> {
+    pub fn read(
+        run: &KernelRun,
+        lanes: usize,
+        text: &str,
+        name: &str,
+    ) -> Result<WarpGroups, SimtError> {
         let (threads, block) = fits(run, lanes)?;
         let found = text.lines().count() as u64;
         if found != threads {
@@ -77,7 +82,7 @@ impl Groups {
                 warps[number].len()
             )));
         }
-        Ok(Groups { warps, block })
+        Ok(WarpGroups { warps, block })
     }
 }
 
@@ -87,7 +92,7 @@ impl Groups {
 /// # Errors
 /// [`SimtError::Unfit`] if blocks are not a whole number of warps of `lanes` threads;
 /// [`SimtError::TooLarge`] from 16 Mi threads on.
-pub fn fits(run: &Run, lanes: usize) -> Result<(u64, usize), SimtError> {
+pub fn fits(run: &KernelRun, lanes: usize) -> Result<(u64, usize), SimtError> {
     let block = run.block_threads() as usize;
     if lanes == 0 || block == 0 || !block.is_multiple_of(lanes) {
         return Err(SimtError::Unfit(format!(

@@ -22,14 +22,14 @@ mod refine;
 mod remap;
 mod users;
 
-pub use groups::{Groups, fits};
+pub use groups::{WarpGroups, fits};
 pub use hypergraph::Hypergraph;
 pub use order::{order, span};
 pub use partition::partition;
-pub use remap::{Mapping, Stage};
+pub use remap::{Mapping, MappingDepth};
 
 use crate::transactions::Layout;
-use crate::{Run, SimtError};
+use crate::{KernelRun, SimtError};
 
 /// The most threads of a launch that are mapped.
 const MAX_THREADS: u64 = 1 << 24;
@@ -45,21 +45,21 @@ pub enum Common {
 }
 
 /// Maps the threads of a run, whose items are elements: clusters them into warps of `lanes` threads
-/// ([`Groups::cluster`]) and goes on to `stage` with those ([`go_on`]). `layout` says which data
-/// stays where it is.
+/// ([`WarpGroups::cluster`]) and goes on to `stage` with those ([`go_on`]). `layout` says which
+/// data stays where it is.
 ///
 /// # Errors
 /// [`SimtError::Unfit`] if blocks are not a whole number of warps, or items no elements;
 /// [`SimtError::TooLarge`] from 16 Mi threads on.
 pub fn map(
-    run: &Run,
+    run: &KernelRun,
     layout: Layout,
     common: Common,
     lanes: usize,
-    stage: Stage,
+    stage: MappingDepth,
     seed: u64,
 ) -> Result<Mapping, SimtError> {
-    let groups = Groups::cluster(run, layout, common, lanes, seed)?;
+    let groups = WarpGroups::cluster(run, layout, common, lanes, seed)?;
     go_on(run, layout, &groups, stage, seed)
 }
 
@@ -69,13 +69,13 @@ pub fn map(
 /// # Errors
 /// [`SimtError::Unfit`] if items are no elements, or the groups are of another run.
 pub fn go_on(
-    run: &Run,
+    run: &KernelRun,
     layout: Layout,
-    groups: &Groups,
-    stage: Stage,
+    groups: &WarpGroups,
+    stage: MappingDepth,
     seed: u64,
 ) -> Result<Mapping, SimtError> {
-    let Groups { warps, block } = groups;
+    let WarpGroups { warps, block } = groups;
     let threads = run.threads();
     let grouped: usize = warps.iter().map(Vec::len).sum();
     if grouped as u64 != threads || *block != run.block_threads() as usize {
@@ -83,18 +83,18 @@ pub fn go_on(
             "groups of {grouped} threads in blocks of {block} are not of this launch of {threads}"
         )));
     }
-    if stage == Stage::Threads {
+    if stage == MappingDepth::Threads {
         return arrange(warps, &in_place(warps), *block);
     }
     let sharing = Hypergraph::of(run, layout).contract(warps);
     let lanes = warps.first().map_or(1, Vec::len);
     let blocks = partition(&sharing, block / lanes, seed)?;
     let blocks = match stage {
-        Stage::Blocks => {
+        MappingDepth::Blocks => {
             let sequence = order(&sharing.contract(&blocks));
             sequence.iter().flat_map(|&at| blocks[at].clone()).collect()
         }
-        Stage::Threads | Stage::Warps => blocks.concat(),
+        MappingDepth::Threads | MappingDepth::Warps => blocks.concat(),
     };
     arrange(warps, &blocks, *block)
 }

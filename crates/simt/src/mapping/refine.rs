@@ -26,7 +26,7 @@ const FEW: usize = 64;
 /// Gives up if it is farther from `goal` than what the last pass gained, since each gains much less
 /// than the one before.
 pub(super) fn refine(hypergraph: &Hypergraph, groups: &mut [Vec<u32>], goal: u64) -> u64 {
-    let mut state = State::new(hypergraph, groups);
+    let mut state = Refinement::new(hypergraph, groups);
     let before = hypergraph.copies(groups);
     let mut copies = before;
     for _ in 0..PASSES {
@@ -41,7 +41,7 @@ pub(super) fn refine(hypergraph: &Hypergraph, groups: &mut [Vec<u32>], goal: u64
     copies
 }
 
-struct State {
+struct Refinement {
     incidence: Incidence,
     group: Vec<u32>,
     edges: Vec<Edge>,
@@ -88,8 +88,8 @@ struct Share {
     mix: u32,
 }
 
-impl State {
-    fn new(hypergraph: &Hypergraph, groups: &[Vec<u32>]) -> State {
+impl Refinement {
+    fn new(hypergraph: &Hypergraph, groups: &[Vec<u32>]) -> Refinement {
         let group = group_of(hypergraph.vertices(), groups);
         let mut leaving = vec![0; hypergraph.vertices()];
         let edges = (0..hypergraph.edges()).map(|edge| {
@@ -113,7 +113,7 @@ impl State {
                 tried: u32::MAX,
             }
         });
-        State {
+        Refinement {
             incidence: hypergraph.incidence(),
             edges: edges.collect(),
             group,
@@ -303,7 +303,7 @@ mod tests {
     fn groups_of_edges_are_right_after_any_moves() {
         let hypergraph = pairs(200, 2);
         let groups = in_place(200, 2);
-        let mut state = State::new(&hypergraph, &groups);
+        let mut state = Refinement::new(&hypergraph, &groups);
         for step in 0..2000_u32 {
             state.shift(step * 37 % 200, step * step % 100);
         }
@@ -311,7 +311,7 @@ mod tests {
         for (vertex, &group) in (0_u32..).zip(&state.group) {
             members[group as usize].push(vertex);
         }
-        let anew = State::new(&hypergraph, &members);
+        let anew = Refinement::new(&hypergraph, &members);
         assert_eq!((state.edges, state.leaving), (anew.edges, anew.leaving));
     }
 }

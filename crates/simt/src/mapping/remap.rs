@@ -1,11 +1,11 @@
 //! A permutation of threads, and the run that it makes.
 
-use crate::run::{Block, Head, in_lockstep};
-use crate::{Run, SimtError};
+use crate::run::{BlockStream, InstructionCursor, in_lockstep};
+use crate::{KernelRun, SimtError};
 
 /// How far a mapping goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum MappingDepth {
     /// Threads are clustered into warps.
     Threads,
     /// And warps into blocks.
@@ -43,7 +43,7 @@ impl Mapping {
     }
 
     /// Nothing moves.
-    pub fn identity(run: &Run) -> Result<Mapping, SimtError> {
+    pub fn identity(run: &KernelRun) -> Result<Mapping, SimtError> {
         let block = run.block_threads();
         let threads = run.threads();
         let threads = u32::try_from(threads).map_err(|_| SimtError::TooLarge {
@@ -73,8 +73,8 @@ impl Mapping {
     ///
     /// # Errors
     /// [`SimtError::Unfit`] if it is a mapping of another number of threads.
-    pub fn apply(&self, run: &Run) -> Result<Run, SimtError> {
-        let steps = Steps::of(run, self.threads.len())?;
+    pub fn apply(&self, run: &KernelRun) -> Result<KernelRun, SimtError> {
+        let steps = ThreadSteps::of(run, self.threads.len())?;
         let mut blocks = Vec::new();
         for (number, members) in self.threads.chunks(self.block).enumerate() {
             let block = steps.block(number as u32, members);
@@ -82,7 +82,7 @@ impl Mapping {
                 blocks.push(block);
             }
         }
-        Ok(Run {
+        Ok(KernelRun {
             launch: run.launch.clone(),
             blocks,
             addresses: run.addresses.clone(),
@@ -94,7 +94,7 @@ impl Mapping {
 }
 
 /// What each thread does, in order.
-struct Steps {
+struct ThreadSteps {
     /// Where each thread's steps begin; one more than there are threads.
     threads: Vec<usize>,
     /// Site, and where its items begin; one more than there are steps.
@@ -102,8 +102,8 @@ struct Steps {
     items: Vec<u32>,
 }
 
-impl Steps {
-    fn of(run: &Run, threads: usize) -> Result<Steps, SimtError> {
+impl ThreadSteps {
+    fn of(run: &KernelRun, threads: usize) -> Result<ThreadSteps, SimtError> {
         let mut list: Vec<Vec<(u32, u32, bool)>> = vec![Vec::new(); threads];
         for block in run.blocks() {
             for at in 0..block.len() {
@@ -121,7 +121,7 @@ impl Steps {
                 }
             }
         }
-        let mut all = Steps {
+        let mut all = ThreadSteps {
             threads: vec![0],
             steps: Vec::new(),
             items: Vec::new(),
@@ -139,15 +139,15 @@ impl Steps {
         Ok(all)
     }
 
-    fn block(&self, number: u32, members: &[u32]) -> Block {
-        let mut heads: Vec<Head> = members
+    fn block(&self, number: u32, members: &[u32]) -> BlockStream {
+        let mut heads: Vec<InstructionCursor> = members
             .iter()
-            .map(|&thread| Head {
+            .map(|&thread| InstructionCursor {
                 next: self.threads[thread as usize],
                 end: self.threads[thread as usize + 1],
             })
             .collect();
-        let mut block = Block::new(number);
+        let mut block = BlockStream::new(number);
         in_lockstep(
             &mut heads,
             |at| self.steps[at].0,

@@ -2,14 +2,14 @@
 
 use hashbrown::HashMap;
 
-use crate::Run;
+use crate::KernelRun;
 use crate::mapping::Hypergraph;
 use crate::transactions::{Layout, SECTOR, own_sites};
 
 impl Hypergraph {
     /// The threads of a run's launch, numbered block by block, and the sectors that they share;
     /// with [`Layout::Moved`] without those of arrays that would be permuted with the threads.
-    pub fn of(run: &Run, layout: Layout) -> Hypergraph {
+    pub fn of(run: &KernelRun, layout: Layout) -> Hypergraph {
         from_touches(run, layout, |_| (0, 0))
     }
 
@@ -18,7 +18,7 @@ impl Hypergraph {
     /// lockstep and fetch it once, so that [`Hypergraph::copies`] of warps falls as their
     /// transactions do, where the sectors of [`Hypergraph::of`] are counted once however often a
     /// warp comes back to them.
-    pub fn of_requests(run: &Run, layout: Layout) -> Hypergraph {
+    pub fn of_requests(run: &KernelRun, layout: Layout) -> Hypergraph {
         let mut times = Times::default();
         from_touches(run, layout, |touch| (touch.site, times.of(touch)))
     }
@@ -37,7 +37,11 @@ struct Touch {
 }
 
 /// The touches of equal keys and sectors are an edge each.
-fn from_touches(run: &Run, layout: Layout, mut key: impl FnMut(Touch) -> (u32, u32)) -> Hypergraph {
+fn from_touches(
+    run: &KernelRun,
+    layout: Layout,
+    mut key: impl FnMut(Touch) -> (u32, u32),
+) -> Hypergraph {
     let own = match layout {
         Layout::Moved => own_sites(run),
         Layout::Kept => Vec::new(),

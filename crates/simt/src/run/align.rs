@@ -13,7 +13,7 @@ pub enum Alignment {
 }
 
 /// Something that runs instructions in order: a warp, or a thread.
-pub(crate) struct Head {
+pub(crate) struct InstructionCursor {
     /// Where its next record stands.
     pub(crate) next: usize,
     /// Where its records end.
@@ -23,7 +23,7 @@ pub(crate) struct Head {
 /// Runs several of those in lockstep by sites: calls `issue` for each instruction with its site
 /// and, rising, with who issues it and where their records stand. Time: instructions times heads.
 pub(crate) fn in_lockstep(
-    heads: &mut [Head],
+    heads: &mut [InstructionCursor],
     site: impl Fn(usize) -> u32,
     mut issue: impl FnMut(u32, &[(usize, usize)]),
 ) {
@@ -62,7 +62,8 @@ mod tests {
     fn who_left_a_loop_waits_for_the_others() {
         let streams: [&[u32]; 3] = [&[1, 2, 2, 2, 4], &[1, 2, 4], &[1, 3, 4]];
         let sites: Vec<u32> = streams.concat();
-        let mut heads = [(0, 5), (5, 8), (8, 11)].map(|(next, end)| Head { next, end });
+        let mut heads =
+            [(0, 5), (5, 8), (8, 11)].map(|(next, end)| InstructionCursor { next, end });
         let mut issued = Vec::new();
         in_lockstep(
             &mut heads,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use reuselens_warp::{LANES, Launch, Space, WarpBatch, WarpRow, WarpSource, WarpStep};
 
 use crate::SimtError;
-use crate::run::align::{Alignment, Head, in_lockstep};
+use crate::run::align::{Alignment, InstructionCursor, in_lockstep};
 use crate::run::items::{Grain, Numbering};
-use crate::run::{Block, Run};
+use crate::run::{BlockStream, KernelRun};
 
 /// What of a stream is looked at, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,13 +55,13 @@ impl Spaces {
 
 /// Records of one block as they came.
 #[derive(Default)]
-struct Raw {
-    records: Vec<Record>,
+struct RawBlock {
+    records: Vec<InstructionRecord>,
     touches: Vec<(u16, u32)>,
 }
 
 #[derive(Clone, Copy)]
-struct Record {
+struct InstructionRecord {
     site: u32,
     warp: u32,
     position: u64,
@@ -72,14 +72,14 @@ struct Record {
 const MAX_THREADS: u64 = 1 << 16;
 const MAX_TOUCHES: usize = 1 << 31;
 
-impl Run {
+impl KernelRun {
     /// Reads one launch of a stream. Memory: some 10 bytes an access.
     ///
     /// # Errors
     /// [`SimtError::Trace`] if the stream cannot be read, [`SimtError::Unfit`] if it has no such
     /// launch, [`SimtError::TooLarge`] for blocks over 65536 threads, and over 2³¹ items or touches
     /// of a block.
-    pub fn read(source: &mut dyn WarpSource, loading: Loading) -> Result<Run, SimtError> {
+    pub fn read(source: &mut dyn WarpSource, loading: Loading) -> Result<KernelRun, SimtError> {
         let mut batch = WarpBatch::new();
         let mut seen = Vec::new();
         loop {
@@ -112,11 +112,15 @@ fn absent(wanted: usize, seen: &[String]) -> SimtError {
     })
 }
 
-fn read(source: &mut dyn WarpSource, launch: Launch, loading: Loading) -> Result<Run, SimtError> {
+fn read(
+    source: &mut dyn WarpSource,
+    launch: Launch,
+    loading: Loading,
+) -> Result<KernelRun, SimtError> {
     let threads = launch.block.count();
     check("threads of a block", threads, MAX_THREADS)?;
     let mut numbering = Numbering::new(loading.grain);
-    let mut raw: BTreeMap<u32, Raw> = BTreeMap::new();
+    let mut raw: BTreeMap<u32, RawBlock> = BTreeMap::new();
     let mut batch = WarpBatch::new();
     let is_last = loop {
         match source.next(&mut batch)? {
@@ -140,7 +144,7 @@ fn read(source: &mut dyn WarpSource, launch: Launch, loading: Loading) -> Result
         blocks.push(raw.block(number, loading.alignment));
     }
     let (addresses, sizes) = numbering.finish();
-    Ok(Run {
+    Ok(KernelRun {
         launch,
         blocks,
         addresses,
@@ -162,10 +166,10 @@ fn check(what: &'static str, found: u64, limit: u64) -> Result<(), SimtError> {
     })
 }
 
-impl Raw {
+impl RawBlock {
     fn add(&mut self, row: &WarpRow<'_>, grain: Grain, numbering: &mut Numbering) {
         let start = self.touches.len() as u32;
-        self.records.push(Record {
+        self.records.push(InstructionRecord {
             site: row.site,
             warp: row.warp,
             position: row.position,
@@ -181,8 +185,8 @@ impl Raw {
         }
     }
 
-    fn block(self, number: u32, alignment: Alignment) -> Block {
-        let mut block = Block::new(number);
+    fn block(self, number: u32, alignment: Alignment) -> BlockStream {
+        let mut block = BlockStream::new(number);
         let mut order: Vec<u32> = (0..self.records.len() as u32).collect();
         let record = |at: u32| &self.records[at as usize];
         match alignment {
@@ -201,13 +205,13 @@ impl Raw {
             }
             Alignment::Sites => {
                 order.sort_by_key(|&at| record(at).warp);
-                let mut heads: Vec<Head> = Vec::new();
+                let mut heads: Vec<InstructionCursor> = Vec::new();
                 for (at, &number) in order.iter().enumerate() {
                     match heads.last_mut() {
                         Some(head) if record(order[head.next]).warp == record(number).warp => {
                             head.end = at + 1;
                         }
-                        _ => heads.push(Head {
+                        _ => heads.push(InstructionCursor {
                             next: at,
                             end: at + 1,
                         }),
@@ -226,7 +230,7 @@ impl Raw {
     }
 
     /// Adds an instruction that those records are, in order of warps.
-    fn issue(&self, block: &mut Block, site: u32, records: impl Iterator<Item = u32>) {
+    fn issue(&self, block: &mut BlockStream, site: u32, records: impl Iterator<Item = u32>) {
         for at in records {
             let at = at as usize;
             let end = self.records.get(at + 1).map(|next| next.start as usize);

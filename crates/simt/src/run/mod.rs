@@ -5,7 +5,7 @@ mod items;
 mod load;
 
 pub use align::Alignment;
-pub(crate) use align::{Head, in_lockstep};
+pub(crate) use align::{InstructionCursor, in_lockstep};
 pub use items::Grain;
 pub use load::{Loading, Spaces};
 
@@ -15,9 +15,9 @@ use reuselens_warp::Launch;
 ///
 /// Memory: 6 bytes a touch and 8 a memory instruction of a block.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct KernelRun {
     pub(crate) launch: Launch,
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) blocks: Vec<BlockStream>,
     /// Where each item begins, in bytes; of shared and local memory within its block or thread.
     pub(crate) addresses: Vec<u64>,
     /// Bytes of the first access to each item.
@@ -28,7 +28,7 @@ pub struct Run {
 
 /// The stream of memory instructions of one block: all its threads in lockstep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Block {
+pub struct BlockStream {
     /// Its index in the grid.
     pub number: u32,
     sites: Vec<u32>,
@@ -38,12 +38,12 @@ pub struct Block {
     threads: Vec<u16>,
 }
 
-impl Block {
-    pub(crate) fn new(number: u32) -> Block {
-        Block {
+impl BlockStream {
+    pub(crate) fn new(number: u32) -> BlockStream {
+        BlockStream {
             number,
             starts: vec![0],
-            ..Block::default()
+            ..BlockStream::default()
         }
     }
 
@@ -100,14 +100,14 @@ impl Block {
     }
 }
 
-impl Run {
+impl KernelRun {
     /// The launch.
     pub fn launch(&self) -> &Launch {
         &self.launch
     }
 
     /// The blocks that access the memory looked at, in order of their numbers.
-    pub fn blocks(&self) -> &[Block] {
+    pub fn blocks(&self) -> &[BlockStream] {
         &self.blocks
     }
 
@@ -132,9 +132,9 @@ impl Run {
     }
 
     /// The same with one block only, by its number in the grid.
-    pub fn only(&self, number: u32) -> Run {
+    pub fn only(&self, number: u32) -> KernelRun {
         let blocks = self.blocks.iter().filter(|block| block.number == number);
-        Run {
+        KernelRun {
             launch: self.launch.clone(),
             blocks: blocks.cloned().collect(),
             addresses: self.addresses.clone(),

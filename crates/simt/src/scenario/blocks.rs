@@ -1,12 +1,12 @@
 //! Block schedulers: which block runs next.
 
-use crate::Run;
+use crate::KernelRun;
 
 /// Chooses the next block to run.
 pub trait BlockScheduler {
-    /// Which of the blocks that wait runs next, as an index into `waiting`, which is not empty.
-    /// `running` are those that will run at the same time. Both are indices into [`Run::blocks`];
-    /// what waits is in grid order.
+    /// Chooses the block that runs next: an index into `waiting`, which is not empty. `running` are
+    /// the blocks that will run at the same time. Both hold indices into [`KernelRun::blocks`];
+    /// `waiting` is in grid order.
     fn choose(&self, waiting: &[usize], running: &[usize]) -> usize;
 }
 
@@ -20,7 +20,7 @@ pub const BLOCK_SCHEDULERS: [(&str, &str); 2] = [
 ];
 
 /// The block scheduler with that name.
-pub fn block_scheduler<'a>(name: &str, run: &'a Run) -> Option<Box<dyn BlockScheduler + 'a>> {
+pub fn block_scheduler<'a>(name: &str, run: &'a KernelRun) -> Option<Box<dyn BlockScheduler + 'a>> {
     match name {
         "sequential" => Some(Box::new(Sequential)),
         "sharing" => Some(Box::new(SharingBlocks::new(run))),
@@ -50,12 +50,12 @@ pub struct SharingBlocks {
 
 impl SharingBlocks {
     /// For the blocks of a run; 4 bytes for each of their distinct items.
-    pub fn new(run: &Run) -> SharingBlocks {
+    pub fn new(run: &KernelRun) -> SharingBlocks {
         SharingBlocks {
             footprints: run
                 .blocks()
                 .iter()
-                .map(crate::run::Block::footprint)
+                .map(crate::run::BlockStream::footprint)
                 .collect(),
             items: run.items(),
         }
@@ -84,7 +84,11 @@ impl BlockScheduler for SharingBlocks {
 }
 
 /// All blocks in groups of `size` that run at the same time; the last may be smaller.
-pub(super) fn groups(run: &Run, scheduler: &dyn BlockScheduler, size: usize) -> Vec<Vec<usize>> {
+pub(super) fn groups(
+    run: &KernelRun,
+    scheduler: &dyn BlockScheduler,
+    size: usize,
+) -> Vec<Vec<usize>> {
     let mut waiting: Vec<usize> = (0..run.blocks().len()).collect();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut running = Vec::new();

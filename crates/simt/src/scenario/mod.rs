@@ -8,10 +8,10 @@ pub use blocks::{BLOCK_SCHEDULERS, BlockScheduler, Sequential, SharingBlocks, bl
 pub use reference::Reference;
 pub use warps::{RoundRobin, SharingWarps, WARP_SCHEDULERS, WarpScheduler, warp_scheduler};
 
-use crate::Run;
+use crate::KernelRun;
 
 /// A reference stream: memory instructions in order, each with the items that it touches.
-pub trait Stream {
+pub trait ReferenceStream {
     /// Memory instructions.
     fn instructions(&self) -> u64;
 
@@ -25,7 +25,7 @@ pub trait Stream {
 }
 
 /// Instructions written down: for examples and tests.
-impl Stream for [Vec<u32>] {
+impl ReferenceStream for [Vec<u32>] {
     fn instructions(&self) -> u64 {
         self.len() as u64
     }
@@ -95,7 +95,7 @@ impl Scenario {
     /// The reference streams of a run: one, or one for each block (2) or cluster (5).
     pub fn streams<'a>(
         self,
-        run: &'a Run,
+        run: &'a KernelRun,
         blocks: &dyn BlockScheduler,
         warps: &'a dyn WarpScheduler,
     ) -> Vec<Reference<'a>> {

@@ -2,13 +2,13 @@
 
 use reuselens_warp::LANES;
 
-use crate::Run;
-use crate::scenario::{Stream, WarpScheduler};
+use crate::KernelRun;
+use crate::scenario::{ReferenceStream, WarpScheduler};
 
 /// Groups of blocks: merged within a group, one group after the other. It holds no copy of the
 /// run's touches.
 pub struct Reference<'a> {
-    run: &'a Run,
+    run: &'a KernelRun,
     /// Indices into the run's blocks.
     groups: Vec<Vec<usize>>,
     /// Threads that can issue at once; `None` for any number.
@@ -25,7 +25,7 @@ struct Slice<'a> {
 
 impl<'a> Reference<'a> {
     pub(super) fn new(
-        run: &'a Run,
+        run: &'a KernelRun,
         groups: Vec<Vec<usize>>,
         units: Option<usize>,
         warps: &'a dyn WarpScheduler,
@@ -43,7 +43,7 @@ impl<'a> Reference<'a> {
         reference
     }
 
-    /// The groups of blocks, as indices into [`Run::blocks`].
+    /// The groups of blocks, as indices into [`KernelRun::blocks`].
     pub fn groups(&self) -> &[Vec<usize>] {
         &self.groups
     }
@@ -119,7 +119,7 @@ fn split<'a>(mut items: &'a [u32], mut threads: &'a [u16], slices: &mut Vec<Slic
     }
 }
 
-impl Stream for Reference<'_> {
+impl ReferenceStream for Reference<'_> {
     fn instructions(&self) -> u64 {
         self.instructions
     }

@@ -42,12 +42,12 @@ struct Scope {
     depth: isize,
     entry: UnitOffset,
     /// Of a function with code; of what is inlined, it is that of the scope around.
-    frame: Option<Frame>,
+    frame: Option<FrameCandidate>,
     is_inlined: bool,
 }
 
 /// The frames of a function, and what is known of them so far.
-struct Frame {
+struct FrameCandidate {
     base: Base,
     layout: FrameLayout,
 }
@@ -138,7 +138,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The frames of a function, if it has code and they have a base.
-    fn frame(&mut self, entry: &Entry<'a>) -> Option<Frame> {
+    fn frame(&mut self, entry: &Entry<'a>) -> Option<FrameCandidate> {
         let mut code = Code::new();
         let mut ranges = self.unit.die_ranges(entry).ok()?;
         while let Some(range) = ranges.next().ok()? {
@@ -155,7 +155,7 @@ impl<'a> Walk<'a> {
         }
         let base = self.base(entry, first)?;
         let locals = Vec::new();
-        Some(Frame {
+        Some(FrameCandidate {
             base,
             layout: FrameLayout { code, locals },
         })

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use reuselens::units::{counted, grouped, grouped_wide};
 use reuselens_report::{SheetSection, sheet};
-use reuselens_simt::Run;
-use reuselens_simt::sharing::Sharing;
+use reuselens_simt::KernelRun;
+use reuselens_simt::sharing::SharingMatrix;
 use reuselens_simt::transactions::{Layout, Transactions};
 
-use super::input::{Input, Machine, Named, Output};
+use super::input::{Machine, Named, Output, SimtInput};
 use super::pictures;
 use super::typed::typed_as;
 use crate::exit::{Outcome, Usage};
@@ -27,7 +27,7 @@ pub struct Args {
     block: Option<u32>,
 
     #[command(flatten)]
-    input: Input,
+    input: SimtInput,
 
     #[command(flatten)]
     machine: Machine,
@@ -76,7 +76,7 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn facts(&self, run: &Run) -> Vec<String> {
+    fn facts(&self, run: &KernelRun) -> Vec<String> {
         let launch = run.launch();
         let blocks = counted(launch.grid.count(), "block", "blocks");
         let mut facts = vec![
@@ -106,7 +106,7 @@ impl Args {
     }
 
     /// Distinct items of what is looked at.
-    fn items(&self, run: &Run) -> u64 {
+    fn items(&self, run: &KernelRun) -> u64 {
         match (self.block, run.blocks()) {
             (Some(_), [block]) => block.footprint().len() as u64,
             (Some(_), _) => 0,
@@ -121,7 +121,7 @@ impl Args {
         }
     }
 
-    fn page(&self, run: &Run, named: &[Named]) -> String {
+    fn page(&self, run: &KernelRun, named: &[Named]) -> String {
         let table = named.iter().map(|(name, one)| cells(name, one).to_vec());
         let heads = HEADS.map(str::to_owned).to_vec();
         let characteristic = SheetSection {
@@ -148,8 +148,8 @@ impl Args {
                 .to_owned(),
             table: (Vec::new(), Vec::new()),
             panels: vec![
-                pictures::sharing("Blocks", "blocks", &Sharing::of_blocks(run, CELLS)),
-                pictures::sharing(&format!("Warps of block {number}"), "warps", &Sharing::of_warps(run, most)),
+                pictures::sharing("Blocks", "blocks", &SharingMatrix::of_blocks(run, CELLS)),
+                pictures::sharing(&format!("Warps of block {number}"), "warps", &SharingMatrix::of_warps(run, most)),
             ],
         };
         sheet(
@@ -161,7 +161,7 @@ impl Args {
 }
 
 /// A run's block of that number, by itself.
-pub fn one_block(run: &Run, number: u32) -> anyhow::Result<Run> {
+pub fn one_block(run: &KernelRun, number: u32) -> anyhow::Result<KernelRun> {
     let blocks = run.launch().grid.count();
     if u64::from(number) >= blocks {
         let what = format!("there is no block {number}; the launch has {blocks}, from 0");

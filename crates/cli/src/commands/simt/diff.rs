@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use reuselens::units::{counted, grouped, grouped_wide};
 use reuselens_report::{SheetSection, sheet};
 use reuselens_simt::transactions::{Layout, Transactions};
-use reuselens_simt::{Characteristic, Difference, Run, SimtError};
+use reuselens_simt::{Characteristic, Difference, KernelRun, SimtError};
 use reuselens_warp::LANES;
 
 use super::analyze::{heads, row};
-use super::input::{Input, Machine, Output};
+use super::input::{Machine, Output, SimtInput};
 use super::pictures;
 use crate::exit::Outcome;
 use crate::say::tell;
@@ -25,7 +25,7 @@ pub struct Args {
     after: PathBuf,
 
     #[command(flatten)]
-    input: Input,
+    input: SimtInput,
 
     #[command(flatten)]
     machine: Machine,
@@ -78,8 +78,8 @@ pub type Counts = (Transactions, Transactions);
 /// # Errors
 /// If their items are no elements.
 pub fn transactions(
-    before: &Run,
-    after: &Run,
+    before: &KernelRun,
+    after: &KernelRun,
     layout: Layout,
     lanes: usize,
 ) -> Result<Counts, SimtError> {

@@ -8,7 +8,9 @@ use reuselens::trace::TraceError;
 use reuselens::units::{Bytes, Granularity, counted};
 use reuselens_simt::characteristic::{Limits, characteristic};
 use reuselens_simt::scenario::{BlockScheduler, WarpScheduler, block_scheduler, warp_scheduler};
-use reuselens_simt::{Alignment, Characteristic, Grain, Loading, Run, Scenario, SimtError, Spaces};
+use reuselens_simt::{
+    Alignment, Characteristic, Grain, KernelRun, Loading, Scenario, SimtError, Spaces,
+};
 use reuselens_warp::{Space, open_warps};
 
 use crate::exit::Usage;
@@ -16,14 +18,14 @@ use crate::say::{self, tell};
 
 /// What is looked at.
 #[derive(clap::Args, Debug)]
-pub struct Input {
+pub struct SimtInput {
     /// Which launch of the stream, from 1
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     launch: u32,
 
     /// Which memory: several allowed
-    #[arg(long, value_name = "SPACE", value_delimiter = ',', value_enum, default_values_t = [Memory::Global])]
-    space: Vec<Memory>,
+    #[arg(long, value_name = "SPACE", value_delimiter = ',', value_enum, default_values_t = [MemorySpace::Global])]
+    space: Vec<MemorySpace>,
 
     /// What is the same data: `element` (where an access begins), or lines of so many bytes
     #[arg(long, value_name = "BYTES", value_parser = grain, default_value = "element")]
@@ -74,7 +76,7 @@ pub struct Machine {
 
 /// A memory space.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Memory {
+enum MemorySpace {
     Global,
     Shared,
     Local,
@@ -100,9 +102,9 @@ fn grain(text: &str) -> Result<Grain, String> {
     Ok(Grain::Lines(lines))
 }
 
-impl Input {
+impl SimtInput {
     /// Reads a launch of the stream in a file.
-    pub fn read(&self, path: &Path) -> anyhow::Result<Run> {
+    pub fn read(&self, path: &Path) -> anyhow::Result<KernelRun> {
         let spaces: Vec<Space> = self
             .space
             .iter()
@@ -125,7 +127,7 @@ impl Input {
             }
             error => error.into(),
         })?;
-        match Run::read(&mut *source, loading) {
+        match KernelRun::read(&mut *source, loading) {
             // Such an error names the file itself.
             Err(SimtError::Trace(error)) => Err(error.into()),
             read => read.with_context(|| path.display().to_string()),
@@ -133,7 +135,7 @@ impl Input {
     }
 
     /// The kernel's name as its source has it, and which launch it is where there are several.
-    pub fn called(&self, run: &Run) -> String {
+    pub fn called(&self, run: &KernelRun) -> String {
         let name = reuselens_ptx::readable(&run.launch().kernel);
         match (self.launch, run.is_last()) {
             (1, true) => name,
@@ -151,15 +153,15 @@ impl Input {
     }
 }
 
-impl Memory {
+impl MemorySpace {
     fn spaces(self) -> &'static [Space] {
         match self {
-            Memory::Global => &[Space::Global],
-            Memory::Shared => &[Space::Shared],
-            Memory::Local => &[Space::Local],
-            Memory::Const => &[Space::Constant],
-            Memory::Param => &[Space::Parameter],
-            Memory::All => &Space::ALL,
+            MemorySpace::Global => &[Space::Global],
+            MemorySpace::Shared => &[Space::Shared],
+            MemorySpace::Local => &[Space::Local],
+            MemorySpace::Const => &[Space::Constant],
+            MemorySpace::Param => &[Space::Parameter],
+            MemorySpace::All => &Space::ALL,
         }
     }
 }
@@ -254,7 +256,7 @@ impl Machine {
     }
 
     /// The characteristics of the scenario's reference streams.
-    pub fn characteristics(&self, run: &Run) -> anyhow::Result<Vec<Named>> {
+    pub fn characteristics(&self, run: &KernelRun) -> anyhow::Result<Vec<Named>> {
         let scenario = self.scenario();
         let (blocks, warps) = self.schedulers(run)?;
         let mut limits = Limits {
@@ -275,7 +277,7 @@ impl Machine {
     }
 
     /// All streams' characteristics added up.
-    pub fn sum(&self, run: &Run) -> anyhow::Result<Characteristic> {
+    pub fn sum(&self, run: &KernelRun) -> anyhow::Result<Characteristic> {
         let mut sum = Characteristic::default();
         for (_, one) in self.characteristics(run)? {
             sum.add(&one);
@@ -285,7 +287,7 @@ impl Machine {
 
     fn schedulers<'a>(
         &self,
-        run: &'a Run,
+        run: &'a KernelRun,
     ) -> anyhow::Result<(Box<dyn BlockScheduler + 'a>, Box<dyn WarpScheduler>)> {
         let unknown = |what: &str, name: &str, known: &[(&str, &str)]| {
             let names: Vec<&str> = known.iter().map(|known| known.0).collect();

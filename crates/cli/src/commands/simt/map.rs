@@ -5,13 +5,15 @@ use std::process::ExitCode;
 
 use reuselens::units::counted;
 use reuselens_report::{SheetSection, sheet};
-use reuselens_simt::mapping::{Common, Groups, Hypergraph, Mapping, Stage, fits, go_on, map};
+use reuselens_simt::mapping::{
+    Common, Hypergraph, Mapping, MappingDepth, WarpGroups, fits, go_on, map,
+};
 use reuselens_simt::transactions::Layout;
-use reuselens_simt::{Characteristic, Grain, Run};
+use reuselens_simt::{Characteristic, Grain, KernelRun};
 
 use super::analyze::one_block;
 use super::diff::{self, Counts, gained, transactions};
-use super::input::{Input, Machine, Output};
+use super::input::{Machine, Output, SimtInput};
 use super::typed::typed;
 use crate::exit::{Outcome, Usage};
 use crate::output::write_whole;
@@ -67,7 +69,7 @@ pub struct Args {
     block: Option<u32>,
 
     #[command(flatten)]
-    input: Input,
+    input: SimtInput,
 
     #[command(flatten)]
     machine: Machine,
@@ -140,7 +142,7 @@ impl Args {
     }
 
     /// If it was asked for.
-    fn write_hypergraph(&self, run: &Run) -> anyhow::Result<()> {
+    fn write_hypergraph(&self, run: &KernelRun) -> anyhow::Result<()> {
         let Some(path) = &self.hgr else {
             return Ok(());
         };
@@ -197,17 +199,17 @@ impl Args {
         lines
     }
 
-    fn mapping(&self, run: &Run) -> anyhow::Result<Mapping> {
+    fn mapping(&self, run: &KernelRun) -> anyhow::Result<Mapping> {
         let (layout, lanes) = (self.layout(), self.lanes.into());
         let stage = match self.upto {
-            Upto::Threads => Stage::Threads,
-            Upto::Warps => Stage::Warps,
-            Upto::Blocks => Stage::Blocks,
+            Upto::Threads => MappingDepth::Threads,
+            Upto::Warps => MappingDepth::Warps,
+            Upto::Blocks => MappingDepth::Blocks,
         };
         if let Some(path) = &self.groups {
             let text = std::fs::read_to_string(path)
                 .map_err(|error| anyhow::anyhow!("cannot read {}: {error}", path.display()))?;
-            let groups = Groups::read(run, lanes, &text, &path.display().to_string())?;
+            let groups = WarpGroups::read(run, lanes, &text, &path.display().to_string())?;
             return Ok(go_on(run, layout, &groups, stage, self.seed)?);
         }
         let Some(path) = &self.mapping else {
@@ -256,7 +258,7 @@ impl Args {
         }
     }
 
-    fn characteristic(&self, run: Run) -> anyhow::Result<Characteristic> {
+    fn characteristic(&self, run: KernelRun) -> anyhow::Result<Characteristic> {
         let Some(number) = self.block else {
             return self.machine.sum(&run);
         };

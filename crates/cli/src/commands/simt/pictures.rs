@@ -1,7 +1,7 @@
 //! Characteristics and sharing as pictures of a page.
 
-use reuselens_report::{Line, Panel, Unit};
-use reuselens_simt::sharing::Sharing;
+use reuselens_report::{ChartLine, Panel, Unit};
+use reuselens_simt::sharing::SharingMatrix;
 use reuselens_simt::{Characteristic, Difference};
 
 use super::input::Named;
@@ -59,18 +59,18 @@ fn title(what: &str, range: u64) -> String {
     }
 }
 
-fn curve(name: &str, characteristic: &Characteristic, range: u64) -> Line {
+fn curve(name: &str, characteristic: &Characteristic, range: u64) -> ChartLine {
     let entries = characteristic
         .entries()
         .take_while(|entry| entry.0 <= range);
-    Line {
+    ChartLine {
         name: name.to_owned(),
         points: thinned(
             entries
                 .map(|(at, degree)| (at as f64, degree as f64))
                 .collect(),
         ),
-        ..Line::default()
+        ..ChartLine::default()
     }
 }
 
@@ -84,10 +84,10 @@ pub fn difference(difference: &Difference) -> Vec<Panel> {
         let points = changes
             .map(|(at, change)| (*at as f64, *change as f64 * sign))
             .filter(|point| point.1 > 0.0);
-        Line {
+        ChartLine {
             name: name.to_owned(),
             points: thinned(points.collect()),
-            ..Line::default()
+            ..ChartLine::default()
         }
     };
     let domain = difference.domain.0.max(difference.domain.1);
@@ -110,7 +110,7 @@ pub fn difference(difference: &Difference) -> Vec<Panel> {
 }
 
 /// Who shares with whom.
-pub fn sharing(title: &str, row: &str, sharing: &Sharing) -> Panel {
+pub fn sharing(title: &str, row: &str, sharing: &SharingMatrix) -> Panel {
     let axis = match sharing.per_row {
         1 => row.to_owned(),
         some => format!("{row}, {some} to a row"),

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use reuselens::io::AtomicFile;
 use reuselens::units::{Bytes, counted, grouped};
-use reuselens_ptx::plan::{Done, Plan, PlanError, Preprocessor, Session, Step};
-use reuselens_ptx::{Count, Options, Sink, Stream};
+use reuselens_ptx::plan::{Done, Plan, PlanError, PlannedLaunch, Preprocessor, Session};
+use reuselens_ptx::{CollectorSink, Count, Options, Sink};
 use reuselens_warp::file::Writer;
 
-use super::watch::Watched;
+use super::watch::MeteredSink;
 use crate::exit::{Outcome, Usage};
 use crate::files::{refuse_source, unreadable};
 use crate::say::say;
@@ -118,7 +118,7 @@ impl Args {
         match &self.output {
             Some(path) => self.write_stream(path, &plan, &mut session, &options)?,
             None => {
-                let mut watched = Watched::new(Count::default(), self.quiet);
+                let mut watched = MeteredSink::new(Count::default(), self.quiet);
                 self.steps(
                     &plan,
                     &mut session,
@@ -212,7 +212,7 @@ impl Args {
             let given = plan.argument(text, index + 1);
             arguments.push(given.map_err(|error| Usage(error.to_string()))?);
         }
-        plan.steps.push(Step {
+        plan.steps.push(PlannedLaunch {
             kernel: self.kernel.clone(),
             entry: entry.clone(),
             grid,
@@ -286,11 +286,11 @@ impl Args {
         plan: &Plan,
         session: &mut Session,
         options: &Options,
-        sink: &mut Watched<S>,
+        sink: &mut MeteredSink<S>,
         mut before: impl FnMut(
             &mut S,
             &reuselens_ptx::Kernel,
-            &reuselens_ptx::Launch,
+            &reuselens_ptx::LaunchConfig,
         ) -> Result<(), PlanError>,
     ) -> anyhow::Result<()> {
         for index in 0..plan.steps.len() {
@@ -316,8 +316,8 @@ impl Args {
     ) -> anyhow::Result<()> {
         let file = AtomicFile::create(path, self.force)?;
         let description = format!("{} on the interpreter", self.kernel.display());
-        let stream = Stream::new(Writer::new(file, path, &description)?);
-        let mut stream = Watched::new(stream, self.quiet);
+        let stream = CollectorSink::new(Writer::new(file, path, &description)?);
+        let mut stream = MeteredSink::new(stream, self.quiet);
         self.steps(
             plan,
             session,

@@ -1,12 +1,12 @@
 //! Says how far a launch has come.
 
-use reuselens_ptx::{Launch, Sink};
+use reuselens_ptx::{LaunchConfig, Sink};
 
 use crate::progress::Meter;
 
 /// A sink, and the meter of the launch that it looks at. Costs nothing per access: a block's sink
 /// is the inner one's.
-pub struct Watched<S> {
+pub struct MeteredSink<S> {
     pub inner: S,
     meter: Option<(String, Meter)>,
     done: u64,
@@ -17,10 +17,10 @@ pub struct Watched<S> {
     quiet: bool,
 }
 
-impl<S> Watched<S> {
+impl<S> MeteredSink<S> {
     /// `quiet` shows nothing.
     pub fn new(inner: S, quiet: bool) -> Self {
-        Watched {
+        MeteredSink {
             inner,
             meter: None,
             done: 0,
@@ -31,7 +31,7 @@ impl<S> Watched<S> {
     }
 
     /// Begins a launch. Those of one kernel, one after the other, share a line.
-    pub fn begin(&mut self, kernel: &str, launch: &Launch) {
+    pub fn begin(&mut self, kernel: &str, launch: &LaunchConfig) {
         if self.meter.as_ref().is_none_or(|(of, _)| of != kernel) {
             self.end();
             let meter = Meter::new(format!("running {kernel}"), self.quiet);
@@ -57,7 +57,7 @@ impl<S> Watched<S> {
     }
 }
 
-impl<S: Sink> Sink for Watched<S> {
+impl<S: Sink> Sink for MeteredSink<S> {
     type Block = S::Block;
 
     fn open(&mut self, block: u32) -> S::Block {

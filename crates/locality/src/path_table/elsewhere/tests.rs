@@ -129,7 +129,7 @@ fn bins_chosen_to_collide_do_not() {
         for (owner, number) in &chosen {
             elsewhere.put(
                 *owner,
-                &Tally {
+                &BinCount {
                     number: (*number).into(),
                     count: 1,
                     sum: 0,

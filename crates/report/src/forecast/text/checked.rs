@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use reuselens_predict::{Check, are_near};
 
-use super::{View, about, interval, short_name};
+use super::{ForecastView, about, interval, short_name};
 use crate::caches;
 use crate::forecast::sums::placing_words;
 use crate::numbers::{count, ratio_percent};
 
-impl View<'_> {
+impl ForecastView<'_> {
     pub(super) fn check(&self, out: &mut String) {
         let Some((name, seen, check)) = self.forecast.observed else {
             return;

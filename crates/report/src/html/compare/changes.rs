@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use reuselens_locality::{Dimension, GroupChange};
 
-use super::{CompareOptions, Stage, Variant};
+use super::{CompareOptions, ComparedProfiles, ProfileVariant};
 use crate::html::escape::{change, escape};
 use crate::numbers::{count, grouped};
 use crate::{caches, conflicts};
 
-impl Stage<'_> {
+impl ComparedProfiles<'_> {
     /// The groups that change, each profile against the first.
     pub(super) fn changes(&self, out: &mut String, options: &CompareOptions) {
         let mut tables = String::new();
@@ -48,7 +48,7 @@ impl Stage<'_> {
         all: &[GroupChange],
         top: usize,
     ) {
-        let Variant { name, profile, .. } = self.variants[index];
+        let ProfileVariant { name, profile, .. } = self.variants[index];
         let sets = match caches::counts_sets(&self.chosen, self.first.profile, profile) {
             true => ", with the cache’s sets, about",
             false => "",

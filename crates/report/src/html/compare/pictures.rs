@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use reuselens_locality::{FineHistogram, LocalityChange, SizeRange};
 
-use super::{NOISE, Stage, Variant, series};
+use super::{ComparedProfiles, NOISE, ProfileVariant, series};
 use crate::html::escape::{change, escape, paragraphs, percent};
 use crate::html::plot::{self, Plot};
 use crate::html::{curve, histogram};
 use crate::numbers::count;
 use crate::words;
 
-impl Stage<'_> {
+impl ComparedProfiles<'_> {
     fn key(&self, out: &mut String, shape: impl Fn(usize) -> String) {
         out.push_str("<ul class=\"legend\">");
         for (index, variant) in self.variants.iter().enumerate() {
@@ -93,7 +93,7 @@ impl Stage<'_> {
     }
 
     /// The cache sizes at which a profile gains and loses against the first.
-    fn ranges(&self, out: &mut String, change: &LocalityChange, variant: &Variant) {
+    fn ranges(&self, out: &mut String, change: &LocalityChange, variant: &ProfileVariant) {
         let _ = write!(
             out,
             "<h3>{} against {}</h3><ul class=\"ranges\">",

@@ -5,13 +5,13 @@ use std::fmt::Write;
 use reuselens_locality::Profile;
 
 use super::changes::verdict;
-use super::{Stage, Variant, series};
+use super::{ComparedProfiles, ProfileVariant, series};
 use crate::caches::Level;
 use crate::conflicts;
 use crate::html::escape::{escape, percent};
 use crate::numbers::{count, grouped};
 
-impl<'a> Stage<'a> {
+impl<'a> ComparedProfiles<'a> {
     pub(super) fn totals(&self, out: &mut String) {
         out.push_str(
             "<section id=\"totals\"><h2>Totals</h2><div class=\"scroll\"><table class=\"variants-table\"><thead><tr>\
@@ -30,7 +30,7 @@ impl<'a> Stage<'a> {
             self.total(out, index, variant, levels.iter().zip(&with_sets));
         }
         out.push_str("</tbody></table></div>");
-        let of = |variant: &Variant<'a>| (format!("in {}", variant.name), variant.profile);
+        let of = |variant: &ProfileVariant<'a>| (format!("in {}", variant.name), variant.profile);
         let named: Vec<(String, &Profile)> = self.variants.iter().map(of).collect();
         if let Some(conflicts) = conflicts::sentence(&named, &levels) {
             let _ = write!(out, "<p class=\"more\">{}</p>", escape(&conflicts));
@@ -60,7 +60,7 @@ impl<'a> Stage<'a> {
         &self,
         out: &mut String,
         index: usize,
-        variant: &Variant,
+        variant: &ProfileVariant,
         levels: impl Iterator<Item = (&'l Level, &'l bool)>,
     ) {
         let histogram = &variant.profile.histogram;
