@@ -154,3 +154,7 @@ fn text(at: u64, length: u64, into: &mut [u8; REGION_BYTES]) -> usize {
         found
     }
 }
+
+#[cfg(test)]
+#[path = "gate/tests.rs"]
+mod tests;

@@ -54,6 +54,7 @@ pub mod writes;
 pub mod x86_64;
 
 /// A panic is a mistake of ours; there is nobody to tell, so the program ends.
+#[cfg(reuselens_dbi)]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     let words = info.message().as_str().unwrap_or("it panicked");

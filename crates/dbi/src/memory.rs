@@ -109,12 +109,12 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-#[global_allocator]
+#[cfg_attr(reuselens_dbi, global_allocator)]
 static ALLOCATOR: Allocator = Allocator;
 
 /// # Safety
 /// As `memcpy(3)`.
-#[unsafe(no_mangle)]
+#[cfg_attr(reuselens_dbi, unsafe(no_mangle))]
 pub unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
     // SAFETY: by the caller; the direction flag is clear in our code.
     unsafe {
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *
 
 /// # Safety
 /// As `memmove(3)`.
-#[unsafe(no_mangle)]
+#[cfg_attr(reuselens_dbi, unsafe(no_mangle))]
 pub unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
     // SAFETY: by the caller; backwards where the ranges overlap so.
     unsafe {
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> 
 
 /// # Safety
 /// As `memset(3)`.
-#[unsafe(no_mangle)]
+#[cfg_attr(reuselens_dbi, unsafe(no_mangle))]
 pub unsafe extern "C" fn memset(to: *mut u8, value: i32, bytes: usize) -> *mut u8 {
     // SAFETY: as for `memcpy`.
     unsafe {
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn memset(to: *mut u8, value: i32, bytes: usize) -> *mut u
 
 /// # Safety
 /// As `memcmp(3)`.
-#[unsafe(no_mangle)]
+#[cfg_attr(reuselens_dbi, unsafe(no_mangle))]
 pub unsafe extern "C" fn memcmp(one: *const u8, other: *const u8, bytes: usize) -> i32 {
     for index in 0..bytes {
         // SAFETY: by the caller. Volatile, so that this does not become a call of itself.
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn memcmp(one: *const u8, other: *const u8, bytes: usize) 
 
 /// # Safety
 /// As `bcmp(3)`.
-#[unsafe(no_mangle)]
+#[cfg_attr(reuselens_dbi, unsafe(no_mangle))]
 pub unsafe extern "C" fn bcmp(one: *const u8, other: *const u8, bytes: usize) -> i32 {
     // SAFETY: by the caller.
     unsafe { memcmp(one, other, bytes) }
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn bcmp(one: *const u8, other: *const u8, bytes: usize) ->
 
 /// # Safety
 /// As `strlen(3)`.
-#[unsafe(no_mangle)]
+#[cfg_attr(reuselens_dbi, unsafe(no_mangle))]
 pub unsafe extern "C" fn strlen(text: *const u8) -> usize {
     let mut length = 0;
     // SAFETY: by the caller.
@@ -189,9 +189,11 @@ pub unsafe extern "C" fn strlen(text: *const u8) -> usize {
 }
 
 /// The image never unwinds.
+#[cfg(reuselens_dbi)]
 #[unsafe(no_mangle)]
 pub extern "C" fn rust_eh_personality() {}
 
 /// The image never unwinds.
+#[cfg(reuselens_dbi)]
 #[unsafe(no_mangle)]
 pub extern "C" fn _Unwind_Resume() {}

@@ -94,3 +94,9 @@ pub fn open(path: &[u8]) {
     MAPPED.store(address, Ordering::Release);
     BASE.store(address, Ordering::Release);
 }
+
+/// Records into this segment from now on, at `address`: for tests in one process.
+#[cfg(test)]
+pub fn use_for_tests(address: u64) {
+    BASE.store(address, Ordering::Release);
+}

@@ -182,3 +182,115 @@ impl Emit {
         self.bytes[at..at + 4].copy_from_slice(&distance.to_le_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::x86_64::registers::register;
+    use alloc::string::String;
+    use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, Register};
+
+    /// The one instruction that was written.
+    fn only(write: impl FnOnce(&mut Emit)) -> Instruction {
+        let mut emit = Emit::default();
+        write(&mut emit);
+        let mut decoder = Decoder::with_ip(64, &emit.bytes, 0, DecoderOptions::NONE);
+        let found = decoder.decode();
+        assert!(!found.is_invalid() && !decoder.can_decode(), "{found:?}");
+        found
+    }
+
+    /// What an instruction does, in words that do not depend on how it is encoded.
+    fn told(of: &Instruction) -> String {
+        let memory = (of.memory_base(), of.memory_index(), of.memory_index_scale());
+        alloc::format!(
+            "{:?} {:?} {:?} {:?} {memory:?} {:#x}",
+            of.mnemonic(),
+            of.op0_register(),
+            of.op1_register(),
+            of.segment_prefix(),
+            of.memory_displacement64()
+        )
+    }
+
+    #[test]
+    fn moves_name_the_registers_they_are_asked_for() {
+        for number in 0..16 {
+            let name = register(number);
+            let stored = only(|emit| emit.store_gs(0x1234, number));
+            assert_eq!(stored.op1_register(), name);
+            assert_eq!(stored.segment_prefix(), Register::GS);
+            assert_eq!(stored.memory_displacement64(), 0x1234);
+            let loaded = only(|emit| emit.load_gs(number, 0x1234));
+            assert_eq!(loaded.op0_register(), name);
+            let compared = only(|emit| emit.compare_gs(number, 8));
+            let seen = (compared.mnemonic(), compared.op0_register());
+            assert_eq!(seen, (Mnemonic::Cmp, name));
+            assert_eq!(only(|emit| emit.push(number)).op0_register(), name);
+            for value in [0, 7, u64::from(u32::MAX), 1 << 40, u64::MAX] {
+                let set = only(|emit| emit.set(number, value));
+                assert_eq!(set.op0_register().full_register(), name);
+                assert_eq!(set.immediate(1), value);
+            }
+        }
+    }
+
+    #[test]
+    fn memory_operands_hold_for_all_bases_and_displacements() {
+        for (base, other) in (0..16).flat_map(|base| (0..16).map(move |other| (base, other))) {
+            for displacement in [0, 8, -128, 127, 128, -4096, i32::MAX] {
+                let store = only(|emit| emit.store(base, displacement, other));
+                let load = only(|emit| emit.load(other, base, displacement));
+                let add = only(|emit| emit.add(other, base, displacement));
+                let number = only(|emit| emit.store_number(base, displacement, 77));
+                for found in [&store, &load, &add, &number] {
+                    assert_eq!(found.memory_base(), register(base), "{}", told(found));
+                    assert_eq!(found.memory_index(), Register::None, "{}", told(found));
+                    let at = found.memory_displacement64() as i64;
+                    assert_eq!(at, i64::from(displacement), "{}", told(found));
+                }
+                assert_eq!(store.op1_register(), register(other));
+                assert_eq!(load.op0_register(), register(other));
+                let seen = (add.mnemonic(), add.op0_register());
+                assert_eq!(seen, (Mnemonic::Lea, register(other)));
+                assert_eq!(number.immediate(1), 77);
+            }
+        }
+    }
+
+    #[test]
+    fn sums_and_copies_name_both_registers() {
+        for (one, other) in (0..16).flat_map(|one| (0..16).map(move |other| (one, other))) {
+            let copy = only(|emit| emit.copy(one, other));
+            let seen = (copy.op0_register(), copy.op1_register());
+            assert_eq!(seen, (register(one), register(other)));
+            // The stack pointer cannot be an index.
+            if other == RSP {
+                continue;
+            }
+            for scale in [1, 2, 4, 8] {
+                let sum = only(|emit| emit.sum(3, Some(one), Some(other), scale));
+                assert_eq!(sum.memory_base(), register(one));
+                assert_eq!(sum.memory_index(), register(other));
+                assert_eq!(sum.memory_index_scale(), u32::from(scale));
+                let scaled = only(|emit| emit.sum(3, None, Some(other), scale));
+                assert_eq!(scaled.memory_base(), Register::None);
+                assert_eq!(scaled.memory_index(), register(other));
+            }
+        }
+    }
+
+    #[test]
+    fn jumps_reach_their_targets() {
+        let jump = only(|emit| emit.jump(&[0xe9], 0, 0x1234_5678));
+        assert_eq!(jump.near_branch_target(), 0x1234_5678);
+        let mut emit = Emit::default();
+        emit.push(0);
+        let at = emit.open_jump(&[0x0f, 0x87], 0);
+        emit.push(1);
+        emit.close_jump(at);
+        let mut decoder = Decoder::with_ip(64, &emit.bytes, 0, DecoderOptions::NONE);
+        let found = decoder.iter().nth(1).unwrap();
+        assert_eq!(found.near_branch_target(), emit.len() as u64);
+    }
+}

@@ -42,3 +42,27 @@ pub fn register(number: u8) -> Register {
     ];
     ALL[usize::from(number & 15)]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_and_register_are_each_others_inverse() {
+        for of in 0..16 {
+            assert_eq!(number(register(of)), Some(of));
+        }
+        assert_eq!(number(Register::AL), Some(RAX));
+        assert_eq!(number(Register::R9D), Some(9));
+        assert_eq!(number(Register::XMM0), None);
+        assert_eq!(number(Register::None), None);
+    }
+
+    #[test]
+    fn every_register_but_the_stack_pointer_may_be_borrowed_once() {
+        let mut borrowed = BORROWED;
+        borrowed.sort_unstable();
+        let expected = (0..16).filter(|of| *of != RSP);
+        assert!(borrowed.into_iter().eq(expected));
+    }
+}

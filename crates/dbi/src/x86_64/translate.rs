@@ -398,3 +398,8 @@ fn describe(
         accesses,
     }
 }
+
+#[cfg(test)]
+mod machine;
+#[cfg(test)]
+mod tests;
