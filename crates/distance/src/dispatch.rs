@@ -1,6 +1,7 @@
 //! The hot loops, compiled for any processor, for those of the last ten years, on which counting
 //! bits is one instruction, and for those with vectors of 512 bits.
 
+use reuselens_simd::entry_point;
 use reuselens_units::Distance;
 
 use crate::counting::compare::Portable;
@@ -11,111 +12,97 @@ use crate::counting::direct::Direct;
 use crate::counting::sparse::Sparse;
 use crate::hp_rda::{Chunk, Summary};
 use crate::sampled::Filter;
-use crate::{CountingTree, LookupBound, Simd, Tally};
+use crate::{CountingTree, LookupBound, Tally};
 
-/// Whether the processor has what the functions for vectors of 512 bits use.
-pub(crate) fn has_avx512() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return Avx512::new().is_some();
-    #[cfg(not(target_arch = "x86_64"))]
-    false
-}
-
-/// The same for vectors of 256 bits.
-pub(crate) fn has_avx2() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return Avx2::new().is_some();
-    #[cfg(not(target_arch = "x86_64"))]
-    false
-}
-
-macro_rules! dispatched {
-    ($(#[$doc:meta])* $name:ident => $avx512:ident, $avx2:ident($this:ident: $type:ty $(, $column:ident: $slice:ty)*) = $here:ident) => {
-        $(#[$doc])*
-        pub(crate) fn $name(most: Simd, $this: &mut $type $(, $column: $slice)*) {
-            #[cfg(target_arch = "x86_64")]
-            if let Some(compare) = Avx512::new().filter(|_| most >= Simd::Avx512) {
-                // SAFETY: the function demands a processor with the extensions that it is compiled
-                // for, and there is an `Avx512` only where each of them was seen.
-                return unsafe { $avx512($this, compare $(, $column)*) };
-            }
-            #[cfg(target_arch = "x86_64")]
-            if let Some(compare) = Avx2::new().filter(|_| most >= Simd::Avx2) {
-                // SAFETY: as above, with `Avx2`.
-                return unsafe { $avx2($this, compare $(, $column)*) };
-            }
-            // Where there is but one way nothing is chosen.
-            let _ = most;
-            $this.$here(Portable $(, $column)*);
-        }
-
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt")]
-        fn $avx512($this: &mut $type, compare: Avx512 $(, $column: $slice)*) {
-            $this.$here(compare $(, $column)*);
-        }
-
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-        fn $avx2($this: &mut $type, compare: Avx2 $(, $column: $slice)*) {
-            $this.$here(compare $(, $column)*);
-        }
-    };
-}
-
-dispatched! {
-    /// [`CountingTree::process_here`] with the instructions that the processor has, `most` at most.
-    process_counting => counting_avx512, counting_avx2(tree: CountingTree, items: &[u64], distances: &mut [Distance]) = process_here
-}
-
-dispatched! {
-    /// [`CountingTree::tally_here`], likewise.
-    tally_counting => tally_avx512, tally_avx2(tree: CountingTree, items: &[u64], tally: &mut Tally) = tally_here
-}
-
-dispatched! {
-    /// [`Direct::run_here`], likewise.
-    direct_sparse => sparse_avx512, sparse_avx2(
-        direct: Direct<'_, Sparse>,
-        items: &[u64],
-        distances: &mut [Distance]
-    ) = run_here
-}
-
-dispatched! {
-    /// [`Direct::run_here`], likewise.
-    direct_dense => dense_avx512, dense_avx2(
-        direct: Direct<'_, Dense>,
-        items: &[u64],
-        distances: &mut [Distance]
-    ) = run_here
-}
-
-dispatched! {
-    /// [`LookupBound::process_here`], likewise.
-    process_bound => bound_avx512, bound_avx2(bound: LookupBound, items: &[u64]) = process_here
-}
-
-dispatched! {
-    /// [`Filter::process_here`], likewise.
-    process_filter => filter_avx512, filter_avx2(filter: Filter, items: &[u64]) = process_here
-}
-
-dispatched! {
-    /// [`Chunk::process_here`], likewise.
-    process_chunk => chunk_avx512, chunk_avx2(
-        chunk: Chunk,
+entry_point! {
+    /// [`CountingTree::process_here`] with the instructions of `level`.
+    pub(crate) fn process_counting(
+        level,
+        tree: &mut CountingTree,
         items: &[u64],
         distances: &mut [Distance],
-        summaries: &mut Vec<Summary>
-    ) = process_here
+    ) {
+        Icelake(proof) => tree.process_here(Avx512::with(proof), items, distances),
+        V3(proof) => tree.process_here(Avx2::with(proof), items, distances),
+        _ => tree.process_here(Portable, items, distances),
+    }
+}
+
+entry_point! {
+    /// [`CountingTree::tally_here`], likewise.
+    pub(crate) fn tally_counting(level, tree: &mut CountingTree, items: &[u64], tally: &mut Tally) {
+        Icelake(proof) => tree.tally_here(Avx512::with(proof), items, tally),
+        V3(proof) => tree.tally_here(Avx2::with(proof), items, tally),
+        _ => tree.tally_here(Portable, items, tally),
+    }
+}
+
+entry_point! {
+    /// [`Direct::run_here`], likewise.
+    pub(crate) fn direct_sparse(
+        level,
+        direct: &mut Direct<'_, Sparse>,
+        items: &[u64],
+        distances: &mut [Distance],
+    ) {
+        Icelake(proof) => direct.run_here(Avx512::with(proof), items, distances),
+        V3(proof) => direct.run_here(Avx2::with(proof), items, distances),
+        _ => direct.run_here(Portable, items, distances),
+    }
+}
+
+entry_point! {
+    /// [`Direct::run_here`], likewise.
+    pub(crate) fn direct_dense(
+        level,
+        direct: &mut Direct<'_, Dense>,
+        items: &[u64],
+        distances: &mut [Distance],
+    ) {
+        Icelake(proof) => direct.run_here(Avx512::with(proof), items, distances),
+        V3(proof) => direct.run_here(Avx2::with(proof), items, distances),
+        _ => direct.run_here(Portable, items, distances),
+    }
+}
+
+entry_point! {
+    /// [`LookupBound::process_here`], likewise.
+    pub(crate) fn process_bound(level, bound: &mut LookupBound, items: &[u64]) {
+        Icelake(proof) => bound.process_here(Avx512::with(proof), items),
+        V3(proof) => bound.process_here(Avx2::with(proof), items),
+        _ => bound.process_here(Portable, items),
+    }
+}
+
+entry_point! {
+    /// [`Filter::process_here`], likewise.
+    pub(crate) fn process_filter(level, filter: &mut Filter, items: &[u64]) {
+        Icelake(proof) => filter.process_here(Avx512::with(proof), items),
+        V3(proof) => filter.process_here(Avx2::with(proof), items),
+        _ => filter.process_here(Portable, items),
+    }
+}
+
+entry_point! {
+    /// [`Chunk::process_here`], likewise.
+    pub(crate) fn process_chunk(
+        level,
+        chunk: &mut Chunk,
+        items: &[u64],
+        distances: &mut [Distance],
+        summaries: &mut Vec<Summary>,
+    ) {
+        Icelake(proof) => chunk.process_here(Avx512::with(proof), items, distances, summaries),
+        V3(proof) => chunk.process_here(Avx2::with(proof), items, distances, summaries),
+        _ => chunk.process_here(Portable, items, distances, summaries),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::generate::Random;
-    use crate::{BruteForce, Engine};
+    use crate::{BruteForce, Engine, Simd};
 
     /// All that this machine can run. Elsewhere only one of the three would ever run on it.
     fn ways() -> impl Iterator<Item = Simd> {

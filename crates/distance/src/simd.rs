@@ -1,6 +1,6 @@
 //! Which instructions the hot loops use.
 
-use crate::dispatch;
+use reuselens_simd::{Icelake, Level, V3};
 
 /// A set of vector instructions that hot loops are compiled for. Results never depend on it. Each
 /// holds those before.
@@ -26,10 +26,21 @@ impl Simd {
 
     /// Whether this processor has it.
     pub fn is_here(self) -> bool {
+        let best = Level::best();
         match self {
             Simd::Portable => true,
-            Simd::Avx2 => dispatch::has_avx2(),
-            Simd::Avx512 => dispatch::has_avx512(),
+            Simd::Avx2 => V3::of(best).is_some(),
+            Simd::Avx512 => Icelake::of(best).is_some(),
+        }
+    }
+
+    /// What this processor has of it: the best level of the machine that is not above it.
+    pub(crate) fn level(self) -> Level {
+        let best = Level::best();
+        match self {
+            Simd::Portable => Level::PORTABLE,
+            Simd::Avx2 => V3::of(best).map_or(Level::PORTABLE, V3::level),
+            Simd::Avx512 => best,
         }
     }
 

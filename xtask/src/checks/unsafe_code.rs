@@ -82,11 +82,7 @@ const ALLOWED: &[Exception] = &[
         reason: "calls code compiled for AVX2 or AVX-512 once that was detected",
     },
     Exception {
-        path: "crates/attribute/src/pass/dispatch.rs",
-        reason: "calls code compiled for AVX2 or AVX-512 once that was detected",
-    },
-    Exception {
-        path: "crates/distance/src/dispatch.rs",
+        path: "crates/simd/src/entry_point.rs",
         reason: "calls code compiled for AVX2 or AVX-512 once that was detected",
     },
     Exception {

@@ -36,7 +36,7 @@ impl LookupBound {
 
     /// Looks up the next items of the stream.
     pub fn process(&mut self, items: &[u64]) {
-        dispatch::process_bound(self.simd, self, items);
+        dispatch::process_bound(self.simd.level(), self, items);
     }
 
     /// The sum of all reuse times, counted from the beginning of a batch: proof that the work was

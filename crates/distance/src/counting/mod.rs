@@ -223,7 +223,7 @@ impl CountingTree {
                     bits,
                     batches,
                 };
-                dispatch::direct_sparse(self.simd, &mut direct, items, column);
+                dispatch::direct_sparse(self.simd.level(), &mut direct, items, column);
             }
             AnyTable::Dense(table) => {
                 let mut direct = Direct {
@@ -231,7 +231,7 @@ impl CountingTree {
                     bits,
                     batches,
                 };
-                dispatch::direct_dense(self.simd, &mut direct, items, column);
+                dispatch::direct_dense(self.simd.level(), &mut direct, items, column);
             }
         }
         items.len()
@@ -251,12 +251,12 @@ impl Engine for CountingTree {
 
     fn process(&mut self, items: &[u64], distances: &mut [Distance]) {
         assert_eq!(items.len(), distances.len(), "one distance per item");
-        dispatch::process_counting(self.simd, self, items, distances);
+        dispatch::process_counting(self.simd.level(), self, items, distances);
     }
 
     fn tally(&mut self, items: &[u64], tally: &mut Tally) {
         tally.make_room(items.len());
-        dispatch::tally_counting(self.simd, self, items, tally);
+        dispatch::tally_counting(self.simd.level(), self, items, tally);
     }
 
     fn distinct(&self) -> Items {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use reuselens_simd::Level;
 use reuselens_units::Distance;
 
 use super::chunk::{Chunk, Summary};
@@ -9,7 +10,7 @@ use super::numbers::Numbers;
 use super::partition::{PARTITIONS, partition};
 use super::settings::BlockCount;
 use super::times::HpRdaTimes;
-use crate::{Simd, dispatch};
+use crate::dispatch;
 
 /// So many look-ups ahead memory is asked for.
 const AHEAD: usize = 16;
@@ -133,7 +134,7 @@ impl Worker {
         self.ends.clear();
         for (items, distances) in items.chunks(chunk).zip(distances.chunks_mut(chunk)) {
             dispatch::process_chunk(
-                Simd::Avx512,
+                Level::best(),
                 &mut self.chunk,
                 items,
                 distances,

@@ -1,5 +1,7 @@
 //! Which items are in a sample, and where they stand in a column.
 
+use reuselens_simd::Level;
+
 use crate::counting::compare::Compare;
 use crate::generate::Random;
 
@@ -62,7 +64,7 @@ impl Filter {
         if self.places.len() < items.len() {
             self.places.resize(items.len(), 0);
         }
-        crate::dispatch::process_filter(crate::Simd::Avx512, self, items);
+        crate::dispatch::process_filter(Level::best(), self, items);
     }
 
     /// Where in the column the items that were found last are.

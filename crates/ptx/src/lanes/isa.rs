@@ -1,6 +1,10 @@
 //! Loops over lanes, compiled for any processor, for AVX2 and for AVX-512.
 
+use reuselens_simd::{Level, V3, V4, compiled_for, entry_point};
+
 use super::{Registers, Slots};
+use crate::machine::{self, BlockRun, Pause, StoppedWarp};
+use crate::sink::BlockSink;
 
 /// A loop over the lanes of an instruction's registers.
 pub trait LaneOp {
@@ -32,49 +36,20 @@ impl Picked {
     }
 }
 
-/// A set of instructions. A value other than `Portable` is proof that the processor has it.
+/// A set of instructions that this processor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isa(Level);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Level {
-    Portable,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
 impl Isa {
     /// What every processor has.
-    pub const PORTABLE: Isa = Isa(Level::Portable);
+    pub const PORTABLE: Isa = Isa(Level::PORTABLE);
 
-    /// All sets that this processor has, the best one last.
+    /// All sets that this processor has and loops are compiled for, the best one last.
     pub fn available() -> Vec<Isa> {
-        #[allow(unused_mut, reason = "elsewhere there is one only")]
-        let mut found = vec![Isa::PORTABLE];
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::is_x86_feature_detected as has;
-            if has!("avx2")
-                && has!("fma")
-                && has!("bmi1")
-                && has!("bmi2")
-                && has!("lzcnt")
-                && has!("popcnt")
-            {
-                found.push(Isa(Level::Avx2));
-                if has!("avx512f")
-                    && has!("avx512bw")
-                    && has!("avx512dq")
-                    && has!("avx512vl")
-                    && has!("avx512cd")
-                {
-                    found.push(Isa(Level::Avx512));
-                }
-            }
-        }
-        found
+        let best = Level::best();
+        let compiled = [V3::of(best).map(V3::level), V4::of(best).map(V4::level)];
+        let compiled = compiled.into_iter().flatten().map(Isa);
+        std::iter::once(Isa::PORTABLE).chain(compiled).collect()
     }
 
     /// The best one.
@@ -82,14 +57,19 @@ impl Isa {
         Isa::available().pop().unwrap_or(Isa::PORTABLE)
     }
 
+    /// The level that it is.
+    pub(crate) fn level(self) -> Level {
+        self.0
+    }
+
     /// What it is called.
     pub fn name(self) -> &'static str {
-        match self.0 {
-            Level::Portable => "portable",
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => "AVX2",
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => "AVX-512",
+        if V4::of(self.0).is_some() {
+            "AVX-512"
+        } else if V3::of(self.0).is_some() {
+            "AVX2"
+        } else {
+            "portable"
         }
     }
 }
@@ -112,12 +92,12 @@ impl Exec {
 
     /// The one for that set.
     pub fn pick(self, isa: Isa) -> Picked {
-        Picked(match isa.0 {
-            Level::Portable => self.portable,
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => self.avx2,
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => self.avx512,
+        Picked(if V4::of(isa.0).is_some() {
+            self.avx512
+        } else if V3::of(isa.0).is_some() {
+            self.avx2
+        } else {
+            self.portable
         })
     }
 }
@@ -127,48 +107,29 @@ fn portable<O: LaneOp>(registers: &mut Registers, slots: &Slots, mask: u32) {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-fn avx2<O: LaneOp>(registers: &mut Registers, slots: &Slots, mask: u32) {
-    O::run(registers, slots, mask);
+compiled_for! {
+    V3: fn avx2<O: LaneOp>(registers: &mut Registers, slots: &Slots, mask: u32) {
+        O::run(registers, slots, mask);
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,bmi1,bmi2,lzcnt,popcnt"
-)]
-fn avx512<O: LaneOp>(registers: &mut Registers, slots: &Slots, mask: u32) {
-    O::run(registers, slots, mask);
+compiled_for! {
+    V4: fn avx512<O: LaneOp>(registers: &mut Registers, slots: &Slots, mask: u32) {
+        O::run(registers, slots, mask);
+    }
 }
 
-/// Runs a generic function compiled for a set of instructions: `$body` for each.
-macro_rules! with_isa {
-    ($(#[$doc:meta])* $vis:vis fn $name:ident<$generic:ident: $bound:path>($isa:ident, $($argument:ident: $type:ty),*) -> $result:ty = $here:path) => {
-        $(#[$doc])*
-        $vis fn $name<$generic: $bound>($isa: Isa, $($argument: $type),*) -> $result {
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-            fn avx512<$generic: $bound>($($argument: $type),*) -> $result {
-                $here($($argument),*)
-            }
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-            fn avx2<$generic: $bound>($($argument: $type),*) -> $result {
-                $here($($argument),*)
-            }
-            match $isa.0 {
-                Level::Portable => $here($($argument),*),
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: there is such an `Isa` only where the processor was seen to have the set.
-                Level::Avx2 => unsafe { avx2::<$generic>($($argument),*) },
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: as above.
-                Level::Avx512 => unsafe { avx512::<$generic>($($argument),*) },
-            }
-        }
-    };
-}
-
-with_isa! {
-    /// Lets a warp go on, with the code for that set of instructions.
-    pub fn run_warp<B: crate::sink::BlockSink>(isa, block: &mut crate::machine::BlockRun<'_, B>, warp: usize, quantum: u64) -> Result<crate::machine::Pause, crate::machine::StoppedWarp> = crate::machine::run_warp
+entry_point! {
+    /// Lets a warp go on until it pauses, with code for the instructions of `level`.
+    pub fn run_warp<B: BlockSink>(
+        level,
+        block: &mut BlockRun<'_, B>,
+        warp: usize,
+        quantum: u64,
+    ) -> Result<Pause, StoppedWarp> {
+        V4(_) => machine::run_warp(block, warp, quantum),
+        V3(_) => machine::run_warp(block, warp, quantum),
+        _ => machine::run_warp(block, warp, quantum),
+    }
 }

@@ -162,7 +162,7 @@ impl<B: BlockSink> BlockRun<'_, B> {
         limit: u64,
         arrived: &mut [u32],
     ) -> Result<Doing, StoppedWarp> {
-        let pause = run_warp(isa, self, warp, quantum)?;
+        let pause = run_warp(isa.level(), self, warp, quantum)?;
         let pc = self.warps[warp].now.pc.saturating_sub(1);
         let executed: u64 = self.warps.iter().map(|warp| warp.executed).sum();
         if executed > limit {

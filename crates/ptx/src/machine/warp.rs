@@ -228,7 +228,8 @@ impl Warp {
     }
 }
 
-/// Lets a warp go on until it pauses. Compiled for several sets of instructions: see `with_isa!`.
+/// Lets a warp go on until it pauses. Compiled for several sets of instructions: see
+/// [`run_warp`](crate::lanes::run_warp).
 #[inline(always)]
 pub fn run_warp<B: BlockSink>(
     block: &mut BlockRun<'_, B>,

@@ -7,23 +7,21 @@ use std::arch::x86_64::{
     _mm256_setzero_si256, _mm256_storeu_si256, _mm256_sub_epi8,
 };
 
+use reuselens_simd::V3;
+
 use super::Compare;
 use crate::counting::lags::{BACK, BLOCK, FAR, Keys, Lags, Reach, WINDOW};
 use crate::counting::line::Line;
 
-/// Four numbers, or 32 bytes, at a time. Made by [`Avx2::new`] alone.
+/// Four numbers, or 32 bytes, at a time.
 #[derive(Clone, Copy)]
-pub(crate) struct Avx2(());
+pub(crate) struct Avx2(V3);
 
 impl Avx2 {
-    /// If the processor has all that the functions compiled for it use.
-    pub(crate) fn new() -> Option<Self> {
-        let all = is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("popcnt");
-        all.then_some(Avx2(()))
+    /// For a processor that has the instructions.
+    #[inline(always)]
+    pub(crate) fn with(proof: V3) -> Self {
+        Avx2(proof)
     }
 
     /// 32 bytes, from `at` on.

@@ -14,26 +14,22 @@ use std::arch::x86_64::{
     _mm512_test_epi8_mask, _mm512_test_epi64_mask, _mm512_xor_si512, _pdep_u64,
 };
 
-use super::{Avx2, Compare};
+use reuselens_simd::Icelake;
+
+use super::Compare;
 use crate::counting::lags::{BACK, BLOCK, FAR, Kept, Keys, Lags, Reach, Todo, WINDOW};
 use crate::counting::line::Line;
 use crate::counting::work::{LEAVES, Pieces};
 
-/// Eight numbers, or 64 bytes, at a time. Made by [`Avx512::new`] alone.
+/// Eight numbers, or 64 bytes, at a time.
 #[derive(Clone, Copy)]
-pub(crate) struct Avx512(());
+pub(crate) struct Avx512(Icelake);
 
 impl Avx512 {
-    /// If the processor has all that the functions compiled for it use.
-    pub(crate) fn new() -> Option<Self> {
-        let all = Avx2::new().is_some()
-            && is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512vbmi2")
-            && is_x86_feature_detected!("avx512vpopcntdq");
-        all.then_some(Avx512(()))
+    /// For a processor that has the instructions.
+    #[inline(always)]
+    pub(crate) fn with(proof: Icelake) -> Self {
+        Avx512(proof)
     }
 
     /// 64 bytes, from `at` on.

@@ -197,6 +197,9 @@ fn block(bytes: &[u8], at: usize) -> &[u8; BLOCK] {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "x86_64")]
+    use reuselens_simd::{Icelake, Level, V3};
+
     use super::*;
 
     fn check(way: impl Compare) {
@@ -321,12 +324,12 @@ mod tests {
     fn every_way_of_comparing_agrees() {
         check(Portable);
         #[cfg(target_arch = "x86_64")]
-        if let Some(way) = Avx2::new() {
-            check(way);
+        if let Some(proof) = V3::of(Level::best()) {
+            check(Avx2::with(proof));
         }
         #[cfg(target_arch = "x86_64")]
-        if let Some(way) = Avx512::new() {
-            check(way);
+        if let Some(proof) = Icelake::of(Level::best()) {
+            check(Avx512::with(proof));
         }
         assert_eq!((size_of::<Line>(), align_of::<Line>()), (64, 64));
     }

@@ -1,0 +1,105 @@
+//! Levels, and the proofs that the processor has them.
+
+/// A set of instructions that this processor has.
+///
+/// Levels are ordered: each has the instructions of those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Level(Rank);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Portable,
+    V3,
+    V4,
+    Icelake,
+}
+
+impl Level {
+    /// What every processor has.
+    pub const PORTABLE: Level = Level(Rank::Portable);
+
+    /// The best level of this processor. Cost: a few loads, since the standard library asks the
+    /// processor once.
+    pub fn best() -> Level {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::is_x86_feature_detected as has;
+            let v3 = has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2");
+            if !(v3 && has!("lzcnt") && has!("popcnt")) {
+                return Level::PORTABLE;
+            }
+            let v4 = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
+            if !(v4 && has!("avx512cd")) {
+                return Level(Rank::V3);
+            }
+            if !(has!("avx512vbmi2") && has!("avx512vpopcntdq")) {
+                return Level(Rank::V4);
+            }
+            Level(Rank::Icelake)
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        Level::PORTABLE
+    }
+}
+
+macro_rules! proofs {
+    ($($(#[$doc:meta])* $name:ident)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub struct $name(());
+
+            impl $name {
+                /// The proof, if `level` has these instructions.
+                pub fn of(level: Level) -> Option<Self> {
+                    (level.0 >= Rank::$name).then_some($name(()))
+                }
+
+                /// The level that has these instructions and no more.
+                pub fn level(self) -> Level {
+                    Level(Rank::$name)
+                }
+            }
+        )*
+    };
+}
+
+proofs! {
+    /// The processor has vectors of 256 bits (AVX2, FMA), BMI1, BMI2, LZCNT and POPCNT.
+    V3
+    /// The processor has vectors of 512 bits (AVX-512 F, BW, DQ, VL, CD), and all of [`V3`].
+    V4
+    /// The processor has AVX-512 VBMI2 and VPOPCNTDQ, and all of [`V4`].
+    Icelake
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_proves_itself_and_those_before_it() {
+        let proofs = |level| {
+            let (v3, v4) = (V3::of(level).is_some(), V4::of(level).is_some());
+            [v3, v4, Icelake::of(level).is_some()]
+        };
+        assert_eq!(proofs(Level::PORTABLE), [false; 3]);
+        assert_eq!(proofs(Level(Rank::V3)), [true, false, false]);
+        assert_eq!(proofs(Level(Rank::V4)), [true, true, false]);
+        assert_eq!(proofs(Level(Rank::Icelake)), [true; 3]);
+        assert_eq!(
+            V4::of(Level(Rank::Icelake)).map(V4::level),
+            Some(Level(Rank::V4))
+        );
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn the_best_level_is_what_the_processor_has() {
+        let best = Level::best();
+        assert_eq!(V3::of(best).is_some(), is_x86_feature_detected!("avx2"));
+        assert_eq!(V4::of(best).is_some(), is_x86_feature_detected!("avx512bw"));
+        let vbmi2 = is_x86_feature_detected!("avx512vbmi2");
+        assert_eq!(Icelake::of(best).is_some(), vbmi2);
+    }
+}
