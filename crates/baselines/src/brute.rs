@@ -1,8 +1,7 @@
 //! The oracle: the definition, word by word.
 
+use reuselens_distance::Engine;
 use reuselens_units::{Bytes, Distance, Items};
-
-use crate::Engine;
 
 /// The LRU stack itself: a list of the items, most recently accessed first, in which the index of
 /// an item is its distance (Mattson et al. 1970).

@@ -2,9 +2,8 @@
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
+use reuselens_distance::Engine;
 use reuselens_units::{Bytes, Distance, Items};
-
-use crate::Engine;
 
 /// Steps of an empty time axis.
 const SMALLEST: usize = 1 << 10;
@@ -25,7 +24,8 @@ const SMALLEST: usize = 1 << 10;
 /// time axis are from Bennett & Kruskal 1975.
 ///
 /// ```
-/// use reuselens_distance::{Engine, FenwickTree};
+/// use reuselens_baselines::FenwickTree;
+/// use reuselens_distance::Engine;
 /// use reuselens_units::Distance;
 ///
 /// let mut distances = [Distance::COLD; 4];
@@ -112,7 +112,7 @@ impl FenwickTree {
 
 /// The lowest bit that is set: how many times a node stands for.
 #[inline(always)]
-pub(crate) fn lowest(time: usize) -> usize {
+fn lowest(time: usize) -> usize {
     time & time.wrapping_neg()
 }
 

@@ -2,9 +2,8 @@
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
+use reuselens_distance::Engine;
 use reuselens_units::{Bytes, Distance, Items};
-
-use crate::Engine;
 
 /// The link to no node; node 0 stands for it, with size 0.
 const NONE: u32 = 0;
@@ -33,7 +32,8 @@ struct Node {
 /// replacement policies*, 1981; treaps: Seidel & Aragon 1996.
 ///
 /// ```
-/// use reuselens_distance::{Engine, OlkenTree};
+/// use reuselens_baselines::OlkenTree;
+/// use reuselens_distance::Engine;
 /// use reuselens_units::Distance;
 ///
 /// let mut distances = [Distance::COLD; 4];

@@ -3,10 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 
+use reuselens_baselines::{Adjustment, BlockCount, BruteForce, Finished, HpRda, HpRdaSettings};
+use reuselens_distance::Engine;
 use reuselens_distance::generate::{Generator, Random, Uniform, Zipf};
-use reuselens_distance::{
-    Adjustment, BlockCount, BruteForce, Engine, Finished, HpRda, HpRdaSettings,
-};
 use reuselens_units::Distance;
 
 /// The merged distances of all references, dropped ones among them, fed in pieces of random sizes,

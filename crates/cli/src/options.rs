@@ -342,7 +342,7 @@ fn rate(text: &str) -> Result<f64, String> {
 
 /// The name of an engine that there is.
 fn engine(text: &str) -> Result<String, String> {
-    let found = reuselens::distance::find(text);
+    let found = reuselens::engines::find(text);
     found
         .map(|_| text.to_owned())
         .map_err(|error| error.to_string())

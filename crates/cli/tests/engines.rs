@@ -3,7 +3,7 @@
 mod common;
 
 use common::Place;
-use reuselens::distance::ENGINES;
+use reuselens::engines::ENGINES;
 
 #[test]
 fn every_engine_is_listed() {

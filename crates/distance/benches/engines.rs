@@ -7,8 +7,9 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use reuselens_baselines::{FenwickTree, OlkenTree};
 use reuselens_distance::generate::{YARDSTICK, yardstick};
-use reuselens_distance::{ENGINES, LookupBound, by_name};
+use reuselens_distance::{CountingTree, Engine, LookupBound};
 use reuselens_units::Distance;
 
 fn references() -> usize {
@@ -27,19 +28,17 @@ fn engines(criterion: &mut Criterion) {
         group
             .sample_size(10)
             .throughput(Throughput::Elements(items.len() as u64));
-        // The oracle would take days.
-        for engine in ENGINES.iter().filter(|engine| engine.name != "brute") {
-            group.bench_with_input(
-                BenchmarkId::from_parameter(engine.name),
-                &items,
-                |bench, items| {
-                    bench.iter(|| {
-                        if let Ok(mut engine) = by_name(engine.name) {
-                            engine.process(black_box(items), &mut distances);
-                        }
-                    });
-                },
-            );
+        // Without the oracle, which would take days.
+        let engines: [fn() -> Box<dyn Engine>; 3] = [
+            || Box::new(CountingTree::new()),
+            || Box::new(FenwickTree::new()),
+            || Box::new(OlkenTree::new()),
+        ];
+        for new in engines {
+            let name = BenchmarkId::from_parameter(new().name());
+            group.bench_with_input(name, &items, |bench, items| {
+                bench.iter(|| new().process(black_box(items), &mut distances));
+            });
         }
         group.bench_with_input(
             BenchmarkId::from_parameter("bound"),

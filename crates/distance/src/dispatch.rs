@@ -10,7 +10,6 @@ use crate::counting::compare::{Avx2, Avx512};
 use crate::counting::dense::Dense;
 use crate::counting::direct::Direct;
 use crate::counting::sparse::Sparse;
-use crate::hp_rda::{Chunk, Summary};
 use crate::sampled::Filter;
 use crate::{CountingTree, LookupBound, Tally};
 
@@ -83,26 +82,25 @@ entry_point! {
     }
 }
 
-entry_point! {
-    /// [`Chunk::process_here`], likewise.
-    pub(crate) fn process_chunk(
-        level,
-        chunk: &mut Chunk,
-        items: &[u64],
-        distances: &mut [Distance],
-        summaries: &mut Vec<Summary>,
-    ) {
-        Icelake(proof) => chunk.process_here(Avx512::with(proof), items, distances, summaries),
-        V3(proof) => chunk.process_here(Avx2::with(proof), items, distances, summaries),
-        _ => chunk.process_here(Portable, items, distances, summaries),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::generate::Random;
-    use crate::{BruteForce, Engine, Simd};
+    use crate::{Engine, Simd};
+
+    /// The distances by the definition: the depth of each item in an LRU stack.
+    fn stack_distances(items: &[u64]) -> Vec<Distance> {
+        let mut stack = Vec::new();
+        let distances = items.iter().map(|item| {
+            let depth = stack.iter().position(|other| other == item);
+            match depth {
+                Some(depth) => stack[..=depth].rotate_right(1),
+                None => stack.insert(0, *item),
+            }
+            depth.map_or(Distance::COLD, |depth| Distance::new(depth as u64))
+        });
+        distances.collect()
+    }
 
     /// All that this machine can run. Elsewhere only one of the three would ever run on it.
     fn ways() -> impl Iterator<Item = Simd> {
@@ -112,8 +110,7 @@ mod tests {
     /// The distances that an oracle finds for all of `items`, from every way in calls of these
     /// lengths, over and over.
     fn check(items: &[u64], lengths: &[usize], what: &str) {
-        let mut expected = vec![Distance::COLD; items.len()];
-        BruteForce::new().process(items, &mut expected);
+        let expected = stack_distances(items);
         for simd in ways() {
             let mut tree = CountingTree::new().with_simd(simd);
             let mut found = vec![Distance::new(u64::MAX - 1); items.len()];

@@ -4,8 +4,6 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use reuselens_units::{Bytes, Distance, Items};
 
-use crate::fenwick::lowest;
-
 /// Steps of an empty time axis.
 const SMALLEST: usize = 1 << 10;
 
@@ -18,7 +16,7 @@ struct Last {
 }
 
 /// A hash map from object to its last request, and a Fenwick tree that has the object's size at the
-/// time of that request: as [`FenwickTree`](crate::FenwickTree), with sizes in the place of ones.
+/// time of that request: engines of plain distances have ones in the place of sizes.
 ///
 /// The distance of a request is the number of bytes before the last byte of its object in the LRU
 /// stack: the sizes of the distinct other objects requested since the last request for it, and its
@@ -33,7 +31,8 @@ struct Last {
 /// to 55 bytes per distinct object for the map, 8 to 64 for the tree.
 ///
 /// Source: the stack distance of Mattson, Gecsei, Slutz and Traiger, *Evaluation techniques for
-/// storage hierarchies*, 1970, section on variable page sizes; the tree as for `FenwickTree`.
+/// storage hierarchies*, 1970, section on variable page sizes; the tree: Fenwick, *A new data
+/// structure for cumulative frequency tables*, 1994.
 ///
 /// ```
 /// use reuselens_distance::WeightedTree;
@@ -200,10 +199,16 @@ impl Default for WeightedTree {
     }
 }
 
+/// The lowest bit that is set: how many times a node stands for.
+#[inline(always)]
+fn lowest(time: usize) -> usize {
+    time & time.wrapping_neg()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Engine, FenwickTree};
+    use crate::{CountingTree, Engine};
 
     /// A stream with objects of many sizes, some of which change.
     fn requests(count: u64) -> (Vec<u64>, Vec<u64>) {
@@ -284,7 +289,7 @@ mod tests {
         plain.clone_from(&weighted);
         // A size of 0 counts as 1 byte.
         WeightedTree::new().process(&ids, &vec![0; ids.len()], &mut weighted);
-        FenwickTree::new().process(&ids, &mut plain);
+        CountingTree::new().process(&ids, &mut plain);
         assert_eq!(weighted, plain);
     }
 

@@ -2,8 +2,9 @@
 //! table and shadow pages, with a window of recent accesses and without. It must stay equal to
 //! Olken's tree.
 
+use reuselens_baselines::OlkenTree;
 use reuselens_distance::generate::Random;
-use reuselens_distance::{CountingTree, Engine, OlkenTree};
+use reuselens_distance::{CountingTree, Engine};
 use reuselens_units::Distance;
 
 /// Some accesses of one kind.

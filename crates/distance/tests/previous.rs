@@ -1,7 +1,8 @@
 //! Previous accesses, and engines that forget: against what a simple search finds.
 
+use reuselens_baselines::OlkenTree;
 use reuselens_distance::generate::Random;
-use reuselens_distance::{Bounded, Engine, OlkenTree, Previous, PreviousAccess};
+use reuselens_distance::{Bounded, Engine, Previous, PreviousAccess};
 use reuselens_units::Distance;
 
 /// Items, with tags, of a random size and skew.

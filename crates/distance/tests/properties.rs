@@ -1,7 +1,8 @@
 //! Random streams, cut at random: every engine against the oracle, distance by distance.
 
+use reuselens_baselines::{BruteForce, FenwickTree, OlkenTree};
 use reuselens_distance::generate::{Generator, Random, Uniform};
-use reuselens_distance::{BruteForce, CountingTree, Engine, FenwickTree, OlkenTree, Tally};
+use reuselens_distance::{CountingTree, Engine, Tally};
 use reuselens_units::{Bytes, Distance, Granularity};
 
 /// Feeds a stream in blocks of random sizes, empty ones among them, and as items of 32 bits where

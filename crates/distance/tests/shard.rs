@@ -1,7 +1,8 @@
 //! Streams cut at random and put together again in any order: every distance as the oracle has it.
 
+use reuselens_baselines::BruteForce;
 use reuselens_distance::generate::{Generator, Jacobi, Loop, Random, Uniform, Zipf};
-use reuselens_distance::{BruteForce, CountingTree, Engine, Recency, Shard};
+use reuselens_distance::{CountingTree, Engine, Recency, Shard};
 use reuselens_units::Distance;
 
 /// A part of a stream on its way to the whole: where its accesses lie, and its firsts among them.

@@ -16,9 +16,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use reuselens::attribute::{Attributor, Columns, NoSymbols, Options};
-use reuselens::distance::{
-    Adjustment, BlockCount, CountingTree, Engine, HpRda, HpRdaSettings, HpRdaTimes, OlkenTree,
-};
+use reuselens::baselines::{Adjustment, BlockCount, HpRda, HpRdaSettings, HpRdaTimes, OlkenTree};
+use reuselens::distance::{CountingTree, Engine};
 use reuselens::formats;
 use reuselens::locality::ExactHistogram;
 use reuselens::locality::error::{average_bin_error, total_variation};

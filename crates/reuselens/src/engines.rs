@@ -1,8 +1,12 @@
-//! The engines by name.
+//! The engines by name: what `--engine` takes.
+//!
+//! They are of three kinds: exact engines that take items alone, which [`by_name`] makes (of crate
+//! `distance` the one that is used, of crate `baselines` those of the literature); `parallel`,
+//! another name for one of them; and the approximate ones.
 
+use reuselens_baselines::{BruteForce, FenwickTree, OlkenTree};
+use reuselens_distance::{CountingTree, Engine};
 use thiserror::Error;
-
-use crate::{BruteForce, CountingTree, Engine, FenwickTree, OlkenTree};
 
 /// What there is to say about an engine in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,8 +144,8 @@ pub fn find(name: &str) -> Result<&'static EngineInfo, EngineError> {
 /// [`EngineError::Whole`] for what takes whole analyses only.
 ///
 /// ```
-/// assert_eq!(reuselens_distance::by_name("auto").unwrap().name(), "counting");
-/// assert!(reuselens_distance::by_name("quick").is_err());
+/// assert_eq!(reuselens::engines::by_name("auto").unwrap().name(), "counting");
+/// assert!(reuselens::engines::by_name("quick").is_err());
 /// ```
 pub fn by_name(name: &str) -> Result<Box<dyn Engine>, EngineError> {
     match name {

@@ -89,7 +89,7 @@ pub enum Error {
     Reordered,
     /// There is no such engine.
     #[error(transparent)]
-    Engine(#[from] reuselens_distance::EngineError),
+    Engine(#[from] crate::engines::EngineError),
     /// The system refuses memory.
     #[error(
         "the system refused {} of memory, and there is no report without it; allow more address space (ulimit -v) or memory, or set a --memory-limit below that",

@@ -32,6 +32,7 @@ mod available;
 pub mod bench;
 mod budget;
 mod counts;
+pub mod engines;
 mod error;
 mod keeping;
 mod line_statements;
@@ -55,6 +56,7 @@ pub use reordering::{Reordered, reorder};
 pub use tallied::TalliedHistogram;
 
 pub use reuselens_attribute as attribute;
+pub use reuselens_baselines as baselines;
 pub use reuselens_capture as capture;
 pub use reuselens_distance as distance;
 pub use reuselens_formats as formats;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use reuselens_distance::generate::{Generator, Jacobi, Loop, Uniform};
-use reuselens_distance::{ENGINES, EngineError, by_name};
+use reuselens::distance::generate::{Generator, Jacobi, Loop, Uniform};
+use reuselens::engines::{ENGINES, EngineError, by_name};
 use reuselens_units::Distance;
 use serde::Deserialize;
 

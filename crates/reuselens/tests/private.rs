@@ -5,8 +5,8 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use reuselens::distance::by_name;
 use reuselens::distance::generate::Random;
+use reuselens::engines::by_name;
 use reuselens::formats;
 use reuselens::io::Input;
 use reuselens::locality::{ExactHistogram, FineHistogram, Outcome, Profile, ReuseTimes, Sharing};

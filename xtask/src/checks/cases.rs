@@ -12,7 +12,7 @@ pub const WHY: &str =
 
 const FOLDER: &str = "cases/";
 /// The test that reads every `*.toml` of the folder.
-const HARNESS: &str = "crates/distance/tests/cases.rs";
+const HARNESS: &str = "crates/reuselens/tests/cases.rs";
 /// Cases of predictions, which have forms of their own, and the test that reads them.
 const PREDICT: (&str, &str) = ("cases/predict/", "crates/predict/tests/cases.rs");
 const EXPLANATION: &str = "cases/README.md";

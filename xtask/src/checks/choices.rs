@@ -13,8 +13,8 @@ struct List {
     /// The file with the list and the name of its constant.
     file: &'static str,
     constant: &'static str,
-    /// The folder with one file or folder for each.
-    folder: &'static str,
+    /// The folders, in one of which each has a file or folder.
+    folders: &'static [&'static str],
     /// What each of those defines; where there are two ways, both, with ` | ` between.
     names: &'static [&'static str],
     page: &'static str,
@@ -23,9 +23,9 @@ struct List {
 const LISTS: [List; 2] = [
     List {
         what: "engine",
-        file: "crates/distance/src/registry.rs",
+        file: "crates/reuselens/src/engines.rs",
         constant: "ENGINES",
-        folder: "crates/distance/src/",
+        folders: &["crates/distance/src/", "crates/baselines/src/"],
         names: &["impl Engine for "],
         page: "docs/commands/engines.md",
     },
@@ -33,7 +33,7 @@ const LISTS: [List; 2] = [
         what: "format",
         file: "crates/formats/src/lib.rs",
         constant: "FORMATS",
-        folder: "crates/formats/src/",
+        folders: &["crates/formats/src/"],
         names: &["pub const NAME: ", "pub const SUMMARY: ", "pub fn detect("],
         page: "docs/commands/formats.md",
     },
@@ -87,10 +87,15 @@ fn check_list(workspace: &Workspace, list: &List) -> Vec<Finding> {
         let file = name.replace('-', "_");
         let places = match elsewhere {
             Some((_, file, _, _)) => vec![(*file).to_owned()],
-            None => vec![
-                format!("{}{file}.rs", list.folder),
-                format!("{}{file}/mod.rs", list.folder),
-            ],
+            None => {
+                let places = |folder| {
+                    [
+                        format!("{folder}{file}.rs"),
+                        format!("{folder}{file}/mod.rs"),
+                    ]
+                };
+                list.folders.iter().flat_map(places).collect()
+            }
         };
         let Some((place, code)) = places.iter().find_map(|p| Some((p, workspace.get(p)?))) else {
             let what = format!("the {} '{name}' has no file of its name", list.what);
@@ -204,8 +209,8 @@ mod tests {
     #[test]
     fn an_approximate_engine_needs_a_file_and_a_page() {
         let list = "pub const ENGINES: &[E] = &[\n    E {\n        name: \"a-b\",\n        exact: false,\n    },\n];\n";
-        let list = ("crates/distance/src/registry.rs", list);
-        let file = ("crates/distance/src/a_b/mod.rs", "pub struct AB;");
+        let list = ("crates/reuselens/src/engines.rs", list);
+        let file = ("crates/baselines/src/a_b/mod.rs", "pub struct AB;");
         let page = ("docs/commands/engines.md", "`a-b`");
         assert_eq!(found(&[list, file, page]), [""; 0]);
         assert_eq!(
@@ -219,7 +224,7 @@ mod tests {
     fn an_engine_needs_a_file_and_a_list_is_expected() {
         let list = "pub const ENGINES: &[E] = &[\n    E {\n        name: \"splay\",\n    },\n];\n";
         let page = ("docs/commands/engines.md", "`splay`");
-        let found_in = |list| found(&[("crates/distance/src/registry.rs", list), page]);
+        let found_in = |list| found(&[("crates/reuselens/src/engines.rs", list), page]);
         assert_eq!(
             found_in(list),
             ["the engine 'splay' has no file of its name"]

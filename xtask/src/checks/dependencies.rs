@@ -27,6 +27,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("testing", &["units", "io", "trace", "rltrace", "formats"]),
     ("ptx", &["simd", "io", "trace", "warp"]),
     ("distance", &["units", "memory", "simd"]),
+    (
+        "baselines",
+        &["units", "memory", "simd", "workers", "distance"],
+    ),
     ("locality", &["units", "memory"]),
     (
         "attribute",
@@ -46,6 +50,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rltrace",
             "formats",
             "distance",
+            "baselines",
             "locality",
             "attribute",
             "capture",
@@ -92,6 +97,11 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
         "capture",
         "rltrace",
         "an example measures how fast captured blocks are written",
+    ),
+    (
+        "distance",
+        "baselines",
+        "the counting tree is held to engines of another make, and measured beside them",
     ),
     ("attribute", "testing", MISSING_TOOLS),
     ("report", "testing", MISSING_TOOLS),

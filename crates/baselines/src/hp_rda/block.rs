@@ -5,12 +5,11 @@ use std::time::Instant;
 use reuselens_simd::Level;
 use reuselens_units::Distance;
 
-use super::chunk::{Chunk, Summary};
+use super::chunk::{Chunk, Summary, process_chunk};
 use super::numbers::Numbers;
 use super::partition::{PARTITIONS, partition};
 use super::settings::BlockCount;
 use super::times::HpRdaTimes;
-use crate::dispatch;
 
 /// So many look-ups ahead memory is asked for.
 const AHEAD: usize = 16;
@@ -133,7 +132,7 @@ impl Worker {
         self.summaries.clear();
         self.ends.clear();
         for (items, distances) in items.chunks(chunk).zip(distances.chunks_mut(chunk)) {
-            dispatch::process_chunk(
+            process_chunk(
                 Level::best(),
                 &mut self.chunk,
                 items,

@@ -1,24 +1,24 @@
 //! The analysis of one chunk, exact inside of it.
 
+use reuselens_simd::entry_point;
 use reuselens_units::Distance;
 
 use super::numbers::Numbers;
-use crate::counting::compare::Compare;
 
 /// What a chunk tells of one of its items. Its `first`, the distinct items before its first access,
 /// is its number: summaries are in the order of first accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Summary {
-    pub(crate) item: u64,
+pub(super) struct Summary {
+    pub(super) item: u64,
     /// Where its first access is, from the beginning of the chunk.
-    pub(crate) at: u32,
+    pub(super) at: u32,
     /// The distinct items after its last access. (During the analysis: where that is.)
-    pub(crate) latest: u32,
+    pub(super) latest: u32,
 }
 
 /// The tools to analyse one chunk after the other.
 #[derive(Default)]
-pub(crate) struct Chunk {
+pub(super) struct Chunk {
     numbers: Numbers,
     /// A bit per reference, set while it is the last to its item.
     flags: Vec<u64>,
@@ -28,9 +28,8 @@ impl Chunk {
     /// Writes the distances inside the chunk, cold for each first access, and appends a summary per
     /// distinct item.
     #[inline(always)]
-    pub(crate) fn process_here(
+    pub(super) fn process_here(
         &mut self,
-        _: impl Compare,
         items: &[u64],
         distances: &mut [Distance],
         summaries: &mut Vec<Summary>,
@@ -82,6 +81,21 @@ impl Chunk {
     }
 }
 
+entry_point! {
+    /// [`Chunk::process_here`] with the instructions of `level`: it counts bits.
+    pub(super) fn process_chunk(
+        level,
+        chunk: &mut Chunk,
+        items: &[u64],
+        distances: &mut [Distance],
+        summaries: &mut Vec<Summary>,
+    ) {
+        Icelake(_) => chunk.process_here(items, distances, summaries),
+        V3(_) => chunk.process_here(items, distances, summaries),
+        _ => chunk.process_here(items, distances, summaries),
+    }
+}
+
 /// The flags that are set between the places `last`, whose flag is set, and `now`, from where on
 /// none is; of `all` that are set. Counted from the end that is nearer.
 #[inline(always)]
@@ -100,7 +114,6 @@ fn between(flags: &[u64], all: u32, last: u32, now: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::compare::Portable;
 
     /// An item with its `first` and `latest`.
     type Seen = (char, usize, u32);
@@ -109,7 +122,7 @@ mod tests {
         let items: Vec<u64> = text.bytes().map(u64::from).collect();
         let mut distances = vec![Distance::ZERO; items.len()];
         let mut summaries = Vec::new();
-        Chunk::default().process_here(Portable, &items, &mut distances, &mut summaries);
+        Chunk::default().process_here(&items, &mut distances, &mut summaries);
         let of = |(first, summary): (usize, &Summary)| {
             let item = char::from(summary.item as u8);
             (item, first, summary.latest)

@@ -1,9 +1,8 @@
 //! Where every item of a partition was accessed last.
 
-use reuselens_memory::random_key;
+use reuselens_memory::{prefetch, random_key};
 
 use super::numbers::mix;
-use crate::prefetch::prefetch;
 
 /// Neighbouring items that share a cache line of four slots, as a power of two.
 const NEIGHBOURS: u32 = 2;

@@ -18,7 +18,6 @@ use block::{Block, Worker};
 use partition::{PARTITIONS, Partition};
 
 pub use adjustment::Adjustment;
-pub(crate) use chunk::{Chunk, Summary};
 pub use settings::{BlockCount, HpRdaSettings};
 pub use times::HpRdaTimes;
 
@@ -47,9 +46,9 @@ const NAME: &str = "hp-rda";
 /// [`BlockCount::Distinct`]) alone: not on the threads, the size of a transfer, or the pieces in
 /// which the stream is fed. A stream of one chunk gets its exact distances.
 ///
-/// It is here to be compared with: [`CountingTree`](crate::CountingTree) is exact, and takes about
-/// as long as this does on one thread. It is no [`Engine`](crate::Engine), because distances come
-/// late: by the transfer.
+/// It is here to be compared with: [`CountingTree`](reuselens_distance::CountingTree) is exact, and
+/// takes about as long as this does on one thread. It is no [`Engine`](reuselens_distance::Engine),
+/// because distances come late: by the transfer.
 ///
 /// Cost: per reference one look-up in a table that fits the first cache; per distinct item of a
 /// chunk one in a table per block; per distinct item of a block one in a table of all items.
@@ -60,7 +59,7 @@ const NAME: &str = "hp-rda";
 /// GPUs*, IPDPS 2012.
 ///
 /// ```
-/// use reuselens_distance::{HpRda, HpRdaSettings};
+/// use reuselens_baselines::{HpRda, HpRdaSettings};
 ///
 /// let mut rda = HpRda::new(HpRdaSettings::default());
 /// let mut kept = Vec::new();

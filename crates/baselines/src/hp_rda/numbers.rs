@@ -1,8 +1,6 @@
 //! Numbers for the items of a short stretch: 0, 1, 2 and so on, as they appear.
 
-use reuselens_memory::random_key;
-
-use crate::prefetch::prefetch;
+use reuselens_memory::{prefetch, random_key};
 
 /// Neighbouring items that begin side by side, as a power of two: a sweep stays within a cache
 /// line.

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use reuselens::bench::{self, Contender, Race, Report};
+use reuselens::distance::Simd;
 use reuselens::distance::generate::YARDSTICK;
-use reuselens::distance::{ENGINES, Simd};
+use reuselens::engines::ENGINES;
 use reuselens::formats;
 use reuselens::io::AtomicFile;
 use reuselens::units::{Accesses, Granularity, shown_json, shown_lines};

@@ -1,11 +1,12 @@
 //! What is measured.
 
-use reuselens_distance::{CountingTree, ENGINES, Engine, EngineError, LookupBound, Simd, by_name};
+use reuselens_distance::{CountingTree, Engine, LookupBound, Simd};
 use reuselens_locality::ExactHistogram;
 use reuselens_units::Bytes;
 
 use super::clock::{Clock, Elapsed};
 use crate::TalliedHistogram;
+use crate::engines::{ENGINES, EngineError, by_name};
 
 /// Items per call: a block and its distances stay in the second-level cache.
 const BLOCK: usize = 1 << 14;

@@ -66,7 +66,7 @@ pub enum BenchError {
     },
     /// No such engine.
     #[error(transparent)]
-    Engine(#[from] reuselens_distance::EngineError),
+    Engine(#[from] crate::engines::EngineError),
 }
 
 /// Heats that differ in one number.

@@ -13,7 +13,7 @@
 //! and an item.
 
 use reuselens_attribute::Columns;
-use reuselens_distance::{Coherent as Caches, CountingTree, Engine, by_name};
+use reuselens_distance::{Coherent as Caches, CountingTree, Engine};
 use reuselens_locality::{DeferredHistogram, ElementHistograms, KeyedHistograms};
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::{Bytes, Distance};
@@ -21,6 +21,7 @@ use reuselens_units::{Bytes, Distance};
 use super::exact::{add_near, add_told_apart};
 use super::lanes::Lanes;
 use super::{Counted, Counts, More, THREAD_STEPS, private};
+use crate::engines::by_name;
 use crate::{AnalysisOptions, Error};
 use reuselens_attribute::{Kinds, NamesMode};
 

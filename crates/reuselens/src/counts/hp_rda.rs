@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
-use reuselens_distance::{Adjustment, HpRda, HpRdaSettings};
+use reuselens_baselines::{Adjustment, HpRda, HpRdaSettings};
 use reuselens_locality::{
     ElementHistograms, ExactHistogram, FineHistogram, KeyedHistograms, Warning,
 };

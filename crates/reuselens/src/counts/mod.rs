@@ -15,7 +15,7 @@ mod shares;
 mod whole;
 
 use reuselens_attribute::Columns;
-use reuselens_distance::{Bounded, ENGINES, Engine, EngineError};
+use reuselens_distance::{Bounded, Engine};
 use reuselens_locality::{
     BoundedCurve, ElementHistograms, ExactHistogram, KeyedHistograms, Sharing, Warning,
 };
@@ -23,6 +23,7 @@ use reuselens_memory::OutOfMemory;
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::{Bytes, Distance, Granularity};
 
+use crate::engines::{self, ENGINES, EngineError};
 use crate::{AnalysisOptions, Error};
 pub(crate) use extras::More;
 use guarded::Guarded;
@@ -235,12 +236,12 @@ fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
         // What a sample cannot tell is told by an exact engine, which stops where memory does.
         ("auto", None) if !needs_exact(options) => sampled::Sampled::when_memory_is_short(options),
         (name, Some(_)) => {
-            reuselens_distance::find(name)?;
+            engines::find(name)?;
             let name = name.to_owned();
             return Err(EngineError::NotSampled { name }.into());
         }
         (name, None) => {
-            let engine = reuselens_distance::by_name(match name {
+            let engine = engines::by_name(match name {
                 PARALLEL => "counting",
                 name => name,
             })?;

@@ -27,13 +27,13 @@ mod team;
 use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
-use reuselens_distance::{EngineError, by_name};
 use reuselens_memory::OutOfMemory;
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 
 use super::lanes::Lanes;
 use super::{Counted, Counts, More, PARALLEL, THREAD_STEPS, hp_rda};
+use crate::engines::{EngineError, by_name};
 use crate::{AnalysisOptions, Error};
 use shelf::{Batch, Recipe};
 use team::{SHELVES, Team};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use reuselens_attribute::Columns;
-use reuselens_distance::{Bounded, CountingTree, Engine, Previous, PreviousAccess, by_name};
+use reuselens_distance::{Bounded, CountingTree, Engine, Previous, PreviousAccess};
 use reuselens_locality::{
     ElementHistograms, ExactHistogram, KeyedHistograms, ReuseTimeCounts, ReuseTimes,
 };
@@ -14,6 +14,7 @@ use reuselens_units::{Bytes, Distance};
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::counts::extras::{Ahead, add_last, between};
 use crate::counts::gather::append;
+use crate::engines::by_name;
 
 /// Bytes that a touch can add to what is held, in small structures; for large ones see
 /// [`may_become`].
