@@ -8,12 +8,12 @@
 //! | [`BruteForce`] | exact | O(M) | 8 | the definition: an oracle for short streams |
 //! | [`HpRda`] | approximate | O(1) | 32–64 | the parallel analysis of Cui et al. |
 //!
-//! M is the number of distinct items. The exact ones implement [`Engine`](reuselens_distance::Engine):
-//! they give the same distances as `reuselens_distance::CountingTree`, wherever a stream is cut into
-//! calls.
+//! M is the number of distinct items. The exact ones implement
+//! [`Engine`](reuselens_distance::Engine): they give the same distances as
+//! `reuselens_distance::CountingTree`, wherever a stream is cut into calls.
 //!
-//! For: comparisons, and tests of other engines. Not for: measuring programs, for which `CountingTree`
-//! is faster and takes less memory.
+//! For: comparisons, and tests of other engines. Not for: measuring programs, for which
+//! `CountingTree` is faster and takes less memory.
 
 mod brute;
 mod fenwick;

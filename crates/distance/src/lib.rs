@@ -4,9 +4,9 @@
 //! An item is a number (a cache line, an element, a block id). Every [`Engine`] is exact: fed the
 //! same items, in blocks of any size, each gives the same distances.
 //!
-//! [`CountingTree`] is the engine for everything: O(1) per access, with overlapped cache misses, and
-//! 4 to 27 bytes per distinct item. `cases/*.toml` and the property tests hold it to an oracle and to
-//! the engines of the literature, which are in crate `reuselens-baselines`.
+//! [`CountingTree`] is the engine for everything: O(1) per access, with overlapped cache misses,
+//! and 4 to 27 bytes per distinct item. `cases/*.toml` and the property tests hold it to an oracle
+//! and to the engines of the literature, which are in crate `reuselens-baselines`.
 //!
 //! [`Bounded`] is the counting tree for distances up to a limit, in memory that grows with the
 //! limit. [`Previous`] is no engine: it tells when, and by whom, each item was accessed before.

@@ -15,11 +15,12 @@
 //! other architectures every level is portable.
 //!
 //! A value of [`V3`], [`V4`] or [`Icelake`] is the proof that the processor has these
-//! instructions: only [`Level::best`] makes one. So `unsafe` is in this crate, and not where loops are compiled.
+//! instructions: each comes from a [`Level`], and only [`Level::best`] makes one above portable. So
+//! `unsafe` is in this crate, and not where loops are compiled.
 //!
 //! # How calls are inlined
-//! The body of an entry point, and all that is inlined into it, is compiled for its level. Code that
-//! is not inlined is compiled for any processor, so everything down to the intrinsics must be
+//! The body of an entry point, and all that is inlined into it, is compiled for its level. Code
+//! that is not inlined is compiled for any processor, so everything down to the intrinsics must be
 //! `#[inline(always)]`. Closures are not always inlined; write functions in their place. An entry
 //! point itself is never inlined into its caller, so call it per block, not per access.
 //!

@@ -84,18 +84,9 @@ fn check_list(workspace: &Workspace, list: &List) -> Vec<Finding> {
         // Approximate engines are alike in nothing but that.
         let own = if approximate { &[] } else { list.names };
         let names = elsewhere.map_or(own, |choice| std::slice::from_ref(&choice.2));
-        let file = name.replace('-', "_");
         let places = match elsewhere {
             Some((_, file, _, _)) => vec![(*file).to_owned()],
-            None => {
-                let places = |folder| {
-                    [
-                        format!("{folder}{file}.rs"),
-                        format!("{folder}{file}/mod.rs"),
-                    ]
-                };
-                list.folders.iter().flat_map(places).collect()
-            }
+            None => places(list, &name),
         };
         let Some((place, code)) = places.iter().find_map(|p| Some((p, workspace.get(p)?))) else {
             let what = format!("the {} '{name}' has no file of its name", list.what);
@@ -124,6 +115,18 @@ fn check_list(workspace: &Workspace, list: &List) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The files that may hold a choice: of its name, or the first of a folder of its name.
+fn places(list: &List, name: &str) -> Vec<String> {
+    let file = name.replace('-', "_");
+    let in_folder = |folder| {
+        [
+            format!("{folder}{file}.rs"),
+            format!("{folder}{file}/mod.rs"),
+        ]
+    };
+    list.folders.iter().flat_map(in_folder).collect()
 }
 
 fn finding(file: &str, line: usize, what: String, fix: String) -> Finding {
