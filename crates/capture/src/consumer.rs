@@ -13,7 +13,7 @@ use reuselens_wire::{
 };
 
 use crate::follow::{Followed, Follower};
-use crate::segment::{RawBlock, Segment, futex_wait, futex_wake_all, process_exists};
+use crate::segment::{RawBlock, Segment, StageCopy, futex_wait, futex_wake_all, process_exists};
 use merge::{Remains, Unread};
 
 /// The reading end of a segment.
@@ -49,17 +49,28 @@ pub struct Losses {
 struct Read {
     /// Blocks taken from the queue.
     blocks: u32,
-    /// The last of them: its number and when it was begun.
-    last: (u32, u64),
+    /// The last of them.
+    last: BlockId,
     /// Bytes of the next one that were read before it was finished, header included.
     part_bytes: usize,
     /// A time before which all is read that was written through the slot.
     part_stamp: u64,
 }
 
+/// A use of a block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct BlockId {
+    block: u32,
+    /// When it was taken (time-stamp counter).
+    begun: u64,
+}
+
 const NOTHING_READ: Read = Read {
     blocks: 0,
-    last: (NO_BLOCK, 0),
+    last: BlockId {
+        block: NO_BLOCK,
+        begun: 0,
+    },
     part_bytes: BLOCK_HEADER_BYTES,
     part_stamp: 0,
 };
@@ -152,7 +163,10 @@ impl Consumer {
         let read = &mut self.read[slot];
         let from = std::mem::replace(&mut read.part_bytes, BLOCK_HEADER_BYTES);
         read.blocks = read.blocks.wrapping_add(1);
-        read.last = (found.block, raw.first_stamp);
+        read.last = BlockId {
+            block: found.block,
+            begun: raw.first_stamp,
+        };
         let mut own = Unread {
             block: found.block,
             from,
@@ -243,7 +257,12 @@ impl Consumer {
         }
         let mut raw = raw_of(self.segment.block(block)?);
         let read = &self.read[index];
-        let unread = read.last != (block, raw.first_stamp) && used <= BLOCK_BYTES;
+        let unread = read.last
+            != (BlockId {
+                block,
+                begun: raw.first_stamp,
+            })
+            && used <= BLOCK_BYTES;
         let mut marks = Vec::new();
         if unread {
             self.segment
@@ -331,8 +350,8 @@ impl Consumer {
         let header = self.segment.header();
         let threads = [
             &header.unrecorded_threads,
-            &header.left,
-            &header.left_for_filter,
+            &header.detached,
+            &header.detached_for_filter,
         ];
         let events = self.losses().events;
         let left_out = header.control.left_out.load(Ordering::Relaxed);
@@ -345,7 +364,11 @@ impl Consumer {
     /// The records in the stage of a dead or resting thread that are to be recorded. With `report`,
     /// those that are not are counted as left out: nobody else will do that.
     fn staged(&self, index: usize, report: bool) -> Option<RawBlock> {
-        let (slot, mut gate, sorting) = self.segment.stage(index)?;
+        let StageCopy {
+            slot,
+            mut gate,
+            sorting,
+        } = self.segment.stage(index)?;
         if slot.state.load(Ordering::Acquire) != SlotState::Live as u32 || sorting {
             // A part of a stage that is being sorted is in the thread's own block already.
             return None;
@@ -371,7 +394,7 @@ impl Consumer {
     }
 
     fn free_stage(&self, index: usize) {
-        if let Some((slot, ..)) = self.segment.stage(index)
+        if let Some(StageCopy { slot, .. }) = self.segment.stage(index)
             && slot.state.load(Ordering::Acquire) == SlotState::Live as u32
         {
             slot.state.store(SlotState::Free as u32, Ordering::Relaxed);
@@ -416,7 +439,12 @@ impl Consumer {
         let from = std::mem::replace(&mut read.part_bytes, BLOCK_HEADER_BYTES);
         let begin = first_stamp.max(read.part_stamp);
         let mut marks = Vec::new();
-        if read.last == (block, first_stamp) {
+        if read.last
+            == (BlockId {
+                block,
+                begun: first_stamp,
+            })
+        {
             // It died just after it had handed the block over.
             raw = None;
         }

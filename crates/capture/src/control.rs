@@ -24,9 +24,9 @@ pub enum Regions {
     /// None is looked at: everything is recorded.
     #[default]
     Ignored,
-    /// Only what lies in a region is recorded.
+    /// Only what is done within a region is recorded.
     Any,
-    /// Only what lies in a region of this name is recorded.
+    /// Only what is done within a region of this name is recorded.
     Named(String),
 }
 
@@ -37,15 +37,15 @@ pub struct ControlOptions {
     pub regions: Regions,
     /// Only from the entry to the return of functions of this name, on the thread that calls them.
     pub function: Option<String>,
-    /// Skip so much of what would be recorded.
+    /// Skip this much of what would be recorded.
     pub after: Option<Span>,
-    /// Stop after so much was recorded.
+    /// Stop after this much was recorded.
     pub span: Option<Span>,
-    /// Stop when so many accesses were recorded.
+    /// Stop when this many accesses were recorded.
     pub max_accesses: Option<u64>,
     /// Stop when the program has run for so long.
     pub max_time: Option<Duration>,
-    /// Record so many accesses, leave so many out, and so on.
+    /// Record this many accesses, leave that many out, and so on.
     pub burst: Option<(u64, u64)>,
     /// End the program when the recording stops; otherwise it goes on unrecorded.
     pub then_stop: bool,
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_recorded_is_said() {
+    fn description_names_what_is_recorded() {
         let options = ControlOptions {
             regions: Regions::Named("solve".into()),
             after: Some(Span::Accesses(1_000_000)),

@@ -17,7 +17,7 @@ use crate::kinds::PLAIN;
 use crate::records::{BlockRecords, Descriptors, Origin, TemplateBuilder, entered};
 use crate::segment::{RawBlock, Segment};
 
-/// Rows after which a block is given on: what a block of plain records makes.
+/// Rows after which a block is delivered: as many as a raw block of plain records makes.
 pub(crate) const ROWS_WANTED: usize = 4096;
 /// Longest path or name that a record may announce, in bytes.
 const TEXT_MOST: u64 = 4096;

@@ -67,9 +67,10 @@ enum Look<'a> {
 }
 
 impl Follower {
-    /// Answers a process that is about to call `exec`, if one asks, and stays for a moment; what
-    /// becomes of it after that is found by later calls. Never waits for long: who calls must go on
-    /// reading, or others wait for that in vain. Without `answers` nobody is answered any more.
+    /// Answers a process that is about to call `exec`, if one asks, and stays with it for a moment;
+    /// later calls find what becomes of it after that. Never waits for long: the caller must go on
+    /// reading, because other processes wait for that. Without `answers` no process is answered any
+    /// more.
     pub fn follow(&mut self, segment: &Segment, answers: bool) -> Option<Followed> {
         if let Some(ended) = self.hear() {
             return Some(ended);
@@ -79,7 +80,7 @@ impl Follower {
             && answers
             && let Err(refused) = self.begin(exec)?
         {
-            // Who is dead already needs no rewriter.
+            // A dead process needs no rewriter.
             let dead = refused.raw_os_error() == Some(libc::ESRCH);
             let outcome = if dead { Outcome::Seen } else { Outcome::Unseen };
             return Some(over(exec.pid.load(Ordering::SeqCst), &outcome, exec));
@@ -157,7 +158,7 @@ impl Follower {
 }
 
 impl Drop for Follower {
-    /// Nobody is left behind stopped.
+    /// No thread is left stopped.
     fn drop(&mut self) {
         const ROUNDS: usize = 100;
         if let Some(following) = self.current.take() {
@@ -174,7 +175,7 @@ impl Drop for Follower {
     }
 }
 
-/// The next process may ask.
+/// Lets the next process ask.
 fn over(pid: u32, outcome: &Outcome, exec: &Exec) -> Followed {
     let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
     exec.state.store(ExecState::Idle as u32, Ordering::SeqCst);
@@ -199,8 +200,8 @@ fn put_into(tracee: &Tracee, segment: &str) -> Outcome {
 }
 
 impl Following {
-    /// What comes next. If the thread is not the first of its process it has that one's number once
-    /// it is another program; whose stop it is.
+    /// Looks what became of the thread. If it is not the first of its process it has that one's
+    /// number once it is another program, so both are asked.
     fn look(&self) -> Look<'_> {
         match self.process.wait(true) {
             Ok(Stop::Signal(signal, event)) => return Look::Stopped(&self.process, signal, event),
@@ -216,7 +217,8 @@ impl Following {
             Ok(Stop::Not) => Look::Runs,
             // It has gone over into the other, which is ours then.
             Err(_) if self.process.is_ours() => Look::Runs,
-            // Who goes over does not end: it failed, and ended by itself or with its process.
+            // A thread that becomes another program does not end: so `exec` failed, and the thread
+            // ended by itself or with its process.
             Ok(Stop::Gone(_)) | Err(_) => Look::Lost,
         }
     }

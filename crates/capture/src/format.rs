@@ -2,7 +2,7 @@
 
 pub use reuselens_units::grouped as count;
 
-/// A part in percent, with two digits behind the point.
+/// A part in percent, with two digits after the point.
 pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "nothing to record".to_owned();

@@ -19,7 +19,7 @@ pub struct FunctionPlace {
     pub inode: u64,
     /// The function's first address in the file's own count.
     pub low: u64,
-    /// The first address behind it.
+    /// The first address after it.
     pub high: u64,
 }
 
@@ -174,7 +174,7 @@ fn interpreter(file: &object::File<'_>) -> Option<PathBuf> {
     Some(PathBuf::from(String::from_utf8_lossy(text).into_owned()))
 }
 
-/// Functions that are defined in a file: first address, first behind, name.
+/// Functions that are defined in a file: first address, first address after it, name.
 fn functions(file: &object::File<'_>) -> Vec<(u64, u64, String)> {
     let all = file.symbols().chain(file.dynamic_symbols());
     let functions = all.filter(|s| s.is_definition() && s.kind() == SymbolKind::Text);
@@ -219,7 +219,7 @@ fn is_run_time(symbol: &str) -> bool {
     RUN_TIME.iter().any(|part| symbol.contains(part))
 }
 
-/// Whether someone wrote a function of this name, as far as the name tells.
+/// Whether a function of this name was written by a person, to judge by the name.
 fn is_own(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('_') && !EVERYWHERE.contains(&name)
 }
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_run_time_is_not_suggested() {
+    fn function_of_the_run_time_is_not_suggested() {
         for symbol in [
             "_ZN14reuselens_wire4gate4Gate1aE",
             "RecordAccess",
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_name_is_suggested() {
+    fn similar_name_is_suggested() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let program = names(&["multiply", "multiply_tiled", "_multiply", "main", "fill"]);
         assert_eq!(near(&program, "multipy", 3), ["multiply", "_multiply"]);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn this_program_has_this_function() {
+    fn function_of_this_program_is_found() {
         let program = std::env::current_exe().unwrap();
         assert!(find(&program, "main").unwrap().is_ok());
         let missing = find(&program, "mian").unwrap().unwrap_err();

@@ -3,7 +3,7 @@
 use reuselens_trace::Kind;
 use reuselens_wire::WireKind;
 
-/// The row kind of each record kind whose word 0 is the row's address as it stands.
+/// By record kind the row kind, if the record is a row: word 0 is its address.
 pub(crate) const PLAIN: [Option<Kind>; 256] = {
     let mut table = [None; 256];
     let mut number = 0;

@@ -1,5 +1,5 @@
-//! The limits that only the reading side can keep: so many accesses, so much time; and what is to
-//! be told of what was recorded.
+//! The limits that only the reading side can keep, of accesses and of time; and remarks about what
+//! was recorded.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_cut_behind_the_operands_of_the_last_access() {
+    fn cut_block_keeps_operands_of_its_last_access() {
         use Kind::{Alloc, Load, Operand, RangeLoad, Store};
         let kinds = [
             Alloc, Operand, Load, RangeLoad, Operand, Store, Alloc, Operand,
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_as_many_accesses_as_wanted_are_kept() {
+    fn limit_keeps_exact_number_of_accesses() {
         let control = Control::new();
         let options = ControlOptions {
             max_accesses: Some(5),

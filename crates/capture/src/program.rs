@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_whose_parent_is_gone_is_traced_by_nobody() {
+    fn orphaned_child_is_not_traced() {
         let spawn = |parent: u32| {
             let mut command = Command::new("true");
             // SAFETY: the closure makes a few async-signal-safe calls in the child.

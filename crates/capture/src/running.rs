@@ -477,7 +477,7 @@ impl Running {
     /// Remarks how many threads were detached: they went on unseen.
     fn remark_on_detached(&mut self) {
         let header = self.consumer.header();
-        let counts = [&header.left, &header.left_for_filter];
+        let counts = [&header.detached, &header.detached_for_filter];
         let [left, restricted] = counts.map(|count| count.load(Ordering::Relaxed));
         if left > 0 {
             self.remark(

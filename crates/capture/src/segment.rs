@@ -25,6 +25,15 @@ pub struct RawBlock {
     pub records: Vec<Record>,
 }
 
+/// The stage of a slot, as far as it can be looked at.
+pub struct StageCopy<'a> {
+    pub slot: &'a Slot,
+    /// A copy of its state.
+    pub gate: Gate,
+    /// Whether its thread is sorting it.
+    pub sorting: bool,
+}
+
 /// A segment of our own, which programs that we start find through the environment.
 pub struct Segment {
     base: NonNull<u8>,
@@ -132,10 +141,9 @@ impl Segment {
         (index < SLOTS).then(|| self.mapped.slot(index))
     }
 
-    /// The slot and the state of the stage of slot `index`, and whether its thread is sorting it.
-    /// The thread must be dead or at rest for the copy to mean anything; if not it is numbers all
-    /// the same.
-    pub fn stage(&self, index: usize) -> Option<(&Slot, Gate, bool)> {
+    /// The stage of slot `index`. Its thread must be dead or at rest for the copy to mean anything;
+    /// if not, the copy is numbers without a meaning.
+    pub fn stage(&self, index: usize) -> Option<StageCopy<'_>> {
         if index >= SLOTS {
             return None;
         }
@@ -145,7 +153,11 @@ impl Segment {
             let stage = self.mapped.stage(index).as_ptr();
             let gate = (&raw const (*stage).gate).read_volatile();
             let sorting = (*stage).sorting.load(Ordering::Acquire) != 0;
-            Some((&(*stage).slot, gate, sorting))
+            Some(StageCopy {
+                slot: &(*stage).slot,
+                gate,
+                sorting,
+            })
         }
     }
 

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_beside_each_other_are_in_doubt_by_what_both_did() {
+    fn concurrent_rows_of_both_threads_are_in_doubt() {
         assert_eq!(
             within(&[(0, 100, 200, 4000), (1, 100, 201, 4000)]),
             Some(8192)
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_interval_is_compared_with_all_that_ended_meanwhile() {
+    fn long_interval_is_compared_with_all_that_ended_meanwhile() {
         let mut intervals: Vec<_> = (0..10)
             .map(|turn| (0, turn * 10 + 1, turn * 10 + 11, 100))
             .collect();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn one_row_in_a_thousand_may_be_in_larger_doubt() {
+    fn figure_covers_all_but_one_row_in_a_thousand() {
         let mut intervals: Vec<_> = (0..1000)
             .map(|turn| {
                 (
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn without_stamps_nothing_is_said() {
+    fn blocks_without_stamps_give_no_figure() {
         assert_eq!(within(&[(0, 0, 0, 4000), (1, 0, 0, 4000)]), None);
     }
 }

@@ -244,7 +244,7 @@ fn rows_of(program: &Path, as_shapes: bool) -> (Block, usize) {
 }
 
 #[test]
-fn shapes_and_words_stand_for_the_same_rows() {
+fn templates_and_operands_stand_for_the_same_rows() {
     let folder = tempfile::tempdir().unwrap();
     // Instructions of their own kind have masks and ranges, which have no shape.
     for source in ["counted.c", "instructions.c"] {

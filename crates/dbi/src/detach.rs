@@ -1,4 +1,4 @@
-//! Threads that leave the cache for good, and run on as they would without us.
+//! Threads are detached: they leave the cache for good, and run on as they would without us.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,45 +7,45 @@ use super::thread::Thread;
 use super::x86_64::registers::RAX;
 use super::{codes, dispatch, exec, expand, process, signals, sys, watch};
 
-/// Whether all threads leave: [`STAY`], [`LEAVE`] or [`GO`].
+/// Whether all threads are being detached: [`STAY`], [`DETACH`] or [`GO`].
 static ALL: AtomicU32 = AtomicU32::new(STAY);
 const STAY: u32 = 0;
 /// They come to rest in our code.
-const LEAVE: u32 = 1;
+const DETACH: u32 = 1;
 /// The kernel's actions for signals are the program's own again: they go on.
 const GO: u32 = 2;
 
-/// This thread runs on its own from `pc` on, where its code lies; for what cannot be rewritten.
-pub fn leave_for_good(thread: &mut Thread, pc: u64) -> u64 {
+/// Detaches this thread, whose code at `pc` cannot be rewritten. Returns where it goes on.
+pub fn detach_thread(thread: &mut Thread, pc: u64) -> u64 {
     expand::drain(thread);
     if let Some(segment) = segment::get() {
-        segment.header().left.fetch_add(1, Ordering::Relaxed);
+        segment.header().detached.fetch_add(1, Ordering::Relaxed);
     }
     thread.channel.end();
     signals::give_back(thread);
     pc
 }
 
-/// Recording has stopped: the program's only thread runs on its own from `pc` on, as it would have
-/// without us. Where there are several they stay in the cache, unrecorded: what is shared (handlers
-/// of signals, protected pages of code) cannot be taken from under the others.
-pub fn go_on_alone(thread: &mut Thread, pc: u64, exit: Option<codes::Exit>) -> u64 {
+/// Detaches the program's only thread at `pc` when recording has stopped. Where there are several
+/// threads they stay in the cache, unrecorded: what they share (handlers of signals, protected
+/// pages of code) cannot be taken from under the others.
+pub fn detach_only_thread(thread: &mut Thread, pc: u64, exit: Option<codes::Exit>) -> u64 {
     let pending = thread.pending.load(Ordering::Relaxed) != 0;
-    if thread.borrowed || pending || thread.left || !process::is_alone() {
+    if thread.borrowed || pending || thread.detached || !process::is_alone() {
         thread.channel.forget();
         return dispatch::on(thread, pc, exit);
     }
     watch::unwatch_all();
     thread.channel.end();
     signals::give_back(thread);
-    thread.left = true;
+    thread.detached = true;
     pc
 }
 
-/// The same, when a system call is to be made so.
-pub fn leave_at(thread: &mut Thread, pc: u64) {
-    thread.target = leave_for_good(thread, pc);
-    thread.left = true;
+/// Detaches this thread at a system call that it is about to make.
+pub fn detach_at(thread: &mut Thread, pc: u64) {
+    thread.target = detach_thread(thread, pc);
+    thread.detached = true;
 }
 
 /// The program is about to make the system call at `thread.call_pc`, after which the kernel may end
@@ -54,11 +54,11 @@ pub fn leave_at(thread: &mut Thread, pc: u64) {
 ///
 /// Threads that are in system calls leave when they come back from them. A signal that comes before
 /// that is delivered by the kernel itself, on our stack.
-pub fn all_leave(thread: &mut Thread) {
+pub fn detach_all(thread: &mut Thread) {
     process::rest_if_over(thread);
     thread.registers[usize::from(RAX)] = thread.call_number;
     let pc = thread.call_pc;
-    let is_first = thread.borrowed || ALL.swap(LEAVE, Ordering::SeqCst) == STAY;
+    let is_first = thread.borrowed || ALL.swap(DETACH, Ordering::SeqCst) == STAY;
     if !is_first {
         with_all(thread, pc);
         return;
@@ -69,8 +69,8 @@ pub fn all_leave(thread: &mut Thread) {
         leaving += process::empty_others(thread, end);
     }
     if let Some(segment) = segment::get() {
-        let left = &segment.header().left_for_filter;
-        left.fetch_add(leaving, Ordering::Relaxed);
+        let detached = &segment.header().detached_for_filter;
+        detached.fetch_add(leaving, Ordering::Relaxed);
     }
     watch::unwatch_all();
     signals::give_back(thread);
@@ -89,20 +89,20 @@ fn end(thread: &mut Thread) {
     thread.channel.end();
 }
 
-/// Whether all threads of the process leave.
-pub fn is_time_for_all() -> bool {
+/// Whether all threads of the process are being detached.
+pub fn is_all_detaching() -> bool {
     ALL.load(Ordering::SeqCst) != STAY
 }
 
-/// Whether a thread leaves with all others; the child of a `vfork` is another process.
-pub fn is_time(thread: &Thread) -> bool {
-    is_time_for_all() && !thread.borrowed
+/// Whether a thread is to be detached with all others; the child of a `vfork` is another process.
+pub fn is_detaching(thread: &Thread) -> bool {
+    is_all_detaching() && !thread.borrowed
 }
 
 /// This thread leaves with all others, to `pc`. No system call is made once others may have gone:
 /// the filter is there then.
 pub fn with_all(thread: &mut Thread, pc: u64) -> u64 {
-    if ALL.load(Ordering::SeqCst) == LEAVE {
+    if ALL.load(Ordering::SeqCst) == DETACH {
         process::last_drain(thread, |thread| {
             thread.channel.end();
             signals::give_back_stack(thread);
@@ -151,7 +151,7 @@ fn go(thread: &mut Thread, pc: u64) -> u64 {
     while thread.pending.load(Ordering::Relaxed) != 0 {
         signals::deliver(thread);
     }
-    thread.left = true;
+    thread.detached = true;
     thread.last.store(process::GONE, Ordering::SeqCst);
     thread.target
 }

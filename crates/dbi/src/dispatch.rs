@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use super::codes::{CODES, Exit, Source};
 use super::thread::{BUFFER_BYTES, NO_EXIT, Thread};
 use super::x86_64::registers::{RAX, RCX, RSP};
-use super::{expand, filter, gate, leave, maps, modules, process, signals, syscalls, watch};
+use super::{detach, expand, filter, gate, maps, modules, process, signals, syscalls, watch};
 
 /// The most bytes of code that a block is made of.
 const LOOK: u64 = 1024;
@@ -21,14 +21,14 @@ pub unsafe extern "C" fn dispatch(thread: &mut Thread) -> u64 {
     }
     if thread.cursor > thread.buffer + BUFFER_BYTES || thread.limit.load(Ordering::Relaxed) == 0 {
         process::rest_if_over(thread);
-        if leave::is_time(thread) {
+        if detach::is_detaching(thread) {
             let target = thread.target;
-            return leave::with_all(thread, target);
+            return detach::with_all(thread, target);
         }
         expand::drain(thread);
         if gate::is_stopped() {
             let target = thread.target;
-            return leave::go_on_alone(thread, target, exit);
+            return detach::detach_only_thread(thread, target, exit);
         }
     }
     let target = thread.target;
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn dispatch(thread: &mut Thread) -> u64 {
 
 /// Goes on at an address of the program, after signals that wait.
 pub fn on(thread: &mut Thread, target: u64, exit: Option<Exit>) -> u64 {
-    if thread.left {
+    if thread.detached {
         return target;
     }
     if thread.pending.load(Ordering::Relaxed) == 0 {
@@ -59,7 +59,7 @@ pub fn enter(thread: &mut Thread, target: u64, exit: Option<Exit>) -> u64 {
         None => {
             drop(codes);
             let made = make(thread, target);
-            if thread.left {
+            if thread.detached {
                 return target;
             }
             codes = CODES.lock();
@@ -106,8 +106,8 @@ fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
     let length = (high - pc).min(LOOK) as usize;
     if codes.is_full() {
         drop(codes);
-        thread.left = true;
-        return Some(leave::leave_for_good(thread, pc));
+        thread.detached = true;
+        return Some(detach::detach_thread(thread, pc));
     }
     // SAFETY: mapped and readable; if another thread unmaps it meanwhile, the program is wrong
     // anyway.
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn before_call(thread: &mut Thread) -> u32 {
     thread.registers[usize::from(RCX)] = thread.target;
     thread.registers[11] = thread.flags;
     if filter::restricts(thread.call_number, syscalls::arguments(thread)) {
-        leave::all_leave(thread);
+        detach::detach_all(thread);
         return 0;
     }
     u32::from(syscalls::before(thread))
@@ -170,11 +170,11 @@ pub unsafe extern "C" fn before_call(thread: &mut Thread) -> u32 {
 /// A system call is done.
 pub unsafe extern "C" fn after_call(thread: &mut Thread) -> u64 {
     const TRAP: u64 = 1 << 8;
-    if thread.left {
+    if thread.detached {
         return thread.target;
     }
-    if leave::is_time(thread) {
-        return leave::after_call(thread);
+    if detach::is_detaching(thread) {
+        return detach::after_call(thread);
     }
     let called = thread.limit.load(Ordering::Relaxed) == 0;
     if called {
@@ -194,8 +194,8 @@ pub unsafe extern "C" fn call_interrupted(thread: &mut Thread) -> u64 {
     thread.registers[usize::from(RAX)] = thread.call_number;
     process::rest_if_over(thread);
     let target = thread.call_pc;
-    if leave::is_time(thread) {
-        return leave::with_all(thread, target);
+    if detach::is_detaching(thread) {
+        return detach::with_all(thread, target);
     }
     expand::drain(thread);
     on(thread, target, None)
@@ -210,5 +210,5 @@ pub unsafe extern "C" fn deliver(thread: &mut Thread) -> u64 {
 /// A block ends with what cannot be translated.
 pub unsafe extern "C" fn native(thread: &mut Thread) -> u64 {
     let exit = CODES.lock().exit(thread.exit);
-    leave::leave_for_good(thread, exit.target)
+    detach::detach_thread(thread, exit.target)
 }

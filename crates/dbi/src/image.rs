@@ -12,6 +12,8 @@ pub mod channel;
 pub mod codes;
 #[path = "descriptor.rs"]
 pub mod descriptor;
+#[path = "detach.rs"]
+pub mod detach;
 #[path = "dispatch.rs"]
 pub mod dispatch;
 #[path = "exec.rs"]
@@ -22,8 +24,6 @@ pub mod expand;
 pub mod filter;
 #[path = "gate.rs"]
 pub mod gate;
-#[path = "leave.rs"]
-pub mod leave;
 #[path = "lock.rs"]
 pub mod lock;
 #[path = "maps.rs"]

@@ -14,7 +14,7 @@ use super::segment;
 use super::thread::Thread;
 use super::x86_64::asm::thread_address;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
-use super::{codes, dispatch, expand, gate, leave, maps, modules, signals, space, sys, watch};
+use super::{codes, detach, dispatch, expand, gate, maps, modules, signals, space, sys, watch};
 pub use last::{
     EMPTY, GONE, empty_others, ends, is_in_call, last_drain, rest_if_over, wait_for_others,
 };
@@ -211,7 +211,7 @@ fn in_child(thread: &mut Thread) {
     let parent = NUMBER.load(Ordering::Relaxed);
     THREADS.lock().clear();
     ENDED.lock().clear();
-    leave::in_child();
+    detach::in_child();
     thread.channel.forget();
     gate::fork(thread);
     begin(thread, u64::from(parent));
@@ -253,7 +253,7 @@ fn start_thread(thread: &mut Thread, new: &mut New) -> i64 {
         // The child of a vfork is gone from this memory once we go on.
         THREADS.lock().retain(|known| *known != own);
         // A thread that waits for all others may still look at the state, so then it stays.
-        if !leave::is_time_for_all() {
+        if !detach::is_all_detaching() {
             // SAFETY: nobody runs on it.
             unsafe { Thread::destroy(own) };
         }
@@ -298,8 +298,8 @@ pub unsafe extern "C" fn thread_begins(thread: &mut Thread) -> u64 {
     announce_thread(thread);
     signals::set_mask(thread.signals.mask);
     let target = thread.target;
-    if leave::is_time(thread) {
-        return leave::with_all(thread, target);
+    if detach::is_detaching(thread) {
+        return detach::with_all(thread, target);
     }
     dispatch::on(thread, target, None)
 }
@@ -307,7 +307,7 @@ pub unsafe extern "C" fn thread_begins(thread: &mut Thread) -> u64 {
 /// Frees the states of threads that are gone.
 fn bury() {
     // While all leave, who waits for them may look at a state that has ended.
-    if leave::is_time_for_all() {
+    if detach::is_all_detaching() {
         return;
     }
     let mut ended = ENDED.lock();

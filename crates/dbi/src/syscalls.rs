@@ -6,7 +6,7 @@ use super::segment;
 use super::thread::Thread;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI};
 use super::{
-    allocations, exec, expand, leave, maps, modules, process, signals, space, sys, watch, writes,
+    allocations, detach, exec, expand, maps, modules, process, signals, space, sys, watch, writes,
 };
 
 const PROT_READ: u64 = 1;
@@ -92,7 +92,7 @@ pub fn before(thread: &mut Thread) -> bool {
         sys::ARCH_PRCTL if one == SET_GS => {
             let pc = thread.call_pc;
             thread.registers[usize::from(RAX)] = thread.call_number;
-            leave::leave_at(thread, pc);
+            detach::detach_at(thread, pc);
             return false;
         }
         sys::FORK | sys::VFORK | sys::CLONE | sys::CLONE3 => process::clone(thread),

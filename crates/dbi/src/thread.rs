@@ -87,7 +87,7 @@ pub struct Thread {
     /// Whether this is the child of a `vfork`, on borrowed memory.
     pub borrowed: bool,
     /// Whether it runs on its own from now on.
-    pub left: bool,
+    pub detached: bool,
 }
 
 const _: () = assert!(size_of::<Thread>() as u64 <= KEYS);

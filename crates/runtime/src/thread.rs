@@ -253,7 +253,7 @@ unsafe fn attach(t: *mut Tls) -> bool {
         false
     };
     if sys::is_quiet() {
-        return unrecorded(&header.left_for_filter);
+        return unrecorded(&header.detached_for_filter);
     }
     let Some(index) = segment.claim_slot() else {
         return unrecorded(&header.unrecorded_threads);

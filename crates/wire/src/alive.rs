@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_that_nobody_asked_after_are_dead() {
+    fn unreaped_process_is_dead() {
         let zombie = |path: &[u8]| {
             if path.starts_with(b"/proc/thread-self") {
                 5

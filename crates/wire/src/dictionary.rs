@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_dictionary_gives_nothing_and_stays_full() {
+    fn full_dictionary_refuses_and_stays_full() {
         let used = AtomicU32::new(0);
         assert_eq!(take_entry(&used, entry_bytes(1)), Some(0));
         assert_eq!(take_entry(&used, entry_bytes(3)), Some(4));

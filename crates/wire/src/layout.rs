@@ -108,11 +108,11 @@ pub struct Header {
     pub unrecorded_threads: AtomicU32,
     /// Events that could not be recorded (no slot, nested signal handlers).
     pub lost_events: AtomicU64,
-    /// Threads that went on unseen because their code cannot be rewritten.
-    pub left: AtomicU32,
-    /// Threads that went on unseen because their program installed a filter of system calls
+    /// Threads that were detached, and went on unseen, because their code cannot be rewritten.
+    pub detached: AtomicU32,
+    /// Threads that were detached because their program installed a filter of system calls
     /// (`seccomp`).
-    pub left_for_filter: AtomicU32,
+    pub detached_for_filter: AtomicU32,
     /// Not 0 if capture's memory counts for a limit of the program's address space: its own ends
     /// earlier.
     pub short_of_space: AtomicU32,

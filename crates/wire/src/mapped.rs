@@ -109,7 +109,8 @@ pub(crate) mod tests {
 
     /// A new segment in memory of this process, which is never given back.
     pub(crate) fn segment() -> MappedSegment {
-        // Not aligned by the layout: then the memory would be written to, not asked for as zeros.
+        // Aligned by hand: with a larger alignment in the layout the allocator would write all
+        // zeros.
         let layout = Layout::from_size_align(SEGMENT_BYTES + BLOCK_BYTES, 8).unwrap();
         // SAFETY: the layout is not empty; the memory is all zero, nobody frees it, and behind the
         // next block's border there is as much as a segment needs.

@@ -83,7 +83,7 @@ mod tests {
     use std::vec::Vec;
 
     #[test]
-    fn numbers_that_are_no_blocks_are_not_handed_out() {
+    fn pool_hands_out_no_number_that_is_no_block() {
         let links: Vec<AtomicU32> = (0..BLOCKS).map(|_| AtomicU32::new(0)).collect();
         let link = |block: u32| &links[block as usize];
         for beyond in [BLOCKS as u32 + 1, u32::MAX] {

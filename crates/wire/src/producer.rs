@@ -37,8 +37,8 @@ pub struct SlotOwner {
     pub stack_high: u64,
 }
 
-/// The consumer is woken at every so many blocks only, so that waking is rare; it also looks by
-/// itself every millisecond.
+/// The consumer is woken once in this many blocks, so that waking is rare; it also looks by itself
+/// every millisecond.
 const WAKE_EVERY: u32 = 8;
 
 impl MappedSegment {

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claimed_cell_of_a_dead_producer_is_passed() {
+    fn skip_passes_claimed_cell_of_dead_producer() {
         let (queue, mut tail) = (queue(), Tail::default());
         queue.head.0.store(1, Ordering::Relaxed);
         assert_eq!(queue.push(7, 1), Ok(()));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_cells_are_passed_than_there_are() {
+    fn skip_passes_no_more_cells_than_there_are() {
         for head in [QUEUE_CELLS as u64 + 1, 1 << 40, u64::MAX] {
             let (queue, mut tail) = (queue(), Tail::default());
             queue.head.0.store(head, Ordering::Relaxed);

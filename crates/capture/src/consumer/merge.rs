@@ -108,7 +108,7 @@ fn marks(segment: &Segment, block: u32) -> impl Iterator<Item = (u64, usize)> + 
     })
 }
 
-/// The marks of a block in records behind byte `from`, up to `to`.
+/// The marks of a block in records after byte `from`, up to `to`.
 pub(super) fn marked_records(
     segment: &Segment,
     block: u32,

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stop_is_left_to_who_traces() -> io::Result<()> {
+    fn stop_under_another_tracer_is_left_alone() -> io::Result<()> {
         let mut child = Command::new("sleep").arg("1000").spawn()?;
         let tracee = Tracee::new(child.id());
         tracee.seize()?;

@@ -311,7 +311,7 @@ fn kind_of(word1: u64) -> u8 {
     Record { word0: 0, word1 }.kind()
 }
 
-/// The row's kind, if the record with this second word is a row as it stands.
+/// The row's kind, if the record with this second word is a row.
 #[inline(always)]
 fn plain_kind(word1: u64) -> Option<Kind> {
     PLAIN[usize::from(kind_of(word1))]

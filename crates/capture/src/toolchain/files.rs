@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_at_one_time_install_the_same() {
+    fn concurrent_installs_leave_the_same_files() {
         let (_folder, place, user) = place();
         std::thread::scope(|scope| {
             for _ in 0..8 {

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_language_of_the_inputs_is_not_that_of_the_run_time() {
+    fn input_language_does_not_reach_the_run_time() {
         for text in ["-x c - -o a", "-xc++ a.txt -o a"] {
             let program = line(Language::C, text);
             assert!(program.contains("-x none /rl/reuselens.o"), "{program}");
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pass_takes_the_place_of_the_hooks() {
+    fn llvm_pass_replaces_the_hooks() {
         let object = line(Language::C, "--llvm -O2 -c a.c");
         assert_eq!(
             object,

@@ -54,14 +54,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_split_as_compilers_split_them() {
+    fn response_file_is_split_as_compilers_split_it() {
         let text = " -O2\t'a b.c' -DX=\\\"y\\\" \"-I c\" -D'A'B \"\"\nlast";
         let expected = ["-O2", "a b.c", "-DX=\"y\"", "-I c", "-DAB", "", "last"];
         assert_eq!(split(text), expected);
     }
 
     #[test]
-    fn files_are_looked_into_and_never_for_ever() {
+    fn response_file_that_names_itself_ends() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("words");
         let own = format!("@{}", path.display());

@@ -122,7 +122,7 @@ mod tests {
     /// A function that is wrapped and that the run time does not define is missing at the link; one
     /// that is not wrapped is never called.
     #[test]
-    fn the_run_time_defines_all_functions_that_are_wrapped() {
+    fn run_time_defines_every_wrapped_function() {
         let sources = [
             include_str!("../../../runtime/src/order.rs"),
             include_str!("../../../runtime/src/ranges.rs"),

@@ -154,7 +154,7 @@ fn operands_go_with_their_access_and_other_records_pass() {
 }
 
 #[test]
-fn what_straddles_the_end_of_what_is_skipped_is_looked_at_in_detail() {
+fn run_across_the_end_of_the_skipped_part_is_split() {
     let control = Control::new();
     control.after.store(10, Ordering::Relaxed);
     let mut gate = Gate::new(Place::default());

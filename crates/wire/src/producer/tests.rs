@@ -162,7 +162,7 @@ fn slot_without_a_block_has_no_room() {
 }
 
 #[test]
-fn block_has_room_for_so_many_marks() {
+fn mark_beyond_the_last_is_refused() {
     let (segment, slot, _) = opened();
     for number in 0..MARKS_MOST as u64 {
         assert!(segment.mark(slot, || number));

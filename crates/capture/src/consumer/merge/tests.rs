@@ -47,7 +47,7 @@ fn pieces(segment: &Segment, parts: &[(u32, usize, u64)]) -> (Vec<(u32, usize)>,
 }
 
 #[test]
-fn pieces_come_in_the_order_of_their_marks() {
+fn pieces_are_ordered_by_their_marks() {
     // Two threads hand over to each other every 100 records.
     let segment = segment(&[&[(10, 100), (30, 200), (50, 300)], &[(20, 100), (40, 200)]]);
     let found = pieces(&segment, &[(0, 350, 60), (1, 250, 60)]);
@@ -56,21 +56,21 @@ fn pieces_come_in_the_order_of_their_marks() {
 }
 
 #[test]
-fn pieces_of_one_thread_in_a_row_are_one() {
+fn adjacent_pieces_of_a_thread_are_joined() {
     let segment = segment(&[&[(10, 5), (12, 9)], &[(20, 3)]]);
     let found = pieces(&segment, &[(0, 9, 60), (1, 8, 60)]);
     assert_eq!(found, (vec![(0, 9), (1, 3)], 3));
 }
 
 #[test]
-fn without_marks_the_last_part_comes_last() {
+fn part_without_marks_keeps_its_place_at_the_end() {
     let segment = segment(&[&[], &[]]);
     let found = pieces(&segment, &[(0, 40, 60), (1, 70, 60)]);
     assert_eq!(found, (vec![(0, 40)], 0));
 }
 
 #[test]
-fn what_is_marked_later_is_left_for_later() {
+fn records_marked_later_are_not_delivered_yet() {
     let segment = segment(&[&[(10, 5), (70, 8), (80, 9)]]);
     assert_eq!(before(&segment, 0, bytes(20), 60), bytes(8));
     assert_eq!(before(&segment, 0, bytes(7), 60), bytes(7));
@@ -78,7 +78,7 @@ fn what_is_marked_later_is_left_for_later() {
 }
 
 #[test]
-fn marks_that_a_program_wrote_over_do_no_harm() {
+fn overwritten_marks_do_no_harm() {
     let segment = segment(&[&[(10, 5), (3, 2), (12, 1 << 20)], &[]]);
     let header = segment.block(0).unwrap();
     header.marks.store(u32::MAX, Ordering::Relaxed);
@@ -87,7 +87,7 @@ fn marks_that_a_program_wrote_over_do_no_harm() {
 }
 
 #[test]
-fn a_piece_begins_when_its_thread_has_waited() {
+fn piece_begins_when_its_thread_has_waited() {
     // The first thread waits from 10 to 30 while the second one works.
     let segment = segment(&[&[(10, 5), (30, 5), (40, 9)], &[(12, 0), (25, 7)]]);
     let (found, _) = raws(&segment, &[(1, 7, 50), (0, 9, 50)]);
@@ -113,7 +113,7 @@ fn left(thread: u32, begin: u64, records: usize, marks: &[(u64, usize)]) -> Rema
 }
 
 #[test]
-fn what_a_process_left_is_in_the_order_of_the_marks() {
+fn remains_of_a_process_are_ordered_by_their_marks() {
     let remains = vec![
         left(1, 5, 7, &[(20, 3)]),
         left(0, 2, 9, &[(10, 4), (30, 8)]),
@@ -126,14 +126,14 @@ fn what_a_process_left_is_in_the_order_of_the_marks() {
 }
 
 #[test]
-fn a_block_with_less_in_it_than_was_read_has_no_marked_records() {
+fn block_shorter_than_what_was_read_has_no_marked_records() {
     let segment = segment(&[&[(10, 5)]]);
     let found = marked_records(&segment, 0, bytes(9), bytes(2));
     assert_eq!(found, vec![(10, 0)]);
 }
 
 #[test]
-fn what_a_living_thread_left_ends_no_earlier_than_it_begins() {
+fn remains_of_a_living_thread_end_after_they_begin() {
     let segment = Arc::new(segment(&[&[]]));
     segment
         .block(0)
