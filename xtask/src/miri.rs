@@ -10,7 +10,7 @@ use crate::succeed;
 /// what traces and maps.
 const TESTS: [(&str, &[&str]); 3] = [
     ("reuselens-wire", &[]),
-    ("reuselens-memory", &[]),
+    ("reuselens-hugepages", &[]),
     (
         "reuselens-distance",
         &["counting::compare", "dispatch::tests::all_compilations"],

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use reuselens_memory::{Huge, random_key};
+use reuselens_hugepages::{Huge, random_key};
 
 use crate::hash::GOLDEN;
 
@@ -152,7 +152,7 @@ impl CellTable {
     /// Asks for the lines of a key with this hash ahead of their use.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
-        reuselens_memory::prefetch(&self.lines, self.line(hash));
+        reuselens_hugepages::prefetch(&self.lines, self.line(hash));
     }
 
     /// The number of a cell that exists; `hash` is the key's.

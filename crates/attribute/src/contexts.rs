@@ -8,7 +8,7 @@
 //! Source: Ammons, Ball & Larus 1997, "Exploiting hardware performance counters with flow and
 //! context sensitive profiling", section 4.
 
-use reuselens_memory::random_key;
+use reuselens_hugepages::random_key;
 
 use crate::hash::GOLDEN;
 use crate::places::CodePlace;

@@ -26,7 +26,7 @@
 
 use std::fmt;
 
-use reuselens_memory::Huge;
+use reuselens_hugepages::Huge;
 
 use crate::cells::{CellKey, PackedKey};
 use crate::objects::Objects;
@@ -100,7 +100,7 @@ impl Candidates {
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
         if !self.counts.is_empty() {
-            reuselens_memory::prefetch(&self.counts, first_place(hash));
+            reuselens_hugepages::prefetch(&self.counts, first_place(hash));
         }
     }
 

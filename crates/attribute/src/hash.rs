@@ -6,7 +6,7 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use reuselens_memory::random_key;
+use reuselens_hugepages::random_key;
 
 /// A map with the fast hash. Its order is another in each run: do not let it reach a result.
 pub(crate) type FastMap<K, V> = hashbrown::HashMap<K, V, FastHash>;

@@ -1,7 +1,7 @@
 //! The instructions that access memory: a hash table that remembers, per instruction, where its
 //! last access fell and which cell that was.
 
-use reuselens_memory::random_key;
+use reuselens_hugepages::random_key;
 use reuselens_trace::Kind;
 
 use crate::hash::GOLDEN;
@@ -150,7 +150,7 @@ impl SiteIndex {
     /// Asks for the slot of an instruction ahead of its use.
     #[inline(always)]
     pub fn prefetch(&self, pc: u64, kind: Kind) {
-        reuselens_memory::prefetch(&self.slots, self.home(pc, kind as u8));
+        reuselens_hugepages::prefetch(&self.slots, self.home(pc, kind as u8));
     }
 
     /// The slot of an instruction: where it is, or the free one where it belongs.

@@ -1,6 +1,6 @@
 //! The addresses that the present statement has accessed.
 
-use reuselens_memory::random_key;
+use reuselens_hugepages::random_key;
 
 use crate::hash::GOLDEN;
 

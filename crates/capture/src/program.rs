@@ -6,7 +6,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
-use reuselens_memory::address_space_limit;
+use reuselens_hugepages::address_space_limit;
 use reuselens_trace::{ProcessEnd, Stop as Wish};
 
 use crate::built_in::{BuiltIn, find};

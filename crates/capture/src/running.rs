@@ -7,7 +7,7 @@ use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use reuselens_memory::address_space_limit;
+use reuselens_hugepages::address_space_limit;
 use reuselens_trace::{
     Block, Event, Note, ProcessEnd, ProcessId, ShapedBlock, Shapes, Source, Step, Stop, TraceError,
 };

@@ -29,8 +29,8 @@ mod watched;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
+use reuselens::hugepages::Allocator;
 use reuselens::io::AtomicFile;
-use reuselens::memory::Allocator;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use reuselens::memory::{
+use reuselens::hugepages::{
     Allocator, OutOfMemory, address_space_limit, catch, data_limit, out_of_memory,
 };
 use reuselens::units::Bytes;

@@ -30,7 +30,7 @@ mod engine;
 pub mod generate;
 mod mix;
 mod prefetch {
-    pub(crate) use reuselens_memory::prefetch;
+    pub(crate) use reuselens_hugepages::prefetch;
 }
 mod previous;
 mod sampled;

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use reuselens_memory::random_key;
+use reuselens_hugepages::random_key;
 
 /// A bijection of 64-bit numbers in which every bit of the input reaches every high bit of the
 /// output, so that no stride of real addresses crowds one part of a table. The constants and shifts

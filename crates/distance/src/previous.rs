@@ -1,6 +1,6 @@
 //! When, and by whom, every item was accessed before.
 
-use reuselens_memory::random_key;
+use reuselens_hugepages::random_key;
 use reuselens_units::Bytes;
 
 use crate::mix::mix;

@@ -1,11 +1,11 @@
 //! Memory for tables that are touched at random: large zeroed arrays on huge pages.
 //!
+//! [`Huge`] is such an array, [`prefetch`] asks for a place of it ahead of its use, and
+//! [`random_key`] draws the key of a hash table. [`Allocator`] and [`catch`] let a program report
+//! what it has found where the system refuses memory.
+//!
 //! For: engines and histograms, whose tables are larger than what a processor finds without looking
 //! up the place of a page. Not for: small or short-lived arrays; each is a mapping of its own.
-//!
-//! And [`prefetch`], with which such tables are touched ahead of time, and [`random_key`], with
-//! which they are keyed; [`Allocator`] and [`catch`],
-//! with which a program reports what it has found where the system refuses memory.
 
 mod allocator;
 mod exhausted;

@@ -4,7 +4,7 @@
 
 use std::hint::black_box;
 
-use reuselens_memory::Allocator;
+use reuselens_hugepages::Allocator;
 
 const MIB: usize = 1 << 20;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::OnceLock;
 
-use reuselens_memory::Huge;
+use reuselens_hugepages::Huge;
 
 use crate::histogram::total;
 

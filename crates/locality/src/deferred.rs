@@ -1,6 +1,6 @@
 //! An exact histogram in the making, whose increments are put off.
 
-use reuselens_memory::Huge;
+use reuselens_hugepages::Huge;
 use reuselens_units::{Bytes, Distance};
 
 use crate::ExactHistogram;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use reuselens_memory::Huge;
+use reuselens_hugepages::Huge;
 use reuselens_units::{Bytes, Distance};
 
 use crate::FineHistogram;
@@ -99,7 +99,7 @@ impl KeyedHistograms {
         let (tallies, near) = (&mut self.tallies, &mut self.near[..]);
         for (index, (cell, distance)) in (0_u16..).zip(cells.iter().zip(distances)) {
             if MANY && let Some(coming) = cells.get(usize::from(index) + AHEAD) {
-                reuselens_memory::prefetch(near, *coming as usize);
+                reuselens_hugepages::prefetch(near, *coming as usize);
             }
             let items = distance.raw().min(FAR);
             let count = &mut near[*cell as usize][items as usize];

@@ -14,7 +14,7 @@ mod uniting;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use reuselens_memory::random_key;
+use reuselens_hugepages::random_key;
 use reuselens_units::{Bytes, Distance};
 
 use crate::PatternRule;
@@ -260,7 +260,7 @@ impl PathTable {
         let number = node;
         let node = &mut self.nodes[node as usize - 1];
         let at = node.length;
-        reuselens_memory::reserve(&mut self.counts, (2 * at as usize).max(4));
+        reuselens_hugepages::reserve(&mut self.counts, (2 * at as usize).max(4));
         if at < node.room {
             self.counts[(node.first + at) as usize] = count;
         } else if (node.first + at) as usize == self.counts.len() {

@@ -87,7 +87,7 @@ impl Tallies {
     /// The cells, to ask for them ahead of time.
     #[inline(always)]
     pub fn prefetch(&self, cell: u32) {
-        reuselens_memory::prefetch(&self.cells, cell as usize);
+        reuselens_hugepages::prefetch(&self.cells, cell as usize);
     }
 
     /// Counts accesses of a cell that there is.

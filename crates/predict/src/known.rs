@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use reuselens_hugepages::random_key;
 use reuselens_locality::Path;
-use reuselens_memory::random_key;
 
 use crate::BasicBlock;
 

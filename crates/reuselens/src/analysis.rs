@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
+use reuselens_hugepages::{catch, out_of_memory};
 use reuselens_locality::{Machine, PathProfile, Profile, Sharing, Warning};
-use reuselens_memory::{catch, out_of_memory};
 use reuselens_trace::{Block, Event, Source, Step};
 use reuselens_units::{Accesses, Bytes};
 

@@ -1,7 +1,7 @@
 //! Why there is no profile.
 
+use reuselens_hugepages::OutOfMemory;
 use reuselens_io::FileError;
-use reuselens_memory::OutOfMemory;
 use reuselens_units::Bytes;
 use thiserror::Error;
 

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use reuselens_attribute::DataFilter;
 use reuselens_capture::{Delivered, Launch, Running};
+use reuselens_hugepages::out_of_memory;
 use reuselens_io::AtomicFile;
-use reuselens_memory::out_of_memory;
 use reuselens_rltrace as native;
 use reuselens_trace::{
     Block, Event, Note, ProcessEnd, ProcessId, ShapedBlock, Shapes, Source, Step, TraceError,

@@ -7,9 +7,9 @@
 //! are multiples of 1/256 of the power of two below them.
 
 use reuselens_distance::WeightedTree;
+use reuselens_hugepages::{catch, out_of_memory};
 use reuselens_io::FileError;
 use reuselens_locality::{ExactHistogram, Machine};
-use reuselens_memory::{catch, out_of_memory};
 use reuselens_trace::{Block, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes, Distance, Granularity};
 

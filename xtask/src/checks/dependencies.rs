@@ -12,7 +12,7 @@ pub const WHY: &str = "data flows one way, so each crate knows only those to its
 /// For each crate in `crates/`: the crates of the workspace that it may use. Left to right.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("units", &[]),
-    ("memory", &[]),
+    ("hugepages", &[]),
     ("workers", &[]),
     ("simd", &[]),
     ("wire", &[]),
@@ -26,25 +26,25 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("formats", &["units", "io", "trace", "rltrace"]),
     ("testing", &["units", "io", "trace", "rltrace", "formats"]),
     ("ptx", &["simd", "io", "trace", "warp"]),
-    ("distance", &["units", "memory", "simd"]),
+    ("distance", &["units", "hugepages", "simd"]),
     (
         "baselines",
-        &["units", "memory", "simd", "workers", "distance"],
+        &["units", "hugepages", "simd", "workers", "distance"],
     ),
-    ("locality", &["units", "memory"]),
+    ("locality", &["units", "hugepages"]),
     (
         "attribute",
-        &["units", "memory", "simd", "io", "trace", "locality"],
+        &["units", "hugepages", "simd", "io", "trace", "locality"],
     ),
-    ("capture", &["units", "memory", "wire", "io", "trace"]),
-    ("predict", &["units", "memory", "locality"]),
+    ("capture", &["units", "hugepages", "wire", "io", "trace"]),
+    ("predict", &["units", "hugepages", "locality"]),
     ("report", &["units", "locality", "predict"]),
     ("simt", &["units", "trace", "warp"]),
     (
         "reuselens",
         &[
             "units",
-            "memory",
+            "hugepages",
             "io",
             "trace",
             "rltrace",

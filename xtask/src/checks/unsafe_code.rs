@@ -46,19 +46,19 @@ const ALLOWED: &[Exception] = &[
         reason: "calls the run time's C interface",
     },
     Exception {
-        path: "crates/memory/src/allocator.rs",
+        path: "crates/hugepages/src/allocator.rs",
         reason: "is an allocator, and ends the process where another cannot",
     },
     Exception {
-        path: "crates/memory/tests/large_blocks.rs",
+        path: "crates/hugepages/tests/large_blocks.rs",
         reason: "asks the C library what it holds",
     },
     Exception {
-        path: "crates/memory/src/limit.rs",
+        path: "crates/hugepages/src/limit.rs",
         reason: "asks the system for a limit",
     },
     Exception {
-        path: "crates/memory/src/huge.rs",
+        path: "crates/hugepages/src/huge.rs",
         reason: "looks at mapped memory as a slice of numbers",
     },
     Exception {
@@ -74,7 +74,7 @@ const ALLOWED: &[Exception] = &[
         reason: "vector instructions, and loads for them",
     },
     Exception {
-        path: "crates/memory/src/prefetch.rs",
+        path: "crates/hugepages/src/prefetch.rs",
         reason: "asks the processor for a cache line ahead of time",
     },
     Exception {
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn an_entry_for_nothing_is_found() {
-        let workspace = Workspace::of(&[("crates/memory/src/prefetch.rs", "fn f() {}")]);
+        let workspace = Workspace::of(&[("crates/hugepages/src/prefetch.rs", "fn f() {}")]);
         assert_eq!(check(&workspace).len(), 1);
     }
 }

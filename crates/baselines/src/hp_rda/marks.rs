@@ -1,6 +1,6 @@
 //! Where every item of a partition was accessed last.
 
-use reuselens_memory::{prefetch, random_key};
+use reuselens_hugepages::{prefetch, random_key};
 
 use super::numbers::mix;
 

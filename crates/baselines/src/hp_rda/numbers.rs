@@ -1,6 +1,6 @@
 //! Numbers for the items of a short stretch: 0, 1, 2 and so on, as they appear.
 
-use reuselens_memory::{prefetch, random_key};
+use reuselens_hugepages::{prefetch, random_key};
 
 /// Neighbouring items that begin side by side, as a power of two: a sweep stays within a cache
 /// line.

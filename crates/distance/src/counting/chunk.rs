@@ -1,6 +1,6 @@
 //! The bits of a stretch of time, and the counts over them.
 
-use reuselens_memory::Zeroable;
+use reuselens_hugepages::Zeroable;
 
 /// Steps per line of the bitmap: 8 words, one cache line.
 pub(super) const LINE: u32 = 9;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use reuselens_memory::Huge;
+use reuselens_hugepages::Huge;
 
 use super::compare::Compare;
 use super::line::NEVER;

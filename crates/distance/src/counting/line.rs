@@ -1,6 +1,6 @@
 //! A cache line of the table: five items and the steps of their last accesses.
 
-use reuselens_memory::Zeroable;
+use reuselens_hugepages::Zeroable;
 
 use super::compare::Compare;
 

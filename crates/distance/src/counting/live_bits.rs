@@ -1,7 +1,7 @@
 //! The time axis: one bit per step, set if that step is still the last access to its item, and
 //! counts over it.
 
-use reuselens_memory::Huge;
+use reuselens_hugepages::Huge;
 
 use super::chunk::{CHUNK, Chunk, LINE, add_behind_32};
 use crate::prefetch::prefetch;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use reuselens_memory::{Huge, PIECE, random_key};
+use reuselens_hugepages::{Huge, PIECE, random_key};
 
 use super::compare::Compare;
 use super::line::{ITEMS, Line, NEVER};

@@ -1,6 +1,6 @@
 //! What the engine asks of a table of last accesses.
 
-use reuselens_memory::Huge;
+use reuselens_hugepages::Huge;
 
 use super::compare::{Compare, Portable};
 use super::dense::Dense;

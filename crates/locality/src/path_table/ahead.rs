@@ -14,16 +14,16 @@ impl PathTable {
     #[inline(always)]
     pub(super) fn ask(&self, steps: &[PathStep], at: usize, guesses: &mut [u32; ROOM]) {
         if let Some(step) = steps.get(at + AHEAD[0]) {
-            reuselens_memory::prefetch(&self.slots, self.home(step));
+            reuselens_hugepages::prefetch(&self.slots, self.home(step));
         }
         if let Some(step) = steps.get(at + AHEAD[1]) {
             let guess = self.guess(step, self.length);
             guesses[(at + AHEAD[1]) % ROOM] = guess;
             match guess.checked_sub(1) {
-                Some(node) => reuselens_memory::prefetch(&self.nodes, node as usize),
+                Some(node) => reuselens_hugepages::prefetch(&self.nodes, node as usize),
                 // What is not there is often found by its end.
                 None if self.is_folded() => {
-                    reuselens_memory::prefetch(&self.slots, self.home_of(step, FOLDED));
+                    reuselens_hugepages::prefetch(&self.slots, self.home_of(step, FOLDED));
                 }
                 None => {}
             }
@@ -35,11 +35,11 @@ impl PathTable {
                 && let Some(step) = steps.get(at + AHEAD[2])
             {
                 let node = self.guess(step, FOLDED).wrapping_sub(1);
-                reuselens_memory::prefetch(&self.nodes, node as usize);
+                reuselens_hugepages::prefetch(&self.nodes, node as usize);
             } else if let Some(node) = self.nodes.get((guess as usize).wrapping_sub(1)) {
                 // Two share a line.
-                reuselens_memory::prefetch(&self.counts, node.first as usize);
-                reuselens_memory::prefetch(&self.counts, node.first as usize + 2);
+                reuselens_hugepages::prefetch(&self.counts, node.first as usize);
+                reuselens_hugepages::prefetch(&self.counts, node.first as usize + 2);
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use reuselens_memory::random_key;
+use reuselens_hugepages::random_key;
 use reuselens_units::{Bytes, Distance};
 use smallvec::SmallVec;
 
@@ -122,7 +122,7 @@ impl Elsewhere {
 
     #[inline]
     fn wait(&mut self, more: BinSlot) {
-        reuselens_memory::prefetch(&self.slots, self.home(&more));
+        reuselens_hugepages::prefetch(&self.slots, self.home(&more));
         let ready = std::mem::replace(&mut self.waiting[self.next], more);
         self.next = (self.next + 1) % WAITING;
         self.settle(&ready);
@@ -173,7 +173,7 @@ impl Elsewhere {
     fn grow(&mut self) {
         if self.filled * 8 > self.slots.len() * 5 {
             let mut more = Vec::new();
-            reuselens_memory::reserve(&mut more, self.slots.len() * 2);
+            reuselens_hugepages::reserve(&mut more, self.slots.len() * 2);
             more.resize(self.slots.len() * 2, BinSlot::default());
             let old = std::mem::replace(&mut self.slots, more);
             self.filled = 0;

@@ -103,7 +103,7 @@ impl PathTable {
 
     /// Puts a new node in a free slot.
     fn push(&mut self, key: Key, slot: usize, step: &PathStep) -> u32 {
-        reuselens_memory::reserve(&mut self.nodes, 1);
+        reuselens_hugepages::reserve(&mut self.nodes, 1);
         self.nodes.push(Node {
             block: key.0,
             outcomes: key.1,
@@ -142,7 +142,7 @@ impl PathTable {
 
     pub(super) fn index(&mut self, slots: usize) {
         self.slots.clear();
-        reuselens_memory::reserve(&mut self.slots, slots);
+        reuselens_hugepages::reserve(&mut self.slots, slots);
         self.slots.resize(slots, FREE);
         for at in 0..self.nodes.len() {
             let key = self.nodes[at].key();

@@ -1,7 +1,7 @@
 //! Counting that ends where the system refuses memory, with what was counted before.
 
 use reuselens_attribute::Columns;
-use reuselens_memory::{OutOfMemory, catch};
+use reuselens_hugepages::{OutOfMemory, catch};
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::{Bytes, Distance};
 
@@ -94,7 +94,7 @@ impl Counts for Guarded {
 
 #[cfg(test)]
 mod tests {
-    use reuselens_memory::Huge;
+    use reuselens_hugepages::Huge;
 
     use super::*;
     use crate::AnalysisOptions;

@@ -16,10 +16,10 @@ mod whole;
 
 use reuselens_attribute::Columns;
 use reuselens_distance::{Bounded, Engine};
+use reuselens_hugepages::OutOfMemory;
 use reuselens_locality::{
     BoundedCurve, ElementHistograms, ExactHistogram, KeyedHistograms, Sharing, Warning,
 };
-use reuselens_memory::OutOfMemory;
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::{Bytes, Distance, Granularity};
 

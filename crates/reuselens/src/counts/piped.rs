@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 
 use reuselens_attribute::Columns;
-use reuselens_memory::OutOfMemory;
+use reuselens_hugepages::OutOfMemory;
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 use reuselens_workers::Background;

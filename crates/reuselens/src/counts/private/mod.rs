@@ -27,7 +27,7 @@ mod team;
 use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
-use reuselens_memory::OutOfMemory;
+use reuselens_hugepages::OutOfMemory;
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use reuselens_attribute::Columns;
-use reuselens_memory::{OutOfMemory, catch};
+use reuselens_hugepages::{OutOfMemory, catch};
 use reuselens_units::Bytes;
 use reuselens_workers::{OnPanic, Worker, lock, spawn, wait};
 
