@@ -8,7 +8,7 @@ const ROWS: usize = 1 << 10;
 const MOST: usize = 4;
 
 /// Some rows. Nothing is reserved, checked or branched on per row.
-pub(super) struct Batch {
+pub struct Batch {
     len: usize,
     kinds: [Kind; ROWS],
     sizes: [u8; ROWS],

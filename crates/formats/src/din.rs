@@ -5,16 +5,18 @@
 //! type, 4 for a flush; the address is hexadecimal; whatever follows on the line is ignored. Sizes
 //! are not in it.
 
+use std::path::Path;
+
 use memchr::memchr;
 
 use crate::batch::Batch;
-use crate::feed::Feed;
+use crate::line_reader::{LineFormat, LineReader};
 use crate::lines::{self, Bad, next_line, shown};
 use crate::number::{digits, hexadecimal};
 use crate::text;
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
-use reuselens_trace::{Block, Kind, Process, Row, Source, Step, TraceError};
+use reuselens_trace::{Block, Kind, Process, Row, TraceError};
 
 /// What to type after `--format`.
 pub const NAME: &str = "din";
@@ -67,10 +69,12 @@ fn lines_and_letters(head: &[u8]) -> Option<(usize, bool)> {
 /// item of its address and no other. An instruction fetch is no access; it gives the accesses after
 /// it their `pc`, plus one, since a row's `pc` lies just behind its instruction. An access of
 /// unknown type (3) is a load; flushes (4) are passed over.
-pub struct Reader {
-    input: Input,
-    feed: Feed,
-    batch: Box<Batch>,
+pub type Reader = LineReader<Din>;
+
+/// What is known from the lines of a Dinero trace so far.
+#[derive(Default)]
+pub struct Din {
+    /// The `pc` of the accesses that follow: just after the last instruction.
     pc: u64,
 }
 
@@ -81,50 +85,30 @@ impl Reader {
     /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
-        Ok(Reader {
-            input,
-            feed: Feed::new(Process::default()),
-            batch: Batch::new(),
-            pc: 0,
-        })
+        Ok(LineReader::of(input, Process::default(), Din::default()))
     }
 }
 
-impl Source for Reader {
-    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
-        let (input, batch, pc) = (&mut self.input, &mut *self.batch, &mut self.pc);
-        self.feed.next(block, |rows| {
-            lines::fill(input, rows, |text, rows| parse(text, rows, batch, pc))
-        })
-    }
-
-    fn has_addresses(&self) -> bool {
-        true
-    }
-
-    fn describe(&self) -> String {
+impl LineFormat for Din {
+    fn describe(&self, path: &Path) -> String {
         format!(
             "data accesses of the Dinero trace {}, each taken as one byte",
-            self.input.path().display()
+            path.display()
         )
     }
 
-    fn progress(&self) -> Option<(u64, u64)> {
-        self.input.progress()
+    fn parse(&mut self, text: &[u8], rows: &mut Block, batch: &mut Batch) -> Result<usize, Bad> {
+        let mut pc = self.pc;
+        let taken = lines::each(text, rows, batch, |text, at, batch| {
+            if let Some((line, next)) = Line::quick(text, at) {
+                line.push(&mut pc, batch);
+                return Ok(next);
+            }
+            careful(text, at, &mut pc, batch)
+        });
+        self.pc = pc;
+        taken
     }
-}
-
-fn parse(text: &[u8], rows: &mut Block, batch: &mut Batch, last: &mut u64) -> Result<usize, Bad> {
-    let mut pc = *last;
-    let taken = lines::each(text, rows, batch, |text, at, batch| {
-        if let Some((line, next)) = Line::quick(text, at) {
-            line.push(&mut pc, batch);
-            return Ok(next);
-        }
-        careful(text, at, &mut pc, batch)
-    });
-    *last = pc;
-    taken
 }
 
 /// Any line, for those that are not as almost all are.

@@ -4,14 +4,16 @@
 //! `I  04001000,3` an instruction, ` L 1ffeffe7e,8` a load, ` S 1ffeffe7e,8` a store,
 //! ` M 0421c7cc,4` a load and a store of one instruction. Addresses are hexadecimal, sizes decimal.
 
+use std::path::Path;
+
 use crate::batch::Batch;
-use crate::feed::Feed;
+use crate::line_reader::{LineFormat, LineReader};
 use crate::lines::{self, Bad, next_line, shown};
 use crate::number::{self, digits, hexadecimal, short_decimal};
 use crate::{extent, text};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
-use reuselens_trace::{Block, Kind, Process, Row, Source, Step, TraceError};
+use reuselens_trace::{Block, Kind, Process, Row, TraceError};
 
 /// What to type after `--format`.
 pub const NAME: &str = "lackey";
@@ -44,10 +46,12 @@ pub fn detect(head: &[u8]) -> Confidence {
 /// Reads lackey's lines. Instruction lines are no accesses; they give the accesses after them their
 /// `pc`, plus one, since a row's `pc` lies just behind its instruction. `M` becomes a load and a
 /// store.
-pub struct Reader {
-    input: Input,
-    feed: Feed,
-    batch: Box<Batch>,
+pub type Reader = LineReader<Lackey>;
+
+/// What is known from lackey's lines so far.
+#[derive(Default)]
+pub struct Lackey {
+    /// The `pc` of the accesses that follow: just after the last instruction.
     pc: u64,
 }
 
@@ -57,51 +61,31 @@ impl Reader {
     /// # Errors
     /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
-        let feed = Feed::new(process(input.head()?));
-        Ok(Reader {
-            input,
-            feed,
-            batch: Batch::new(),
-            pc: 0,
-        })
+        let process = process(input.head()?);
+        Ok(LineReader::of(input, process, Lackey::default()))
     }
 }
 
-impl Source for Reader {
-    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
-        let (input, batch, pc) = (&mut self.input, &mut *self.batch, &mut self.pc);
-        self.feed.next(block, |rows| {
-            lines::fill(input, rows, |text, rows| parse(text, rows, batch, pc))
-        })
-    }
-
-    fn has_addresses(&self) -> bool {
-        true
-    }
-
-    fn describe(&self) -> String {
+impl LineFormat for Lackey {
+    fn describe(&self, path: &Path) -> String {
         format!(
             "data accesses that Valgrind's lackey printed in {}, threads not told apart",
-            self.input.path().display()
+            path.display()
         )
     }
 
-    fn progress(&self) -> Option<(u64, u64)> {
-        self.input.progress()
+    fn parse(&mut self, text: &[u8], rows: &mut Block, batch: &mut Batch) -> Result<usize, Bad> {
+        let mut pc = self.pc;
+        let taken = lines::each(text, rows, batch, |text, at, batch| {
+            if let Some((line, next)) = Line::quick(text, at) {
+                line.push(&mut pc, batch);
+                return Ok(next);
+            }
+            careful(text, at, &mut pc, batch)
+        });
+        self.pc = pc;
+        taken
     }
-}
-
-fn parse(text: &[u8], rows: &mut Block, batch: &mut Batch, last: &mut u64) -> Result<usize, Bad> {
-    let mut pc = *last;
-    let taken = lines::each(text, rows, batch, |text, at, batch| {
-        if let Some((line, next)) = Line::quick(text, at) {
-            line.push(&mut pc, batch);
-            return Ok(next);
-        }
-        careful(text, at, &mut pc, batch)
-    });
-    *last = pc;
-    taken
 }
 
 /// Any line, for those that are not as almost all are.

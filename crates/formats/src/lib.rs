@@ -26,6 +26,7 @@ mod doubt;
 mod ending;
 mod extent;
 mod feed;
+mod line_reader;
 mod lines;
 mod names;
 mod number;

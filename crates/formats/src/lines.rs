@@ -9,9 +9,11 @@ use reuselens_io::MAX_LINE;
 use reuselens_trace::{Block, TraceError};
 
 /// What is wrong with a text, and at which of its bytes.
-pub(super) struct Bad {
-    pub(super) at: usize,
-    pub(super) what: String,
+pub struct Bad {
+    /// The byte.
+    pub at: usize,
+    /// What is wrong, as a sentence without its full stop.
+    pub what: String,
 }
 
 impl Bad {

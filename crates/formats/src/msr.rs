@@ -7,17 +7,18 @@
 mod volumes;
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use volumes::{BITS, Volumes};
 
 use crate::batch::Batch;
-use crate::feed::Feed;
+use crate::line_reader::{LineFormat, LineReader};
 use crate::lines::{self, Bad, next_line, shown};
 use crate::number::{decimal, eight, find3, number};
 use crate::{extent, text};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
-use reuselens_trace::{Block, Kind, Process, Source, Step, TraceError};
+use reuselens_trace::{Block, Kind, Process, TraceError};
 
 /// What to type after `--format`.
 pub const NAME: &str = "msr";
@@ -46,10 +47,11 @@ pub fn detect(head: &[u8]) -> Confidence {
 /// Reads requests. Each is a read or write of its bytes (as a range operation from 256 bytes on),
 /// at its offset plus 2^48 times the number of its volume: volumes (host and disk) are numbered
 /// from 0 in the order in which they appear, so that they never share an item. Times are not used.
-pub struct Reader {
-    input: Input,
-    feed: Feed,
-    batch: Box<Batch>,
+pub type Reader = LineReader<Msr>;
+
+/// What is known from the requests so far.
+#[derive(Default)]
+pub struct Msr {
     volumes: Volumes,
 }
 
@@ -60,72 +62,45 @@ impl Reader {
     /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
-        Ok(Reader {
-            input,
-            feed: Feed::new(Process::default()),
-            batch: Batch::new(),
-            volumes: Volumes::default(),
-        })
+        Ok(LineReader::of(input, Process::default(), Msr::default()))
     }
 }
 
-impl Source for Reader {
-    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
-        let (input, batch, volumes) = (&mut self.input, &mut *self.batch, &mut self.volumes);
-        self.feed.next(block, |rows| {
-            lines::fill(input, rows, |text, rows| parse(text, rows, batch, volumes))
+impl LineFormat for Msr {
+    fn describe(&self, path: &Path) -> String {
+        format!("bytes of the block requests in {}", path.display())
+    }
+
+    fn parse(&mut self, text: &[u8], rows: &mut Block, batch: &mut Batch) -> Result<usize, Bad> {
+        lines::each(text, rows, batch, |text, at, batch| {
+            let quick = Request::quick(text, at);
+            let (request, next) = match quick {
+                Some(found) => found,
+                None => match careful(text, at)? {
+                    (Some(request), next) => (request, next),
+                    (None, next) => return Ok(next),
+                },
+            };
+            if !extent::fits(request.offset, request.size, extent::REQUEST) {
+                let what = extent::wrong(request.offset, request.size, extent::REQUEST, SIZE);
+                return Err(Bad { at, what });
+            }
+            let end = request.offset.checked_add(request.size);
+            if end.is_none_or(|end| end > 1 << BITS) {
+                let what = format!(
+                    "the request ends beyond 2^{BITS} bytes ({} + {})",
+                    request.offset, request.size
+                );
+                return Err(Bad { at, what });
+            }
+            let volume = self
+                .volumes
+                .base(&request.volume)
+                .map_err(|what| Bad { at, what })?;
+            batch.push(request.kind, request.size, 0, volume | request.offset);
+            Ok(next)
         })
     }
-
-    fn has_addresses(&self) -> bool {
-        true
-    }
-
-    fn describe(&self) -> String {
-        format!(
-            "bytes of the block requests in {}",
-            self.input.path().display()
-        )
-    }
-
-    fn progress(&self) -> Option<(u64, u64)> {
-        self.input.progress()
-    }
-}
-
-fn parse(
-    text: &[u8],
-    rows: &mut Block,
-    batch: &mut Batch,
-    volumes: &mut Volumes,
-) -> Result<usize, Bad> {
-    lines::each(text, rows, batch, |text, at, batch| {
-        let quick = Request::quick(text, at);
-        let (request, next) = match quick {
-            Some(found) => found,
-            None => match careful(text, at)? {
-                (Some(request), next) => (request, next),
-                (None, next) => return Ok(next),
-            },
-        };
-        if !extent::fits(request.offset, request.size, extent::REQUEST) {
-            let what = extent::wrong(request.offset, request.size, extent::REQUEST, SIZE);
-            return Err(Bad { at, what });
-        }
-        let end = request.offset.checked_add(request.size);
-        if end.is_none_or(|end| end > 1 << BITS) {
-            let what = format!(
-                "the request ends beyond 2^{BITS} bytes ({} + {})",
-                request.offset, request.size
-            );
-            return Err(Bad { at, what });
-        }
-        let volume = volumes
-            .base(&request.volume)
-            .map_err(|what| Bad { at, what })?;
-        batch.push(request.kind, request.size, 0, volume | request.offset);
-        Ok(next)
-    })
 }
 
 /// Any line, for those that are not as almost all are; `None` if there is no request on it.

@@ -1,0 +1,64 @@
+//! Formats of lines, each of which says one thing: the reader that they share.
+
+use std::path::Path;
+
+use reuselens_io::Input;
+use reuselens_trace::{Block, Process, Source, Step, TraceError};
+
+use crate::batch::Batch;
+use crate::feed::Feed;
+use crate::lines::{self, Bad};
+
+/// What a format makes of its lines.
+pub trait LineFormat {
+    /// Where the accesses come from; see [`Source::describe`].
+    fn describe(&self, path: &Path) -> String;
+
+    /// Appends the rows of whole lines, by way of `batch`, until there are enough for a block. See
+    /// [`lines::each`], which does that line by line.
+    ///
+    /// # Errors
+    /// What is wrong with a line. The rows of those before it are appended.
+    fn parse(&mut self, text: &[u8], rows: &mut Block, batch: &mut Batch) -> Result<usize, Bad>;
+}
+
+/// Reads the lines of a format. Rows have byte addresses.
+pub struct LineReader<F> {
+    input: Input,
+    feed: Feed,
+    batch: Box<Batch>,
+    format: F,
+}
+
+impl<F: LineFormat> LineReader<F> {
+    /// A reader of `input`, whose first bytes are there, for one process of one thread.
+    pub(super) fn of(input: Input, process: Process, format: F) -> Self {
+        LineReader {
+            input,
+            feed: Feed::new(process),
+            batch: Batch::new(),
+            format,
+        }
+    }
+}
+
+impl<F: LineFormat> Source for LineReader<F> {
+    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
+        let (input, batch, format) = (&mut self.input, &mut *self.batch, &mut self.format);
+        self.feed.next(block, |rows| {
+            lines::fill(input, rows, |text, rows| format.parse(text, rows, batch))
+        })
+    }
+
+    fn has_addresses(&self) -> bool {
+        true
+    }
+
+    fn describe(&self) -> String {
+        self.format.describe(self.input.path())
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.input.progress()
+    }
+}
