@@ -32,6 +32,7 @@ mod json;
 mod multiples;
 mod numbers;
 mod parquet;
+mod placement;
 mod text;
 mod times;
 mod weights;
@@ -48,5 +49,6 @@ pub use html::{CompareOptions, HtmlOptions, ProfileVariant, SheetSection, compar
 pub use json::{Bins, JsonOptions, SCHEMA, json};
 pub use numbers::grouped;
 pub use parquet::{ParquetExportError, groups_parquet};
+pub use placement::{PLACEMENT_SCHEMA, placement_json, placement_text};
 pub use text::{TextOptions, summary};
 pub use words::{TRUNCATED, about};

@@ -38,7 +38,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("capture", &["units", "hugepages", "wire", "io", "trace"]),
     ("predict", &["units", "hugepages", "locality"]),
-    ("report", &["units", "locality", "predict"]),
+    ("placement", &["units", "locality"]),
+    ("report", &["units", "locality", "placement", "predict"]),
     ("simt", &["units", "trace", "warp"]),
     (
         "reuselens",
@@ -65,6 +66,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "warp",
             "locality",
             "capture",
+            "placement",
             "predict",
             "simt",
             "ptx",

@@ -12,6 +12,7 @@ pub mod formats;
 pub mod info;
 pub mod man;
 pub mod merge;
+pub mod place;
 pub mod predict;
 pub mod profile;
 pub mod record;
@@ -49,6 +50,7 @@ pub enum Command {
     Report(report::Args),
     Diff(diff::Args),
     Check(check::Args),
+    Place(place::Args),
     Predict(predict::Args),
     Reorder(reorder::Args),
     Simt(simt::Args),
@@ -78,6 +80,7 @@ impl Command {
             Command::Report(args) => args.run(),
             Command::Diff(args) => args.run(),
             Command::Check(args) => args.run(),
+            Command::Place(args) => args.run(),
             Command::Predict(args) => args.run(),
             Command::Reorder(args) => args.run(),
             Command::Simt(args) => args.run(),

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// All commands.
-pub const COMMANDS: [&str; 21] = [
+pub const COMMANDS: [&str; 22] = [
     "profile",
     "record",
     "analyze",
@@ -18,6 +18,7 @@ pub const COMMANDS: [&str; 21] = [
     "report",
     "diff",
     "check",
+    "place",
     "predict",
     "reorder",
     "simt",

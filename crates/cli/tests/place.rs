@@ -1,0 +1,158 @@
+//! `reuselens place`.
+
+mod common;
+
+use common::{Done, Json, Place};
+
+/// Two matrices: one is walked along its rows, the other along its columns.
+const TRANSPOSE: &str = "
+#include <stdlib.h>
+enum { N = 256 };
+int main(void) {
+  double *rows = malloc(sizeof(double) * N * N);
+  double *columns = malloc(sizeof(double) * N * N);
+  for (int pass = 0; pass < 2; pass++)
+    for (int i = 0; i < N; i++)
+      for (int j = 0; j < N; j++) rows[i * N + j] += columns[j * N + i];
+  int result = rows[7] > 1e9;
+  free(rows);
+  free(columns);
+  return result;
+}
+";
+
+fn transposed() -> Place {
+    let place = Place::new();
+    place.write("transpose.c", TRANSPOSE);
+    let words = ["cc", "-g", "-O1", "transpose.c", "-o", "transpose"];
+    place.run(&words).succeeds();
+    let words = [
+        "profile",
+        "-q",
+        "--granularity",
+        "64",
+        "-o",
+        "t",
+        "--",
+        "./transpose",
+    ];
+    place.run(&words).succeeds();
+    place
+}
+
+/// The lines of the plan that name a matrix, by the line that allocates it.
+fn tier_of(done: &Done, line: u32) -> String {
+    let name = format!("transpose.c:{line})");
+    let mut rows = done.out.lines().filter(|row| row.contains(&name));
+    let row = rows
+        .next()
+        .unwrap_or_else(|| panic!("{name}: {}", done.out));
+    row.split_whitespace()
+        .skip_while(|word| !word.contains("only"))
+        .skip(2)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[test]
+fn matrix_that_is_walked_along_its_columns_goes_first() {
+    let place = transposed();
+    let words = ["place", "t.rlprof", "--fast", "600K", "--cache", "24K"];
+    let done = place.run(&words).succeeds();
+    assert_eq!(tier_of(&done, 6), "fast");
+    assert_eq!(tier_of(&done, 5), "slow: no room");
+    done.prints(&[
+        "no placement is better than the last",
+        "Next: reuselens report",
+    ]);
+    let room_for_both = ["place", "t.rlprof", "--fast", "2M", "--cache", "24K"];
+    let done = place.run(&room_for_both).succeeds();
+    assert_eq!(tier_of(&done, 5), "fast");
+}
+
+#[test]
+fn json_has_all_objects_and_the_bound() {
+    let place = transposed();
+    let words = [
+        "place",
+        "t.rlprof",
+        "--machine",
+        "keystone2",
+        "--objective",
+        "time",
+        "--json",
+        "-",
+    ];
+    let json = Json::parse(&place.run(&words).succeeds().out);
+    assert_eq!(json.0["schema"], "reuselens-placement/1");
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    assert!(number(&json.0["value"]) <= number(&json.0["bound"]));
+    let objects = json.0["objects"].as_array().unwrap();
+    let accesses: u64 = objects
+        .iter()
+        .map(|object| object["accesses"].as_u64().unwrap())
+        .sum();
+    let others = [
+        "stack_accesses",
+        "unknown_accesses",
+        "unknown_size_accesses",
+    ];
+    let others: u64 = others
+        .iter()
+        .map(|name| json.0[*name].as_u64().unwrap())
+        .sum();
+    assert_eq!(accesses + others, json.0["accesses"].as_u64().unwrap());
+    let again = place.run(&words).succeeds();
+    assert_eq!(again.out, place.run(&words).succeeds().out);
+}
+
+#[test]
+fn machine_files_are_read_and_faults_in_them_named() {
+    let place = transposed();
+    let file = "name = \"m\"\ncache = \"24K\"\n\
+        [[tier]]\nname = \"near\"\nkind = \"HBM\"\ncapacity = \"600K\"\nlatency = 50\nbandwidth = 400000\n\
+        [[tier]]\nname = \"far\"\nkind = \"CXL-DRAM\"\nlatency = 250\nbandwidth = 20000\n";
+    place.write("m.toml", file);
+    let words = ["place", "t.rlprof", "--machine", "m.toml"];
+    assert_eq!(tier_of(&place.run(&words).succeeds(), 6), "near");
+    place.write(
+        "m.toml",
+        file.replace("capacity = \"600K\"", "capacity = \"0\""),
+    );
+    place
+        .run(&words)
+        .fails(2)
+        .says(&["m.toml", "tier 'near'", "capacity is \"0\""]);
+}
+
+#[test]
+fn wrong_usage_says_what_to_type() {
+    let place = transposed();
+    let cases: [(&[&str], &str); 6] = [
+        (&[], "add --fast SIZE"),
+        (&["--fast", "0"], "--fast 16M"),
+        (&["--machine", "keystone3"], "keystone2"),
+        (
+            &["--fast", "1M", "--objective", "time"],
+            "--objective misses",
+        ),
+        (
+            &["--fast", "1M", "--objective", "speed"],
+            "f, misses or time",
+        ),
+        (&["--fast", "1M", "--json", "t.rlprof"], "t.rlprof"),
+    ];
+    for (options, expected) in cases {
+        let words = [&["place", "t.rlprof"], options].concat();
+        let done = place.run(&words);
+        assert!(done.code != 0, "{options:?}");
+        assert!(done.err.contains(expected), "{options:?}: {}", done.err);
+    }
+    place.write("ids.txt", "a b a\n");
+    place.run(&["analyze", "-q", "ids.txt"]).succeeds();
+    let words = ["place", "ids.rlprof", "--fast", "1M", "--cache", "1K"];
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["no data object of known size"]);
+}

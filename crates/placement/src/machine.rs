@@ -1,0 +1,383 @@
+//! The memory of a machine: its tiers, from a TOML file with hwloc's words.
+
+use reuselens_units::Bytes;
+use serde::Deserialize;
+use thiserror::Error;
+
+/// A sort of memory; hwloc's subtypes of NUMA nodes, and its scratchpads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum TierKind {
+    /// High-bandwidth memory.
+    #[serde(rename = "HBM")]
+    Hbm,
+    /// Ordinary memory.
+    #[serde(rename = "DRAM")]
+    Dram,
+    /// Memory behind a CXL link.
+    #[serde(rename = "CXL-DRAM")]
+    CxlDram,
+    /// Memory that is not volatile.
+    #[serde(rename = "NVM")]
+    Nvm,
+    /// A scratchpad: fast memory that only software fills.
+    #[serde(rename = "SPM")]
+    Spm,
+}
+
+/// Who can access a tier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TierScope {
+    /// All cores; there is one such memory.
+    #[default]
+    Machine,
+    /// One core each; every core has such a memory of its own.
+    Core,
+}
+
+/// A tier of memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemoryTier {
+    /// Its name in reports.
+    pub name: String,
+    /// What sort of memory it is.
+    pub kind: TierKind,
+    /// How much it holds, of each core if it is a core's; `None` for the last tier if it holds all.
+    pub capacity: Option<Bytes>,
+    /// The time of an access, in ns or in any other unit that all tiers share.
+    pub latency: f64,
+    /// MB/s.
+    pub bandwidth: f64,
+    /// Who can access it.
+    pub scope: TierScope,
+}
+
+/// The memory of a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemoryMachine {
+    /// Its name in reports.
+    pub name: String,
+    /// Where its numbers come from.
+    pub source: String,
+    /// The tiers, fastest first. Data that no rule places is in the last.
+    pub tiers: Vec<MemoryTier>,
+    /// The hardware cache in front of the tiers, if the file names one.
+    pub cache: Option<Bytes>,
+    /// Accesses of all threads that wait for memory at the same time, at least 1.
+    pub parallelism: f64,
+}
+
+/// Machines that come with reuselens: name, and the file.
+pub const SHIPPED: &[(&str, &str)] = &[("keystone2", include_str!("machines/keystone2.toml"))];
+
+/// Why a machine file cannot be used. All messages name what to change.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MachineFileError {
+    /// The text is not TOML, or has a field that is not known.
+    #[error("the machine file cannot be read: {0}")]
+    Syntax(String),
+    /// A machine needs at least a fast and a slow memory.
+    #[error("the machine has {0} tier; a placement needs at least two, fastest first")]
+    OneTier(usize),
+    /// A value of a tier cannot be.
+    #[error("tier '{tier}': {field} is {value}; it must be {wanted}")]
+    Value {
+        /// The tier.
+        tier: String,
+        /// The field.
+        field: &'static str,
+        /// What it is.
+        value: String,
+        /// What it must be.
+        wanted: &'static str,
+    },
+    /// Tiers come in the wrong order.
+    #[error(
+        "tier '{slower}' comes before '{faster}', which has a lower latency; write the fastest tier first"
+    )]
+    Order {
+        /// The one written first.
+        slower: String,
+        /// The one written after it.
+        faster: String,
+    },
+    /// Two tiers have one name.
+    #[error("two tiers are called '{0}'; give each a name of its own")]
+    Twins(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MachineFile {
+    name: String,
+    #[serde(default)]
+    source: String,
+    #[serde(default)]
+    cache: Option<String>,
+    #[serde(default = "one")]
+    parallelism: f64,
+    #[serde(default)]
+    tier: Vec<TierEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TierEntry {
+    name: String,
+    kind: TierKind,
+    #[serde(default)]
+    capacity: Option<String>,
+    latency: f64,
+    bandwidth: f64,
+    #[serde(default)]
+    scope: TierScope,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl MemoryMachine {
+    /// A machine from the text of its file.
+    ///
+    /// # Errors
+    /// If the text is no such file, or if a value in it cannot be.
+    pub fn from_toml(text: &str) -> Result<MemoryMachine, MachineFileError> {
+        let file: MachineFile =
+            toml::from_str(text).map_err(|error| MachineFileError::Syntax(error.to_string()))?;
+        let count = file.tier.len();
+        let tiers = file.tier.into_iter().enumerate();
+        let tiers: Vec<MemoryTier> = tiers
+            .map(|(index, entry)| entry.tier(index + 1 == count))
+            .collect::<Result<_, _>>()?;
+        let cache = file.cache.as_deref();
+        let machine = MemoryMachine {
+            cache: cache
+                .map(|size| size_of("cache", "the caches in front", size))
+                .transpose()?,
+            name: file.name,
+            source: file.source,
+            tiers,
+            parallelism: file.parallelism,
+        };
+        machine.check()?;
+        Ok(machine)
+    }
+
+    /// Two tiers of which only the capacity of the fast one is known. Its gain is given as 1, so
+    /// that benefits count accesses; times mean nothing on it.
+    pub fn of_fast_memory(capacity: Bytes) -> MemoryMachine {
+        let tier = |name: &str, capacity, latency| MemoryTier {
+            name: name.to_owned(),
+            kind: TierKind::Dram,
+            capacity,
+            latency,
+            bandwidth: 1.0,
+            scope: TierScope::Machine,
+        };
+        MemoryMachine {
+            name: format!("{capacity} of fast memory"),
+            source: String::new(),
+            tiers: vec![tier("fast", Some(capacity), 0.0), tier("slow", None, 1.0)],
+            cache: None,
+            parallelism: 1.0,
+        }
+    }
+
+    /// The tier of all data that no rule places.
+    pub fn slowest(&self) -> &MemoryTier {
+        &self.tiers[self.tiers.len() - 1]
+    }
+
+    fn check(&self) -> Result<(), MachineFileError> {
+        if self.tiers.len() < 2 {
+            return Err(MachineFileError::OneTier(self.tiers.len()));
+        }
+        if !(1.0..1e6).contains(&self.parallelism) {
+            return Err(MachineFileError::Value {
+                tier: self.name.clone(),
+                field: "parallelism",
+                value: self.parallelism.to_string(),
+                wanted: "from 1 to 1,000,000 accesses",
+            });
+        }
+        for (index, tier) in self.tiers.iter().enumerate() {
+            if let Some(before) = self.tiers[..index].last()
+                && before.latency > tier.latency
+            {
+                return Err(MachineFileError::Order {
+                    slower: before.name.clone(),
+                    faster: tier.name.clone(),
+                });
+            }
+            if self.tiers[..index]
+                .iter()
+                .any(|other| other.name == tier.name)
+            {
+                return Err(MachineFileError::Twins(tier.name.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TierEntry {
+    fn tier(self, is_last: bool) -> Result<MemoryTier, MachineFileError> {
+        let bad = |field, value: String, wanted| MachineFileError::Value {
+            tier: self.name.clone(),
+            field,
+            value,
+            wanted,
+        };
+        for (field, value) in [("latency", self.latency), ("bandwidth", self.bandwidth)] {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(bad(field, value.to_string(), "a number above 0"));
+            }
+        }
+        let capacity = match &self.capacity {
+            Some(size) => Some(size_of(&self.name, "capacity", size)?),
+            None if is_last => None,
+            None => {
+                return Err(bad(
+                    "capacity",
+                    "missing".to_owned(),
+                    "given, as in \"16 GiB\"",
+                ));
+            }
+        };
+        if is_last && self.scope == TierScope::Core {
+            let wanted = "\"machine\" for the last tier, where all other data is";
+            return Err(bad("scope", "\"core\"".to_owned(), wanted));
+        }
+        Ok(MemoryTier {
+            name: self.name,
+            kind: self.kind,
+            capacity,
+            latency: self.latency,
+            bandwidth: self.bandwidth,
+            scope: self.scope,
+        })
+    }
+}
+
+/// A size above 0.
+fn size_of(tier: &str, field: &'static str, text: &str) -> Result<Bytes, MachineFileError> {
+    let size: Option<Bytes> = text.parse().ok();
+    size.filter(|size| size.get() > 0)
+        .ok_or_else(|| MachineFileError::Value {
+            tier: tier.to_owned(),
+            field,
+            value: format!("\"{text}\""),
+            wanted: "a size above 0, as in \"16 GiB\"",
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = r#"
+name = "two"
+cache = "1 MiB"
+
+[[tier]]
+name = "hbm"
+kind = "HBM"
+capacity = "16 GiB"
+latency = 50
+bandwidth = 400000
+
+[[tier]]
+name = "ddr"
+kind = "DRAM"
+latency = 100
+bandwidth = 90000
+"#;
+
+    #[test]
+    fn a_machine_file_is_read() {
+        let machine = MemoryMachine::from_toml(TWO).unwrap();
+        assert_eq!(machine.tiers[0].capacity, Some(Bytes(16 << 30)));
+        assert_eq!(machine.slowest().name, "ddr");
+        assert_eq!(machine.cache, Some(Bytes(1 << 20)));
+    }
+
+    #[test]
+    fn shipped_machines_are_valid_and_say_where_their_numbers_come_from() {
+        for (name, text) in SHIPPED {
+            let machine = MemoryMachine::from_toml(text).unwrap();
+            assert!(!machine.source.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn impossible_values_are_named() {
+        let cases = [
+            (
+                "capacity = \"16 GiB\"",
+                "capacity = \"0\"",
+                "tier 'hbm': capacity is \"0\"",
+            ),
+            (
+                "capacity = \"16 GiB\"",
+                "capacity = \"much\"",
+                "capacity is \"much\"",
+            ),
+            (
+                "capacity = \"16 GiB\"",
+                "",
+                "tier 'hbm': capacity is missing",
+            ),
+            ("latency = 50", "latency = -1", "tier 'hbm': latency is -1"),
+            (
+                "latency = 50",
+                "latency = nan",
+                "tier 'hbm': latency is NaN",
+            ),
+            (
+                "bandwidth = 90000",
+                "bandwidth = 0",
+                "tier 'ddr': bandwidth is 0",
+            ),
+            (
+                "latency = 50",
+                "latency = 150",
+                "write the fastest tier first",
+            ),
+            ("\"ddr\"", "\"hbm\"", "two tiers are called 'hbm'"),
+            (
+                "cache = \"1 MiB\"",
+                "cache = \"-1\"",
+                "the caches in front is \"-1\"",
+            ),
+            (
+                "cache = \"1 MiB\"",
+                "parallelism = 0.5",
+                "parallelism is 0.5",
+            ),
+            (
+                "kind = \"HBM\"",
+                "kind = \"SRAM\"",
+                "unknown variant `SRAM`",
+            ),
+            (
+                "name = \"two\"",
+                "name = \"two\"\nspeed = 3",
+                "unknown field `speed`",
+            ),
+            (
+                "bandwidth = 90000",
+                "bandwidth = 90000\nscope = \"core\"",
+                "scope is \"core\"",
+            ),
+        ];
+        for (from, to, expected) in cases {
+            let text = TWO.replacen(from, to, 1);
+            let error = MemoryMachine::from_toml(&text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        let one = &TWO[..TWO.rfind("[[tier]]").unwrap()];
+        let error = MemoryMachine::from_toml(one).unwrap_err();
+        assert_eq!(error, MachineFileError::OneTier(1));
+    }
+}

@@ -1,0 +1,255 @@
+//! A plan: what goes where, why, and how good that is.
+
+use reuselens_locality::Profile;
+use reuselens_units::Bytes;
+use thiserror::Error;
+
+use crate::candidate::{Candidate, Unplaceable, candidates};
+use crate::machine::{MemoryMachine, TierScope};
+use crate::objective::Objective;
+use crate::optimum::{self, NODES, Optimum};
+use crate::problem::{Problem, ProblemBin, ProblemItem};
+use crate::rules::RULES;
+
+/// What to plan for.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanOptions {
+    /// What to make large.
+    pub objective: Objective,
+    /// The cache in front of the memory.
+    pub cache: Bytes,
+}
+
+/// Why an object is where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It is in a fast memory.
+    Placed,
+    /// The caches serve all its accesses, so that no memory gains anything.
+    Cached,
+    /// It is larger than every fast memory that takes it.
+    TooLarge,
+    /// Objects whose bytes are worth more have the room.
+    NoRoom,
+}
+
+/// An object of the plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed {
+    /// The object.
+    pub candidate: Candidate,
+    /// Index of the tier that it belongs in.
+    pub tier: usize,
+    /// The thread whose core's memory that is; `None` for a tier of all cores.
+    pub core_of: Option<u32>,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// How well a rule does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuleResult {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub summary: &'static str,
+    /// What its choice is worth.
+    pub value: f64,
+    /// The objects that it puts into fast memory.
+    pub placed: usize,
+    /// The bytes of those.
+    pub bytes: u64,
+}
+
+/// How a tier is used.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TierUse {
+    /// Objects in it.
+    pub objects: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Accesses to them.
+    pub accesses: u64,
+    /// Of those, the accesses that the caches do not serve.
+    pub misses: u64,
+}
+
+/// A plan for a profile on a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlacementPlan {
+    /// The machine.
+    pub machine: MemoryMachine,
+    /// What was made large.
+    pub objective: Objective,
+    /// The cache in front.
+    pub cache: Bytes,
+    /// All accesses of the profile.
+    pub accesses: u64,
+    /// Accesses to what cannot be placed.
+    pub others: Unplaceable,
+    /// The objects, by falling F (accesses for each byte): rank 0 first.
+    pub objects: Vec<Placed>,
+    /// The use of each tier.
+    pub tiers: Vec<TierUse>,
+    /// What the plan is worth, and its bound.
+    pub best: Optimum,
+    /// The rules, in the order of [`RULES`].
+    pub rules: Vec<RuleResult>,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// No object can be moved.
+    #[error(
+        "the profile has no data object of known size, so nothing can be placed; profile a program with -g, or one that allocates memory"
+    )]
+    NothingToPlace,
+    /// No tier is faster than the slowest for this objective.
+    #[error("no tier of {0} is faster than its last one by the objective {1}")]
+    NoGain(String, Objective),
+}
+
+/// Plans where the objects of `profile` belong on `machine`.
+///
+/// Cost: linear in the profile's cells, then that of [`optimum::solve`].
+///
+/// # Errors
+/// If there is nothing to place, or no memory that gains anything.
+pub fn plan(
+    profile: &Profile,
+    machine: &MemoryMachine,
+    options: PlanOptions,
+) -> Result<PlacementPlan, PlanError> {
+    let PlanOptions { objective, cache } = options;
+    let (candidates, others) = candidates(profile, cache);
+    if candidates.is_empty() {
+        return Err(PlanError::NothingToPlace);
+    }
+    let problem = Problem {
+        items: candidates
+            .iter()
+            .map(|candidate| ProblemItem {
+                bytes: candidate.bytes,
+                weight: objective.weight(candidate),
+                owner: candidate.owner(),
+                frequency: candidate.accesses as f64,
+            })
+            .collect(),
+        bins: bins(profile, machine, objective, &candidates),
+    };
+    if problem.bins.is_empty() {
+        return Err(PlanError::NoGain(machine.name.clone(), objective));
+    }
+    let best = optimum::solve(&problem, NODES);
+    let rules = RULES.iter().map(|rule| {
+        let choice = (rule.place)(&problem);
+        RuleResult {
+            name: rule.name,
+            summary: rule.summary,
+            value: problem.value(&choice),
+            placed: choice.iter().flatten().count(),
+            bytes: problem.used(&choice).iter().sum(),
+        }
+    });
+    let rules = rules.collect();
+    let objects = placed(&problem, candidates, &best, machine.tiers.len() - 1);
+    Ok(PlacementPlan {
+        machine: machine.clone(),
+        objective,
+        cache,
+        accesses: profile.histogram.accesses(),
+        others,
+        tiers: uses(&objects, machine.tiers.len()),
+        objects,
+        best,
+        rules,
+    })
+}
+
+/// The fast memories of the machine, by falling gain: one for each tier, and for a tier of cores
+/// one for each thread that has objects of its own. A machine is taken to have a core for each
+/// thread.
+fn bins(
+    profile: &Profile,
+    machine: &MemoryMachine,
+    objective: Objective,
+    candidates: &[Candidate],
+) -> Vec<ProblemBin> {
+    let mut threads: Vec<u32> = candidates.iter().filter_map(Candidate::owner).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let line = profile.granularity.bytes();
+    let mut bins = Vec::new();
+    for (tier, known) in machine.tiers.iter().enumerate() {
+        let gain = objective.gain(machine, known, line);
+        let Some(capacity) = known.capacity.filter(|_| gain > 0.0) else {
+            continue;
+        };
+        let bin = |owner| ProblemBin {
+            tier,
+            bytes: capacity.get(),
+            gain,
+            owner,
+        };
+        match known.scope {
+            TierScope::Machine => bins.push(bin(None)),
+            TierScope::Core => bins.extend(threads.iter().map(|&thread| bin(Some(thread)))),
+        }
+    }
+    bins.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    bins
+}
+
+/// The objects with their tiers, by falling F.
+fn placed(
+    problem: &Problem,
+    candidates: Vec<Candidate>,
+    best: &Optimum,
+    slowest: usize,
+) -> Vec<Placed> {
+    let reason = |item: usize| {
+        let known = &problem.items[item];
+        let bins = problem.bins.iter().enumerate();
+        let fits = bins
+            .into_iter()
+            .any(|(bin, room)| known.bytes <= room.bytes && problem.takes(bin, item));
+        match best.choice[item] {
+            Some(_) => Reason::Placed,
+            None if known.weight == 0.0 => Reason::Cached,
+            None if !fits => Reason::TooLarge,
+            None => Reason::NoRoom,
+        }
+    };
+    let mut placed: Vec<Placed> = candidates
+        .into_iter()
+        .enumerate()
+        .map(|(item, candidate)| {
+            let bin = best.choice[item].map(|bin| &problem.bins[bin]);
+            Placed {
+                candidate,
+                tier: bin.map_or(slowest, |bin| bin.tier),
+                core_of: bin.and_then(|bin| bin.owner),
+                reason: reason(item),
+            }
+        })
+        .collect();
+    placed.sort_by(|a, b| {
+        let (a, b) = (&a.candidate, &b.candidate);
+        let by_frequency = b.frequency().total_cmp(&a.frequency());
+        by_frequency.then(a.object.cmp(&b.object))
+    });
+    placed
+}
+
+fn uses(objects: &[Placed], tiers: usize) -> Vec<TierUse> {
+    let mut uses = vec![TierUse::default(); tiers];
+    for object in objects {
+        let tier = &mut uses[object.tier];
+        tier.objects += 1;
+        tier.bytes = tier.bytes.saturating_add(object.candidate.bytes);
+        tier.accesses = tier.accesses.saturating_add(object.candidate.accesses);
+        tier.misses = tier.misses.saturating_add(object.candidate.misses);
+    }
+    uses
+}

@@ -1,0 +1,44 @@
+//! Plans of what belongs in the fast memory, as text and JSON.
+
+mod json;
+mod text;
+
+use reuselens_locality::Frame;
+use reuselens_placement::{Placed, PlacementPlan, Reason};
+
+pub use json::{PLACEMENT_SCHEMA, placement_json};
+pub use text::placement_text;
+
+/// Where an object belongs, in words: the tier, and whose core's it is.
+fn tier(plan: &PlacementPlan, placed: &Placed) -> String {
+    let name = &plan.machine.tiers[placed.tier].name;
+    match placed.core_of {
+        Some(thread) => format!("{name} of thread {thread}"),
+        None => name.clone(),
+    }
+}
+
+/// Why an object is in the slow memory, in a word or two; nothing for one that is not.
+fn reason(placed: &Placed) -> &'static str {
+    match placed.reason {
+        Reason::Placed => "",
+        Reason::Cached => "cached",
+        Reason::TooLarge => "too large",
+        Reason::NoRoom => "no room",
+    }
+}
+
+/// The calls that allocated an object, innermost first: `main (main.c:157)`.
+fn calls(path: &[Frame]) -> impl Iterator<Item = String> + '_ {
+    path.iter().map(|frame| {
+        let function = match frame.function.as_str() {
+            "" => "?",
+            function => function,
+        };
+        match (frame.file.as_str(), frame.line) {
+            ("", _) => function.to_owned(),
+            (file, 0) => format!("{function} ({file})"),
+            (file, line) => format!("{function} ({file}:{line})"),
+        }
+    })
+}

@@ -1,0 +1,285 @@
+//! A plan as text for a terminal.
+
+use std::fmt::Write;
+
+use reuselens_placement::{Objective, Placed, PlacementPlan, Reason};
+use reuselens_units::{Bytes, shown};
+
+use super::{calls, reason, tier};
+use crate::numbers::{count, percent, ratio_percent};
+use crate::text::{Column, Ink, Paint, heading, rows, wrap};
+
+/// Calls of an allocation path that are shown, at most.
+const CALLS: usize = 4;
+
+/// A plan as text for a terminal: what was planned for, the objects by falling F with what decides
+/// about each, the tiers, and how well each rule does. At most `top` objects are shown; those with
+/// less than a thousandth of the accesses and of the misses are only counted. `width` is that of
+/// the terminal, 60 at least. Ends with a line break.
+pub fn placement_text(plan: &PlacementPlan, top: usize, width: usize, color: bool) -> String {
+    let (paint, width) = (Paint::new(color), width.max(60));
+    let mut out = String::new();
+    head(&mut out, plan, width, paint);
+    objects(&mut out, plan, top, width, paint);
+    tiers(&mut out, plan, width, paint);
+    rules(&mut out, plan, width, paint);
+    out
+}
+
+fn head(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
+    let mut line = |name: &str, text: &str| {
+        let name = paint.ink(Ink::Soft, &format!("{name:<9}"));
+        let _ = writeln!(out, "{name} {}", wrap(&shown(text), width, 10));
+    };
+    line("machine", &plan.machine.name);
+    if !plan.machine.source.is_empty() {
+        line("values", plan.machine.source.trim());
+    }
+    let objective = match plan.objective {
+        Objective::F => "f: accesses, whoever serves them".to_owned(),
+        Objective::Misses => format!(
+            "misses: accesses that {} of cache in front do not serve (fully associative LRU)",
+            plan.cache
+        ),
+        Objective::Time => format!(
+            "time: what accesses that {} of cache do not serve wait for latency and bandwidth (a \
+             model, not a measurement)",
+            plan.cache
+        ),
+    };
+    line("objective", &objective);
+    let others = &plan.others;
+    let unplaceable = [
+        ("stacks", others.stack),
+        ("unknown memory", others.unknown),
+        ("objects of unknown size", others.no_size),
+    ];
+    let shares: Vec<String> = unplaceable
+        .iter()
+        .filter(|(_, accesses)| *accesses > 0)
+        .map(|(what, accesses)| format!("{what} {}", percent(*accesses, plan.accesses)))
+        .collect();
+    let bytes = plan
+        .tiers
+        .iter()
+        .fold(0_u64, |sum, tier| sum.saturating_add(tier.bytes));
+    let mut text = format!(
+        "{} accesses; {} objects can be placed, {} together",
+        count(plan.accesses),
+        plan.objects.len(),
+        Bytes(bytes)
+    );
+    if !shares.is_empty() {
+        let _ = write!(text, "; not placed: {} of the accesses", shares.join(", "));
+    }
+    line("data", &text);
+}
+
+/// The objects that matter, by falling F; the others are counted.
+fn objects(out: &mut String, plan: &PlacementPlan, top: usize, width: usize, paint: Paint) {
+    let title = "Objects by F, accesses for each byte";
+    heading(out, title, "", width, paint);
+    let ranked = plan.objects.iter().enumerate();
+    let notable: Vec<(usize, &Placed)> = ranked
+        .filter(|(_, placed)| is_notable(plan, placed))
+        .take(top)
+        .collect();
+    let columns = [
+        Column::right("rank"),
+        Column::left("object"),
+        Column::right("size"),
+        Column::right("accesses"),
+        Column::right("share"),
+        Column::right("F"),
+        Column::right("misses"),
+        Column::left("threads"),
+        Column::left("belongs in"),
+    ];
+    let cells: Vec<Vec<String>> = notable
+        .iter()
+        .map(|(rank, placed)| cells(plan, *rank, placed))
+        .collect();
+    rows(out, &columns, &cells, width, paint);
+    let others = plan.objects.len() - notable.len();
+    if others > 0 {
+        let shown = |placed: &Placed| {
+            let is_same = |(_, shown): &(usize, &Placed)| shown.candidate == placed.candidate;
+            notable.iter().any(is_same)
+        };
+        let rest = plan.objects.iter().filter(|placed| !shown(placed));
+        let fast = rest
+            .clone()
+            .filter(|placed| placed.reason == Reason::Placed);
+        let bytes = rest.map(|placed| placed.candidate.bytes).sum();
+        let _ = writeln!(
+            out,
+            "  {others} others of {} together, {} of them in fast memory",
+            Bytes(bytes),
+            fast.count()
+        );
+    }
+    out.push('\n');
+    details(out, &notable, width, paint);
+}
+
+/// Whether an object has a thousandth of the accesses or of the misses.
+fn is_notable(plan: &PlacementPlan, placed: &Placed) -> bool {
+    let misses: u64 = plan.tiers.iter().map(|tier| tier.misses).sum();
+    let object = &placed.candidate;
+    object.accesses >= plan.accesses / 1000 || object.misses > misses / 1000
+}
+
+fn cells(plan: &PlacementPlan, rank: usize, placed: &Placed) -> Vec<String> {
+    let object = &placed.candidate;
+    let belongs = match placed.reason {
+        Reason::Placed => tier(plan, placed),
+        _ => format!("{}: {}", tier(plan, placed), reason(placed)),
+    };
+    let threads = match object.owner() {
+        Some(thread) => format!("only {thread}"),
+        None => object.by_thread.len().to_string(),
+    };
+    vec![
+        rank.to_string(),
+        object.name.clone(),
+        Bytes(object.bytes).to_string(),
+        count(object.accesses),
+        percent(object.accesses, plan.accesses),
+        format!("{:.2}", object.frequency()),
+        count(object.misses),
+        threads,
+        belongs,
+    ]
+}
+
+/// Of each object, the place in the source where it is allocated, and who accesses it.
+fn details(out: &mut String, objects: &[(usize, &Placed)], width: usize, paint: Paint) {
+    let with_path = |(_, placed): &&(usize, &Placed)| !placed.candidate.path.is_empty();
+    let mut with_path = objects.iter().filter(with_path).peekable();
+    if with_path.peek().is_none() {
+        return;
+    }
+    let title = "Where they are allocated, innermost call first";
+    heading(out, title, "", width, paint);
+    for (rank, placed) in with_path {
+        let object = &placed.candidate;
+        let mut path: Vec<String> = calls(&object.path).take(CALLS).collect();
+        if object.path.len() > CALLS {
+            path.push("…".to_owned());
+        }
+        let _ = writeln!(
+            out,
+            "  {rank:>4}  {}",
+            wrap(&shown(&path.join(" < ")), width, 8)
+        );
+        let share = |(thread, accesses): &(u32, u64)| {
+            format!("{thread}: {}", percent(*accesses, object.accesses))
+        };
+        let mut threads: Vec<String> = object.by_thread.iter().take(8).map(share).collect();
+        if object.by_thread.len() > 8 {
+            threads.push("…".to_owned());
+        }
+        let text = format!(
+            "{} of the accesses store; by thread {}; {}",
+            percent(object.stores, object.accesses),
+            threads.join(", "),
+            blocks(object.blocks)
+        );
+        let _ = writeln!(
+            out,
+            "        {}",
+            paint.ink(Ink::Soft, &wrap(&text, width, 8))
+        );
+    }
+    out.push('\n');
+}
+
+fn blocks(blocks: u64) -> String {
+    match blocks {
+        1 => "one block".to_owned(),
+        many => format!(
+            "{} blocks, the size is of those live at one time",
+            count(many)
+        ),
+    }
+}
+
+fn tiers(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
+    heading(out, "What each tier holds", "", width, paint);
+    let columns = [
+        Column::left("tier"),
+        Column::right("capacity"),
+        Column::right("used"),
+        Column::right("objects"),
+        Column::right("accesses"),
+        Column::right("misses"),
+    ];
+    let misses = plan.tiers.iter().map(|tier| tier.misses).sum();
+    let cells: Vec<Vec<String>> = plan
+        .machine
+        .tiers
+        .iter()
+        .zip(&plan.tiers)
+        .map(|(tier, used)| {
+            let capacity = tier
+                .capacity
+                .map_or("—".to_owned(), |size| size.to_string());
+            vec![
+                tier.name.clone(),
+                capacity,
+                Bytes(used.bytes).to_string(),
+                used.objects.to_string(),
+                percent(used.accesses, plan.accesses),
+                percent(used.misses, misses),
+            ]
+        })
+        .collect();
+    rows(out, &columns, &cells, width, paint);
+}
+
+fn rules(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
+    let best = &plan.best;
+    let aside = match best.is_proven {
+        true => "(no placement is better than the last)".to_owned(),
+        false => format!(
+            "(no placement is more than {} better than the last)",
+            ratio_percent(best.gap())
+        ),
+    };
+    heading(out, "How well each rule does", &aside, width, paint);
+    let columns = [
+        Column::left("rule"),
+        Column::right("of the best"),
+        Column::right("objects"),
+        Column::right("bytes"),
+        Column::left("how"),
+    ];
+    let share = |value: f64| match best.value > 0.0 {
+        true => ratio_percent(value.max(0.0) / best.value),
+        false => "—".to_owned(),
+    };
+    let mut cells: Vec<Vec<String>> = plan
+        .rules
+        .iter()
+        .map(|rule| {
+            vec![
+                rule.name.to_owned(),
+                share(rule.value),
+                rule.placed.to_string(),
+                Bytes(rule.bytes).to_string(),
+                rule.summary.to_owned(),
+            ]
+        })
+        .collect();
+    let placed = plan.objects.iter();
+    let placed = placed.filter(|placed| placed.reason == Reason::Placed);
+    let sizes: Vec<u64> = placed.map(|placed| placed.candidate.bytes).collect();
+    cells.push(vec![
+        "this plan".to_owned(),
+        share(best.value),
+        sizes.len().to_string(),
+        Bytes(sizes.iter().sum()).to_string(),
+        "branch and bound over all placements".to_owned(),
+    ]);
+    rows(out, &columns, &cells, width, paint);
+}
