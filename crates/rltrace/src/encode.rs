@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use crate::columns::{Index, NEW, START, Site, Trail};
+use crate::compress::Output;
 use crate::encode_shaped::{ShapeEncoder, Whose};
 use crate::events;
 use crate::fuser::Fuser;
-use crate::output::Output;
 use reuselens_io::varint::{LONGEST, put, put_at, put_signed, zigzag};
 use reuselens_trace::summary::KINDS;
 use reuselens_trace::{Block, Event, ProcessId, Row, ShapedBlock, Shapes, ThreadId};

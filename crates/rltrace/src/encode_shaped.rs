@@ -7,8 +7,8 @@
 use std::hint::select_unpredictable;
 
 use crate::MAX_SHAPED_WORDS;
+use crate::compress::Output;
 use crate::dispatch::{self, ROOM};
-use crate::output::Output;
 use crate::shapes::{ENOUGH_DESCRIBED, NEW, Nexts, OTHER, START, Trails, Word};
 use reuselens_io::varint::LONGEST;
 use reuselens_trace::WORDS_AT_ONCE;

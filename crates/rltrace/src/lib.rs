@@ -25,32 +25,27 @@
 //! For: whoever records, keeps or copies traces, and the list of all formats (crate `formats`).
 //! Not for: other formats, and not for what a trace means.
 
-mod alone;
-mod aside;
 mod columns;
-mod crew;
+mod compress;
 mod decode;
 mod decode_shaped;
+mod decoders;
 mod dispatch;
 mod encode;
 mod encode_shaped;
 mod events;
 mod find;
 mod folding;
-mod form;
 mod fuser;
 mod header;
 mod index;
 mod laps;
-mod output;
-mod pack;
 mod part;
 mod reader;
 mod replay;
 mod rows;
 mod shaper;
 mod shapes;
-mod team;
 mod touch_rows;
 mod touching;
 #[cfg(target_arch = "x86_64")]

@@ -8,10 +8,8 @@ use std::ops::RangeInclusive;
 
 use reuselens_units::Accesses;
 
-use crate::alone::{Decoded, Taken};
-use crate::crew::Crew;
+use crate::decoders::{Decoded, Decoders, Projection, Taken};
 use crate::encode::Totals;
-use crate::form::Form;
 use crate::index::Index;
 use crate::part::Part;
 use crate::reader::stretch::{Chunked, Next};
@@ -36,7 +34,7 @@ pub struct Reader {
     header: Header,
     threads: usize,
     chunks: Chunks,
-    crew: Option<Crew>,
+    decoders: Option<Decoders>,
     totals: Totals,
     /// The index's chunk, once it was passed.
     index: Option<Stored>,
@@ -45,7 +43,7 @@ pub struct Reader {
     /// What is read of the file, if it is a stretch beside others.
     stretch: Option<Chunked>,
     /// As what rows are to be delivered.
-    form: Form,
+    projection: Projection,
     /// Where the chunk begins that the last piece is from.
     start: u64,
     /// The last chunk, or why there is none; found ahead.
@@ -83,12 +81,12 @@ impl Reader {
             header,
             threads,
             chunks: Chunks::from(0),
-            crew: None,
+            decoders: None,
             totals: Totals::default(),
             index: None,
             part: None,
             stretch: None,
-            form: Form::Rows,
+            projection: Projection::Rows,
             ending: None,
             checked: false,
             over: false,
@@ -107,7 +105,7 @@ impl Reader {
             return Ok(());
         }
         // A part is cut by rows.
-        self.form = Form::Rows;
+        self.projection = Projection::Rows;
         let index = self.take_index()?.ok();
         self.part = Some(Part::new(selection, index));
         Ok(())
@@ -140,24 +138,28 @@ impl Reader {
         if self.checked {
             return Ok(Step::End);
         }
-        let mut crew = match self.crew.take() {
-            Some(crew) => crew,
-            None => self.hire()?,
+        let mut decoders = match self.decoders.take() {
+            Some(decoders) => decoders,
+            None => self.decoders()?,
         };
-        let step = self.step_with(&mut crew, block);
-        self.crew = Some(crew);
+        let step = self.step_with(&mut decoders, block);
+        self.decoders = Some(decoders);
         step
     }
 
-    fn hire(&self) -> Result<Crew, TraceError> {
-        Crew::hire(self.threads, self.form).map_err(|error| self.failed(error))
+    fn decoders(&self) -> Result<Decoders, TraceError> {
+        Decoders::new(self.threads, self.projection).map_err(|error| self.failed(error))
     }
 
-    fn step_with(&mut self, crew: &mut Crew, block: &mut Block) -> Result<Step, TraceError> {
+    fn step_with(
+        &mut self,
+        decoders: &mut Decoders,
+        block: &mut Block,
+    ) -> Result<Step, TraceError> {
         loop {
-            while self.ending.is_none() && crew.has_room() {
+            while self.ending.is_none() && decoders.has_room() {
                 match self.next_chunk() {
-                    Ok(Some(chunk)) if chunk.content == Content::Pieces => crew.begin(chunk),
+                    Ok(Some(chunk)) if chunk.content == Content::Pieces => decoders.begin(chunk),
                     Ok(None) => break,
                     Ok(Some(ending)) => self.ending = Some(Ok(ending)),
                     Err(error) => self.ending = Some(Err(error)),
@@ -166,7 +168,7 @@ impl Reader {
             if let Some(event) = self.event_before() {
                 return Ok(Step::Event(event));
             }
-            if crew.is_idle() {
+            if decoders.is_idle() {
                 let Some(ending) = self.ending.take() else {
                     return self.check_stretch().map(|()| Step::End);
                 };
@@ -175,19 +177,19 @@ impl Reader {
                 let note = self.check_index()?;
                 return Ok(note.map_or(Step::End, |note| Step::Event(Event::Note(note))));
             }
-            self.start = crew.start().unwrap_or(self.start);
-            match crew.next() {
+            self.start = decoders.start().unwrap_or(self.start);
+            match decoders.next() {
                 Taken::Piece(Decoded::Block(mut rows)) => {
                     self.passed(&rows);
                     if rows.touches.uneven {
-                        crew.not_bare();
+                        decoders.not_bare();
                     }
                     let wanted = self.part.as_mut().is_none_or(|part| part.cut(&mut rows));
                     if !wanted {
-                        crew.give_back(rows);
+                        decoders.give_back(rows);
                         continue;
                     }
-                    crew.give_back(std::mem::replace(block, rows));
+                    decoders.give_back(std::mem::replace(block, rows));
                     return Ok(Step::Block);
                 }
                 Taken::Piece(Decoded::Event(event)) => {
@@ -257,7 +259,7 @@ impl Reader {
     }
 
     fn can_condense(&self, wish: Wish) -> bool {
-        self.crew.is_none()
+        self.decoders.is_none()
             && self.part.is_none()
             && self.header.has_addresses
             && TOUCHED.contains(&wish.granularity.bytes())
@@ -282,7 +284,7 @@ impl Source for Reader {
         let step = self.step(block);
         if matches!(step, Err(_) | Ok(Step::End)) {
             self.over = true;
-            self.crew = None;
+            self.decoders = None;
         }
         step
     }
@@ -300,16 +302,16 @@ impl Source for Reader {
     fn condense(&mut self, wish: Wish) -> bool {
         let can = self.can_condense(wish);
         if can {
-            self.form = Form::Touches(wish);
+            self.projection = Projection::Touches(wish);
         }
         can
     }
 
     /// Not of a part of a file, which is cut by rows.
     fn fold(&mut self) -> bool {
-        let can = self.crew.is_none() && self.part.is_none();
+        let can = self.decoders.is_none() && self.part.is_none();
         if can {
-            self.form = Form::Folds;
+            self.projection = Projection::Folds;
         }
         can
     }

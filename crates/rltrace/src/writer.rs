@@ -3,11 +3,10 @@
 use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use crate::aside::{Aside, Packed};
+use crate::compress::{BackgroundCompressor, ChunkCompressor, CompressedChunk};
 use crate::encode::{ENOUGH_ROWS, Encoder, event_len};
 use crate::encode_shaped::Whose;
 use crate::index::{ChunkEntry, Index, TRAILER, Trailer};
-use crate::pack::Packer;
 use crate::shaper::Shaper;
 use crate::{Header, MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
 use reuselens_io::chunk::{self, Content};
@@ -32,14 +31,15 @@ pub struct Writer<W: Write> {
     encoder: Encoder,
     /// Makes shapes of rows, once there are rows.
     shaper: Option<Box<Shaper>>,
-    packer: Packer,
+    compressor: ChunkCompressor,
     /// The chunk that is written, or memory for the next.
-    chunk: Packed,
-    /// Who packs instead, and what of the index is that chunk's, if there is one.
-    aside: Option<Aside>,
+    chunk: CompressedChunk,
+    /// Compresses instead of `compressor`, if there is one.
+    background: Option<BackgroundCompressor>,
+    /// What the index says of the chunk that is being compressed there.
     on_its_way: Option<ChunkEntry>,
     /// Memory that is free while a chunk is on its way.
-    spare: Packed,
+    spare: CompressedChunk,
     /// What was written, and the chunk that waits.
     index: Index,
     waiting: ChunkEntry,
@@ -62,11 +62,11 @@ impl<W: Write> Writer<W> {
             path: path.to_owned(),
             encoder: Encoder::new(),
             shaper: None,
-            packer: Packer::new().map_err(failed)?,
-            chunk: Packed::default(),
-            aside: None,
+            compressor: ChunkCompressor::new().map_err(failed)?,
+            chunk: CompressedChunk::default(),
+            background: None,
             on_its_way: None,
-            spare: Packed::default(),
+            spare: CompressedChunk::default(),
             index: Index::default(),
             waiting: ChunkEntry::default(),
             number: 0,
@@ -82,8 +82,9 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// `FileError::Io` if there is no thread to be had.
     pub fn pack_aside(&mut self) -> Result<(), TraceError> {
-        let aside = Aside::new().map_err(|error| TraceError::io("write", &self.path, error))?;
-        self.aside = Some(aside);
+        let background = BackgroundCompressor::new()
+            .map_err(|error| TraceError::io("write", &self.path, error))?;
+        self.background = Some(background);
         Ok(())
     }
 
@@ -214,7 +215,7 @@ impl<W: Write> Writer<W> {
         if !(much || self.encoder.is_full()) {
             return Ok(());
         }
-        if self.aside.is_none() {
+        if self.background.is_none() {
             return self.flush();
         }
         self.end_chunk()
@@ -237,13 +238,13 @@ impl<W: Write> Writer<W> {
         let mut chunk = std::mem::take(&mut self.waiting);
         self.index.rows_of_shapes(&mut chunk, &kinds);
         self.take_chunk()?;
-        let Some(aside) = &self.aside else {
+        let Some(background) = &self.background else {
             chunk.offset = self.written;
             self.pack(Content::Pieces)?;
             self.index.chunks.push(chunk);
             return Ok(());
         };
-        let begun = aside.begin(std::mem::take(&mut self.chunk));
+        let begun = background.begin(std::mem::take(&mut self.chunk));
         self.checked(begun)?;
         self.on_its_way = Some(chunk);
         Ok(())
@@ -251,10 +252,10 @@ impl<W: Write> Writer<W> {
 
     /// Writes the chunk that is on its way, if there is one. The one made meanwhile is the next.
     fn take_chunk(&mut self) -> Result<(), TraceError> {
-        let (Some(mut entry), Some(aside)) = (self.on_its_way.take(), &self.aside) else {
+        let (Some(mut entry), Some(background)) = (self.on_its_way.take(), &self.background) else {
             return Ok(());
         };
-        let packed = aside.take();
+        let packed = background.take();
         self.chunk = self.checked(packed)?;
         entry.offset = self.written;
         self.write(Content::Pieces)?;
@@ -266,8 +267,8 @@ impl<W: Write> Writer<W> {
 
     /// Packs and writes the chunk that is in `chunk`.
     fn pack(&mut self, content: Content) -> Result<(), TraceError> {
-        let Packed { plain, stored } = &mut self.chunk;
-        let packed = self.packer.pack(plain, stored);
+        let CompressedChunk { plain, stored } = &mut self.chunk;
+        let packed = self.compressor.compress(plain, stored);
         self.checked(packed)?;
         self.write(content)
     }
@@ -284,7 +285,7 @@ impl<W: Write> Writer<W> {
         if self.broken {
             return Err(Error::other("an earlier write failed: the file ends there"));
         }
-        let Packed { plain, stored } = &self.chunk;
+        let CompressedChunk { plain, stored } = &self.chunk;
         let plain = u32::try_from(plain.len())
             .ok()
             .filter(|&len| len <= chunk::MAX_PLAIN as u32);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use reuselens_units::Accesses;
 
 use super::Reader;
+use crate::decoders::Projection;
 use crate::encode::Totals;
-use crate::form::Form;
 use crate::index::Index;
 use reuselens_io::chunk::Chunks;
 use reuselens_io::varint::Damage;
@@ -127,12 +127,12 @@ impl Reader {
             header: self.header.clone(),
             threads: 1,
             chunks: Chunks::from(chunks.start as u32),
-            crew: None,
+            decoders: None,
             totals: index.totals_before(chunks.start),
             index: None,
             part: None,
             stretch: Some(Chunked::new(index, chunks)),
-            form: Form::Touches(wish),
+            projection: Projection::Touches(wish),
             start: offset,
             ending: None,
             checked: false,
@@ -169,7 +169,7 @@ impl Reader {
 
 impl Stretch for Reader {
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
-        let (Some(stretch), Some(wish)) = (&self.stretch, self.form.wish()) else {
+        let (Some(stretch), Some(wish)) = (&self.stretch, self.projection.wish()) else {
             return Ok(None);
         };
         let Some(middle) = stretch.middle(shortest) else {
