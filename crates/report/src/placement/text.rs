@@ -7,7 +7,7 @@ use reuselens_units::{Bytes, shown};
 
 use super::{calls, reason, tier};
 use crate::numbers::{count, percent, ratio_percent};
-use crate::text::{Column, Ink, Paint, heading, rows, wrap};
+use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
 
 /// Calls of an allocation path that are shown, at most.
 const CALLS: usize = 4;
@@ -28,7 +28,7 @@ pub fn placement_text(plan: &PlacementPlan, top: usize, width: usize, color: boo
 
 fn head(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
     let mut line = |name: &str, text: &str| {
-        let name = paint.ink(Ink::Soft, &format!("{name:<9}"));
+        let name = paint.ink(TextStyle::Soft, &format!("{name:<9}"));
         let _ = writeln!(out, "{name} {}", wrap(&shown(text), width, 10));
     };
     line("machine", &plan.machine.name);
@@ -85,15 +85,15 @@ fn objects(out: &mut String, plan: &PlacementPlan, top: usize, width: usize, pai
         .take(top)
         .collect();
     let columns = [
-        Column::right("rank"),
-        Column::left("object"),
-        Column::right("size"),
-        Column::right("accesses"),
-        Column::right("share"),
-        Column::right("F"),
-        Column::right("misses"),
-        Column::left("threads"),
-        Column::left("belongs in"),
+        TextColumn::right("rank"),
+        TextColumn::left("object"),
+        TextColumn::right("size"),
+        TextColumn::right("accesses"),
+        TextColumn::right("share"),
+        TextColumn::right("F"),
+        TextColumn::right("misses"),
+        TextColumn::left("threads"),
+        TextColumn::left("belongs in"),
     ];
     let cells: Vec<Vec<String>> = notable
         .iter()
@@ -188,7 +188,7 @@ fn details(out: &mut String, objects: &[(usize, &Placed)], width: usize, paint: 
         let _ = writeln!(
             out,
             "        {}",
-            paint.ink(Ink::Soft, &wrap(&text, width, 8))
+            paint.ink(TextStyle::Soft, &wrap(&text, width, 8))
         );
     }
     out.push('\n');
@@ -207,12 +207,12 @@ fn blocks(blocks: u64) -> String {
 fn tiers(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
     heading(out, "What each tier holds", "", width, paint);
     let columns = [
-        Column::left("tier"),
-        Column::right("capacity"),
-        Column::right("used"),
-        Column::right("objects"),
-        Column::right("accesses"),
-        Column::right("misses"),
+        TextColumn::left("tier"),
+        TextColumn::right("capacity"),
+        TextColumn::right("used"),
+        TextColumn::right("objects"),
+        TextColumn::right("accesses"),
+        TextColumn::right("misses"),
     ];
     let misses = plan.tiers.iter().map(|tier| tier.misses).sum();
     let cells: Vec<Vec<String>> = plan
@@ -248,11 +248,11 @@ fn rules(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
     };
     heading(out, "How well each rule does", &aside, width, paint);
     let columns = [
-        Column::left("rule"),
-        Column::right("of the best"),
-        Column::right("objects"),
-        Column::right("bytes"),
-        Column::left("how"),
+        TextColumn::left("rule"),
+        TextColumn::right("of the best"),
+        TextColumn::right("objects"),
+        TextColumn::right("bytes"),
+        TextColumn::left("how"),
     ];
     let share = |value: f64| match best.value > 0.0 {
         true => ratio_percent(value.max(0.0) / best.value),
