@@ -26,6 +26,28 @@ struct Key {
     moved: i64,
 }
 
+/// An address as a note tells it: a word of the note, plus what is known when the block is
+/// translated.
+#[derive(Clone, Copy)]
+pub struct NotedAddress {
+    /// The word, or [`NO_WORD`].
+    pub word: u16,
+    pub displacement: u64,
+    /// Whether the base of fs is added.
+    pub fs: bool,
+}
+
+impl NotedAddress {
+    /// A word of the note that has `moved` so far since it was noted.
+    pub fn word(word: u16, moved: i64) -> NotedAddress {
+        NotedAddress {
+            word,
+            displacement: moved as u64,
+            fs: false,
+        }
+    }
+}
+
 /// A branch in a block's body that leads out of it.
 pub struct WayOut {
     /// Where in the body its distance is, which is filled in later.
@@ -130,8 +152,12 @@ impl Body {
     }
 
     /// Adds an access.
-    pub fn access(&mut self, kind: WireKind, size: u64, place: (u16, u64, bool), op: Op) {
-        let (word, displacement, fs) = place;
+    pub fn access(&mut self, kind: WireKind, size: u64, address: NotedAddress, op: Op) {
+        let NotedAddress {
+            word,
+            displacement,
+            fs,
+        } = address;
         self.accesses.push(Access {
             meta: Record::new(kind, size.min(255) as u8, self.next, 0).word1,
             displacement,
@@ -154,13 +180,17 @@ impl Body {
         });
     }
 
-    /// Notes what is needed to know an address: word, displacement, whether fs is added.
-    pub fn place(&mut self, memory: &UsedMemory) -> (u16, u64, bool) {
+    /// Notes what is needed to know an address.
+    pub fn place(&mut self, memory: &UsedMemory) -> NotedAddress {
         let fs = memory.segment() == Register::FS;
         let displacement = memory.displacement();
         let (base, index) = (memory.base(), memory.index());
         if base == Register::RIP || base == Register::EIP {
-            return (NO_WORD, displacement, fs);
+            return NotedAddress {
+                word: NO_WORD,
+                displacement,
+                fs,
+            };
         }
         if base == Register::None && index == Register::None {
             let word = if fs {
@@ -168,19 +198,35 @@ impl Body {
             } else {
                 NO_WORD
             };
-            return (word, displacement, false);
+            return NotedAddress {
+                word,
+                displacement,
+                fs: false,
+            };
         }
         if fs && index == Register::None && number(base).is_some_and(|_| base.size() == 8) {
             let (word, moved) = self.thread_local(number(base));
-            return (word, displacement.wrapping_add_signed(moved), false);
+            return NotedAddress {
+                word,
+                displacement: displacement.wrapping_add_signed(moved),
+                fs: false,
+            };
         }
         let narrow = |r: Register| r != Register::None && r.size() == 4;
         if narrow(base) || narrow(index) {
-            return (self.narrow(memory), 0, fs);
+            return NotedAddress {
+                word: self.narrow(memory),
+                displacement: 0,
+                fs,
+            };
         }
-        let key = (number(base), number(index), memory.scale() as u8);
-        let (word, moved) = self.word(key.0, key.1, key.2);
-        (word, displacement.wrapping_add_signed(moved), fs)
+        let scale = memory.scale() as u8;
+        let (word, moved) = self.word(number(base), number(index), scale);
+        NotedAddress {
+            word,
+            displacement: displacement.wrapping_add_signed(moved),
+            fs,
+        }
     }
 
     /// The word for a sum of registers, noted now or before, and how far the sum has moved since.
@@ -300,7 +346,7 @@ impl Body {
         self.emit.load_gs(RAX, HELD);
         self.emit.load_gs(RDX, HELD + 8);
         self.emit.clear_gs(core::mem::offset_of!(Thread, limit));
-        self.access(WireKind::Atomic, 0, (word, 0, false), Op::Order);
+        self.access(WireKind::Atomic, 0, NotedAddress::word(word, 0), Op::Order);
     }
 
     /// A register has another value now.

@@ -7,7 +7,7 @@ use iced_x86::{
 };
 use reuselens_wire::{MARK_ASK, MARK_BEGIN, MARK_END, WireKind};
 
-use super::notes::Body;
+use super::notes::{Body, NotedAddress};
 use super::registers::{RAX, RBX, RDI, RSI, register};
 use crate::image::descriptor::{Gather, NO_WORD, Op};
 use crate::image::gate;
@@ -63,7 +63,7 @@ pub fn note(body: &mut Body, instruction: &Instruction, info: &InstructionInfo) 
         ]);
         body.emit.sum(scratch, Some(RBX), Some(scratch), 1);
         let word = body.note_register(scratch);
-        body.access(WireKind::Load, 1, (word, 0, false), Op::Plain);
+        body.access(WireKind::Load, 1, NotedAddress::word(word, 0), Op::Plain);
     } else {
         body.plain(instruction, info);
     }
@@ -116,7 +116,7 @@ fn marked(body: &mut Body, mark: Mark) {
         body.store_word(words, RDI);
         body.store_word(words + 1, RSI);
         let op = Op::Region { begins, words };
-        body.access(WireKind::Statement, 0, (NO_WORD, 0, false), op);
+        body.access(WireKind::Statement, 0, NotedAddress::word(NO_WORD, 0), op);
     }
 }
 
@@ -147,7 +147,7 @@ fn strings(body: &mut Body, instruction: &Instruction) -> After {
     let mut one = |body: &mut Body, slot: usize, register: u8, kind: WireKind| {
         let start = body.note_register(register);
         let end = body.leave_words(1);
-        body.access(kind, size, (start, 0, false), Op::Range { end });
+        body.access(kind, size, NotedAddress::word(start, 0), Op::Range { end });
         after.ends[slot] = Some((register, end));
     };
     if source {
@@ -254,14 +254,12 @@ fn gather(body: &mut Body, instruction: &Instruction, memory: &UsedMemory) {
     let displacement = instruction
         .memory_displacement64()
         .wrapping_add_signed(moved);
-    let fs = instruction.memory_segment() == Register::FS;
-    let kind = kind_of(memory);
-    body.access(
-        kind,
-        size as u64,
-        (word, displacement, fs),
-        Op::Gather(gather),
-    );
+    let address = NotedAddress {
+        word,
+        displacement,
+        fs: instruction.memory_segment() == Register::FS,
+    };
+    body.access(kind_of(memory), size as u64, address, Op::Gather(gather));
 }
 
 /// Notes a mask register.

@@ -6,7 +6,7 @@ use iced_x86::{
 };
 use reuselens_wire::{Record, WireKind, basic_block_words};
 
-use super::notes::{Body, WayOut};
+use super::notes::{Body, NotedAddress, WayOut};
 use super::registers::{RAX, RCX, RSP, number, register};
 use super::translate::{Decoded, End};
 use crate::image::descriptor::Op;
@@ -137,12 +137,12 @@ fn enter(body: &mut Body, last: &Instruction, info: &InstructionInfo) {
     let op = Op::Enter {
         back: last.next_ip(),
     };
-    body.access(WireKind::Enter, 0, (word, moved as u64, false), op);
+    body.access(WireKind::Enter, 0, NotedAddress::word(word, moved), op);
 }
 
 fn leave(body: &mut Body, last: &Instruction, results: Results) {
     let (word, moved) = body.word(Some(RSP), None, 1);
-    let place = (word, moved as u64, false);
+    let place = NotedAddress::word(word, moved);
     if results.are_noted {
         let result = body.note_register(RAX);
         let op = Op::Result {
@@ -150,7 +150,7 @@ fn leave(body: &mut Body, last: &Instruction, results: Results) {
             delta: moved as i32,
             stored: results.are_stored.then(|| note_stored_block(body)),
         };
-        body.access(WireKind::Alloc, 0, (result, 0, false), op);
+        body.access(WireKind::Alloc, 0, NotedAddress::word(result, 0), op);
     }
     body.access(WireKind::Load, 8, place, Op::Plain);
     body.access(WireKind::Exit, 0, place, Op::Exit);

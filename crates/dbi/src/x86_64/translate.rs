@@ -9,7 +9,7 @@ use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, Register,
 };
 
-use super::notes::{Body, is_atomic};
+use super::notes::{Body, NotedAddress, is_atomic};
 use super::place::{Placed, place};
 use super::registers::{BORROWED, RAX, RCX, RDI, RDX, RSI, RSP, number};
 use super::{rewrite, special, terminator};
@@ -71,6 +71,15 @@ pub enum End {
 /// The most instructions of a block, and of one that goes round a loop.
 const MOST: usize = 64;
 const MOST_ROUND: usize = 160;
+
+/// Limits on the instructions of a block.
+#[derive(Clone, Copy)]
+struct Most {
+    instructions: usize,
+    /// For one that goes round a loop.
+    round: usize,
+}
+
 /// Words that a block may note, so that it stays within the slack.
 const WORDS: u16 = 400;
 /// The most branches that a block goes on behind, and how often it goes round a loop.
@@ -105,7 +114,10 @@ pub fn translate(
     exits: &mut Exits,
     mut add: impl FnMut(Descriptor, Option<u32>) -> u32,
 ) -> Translated {
-    let mut most = (MOST, MOST_ROUND);
+    let mut most = Most {
+        instructions: MOST,
+        round: MOST_ROUND,
+    };
     loop {
         let decoded = decode(input, most);
         match write(input, &decoded) {
@@ -122,13 +134,18 @@ pub fn translate(
                 };
             }
             // An instruction alone leaves enough registers.
-            Err(done) => most = (done.max(1), done),
+            Err(done) => {
+                most = Most {
+                    instructions: done.max(1),
+                    round: done,
+                }
+            }
         }
     }
 }
 
-/// Decodes a block of so many instructions, and so many if it goes round a loop, at most.
-fn decode(input: &Input<'_>, most: (usize, usize)) -> Decoded {
+/// Decodes a block.
+fn decode(input: &Input<'_>, most: Most) -> Decoded {
     let mut decoder = Decoder::with_ip(64, input.code, input.pc, DecoderOptions::NONE);
     let mut factory = InstructionInfoFactory::new();
     let mut decoded = Decoded {
@@ -140,7 +157,9 @@ fn decode(input: &Input<'_>, most: (usize, usize)) -> Decoded {
         rounds: 0,
         used: reserved(input),
     };
-    while (decoded.instructions.len() < most.0 || decoded.rounds > 0) && decoder.can_decode() {
+    while (decoded.instructions.len() < most.instructions || decoded.rounds > 0)
+        && decoder.can_decode()
+    {
         let instruction = decoder.decode();
         if instruction.is_invalid() {
             if decoded.instructions.is_empty() {
@@ -164,7 +183,7 @@ fn decode(input: &Input<'_>, most: (usize, usize)) -> Decoded {
         decoded.high = decoded.high.max(decoded.next);
         if !terminator::ends_block(&instruction) {
             decoded.instructions.push(instruction);
-        } else if let Some(next) = behind(input, &decoded, &instruction, most.1)
+        } else if let Some(next) = behind(input, &decoded, &instruction, most.round)
             && decoder.set_position((next - input.pc) as usize).is_ok()
         {
             decoder.set_ip(next);
@@ -325,7 +344,7 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
 /// Notes the stack pointer of a function that is to be recorded.
 fn begin_function(body: &mut Body) {
     let (word, moved) = body.word(Some(RSP), None, 1);
-    let place = (word, moved as u64, false);
+    let place = NotedAddress::word(word, moved);
     body.access(reuselens_wire::WireKind::Enter, 0, place, Op::Function);
 }
 
@@ -346,7 +365,7 @@ fn begin_allocator(body: &mut Body, function: u8) {
     body.access(
         kind,
         0,
-        (word, moved as u64, false),
+        NotedAddress::word(word, moved),
         Op::Allocator { function, words },
     );
 }
