@@ -81,7 +81,7 @@ fn told_apart(bytes: &[u8], folded: bool) -> (Vec<u64>, Vec<u32>, u64, Tables) {
     let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "fuzz");
     if let Ok(mut reader) = Reader::with_threads(input, 1) {
         if folded {
-            reader.fold();
+            reader.project(Projection::Repeats);
         }
         let mut columns = Columns::new();
         take_all(reader, &mut attributor, |attributor, block| {
@@ -222,7 +222,7 @@ fn touched(
     let error = match Reader::with_threads(input, threads) {
         Ok(mut reader) => {
             if let Some(wish) = attributor.wish().filter(|_| condense) {
-                reader.condense(wish);
+                reader.project(Projection::Items(wish));
             }
             let mut columns = Columns::new();
             take_all(reader, &mut attributor, |attributor, block| {
@@ -282,7 +282,7 @@ fn all_of(bytes: &[u8], threads: usize, folded: bool) -> (Vec<Block>, Vec<Event>
         }
     };
     if folded {
-        reader.fold();
+        reader.project(Projection::Repeats);
     }
     let mut block = Block::new();
     loop {

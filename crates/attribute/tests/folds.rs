@@ -13,7 +13,7 @@ use reuselens_attribute::{
 use reuselens_io::Input;
 use reuselens_locality::Frame;
 use reuselens_rltrace::Reader;
-use reuselens_trace::{Block, Event, Kind, Module, Row, Source, Thread, ThreadId};
+use reuselens_trace::{Block, Event, Kind, Module, Projection, Row, Source, Thread, ThreadId};
 use reuselens_units::Granularity;
 use traces::{MIXES, Random, file, repeated, take_all};
 
@@ -176,7 +176,7 @@ fn read(
     let input = Input::new(Cursor::new(bytes.to_vec()), "t");
     let mut reader = Reader::with_threads(input, threads).unwrap();
     let mut attributor = attributor(options, layout);
-    assert!(!folded || reader.fold());
+    assert!(!folded || reader.project(Projection::Repeats));
     let (mut columns, mut rows) = (Columns::new(), 0);
     let (mut items, mut cells, mut elements) = (Vec::new(), Vec::new(), Vec::new());
     let mut keep = |piece: &Columns| {

@@ -8,7 +8,7 @@ use std::io::Cursor;
 use reuselens_attribute::{Attributor, Columns, Kinds, NoSymbols, Options, Tables};
 use reuselens_io::Input;
 use reuselens_rltrace::Reader;
-use reuselens_trace::{Block, Source, Step};
+use reuselens_trace::{Block, Projection, Source, Step};
 use reuselens_units::Granularity;
 use traces::{MIXES, Random, file, repeated, take_all};
 
@@ -26,7 +26,7 @@ fn read(bytes: &[u8], threads: usize, options: &Options, condensed: bool) -> (Fo
     let mut reader = Reader::with_threads(input, threads).unwrap();
     let mut attributor = Attributor::new(options.clone());
     if condensed {
-        assert!(reader.condense(attributor.wish().unwrap()));
+        assert!(reader.project(Projection::Items(attributor.wish().unwrap())));
     }
     let (mut columns, mut items, mut touched) = (Columns::new(), Vec::new(), 0);
     let error = take_all(reader, &mut attributor, |attributor, block| {
@@ -130,7 +130,7 @@ fn small_and_huge_items_and_ids_stay_rows() {
     };
     for bytes in [1, 8, 1 << 41] {
         let wish = Attributor::new(options(bytes)).wish();
-        assert!(!reader.condense(wish.unwrap()));
+        assert!(!reader.project(Projection::Items(wish.unwrap())));
     }
     let mut block = Block::new();
     while let Step::Block | Step::Event(_) = reader.next(&mut block).unwrap() {

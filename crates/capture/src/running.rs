@@ -1,5 +1,6 @@
 //! A running program as a source.
 
+use reuselens_units::{Accesses, Bytes};
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -9,7 +10,8 @@ use std::sync::atomic::Ordering;
 
 use reuselens_hugepages::address_space_limit;
 use reuselens_trace::{
-    Block, Event, Note, ProcessEnd, ProcessId, ShapedBlock, Shapes, Source, Step, Stop, TraceError,
+    AnyStretch, Block, Event, Note, ProcessEnd, ProcessId, Projection, ShapedBlock, Shapes, Source,
+    Step, Stop, TraceError, Wish,
 };
 
 use crate::CaptureError;
@@ -625,6 +627,31 @@ impl Source for Running {
             (false, false) => "nothing: no process with the run time in it was seen",
         };
         format!("{text}{}", self.control.describe())
+    }
+
+    fn is_of_one_thread(&self) -> bool {
+        false
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        None
+    }
+
+    fn memory(&self) -> Bytes {
+        Bytes(0)
+    }
+
+    fn project(&mut self, _projection: Projection) -> bool {
+        false
+    }
+
+    fn stretches(
+        &mut self,
+        _wish: Wish,
+        _most: usize,
+        _shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        Ok(Vec::new())
     }
 }
 

@@ -1,7 +1,9 @@
 //! Whether a trace was cut off, for commands whose results do not say so.
 
-use reuselens::trace::{Block, Event, Note, Source, Step, TraceError};
-use reuselens::units::Bytes;
+use reuselens::trace::{
+    AnyStretch, Block, Event, Note, Projection, Source, Step, TraceError, Wish,
+};
+use reuselens::units::{Accesses, Bytes};
 
 /// Another source, of which it notices whether it was cut off or damaged.
 ///
@@ -55,5 +57,22 @@ impl<S: Source> Source for DamageWatch<S> {
 
     fn memory(&self) -> Bytes {
         self.source.memory()
+    }
+
+    fn is_of_one_thread(&self) -> bool {
+        false
+    }
+
+    fn project(&mut self, _projection: Projection) -> bool {
+        false
+    }
+
+    fn stretches(
+        &mut self,
+        _wish: Wish,
+        _most: usize,
+        _shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        Ok(Vec::new())
     }
 }

@@ -1,9 +1,10 @@
 //! Formats of lines, each of which says one thing: the reader that they share.
 
+use reuselens_units::{Accesses, Bytes};
 use std::path::Path;
 
 use reuselens_io::Input;
-use reuselens_trace::{Block, Process, Source, Step, TraceError};
+use reuselens_trace::{AnyStretch, Block, Process, Projection, Source, Step, TraceError, Wish};
 
 use crate::batch::Batch;
 use crate::feed::Feed;
@@ -60,5 +61,26 @@ impl<F: LineFormat> Source for LineReader<F> {
 
     fn progress(&self) -> Option<(u64, u64)> {
         self.input.progress()
+    }
+
+    fn is_of_one_thread(&self) -> bool {
+        false
+    }
+
+    fn memory(&self) -> Bytes {
+        Bytes(0)
+    }
+
+    fn project(&mut self, _projection: Projection) -> bool {
+        false
+    }
+
+    fn stretches(
+        &mut self,
+        _wish: Wish,
+        _most: usize,
+        _shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        Ok(Vec::new())
     }
 }

@@ -13,7 +13,7 @@ use crate::feed::{self, ENOUGH, Feed};
 use crate::segments::Cuts;
 use reuselens_io::Input;
 use reuselens_trace::{
-    AnyStretch, Block, Kind, Process, Source, Step, Stretch, Touches, TraceError, Wish,
+    AnyStretch, Block, Kind, Process, Projection, Source, Step, Stretch, Touches, TraceError, Wish,
 };
 
 /// What a format makes of its records.
@@ -153,15 +153,19 @@ impl<L: Layout> Source for RecordReader<L> {
         self.records.input.progress()
     }
 
-    fn condense(&mut self, wish: Wish) -> bool {
-        let can = Self::can_condense(wish);
-        self.records.wish = can.then_some(wish);
-        can
-    }
-
-    fn with_sizes(&mut self) -> bool {
-        self.records.object = self.object;
-        self.object.is_some()
+    fn project(&mut self, projection: Projection) -> bool {
+        match projection {
+            Projection::Items(wish) => {
+                let can = Self::can_condense(wish);
+                self.records.wish = can.then_some(wish);
+                can
+            }
+            Projection::Sizes => {
+                self.records.object = self.object;
+                self.object.is_some()
+            }
+            Projection::Repeats => false,
+        }
     }
 
     /// Of a file that is not packed, or of an archive.
@@ -179,6 +183,10 @@ impl<L: Layout> Source for RecordReader<L> {
         cuts.segments(1..=most, shortest.get().max(1), |first, next| {
             self.segment(wish, &cuts, first, next.map(|next| next - first))
         })
+    }
+
+    fn memory(&self) -> Bytes {
+        Bytes(0)
     }
 }
 

@@ -13,7 +13,9 @@ use reuselens_testing::traces::segments::{
     Delivered, items, items_of_rows, split_meanwhile, together,
 };
 use reuselens_testing::traces::{Random, drain};
-use reuselens_trace::{AnyStretch, Block, Kind, Source, Step, Stop, Stoppable, TraceError, Wish};
+use reuselens_trace::{
+    AnyStretch, Block, Kind, Projection, Source, Step, Stop, Stoppable, TraceError, Wish,
+};
 use reuselens_units::{Accesses, Granularity};
 
 /// A file of records, and what is to be made of them.
@@ -94,7 +96,7 @@ fn items_are_those_of_the_rows() {
     for case in cases() {
         let mut source = case.source();
         assert!(source.is_of_one_thread());
-        assert!(source.condense(case.wish));
+        assert!(source.project(Projection::Items(case.wish)));
         assert_eq!(items(&mut source), case.expected(), "{}", case.format);
     }
 }
@@ -201,7 +203,7 @@ fn what_cannot_be_read_in_segments_is_read_as_a_whole() {
         for input in [piped, packed] {
             let mut source = reuselens_formats::read(input, Some(case.format)).unwrap();
             assert!(source.stretches(wish, 2, Accesses(1)).unwrap().is_empty());
-            assert!(source.condense(wish));
+            assert!(source.project(Projection::Items(wish)));
             assert_eq!(items(&mut source), case.expected());
         }
         let mut begun = case.source();
@@ -215,7 +217,7 @@ fn what_cannot_be_read_in_segments_is_read_as_a_whole() {
             ];
             for wish in no_ids {
                 let mut source = case.source();
-                assert!(!source.condense(wish));
+                assert!(!source.project(Projection::Items(wish)));
                 assert!(source.stretches(wish, 2, Accesses(1)).unwrap().is_empty());
             }
         }

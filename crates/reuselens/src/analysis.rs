@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use reuselens_attribute::Columns;
 use reuselens_hugepages::{catch, out_of_memory};
 use reuselens_locality::{Machine, PathProfile, Profile, Sharing, Warning};
-use reuselens_trace::{Block, Event, Source, Step};
+use reuselens_trace::{Block, Event, Projection, Source, Step};
 use reuselens_units::{Accesses, Bytes};
 
 use crate::attribution::{self, Attribution, no_accesses};
@@ -266,9 +266,9 @@ impl Analysis {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<Stop>, Error> {
         if let Some(wish) = self.attribution.wish().filter(|_| self.gathers) {
-            source.condense(wish);
+            source.project(Projection::Items(wish));
         } else if self.attribution.folds() {
-            source.fold();
+            source.project(Projection::Repeats);
         }
         let mut block = Block::new();
         let mut begun = false;

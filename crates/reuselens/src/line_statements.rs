@@ -1,11 +1,12 @@
 //! Statements of programs that mark none: the lines of their source.
 
-use reuselens_units::Bytes;
+use reuselens_units::{Accesses, Bytes};
 use std::collections::{BTreeMap, HashMap};
 
 use reuselens_attribute::{Loader, NamesMode, SymbolSource};
 use reuselens_trace::{
-    Block, Event, Kind, Module, Note, ProcessId, Row, Source, Step, ThreadId, TraceError,
+    AnyStretch, Block, Event, Kind, Module, Note, ProcessId, Projection, Row, Source, Step,
+    ThreadId, TraceError, Wish,
 };
 
 use crate::AnalysisOptions;
@@ -230,6 +231,19 @@ impl Source for LineStatements<'_> {
 
     fn memory(&self) -> Bytes {
         self.source.memory()
+    }
+
+    fn project(&mut self, _projection: Projection) -> bool {
+        false
+    }
+
+    fn stretches(
+        &mut self,
+        _wish: Wish,
+        _most: usize,
+        _shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        Ok(Vec::new())
     }
 }
 

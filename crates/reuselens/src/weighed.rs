@@ -10,7 +10,7 @@ use reuselens_distance::WeightedTree;
 use reuselens_hugepages::{catch, out_of_memory};
 use reuselens_io::FileError;
 use reuselens_locality::{ExactHistogram, Machine};
-use reuselens_trace::{Block, Source, Step, TraceError};
+use reuselens_trace::{Block, Projection, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes, Distance, Granularity};
 
 use crate::analysis::Pass;
@@ -39,7 +39,7 @@ const MOST: u64 = 1 << 63;
 /// [`Error::NoSizes`]; [`Error::Together`].
 pub(crate) fn check(source: &mut dyn Source, options: &AnalysisOptions) -> Result<(), Error> {
     check_options(options)?;
-    match source.with_sizes() {
+    match source.project(Projection::Sizes) {
         true => Ok(()),
         false => Err(Error::NoSizes),
     }

@@ -1,8 +1,8 @@
 //! Elements of the program's data structures, from accesses to groups.
 
 use reuselens::locality::{Dimension, Profile};
-use reuselens::trace::{Block, Kind, Row, Source, Step, TraceError};
-use reuselens::units::Granularity;
+use reuselens::trace::{AnyStretch, Block, Kind, Projection, Row, Source, Step, TraceError, Wish};
+use reuselens::units::{Accesses, Bytes, Granularity};
 use reuselens::{AnalysisOptions, analyze};
 
 /// A trace of one block.
@@ -23,6 +23,31 @@ impl Source for OneBlock {
 
     fn describe(&self) -> String {
         "rows made by hand".to_owned()
+    }
+
+    fn is_of_one_thread(&self) -> bool {
+        false
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        None
+    }
+
+    fn memory(&self) -> Bytes {
+        Bytes(0)
+    }
+
+    fn project(&mut self, _projection: Projection) -> bool {
+        false
+    }
+
+    fn stretches(
+        &mut self,
+        _wish: Wish,
+        _most: usize,
+        _shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        Ok(Vec::new())
     }
 }
 

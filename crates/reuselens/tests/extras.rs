@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, HashSet};
 
 use reuselens::distance::generate::Random;
 use reuselens::locality::{Cell, Dimension, FineHistogram, Profile};
-use reuselens::trace::{Block, Kind, Note, Row, Source, Step, ThreadId, TraceError};
-use reuselens::units::{Distance, Granularity};
+use reuselens::trace::{
+    AnyStretch, Block, Kind, Note, Projection, Row, Source, Step, ThreadId, TraceError, Wish,
+};
+use reuselens::units::{Accesses, Bytes, Distance, Granularity};
 use reuselens::{AnalysisOptions, analyze};
 
 use common::{Made, What};
@@ -208,6 +210,31 @@ impl Source for Ids {
 
     fn describe(&self) -> String {
         "ids made by hand".to_owned()
+    }
+
+    fn is_of_one_thread(&self) -> bool {
+        false
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        None
+    }
+
+    fn memory(&self) -> Bytes {
+        Bytes(0)
+    }
+
+    fn project(&mut self, _projection: Projection) -> bool {
+        false
+    }
+
+    fn stretches(
+        &mut self,
+        _wish: Wish,
+        _most: usize,
+        _shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        Ok(Vec::new())
     }
 }
 

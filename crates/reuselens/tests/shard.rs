@@ -10,10 +10,10 @@ use reuselens::shard::{
     Part, PartError, Piece, TraceIdentity, analyze_shard, finish, histogram_parallel, merge,
 };
 use reuselens::trace::{
-    Block, Event, Kind, Process, ProcessEnd, ProcessId, Row, Source, Step, Thread, ThreadId,
-    TraceError,
+    AnyStretch, Block, Event, Kind, Process, ProcessEnd, ProcessId, Projection, Row, Source, Step,
+    Thread, ThreadId, TraceError, Wish,
 };
-use reuselens::units::{Bytes, Distance, Granularity};
+use reuselens::units::{Accesses, Bytes, Distance, Granularity};
 use reuselens::{AnalysisOptions, Error, analyze};
 
 /// A trace made by hand: steps, and after each how many bytes were read.
@@ -62,6 +62,27 @@ impl Source for Made {
     fn progress(&self) -> Option<(u64, u64)> {
         // As in a file of chunks: several blocks become known at once.
         Some((self.at as u64 / 3 * 3, self.steps.len() as u64))
+    }
+
+    fn is_of_one_thread(&self) -> bool {
+        false
+    }
+
+    fn memory(&self) -> Bytes {
+        Bytes(0)
+    }
+
+    fn project(&mut self, _projection: Projection) -> bool {
+        false
+    }
+
+    fn stretches(
+        &mut self,
+        _wish: Wish,
+        _most: usize,
+        _shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        Ok(Vec::new())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Streams to rows and events.
 
 use crate::decode_shaped::{Notes, SLACK, ShapeDecoder};
-use crate::decoders::Projection;
+use crate::decoders::BlockForm;
 use crate::encode::{BLOCK, SHAPED, Totals};
 use crate::folding::Folding;
 use crate::rows::{Rows, Streams};
@@ -66,10 +66,10 @@ struct Head {
 
 impl Decoder {
     /// A decoder that is at its end.
-    pub(super) fn new(projection: Projection) -> Decoder {
-        let wish = projection.wish();
+    pub(super) fn new(form: BlockForm) -> Decoder {
+        let wish = form.wish();
         Decoder {
-            is_folded: projection.is_folded(),
+            is_folded: form.is_folded(),
             there: Block::new(),
             rows: Rows::new(wish.as_ref().map_or([0; 16], classes)),
             shapes: ShapeDecoder::new(wish),
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn a_forged_chunk_has_no_more_sites_than_a_writers() {
         let plain = chunk(MOST_SITES / ROWS + 1);
-        let (mut decoder, mut rows) = (Decoder::new(Projection::Rows), Block::new());
+        let (mut decoder, mut rows) = (Decoder::new(BlockForm::Rows), Block::new());
         decoder.begin(&plain, true).unwrap();
         for _ in 0..MOST_SITES / ROWS {
             assert!(matches!(decoder.next(&plain, &mut rows), Ok(Piece::Block)));

@@ -20,7 +20,7 @@ use crate::decode::{Decoder, Piece};
 
 /// What a reader delivers of the rows of a file.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Projection {
+pub(super) enum BlockForm {
     /// All rows.
     #[default]
     Rows,
@@ -30,18 +30,18 @@ pub(super) enum Projection {
     Touches(Wish),
 }
 
-impl Projection {
+impl BlockForm {
     /// What is asked for of item accesses; `None` if rows are delivered.
     pub(super) fn wish(&self) -> Option<Wish> {
         match self {
-            Projection::Touches(wish) => Some(*wish),
-            Projection::Rows | Projection::Folds => None,
+            BlockForm::Touches(wish) => Some(*wish),
+            BlockForm::Rows | BlockForm::Folds => None,
         }
     }
 
     /// Whether rows that repeat earlier ones are left out.
     pub(super) fn is_folded(&self) -> bool {
-        matches!(self, Projection::Folds)
+        matches!(self, BlockForm::Folds)
     }
 }
 
@@ -120,12 +120,12 @@ impl Decoders {
     ///
     /// # Errors
     /// If there is no thread to be had, or no memory for zstd's state.
-    pub(super) fn new(threads: usize, projection: Projection) -> Result<Decoders> {
+    pub(super) fn new(threads: usize, form: BlockForm) -> Result<Decoders> {
         if threads > 1 {
-            return DecoderPool::new(threads, projection).map(Decoders::Pool);
+            return DecoderPool::new(threads, form).map(Decoders::Pool);
         }
         Ok(Decoders::Serial {
-            decoder: Box::new(SerialDecoder::new(projection)?),
+            decoder: Box::new(SerialDecoder::new(form)?),
             spare: Block::new(),
             bare: true,
         })
@@ -167,12 +167,12 @@ pub(super) struct SerialDecoder {
 }
 
 impl SerialDecoder {
-    /// Delivers rows in this projection.
-    pub(super) fn new(projection: Projection) -> Result<SerialDecoder> {
+    /// Delivers rows in this form.
+    pub(super) fn new(form: BlockForm) -> Result<SerialDecoder> {
         Ok(SerialDecoder {
             unpacker: Unpacker::new()?,
             plain: Vec::new(),
-            decoder: Decoder::new(projection),
+            decoder: Decoder::new(form),
             rows: Block::new(),
             chunk: None,
         })
@@ -262,7 +262,7 @@ pub(super) struct DecoderPool {
 
 impl DecoderPool {
     /// A pool of that many threads.
-    pub(super) fn new(threads: usize, projection: Projection) -> Result<DecoderPool> {
+    pub(super) fn new(threads: usize, form: BlockForm) -> Result<DecoderPool> {
         let (jobs, waiting) = channel();
         let waiting = Arc::new(Mutex::new(waiting));
         let spare = Arc::default();
@@ -275,7 +275,7 @@ impl DecoderPool {
         };
         for _ in 0..threads {
             let (waiting, spare) = (Arc::clone(&waiting), Arc::clone(&spare));
-            let mut decoder = SerialDecoder::new(projection)?;
+            let mut decoder = SerialDecoder::new(form)?;
             let thread = Builder::new().name("decode".to_owned());
             let thread = thread.spawn(move || work(&waiting, &spare, &mut decoder))?;
             pool.threads.push(thread);

@@ -6,9 +6,9 @@ mod stretch;
 use std::num::NonZero;
 use std::ops::RangeInclusive;
 
-use reuselens_units::Accesses;
+use reuselens_units::{Accesses, Bytes};
 
-use crate::decoders::{Decoded, Decoders, Projection, Taken};
+use crate::decoders::{BlockForm, Decoded, Decoders, Taken};
 use crate::encode::Totals;
 use crate::index::Index;
 use crate::part::Part;
@@ -17,7 +17,9 @@ use crate::{Header, find};
 use reuselens_io::Input;
 use reuselens_io::chunk::{Chunks, Content, Stored};
 use reuselens_io::varint::Damage;
-use reuselens_trace::{AnyStretch, Block, Event, Selection, Source, Step, TraceError, Wish};
+use reuselens_trace::{
+    AnyStretch, Block, Event, Projection, Selection, Source, Step, TraceError, Wish,
+};
 
 /// The most threads that decode unless more are asked for: they are faster than what comes after.
 const THREADS: usize = 4;
@@ -43,7 +45,7 @@ pub struct Reader {
     /// What is read of the file, if it is a stretch beside others.
     stretch: Option<Chunked>,
     /// As what rows are to be delivered.
-    projection: Projection,
+    form: BlockForm,
     /// Where the chunk begins that the last piece is from.
     start: u64,
     /// The last chunk, or why there is none; found ahead.
@@ -86,7 +88,7 @@ impl Reader {
             index: None,
             part: None,
             stretch: None,
-            projection: Projection::Rows,
+            form: BlockForm::Rows,
             ending: None,
             checked: false,
             over: false,
@@ -105,7 +107,7 @@ impl Reader {
             return Ok(());
         }
         // A part is cut by rows.
-        self.projection = Projection::Rows;
+        self.form = BlockForm::Rows;
         let index = self.take_index()?.ok();
         self.part = Some(Part::new(selection, index));
         Ok(())
@@ -148,7 +150,7 @@ impl Reader {
     }
 
     fn decoders(&self) -> Result<Decoders, TraceError> {
-        Decoders::new(self.threads, self.projection).map_err(|error| self.failed(error))
+        Decoders::new(self.threads, self.form).map_err(|error| self.failed(error))
     }
 
     fn step_with(
@@ -297,23 +299,19 @@ impl Source for Reader {
         self.header.description.clone()
     }
 
-    /// Not of a part of a file, which is cut by rows, and not with items so small that many
-    /// accesses touch several, or so large that ranges too long to be any fit into a few.
-    fn condense(&mut self, wish: Wish) -> bool {
-        let can = self.can_condense(wish);
-        if can {
-            self.projection = Projection::Touches(wish);
-        }
-        can
-    }
-
-    /// Not of a part of a file, which is cut by rows.
-    fn fold(&mut self) -> bool {
-        let can = self.decoders.is_none() && self.part.is_none();
-        if can {
-            self.projection = Projection::Folds;
-        }
-        can
+    fn project(&mut self, projection: Projection) -> bool {
+        let form = match projection {
+            // Smaller items are straddled too often; larger ones would swallow ranges that are too
+            // long to be any.
+            Projection::Items(wish) if self.can_condense(wish) => BlockForm::Touches(wish),
+            // A part of a file is cut row by row.
+            Projection::Repeats if self.decoders.is_none() && self.part.is_none() => {
+                BlockForm::Folds
+            }
+            _ => return false,
+        };
+        self.form = form;
+        true
     }
 
     /// Of a file with an index.
@@ -337,6 +335,14 @@ impl Source for Reader {
             return read;
         }
         read.map(|(_, all)| (self.start.min(all), all))
+    }
+
+    fn is_of_one_thread(&self) -> bool {
+        false
+    }
+
+    fn memory(&self) -> Bytes {
+        Bytes(0)
     }
 }
 

@@ -7,8 +7,8 @@ use reuselens_io::Input;
 use reuselens_rltrace::Reader;
 use reuselens_testing::traces::{Piece, Random, drain, native, pieces};
 use reuselens_trace::{
-    AnyStretch, Block, Event, Kind, Note, Row, Selection, Source, Step, Stop, Stoppable, Stretch,
-    TraceError, Wish,
+    AnyStretch, Block, Event, Kind, Note, Projection, Row, Selection, Source, Step, Stop,
+    Stoppable, Stretch, TraceError, Wish,
 };
 use reuselens_units::{Accesses, Granularity};
 
@@ -29,7 +29,7 @@ fn stretches(bytes: &[u8], most: usize) -> Vec<AnyStretch> {
 
 fn condensed(bytes: &[u8]) -> (Vec<Piece>, Option<String>) {
     let mut reader = reader(bytes);
-    assert!(reader.condense(wish()));
+    assert!(reader.project(Projection::Items(wish())));
     let (pieces, error) = drain(&mut reader);
     (pieces, error.map(|error| error.to_string()))
 }
@@ -137,7 +137,7 @@ fn there_are_as_many_as_are_asked_for_and_long_enough() {
         assert!(some.contains(&lengths.len()), "{lengths:?}");
         assert!(lengths.len() == 1 || lengths.iter().all(|length| *length >= shortest));
         // The file itself is as it was.
-        assert!(reader.condense(wish()));
+        assert!(reader.project(Projection::Items(wish())));
         assert_eq!(drain(&mut reader).0, whole.0);
     }
 }

@@ -6,14 +6,14 @@ use proptest::prelude::*;
 use reuselens_io::Input;
 use reuselens_rltrace::Reader;
 use reuselens_testing::traces::{Piece, Random, drain, native, pieces, sample, unfolded};
-use reuselens_trace::{Block, Event, Kind, Note, Row, Source, Step};
+use reuselens_trace::{Block, Event, Kind, Note, Projection, Row, Source, Step};
 
 /// All that `threads` threads find in a file, `folded` or not, and the error in words.
 fn read(bytes: &[u8], threads: usize, folded: bool) -> (Vec<Piece>, Option<String>) {
     let input = Input::seekable(Cursor::new(bytes.to_vec()), "trace").unwrap();
     match Reader::with_threads(input, threads) {
         Ok(mut reader) => {
-            assert!(!folded || reader.fold());
+            assert!(!folded || reader.project(Projection::Repeats));
             let (pieces, error) = drain(&mut reader);
             let pieces = if folded { unfolded(pieces) } else { pieces };
             (pieces, error.map(|error| error.to_string()))

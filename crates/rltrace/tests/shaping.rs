@@ -5,7 +5,7 @@ use std::path::Path;
 use reuselens_io::Input;
 use reuselens_rltrace::{Header, Reader, Writer};
 use reuselens_testing::traces::{Piece, Random, drain, rows, unfolded};
-use reuselens_trace::{Block, Kind, ProcessId, Row, Source, ThreadId};
+use reuselens_trace::{Block, Kind, ProcessId, Projection, Row, Source, ThreadId};
 
 /// Walks over records that lie anywhere, in functions that are called by turns; every so often
 /// something that never comes again.
@@ -96,7 +96,7 @@ fn rows_come_out_as_they_were() {
             assert!(read == pieces, "{functions} functions");
             let input = Input::new(std::io::Cursor::new(bytes.clone()), "trace");
             let mut reader = Reader::with_threads(input, threads).unwrap();
-            assert!(reader.fold());
+            assert!(reader.project(Projection::Repeats));
             let (read, error) = drain(&mut reader);
             assert!(error.is_none(), "{error:?}");
             folded += rows(&read).len();

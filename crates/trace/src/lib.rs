@@ -33,7 +33,7 @@ pub use folds::{Again, Folds, Pattern, Repeated, Unfolder};
 pub use noted::Noted;
 pub use selection::{Extent, Place, Selected, Selection};
 pub use shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, ShapedBlock, Shapes, WORDS_AT_ONCE};
-pub use source::{AnyStretch, Source, Step, Stretch, TraceError};
+pub use source::{AnyStretch, Projection, Source, Step, Stretch, TraceError};
 pub use stop::{Stop, Stoppable};
 pub use summary::Summary;
 pub use touches::{Touches, Wish};

@@ -1,7 +1,7 @@
 //! A source that has something to say first.
 
-use crate::{Block, Event, Note, Source, Step, TraceError};
-use reuselens_units::Bytes;
+use crate::{AnyStretch, Block, Event, Note, Projection, Source, Step, TraceError, Wish};
+use reuselens_units::{Accesses, Bytes};
 
 /// What another source delivers, behind a note.
 pub struct Noted<S> {
@@ -45,7 +45,17 @@ impl<S: Source> Source for Noted<S> {
         self.source.memory()
     }
 
-    fn with_sizes(&mut self) -> bool {
-        self.source.with_sizes()
+    /// Sizes only: what has a remark is a part of a trace, which is cut row by row.
+    fn project(&mut self, projection: Projection) -> bool {
+        projection == Projection::Sizes && self.source.project(projection)
+    }
+
+    fn stretches(
+        &mut self,
+        _wish: Wish,
+        _most: usize,
+        _shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        Ok(Vec::new())
     }
 }

@@ -1,11 +1,11 @@
 //! A part of a trace: some of its rows, some of its time, some of its threads.
 
-use reuselens_units::Bytes;
+use reuselens_units::{Accesses, Bytes};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::summary::stamps;
-use crate::{Block, Kind, Source, Step, ThreadId, TraceError};
+use crate::{AnyStretch, Block, Kind, Projection, Source, Step, ThreadId, TraceError, Wish};
 
 /// Which rows of a trace are wanted: those to which all three apply.
 ///
@@ -165,8 +165,18 @@ impl<S: Source> Source for Selected<S> {
         self.source.memory()
     }
 
-    fn with_sizes(&mut self) -> bool {
-        self.source.with_sizes()
+    /// Sizes only: a part of a trace is cut row by row.
+    fn project(&mut self, projection: Projection) -> bool {
+        projection == Projection::Sizes && self.source.project(projection)
+    }
+
+    fn stretches(
+        &mut self,
+        _wish: Wish,
+        _most: usize,
+        _shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        Ok(Vec::new())
     }
 }
 

@@ -32,46 +32,23 @@ pub trait Source {
     /// (`false`: granularity 1).
     fn has_addresses(&self) -> bool;
 
-    /// Whether all rows are of one thread, where that is known before the first.
-    fn is_of_one_thread(&self) -> bool {
-        false
-    }
+    /// Whether all rows are of one thread; `false` where that is not known before the first.
+    fn is_of_one_thread(&self) -> bool;
 
     /// One line on where the accesses come from and what is seen, for the head of the report.
     fn describe(&self) -> String;
 
     /// How far along the source is: bytes read and bytes in all, where that is known.
-    fn progress(&self) -> Option<(u64, u64)> {
-        None
-    }
+    fn progress(&self) -> Option<(u64, u64)>;
 
     /// The memory held that grows with what was read, such as the names of a text; buffers and
     /// tables of a few MiB are not in it. Cost: none to speak of.
-    fn memory(&self) -> Bytes {
-        Bytes(0)
-    }
+    fn memory(&self) -> Bytes;
 
-    /// Asks for blocks of which nothing is to be known but what the wish says. Whether they come so
-    /// from now on, with [`Touches`](crate::Touches) in the place of most rows; else they are as
-    /// they were. To be called before anything was delivered.
-    fn condense(&mut self, _wish: Wish) -> bool {
-        false
-    }
-
-    /// Asks for the sizes of the objects that ids stand for. If the trace has them, this returns
-    /// true, and rows of ids have sizes from now on as rows of addresses have: `size` bytes, or a
-    /// range operation and its operand. Else rows are as they were. To be called before anything
-    /// was delivered, and not beside [`Self::condense`].
-    fn with_sizes(&mut self) -> bool {
-        false
-    }
-
-    /// Asks for blocks without rows that come again ([`Folds`](crate::Folds)). Whether some come so
-    /// from now on; else they are as they were. Blocks then refer to those before them: none may be
-    /// dropped. To be called before anything was delivered, and not beside [`Self::condense`].
-    fn fold(&mut self) -> bool {
-        false
-    }
+    /// Asks for blocks in another form. Returns `true` if blocks come in that form from now on;
+    /// otherwise nothing changes. Call it before the first [`Self::next`], and with one projection
+    /// only.
+    fn project(&mut self, projection: Projection) -> bool;
 
     /// The trace in up to `most` stretches of about as many accesses each, at least `shortest`, in
     /// order, to be read at the same time by whoever wants to know of accesses what the wish says;
@@ -82,12 +59,23 @@ pub trait Source {
     /// `FileError::Io` if the file cannot be read.
     fn stretches(
         &mut self,
-        _wish: Wish,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
-        Ok(Vec::new())
-    }
+        wish: Wish,
+        most: usize,
+        shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError>;
+}
+
+/// A form of blocks that a source can be asked for ([`Source::project`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Projection {
+    /// Only the items that are accessed: [`Touches`](crate::Touches) in the place of most rows.
+    Items(Wish),
+    /// Rows that repeat others are left out ([`Folds`](crate::Folds)). Blocks then refer to those
+    /// before them: none may be dropped.
+    Repeats,
+    /// Rows of ids have the sizes of the objects that the ids stand for, as rows of addresses have:
+    /// `size` bytes, or a range operation and its operand. Only where the trace has sizes.
+    Sizes,
 }
 
 /// A stretch of a trace, read beside others: see [`Source::stretches`].
@@ -112,9 +100,7 @@ pub trait Stretch: Source {
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError>;
 
     /// Bytes held to read it and to unpack it, beside the blocks that it delivers.
-    fn buffers(&self) -> Bytes {
-        Bytes(0)
-    }
+    fn buffers(&self) -> Bytes;
 }
 
 /// A stretch of which only the interface is known.
@@ -155,16 +141,8 @@ impl<S: Source + ?Sized> Source for Box<S> {
         (**self).memory()
     }
 
-    fn condense(&mut self, wish: Wish) -> bool {
-        (**self).condense(wish)
-    }
-
-    fn with_sizes(&mut self) -> bool {
-        (**self).with_sizes()
-    }
-
-    fn fold(&mut self) -> bool {
-        (**self).fold()
+    fn project(&mut self, projection: Projection) -> bool {
+        (**self).project(projection)
     }
 
     fn stretches(

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use reuselens_units::{Accesses, Bytes};
 
-use crate::{AnyStretch, Block, Source, Step, Stretch, TraceError, Wish};
+use crate::{AnyStretch, Block, Projection, Source, Step, Stretch, TraceError, Wish};
 
 /// A wish to end, by the number of the signal that brought it. Clones share it: whoever hears
 /// signals asks, whoever works looks now and then.
@@ -124,16 +124,8 @@ impl<S: Source> Source for Stoppable<S> {
         self.source.memory()
     }
 
-    fn condense(&mut self, wish: Wish) -> bool {
-        self.source.condense(wish)
-    }
-
-    fn with_sizes(&mut self) -> bool {
-        self.source.with_sizes()
-    }
-
-    fn fold(&mut self) -> bool {
-        self.source.fold()
+    fn project(&mut self, projection: Projection) -> bool {
+        self.source.project(projection)
     }
 
     fn stretches(
@@ -181,6 +173,31 @@ mod tests {
 
         fn describe(&self) -> String {
             "endless".to_owned()
+        }
+
+        fn is_of_one_thread(&self) -> bool {
+            false
+        }
+
+        fn progress(&self) -> Option<(u64, u64)> {
+            None
+        }
+
+        fn memory(&self) -> Bytes {
+            Bytes(0)
+        }
+
+        fn project(&mut self, _projection: Projection) -> bool {
+            false
+        }
+
+        fn stretches(
+            &mut self,
+            _wish: Wish,
+            _most: usize,
+            _shortest: Accesses,
+        ) -> Result<Vec<AnyStretch>, TraceError> {
+            Ok(Vec::new())
         }
     }
 

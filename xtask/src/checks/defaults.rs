@@ -65,7 +65,6 @@ const OWED: &[&str] = &[
     "crates/ptx/src/sink.rs",
     "crates/reuselens/src/counts/mod.rs",
     "crates/formats/src/records.rs",
-    "crates/trace/src/source.rs",
 ];
 
 /// Finds trait methods with a body.

@@ -1,6 +1,6 @@
 //! Reads the lines of a table.
 
-use reuselens_units::Bytes;
+use reuselens_units::{Accesses, Bytes};
 use std::collections::VecDeque;
 
 use crate::batch::Batch;
@@ -13,7 +13,9 @@ use crate::lines::{self, Bad};
 use crate::names::Names;
 use crate::{extent, text, unknown};
 use reuselens_io::Input;
-use reuselens_trace::{Block, Event, Kind, Process, Source, Step, Thread, TraceError};
+use reuselens_trace::{
+    AnyStretch, Block, Event, Kind, Process, Projection, Source, Step, Thread, TraceError, Wish,
+};
 
 /// Reads a table whose header names its columns; [`Reader::with`] lets them be chosen.
 ///
@@ -136,10 +138,20 @@ impl Source for Reader {
         !self.lines.layout.has_threads()
     }
 
-    fn with_sizes(&mut self) -> bool {
+    fn project(&mut self, projection: Projection) -> bool {
         let layout = &self.lines.layout;
-        self.lines.sizes = layout.ids() && layout.number(Role::Size) > 0;
+        let can = layout.ids() && layout.number(Role::Size) > 0;
+        self.lines.sizes = can && projection == Projection::Sizes;
         self.lines.sizes
+    }
+
+    fn stretches(
+        &mut self,
+        _wish: Wish,
+        _most: usize,
+        _shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        Ok(Vec::new())
     }
 
     fn describe(&self) -> String {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use reuselens_units::Accesses;
+use reuselens_units::{Accesses, Bytes};
 
 use crate::drmemtrace::entry::{self, Class, Entry, LENGTH};
 use crate::drmemtrace::first_process;
@@ -12,7 +12,9 @@ use crate::feed::ENOUGH;
 use crate::records::{buffered, cut_off};
 use crate::stage::{STAGED, Stage};
 use reuselens_io::Input;
-use reuselens_trace::{AnyStretch, Block, Event, Kind, Note, Row, Source, Step, TraceError, Wish};
+use reuselens_trace::{
+    AnyStretch, Block, Event, Kind, Note, Projection, Row, Source, Step, TraceError, Wish,
+};
 
 /// Kinds of data accesses, and of those that are too large for a row, by type.
 const KINDS: [Kind; 2] = [Kind::Load, Kind::Store];
@@ -312,5 +314,17 @@ impl Source for Reader {
         shortest: Accesses,
     ) -> Result<Vec<AnyStretch>, TraceError> {
         segment::stretches(&mut self.input, most, shortest)
+    }
+
+    fn is_of_one_thread(&self) -> bool {
+        false
+    }
+
+    fn memory(&self) -> Bytes {
+        Bytes(0)
+    }
+
+    fn project(&mut self, _projection: Projection) -> bool {
+        false
     }
 }

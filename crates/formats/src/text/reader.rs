@@ -12,7 +12,7 @@ use crate::text::segment;
 use crate::text::{BYTE_ORDER_MARK, is_binary};
 use reuselens_io::Input;
 use reuselens_io::MAX_LINE;
-use reuselens_trace::{AnyStretch, Block, Process, Source, Step, TraceError, Wish};
+use reuselens_trace::{AnyStretch, Block, Process, Projection, Source, Step, TraceError, Wish};
 
 /// Ids gathered before they become rows.
 const PART: usize = 2 << 10;
@@ -90,6 +90,10 @@ impl Source for Reader {
         shortest: Accesses,
     ) -> Result<Vec<AnyStretch>, TraceError> {
         segment::stretches(&mut self.input, most, shortest)
+    }
+
+    fn project(&mut self, _projection: Projection) -> bool {
+        false
     }
 }
 

@@ -3,6 +3,8 @@
 use reuselens_attribute::{FrameLayouts, Function, StaticSymbol, Variable, Warning};
 use reuselens_distance::generate::Random;
 use reuselens_locality::Frame;
+use reuselens_trace::{AnyStretch, Projection, Wish};
+use reuselens_units::Accesses;
 
 use super::*;
 
@@ -77,6 +79,31 @@ impl Source for Made {
 
     fn describe(&self) -> String {
         String::new()
+    }
+
+    fn is_of_one_thread(&self) -> bool {
+        false
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        None
+    }
+
+    fn memory(&self) -> Bytes {
+        Bytes(0)
+    }
+
+    fn project(&mut self, _projection: Projection) -> bool {
+        false
+    }
+
+    fn stretches(
+        &mut self,
+        _wish: Wish,
+        _most: usize,
+        _shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        Ok(Vec::new())
     }
 }
 

@@ -4,9 +4,10 @@ use std::num::NonZeroUsize;
 
 use reuselens::locality::Sharing;
 use reuselens::trace::{
-    Block, Event, Kind, Note, ProcessId, Row, Source, Step, ThreadId, TraceError,
+    AnyStretch, Block, Event, Kind, Note, ProcessId, Projection, Row, Source, Step, ThreadId,
+    TraceError, Wish,
 };
-use reuselens::units::Granularity;
+use reuselens::units::{Accesses, Bytes, Granularity};
 use reuselens::{AnalysisOptions, analyze};
 
 /// Process, thread.
@@ -86,6 +87,27 @@ impl Source for Made {
 
     fn progress(&self) -> Option<(u64, u64)> {
         Some((self.at as u64, self.steps.len() as u64))
+    }
+
+    fn is_of_one_thread(&self) -> bool {
+        false
+    }
+
+    fn memory(&self) -> Bytes {
+        Bytes(0)
+    }
+
+    fn project(&mut self, _projection: Projection) -> bool {
+        false
+    }
+
+    fn stretches(
+        &mut self,
+        _wish: Wish,
+        _most: usize,
+        _shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        Ok(Vec::new())
     }
 }
 

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use reuselens_units::Accesses;
+use reuselens_units::{Accesses, Bytes};
 
 use super::Reader;
-use crate::decoders::Projection;
+use crate::decoders::BlockForm;
 use crate::encode::Totals;
 use crate::index::Index;
 use reuselens_io::chunk::Chunks;
@@ -132,7 +132,7 @@ impl Reader {
             index: None,
             part: None,
             stretch: Some(Chunked::new(index, chunks)),
-            projection: Projection::Touches(wish),
+            form: BlockForm::Touches(wish),
             start: offset,
             ending: None,
             checked: false,
@@ -169,7 +169,7 @@ impl Reader {
 
 impl Stretch for Reader {
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
-        let (Some(stretch), Some(wish)) = (&self.stretch, self.projection.wish()) else {
+        let (Some(stretch), Some(wish)) = (&self.stretch, self.form.wish()) else {
             return Ok(None);
         };
         let Some(middle) = stretch.middle(shortest) else {
@@ -181,6 +181,11 @@ impl Stretch for Reader {
             stretch.left.end = middle;
         }
         Ok(half.map(|half| Box::new(half) as AnyStretch))
+    }
+
+    /// None: a chunk is small beside what an analysis holds.
+    fn buffers(&self) -> Bytes {
+        Bytes(0)
     }
 }
 

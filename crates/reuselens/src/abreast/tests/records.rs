@@ -1,5 +1,6 @@
 //! Traces of records: their profile is the one that their rows make, whatever counts them.
 
+use reuselens_trace::{AnyStretch, Projection};
 use std::io::Write as _;
 
 use reuselens_attribute::Kinds;
@@ -21,6 +22,31 @@ impl Source for Rows {
 
     fn describe(&self) -> String {
         self.0.describe()
+    }
+
+    fn is_of_one_thread(&self) -> bool {
+        false
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        None
+    }
+
+    fn memory(&self) -> Bytes {
+        Bytes(0)
+    }
+
+    fn project(&mut self, _projection: Projection) -> bool {
+        false
+    }
+
+    fn stretches(
+        &mut self,
+        _wish: Wish,
+        _most: usize,
+        _shortest: Accesses,
+    ) -> Result<Vec<AnyStretch>, TraceError> {
+        Ok(Vec::new())
     }
 }
 
