@@ -4,10 +4,12 @@ use std::path::Path;
 
 use reuselens::attribute::{Attributor, Columns, NoSymbols, Options, Tables};
 use reuselens::units::Accesses;
-use reuselens_rltrace::{Header, Reader, Writer};
-use reuselens_warp::{WarpBatch, WarpSource, WarpStep};
 use reuselens_io::Input;
-use reuselens_trace::{Block, Event, Kind, Row, Selection, Source, Step, Stretch, ThreadId, Unfolder};
+use reuselens_rltrace::{Header, Reader, Writer};
+use reuselens_trace::{
+    Block, Event, Kind, Projection, Row, Selection, Source, Step, Stretch, ThreadId, Unfolder,
+};
+use reuselens_warp::{WarpBatch, WarpSource, WarpStep};
 
 /// Reads `bytes` to the end: nothing may panic, hang, or take memory beyond what the bytes call
 /// for.
@@ -301,7 +303,10 @@ fn all_of(bytes: &[u8], threads: usize, folded: bool) -> (Vec<Block>, Vec<Event>
 /// Any bytes as a native file of which a part is selected, by its index if it has one.
 pub fn select(bytes: &[u8]) {
     let input = Input::seekable(std::io::Cursor::new(bytes.to_vec()), "fuzz");
-    let Ok(mut reader) = input.map_err(Into::into).and_then(|input| Reader::with_threads(input, 1)) else {
+    let Ok(mut reader) = input
+        .map_err(Into::into)
+        .and_then(|input| Reader::with_threads(input, 1))
+    else {
         return;
     };
     // Some part, another one for other bytes.
