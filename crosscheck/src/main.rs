@@ -8,7 +8,7 @@ mod theirs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use reuselens_ptx::Module;
+use reuselens_ptx::PtxModule;
 
 /// What a parser says of a function.
 #[derive(Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
 /// Functions and instructions that both say, or where they differ first.
 fn compare(path: &Path) -> Result<(usize, usize), String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let module = Module::parse(&text).map_err(|error| format!("not read by ours: {error}"))?;
+    let module = PtxModule::parse(&text).map_err(|error| format!("not read by ours: {error}"))?;
     let ours: Vec<Function> = module
         .outlines()
         .map(|outline| Function {

@@ -1,10 +1,10 @@
 //! Any bytes, read as PTX; what is some is decoded.
 #![no_main]
 
-use reuselens_ptx::{Device, Module, Options};
+use reuselens_ptx::{Device, Options, PtxModule};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Ok(module) = Module::parse(&String::from_utf8_lossy(bytes)) else {
+    let Ok(module) = PtxModule::parse(&String::from_utf8_lossy(bytes)) else {
         return;
     };
     let names: Vec<String> = module.kernels().map(str::to_owned).collect();

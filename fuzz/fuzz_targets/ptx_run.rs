@@ -1,10 +1,10 @@
 //! Any bytes, read as PTX, and run: nothing but an error or an end may come of it.
 #![no_main]
 
-use reuselens_ptx::{Argument, Count, Device, Module, Options};
+use reuselens_ptx::{Argument, Count, Device, Options, PtxModule};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Ok(module) = Module::parse(&String::from_utf8_lossy(bytes)) else {
+    let Ok(module) = PtxModule::parse(&String::from_utf8_lossy(bytes)) else {
         return;
     };
     let names: Vec<String> = module.kernels().map(str::to_owned).collect();
