@@ -54,7 +54,7 @@ fn each_touch_is_of_one_element() {
 }
 
 #[test]
-fn elements_that_share_an_item_with_the_first_are_told_of() {
+fn warning_reports_elements_that_share_an_item() {
     let options = Options {
         granularity: Granularity::LINE_64,
         ..Options::default()

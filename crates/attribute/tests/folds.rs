@@ -254,7 +254,7 @@ fn they_count_as_their_rows_do() {
 }
 
 #[test]
-fn what_is_cut_off_or_damaged_counts_the_same_before() {
+fn damaged_repeats_count_as_rows_up_to_the_damage() {
     for seed in 1000..1060 {
         let random = &mut Random(seed);
         let bytes = file(seed, MIXES[seed as usize % MIXES.len()]);

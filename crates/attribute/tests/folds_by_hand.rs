@@ -290,7 +290,7 @@ fn a_pattern_of_many_rows() {
 }
 
 #[test]
-fn what_fits_nothing_is_left_out_and_said() {
+fn repeats_without_matching_rows_are_left_out_with_a_warning() {
     let laps = |first, times| Repeated::Laps { first, times };
     let wrong: [fn(&mut Folds); 6] = [
         |folds| folds.agains[0].before = 9,

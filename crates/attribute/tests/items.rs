@@ -235,7 +235,7 @@ fn too_many_cells_fold_and_every_access_counts() {
 
 /// To read a program's files takes as long as to count some million accesses.
 #[test]
-fn where_nothing_is_told_apart_no_symbols_are_asked_for() {
+fn items_only_analysis_asks_for_no_symbols() {
     struct Unread;
     impl SymbolSource for Unread {
         fn statics(&mut self, module: &Module) -> Vec<StaticSymbol> {

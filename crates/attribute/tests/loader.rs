@@ -162,7 +162,7 @@ fn without_debug_information_there_are_symbols() {
 
 /// Debug symbols in a file of their own, as packages have them.
 #[test]
-fn what_was_stripped_is_found_beside_the_program() {
+fn loader_reads_debug_files_beside_stripped_programs() {
     let directory = tempfile::tempdir().unwrap();
     let Some(binary) = build(directory.path(), &["-g", "-Wl,--build-id"]) else {
         return;

@@ -201,7 +201,7 @@ fn another_thread_knows_the_variables_too() {
 }
 
 #[test]
-fn where_frames_lie_above_their_stack_pointers_they_stay_whole() {
+fn frames_above_their_stack_pointers_have_no_variables() {
     let mut run = run();
     run.enter(F, F_FRAME, at(MAIN, 20));
     run.load(at(F, 3), F_FRAME + 0x10);
@@ -211,7 +211,7 @@ fn where_frames_lie_above_their_stack_pointers_they_stay_whole() {
 }
 
 #[test]
-fn what_the_program_names_itself_comes_first() {
+fn named_structure_wins_over_local_variable() {
     let mut run = run();
     let a = MAIN_FRAME - 0x400;
     run.load(at(MAIN, 3), a);

@@ -114,7 +114,7 @@ fn a_partial_entry_leads_to_the_whole_structure() {
 }
 
 #[test]
-fn names_win_over_what_lies_under_them_and_end_with_it() {
+fn named_structure_wins_over_memory_and_ends_with_it() {
     let mut run = Run::new(byte());
     run.alloc(at(0x400, 7), 0x1000, 0x10000);
     run.load(at(0x100, 1), 0x1000);

@@ -92,7 +92,7 @@ fn touches_are_those_of_rows() {
 }
 
 #[test]
-fn those_of_shapes_that_follow_each_other_are_too() {
+fn items_of_consecutive_templates_match_rows() {
     for seed in 2000..2030 {
         let options = options(&mut Random(seed));
         same(&repeated(seed), &options, &format!("seed {seed}"));
@@ -100,7 +100,7 @@ fn those_of_shapes_that_follow_each_other_are_too() {
 }
 
 #[test]
-fn what_is_cut_off_or_damaged_has_the_same_touches_before() {
+fn damaged_trace_has_the_items_of_its_rows_up_to_the_damage() {
     for seed in 1000..1060 {
         let random = &mut Random(seed);
         let bytes = file(seed, MIXES[seed as usize % MIXES.len()]);

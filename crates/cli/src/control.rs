@@ -22,11 +22,11 @@ pub struct Control {
     #[arg(long, value_name = "NAME", help_heading = "What is recorded")]
     pub function: Option<String>,
 
-    /// Skip so many accesses (2M, 500k), or so much time (2s, 500ms), first
+    /// Skip this number of accesses (2M, 500k), or this time (2s, 500ms), before recording
     #[arg(long, value_name = "N|TIME", value_parser = span, help_heading = "What is recorded")]
     pub after: Option<Span>,
 
-    /// Stop recording after so many accesses, or so much time of recording
+    /// Stop after recording this number of accesses, or for this time
     #[arg(long = "for", value_name = "N|TIME", value_parser = span, help_heading = "What is recorded")]
     pub span: Option<Span>,
 
@@ -34,15 +34,15 @@ pub struct Control {
     #[arg(long, value_name = "ON:OFF", value_parser = burst, help_heading = "What is recorded")]
     pub burst: Option<(u64, u64)>,
 
-    /// Stop recording at so many accesses
+    /// Stop recording at this number of accesses
     #[arg(long, value_name = "N", value_parser = number, help_heading = "What is recorded")]
     pub max_accesses: Option<u64>,
 
-    /// Stop recording when the program has run for so long
+    /// Stop recording when the program has run for this time
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "What is recorded")]
     pub max_time: Option<Duration>,
 
-    /// When recording stops, end the program; otherwise it goes on unrecorded
+    /// End the program when recording stops; without it the program continues unrecorded
     #[arg(long, help_heading = "What is recorded")]
     pub then_stop: bool,
 }
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_and_numbers_are_told_apart() {
+    fn span_distinguishes_times_from_numbers() {
         assert_eq!(span("2s"), Ok(Span::Time(Duration::from_secs(2))));
         assert_eq!(span("1.5 ms"), Ok(Span::Time(Duration::from_micros(1500))));
         assert_eq!(span("2min"), Ok(Span::Time(Duration::from_secs(120))));

@@ -47,12 +47,12 @@ pub struct Analysis {
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true, help_heading = "Analysis")]
     pub threads: Option<NonZeroUsize>,
 
-    /// With --engine hp-rda: leave distances beyond the number of items as they were merged
+    /// Skip the adjustment of distances above the number of items (--engine hp-rda)
     #[arg(long, help_heading = "Analysis")]
     pub disable_adjusting: bool,
 
-    /// Count each access, or an element once per statement: of RecordStatement, else of a source
-    /// line
+    /// Count each access, or each element once per statement: statements of RecordStatement, or
+    /// source lines
     #[arg(
         long,
         value_enum,
@@ -61,7 +61,7 @@ pub struct Analysis {
     )]
     pub names: StatementNames,
 
-    /// Do not tell accesses apart by calling context
+    /// Do not break accesses down by calling context
     #[arg(long, help_heading = "Analysis")]
     pub no_contexts: bool,
 
@@ -69,12 +69,12 @@ pub struct Analysis {
     #[arg(long, help_heading = "Analysis")]
     pub elements: bool,
 
-    /// Distances over all threads interleaved, as in a cache that they share, or within each
-    /// thread, as in one of its own, which stores of others invalidate or not
+    /// Measure distances over all threads together, as in a shared cache, or within each thread, as
+    /// in a private cache, with or without invalidation by stores of other threads
     #[arg(long, value_enum, default_value = "shared", help_heading = "Analysis")]
     pub sharing: SharingMode,
 
-    /// Tell only distances below so many items, in memory that grows with that number alone
+    /// Measure distances below this number of items only; memory then grows with that number alone
     #[arg(long, value_name = "ITEMS", value_parser = number, help_heading = "Analysis")]
     pub max_distance: Option<u64>,
 
@@ -86,23 +86,22 @@ pub struct Analysis {
     #[arg(long, conflicts_with = "max_distance", help_heading = "Analysis")]
     pub forward: bool,
 
-    /// Tell so many pairs of an instruction and a path apart, for --by path; beyond, the rarest are
-    /// counted with others that end like them [default: half a million]
+    /// Track at most N pairs of an instruction and a path with --by path; beyond that the rarest
+    /// are merged with pairs that share their most recent branches [default: half a million]
     #[arg(long, value_name = "N", value_parser = number, help_heading = "Analysis")]
     pub most_paths: Option<u64>,
 
-    /// The most memory for the analysis: with the engine auto, samples are taken beyond, others
-    /// stop [default: three quarters of what is free]
+    /// Memory limit; at the limit the engine auto switches to sampling, and others stop [default:
+    /// three quarters of what is free]
     #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "Analysis")]
     pub memory_limit: Option<Bytes>,
 
-    /// Look at this share of the items only (0.01, 1%), with a bound on the error; engines sampled
-    /// and auto
+    /// Sample this share of the items (0.01, 1%), with a bound on the error; engines sampled and
+    /// auto
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Analysis")]
     pub sample: Option<f64>,
 
-    /// Where the chance of a sample comes from: another number, another sample; engines sampled and
-    /// auto [default: 1]
+    /// Random seed for sampling; engines sampled and auto [default: 1]
     #[arg(long, value_name = "N", help_heading = "Analysis")]
     pub seed: Option<u64>,
 }

@@ -20,7 +20,7 @@ use crate::sources::{Embedding, ProfileOrigin};
 #[derive(Args, Clone, Debug)]
 pub struct Show {
     /// Group accesses by: program, thread, function, line, object, element, context, instruction,
-    /// path (several allowed); program alone is the fastest: the curve, and nothing told apart
+    /// path (several allowed); program alone is the fastest: the curve without a breakdown
     #[arg(long, value_name = "WHAT", value_parser = dimension, value_delimiter = ',', help_heading = "Output")]
     pub by: Vec<Dimension>,
 
@@ -74,7 +74,7 @@ pub struct Show {
     #[arg(short, long, help_heading = "Output")]
     pub force: bool,
 
-    /// Print no summary and no progress; that a result is incomplete is still said
+    /// Print no summary and no progress; a result that is incomplete is still reported
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
 

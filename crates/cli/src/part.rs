@@ -14,7 +14,7 @@ use crate::exit::Usage;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "A part of the trace")]
 pub struct PartArgs {
-    /// Begin at this row (4M), behind this share of the rows (25%), or at a time: @ and ticks after
+    /// Begin at this row (4M), after this share of the rows (25%), or at a time: @ and ticks after
     /// the first stamp, or a share of the time (@25%)
     #[arg(long, value_name = "PLACE", value_parser = place)]
     from: Option<Place>,

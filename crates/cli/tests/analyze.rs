@@ -153,7 +153,7 @@ fn equal_traces_give_equal_bytes() {
 }
 
 #[test]
-fn what_is_no_trace_is_told() {
+fn analyze_rejects_files_that_are_no_traces() {
     let place = Place::new();
     place.write("empty", "");
     place.write(
@@ -468,7 +468,7 @@ fn times_and_forward_distances_are_exported_where_asked_for() {
 }
 
 #[test]
-fn a_largest_distance_is_a_bound_and_said() {
+fn max_distance_bounds_the_curve_and_is_reported() {
     let place = Place::new();
     let words: Vec<String> = (0..30_000_u64)
         .map(|at| if at % 2 == 0 { at } else { 1_000_001 + at % 60 })
@@ -663,7 +663,7 @@ fn rates_that_are_none_and_engines_that_do_not_sample_are_refused() {
 }
 
 #[test]
-fn our_own_files_that_are_no_traces_are_told_with_what_to_type() {
+fn analyze_names_the_command_for_profiles_and_parts() {
     let place = Place::new();
     place.write("t.txt", "a b c a");
     place.run(&["analyze", "-q", "t.txt"]).succeeds();
@@ -716,7 +716,7 @@ fn ids_have_no_size_and_lie_nowhere() {
 }
 
 #[test]
-fn what_a_bound_does_not_tell_is_not_ranked_by() {
+fn ranking_by_a_cache_beyond_max_distance_fails() {
     let place = Place::new();
     place.write(
         "l.txt",
@@ -807,7 +807,7 @@ fn options_that_contradict_each_other_or_are_not_used_are_refused() {
 
 /// Whoever asked for silence still hears that there is less than there should be.
 #[test]
-fn what_is_missing_is_said_without_a_summary_too() {
+fn quiet_still_warns_of_incomplete_results() {
     let place = Place::new();
     let text = "a b c a ".repeat(100_000);
     place.write("t.txt", &text);
@@ -1225,7 +1225,7 @@ fn a_file_called_din_that_looks_like_text_is_doubted() {
 }
 
 #[test]
-fn words_that_are_no_items_are_told() {
+fn text_format_rejects_words_that_are_no_items() {
     let place = Place::new();
     let analyzed = |name: &str, text: &str| {
         place.write(name, text);

@@ -356,7 +356,7 @@ fn shared_libraries_are_seen() {
 }
 
 #[test]
-fn what_is_built_without_is_not_seen_and_does_no_harm() {
+fn object_built_by_gcc_links_and_records_nothing() {
     let place = halves();
     let mut gcc = Command::new("gcc");
     Done::of(gcc.args(["-O1", "-c", "b.c"]).current_dir(place.path(""))).succeeds();

@@ -105,7 +105,7 @@ fn rules_that_cannot_be_read_are_wrong_usage() {
 }
 
 #[test]
-fn rules_that_a_profile_does_not_tell_about_fail() {
+fn check_fails_for_metrics_that_the_profile_lacks() {
     let place = traces();
     let rules = [
         ("misses@L9 > 7", "ids"),

@@ -63,7 +63,7 @@ fn shares(json: &Json) -> (u64, u64) {
 }
 
 #[test]
-fn only_what_lies_within_is_recorded() {
+fn regions_and_functions_limit_the_recording() {
     let place = programs();
     let all: Vec<u64> = ARRAYS.iter().map(|(_, count)| *count).collect();
     for program in BOTH {
@@ -86,7 +86,7 @@ fn only_what_lies_within_is_recorded() {
 }
 
 #[test]
-fn what_is_left_out_is_counted_not_guessed() {
+fn summary_counts_accesses_left_out() {
     let place = programs();
     for program in BOTH {
         // In a schedule over all accesses: each is recorded or left out, and the whole is always
@@ -121,7 +121,7 @@ fn what_is_left_out_is_counted_not_guessed() {
 }
 
 #[test]
-fn a_program_that_ends_before_the_recording_begins_is_said_to() {
+fn warning_reports_a_program_that_ends_before_recording_begins() {
     let place = programs();
     for program in BOTH {
         let words = ["profile", "-f", "-o", "run", "--after", "1G", "--", program];
@@ -319,7 +319,7 @@ fn fortran_marks_regions() {
 }
 
 #[test]
-fn what_cannot_be_found_is_said_with_what_is_near() {
+fn unknown_function_fails_with_similar_names() {
     let place = programs();
     for program in BOTH {
         place

@@ -50,7 +50,7 @@ fn the_form_is_that_of_the_outputs_name() {
 }
 
 #[test]
-fn what_was_allocated_and_called_outside_of_a_part_is_known() {
+fn part_keeps_allocations_and_calls_from_before_it() {
     let place = Place::new();
     place.build("count/handed.c", &["-pthread"]);
     place.run(&["record", "-q", "--", "./handed"]).succeeds();
@@ -259,7 +259,7 @@ fn nothing_is_overwritten_without_force() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn convert_rejects_wrong_usage() {
     let place = recorded();
     let trace = "count.rltrace";
     for (words, hint) in [

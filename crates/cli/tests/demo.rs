@@ -133,7 +133,7 @@ fn the_list_names_them_all() {
 }
 
 #[test]
-fn what_was_changed_is_not_overwritten() {
+fn demo_keeps_changed_files() {
     if !has("gfortran") {
         return;
     }
@@ -157,7 +157,7 @@ fn what_was_changed_is_not_overwritten() {
 }
 
 #[test]
-fn what_there_is_not_is_told() {
+fn demo_rejects_unknown_names() {
     let place = Place::new();
     place
         .run(&["demo", "chess"])

@@ -194,7 +194,7 @@ fn the_page_is_written_once() {
 }
 
 #[test]
-fn what_is_no_profile_is_told() {
+fn diff_rejects_files_that_are_no_profiles() {
     let place = Place::new();
     place.write("trace", "a b c a");
     place

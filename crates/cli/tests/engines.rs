@@ -155,7 +155,7 @@ fn a_long_run_says_what_it_holds() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_known_before() {
+fn engines_rejects_what_cannot_be_measured_before_measuring() {
     let place = Place::new();
     let run = |words: &[&str]| place.run(&[&["engines"], words].concat());
     run(&["--quick"]).fails(2).says(&["--bench"]);

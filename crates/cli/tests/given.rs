@@ -7,7 +7,7 @@ use common::Place;
 const TRACE: &str = "0x10 R\n0x40 W\n0x10 R\n";
 
 #[test]
-fn what_is_read_or_run_is_not_written_over() {
+fn outputs_never_replace_inputs_or_the_program() {
     let place = Place::new();
     place.write("t.txt", TRACE);
     std::os::unix::fs::symlink(place.path("t.txt"), place.path("link.txt")).unwrap();

@@ -38,7 +38,7 @@ fn accesses(place: &Place, words: &[&str]) -> u64 {
 }
 
 #[test]
-fn it_says_what_a_recorded_trace_holds() {
+fn info_lists_the_contents_of_a_recorded_trace() {
     let place = recorded();
     place.run(&["info", "count.rltrace"]).succeeds().prints(&[
         "native trace, version 5",
@@ -127,7 +127,7 @@ fn a_trace_that_is_cut_off_is_read_and_says_so() {
 }
 
 #[test]
-fn other_formats_profiles_and_standard_input_are_told() {
+fn info_reads_other_formats_profiles_and_standard_input() {
     let place = recorded();
     place.write("t.txt", "a b c a\nb c");
     place

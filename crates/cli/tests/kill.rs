@@ -366,7 +366,7 @@ cases! {
 }
 
 #[test]
-fn a_program_is_not_left_behind_when_reuselens_is_killed_at_its_start() {
+fn killed_start_leaves_no_program_running() {
     let tries = number("REUSELENS_KILLS", 3) * 8;
     let script = source("hostile/kill_at_start");
     let words = [env!("CARGO_BIN_EXE_reuselens"), &tries.to_string(), "12"];

@@ -39,7 +39,7 @@ fn with_count() -> Place {
 }
 
 #[test]
-fn without_llvm_it_is_said_what_to_install() {
+fn missing_llvm_fails_with_the_package_to_install() {
     let place = with_count();
     let mut command = place.command(&["cc", "--llvm", "-c", "count.c"]);
     command
@@ -457,7 +457,7 @@ fn is_avx512() -> bool {
 }
 
 #[test]
-fn basic_blocks_tell_the_path_where_they_were_asked_for() {
+fn llvm_pass_records_basic_blocks_for_paths() {
     if !has_llvm() {
         return;
     }

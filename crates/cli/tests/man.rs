@@ -21,7 +21,7 @@ fn every_command_has_a_manual_page() {
 }
 
 #[test]
-fn a_page_for_nothing_is_a_failure() {
+fn man_fails_for_an_unknown_command() {
     Place::new()
         .run(&["man", "sing"])
         .fails(1)
@@ -58,8 +58,33 @@ fn every_command_has_help() {
     }
 }
 
+/// Help is read in a hurry: it names numbers by their unit, and uses the documents' terms.
 #[test]
-fn nothing_to_do_is_wrong_usage() {
+fn help_avoids_words_that_the_style_guide_replaces() {
+    let place = Place::new();
+    let own = COMMANDS.iter().map(|command| vec![*command]);
+    let simt = ["run", "analyze", "diff", "map"].map(|verb| vec!["simt", verb]);
+    for command in own.chain(simt) {
+        let help = place
+            .run(&[&["help"], &command[..]].concat())
+            .succeeds()
+            .out;
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        for avoided in [
+            "so many",
+            "so much",
+            "old apart",
+            "ell apart",
+            "Tell ",
+            " behind ",
+        ] {
+            assert!(!words.contains(avoided), "{command:?}: {avoided}\n{help}");
+        }
+    }
+}
+
+#[test]
+fn missing_or_unknown_command_is_wrong_usage() {
     let place = Place::new();
     let none: [&str; 0] = [];
     place.run(&none).ends_with(2).says(&["Usage: reuselens"]);

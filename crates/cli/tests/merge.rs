@@ -60,7 +60,7 @@ fn neighbours_become_a_part_and_all_of_them_a_profile() {
 }
 
 #[test]
-fn what_does_not_belong_together_is_refused() {
+fn merge_rejects_parts_of_different_analyses() {
     let place = parts(3);
     let shard = |piece: &str, trace: &str, name: &str, options: &[&str]| {
         let words = [&["shard", piece, trace, "-q", "-f", "-o", name], options].concat();
@@ -105,7 +105,7 @@ fn what_does_not_belong_together_is_refused() {
 }
 
 #[test]
-fn one_part_alone_is_told_and_kept_as_it_is() {
+fn merge_keeps_a_single_part_and_reports_it() {
     let place = parts(2);
     let before = place.read("n.1-of-2.rlpart");
     for options in [&[][..], &["-f"], &["--json", "-"]] {
@@ -162,7 +162,7 @@ fn the_next_command_that_is_suggested_works() {
 }
 
 #[test]
-fn damaged_parts_are_told() {
+fn merge_rejects_damaged_parts() {
     let place = parts(2);
     let bytes = place.read("n.2-of-2.rlpart");
     for at in (0..bytes.len()).step_by(bytes.len() / 40) {

@@ -238,7 +238,7 @@ fn sizes_may_be_given() {
 }
 
 #[test]
-fn what_does_not_belong_together_is_refused() {
+fn predict_rejects_profiles_of_different_analyses() {
     let place = loops();
     place
         .run(&["predict", "--train", "small.rlprof", "--size", "9"])
@@ -341,7 +341,7 @@ fn profile(place: &Place, size: &str, options: &[&str]) {
 }
 
 #[test]
-fn other_builds_are_told_by_their_ids() {
+fn predict_rejects_other_builds_by_build_id() {
     let place = Place::new();
     for (level, size) in [("-O2", "24"), ("-O1", "48")] {
         build(&place, level);
@@ -398,7 +398,7 @@ fn a_check_without_paths_compares_like_with_like() {
 }
 
 #[test]
-fn what_was_observed_is_beside_what_was_predicted() {
+fn check_prints_observed_beside_predicted() {
     let place = Place::new();
     build(&place, "-O2");
     for size in ["24", "48", "96"] {

@@ -210,7 +210,7 @@ fn signal_handlers_are_recorded_beside_what_they_interrupt() {
 }
 
 #[test]
-fn heap_blocks_are_told_apart_by_who_asked_for_them() {
+fn heap_objects_are_broken_down_by_allocating_call() {
     let place = Place::new();
     let program = place.build("count/heap.c", &[]);
     for kind in ["loads", "stores"] {
@@ -296,7 +296,7 @@ fn inline(place: &Place, name: &str, text: &str) -> String {
 }
 
 #[test]
-fn a_process_that_becomes_another_program_again_and_again_is_seen_each_time() {
+fn repeated_exec_is_followed_each_time() {
     let place = Place::new();
     let text = r#"
 #include <stdio.h>
@@ -435,7 +435,7 @@ fn a_program_that_was_not_built_for_it_is_rewritten() {
 // ---- what cannot be profiled ----
 
 #[test]
-fn a_program_built_without_reuselens_is_told_so() {
+fn profile_reports_uninstrumented_program() {
     let place = Place::new();
     for program in ["true", "/bin/true"] {
         let done = place
@@ -451,7 +451,7 @@ fn a_program_built_without_reuselens_is_told_so() {
 }
 
 #[test]
-fn a_program_that_does_not_exist_is_told_so() {
+fn profile_fails_for_missing_program() {
     let place = Place::new();
     let done = place.run(&["profile", "--", "./no-such"]).fails(1);
     done.says(&["cannot run './no-such'", "no such program", "./NAME"]);
@@ -1153,7 +1153,7 @@ fn the_program_inherits_what_is_ignored_and_nothing_else() {
 /// Overloads that only their types tell apart are no recursion, though debug information of
 /// functions of a file gives them one name.
 #[test]
-fn functions_of_one_name_are_told_apart_in_contexts() {
+fn contexts_separate_functions_of_one_name() {
     let place = Place::new();
     place.write(
         "over.cc",

@@ -181,7 +181,7 @@ fn a_trace_is_not_overwritten_without_force() {
 }
 
 #[test]
-fn what_cannot_be_recorded_leaves_nothing_behind() {
+fn failed_recording_leaves_no_files() {
     let place = Place::new();
     place
         .run(&["record", "--capture", "compiled-in", "--", "true"])

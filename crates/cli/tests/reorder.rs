@@ -231,7 +231,7 @@ fn an_unmarked_program_is_reordered_by_its_source_lines() {
 }
 
 #[test]
-fn a_trace_without_statements_is_told() {
+fn reorder_fails_for_traces_without_statements() {
     let place = Place::new();
     place.write("trace.txt", "a b c a");
     place

@@ -17,7 +17,7 @@ fn profiled() -> (Place, Json) {
 }
 
 #[test]
-fn a_report_says_what_the_run_said() {
+fn report_repeats_the_warnings_of_the_run() {
     let (place, json) = profiled();
     let by = DIMENSIONS.join(",");
     let done = place
@@ -329,7 +329,7 @@ fn page_of_a_program_holds_its_source_unless_refused() {
 }
 
 #[test]
-fn what_is_no_whole_profile_is_told() {
+fn report_rejects_damaged_profiles() {
     let (place, _) = profiled();
     let whole = place.read("count.rlprof");
     place
@@ -386,7 +386,7 @@ fn a_reader_that_has_heard_enough_is_no_failure() {
 }
 
 #[test]
-fn other_files_are_told_with_what_to_type() {
+fn report_names_the_command_for_other_files() {
     let place = Place::new();
     place.build("count/count.c", &["-pthread"]);
     place

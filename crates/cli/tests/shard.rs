@@ -135,7 +135,7 @@ fn a_part_is_called_as_its_trace() {
 }
 
 #[test]
-fn what_cannot_be_cut_is_told() {
+fn shard_rejects_traces_that_cannot_be_cut() {
     let place = Place::new();
     place.write("t.txt", "a b c a");
     for piece in ["0/2", "3/2", "2", "1/0", "a/b"] {

@@ -125,7 +125,7 @@ fn a_description_runs_launches_on_the_same_memory() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn simt_run_rejects_wrong_descriptions() {
     let place = Place::new();
     place.write("k.ptx", PTX);
     let buffers = ["--arg", "ramp:f32:200", "--arg", "zeros:f32:100"];

@@ -280,7 +280,7 @@ fn a_difference_of_a_stream_with_itself_is_nothing() {
 }
 
 #[test]
-fn what_is_told_is_of_what_was_asked_for() {
+fn analyze_honours_block_and_warns_of_unused_options() {
     let (folder, _) = folder(&[Kernel::Sta, Kernel::Nbf]);
     let run = |words: &[&str]| reuselens(folder.path(), words);
     let block = said(&run(&["analyze", "sta.rlwarp", "--block", "3"]));
@@ -321,7 +321,7 @@ fn what_is_told_is_of_what_was_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said() {
+fn simt_analyses_reject_impossible_requests() {
     let (folder, _) = folder(&[Kernel::Sta]);
     let run = |words: &[&str]| reuselens(folder.path(), words);
     assert!(refused(&run(&["analyze", "none"]), 1).contains("cannot open none"));

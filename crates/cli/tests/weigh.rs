@@ -152,7 +152,7 @@ fn exports_have_shares_of_bytes() {
 }
 
 #[test]
-fn what_has_no_sizes_is_not_weighed() {
+fn weigh_rejects_traces_without_sizes() {
     let place = Place::new();
     place.write("t.txt", "a b a\n");
     place

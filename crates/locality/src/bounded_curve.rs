@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_read_and_nonsense_is_refused() {
+    fn bounded_curve_round_trips_and_rejects_damage() {
         let text = serde_json::to_string(&curve()).unwrap();
         assert!(text.contains("[4,0.5,0.1]"), "{text}");
         assert_eq!(

@@ -54,6 +54,28 @@ pub struct SizeRange {
     pub is_last: bool,
 }
 
+/// The cache sizes of a [`SizeRange`], in items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeExtent {
+    /// This size and all larger ones.
+    From(u64),
+    /// This size alone.
+    At(u64),
+    /// From the first to the second.
+    Between(u64, u64),
+}
+
+impl SizeRange {
+    /// Its cache sizes.
+    pub fn extent(&self) -> SizeExtent {
+        match (self.is_last, self.from == self.to) {
+            (true, _) => SizeExtent::From(self.from),
+            (false, true) => SizeExtent::At(self.from),
+            (false, false) => SizeExtent::Between(self.from, self.to),
+        }
+    }
+}
+
 /// What changes in one log2 bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BinChange {
@@ -281,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_at_one_size_can_be_a_loss_at_another() {
+    fn wins_and_losses_are_ranges_of_sizes() {
         let before = histogram(&[(1, 50), (100, 50), (u64::MAX, 10)]);
         let after = histogram(&[(1, 30), (20, 40), (400, 30), (u64::MAX, 10)]);
         let change = LocalityChange::new(&before, &after);
@@ -293,6 +315,7 @@ mod tests {
         assert!(losses.iter().all(|range| !range.is_last));
         let wins = change.wins(0.0);
         assert_eq!((wins.len(), wins[0].from, wins[0].to), (1, 21, 100));
+        assert_eq!(wins[0].extent(), SizeExtent::Between(21, 100));
         assert_eq!(
             change.worst().map(|size| (size.items, size.change())),
             Some((108, 3.0))
@@ -309,6 +332,13 @@ mod tests {
         let after = histogram(&[(3, 50), (u64::MAX, 8)]);
         let wins = LocalityChange::new(&before, &after).wins(0.1);
         assert!(wins.len() == 1 && wins[0].is_last, "{wins:?}");
+        assert_eq!(wins[0].extent(), SizeExtent::From(wins[0].from));
+        let one_size = SizeRange {
+            to: wins[0].from,
+            is_last: false,
+            ..wins[0]
+        };
+        assert_eq!(one_size.extent(), SizeExtent::At(one_size.from));
         assert_eq!((wins[0].most.before, wins[0].most.after), (10, 8));
     }
 
@@ -356,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_compared_beyond_what_both_tell() {
+    fn change_stops_at_the_smaller_bound() {
         let (mut before, mut after) = (testing::profile(), testing::profile());
         before.histogram = histogram(&[(3, 50), (40, 10), (u64::MAX, 9)]);
         after.histogram = histogram(&[(3, 40), (20, 10), (u64::MAX, 30)]);

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_has_counts_is_read_as_it_was_written_before() {
+    fn elements_with_counts_only_read_old_files() {
         let old: Vec<Element> = serde_json::from_str("[[3,17],[9,1]]").unwrap();
         assert_eq!(old, [Element::counted(3, 17), Element::counted(9, 1)]);
         let new = [Element::counted(3, 17), element(9, &[5, 1 << 40])];

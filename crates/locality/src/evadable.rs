@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn fine_bins_tell_the_same() {
+    fn evadable_misses_agree_for_fine_bins() {
         let fine = |side| {
             let mut fine = FineHistogram::new();
             fine.add_exact(&sweep(side));

@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dimension_tells_what_its_groups_tell() {
+    fn dimension_is_known_if_its_groups_are() {
         let mut profile = testing::profile();
         let tells = |profile: &Profile, by| {
             let unknown = ["unknown", "(root)", &*crate::names::unknown(by)];

@@ -24,6 +24,16 @@ impl GroupChange {
     pub fn change(&self) -> i128 {
         i128::from(self.after_misses) - i128::from(self.before_misses)
     }
+
+    /// Its misses before; `None` without a group.
+    pub fn known_before(&self) -> Option<u64> {
+        self.before.as_ref().map(|_| self.before_misses)
+    }
+
+    /// Its misses after; `None` without a group.
+    pub fn known_after(&self) -> Option<u64> {
+        self.after.as_ref().map(|_| self.after_misses)
+    }
 }
 
 /// The changes of all groups of one dimension.
@@ -77,6 +87,32 @@ impl GroupChanges {
             only_after,
         }
     }
+
+    /// Replaces the misses of each group by what `misses` counts: those of a cache with sets, for
+    /// instance. The lists keep their order.
+    pub fn recount(&mut self, misses: impl Fn(&Group) -> u64) {
+        let all = self.both.iter_mut();
+        let all = all.chain(&mut self.only_before).chain(&mut self.only_after);
+        for change in all {
+            change.before_misses = change.before.as_ref().map_or(0, &misses);
+            change.after_misses = change.after.as_ref().map_or(0, &misses);
+        }
+    }
+
+    /// All groups: those in both profiles, those only before, those only after.
+    pub fn into_groups(self) -> impl Iterator<Item = GroupChange> {
+        let all = self.both.into_iter();
+        all.chain(self.only_before).chain(self.only_after)
+    }
+
+    /// The groups whose misses change, the largest changes first. Groups that change alike keep
+    /// the order of [`Self::into_groups`].
+    pub fn by_size(self) -> Vec<GroupChange> {
+        let changed = self.into_groups().filter(|group| group.change() != 0);
+        let mut changed: Vec<GroupChange> = changed.collect();
+        changed.sort_by_key(|group| std::cmp::Reverse(group.change().unsigned_abs()));
+        changed
+    }
 }
 
 fn unmatched(name: &str) -> GroupChange {
@@ -115,5 +151,33 @@ mod tests {
         );
         let backward = GroupChanges::between(&after, &before, Dimension::Object, 64);
         assert_eq!(backward.both[0].change(), -4);
+    }
+
+    #[test]
+    fn by_size_lists_changed_groups_of_all_three_lists() {
+        let (before, mut after) = (testing::profile(), testing::profile());
+        after.objects[1].name = "table (new.c)".into();
+        testing::add_cell(&mut after, [2, 2, 1, 0], [400, 500, 600, 70].into_iter());
+        let mut changes = GroupChanges::between(&before, &after, Dimension::Object, 64);
+        let by_size = changes.clone().by_size();
+        let changed = |group: &&GroupChange| group.change() != 0;
+        assert!(by_size.iter().all(|group| changed(&group)));
+        assert!(by_size.is_sorted_by_key(|group| std::cmp::Reverse(group.change().abs())));
+        let all = [&changes.both, &changes.only_before, &changes.only_after];
+        let expected = all.into_iter().flatten().filter(changed).count();
+        assert_eq!(by_size.len(), expected);
+        let of = |name: &str| by_size.iter().find(|group| group.name == name).unwrap();
+        let gone = of("table (a.c)");
+        assert_eq!(gone.known_before(), Some(gone.before_misses));
+        assert_eq!(gone.known_after(), None);
+        // Counted anew, the order is that of the new counts.
+        changes.recount(|group| group.accesses);
+        let by_accesses = changes.by_size();
+        let first = by_accesses.first().unwrap();
+        assert_eq!(
+            first.before_misses,
+            first.before.as_ref().map_or(0, |g| g.accesses)
+        );
+        assert!(by_accesses.is_sorted_by_key(|group| std::cmp::Reverse(group.change().abs())));
     }
 }

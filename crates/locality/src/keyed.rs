@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_near_and_what_is_told_is_all() {
+    fn near_and_recorded_distances_add_up_to_all() {
         let raw = [0, 30, 31, 32, 5, u64::MAX, 1 << 40, 30];
         let distances: Vec<_> = raw.iter().map(|raw| Distance::new(*raw)).collect();
         let mut keyed = KeyedHistograms::new();

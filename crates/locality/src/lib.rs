@@ -89,7 +89,9 @@ pub use cache_size::{CacheSize, CacheSizeError, CacheSpec};
 pub use context_tree::{ContextCost, ContextNode};
 pub use curve::{CurvePoint, MissRatioCurve, curve_sizes};
 pub use deferred::DeferredHistogram;
-pub use difference::{BinChange, DifferenceError, LocalityChange, SizeChange, SizeRange};
+pub use difference::{
+    BinChange, DifferenceError, LocalityChange, SizeChange, SizeExtent, SizeRange,
+};
 pub use element::Element;
 pub use element_histograms::ElementHistograms;
 pub use evadable::{Growth, HillGrowth};

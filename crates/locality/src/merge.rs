@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_told_and_the_worst_outcome_stays() {
+    fn merge_warns_of_differences_and_keeps_the_worst_outcome() {
         let (a, mut b) = (testing::profile(), testing::profile());
         b.command.push("more".into());
         b.outcome = Outcome::Signal(11);
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_add_up_is_refused() {
+    fn merge_rejects_incompatible_profiles() {
         let (a, mut b) = (testing::profile(), testing::profile());
         b.granularity = Granularity::BYTE;
         let error = Profile::merge(&[a.clone(), b.clone()]).unwrap_err();

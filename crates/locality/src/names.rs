@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_says_so() {
+    fn unknown_sites_and_objects_have_names() {
         let mut profile = testing::profile();
         let half = Site {
             offset: 0x12ab,
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn without_lines_the_function_or_the_library_stands_in_their_place() {
+    fn line_names_fall_back_to_function_or_library() {
         let mut profile = testing::profile();
         let site = |function: &str| Site {
             module: "libz.so".into(),

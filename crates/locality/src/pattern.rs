@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rare_makes_no_pattern_and_moves_no_end() {
+    fn rare_bins_neither_make_nor_extend_patterns() {
         let all = bins(&[
             (2, 100_000),
             (9, 40),

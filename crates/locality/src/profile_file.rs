@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn profile_file_round_trips() {
         let mut profile = testing::profile();
         profile.method.error_bound = Some(0.1 + 0.2);
         profile.method.error_bounds = Some(BoundedCurve {
@@ -180,7 +180,7 @@ mod tests {
     /// Fields that came later are not written where there is nothing in them, so that such a file
     /// is, to the byte, one that was written before there were any.
     #[test]
-    fn what_came_later_does_not_show_where_it_is_not() {
+    fn absent_new_fields_leave_old_bytes_unchanged() {
         let mut profile = testing::profile();
         let text = serde_json::to_string(&profile).unwrap();
         for later in ["reuse_times", "forward", "max_distance"] {

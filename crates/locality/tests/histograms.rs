@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_stored_comes_back(column in column()) {
+    fn histograms_round_trip(column in column()) {
         let text = serde_json::to_string(&exact(&column)).unwrap();
         prop_assert_eq!(serde_json::from_str::<ExactHistogram>(&text).unwrap(), exact(&column));
         let text = serde_json::to_string(&fine(&column)).unwrap();

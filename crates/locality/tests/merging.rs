@@ -256,7 +256,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read(profile in profile()) {
+    fn merged_profiles_round_trip(profile in profile()) {
         let bytes = profile.to_bytes();
         let again = Profile::from_bytes(&bytes).unwrap();
         prop_assert_eq!(&again, &profile);
@@ -266,7 +266,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_measured_in_part_is_left_out(a in profile(), b in profile()) {
+    fn merge_drops_measures_that_only_some_parts_have(a in profile(), b in profile()) {
         let merged = merge(&[a.clone(), b.clone()]);
         let all = [&a, &b].into_iter().filter(|profile| !profile.histogram.is_empty());
         let whole = all.clone().all(|profile| profile.reuse_times.is_some());

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn three_runs_tell_how_work_grows() {
+    fn three_runs_determine_the_growth_of_work() {
         // Look-ups in a sorted table: a start, and log s.
         let truth = |size: f64| 2e5 + 4e5 * size.ln();
         let points = [8e3, 32e3, 128e3].map(|size| (size, truth(size)));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn two_runs_do_not_tell_and_the_interval_says_so() {
+    fn two_runs_give_a_wide_interval() {
         let truth = |size: f64| 2e5 + 4e5 * size.ln();
         let points = [8e3, 32e3].map(|size| (size, truth(size)));
         let found = work(&points, 1e6);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_starts_with_is_no_part_of_a_power() {
+    fn startup_work_is_not_part_of_a_power() {
         let truth = |size: f64| 150_000.0 + size.powf(1.5);
         let points = [2000.0, 8000.0].map(|size| (size, truth(size)));
         let (found, all) = (

@@ -141,7 +141,7 @@ mod tests {
     use reuselens_units::Distance;
 
     #[test]
-    fn what_two_have_in_common() {
+    fn overlap_counts_common_lines() {
         let a = [("x", 3.0), ("y", 1.0)];
         let b = [("y", 4.0), ("z", 4.0)];
         let of = |a: &[(&'static str, f64)], b: &[(&'static str, f64)]| {

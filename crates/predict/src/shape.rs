@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_becomes_something_is_linear() {
+    fn growth_from_zero_is_linear() {
         assert_eq!(
             Fit::best(&[(10.0, 0.0), (20.0, 5.0)], &Shape::ALL).shape,
             Shape::Linear
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shape_is_found_again_from_three_points() {
+    fn three_points_recover_every_shape() {
         for shape in Shape::ALL {
             let truth = |size: f64| 7.0 + 3.0 * shape.at(size);
             let points = [100.0, 450.0, 3000.0].map(|size| (size, truth(size)));

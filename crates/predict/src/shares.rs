@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_changes_is_an_ever_smaller_share() {
+    fn constant_part_has_a_shrinking_share() {
         // A start of 1000 accesses, and work that grows fourfold.
         let parts = [vec![1000, 1000], vec![9000, 39_000]];
         let all = whole(160_000.0);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn who_rises_takes_in_proportion() {
+    fn rising_parts_share_in_proportion() {
         let parts = [vec![80, 60], vec![10, 25], vec![10, 15]];
         let found = parts_of(&whole(1.0), by(&[1.0, 2.0], 4.0), &parts);
         let lost = 0.6 - found[0].value;
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rose_and_then_fell_falls() {
+    fn part_that_rose_and_fell_keeps_falling() {
         let parts = [vec![10, 50, 40], vec![90, 50, 60]];
         let found = parts_of(&whole(1.0), by(&[1.0, 2.0, 4.0], 8.0), &parts);
         assert!((found[0].value - 0.32).abs() < 1e-9, "{found:?}");

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_predicted_is_left_out_and_said() {
+    fn sums_leave_out_and_report_unpredictable_lines() {
         let misses = |misses, with_sets| GroupMisses {
             misses,
             with_sets,

@@ -138,7 +138,7 @@ proptest! {
 }
 
 #[test]
-fn a_loop_that_begins_inside_a_longer_block_leaves_nothing_behind() {
+fn loop_inside_a_longer_block_leaves_no_outcomes() {
     // 1: if, else; 10, 20 and 30: loops of one block, entered by falling through from the block
     // before.
     let branch = |start: u64, end: u64, taken: u64| BasicBlock {

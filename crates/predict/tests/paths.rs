@@ -57,7 +57,7 @@ fn outcomes_are_kept_newest_last() {
 }
 
 #[test]
-fn a_loop_keeps_so_many_iterations_and_then_none() {
+fn long_loop_drops_its_iterations_from_the_path() {
     for keep in 1..6_usize {
         let mut tracker = PathTracker::new(keep as u32);
         // Once, to learn that block 2 is a loop.

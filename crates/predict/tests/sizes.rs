@@ -74,7 +74,7 @@ fn codes(prediction: &Prediction) -> Vec<&str> {
 }
 
 #[test]
-fn what_does_not_grow_is_left_out_up_to_half_of_the_smallest() {
+fn fixed_data_is_subtracted_up_to_half_of_the_smallest_run() {
     let some = of([10_000, 40_000], 3000, 100_000.0);
     assert_eq!((some.fixed, codes(&some)), (3000.0, vec![]));
     // 500 and 1500 would seem to be three times as much.

@@ -49,7 +49,7 @@ fn fault(body: &str, options: Options) -> KernelError {
 }
 
 #[test]
-fn what_is_no_ptx_is_told_with_its_place() {
+fn parse_errors_name_their_place() {
     let told = |text: &str| PtxModule::parse(text).unwrap_err().to_string();
     assert!(told("").contains("expected `.version`"));
     assert!(told("int main() {}").contains("line 1, column 1"));
@@ -136,7 +136,7 @@ fn instructions_outside_the_subset_are_refused_with_their_place() {
 }
 
 #[test]
-fn accesses_out_of_bounds_and_misaligned_are_told_with_thread_and_line() {
+fn bad_accesses_name_thread_and_line() {
     let base = "ld.param.u64 %x1, [a]; mov.u32 %r1, %tid.x; mul.wide.u32 %x2, %r1, 4; add.s64 %x3, %x1, %x2;\n";
     let error = fault(
         &format!("{base}.loc 1 7 3\nld.global.u32 %r2, [%x3+4]; ret;"),
@@ -199,7 +199,7 @@ fn lines_of_the_source_are_named() {
 }
 
 #[test]
-fn barriers_that_not_all_reach_are_told() {
+fn barrier_missed_by_threads_is_an_error() {
     let error = fault(
         "mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 7; @!%p1 bra L; bar.sync 0; L: ret;",
         Options::default(),
@@ -231,7 +231,7 @@ fn barriers_that_not_all_reach_are_told() {
 }
 
 #[test]
-fn lanes_that_are_elsewhere_are_told() {
+fn collective_without_all_named_lanes_is_an_error() {
     let error = fault(
         "mov.u32 %r1, %laneid; setp.lt.u32 %p1, %r1, 7; @!%p1 bra L; shfl.sync.idx.b32 %r2, %r1, 0, 31, -1; L: ret;",
         Options::default(),
@@ -417,7 +417,7 @@ fn parameters_with_attributes_of_pointers_are_laid_out_like_others() {
 
 /// C's `gemm` has no other name; each of C++'s has two.
 #[test]
-fn a_name_that_stands_in_the_file_wins() {
+fn exact_kernel_name_wins_over_demangled_name() {
     let entries = ["gemm", "_Z4gemmPf", "_Z5gemm2Pf"];
     let entries = entries.map(|name| format!(".visible .entry {name}(.param .u64 a) {{ ret; }}\n"));
     let text = format!(

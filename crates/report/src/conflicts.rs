@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use reuselens_locality::{Dimension, Group, GroupChange, GroupChanges, Profile};
+use reuselens_locality::{Dimension, GroupChange, GroupChanges, Profile};
 
 use crate::caches::{self, Level};
 use crate::numbers::significant;
@@ -60,23 +60,11 @@ pub(crate) fn changed_groups(
     by: Dimension,
     level: &Level,
 ) -> Vec<GroupChange> {
-    let changes = GroupChanges::between(before, after, by, level.items);
-    let all = changes.both.into_iter();
-    let all = all.chain(changes.only_before).chain(changes.only_after);
-    let mut all: Vec<GroupChange> = all.collect();
+    let mut changes = GroupChanges::between(before, after, by, level.items);
     if caches::counts_sets(level, before, after) {
-        let misses = |group: &Option<Group>| {
-            let group = group.as_ref()?;
-            level.set_associative(&group.histogram)
-        };
-        for change in &mut all {
-            change.before_misses = misses(&change.before).unwrap_or(0);
-            change.after_misses = misses(&change.after).unwrap_or(0);
-        }
+        changes.recount(|group| level.set_associative(&group.histogram).unwrap_or(0));
     }
-    all.retain(|group| group.change() != 0);
-    all.sort_by_key(|group| std::cmp::Reverse(group.change().unsigned_abs()));
-    all
+    changes.by_size()
 }
 
 /// A cache as the title of a comparison's table names it: `L1d (48 KiB)`, and whether its misses

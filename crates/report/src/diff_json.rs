@@ -212,8 +212,7 @@ fn group_changes(
         .collect();
     let items = levels.first().map_or(1, |level| level.items);
     let changes = GroupChanges::between(before, after, by, items);
-    let all = changes.both.into_iter();
-    let all = all.chain(changes.only_before).chain(changes.only_after);
+    let all = changes.into_groups();
     all.map(|change| group_json(by, change, levels, &crowded))
         .collect()
 }

@@ -6,7 +6,8 @@ mod tables;
 use std::fmt::Write;
 
 use reuselens_locality::{
-    CacheSize, DifferenceError, Dimension, LocalityChange, Profile, SizeChange, SizeRange,
+    CacheSize, DifferenceError, Dimension, LocalityChange, Profile, SizeChange, SizeExtent,
+    SizeRange,
 };
 use reuselens_units::shown;
 
@@ -278,17 +279,17 @@ impl DiffView<'_> {
             change(range.most.before, range.most.after),
             self.size(range.most.items)
         );
-        if range.is_last {
-            return format!("from {} on; most: {most}", self.size(range.from));
+        match range.extent() {
+            SizeExtent::From(from) => format!("from {} on; most: {most}", self.size(from)),
+            SizeExtent::At(_) => most,
+            SizeExtent::Between(from, to) => {
+                format!(
+                    "from {} to {}; most: {most}",
+                    self.size(from),
+                    self.size(to)
+                )
+            }
         }
-        if range.from == range.to {
-            return most;
-        }
-        format!(
-            "from {} to {}; most: {most}",
-            self.size(range.from),
-            self.size(range.to)
-        )
     }
 }
 

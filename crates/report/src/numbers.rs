@@ -25,6 +25,11 @@ pub fn count(value: u64) -> String {
     format!("{scaled:.decimals$} {}", units[unit])
 }
 
+/// A count, or a dash where there is none.
+pub(crate) fn count_or_dash(value: Option<u64>) -> String {
+    value.map_or_else(|| "—".to_owned(), count)
+}
+
 /// `part` of `whole` in percent: `0 %` only if it is none, `100 %` only if it is all, `—` of
 /// nothing.
 pub fn percent(part: u64, whole: u64) -> String {
@@ -131,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn percent_never_lies_at_the_ends() {
+    fn percent_is_0_or_100_only_if_exact() {
         let cases = [
             (0, 5, "0 %"),
             (5, 5, "100 %"),

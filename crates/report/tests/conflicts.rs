@@ -156,7 +156,7 @@ fn a_summary_names_conflict_misses_and_how_it_ranks() {
 }
 
 #[test]
-fn misses_that_only_sets_cause_are_said_to_be_none_without_them() {
+fn conflict_sentence_names_misses_that_only_sets_cause() {
     let mut profile = walk(true);
     profile.histogram = ExactHistogram::new();
     profile.histogram.add(Distance::new(ROWS - 1), 1000);

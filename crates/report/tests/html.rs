@@ -164,7 +164,7 @@ fn a_bar_that_the_cache_cuts_is_coloured_by_its_accesses() {
 }
 
 #[test]
-fn what_nothing_is_known_of_has_no_table() {
+fn page_has_no_table_for_unknown_dimensions() {
     let mut ids = common::tiny();
     ids.sites.clear();
     ids.objects.clear();

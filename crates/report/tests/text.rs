@@ -122,7 +122,7 @@ fn traces_of_ids_have_no_bytes() {
 }
 
 #[test]
-fn what_is_smaller_than_a_cache_line_is_no_line() {
+fn items_below_a_line_are_named_by_their_bytes() {
     for (bytes, name) in [
         (2, "2-byte items"),
         (8, "8-byte items"),
@@ -169,7 +169,7 @@ fn two_inputs_show_what_grows() {
 }
 
 #[test]
-fn what_cannot_be_compared_says_so() {
+fn diff_text_reports_what_cannot_be_compared() {
     let mut other = common::tiny();
     other.granularity = Granularity::BYTE;
     assert!(diff(&common::tiny(), &other, &DiffOptions::default()).is_err());
@@ -251,7 +251,7 @@ fn comparisons_are_of_the_cache_in_which_what_changed_matters_most() {
 }
 
 #[test]
-fn a_cache_for_each_thread_is_said() {
+fn text_reports_private_caches() {
     let shared = common::matmul(24, false);
     let mut private = shared.clone();
     private.method.sharing = Sharing::Private;
@@ -265,7 +265,7 @@ fn a_cache_for_each_thread_is_said() {
 }
 
 #[test]
-fn ids_beside_bytes_are_told() {
+fn diff_says_if_one_profile_counts_ids() {
     let bytes = common::matmul(24, false);
     let mut ids = bytes.clone();
     ids.method.ids = true;

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn netlist_errors_name_their_line() {
         for (text, says) in [
             ("", "no input and no gate"),
             ("INPUT(a)\nz = MUX(a)", "line 2: the gate MUX"),

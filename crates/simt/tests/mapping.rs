@@ -326,7 +326,7 @@ fn nothing_moved_is_nothing_changed() {
 }
 
 #[test]
-fn who_shares_comes_together_and_all_touches_stay() {
+fn mapping_joins_sharing_threads_and_keeps_all_accesses() {
     let run = run(Kernel::Sta, &scattered());
     let count = |run: &KernelRun| Transactions::of(run, Layout::Moved).unwrap();
     let before = count(&run);
@@ -355,7 +355,7 @@ fn who_shares_comes_together_and_all_touches_stay() {
 }
 
 #[test]
-fn what_is_no_mapping_is_refused() {
+fn invalid_mappings_are_rejected() {
     assert!(Mapping::new(vec![0, 1, 1, 3], 4).is_err());
     assert!(Mapping::new(vec![0, 1, 4, 3], 4).is_err());
     assert!(Mapping::new(vec![0, 1, 2], 2).is_err());

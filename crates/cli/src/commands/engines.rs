@@ -69,7 +69,7 @@ struct BenchOptions {
     #[arg(long, value_name = "BYTES", value_parser = granularity, default_value = "auto", requires = "trace")]
     granularity: Option<Granularity>,
 
-    /// Measure also over 1000, 10,000, … up to so many distinct items, and over lengths
+    /// Measure over 1000, 10,000, … up to this number of distinct items too, and over lengths
     #[arg(long, value_name = "ITEMS", value_parser = options::number, requires = "bench")]
     scaling: Option<u64>,
 

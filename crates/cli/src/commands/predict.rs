@@ -44,8 +44,8 @@ pub struct Args {
     #[arg(long, value_name = "PROFILE")]
     check: Option<PathBuf>,
 
-    /// Sizes of the training inputs, one for each, if their data do not tell (the size of a file
-    /// that streams through); --size is then in the same unit
+    /// Sizes of the training inputs, one for each, where their data do not show them (the size of a
+    /// file that streams through); --size is then in the same unit
     #[arg(long, value_name = "N", value_delimiter = ',')]
     sizes: Vec<f64>,
 
@@ -54,11 +54,11 @@ pub struct Args {
     #[arg(long, value_name = "SIZE[:WAYS]")]
     cache: Option<String>,
 
-    /// Tell apart beside the whole program
+    /// Predict by this dimension too, beside the whole program
     #[arg(long, value_enum, default_value = "line")]
     by: ByArg,
 
-    /// Outcomes that tell paths apart, for --by path
+    /// Branch outcomes that distinguish paths, for --by path
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=32))]
     history: u32,
 

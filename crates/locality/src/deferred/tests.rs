@@ -28,7 +28,7 @@ fn both(raw: &[u64], lengths: &[usize]) -> [ExactHistogram; 2] {
 }
 
 #[test]
-fn what_is_put_off_is_counted_in_the_end() {
+fn deferred_counts_equal_direct_counts() {
     // The array grows while increments wait, and some distances are beyond it, or cold.
     for (seed, most) in [(1, 300_000), (2, 1 << 21), (3, 5_000_000)] {
         let raw = numbers(seed).take(400_000).enumerate();

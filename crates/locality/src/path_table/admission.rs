@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_in_so_many_is_let_in() {
+    fn admission_lets_in_one_of_n() {
         let mut admission = Admission::default();
         assert!((0..100).all(|_| admission.admits(32)));
         admission.tighten(4);

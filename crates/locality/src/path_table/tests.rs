@@ -161,7 +161,7 @@ fn few_and_many(accesses: u32) -> Vec<Access> {
 }
 
 #[test]
-fn many_paths_stay_within_bounds_and_frequent_ones_are_told_apart() {
+fn full_table_keeps_frequent_paths_within_its_bound() {
     let accesses = few_and_many(200_000);
     let table = table(&accesses, 1100);
     assert!(table.len() <= 1100 && table.length() == 32);
@@ -234,7 +234,7 @@ fn in_pieces(paths: &[Access], most: usize, piece: usize) -> PathTable {
 }
 
 #[test]
-fn where_a_trace_is_cut_does_not_matter() {
+fn path_counts_do_not_depend_on_cuts() {
     let paths = few_and_many(20_000);
     let whole = in_pieces(&paths, 3000, usize::MAX);
     assert!(whole.is_folded() && whole.length() > 0);

@@ -152,7 +152,7 @@ fn rare_reuses_of_one_run_alone_stay_at_their_distance() {
 }
 
 #[test]
-fn what_cannot_be_predicted_says_why() {
+fn unpredictable_group_names_its_reason() {
     let small = groups(&[("gone", run(&[(2, 9)], 1)), ("splits", run(&[(2, 9)], 1))]);
     let large = groups(&[
         ("new", run(&[(2, 9)], 1)),
@@ -190,7 +190,7 @@ fn what_cannot_be_predicted_says_why() {
 }
 
 #[test]
-fn what_is_predicted_is_not_taken_from_a_training_run() {
+fn prediction_does_not_copy_a_training_run() {
     let [small, large] = [1, 4].map(|times| groups(&[("a", run(&[(2, 900 * times)], 50))]));
     let runs = [(1000.0, &small), (4000.0, &large)];
     let found = predicted(&runs, Merging::default(), 16_000.0);
@@ -278,7 +278,7 @@ fn of_three_runs_the_larger_two_are_enough() {
 }
 
 #[test]
-fn a_path_that_can_be_among_rarer_ones_is_not_said_to_be_missing() {
+fn possibly_merged_path_is_not_reported_missing() {
     let rest = GroupRun {
         rest: true,
         ..run(&[(8, 50)], 0)

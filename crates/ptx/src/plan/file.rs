@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn plan_file_errors_name_the_mistake() {
         let told = |text: &str| {
             Plan::parse(text, Path::new("a.toml"), None)
                 .unwrap_err()

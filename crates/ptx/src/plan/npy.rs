@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn npy_round_trips() {
         for (name, bytes) in [("f32", 4), ("u8", 1), ("i64", 8)] {
             let element = Element::named(name).unwrap();
             let data: Vec<u8> = (0..5 * bytes).collect();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_numpy_writes_is_read_and_what_is_wrong_is_told() {
+    fn npy_reads_numpy_files_and_rejects_damage() {
         let file = |head: &str, data: &[u8]| {
             let mut file = b"\x93NUMPY\x01\x00".to_vec();
             file.extend_from_slice(&(head.len() as u16).to_le_bytes());

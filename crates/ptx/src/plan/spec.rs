@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn buffer_spec_errors_name_the_mistake() {
         let told = |text: &str| Plan::default().argument(text, 1).unwrap_err().to_string();
         assert!(told("hello").contains("write a number"));
         assert!(told("ones:f32:8").contains("there is no 'ones'"));

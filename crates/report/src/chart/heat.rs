@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_scale_says_is_what_is_drawn() {
+    fn heat_scale_matches_drawn_colours() {
         for most in [1.0, 2.0, 9.0, 127.0, 1000.0] {
             for value in 1..=most as u32 {
                 let value = f64::from(value);

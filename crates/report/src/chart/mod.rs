@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_is_whole_and_escapes_what_it_is_told() {
+    fn chart_is_complete_and_escapes_its_texts() {
         let text = chart(&panels());
         assert!(text.starts_with("<svg xmlns=") && text.ends_with("</svg>\n"));
         assert_eq!(text.matches("<g ").count(), text.matches("</g>").count());

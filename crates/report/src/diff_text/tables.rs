@@ -6,7 +6,7 @@ use reuselens_locality::{Dimension, GroupChange, LocalityChange};
 
 use super::DiffView;
 use crate::conflicts;
-use crate::numbers::{change, count, percent};
+use crate::numbers::{change, count, count_or_dash, percent};
 use crate::text::{TextColumn, TextStyle, heading, rows};
 use crate::words;
 
@@ -117,21 +117,14 @@ impl DiffView<'_> {
     }
 
     fn group(&self, by: Dimension, group: &GroupChange) -> Vec<String> {
-        let known = |there: bool, misses: u64| {
-            if there {
-                count(misses)
-            } else {
-                "—".to_owned()
-            }
-        };
         let relative = match (group.before.is_some(), group.after.is_some()) {
             (true, false) => "gone".to_owned(),
             (false, _) => "new".to_owned(),
             _ => change(group.before_misses, group.after_misses),
         };
         vec![
-            known(group.before.is_some(), group.before_misses),
-            known(group.after.is_some(), group.after_misses),
+            count_or_dash(group.known_before()),
+            count_or_dash(group.known_after()),
             signed(group.before_misses, group.after_misses),
             relative,
             words::group(by, &group.name).to_owned(),

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sheet_is_whole_and_escapes_what_it_is_told() {
+    fn sheet_is_complete_and_escapes_its_texts() {
         let section = SheetSection {
             title: "a < b".to_owned(),
             explain: "x & y".to_owned(),

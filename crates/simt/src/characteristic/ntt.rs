@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn there_and_back_is_nothing_and_products_are_convolutions() {
+    fn ntt_inverts_and_multiplies() {
         for bits in 1..10 {
             let transform = Transform::new(bits);
             let length = 1 << bits;

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_share_changes_nothing() {
+    fn refine_ignores_edges_over_all_vertices() {
         // 256 groups, far more than a hub's: exchanges are those without the edges over all
         // vertices.
         let (mut without, mut with) = (in_place(1024, 4), in_place(1024, 4));

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_left_a_loop_waits_for_the_others() {
+    fn threads_that_left_a_loop_wait_for_the_others() {
         let streams: [&[u32]; 3] = [&[1, 2, 2, 2, 4], &[1, 2, 4], &[1, 3, 4]];
         let sites: Vec<u32> = streams.concat();
         let mut heads =

@@ -27,7 +27,7 @@ pub struct SimtInput {
     #[arg(long, value_name = "SPACE", value_delimiter = ',', value_enum, default_values_t = [MemorySpace::Global])]
     space: Vec<MemorySpace>,
 
-    /// What is the same data: `element` (where an access begins), or lines of so many bytes
+    /// Unit of data: `element` (where an access begins), or lines of this number of bytes
     #[arg(long, value_name = "BYTES", value_parser = grain, default_value = "element")]
     granularity: Grain,
 

@@ -58,7 +58,7 @@ pub struct Args {
     /// Run blocks and warps in a random order, the same for the same number
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Stop a launch after so many instructions of its warps
+    /// Stop a launch after this number of instructions of its warps
     #[arg(long, value_name = "N", default_value_t = 1 << 40)]
     max_instructions: u64,
     /// Look for races between the threads of a block

@@ -152,7 +152,7 @@ fn caches_with_sets_are_those_of_the_model() {
 }
 
 #[test]
-fn what_a_profile_does_not_tell_is_no_pass() {
+fn limit_on_a_missing_metric_never_passes() {
     let mut profile = profile(30);
     let fails = |rule: &str, profile: &Profile| check(rule, profile, None).unwrap_err().to_string();
     assert!(fails("misses@L2 > 1", &profile).contains("L1d"));

@@ -6,7 +6,7 @@ use reuselens_locality::{Dimension, GroupChange};
 
 use super::{CompareOptions, ComparedProfiles, ProfileVariant};
 use crate::html::escape::{change, escape};
-use crate::numbers::{count, grouped};
+use crate::numbers::{count_or_dash, grouped};
 use crate::{caches, conflicts};
 
 impl ComparedProfiles<'_> {
@@ -61,19 +61,12 @@ impl ComparedProfiles<'_> {
             escape(self.first.name)
         );
         for group in all.iter().take(top) {
-            let known = |there: bool, misses: u64| {
-                if there {
-                    count(misses)
-                } else {
-                    "—".to_owned()
-                }
-            };
             let _ = write!(
                 out,
                 "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>",
                 escape(&group.name),
-                known(group.before.is_some(), group.before_misses),
-                known(group.after.is_some(), group.after_misses),
+                count_or_dash(group.known_before()),
+                count_or_dash(group.known_after()),
                 verdict(group.before_misses, group.after_misses)
             );
         }

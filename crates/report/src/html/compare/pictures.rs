@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{FineHistogram, LocalityChange, SizeRange};
+use reuselens_locality::{FineHistogram, LocalityChange, SizeExtent, SizeRange};
 
 use super::{ComparedProfiles, NOISE, ProfileVariant, series};
 use crate::html::escape::{change, escape, paragraphs, percent};
@@ -132,17 +132,17 @@ impl ComparedProfiles<'_> {
             change(range.most.before, range.most.after),
             self.size(range.most.items)
         );
-        if range.is_last {
-            return format!("in caches from {} on; most, {most}", self.size(range.from));
+        match range.extent() {
+            SizeExtent::From(from) => {
+                format!("in caches from {} on; most, {most}", self.size(from))
+            }
+            SizeExtent::At(size) => format!("in caches of {}: {most}", self.size(size)),
+            SizeExtent::Between(from, to) => format!(
+                "in caches from {} to {}; most, {most}",
+                self.size(from),
+                self.size(to)
+            ),
         }
-        if range.from == range.to {
-            return format!("in caches of {}: {most}", self.size(range.from));
-        }
-        format!(
-            "in caches from {} to {}; most, {most}",
-            self.size(range.from),
-            self.size(range.to)
-        )
     }
 
     /// All histograms in one picture: a bin is shared by their bars.
