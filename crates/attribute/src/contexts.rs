@@ -2,8 +2,8 @@
 //!
 //! A function is on a path once: a call of one that is on it already, by itself or through others,
 //! leads back to its node. Else a recursion that goes two ways, as sorting does, would double the
-//! contexts with each level, and what it is called from would not be told apart from how deep it
-//! is.
+//! contexts with each level, and contexts would differ by the depth of a recursion as well as by
+//! its caller.
 //!
 //! Source: Ammons, Ball & Larus 1997, "Exploiting hardware performance counters with flow and
 //! context sensitive profiling", section 4.
@@ -70,11 +70,11 @@ pub(crate) struct Contexts {
     /// All nodes but the root by parent and call, open addressing, at most half full: the upper
     /// half of the hash, and the number of the node, 0 where it is free.
     children: Vec<(u32, u32)>,
-    /// What makes the places of calls unknown to whoever chose them.
+    /// A random key: nobody can choose calls that all begin at one place.
     key: u64,
     /// Nodes whose code had no module when they were made.
     unplaced: Vec<u32>,
-    /// The node for contexts that are not told apart, once there is one.
+    /// The node of the other contexts, once there is one.
     other: Option<u32>,
 }
 
@@ -210,7 +210,7 @@ impl Contexts {
         node
     }
 
-    /// The node for contexts that are not told apart.
+    /// The node of the other contexts, made at the first call.
     pub fn other(&mut self) -> u32 {
         *self.other.get_or_insert_with(|| {
             self.nodes.push(ContextNode {
@@ -223,7 +223,7 @@ impl Contexts {
         })
     }
 
-    /// Whether this is the node for contexts that are not told apart.
+    /// Whether this is the node of the other contexts.
     pub fn is_other(&self, node: u32) -> bool {
         self.other == Some(node)
     }

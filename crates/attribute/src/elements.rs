@@ -10,7 +10,7 @@ pub struct ElementKey {
     pub index: u64,
 }
 
-/// The accesses to an element, and its number among those that are told apart.
+/// The accesses to an element, and its number among those with distances.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counter {
     pub accesses: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Counter {
 
 /// Counters in all objects together: 64 MiB.
 const MAX_COUNTERS: usize = 1 << 22;
-/// Elements with numbers: whoever keeps distances for each should be able to.
+/// Most elements with numbers: distances are kept for each of them.
 const MAX_NUMBERS: usize = 1 << 17;
 
 /// What all objects' elements have in common.
@@ -48,7 +48,7 @@ impl Elements {
         }
     }
 
-    /// Makes sure that there are counters for so many elements, within the limit on all of them.
+    /// Makes sure that there are counters for `elements` elements, within the limit on all of them.
     pub fn reserve(&mut self, counters: &mut Vec<Counter>, elements: u64) {
         let want = usize::try_from(elements).unwrap_or(usize::MAX);
         let more = want.saturating_sub(counters.len());

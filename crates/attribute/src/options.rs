@@ -1,4 +1,4 @@
-//! What counts, and how finely it is told apart.
+//! What counts, and how finely accesses are broken down.
 
 use reuselens_trace::Kind;
 use reuselens_units::Granularity;
@@ -35,8 +35,8 @@ impl Kinds {
     }
 }
 
-/// Which data count, by where they lie. A structure that the program named counts by the memory
-/// under it; memory of which nothing is known counts only in [`DataFilter::All`].
+/// Which data count, by the memory that they are in. A structure that the program named counts by
+/// the memory under it; unknown memory counts only in [`DataFilter::All`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DataFilter {
     /// All.
@@ -72,7 +72,7 @@ pub struct Options {
     pub data: DataFilter,
     /// Whether a statement counts an element once.
     pub names: NamesMode,
-    /// Whether cells are told apart by calling context. Allocations are in any case.
+    /// Whether cells are broken down by calling context. Heap objects are in any case.
     pub contexts: bool,
     /// The first `max_cells` groups get a cell each, and up to four times as many later ones that
     /// are frequent. Beyond the first, instructions without a line count for their function, and
@@ -80,15 +80,16 @@ pub struct Options {
     /// times as many, lines count as unknown.
     pub max_cells: usize,
     /// All accesses count for one cell, and no site, object or context is looked up: much faster.
-    /// Where `data` or `names` need them, everything is told apart all the same.
+    /// Has no effect where `data` or `names` need objects.
     pub whole: bool,
-    /// Whether the elements of static symbols are told apart too, where their size is known. Those
-    /// of named structures always are.
+    /// Whether accesses are broken down by the elements of static symbols too, where their size is
+    /// known. By those of named structures they always are.
     pub elements: bool,
     /// Whether [`Columns::stores`](crate::Columns::stores) is filled. Accesses are taken one by one
     /// then, which takes about twice the time.
     pub stores: bool,
-    /// Whether basic blocks are handed on beside the touches, where something is told apart.
+    /// Whether [`Columns::basic_blocks`](crate::Columns::basic_blocks) is filled, if accesses are
+    /// broken down.
     pub basic_blocks: bool,
     /// The trace's addresses are ids that already are the items (all 64 bits of them): granularity,
     /// processes, sites and objects do not apply.

@@ -62,7 +62,7 @@ impl Region {
 /// What the shadow knows of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShadowAnswer {
-    /// It lies in this region, which covers the page.
+    /// It is in this region, which covers the page.
     Region(Region),
     /// It belongs to this object.
     Object(u32),

@@ -1,5 +1,5 @@
-//! The instructions that access memory: a hash table that remembers, per instruction, where its
-//! last access fell and which cell that was.
+//! The instructions that access memory: a hash table that remembers, per instruction, the region
+//! and the cell of its last access.
 
 use reuselens_hugepages::random_key;
 use reuselens_trace::Kind;
@@ -48,7 +48,8 @@ impl SiteSlot {
         volatility: 0,
     };
 
-    /// The object (and the structure) of an address, if it lies in the remembered region.
+    /// The object and the structure of an address, if the remembered region contains it and is
+    /// still true.
     #[inline(always)]
     pub fn recall(&self, address: u64, versions: &Versions) -> Option<(u32, u32)> {
         let inside = address.wrapping_sub(self.low) < self.bytes;
@@ -105,7 +106,7 @@ pub(crate) struct SiteIndex {
     slots: Vec<SiteSlot>,
     used: usize,
     shift: u32,
-    /// What makes the places of program counters unknown to whoever chose them.
+    /// A random key: nobody can choose program counters that all begin at one place.
     key: u64,
     /// Program counter and number of the sites that had no module when they were made.
     unplaced: Vec<(u64, u32)>,
@@ -141,7 +142,7 @@ impl SiteIndex {
         (number.wrapping_mul(GOLDEN) >> self.shift) as usize
     }
 
-    /// Whether there are so many that most are not in the nearest cache.
+    /// Whether most slots are outside the nearest cache.
     #[inline(always)]
     pub fn are_many(&self) -> bool {
         self.slots.len() > MANY

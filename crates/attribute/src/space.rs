@@ -352,7 +352,7 @@ impl AddressSpace {
     }
 }
 
-/// The part of a region that lies in `gap`.
+/// The part of a region that is in `gap`.
 fn clip(region: Region, gap: (u64, u64)) -> Region {
     Region {
         low: region.low.max(gap.0),

@@ -106,8 +106,8 @@ pub struct LocalityChange {
     pub cold: (u64, u64),
     /// Accesses before and after.
     pub accesses: (u64, u64),
-    /// The distance, in items, from which on one of the two does not tell distances apart: nothing
-    /// is compared beyond, and the cold accesses are not first ones alone. `None` if both tell all.
+    /// The smallest distance, in items, that one of the two did not measure. Nothing is compared
+    /// beyond it, and cold accesses are not first ones alone. `None` if both measured all.
     pub reach: Option<u64>,
 }
 
@@ -169,7 +169,7 @@ impl LocalityChange {
         })
     }
 
-    /// The change between two histograms of the same work that tell all distances.
+    /// The change between two histograms of the same work that measured all distances.
     pub fn new(before: &impl Histogram, after: &impl Histogram) -> Self {
         Self::up_to(before, after, None)
     }
@@ -244,7 +244,7 @@ fn size_change((before, after): &(MissRatioCurve, MissRatioCurve), items: u64) -
     }
 }
 
-/// By how many misses a profile may be off in a cache of so many items.
+/// By how many misses a profile may be off in a cache of `items` items.
 pub(crate) fn unsure(profile: &Profile, items: u64) -> f64 {
     let method = &profile.method;
     let widths = method.error_bounds.as_ref();

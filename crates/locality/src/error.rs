@@ -20,7 +20,7 @@ pub fn average_bin_error(reference: &Log2Histogram, other: &Log2Histogram) -> f6
     sum_of_differences(reference, other) / compared_bins(reference, other) as f64
 }
 
-/// The total variation distance ½·Σ|a_k − b_k|: the share of accesses that lie in another bin.
+/// The total variation distance ½·Σ|a_k − b_k|: the share of accesses that are in another bin.
 pub fn total_variation(reference: &Log2Histogram, other: &Log2Histogram) -> f64 {
     sum_of_differences(reference, other) / 2.0
 }

@@ -35,7 +35,7 @@ impl Hill {
         Log2Histogram::range(self.high_bin).1
     }
 
-    /// Whether a finite distance lies in it.
+    /// Whether a finite distance is in it.
     pub fn contains(&self, items: u64) -> bool {
         (self.low()..=self.high()).contains(&items)
     }

@@ -35,7 +35,7 @@ impl Log2Histogram {
         Self::default()
     }
 
-    /// The log2 bins of any histogram. Exact if none of its bins lies in two of these, which is so
+    /// The log2 bins of any histogram. Exact if none of its bins is in two of these, which is so
     /// for all histograms of this crate.
     pub fn of(histogram: &impl Histogram) -> Self {
         let mut log2 = Self::new();

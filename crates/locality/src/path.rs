@@ -98,7 +98,7 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// Of a history of so many outcomes.
+    /// Of a history of `length` outcomes.
     pub(crate) fn new(first: BlockTrace, length: u32) -> Self {
         Traces {
             first,
@@ -113,7 +113,7 @@ impl Traces {
         u32::from(self.length)
     }
 
-    /// Keeps so many outcomes of the history, or those that it has.
+    /// Keeps `length` outcomes of the history, or those that it has.
     pub(crate) fn shorten(&mut self, length: u32) {
         self.length = self.length.min(length.min(LONGEST) as u8);
     }
@@ -131,7 +131,7 @@ impl Traces {
         self.length = self.length.min(other.length);
     }
 
-    /// Whether a history of this many outcomes stands for several traces.
+    /// Whether several traces have the same history of `length` outcomes.
     pub(crate) fn are_several(&self, length: u32) -> bool {
         u32::from(self.differ) < length.min(self.length())
     }
@@ -143,8 +143,7 @@ impl Traces {
 pub struct PathShares {
     /// Outcomes in a path.
     pub length: u32,
-    /// Distinct pairs of an instruction and a path to it; rarer paths that were not told apart are
-    /// one.
+    /// Distinct pairs of an instruction and a path to it; rarer paths counted together are one.
     pub paths: u64,
     /// Accesses whose path has so many outcomes; of the others fewer are known. 0 in profiles of
     /// earlier versions.

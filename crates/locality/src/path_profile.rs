@@ -22,7 +22,7 @@ pub struct PathDistances {
     /// Outcomes of conditional branches, 1 for taken, the newest in the lowest bit.
     pub outcomes: u32,
     /// How many those are. Fewer than were asked for: these are all rarer paths that end in them,
-    /// which were not told apart.
+    /// counted together.
     #[serde(default = "longest", skip_serializing_if = "is_longest")]
     pub length: u32,
     /// The distances.
@@ -40,7 +40,7 @@ fn is_longest(length: &u32) -> bool {
 /// The paths to one instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathSite {
-    /// File name of the module that it lies in.
+    /// File name of the module that it is in.
     pub module: String,
     /// Where in it.
     pub offset: u64,
@@ -116,8 +116,8 @@ impl PathProfile {
         }
     }
 
-    /// The paths of `length` outcomes to each instruction, and of fewer where rarer ones were not
-    /// told apart; none if no paths that long were kept.
+    /// The paths of `length` outcomes to each instruction, and of fewer where rarer ones were
+    /// counted together; none if no paths that long were kept.
     pub fn at(&self, length: u32) -> Option<Vec<(&PathSite, Vec<PathDistances>)>> {
         let shorter = |site: &'_ PathSite| joined(&site.paths, length);
         (length <= self.length).then(|| {

@@ -102,16 +102,16 @@ pub struct PathTable {
     length: u32,
     admission: Admission,
     nodes: Vec<Node>,
-    /// Those of a node lie behind each other; in between are places that nodes have left, and room.
+    /// Those of a node follow each other; in between are places that nodes have left, and room.
     counts: Vec<Count>,
     elsewhere: Elsewhere,
     /// Pairs of an instruction and a path.
     pairs: usize,
     /// Open addressing: part of the hash of a node, and its number. At most half full.
     slots: Vec<u64>,
-    /// What makes the places of blocks unknown to whoever chose their addresses.
+    /// A random key: nobody can choose block addresses that all begin at one place.
     key: u64,
-    /// The places of instructions behind the first [`LISTED`] of a node, by node and instruction.
+    /// The places of instructions after the first [`LISTED`] of a node, by node and instruction.
     behind: HashMap<(u32, u32), u32>,
 }
 
@@ -132,7 +132,7 @@ impl PathTable {
         }
     }
 
-    /// The longest paths that may be told apart: 32, or 0 if there is no room for any.
+    /// The length of the longest paths that may be kept: 32, or 0 if there is no room for any.
     pub fn length(&self) -> u32 {
         self.length
     }
@@ -187,14 +187,14 @@ impl PathTable {
     }
 
     /// Counts touches: those of the first step, up to where it ends, then those of the next.
-    /// `cells[i]` stands for the instruction `sites[cells[i]]`.
+    /// `cells[i]` is of the instruction `sites[cells[i]]`.
     ///
     /// Cost: a hashed look-up per step, for which memory is asked ahead of time, and per touch a
     /// look at the instruction that came next the first time; nothing is allocated but for what was
     /// never seen.
     ///
     /// # Panics
-    /// If a step ends behind the last touch, or a cell has no instruction (a fault of the caller).
+    /// If a step ends after the last touch, or a cell has no instruction (a fault of the caller).
     pub fn add_steps(
         &mut self,
         steps: &[PathStep],
@@ -249,7 +249,7 @@ impl PathTable {
         None
     }
 
-    /// The place of an instruction wherever it is in a block, or a new one behind all.
+    /// The place of an instruction wherever it is in a block, or a new one after all others.
     #[inline(never)]
     fn seek(&mut self, node: u32, site: u32) -> usize {
         if let Some(at) = self.search(node, site) {
@@ -294,7 +294,7 @@ impl PathTable {
         self.behind.get(&(node, site)).map(|at| *at as usize)
     }
 
-    /// Finds the instructions behind the listed ones again when they have other numbers.
+    /// Hashes the instructions after the listed ones anew when they have other numbers.
     fn hash_behind(&mut self) {
         self.behind.clear();
         for (number, node) in (1..).zip(&self.nodes) {

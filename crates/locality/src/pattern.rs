@@ -11,7 +11,7 @@ use crate::{FineHistogram, PatternBin};
 /// does not say which; this is the choice, and whoever shows patterns says which it was.
 ///
 /// Frequencies are compared between ranges of distances that are equally wide in proportion:
-/// octaves below 1024 items, as the bins are, and quarters of octaves above, where many bins lie in
+/// octaves below 1024 items, as the bins are, and quarters of octaves above, where many bins are in
 /// each. Else a cluster twice as far away would be looked at in bins half as wide, and would fall
 /// apart by chance where the near one does not.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -185,7 +185,7 @@ fn bounds(bin: &PatternBin) -> (u64, u64) {
     }
 }
 
-/// Bins of which those that lie in one fine bin are one.
+/// Bins of which those that are in one fine bin are one.
 fn no_finer(bins: &[PatternBin]) -> Vec<PatternBin> {
     let fine = |bin: &PatternBin| FineHistogram::bin(bin.low);
     let shared = bins.chunk_by(|a, b| fine(a) == fine(b));
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_cluster_far_away_is_as_whole_as_a_near_one() {
-        // Every third of its bins is nearly empty, as when what lies in it has gaps.
+        // Every third of its bins is nearly empty, as when what is in it has gaps.
         let cluster = |start: u64| {
             let bins_of = |bin: u64| (start + bin * 1024 + 500, if bin % 3 == 2 { 5 } else { 100 });
             bins(&(0..60).map(bins_of).collect::<Vec<_>>())

@@ -83,8 +83,8 @@ pub struct Method {
     /// bound, and is not stored.
     #[serde(serialize_with = "finite_bound")]
     pub error_bound: Option<f64>,
-    /// The smallest distance in items that was not told apart from infinity: the cold accesses are
-    /// those and the first ones. `None` if every distance was.
+    /// The smallest distance in items that was not measured: cold accesses are these and the first
+    /// ones. `None` if every distance was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_distance: Option<u64>,
     /// That bound for each cache size, where the engine has one.
@@ -94,7 +94,7 @@ pub struct Method {
     /// them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ids: bool,
-    /// Whether the program was analysed as a whole: then no access is told apart from another.
+    /// Whether the program was analysed as a whole, without a breakdown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
     /// Where the accesses come from and what is seen.
@@ -145,7 +145,7 @@ pub struct Frame {
 /// An instruction that accessed memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Site {
-    /// File name of the module it lies in; empty if unknown.
+    /// File name of the module it is in; empty if unknown.
     pub module: String,
     /// Offset of the instruction in that module, so that equal builds give equal profiles.
     pub offset: u64,
@@ -191,7 +191,7 @@ pub struct Object {
     pub element_bytes: u64,
     /// Number of blocks that were allocated over the run (1 for symbols).
     pub blocks: u64,
-    /// The elements that were accessed, where elements are known and told apart; by index.
+    /// The elements that were accessed, if accesses are broken down by element; by index.
     pub elements: Vec<Element>,
 }
 
@@ -292,7 +292,7 @@ pub struct Profile {
     /// Distances by instruction and path, if paths were followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathProfile>,
-    /// GNU build ids of the modules that instructions lie in, in hexadecimal, by file name; without
+    /// GNU build ids of the modules that instructions are in, in hexadecimal, by file name; without
     /// those that have none. Equal offsets of modules with equal ids are the same instruction.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub builds: BTreeMap<String, String>,

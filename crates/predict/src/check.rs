@@ -146,7 +146,7 @@ pub struct GroupCheck {
     pub near: u64,
     /// Of the covered ones, those that were predicted from the larger ones of the training runs.
     pub fewer: u64,
-    /// Means of observed patterns, and those of them that lie in their interval; of groups that
+    /// Means of observed patterns, and those of them that are in their interval; of groups that
     /// were predicted from all training runs.
     pub intervals: (u64, u64),
 }

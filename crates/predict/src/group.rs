@@ -31,13 +31,13 @@ pub struct GroupRun {
     pub cold: u64,
     /// Its distances, in ascending bins.
     pub bins: Vec<PatternBin>,
-    /// It is no path, but all rarer ones to an instruction, which were not told apart.
+    /// It is no path, but all rarer ones to an instruction, counted together.
     pub rest: bool,
 }
 
 impl GroupRun {
-    /// Its misses per access in a fully associative cache of so many items; a bin that the size
-    /// lies in, by what of it is beyond.
+    /// Its misses per access in a fully associative cache of `items` items. Of a bin around the
+    /// size, the part beyond it counts.
     fn miss_ratio(&self, items: u64) -> f64 {
         let beyond = |bin: &PatternBin| {
             let from = |low: u64| (bin.max as f64 - low as f64 + 1.0).max(0.0);
@@ -72,7 +72,7 @@ pub enum Unpredictable {
 /// Between the instruction and the outcomes in the name of a path's group.
 pub(crate) const AFTER: &str = " after ";
 
-/// The name of the group of the paths to an instruction, named so, that were not told apart.
+/// The name of the group of the rarer paths to an instruction of this name.
 pub(crate) fn rarer_paths(instruction: &str) -> String {
     format!("{instruction}{AFTER}rarer paths")
 }
@@ -115,7 +115,7 @@ pub struct GroupForecast {
     pub patterns: Result<Vec<PatternPrediction>, Unpredictable>,
     /// A prediction below 0 was set to 0.
     pub below_zero: bool,
-    /// What is too rare to tell patterns by ([`Merging::rare`]), from near to far: it grows and
+    /// What is too rare to make patterns ([`Merging::rare`]), from near to far: it grows and
     /// misses all the same, but is not compared. Empty if nothing was left out. Seen only in the
     /// runs that have it.
     pub rare: Vec<PatternPrediction>,
@@ -200,7 +200,7 @@ fn counts(names: &[&String], runs: &[(f64, &Groups)], asked: &Asked) -> Vec<(Est
     cold.into_iter().zip(reuses).collect()
 }
 
-/// Predicts the group of a name, of so many cold accesses and reuses.
+/// Predicts the group of a name from its numbers of cold accesses and of reuses.
 fn predict(
     name: &str,
     (cold, reuses): (Estimate, Estimate),
@@ -295,7 +295,7 @@ fn of_patterns(
 }
 
 /// A pattern from what it was in runs of ascending sizes, and whether less than 0 was predicted.
-/// `within` is how its accesses lie in the last of them.
+/// `within` is how its accesses are in the last of them.
 fn predict_pattern(
     points: &[(f64, Pattern)],
     within: Vec<PatternBin>,
@@ -333,7 +333,7 @@ impl GroupForecast {
         Some(histogram)
     }
 
-    /// Its misses in a fully associative cache of so many items; the cold ones, which are the least
+    /// Its misses in a fully associative cache of `items` items; the cold ones, which are the least
     /// it can have, if its distances cannot be predicted.
     pub(crate) fn misses(&self, items: u64) -> u64 {
         let histogram = self.histogram();

@@ -16,7 +16,7 @@ use crate::group::{GroupForecast, GroupRun, Groups};
 pub struct Placing {
     /// Of accesses.
     pub accesses: f64,
-    /// Groups that were observed and predicted, and those of them whose accesses lie in their
+    /// Groups that were observed and predicted, and those of them whose accesses are in their
     /// interval.
     pub intervals: (u64, u64),
     /// Of misses, by cache. What cannot be predicted counts as having its cold ones.
@@ -24,7 +24,7 @@ pub struct Placing {
     /// The misses predicted of all groups ÷ those observed, by cache; none if none were observed.
     pub sums: Vec<Option<f64>>,
     /// The share of the accesses, of groups that were observed and predicted, in those whose
-    /// accesses lie in their interval.
+    /// accesses are in their interval.
     pub held: f64,
     /// Of those accesses, the one in the middle is of a group whose interval is so many times as
     /// wide as what is predicted.
@@ -112,7 +112,7 @@ fn common<'a>(
     (least.fold(0.0, |a, b| a + b), Some(a / b))
 }
 
-/// What was observed of a group, in caches of so many items.
+/// What was observed of a group, in caches of these numbers of items.
 pub(crate) fn seen(run: &GroupRun, items: &[u64]) -> GroupSeen {
     GroupSeen {
         accesses: run.accesses,
@@ -120,8 +120,8 @@ pub(crate) fn seen(run: &GroupRun, items: &[u64]) -> GroupSeen {
     }
 }
 
-/// Misses of a group in a cache of so many items. Of a bin that the size lies in, as if its
-/// accesses were spread evenly.
+/// Misses of a group in a cache of `items` items. The accesses of a bin around the size count as
+/// if they were spread evenly.
 fn misses(run: &GroupRun, items: u64) -> f64 {
     let far = |bin: &PatternBin| {
         let all = bin.accesses as f64;

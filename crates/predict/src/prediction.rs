@@ -167,7 +167,7 @@ pub struct Check {
     pub seen: BTreeMap<String, GroupSeen>,
     /// Groups of the observed run that are in no training run.
     pub never_seen: Vec<(String, u64)>,
-    /// Caches, and those of them whose observed miss ratio lies in its interval.
+    /// Caches, and those of them whose observed miss ratio is in its interval.
     pub intervals: (u64, u64),
 }
 

@@ -8,14 +8,14 @@ use thiserror::Error;
 use crate::group::{AFTER, GroupRun, Groups, rarer_paths};
 use crate::whole::data_size;
 
-/// What is told apart beside the whole program.
+/// What is predicted beside the whole program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// Source lines.
     Line,
     /// Instructions.
     Instruction,
-    /// Instructions and so many outcomes before them, where profiles have paths that long.
+    /// Instructions and this number of outcomes before them, if profiles have paths that long.
     Path(u32),
 }
 
@@ -138,8 +138,8 @@ pub enum ProgramError {
 /// compare.
 ///
 /// # Errors
-/// The first reason found. Builds are told apart by the build ids of their files, where those have
-/// one, and by what lies at the same offset of the same file.
+/// The first reason found. Builds are compared by the build ids of their files, where those have
+/// one, and by what is at the same offset of the same file.
 pub fn same_program(profiles: &[&Profile], loose: bool) -> Result<(), ProgramError> {
     let Some((first, others)) = profiles.split_first() else {
         return Err(ProgramError::TooFew);
@@ -221,7 +221,7 @@ fn same_code(run: usize, other: &Profile, first: &Profile) -> Result<(), Program
     Ok(())
 }
 
-/// As much of a build id as tells it from others.
+/// The first digits of a build id: enough to distinguish it.
 fn short(id: &str) -> String {
     id.chars().take(12).collect()
 }

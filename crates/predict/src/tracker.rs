@@ -23,7 +23,7 @@ struct Loop {
     high: u64,
     /// The first loop of its call.
     outermost: usize,
-    /// The code that lies in it and in all loops of its call around it.
+    /// The code that is in it and in all loops of its call around it.
     within: (u64, u64),
     /// Iterations since its outcomes were squashed last.
     iterations: u32,
@@ -138,7 +138,7 @@ impl PathTracker {
             BlockEnd::Indirect => self.path.trace.go_on(block.start),
             _ => {}
         }
-        // A call of code that is not seen leads on behind it at once.
+        // A call of code that is not seen continues after it at once.
         if self.last.end == BlockEnd::Call && block.start != self.last.back() {
             self.call(self.last.back());
             self.begin(number);
@@ -350,7 +350,7 @@ impl PathTracker {
     }
 }
 
-/// What lies in this code and in all loops around it.
+/// What is in this code and in all loops around it.
 fn within(around: &[Loop], (low, high): (u64, u64)) -> (u64, u64) {
     match around.last() {
         Some(outer) => (low.max(outer.within.0), high.min(outer.within.1)),

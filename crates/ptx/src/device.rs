@@ -91,7 +91,7 @@ impl Loaded {
 /// What a device refuses.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// There is not so much memory.
+    /// The device has too little memory.
     #[error(
         "'{name}' takes {size} bytes, and the device has {left} of {limit} left; raise the limit (--memory-limit) or make it smaller"
     )]
@@ -113,7 +113,7 @@ pub enum DeviceError {
         /// What there is.
         known: String,
     },
-    /// The name stands for several.
+    /// Several functions match the name.
     #[error("{name} may be any of: {known}; write more of the name")]
     Ambiguous {
         /// What was asked for.
@@ -167,7 +167,7 @@ impl Device {
     /// A buffer of zeros; gives its address. The name is for messages.
     ///
     /// # Errors
-    /// If there is not so much memory.
+    /// If the device has too little memory.
     pub fn allocate(&mut self, name: &str, size: u64) -> Result<u64, DeviceError> {
         let left = self.left();
         let address = if size <= left {
@@ -196,7 +196,7 @@ impl Device {
     /// Copies bytes to the device.
     ///
     /// # Errors
-    /// If they do not lie in one buffer.
+    /// If they are not in one buffer.
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         let size = bytes.len() as u64;
         let range = self
@@ -210,7 +210,7 @@ impl Device {
     /// Bytes of the device.
     ///
     /// # Errors
-    /// If they do not lie in one buffer.
+    /// If they are not in one buffer.
     pub fn read(&self, address: u64, size: u64) -> Result<&[u8], DeviceError> {
         let range = self
             .memory
@@ -222,7 +222,7 @@ impl Device {
     /// Gives a module's variables their places and first values.
     ///
     /// # Errors
-    /// If there is not so much memory, or an initial value names what is not there.
+    /// If the device has too little memory, or an initial value names an unknown symbol.
     pub fn load(&mut self, module: PtxModule) -> Result<Loaded, DeviceError> {
         let ast = module.ast;
         let mut symbols = HashMap::new();

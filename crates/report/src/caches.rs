@@ -151,7 +151,7 @@ pub(crate) fn chosen(profile: &Profile, asked: Option<CacheSize>) -> Level {
     chosen_within(profile, None, asked)
 }
 
-/// [`chosen`] among caches of so many items at most.
+/// [`chosen`] among caches of at most `reach` items.
 pub(crate) fn chosen_within(
     profile: &Profile,
     reach: Option<u64>,
@@ -202,14 +202,14 @@ fn compared(level: &Level, before: &Profile, after: &Profile) -> [u64; 2] {
     })
 }
 
-/// Those of [`levels`] that hold so many items at most.
+/// Those of [`levels`] that hold at most `reach` items.
 pub(crate) fn levels_within(profile: &Profile, reach: Option<u64>) -> Vec<Level> {
     let mut levels = levels(profile);
     levels.retain(|level| reach.is_none_or(|reach| level.items <= reach));
     levels
 }
 
-/// The distance from which on one of these does not tell distances apart, if there is one.
+/// The largest distance that all of these profiles measured, if one has a bound.
 pub(crate) fn reach<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Option<u64> {
     let reaches = profiles
         .into_iter()
@@ -273,7 +273,7 @@ fn reuses_missed(profile: &Profile, level: &Level) -> u64 {
         .saturating_sub(histogram.cold())
 }
 
-/// Whether so many misses of reuses matter: half a percent of the accesses.
+/// Whether this number of misses of reuses matters: half a percent of the accesses.
 fn is_noticeable(profile: &Profile, reuses: u64) -> bool {
     reuses > 0 && reuses >= profile.histogram.accesses() / 200
 }

@@ -120,7 +120,7 @@ impl Loader {
             .as_mut()
     }
 
-    /// The stub that an address lies in.
+    /// The stub that an address is in.
     fn stub(&mut self, module: &Module, address: u64) -> Option<Function> {
         let (start, name) = self.opened(module)?.stubs.at(address)?;
         Some(Function {

@@ -59,7 +59,7 @@ impl Stubs {
         self.0.range(low..high).next().is_some()
     }
 
-    /// The stub that an address lies in: where it begins, and its name.
+    /// The stub that an address is in: where it begins, and its name.
     pub(super) fn at(&self, address: u64) -> Option<(u64, &str)> {
         let (start, (end, name)) = self.0.range(..=address).next_back()?;
         (address < *end).then_some((*start, name.as_str()))

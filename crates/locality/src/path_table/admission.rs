@@ -1,11 +1,11 @@
 //! Which of the paths that are not in the table get a place in it, where others that end like them
 //! were folded.
 
-/// Lets in one in so many, by pseudo-random numbers that are the same each time: a path that comes
-/// often is soon in.
+/// Lets in one of every N paths, by pseudo-random numbers that are the same each time: a frequent
+/// path is soon in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Admission {
-    /// Of the longest paths, one in so many; a power of two.
+    /// N for the longest paths; a power of two.
     one_in: u64,
     state: u64,
 }
@@ -43,7 +43,7 @@ impl Admission {
         self.one_in == 1
     }
 
-    /// Whether a path of so many outcomes gets a place.
+    /// Whether a path of `length` outcomes gets a place.
     #[inline]
     pub fn admits(&mut self, length: u32) -> bool {
         let one_in = enough(self.one_in, length);

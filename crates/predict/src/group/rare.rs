@@ -1,4 +1,4 @@
-//! What is too rare to tell patterns by, on another input.
+//! Predicts reuses that are too rare to make patterns.
 //!
 //! The misses of a line are often its rarest reuses: of those of `a[i][k]` in a matrix
 //! multiplication, one in n is far. They are in no pattern that is compared, since chance reuses
@@ -27,7 +27,7 @@ pub(super) fn rare_parts(found: &[SeenGroup], rule: PatternRule) -> Vec<RarePart
 pub(super) struct RarePart {
     /// By run, these and the size, where it has any; the last run does.
     seen: Vec<Option<(f64, Pattern)>>,
-    /// How they lie in the last run.
+    /// Their bins in the last run.
     within: Vec<PatternBin>,
 }
 

@@ -18,7 +18,7 @@ impl PatternPrediction {
         }
     }
 
-    /// Adds its accesses, which lie in it as they do in the last training run.
+    /// Adds its accesses, which are in it as they do in the last training run.
     pub(super) fn add_to(&self, histogram: &mut FineHistogram) {
         let Pattern {
             min, max, accesses, ..

@@ -62,7 +62,7 @@ impl Kernel {
         self.shared_bytes
     }
 
-    /// Whether blocks may tell each other things through memory while they run (atomics, fences and
+    /// Whether blocks may communicate through memory while they run (atomics, fences and
     /// volatile accesses of global memory). Such kernels run block after block.
     pub fn is_ordered(&self) -> bool {
         self.is_ordered
@@ -85,11 +85,11 @@ pub struct Param {
 /// An instruction that accesses memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessSite {
-    /// Where it stands in the PTX.
+    /// Its position in the PTX.
     pub position: Position,
     /// The opcode with its modifiers.
     pub opcode: String,
-    /// File and line of the source, where the PTX tells it (`-lineinfo`).
+    /// File and line of the source, if the PTX has them (`-lineinfo`).
     pub source: Option<(String, u32)>,
 }
 
@@ -133,7 +133,7 @@ pub enum Code {
     Table(u32),
     Exit,
     Barrier(u32),
-    /// Lanes of a warp tell each other something.
+    /// Lanes of a warp exchange values.
     Collective(u32),
     /// How far the warp has come, in place of time.
     Clock {
@@ -158,7 +158,7 @@ pub struct MemoryOp {
     pub site: u32,
 }
 
-/// Where an access goes: a register (or none) and bytes behind it.
+/// The address of an access: a register (or none) and an offset in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Address {
     pub base: Option<Register>,
@@ -224,7 +224,7 @@ pub enum Atomic {
     CompareAndSwap,
 }
 
-/// Lanes that tell each other something.
+/// An exchange of values between lanes.
 #[derive(Clone, Copy, Debug)]
 pub struct Collective {
     pub kind: CollectiveKind,

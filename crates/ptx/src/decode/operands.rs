@@ -123,7 +123,7 @@ impl KernelDecoder<'_> {
         }
     }
 
-    /// A register of the file that a type lies in.
+    /// A register of the file that a type is in.
     fn resized(&mut self, slot: u32, from: Type, to: Type) -> Result<u32, PtxError> {
         let form = match (from.size() == 8, to.size() == 8) {
             (true, false) => ops::truncate(),

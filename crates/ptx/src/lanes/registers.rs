@@ -44,12 +44,12 @@ pub struct Slots {
 
 /// What a register holds in a lane, as a type to calculate with.
 ///
-/// Types of less than 32 bits lie in the low bits of a narrow register. What is above is left over
+/// Types of less than 32 bits are in the low bits of a narrow register. What is above is left over
 /// from a sign or zeros, and cut off when it is read.
 pub trait Lane: Copy {
     /// What it is to PTX.
     const TYPE: Type;
-    /// What lies in the register.
+    /// What is in the register.
     type Raw: LaneValue;
     /// The value.
     fn load(raw: Self::Raw) -> Self;

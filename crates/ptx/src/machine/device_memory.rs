@@ -67,14 +67,14 @@ impl DeviceMemory {
         &mut self.bytes
     }
 
-    /// The place of `size` bytes at an address, if they lie in one buffer.
+    /// The place of `size` bytes at an address, if they are in one buffer.
     pub fn range(&self, address: u64, size: u64) -> Option<std::ops::Range<usize>> {
         let end = address.checked_add(size)?;
         let start = self.span(address, end)?;
         Some(start..start + size as usize)
     }
 
-    /// The place of the first of the bytes from `low` up to `end`, if all lie in one buffer.
+    /// The place of the first of the bytes from `low` up to `end`, if all are in one buffer.
     #[inline(always)]
     pub fn span(&self, low: u64, end: u64) -> Option<usize> {
         let offset = low.wrapping_sub(windows::GLOBAL);

@@ -25,7 +25,7 @@ pub struct BlockMemory<'a> {
 }
 
 impl BlockMemory<'_> {
-    /// Loads a value for each lane, whose addresses all lie in one buffer.
+    /// Loads a value for each lane, whose addresses all are in one buffer.
     #[inline(always)]
     pub fn load_row<const N: usize, T: Copy>(
         &self,

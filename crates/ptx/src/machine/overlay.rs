@@ -30,7 +30,7 @@ impl Overlay {
         self.table.resize(bytes / PAGE, 0);
     }
 
-    /// `size` bytes at `offset` that lie in one page or in pages that have not been written, if so.
+    /// `size` bytes at `offset` that are in one page or in pages that have not been written, if so.
     #[inline(always)]
     pub fn run<'a>(&'a self, base: &'a [u8], offset: usize, size: usize) -> Option<&'a [u8]> {
         let (first, last) = (offset >> PAGE_BITS, (offset + size - 1) >> PAGE_BITS);
@@ -44,7 +44,7 @@ impl Overlay {
         self.copies[copy as usize - 1].get(offset % PAGE..offset % PAGE + size)
     }
 
-    /// `N` bytes that lie in one page.
+    /// `N` bytes that are in one page.
     #[inline(always)]
     pub fn read<const N: usize>(&self, base: &[u8], offset: usize) -> [u8; N] {
         let copy = self.table[offset >> PAGE_BITS];
@@ -83,7 +83,7 @@ impl Overlay {
         self.copies.len()
     }
 
-    /// Writes bytes, which may lie in several pages.
+    /// Writes bytes, which may are in several pages.
     #[inline(always)]
     pub fn write(&mut self, base: &[u8], offset: usize, bytes: &[u8]) {
         let within = offset % PAGE;

@@ -33,7 +33,7 @@ pub struct Variable {
     pub size: Option<u64>,
     /// Bytes; a power of two.
     pub align: u64,
-    /// What it begins with; zeros behind that.
+    /// Its first values; zeros follow them.
     pub init: Vec<Init>,
     /// Where it is declared.
     pub at: Position,
@@ -48,7 +48,7 @@ pub enum Init {
     Address {
         /// The variable.
         name: String,
-        /// Bytes behind its beginning.
+        /// Bytes from its beginning.
         offset: i64,
         /// A generic address, not one of its space.
         generic: bool,
@@ -120,14 +120,14 @@ pub struct Instruction {
     pub opcode: String,
     /// In the order in which they are written.
     pub operands: Vec<Operand>,
-    /// Where the opcode stands.
+    /// The position of the opcode.
     pub at: Position,
 }
 
 /// An operand.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
-    /// A register, label, function or variable, and bytes behind it.
+    /// A register, label, function or variable, and an offset in bytes.
     Name(String, i64),
     /// A whole number, two's complement.
     Integer(u64),

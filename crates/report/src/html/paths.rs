@@ -1,5 +1,5 @@
-//! What paths tell: a picture of the patterns by path for each line, and how much paths tell of the
-//! whole program.
+//! Paths on the page: a picture of the patterns by path for each line, and a table of how well
+//! paths separate the patterns of the whole program.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,11 +16,11 @@ use super::scene::Scene;
 use crate::multiples::{self, Bar, EXPLAIN, Edge, MOST, PATHS, PatternRow, Picture};
 use crate::numbers::count;
 
-/// Outcomes that tell the rows of a picture apart; fewer if no longer paths were kept.
+/// Outcomes that distinguish the rows of a picture; fewer if no longer paths were kept.
 const LENGTH: u32 = 8;
 
 /// The pictures of a profile, lines with most misses first; none if paths were not followed, or
-/// tell nothing.
+/// separate nothing.
 pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
     let Some(paths) = &scene.profile.paths else {
         return Vec::new();
@@ -28,7 +28,7 @@ pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
     let length = LENGTH.min(paths.length);
     let mut lines: Vec<(u64, String, PathLine)> = lines(paths, length)
         .into_values()
-        // What one path alone leads to is told apart by nothing.
+        // A line with one path has nothing to compare.
         .filter(|(_, line)| line.paths.len() > 1)
         .map(|(name, line)| (line.misses(scene.chosen.items), name, line))
         .collect();
@@ -43,7 +43,7 @@ pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
 #[derive(Default)]
 struct PathLine {
     instructions: u64,
-    /// By outcomes and how many those are: fewer for rarer paths, which were not told apart.
+    /// By outcomes and their number, which is smaller for rarer paths counted together.
     paths: BTreeMap<(u32, u32), PatternBins>,
 }
 
@@ -89,7 +89,7 @@ fn name(site: &PathSite) -> String {
 }
 
 impl PathLine {
-    /// Misses in a cache of so many items, a bin as a whole at its mean.
+    /// Misses in a cache of `items` items, a bin as a whole at its mean.
     fn misses(&self, items: u64) -> u64 {
         let of = |bins: &PatternBins| {
             let far = bins.iter().filter(|bin| bin.mean >= items as f64);
@@ -152,7 +152,7 @@ fn bars(bins: &PatternBins, items: u64) -> Vec<Bar> {
         .collect()
 }
 
-/// Appends the section: the pictures, and a table of what paths of each length tell.
+/// Appends the section: the pictures, and the table by length.
 pub(crate) fn write(out: &mut String, scene: &Scene, pictures: &[Picture]) {
     let Some(paths) = &scene.profile.paths else {
         return;
@@ -177,7 +177,7 @@ pub(crate) fn write(out: &mut String, scene: &Scene, pictures: &[Picture]) {
     });
 }
 
-/// The table of what paths tell, by their length.
+/// The table of how well paths separate patterns, by their length.
 fn shares(out: &mut String, paths: &PathProfile) {
     out.push_str(
         "<div class=\"scroll\"><table class=\"plain\"><thead><tr><th scope=\"col\">Outcomes</th><th scope=\"col\">Paths</th>\

@@ -64,7 +64,7 @@ impl Axis {
         octave.min(62.0).exp2() as u64
     }
 
-    /// Whether a cache of this many items lies in the picture.
+    /// Whether a cache of this many items is in the picture.
     pub(crate) fn shows(&self, items: u64) -> bool {
         (items.max(1) as f64).log2() <= self.high
     }

@@ -1,7 +1,7 @@
 //! What a thread of each kernel accesses.
 //!
 //! The kernels are those of Garrido 2013, table 1, as far as its text and figure 28 show them;
-//! arrays lie in device memory one after the other, and parameters are read as compilers have them
+//! arrays are in device memory one after the other, and parameters are read as compilers have them
 //! read: once, at the start.
 
 use reuselens_warp::{Space, WarpKind};
