@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::{Estimate, estimate};
 use crate::merging::Merging;
 use crate::shape::{Fit, Shape};
-use crate::shares::{ShareSizes, parts_of};
+use crate::share_model::{ShareSizes, parts_of};
 use rare::{RarePart, rare_parts};
 use seen::{SeenGroup, seen};
 

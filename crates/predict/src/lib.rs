@@ -20,16 +20,16 @@ mod check;
 mod estimate;
 mod fixed;
 mod group;
-mod known;
 mod merging;
-mod placing;
 mod prediction;
 mod program;
+mod ranking_accuracy;
 mod reorder;
 mod shape;
-mod shares;
-mod sums;
+mod share_model;
+mod totals;
 mod tracker;
+mod visited_blocks;
 mod warnings;
 mod whole;
 
@@ -41,14 +41,14 @@ pub use group::{
     Asked, GroupForecast, GroupRun, Groups, PatternPrediction, Unpredictable, predict_groups,
 };
 pub use merging::{Merging, RARE};
-pub use placing::Placing;
 pub use prediction::{
     CacheForecast, Check, FAR, GroupMisses, MOST_ITEMS, PredictOptions, Prediction, predict,
 };
 pub use program::{By, ProgramError, groups, same_program, sizes};
+pub use ranking_accuracy::Placing;
 pub use reorder::{Statements, TooMany, keeps_dependences, reuse_driven};
 pub use shape::{Fit, Point, Shape};
-pub use sums::{CacheSums, GroupSums};
+pub use totals::{CacheSums, GroupSums};
 pub use tracker::PathTracker;
 pub use whole::{
     GROUPS, GroupPrediction, Rehearsal, WholePrediction, WholeRun, data_size, group_means,

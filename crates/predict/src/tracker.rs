@@ -4,7 +4,7 @@ use reuselens_locality::Path;
 
 use crate::BasicBlock;
 use crate::blocks::BlockEnd;
-use crate::known::VisitedBlocks;
+use crate::visited_blocks::VisitedBlocks;
 
 /// Loops that a thread can be in; those further in are not squashed.
 const MOST_LOOPS: usize = 256;

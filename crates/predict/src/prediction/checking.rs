@@ -9,8 +9,8 @@ use super::{
 };
 use crate::check::{GroupCheck, GroupSeen, wrong};
 use crate::group::{GroupForecast, Groups};
-use crate::placing::{self, Placing};
 use crate::program::{ProgramError, groups, have_paths, same_program};
+use crate::ranking_accuracy::{self, Placing};
 use crate::whole::data_size;
 
 impl Prediction {
@@ -98,7 +98,7 @@ impl Prediction {
         let items: Vec<u64> = self.caches.iter().map(|cache| cache.items).collect();
         let found = forecasts.iter().filter_map(|forecast| {
             let run = seen.get(&forecast.name)?;
-            Some((forecast.name.clone(), placing::seen(run, &items)))
+            Some((forecast.name.clone(), ranking_accuracy::seen(run, &items)))
         });
         found.collect()
     }
