@@ -63,7 +63,7 @@ impl Attributor {
     }
 
     /// The projection that serves: the items of some kinds of accesses, for
-    /// [`reuselens_trace::Source::condense`]. `None` if the analysis needs more than items.
+    /// [`reuselens_trace::Source::project`]. `None` if the analysis needs more than items.
     pub fn wish(&self) -> Option<Wish> {
         let Options {
             granularity, kinds, ..
@@ -72,7 +72,7 @@ impl Attributor {
         whole.then(|| Wish::new(granularity, |kind| kinds.counts(kind)))
     }
 
-    /// Whether blocks may have compressed rows ([`reuselens_trace::Source::fold`]), which take a
+    /// Whether blocks may have compressed rows ([`reuselens_trace::Source::project`]), which take a
     /// part of the time.
     pub fn folds(&self) -> bool {
         self.options.folds()

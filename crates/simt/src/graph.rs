@@ -2,8 +2,8 @@
 
 use crate::SimtError;
 
-/// A directed graph as compressed rows: the targets of node `n` are `targets[offsets[n]..offsets[n
-/// + 1]]`.
+/// A directed graph as compressed rows: the targets of node `n` are
+/// `targets[offsets[n]..offsets[n + 1]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     /// Where each node's targets begin; one more than there are nodes.
