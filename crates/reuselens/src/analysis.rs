@@ -14,7 +14,7 @@ use crate::counts::{self, Counted, Counts, PathCounts};
 use crate::line_statements::with_lines;
 use crate::stopping::Stop;
 use crate::{AnalysisOptions, Error, this_machine};
-use crate::{abreast, path_warnings, weighed};
+use crate::{path_warnings, segments, weighed};
 
 /// How far an analysis has come.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,7 @@ fn count(
     let attribution = Attribution::new(source, machine, options);
     let analysis = Analysis::new(attribution, options)?;
     // Where the system has too little memory for several engines, it may have enough for one.
-    let segments = catch(|| abreast::count(source, machine, options, progress));
+    let segments = catch(|| segments::count(source, machine, options, progress));
     match segments.unwrap_or(Ok(None))? {
         Some(pass) => Ok(pass),
         None => analysis.run(source, progress),
@@ -249,7 +249,7 @@ impl Analysis {
         let stop = read.unwrap_or_else(|refused| Ok(Some(Stop::Refused(refused))))?;
         if !matches!(stop, Some(Stop::OutOfMemory { .. } | Stop::Refused(_))) {
             self.count_gathered();
-            self.counts.settle();
+            self.counts.drain();
         }
         let stop = stop.or_else(|| self.counts.refused().map(Stop::Refused));
         Ok(Pass {

@@ -133,7 +133,7 @@ impl Budget {
         if counts.memory() + self.others <= self.limit {
             return None;
         }
-        counts.settle();
+        counts.drain();
         let memory = counts.memory() + self.others;
         (memory > self.limit && !self.shrink(counts)).then_some(memory)
     }

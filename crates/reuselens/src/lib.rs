@@ -25,7 +25,6 @@
 //! assert_eq!(profile.histogram.cold(), 3);
 //! ```
 
-mod abreast;
 mod analysis;
 mod attribution;
 mod available;
@@ -41,6 +40,7 @@ mod options;
 mod path_warnings;
 mod recording;
 mod reordering;
+mod segments;
 pub mod shard;
 mod stopping;
 mod tallied;

@@ -1,4 +1,4 @@
-//! A trace in stretches abreast: each is read, decoded and counted by a thread of its own.
+//! A trace in parallel segments: each is read, decoded and counted by a thread of its own.
 //!
 //! # What it is
 //! Where no more than items is asked of accesses, nothing but the engine's memory of items goes
@@ -18,8 +18,8 @@
 //! than the analysis may have, an element can lie in several items, or the trace is damaged, it
 //! begins anew on one engine.
 
-mod crew;
-mod runner;
+mod pool;
+mod worker;
 
 use reuselens_locality::{Machine, Sharing};
 use reuselens_trace::{Source, TraceError, Wish};
@@ -30,8 +30,8 @@ use crate::attribution::Attribution;
 use crate::counts::{Counted, PARALLEL};
 use crate::stopping::Stop;
 use crate::{AnalysisOptions, Error, Progress};
-use crew::Crew;
-use runner::Ended;
+use pool::SegmentPool;
+use worker::Ended;
 
 /// The shortest stretch for which a thread begins with empty tables.
 const SHORTEST: Accesses = Accesses(2 << 20);
@@ -72,9 +72,9 @@ fn count_long(
     if stretches.len() < 2 {
         return Ok(None);
     }
-    let crew = Crew::new(machine, options, options.memory_limit(), shortest);
+    let pool = SegmentPool::new(machine, options, options.memory_limit(), shortest);
     let threads = stretches.len();
-    let ended = crew.count(stretches, threads, progress);
+    let ended = pool.count(stretches, threads, progress);
     let engine = match options.engine.as_str() {
         PARALLEL => PARALLEL,
         _ => ENGINE,

@@ -44,7 +44,7 @@ const LISTS: [List; 2] = [
 const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     (
         "parallel",
-        "crates/reuselens/src/abreast.rs",
+        "crates/reuselens/src/segments.rs",
         "PARALLEL",
         "it is the engine `counting` on segments of the trace",
     ),

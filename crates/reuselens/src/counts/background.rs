@@ -38,7 +38,7 @@ enum Job {
     /// It has ended.
     Ended(ThreadId),
     /// Say when everything before this is counted.
-    Settle(Sender<()>),
+    Drain(Sender<()>),
     /// Do with less memory, and say whether that is possible.
     Shrink(Bytes, Bytes, Sender<bool>),
 }
@@ -49,7 +49,7 @@ const SAY_EVERY: u64 = 8;
 const GROWTH: u64 = 128;
 
 /// Another way of counting, on its own thread.
-pub(super) struct Piped {
+pub(super) struct BackgroundCounts {
     worker: Background<Job, Inner>,
     /// Columns to use again.
     empty: Receiver<Columns>,
@@ -61,7 +61,7 @@ pub(super) struct Piped {
     held: Arc<AtomicU64>,
     /// What the system refused the worker.
     refused: Arc<OnceLock<OutOfMemory>>,
-    settled: bool,
+    drained: bool,
     /// The program thread that the touches are of, where that must be known.
     thread: Option<(ProcessId, ThreadId)>,
     by_thread: bool,
@@ -69,7 +69,7 @@ pub(super) struct Piped {
     lanes: Lanes,
 }
 
-impl Piped {
+impl BackgroundCounts {
     /// `inner` on a thread of its own, or as it is if the system gives none.
     pub(super) fn begin(inner: Inner) -> Inner {
         let (used, empty) = channel();
@@ -84,7 +84,7 @@ impl Piped {
             Ok(worker) => worker,
             Err(inner) => return inner,
         };
-        Box::new(Piped {
+        Box::new(BackgroundCounts {
             worker,
             empty,
             gathered: Columns::new(),
@@ -92,7 +92,7 @@ impl Piped {
             largest: 0,
             held,
             refused,
-            settled: true,
+            drained: true,
             thread: None,
             by_thread,
             lanes: Lanes::default(),
@@ -100,7 +100,7 @@ impl Piped {
     }
 
     /// Hands over what was gathered.
-    fn hand_over(&mut self) {
+    fn send(&mut self) {
         if !self.gathered.is_empty() || !self.gathered.basic_blocks.is_empty() {
             let next = self.empty.try_recv().unwrap_or_default();
             let columns = std::mem::replace(&mut self.gathered, next);
@@ -136,7 +136,7 @@ fn work(
             }
             Job::Thread(process, thread) => inner.thread(process, thread),
             Job::Ended(thread) => inner.thread_ended(thread),
-            Job::Settle(done) => {
+            Job::Drain(done) => {
                 held.store(inner.memory().get(), Ordering::Relaxed);
                 // Who asked is waiting.
                 let _ = done.send(());
@@ -151,11 +151,11 @@ fn work(
     inner
 }
 
-impl Counts for Piped {
+impl Counts for BackgroundCounts {
     fn thread(&mut self, process: ProcessId, thread: ThreadId) {
         let now = Some((process, thread));
         if self.by_thread && self.thread != now {
-            self.hand_over();
+            self.send();
             self.thread = now;
             while self.lanes.over().is_some() {}
             self.lanes.number(process, thread);
@@ -169,7 +169,7 @@ impl Counts for Piped {
 
     fn thread_ended(&mut self, thread: ThreadId) {
         if self.by_thread {
-            self.hand_over();
+            self.send();
             self.lanes.end(thread);
             self.worker.send(Job::Ended(thread));
         }
@@ -178,18 +178,18 @@ impl Counts for Piped {
     fn add(&mut self, columns: &Columns) {
         append(&mut self.gathered, columns);
         self.accesses += columns.len() as u64;
-        self.settled = false;
+        self.drained = false;
         if self.gathered.len().max(self.gathered.basic_blocks.len()) >= BATCH {
-            self.hand_over();
+            self.send();
         }
     }
 
     /// Hands the columns over as they are: nothing is copied.
     fn take(&mut self, columns: &mut Columns) {
-        self.hand_over();
+        self.send();
         self.accesses += columns.len() as u64;
         self.largest = self.largest.max(columns.len());
-        self.settled = false;
+        self.drained = false;
         let next = self.empty.try_recv().unwrap_or_default();
         let full = std::mem::replace(columns, next);
         self.worker.send(Job::Count(full));
@@ -203,12 +203,12 @@ impl Counts for Piped {
         self.accesses + self.lanes.begun() * THREAD_STEPS
     }
 
-    /// Once settled, what the worker holds, so that a limit on memory is met by nearly the same
+    /// Once drained, what the worker holds, so that a limit on memory is met by nearly the same
     /// access with and without a queue: what an engine holds depends on the length of batches too.
     /// Before, what that can have become.
     fn memory(&self) -> Bytes {
         let held = self.held.load(Ordering::Relaxed);
-        if self.settled {
+        if self.drained {
             return Bytes(held);
         }
         let unsaid = (SAY_EVERY + 2 + QUEUE as u64) * (self.largest.max(LARGE) as u64);
@@ -220,24 +220,24 @@ impl Counts for Piped {
         self.refused.get().copied()
     }
 
-    fn settle(&mut self) {
-        self.hand_over();
+    fn drain(&mut self) {
+        self.send();
         let (done, wait) = channel();
-        self.worker.send(Job::Settle(done));
+        self.worker.send(Job::Drain(done));
         // It fails only if the worker panicked, and then so does `finish`.
         let _ = wait.recv();
-        self.settled = true;
+        self.drained = true;
     }
 
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
-        self.hand_over();
+        self.send();
         let (done, wait) = channel();
         self.worker.send(Job::Shrink(limit, whole, done));
         wait.recv().unwrap_or(false)
     }
 
     fn finish(mut self: Box<Self>) -> Counted {
-        self.hand_over();
+        self.send();
         self.worker.finish().finish()
     }
 }

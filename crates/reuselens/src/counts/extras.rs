@@ -112,8 +112,8 @@ impl Counts for Extras {
         self.inner.distances()
     }
 
-    fn settle(&mut self) {
-        self.inner.settle();
+    fn drain(&mut self) {
+        self.inner.drain();
     }
 
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {

@@ -83,8 +83,8 @@ impl Counts for Guarded {
         shrunk.unwrap_or(false)
     }
 
-    fn settle(&mut self) {
-        self.guard(|inner| inner.settle());
+    fn drain(&mut self) {
+        self.guard(|inner| inner.drain());
     }
 
     fn finish(self: Box<Self>) -> Counted {
@@ -134,10 +134,13 @@ mod tests {
             let options = AnalysisOptions::default();
             Guarded::begin(Box::new(Greedy(crate::counts::counts(&options).unwrap())))
         };
-        for mut counts in [greedy(), crate::counts::piped::Piped::begin(greedy())] {
+        for mut counts in [
+            greedy(),
+            crate::counts::background::BackgroundCounts::begin(greedy()),
+        ] {
             for _ in 0..3 {
                 counts.add(&columns);
-                counts.settle();
+                counts.drain();
             }
             let refused = counts.refused().map(|refused| refused.bytes);
             assert_eq!(refused, Some(8 << 58));

@@ -1,5 +1,6 @@
 //! From columns of touches to counts of distances: one file per way of counting.
 
+mod background;
 mod coherent;
 mod exact;
 mod extras;
@@ -8,11 +9,10 @@ mod guarded;
 mod hp_rda;
 mod lanes;
 mod paths;
-mod piped;
 mod private;
 mod sampled;
 mod shares;
-mod whole;
+mod totals;
 
 use reuselens_attribute::Columns;
 use reuselens_distance::{Bounded, Engine};
@@ -34,7 +34,7 @@ pub(crate) use paths::PathCounts;
 pub(crate) const THREAD_STEPS: u64 = 1 << 11;
 
 /// Another name for `counting`: it reads a trace in segments where that can be
-/// ([`crate::abreast`]), as `auto` does, and never takes samples.
+/// ([`crate::segments`]), as `auto` does, and never takes samples.
 pub(crate) const PARALLEL: &str = "parallel";
 
 /// Whether the engine of this name is exact.
@@ -98,7 +98,7 @@ pub(crate) trait Counts: Send {
     }
 
     /// Waits for work that goes on elsewhere, so that [`memory`](Self::memory) is what is held.
-    fn settle(&mut self) {}
+    fn drain(&mut self) {}
 
     /// What was counted.
     fn finish(self: Box<Self>) -> Counted;
@@ -152,7 +152,7 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
     if options.paths {
         let counts = Guarded::begin(with_paths(options)?);
         return Ok(match threads.get() > 1 {
-            true => piped::Piped::begin(counts),
+            true => background::BackgroundCounts::begin(counts),
             false => counts,
         });
     }
@@ -162,7 +162,7 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
     if options.sharing == Sharing::Coherent {
         let counts = Guarded::begin(Box::new(coherent::begin(options)?));
         return Ok(match threads.get() > 1 {
-            true => piped::Piped::begin(counts),
+            true => background::BackgroundCounts::begin(counts),
             false => counts,
         });
     }
@@ -170,7 +170,7 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
     // It has its own threads.
     let alone = options.engine == hp_rda::NAME;
     Ok(match threads.get() > 1 && !alone {
-        true => piped::Piped::begin(counts),
+        true => background::BackgroundCounts::begin(counts),
         false => counts,
     })
 }
@@ -252,7 +252,7 @@ fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
             };
             let distances = options.elements || options.forward || options.paths;
             return Ok(if options.is_whole() && !distances {
-                Box::new(whole::Whole::new(engine, name))
+                Box::new(totals::TotalCounts::new(engine, name))
             } else {
                 Box::new(exact::Exact::new(engine, name, options.is_whole()))
             });

@@ -202,8 +202,8 @@ impl Counts for Paths {
         self.inner.distances()
     }
 
-    fn settle(&mut self) {
-        self.inner.settle();
+    fn drain(&mut self) {
+        self.inner.drain();
     }
 
     /// Shorter paths first: a sample has none.

@@ -13,7 +13,7 @@ use crate::budget::LOOK_AT_MEMORY_EVERY;
 const TOGETHER: usize = 1 << 14;
 
 /// One engine over the whole trace, and one histogram.
-pub(super) struct Whole {
+pub(super) struct TotalCounts {
     engine: Box<dyn Engine>,
     /// What it is called in the report.
     name: &'static str,
@@ -21,9 +21,9 @@ pub(super) struct Whole {
     accesses: u64,
 }
 
-impl Whole {
+impl TotalCounts {
     pub(super) fn new(engine: Box<dyn Engine>, name: &'static str) -> Self {
-        Whole {
+        TotalCounts {
             engine,
             name,
             histogram: TalliedHistogram::new(),
@@ -32,7 +32,7 @@ impl Whole {
     }
 }
 
-impl Counts for Whole {
+impl Counts for TotalCounts {
     fn add(&mut self, columns: &Columns) {
         for items in columns.items.chunks(TOGETHER) {
             self.histogram.add(|tally| self.engine.tally(items, tally));

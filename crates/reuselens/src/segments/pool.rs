@@ -10,7 +10,7 @@ use reuselens_trace::{AnyStretch, Source};
 use reuselens_units::{Accesses, Bytes};
 use reuselens_workers::{OnPanic, lock, together, wait_timeout};
 
-use super::runner::{Ended, Runner};
+use super::worker::{Ended, SegmentWorker};
 use crate::attribution::Attribution;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::shard::way;
@@ -20,7 +20,7 @@ use crate::{AnalysisOptions, Progress};
 pub(super) const TELL_EVERY: Duration = Duration::from_millis(100);
 
 /// What all threads know.
-pub(super) struct Crew<'a> {
+pub(super) struct SegmentPool<'a> {
     machine: &'a Machine,
     options: &'a AnalysisOptions,
     limit: Bytes,
@@ -43,21 +43,21 @@ pub(super) struct Crew<'a> {
 #[derive(Default)]
 struct Stretches {
     /// Those that no thread has.
-    waiting: Vec<Runner>,
+    waiting: Vec<SegmentWorker>,
     /// How many there are, with those.
     unread: usize,
     /// Threads that have none.
     idle: usize,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> SegmentPool<'a> {
     pub(super) fn new(
         machine: &'a Machine,
         options: &'a AnalysisOptions,
         limit: Bytes,
         shortest: Accesses,
-    ) -> Crew<'a> {
-        Crew {
+    ) -> SegmentPool<'a> {
+        SegmentPool {
             machine,
             options,
             limit,
@@ -105,7 +105,7 @@ impl<'a> Crew<'a> {
             let attribution = self.attribution(&stretch);
             let order = number << 64..(number + 1) << 64;
             let ways = (before.replace(next), behind);
-            self.add(Runner::new(stretch, attribution, ways, order));
+            self.add(SegmentWorker::new(stretch, attribution, ways, order));
         }
         // Nobody comes behind the last.
     }
@@ -125,31 +125,31 @@ impl<'a> Crew<'a> {
     /// them do not know.
     fn work(&self, tell: &mut dyn FnMut()) -> Vec<Ended> {
         let _alarm = OnPanic(|| self.give_up());
-        let mut read: Vec<Runner> = Vec::new();
-        while let Some(mut runner) = self.next(tell) {
-            runner.read(self, tell);
+        let mut read: Vec<SegmentWorker> = Vec::new();
+        while let Some(mut worker) = self.next(tell) {
+            worker.read(self, tell);
             self.is_read();
-            read.push(runner);
-            for runner in &mut read {
-                runner.count_what_is_there(self, tell);
+            read.push(worker);
+            for worker in &mut read {
+                worker.count_what_is_there(self, tell);
             }
         }
         // The last first: whatever it waits for is behind it, and so on to the very last, for which
         // nobody waits in vain.
-        read.sort_by_key(|runner| Reverse(runner.order()));
-        let runners = read.into_iter();
-        runners.map(|runner| runner.finish(self, tell)).collect()
+        read.sort_by_key(|worker| Reverse(worker.order()));
+        let workers = read.into_iter();
+        workers.map(|worker| worker.finish(self, tell)).collect()
     }
 
     /// A stretch to read; `None` if all are read.
-    fn next(&self, tell: &mut dyn FnMut()) -> Option<Runner> {
+    fn next(&self, tell: &mut dyn FnMut()) -> Option<SegmentWorker> {
         let mut stretches = lock(&self.stretches);
         stretches.idle += 1;
         while stretches.unread > 0 && !self.is_given_up() {
-            if let Some(runner) = stretches.waiting.pop() {
+            if let Some(worker) = stretches.waiting.pop() {
                 stretches.idle -= 1;
                 self.note_wanted(&stretches);
-                return Some(runner);
+                return Some(worker);
             }
             self.note_wanted(&stretches);
             drop(wait_timeout(&self.changed, stretches, TELL_EVERY));
@@ -160,11 +160,11 @@ impl<'a> Crew<'a> {
     }
 
     /// A stretch for whoever is idle.
-    fn add(&self, runner: Runner) {
+    fn add(&self, worker: SegmentWorker) {
         let mut stretches = lock(&self.stretches);
         stretches.unread += 1;
         // The first is taken first.
-        stretches.waiting.insert(0, runner);
+        stretches.waiting.insert(0, worker);
         self.note_wanted(&stretches);
         self.changed.notify_one();
     }
@@ -181,11 +181,11 @@ impl<'a> Crew<'a> {
     }
 
     /// Has a stretch split, if somebody waits for one; whether it can be split again.
-    pub(super) fn split(&self, runner: &mut Runner) -> bool {
+    pub(super) fn split(&self, worker: &mut SegmentWorker) -> bool {
         if !self.wanted.load(Ordering::Relaxed) {
             return true;
         }
-        let half = runner.split_off(self.shortest, |half| self.attribution(half));
+        let half = worker.split_off(self.shortest, |half| self.attribution(half));
         let Some(half) = half else {
             return false;
         };

@@ -93,7 +93,7 @@ fn options(threads: usize) -> AnalysisOptions {
 }
 
 /// The profile by stretches, if it can be had so.
-fn abreast(source: &mut dyn Source, options: &AnalysisOptions) -> Option<Profile> {
+fn segments(source: &mut dyn Source, options: &AnalysisOptions) -> Option<Profile> {
     let machine = this_machine();
     let pass = count_long(source, &machine, options, Accesses(1), &mut |_| {}).unwrap();
     pass.map(|pass| crate::analysis::profile(pass, source, Vec::new(), machine, options))
@@ -112,7 +112,7 @@ fn any_number_of_threads_makes_the_same_profile() {
         assert_eq!(expected.outcome, Outcome::Exit(3));
         assert_eq!(expected.warnings.len(), 10);
         for threads in [2, 3, 7, 16] {
-            let profile = abreast(&mut reader(&bytes), &options(threads)).unwrap();
+            let profile = segments(&mut reader(&bytes), &options(threads)).unwrap();
             assert_eq!(profile, expected, "seed {seed}, {threads} threads");
         }
     }
@@ -128,9 +128,10 @@ fn stretches_that_are_split_come_to_the_same() {
         let mut source = reader(&bytes);
         let wish = wish(&source, &machine, &options).unwrap();
         let stretches = source.stretches(wish, stretches, Accesses(1)).unwrap();
-        let crew = Crew::new(&machine, &options, Bytes(u64::MAX), Accesses(1)).with_idle(idle);
+        let pool =
+            SegmentPool::new(&machine, &options, Bytes(u64::MAX), Accesses(1)).with_idle(idle);
         let few = stretches.len();
-        let ended = crew.count(stretches, few, &mut |_| {}).unwrap();
+        let ended = pool.count(stretches, few, &mut |_| {}).unwrap();
         assert!(ended.len() > few, "{few}");
         let pass = put_together(ended, ENGINE).unwrap();
         let profile =
@@ -148,7 +149,7 @@ fn a_trace_that_breaks_off_is_read_in_one_go() {
         let length = bytes.len() as u64;
         bytes[200 + random.below(length - 2000) as usize] ^= 4;
         let mut source = reader(&bytes);
-        assert_eq!(abreast(&mut source, &options(3)), None);
+        assert_eq!(segments(&mut source, &options(3)), None);
         // The source is as it was.
         let profile = crate::analyze(&mut source, Vec::new(), &options(1), &mut |_| {});
         let expected = crate::analyze(&mut reader(&bytes), Vec::new(), &options(1), &mut |_| {});
@@ -208,13 +209,13 @@ fn what_needs_more_than_items_or_memory_is_left_to_others() {
         options(1),
     ];
     for options in &others {
-        assert_eq!(abreast(&mut reader(&bytes), options), None, "{options:?}");
+        assert_eq!(segments(&mut reader(&bytes), options), None, "{options:?}");
     }
     // The source is as it was.
     let mut source = reader(&bytes);
-    assert_eq!(abreast(&mut source, &others[7]), None);
+    assert_eq!(segments(&mut source, &others[7]), None);
     assert_eq!(alone(&mut source), alone(&mut reader(&bytes)));
-    assert!(abreast(&mut reader(&bytes), &plain).is_some());
+    assert!(segments(&mut reader(&bytes), &plain).is_some());
 }
 
 /// The profile by a thread alone that is asked for an end when `now` says so, and that of the
@@ -226,13 +227,13 @@ fn stopped(now: impl Fn(u64) -> bool) -> (Profile, Profile) {
     let (machine, options) = (this_machine(), options(2));
     let wish = wish(&source, &machine, &options).unwrap();
     let stretches = source.stretches(wish, 2, Accesses(1)).unwrap();
-    let crew = Crew::new(&machine, &options, Bytes(u64::MAX), Accesses(1));
+    let pool = SegmentPool::new(&machine, &options, Bytes(u64::MAX), Accesses(1));
     let mut tell = |progress: Progress| {
         if now(progress.accesses.get()) {
             stop.ask(15);
         }
     };
-    let ended = crew.count(stretches, 1, &mut tell).unwrap();
+    let ended = pool.count(stretches, 1, &mut tell).unwrap();
     let pass = put_together(ended, ENGINE).unwrap();
     let profile = crate::analysis::profile(pass, &source, Vec::new(), machine, &options);
     (profile, alone(&mut reader(&bytes)))
@@ -258,8 +259,8 @@ fn an_end_between_two_stretches_loses_nothing_of_the_first() {
         let stretches = reader(&bytes).stretches(wish, 2, Accesses(1));
         stretches.unwrap().swap_remove(0)
     };
-    let crew = Crew::new(&machine, &options, Bytes(u64::MAX), Accesses(1));
-    let accesses = crew.count(vec![first()], 1, &mut |_| {}).unwrap()[0].accesses;
+    let pool = SegmentPool::new(&machine, &options, Bytes(u64::MAX), Accesses(1));
+    let accesses = pool.count(vec![first()], 1, &mut |_| {}).unwrap()[0].accesses;
     let (mut stretch, mut block, mut notes) = (first(), Block::new(), 0);
     loop {
         match stretch.next(&mut block).unwrap() {
@@ -297,10 +298,10 @@ fn memory_is_looked_at_within_a_long_range() {
     let mut source = reader(&bytes);
     let wish = wish(&source, &machine, &options).unwrap();
     let stretches = source.stretches(wish, 3, Accesses(1)).unwrap();
-    let crew = Crew::new(&machine, &options, limit, Accesses(1));
+    let pool = SegmentPool::new(&machine, &options, limit, Accesses(1));
     let mut counted = 0;
     let mut tell = |progress: Progress| counted = progress.accesses.get();
-    assert!(crew.count(stretches, 1, &mut tell).is_none());
+    assert!(pool.count(stretches, 1, &mut tell).is_none());
     // Some of the lines, not all sixteen million.
     assert!((100_000..8_000_000).contains(&counted), "{counted}");
 }
@@ -365,11 +366,11 @@ fn names_are_no_hindrance_unless_elements_lie_in_several_items() {
     let expected = alone(&mut reader(&even));
     assert_eq!(expected.histogram.accesses(), 10_000);
     for threads in [2, 5] {
-        let profile = abreast(&mut reader(&even), &options(threads));
+        let profile = segments(&mut reader(&even), &options(threads));
         assert_eq!(profile, Some(expected.clone()));
     }
     let mut uneven = reader(&named(24));
-    assert_eq!(abreast(&mut uneven, &options(2)), None);
+    assert_eq!(segments(&mut uneven, &options(2)), None);
     let profile = crate::analyze(&mut uneven, Vec::new(), &options(2), &mut |_| {}).unwrap();
     assert_eq!(profile, alone(&mut reader(&named(24))));
     // An element at an item's end is two accesses to items.

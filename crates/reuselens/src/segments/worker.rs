@@ -10,7 +10,7 @@ use reuselens_locality::ExactHistogram;
 use reuselens_trace::{AnyStretch, Block, Source, Step, Stretch, TraceError};
 use reuselens_units::{Accesses, Bytes};
 
-use super::crew::{Crew, TELL_EVERY};
+use super::pool::{SegmentPool, TELL_EVERY};
 use crate::attribution::Attribution;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::shard::{Before, Behind, Link, way};
@@ -22,7 +22,7 @@ const TOGETHER: usize = 1 << 13;
 const PER_ITEM: u64 = 2;
 
 /// A stretch, and what counts it.
-pub(super) struct Runner {
+pub(super) struct SegmentWorker {
     source: AnyStretch,
     attribution: Attribution,
     link: Link,
@@ -30,13 +30,13 @@ pub(super) struct Runner {
     behind: Behind,
     /// Its place among all stretches: theirs have nothing in common, and are in their order.
     order: Range<u128>,
-    /// How far the source was when the crew was last told.
+    /// How far the source was when the pool was last told.
     place: u64,
     accesses: u64,
     begun: bool,
     /// Whether it may be long enough to be split.
     splits: bool,
-    /// The accesses and the memory when the crew was last told, and when that is due again.
+    /// The accesses and the memory when the pool was last told, and when that is due again.
     told: u64,
     held: Bytes,
     /// The part of the memory that is the attribution's and the source's.
@@ -59,15 +59,15 @@ pub(super) struct Ended {
     pub order: u128,
 }
 
-impl Runner {
+impl SegmentWorker {
     /// For a stretch with one before it, if it is not the first, and one `behind`.
     pub(super) fn new(
         source: AnyStretch,
         attribution: Attribution,
         (before, behind): (Option<Before>, Behind),
         order: Range<u128>,
-    ) -> Runner {
-        Runner {
+    ) -> SegmentWorker {
+        SegmentWorker {
             place: place(&source),
             source,
             attribution,
@@ -91,11 +91,11 @@ impl Runner {
     }
 
     /// Reads the stretch to its end, or until it is of no more use, and counts it.
-    pub(super) fn read(&mut self, crew: &Crew<'_>, tell: &mut dyn FnMut()) {
+    pub(super) fn read(&mut self, pool: &SegmentPool<'_>, tell: &mut dyn FnMut()) {
         let (mut block, mut columns) = (Block::new(), Columns::new());
-        while !crew.is_given_up() {
+        while !pool.is_given_up() {
             match self.source.next(&mut block) {
-                Ok(Step::Block) => self.block(&mut block, &mut columns, crew),
+                Ok(Step::Block) => self.block(&mut block, &mut columns, pool),
                 Ok(Step::Event(event)) => self.attribution.event(event),
                 Ok(Step::End) => break,
                 Err(TraceError::Stopped { signal }) => {
@@ -103,26 +103,26 @@ impl Runner {
                     break;
                 }
                 // What is there, and what is said of it, only who reads it in one go can tell.
-                Err(_) => crew.give_up(),
+                Err(_) => pool.give_up(),
             }
             if self.accesses >= self.next_look {
-                self.look(crew);
-                self.splits = self.splits && crew.split(self);
+                self.look(pool);
+                self.splits = self.splits && pool.split(self);
                 tell();
             }
         }
         self.count(&mut columns);
         self.link.hand_on();
-        self.look(crew);
+        self.look(pool);
         tell();
     }
 
-    fn block(&mut self, block: &mut Block, columns: &mut Columns, crew: &Crew<'_>) {
+    fn block(&mut self, block: &mut Block, columns: &mut Columns, pool: &SegmentPool<'_>) {
         self.begun = true;
         if block.touches.uneven {
-            crew.give_up();
+            pool.give_up();
         }
-        let Runner {
+        let SegmentWorker {
             accesses,
             link,
             held,
@@ -131,7 +131,7 @@ impl Runner {
             ..
         } = self;
         self.attribution.gather(block, columns, |piece| {
-            if crew.is_given_up() {
+            if pool.is_given_up() {
                 return;
             }
             *accesses += piece.len() as u64;
@@ -140,7 +140,7 @@ impl Runner {
             if *accesses >= *next_look {
                 *next_look = *accesses + LOOK_AT_MEMORY_EVERY;
                 let memory = link.memory() + *names;
-                crew.holds(memory, std::mem::replace(held, memory));
+                pool.holds(memory, std::mem::replace(held, memory));
             }
         });
         if columns.len() >= TOGETHER {
@@ -154,15 +154,15 @@ impl Runner {
         columns.clear();
     }
 
-    /// Tells the crew how far it is and what it holds.
-    fn look(&mut self, crew: &Crew<'_>) {
-        self.next_look = self.accesses + crew.look_every();
+    /// Tells the pool how far it is and what it holds.
+    fn look(&mut self, pool: &SegmentPool<'_>) {
+        self.next_look = self.accesses + pool.look_every();
         let place = place(&self.source).max(self.place);
-        crew.counted(self.accesses - self.told, place - self.place);
+        pool.counted(self.accesses - self.told, place - self.place);
         (self.told, self.place) = (self.accesses, place);
         self.names = self.attribution.memory() + self.source.buffers();
         let memory = self.link.memory() + self.names + self.behind.memory();
-        crew.holds(memory, std::mem::replace(&mut self.held, memory));
+        pool.holds(memory, std::mem::replace(&mut self.held, memory));
     }
 
     /// Takes off the later half of what is left, with the stretch behind it.
@@ -170,7 +170,7 @@ impl Runner {
         &mut self,
         shortest: Accesses,
         attribution: impl FnOnce(&dyn Source) -> Attribution,
-    ) -> Option<Runner> {
+    ) -> Option<SegmentWorker> {
         // The half has tables to fill again, and hands its items on.
         let worth = PER_ITEM.saturating_mul(self.link.learned().distinct.get());
         // If it cannot be read it will not be later, and then that is said.
@@ -181,7 +181,7 @@ impl Runner {
         let middle = self.order.start.midpoint(self.order.end);
         let order = middle..std::mem::replace(&mut self.order.end, middle);
         let attribution = attribution(&half);
-        Some(Runner::new(
+        Some(SegmentWorker::new(
             half,
             attribution,
             (Some(before), behind),
@@ -190,21 +190,21 @@ impl Runner {
     }
 
     /// Counts what the stretch behind has handed on so far. To be called when this one was read.
-    pub(super) fn count_what_is_there(&mut self, crew: &Crew<'_>, tell: &mut dyn FnMut()) {
-        while let Ok(firsts) = self.handed_on(crew, Duration::ZERO) {
+    pub(super) fn count_what_is_there(&mut self, pool: &SegmentPool<'_>, tell: &mut dyn FnMut()) {
+        while let Ok(firsts) = self.handed_on(pool, Duration::ZERO) {
             self.link.count(&firsts);
-            self.look(crew);
+            self.look(pool);
             tell();
         }
     }
 
     /// Counts all that the stretch behind hands on.
-    pub(super) fn finish(mut self, crew: &Crew<'_>, tell: &mut dyn FnMut()) -> Ended {
+    pub(super) fn finish(mut self, pool: &SegmentPool<'_>, tell: &mut dyn FnMut()) -> Ended {
         loop {
-            match self.handed_on(crew, TELL_EVERY) {
+            match self.handed_on(pool, TELL_EVERY) {
                 Ok(firsts) => {
                     self.link.count(&firsts);
-                    self.look(crew);
+                    self.look(pool);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -212,7 +212,7 @@ impl Runner {
             tell();
         }
         let histogram = self.link.finish();
-        crew.holds(histogram.memory(), self.held);
+        pool.holds(histogram.memory(), self.held);
         Ended {
             attribution: self.attribution,
             histogram,
@@ -225,8 +225,12 @@ impl Runner {
 
     /// What the stretch behind hands on next. Nothing if that is not wanted any more, or was left
     /// out itself.
-    fn handed_on(&self, crew: &Crew<'_>, time: Duration) -> Result<Vec<u64>, RecvTimeoutError> {
-        if self.asked.is_some() || crew.is_given_up() {
+    fn handed_on(
+        &self,
+        pool: &SegmentPool<'_>,
+        time: Duration,
+    ) -> Result<Vec<u64>, RecvTimeoutError> {
+        if self.asked.is_some() || pool.is_given_up() {
             return Err(RecvTimeoutError::Disconnected);
         }
         self.behind.next_within(time)

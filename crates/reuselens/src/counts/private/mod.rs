@@ -8,21 +8,21 @@
 //! three times.
 //!
 //! # How it goes on several threads
-//! This thread reads and attributes, and gathers the touches of each shelf ([`mod@shelf`]), which
-//! holds every 32nd program thread; workers take shelves with something to do ([`team`]). A shelf
+//! This thread reads and attributes, and gathers the touches of each shard ([`mod@shard`]), which
+//! holds every 32nd program thread; workers take shards with something to do ([`pool`]). A shard
 //! gets its touches in the order of the trace, and sums are sums: the results do not depend on who
 //! worked when.
 //!
 //! # Cost
 //! That of the engine, once per access; smaller tables than one for all threads. Memory: that of
 //! the engines of all threads that live (a thread's is given up some time after its end), the
-//! histograms for each of the shelves in use (up to 32 times those of one analysis: some 200 bytes
+//! histograms for each of the shards in use (up to 32 times those of one analysis: some 200 bytes
 //! for each cell, and the counts of the distances that occurred), and the batches on their way, up
 //! to some tens of megabytes. The limit on memory is looked at between batches, so it is held to
 //! within what a batch can add: of the exact histogram, a slot for each touch.
 
-mod shelf;
-mod team;
+mod pool;
+mod shard;
 
 use std::num::NonZeroUsize;
 
@@ -35,8 +35,8 @@ use super::lanes::Lanes;
 use super::{Counted, Counts, More, PARALLEL, THREAD_STEPS, hp_rda};
 use crate::engines::{EngineError, by_name};
 use crate::{AnalysisOptions, Error};
-use shelf::{Batch, Recipe};
-use team::{SHELVES, Team};
+use pool::{SHARDS, ShardPool};
+use shard::{Batch, EngineConfig};
 
 /// Touches in a batch: enough that handing over costs nothing, few enough to stay in the cache.
 const BATCH: usize = 1 << 14;
@@ -74,74 +74,74 @@ pub(super) fn engine(
 /// If there is no such engine, or it cannot do what else is asked for.
 pub(super) fn begin(options: &AnalysisOptions, threads: NonZeroUsize) -> Result<Private, Error> {
     let engine = engine(options, "private")?;
-    let recipe = Recipe {
+    let config = EngineConfig {
         engine,
         max_distance: options.max_distance,
         reuse_times: options.reuse_times,
         forward: options.forward,
     };
-    Ok(Private::new(recipe, threads.get() - 1))
+    Ok(Private::new(config, threads.get() - 1))
 }
 
 /// An engine for each program thread.
 pub(super) struct Private {
-    recipe: Recipe,
+    config: EngineConfig,
     lanes: Lanes,
     /// The number of the program thread that runs.
     lane: u32,
-    team: Team,
-    /// What is gathered for each shelf.
+    pool: ShardPool,
+    /// What is gathered for each shard.
     gathered: Vec<Batch>,
     accesses: u64,
 }
 
 impl Private {
     /// With that many workers beside the thread that calls.
-    fn new(recipe: Recipe, workers: usize) -> Self {
+    fn new(config: EngineConfig, workers: usize) -> Self {
         Private {
             lanes: Lanes::default(),
             lane: 0,
-            team: Team::new(workers, &recipe),
-            gathered: (0..SHELVES).map(|_| Batch::default()).collect(),
-            recipe,
+            pool: ShardPool::new(workers, &config),
+            gathered: (0..SHARDS).map(|_| Batch::default()).collect(),
+            config,
             accesses: 0,
         }
     }
 
-    /// Gives a shelf what was gathered for it.
-    fn hand_over(&mut self, shelf: usize) {
-        let batch = &mut self.gathered[shelf];
+    /// Gives a shard what was gathered for it.
+    fn send(&mut self, shard: usize) {
+        let batch = &mut self.gathered[shard];
         if !batch.is_empty() {
-            self.team.hand_over(shelf, batch);
+            self.pool.send(shard, batch);
         }
     }
 
-    fn hand_all_over(&mut self) {
-        (0..SHELVES).for_each(|shelf| self.hand_over(shelf));
+    fn send_all(&mut self) {
+        (0..SHARDS).for_each(|shard| self.send(shard));
     }
 
     /// Gives up the engines of threads of which nothing more comes.
-    fn bury(&mut self) {
+    fn retire(&mut self) {
         while let Some(lane) = self.lanes.over() {
-            let shelf = shelf(lane);
-            self.gathered[shelf].end(lane);
-            self.hand_over(shelf);
+            let shard = shard(lane);
+            self.gathered[shard].end(lane);
+            self.send(shard);
         }
     }
 }
 
-/// The shelf of a program thread: those that begin one after the other are on different ones.
-fn shelf(lane: u32) -> usize {
-    lane as usize % SHELVES
+/// The shard of a program thread: those that begin one after the other are on different ones.
+fn shard(lane: u32) -> usize {
+    lane as usize % SHARDS
 }
 
 impl Counts for Private {
     fn thread(&mut self, process: ProcessId, thread: ThreadId) {
-        self.bury();
+        self.retire();
         let (lane, is_new) = self.lanes.number(process, thread);
         self.lane = lane;
-        if is_new && !self.team.is_alone() {
-            self.gathered[shelf(lane)].begin();
+        if is_new && !self.pool.is_alone() {
+            self.gathered[shard(lane)].begin();
         }
     }
 
@@ -151,14 +151,14 @@ impl Counts for Private {
 
     fn add(&mut self, columns: &Columns) {
         self.accesses += columns.len() as u64;
-        let shelf = shelf(self.lane);
-        if self.team.is_alone() {
-            return self.team.touch(shelf, self.lane, columns);
+        let shard = shard(self.lane);
+        if self.pool.is_alone() {
+            return self.pool.touch(shard, self.lane, columns);
         }
-        let batch = &mut self.gathered[shelf];
+        let batch = &mut self.gathered[shard];
         batch.push(self.lane, columns);
         if batch.len() >= BATCH || batch.runs() >= RUNS {
-            self.hand_over(shelf);
+            self.send(shard);
         }
     }
 
@@ -170,27 +170,27 @@ impl Counts for Private {
         self.accesses + self.lanes.begun() * THREAD_STEPS
     }
 
-    /// Once settled, what the shelves hold, so that a limit on memory is met by the same access
+    /// Once drained, what the shards hold, so that a limit on memory is met by the same access
     /// however many work. Before, what that can have become.
     fn memory(&self) -> Bytes {
-        self.team.memory(&self.gathered)
+        self.pool.memory(&self.gathered)
     }
 
     fn refused(&self) -> Option<OutOfMemory> {
-        self.team.refused()
+        self.pool.refused()
     }
 
-    fn settle(&mut self) {
-        self.hand_all_over();
-        self.team.settle();
+    fn drain(&mut self) {
+        self.send_all();
+        self.pool.drain();
     }
 
     fn finish(mut self: Box<Self>) -> Counted {
-        self.hand_all_over();
-        let sums = self.team.finish();
-        let recipe = self.recipe;
+        self.send_all();
+        let sums = self.pool.finish();
+        let config = self.config;
         Counted {
-            engine: recipe.engine.to_owned(),
+            engine: config.engine.to_owned(),
             exact: true,
             error_bound: None,
             error_bounds: None,
@@ -200,8 +200,8 @@ impl Counts for Private {
             more: More {
                 paths: None,
                 invalidated: None,
-                reuse_times: recipe.reuse_times.then_some(sums.times),
-                forward: recipe.forward.then_some(sums.forward),
+                reuse_times: config.reuse_times.then_some(sums.times),
+                forward: config.forward.then_some(sums.forward),
                 requested_bytes: None,
             },
             warnings: Vec::new(),

@@ -1,4 +1,4 @@
-//! Threads that work on shelves: each shelf in order, different ones at the same time.
+//! Threads that work on shards: each shard in order, different ones at the same time.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -8,24 +8,24 @@ use reuselens_hugepages::{OutOfMemory, catch};
 use reuselens_units::Bytes;
 use reuselens_workers::{OnPanic, Worker, lock, spawn, wait};
 
-use super::shelf::{Batch, Named, Recipe, Shelf, Sums, may_become};
+use super::shard::{Batch, EngineConfig, Named, Sums, ThreadShard, may_become};
 
-/// Shelves: more than any machine has use for workers, and few enough that what each holds per cell
+/// Shards: more than any machine has use for workers, and few enough that what each holds per cell
 /// of the program is no matter.
-pub(super) const SHELVES: usize = 32;
+pub(super) const SHARDS: usize = 32;
 /// Batches that may wait, for each worker. The threads of a program take turns on its processors,
 /// some hundred thousand accesses at a time: with fewer, all that waits would often be of one
 /// thread.
 const QUEUE: usize = 24;
 /// Batches that may wait in all: some tens of megabytes.
 const LONGEST_QUEUE: usize = 96;
-/// Batches after which a shelf says what it holds: asking costs a look at every cell.
+/// Batches after which a shard says what it holds: asking costs a look at every cell.
 const SAY_EVERY: u32 = 8;
 
-/// A shelf and what is to be done on it.
+/// A shard and what is to be done on it.
 struct Place {
     /// Not there while somebody works on it.
-    shelf: Option<Box<Shelf>>,
+    shard: Option<Box<ThreadShard>>,
     to_do: Vec<Batch>,
     /// What it held when it last said so.
     held: u64,
@@ -41,17 +41,17 @@ struct Place {
 /// What all threads look at.
 struct State {
     places: Vec<Place>,
-    /// Shelves that are there and have something to do.
+    /// Shards that are there and have something to do.
     ready: VecDeque<usize>,
     /// Batches that nobody has taken yet.
     waiting: usize,
-    /// Shelves that somebody works on.
+    /// Shards that somebody works on.
     away: usize,
     /// To use again.
     empty: Vec<Batch>,
     /// Nothing more comes.
     closed: bool,
-    /// A worker panicked: its shelf will never come back.
+    /// A worker panicked: its shard will never come back.
     broken: bool,
     /// The memory that the system refused a worker.
     refused: Option<OutOfMemory>,
@@ -61,7 +61,7 @@ struct Shared {
     state: Mutex<State>,
     /// There is something to do, or never will be.
     more: Condvar,
-    /// A shelf came back, or never will.
+    /// A shard came back, or never will.
     back: Condvar,
 }
 
@@ -71,12 +71,12 @@ impl Shared {
     }
 }
 
-/// A shelf that somebody took, with all that waits for it.
+/// A shard that somebody took, with all that waits for it.
 struct Job {
     place: usize,
-    shelf: Box<Shelf>,
+    shard: Box<ThreadShard>,
     batches: Vec<Batch>,
-    /// Batches since the shelf last said what it holds.
+    /// Batches since the shard last said what it holds.
     unsaid: u32,
     /// What all of its batches so far name.
     named: Named,
@@ -88,15 +88,15 @@ struct Job {
 
 impl Job {
     fn work(&mut self) {
-        let (shelf, batches) = (&mut self.shelf, &self.batches);
-        let work = || batches.iter().for_each(|batch| shelf.work(batch));
+        let (shard, batches) = (&mut self.shard, &self.batches);
+        let work = || batches.iter().for_each(|batch| shard.work(batch));
         if let Err(refused) = catch(work) {
             self.refused = Some(refused);
             return;
         }
         self.unsaid += self.batches.len() as u32;
         let says = self.unsaid >= SAY_EVERY;
-        self.held = says.then(|| self.shelf.memory().get());
+        self.held = says.then(|| self.shard.memory().get());
     }
 }
 
@@ -104,13 +104,13 @@ impl State {
     fn take(&mut self) -> Option<Job> {
         let number = self.ready.pop_front()?;
         let place = &mut self.places[number];
-        let shelf = place.shelf.take()?;
+        let shard = place.shard.take()?;
         let batches = std::mem::take(&mut place.to_do);
         self.waiting -= batches.len();
         self.away += 1;
         Some(Job {
             place: number,
-            shelf,
+            shard,
             batches,
             unsaid: place.unsaid,
             // None waits any more.
@@ -120,7 +120,7 @@ impl State {
         })
     }
 
-    /// Takes a shelf back; whether there is more to do on it.
+    /// Takes a shard back; whether there is more to do on it.
     fn put_back(&mut self, job: Job) -> bool {
         if job.refused.is_some() {
             // Nothing more is counted, and nobody may wait for what was to be.
@@ -130,7 +130,7 @@ impl State {
             self.places.iter_mut().for_each(|place| place.to_do.clear());
         }
         let place = &mut self.places[job.place];
-        place.shelf = Some(job.shelf);
+        place.shard = Some(job.shard);
         place.unsaid = job.unsaid;
         if let Some(held) = job.held {
             place.said(held, job.named);
@@ -149,32 +149,32 @@ impl State {
 }
 
 impl Place {
-    /// Notes what the shelf holds, and what it has room for.
+    /// Notes what the shard holds, and what it has room for.
     fn said(&mut self, held: u64, known: Named) {
         (self.held, self.known) = (held, known);
         self.growth = self.to_do.iter().map(Batch::growth).sum();
         self.unsaid = 0;
     }
 
-    /// What the shelf holds, if it is there.
+    /// What the shard holds, if it is there.
     fn ask(&self) -> u64 {
-        let held = self.shelf.as_ref().map(|shelf| shelf.memory().get());
+        let held = self.shard.as_ref().map(|shard| shard.memory().get());
         held.unwrap_or(self.held)
     }
 }
 
-/// Shelves, and threads that work on them. Where it has to wait, the thread that has the team works
+/// Shards, and threads that work on them. Where it has to wait, the thread that has the pool works
 /// too.
-pub(super) struct Team {
+pub(super) struct ShardPool {
     shared: Arc<Shared>,
     workers: Vec<Worker<()>>,
 }
 
-impl Team {
-    /// With that many workers, or as many as the system gives and as there are shelves.
-    pub(super) fn new(workers: usize, recipe: &Recipe) -> Self {
+impl ShardPool {
+    /// With that many workers, or as many as the system gives and as there are shards.
+    pub(super) fn new(workers: usize, config: &EngineConfig) -> Self {
         let place = |_| Place {
-            shelf: Some(Box::new(Shelf::new(recipe.clone()))),
+            shard: Some(Box::new(ThreadShard::new(config.clone()))),
             to_do: Vec::new(),
             held: 0,
             growth: 0,
@@ -184,7 +184,7 @@ impl Team {
         };
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
-                places: (0..SHELVES).map(place).collect(),
+                places: (0..SHARDS).map(place).collect(),
                 ready: VecDeque::new(),
                 waiting: 0,
                 away: 0,
@@ -197,25 +197,25 @@ impl Team {
             back: Condvar::new(),
         });
         let worker = |_| spawn("count", Arc::clone(&shared), |shared| work(&shared)).ok();
-        let workers = (0..workers.min(SHELVES)).map_while(worker).collect();
-        Team { shared, workers }
+        let workers = (0..workers.min(SHARDS)).map_while(worker).collect();
+        ShardPool { shared, workers }
     }
 
-    /// Whether there is nobody but the thread that has the team.
+    /// Whether there is nobody but the thread that has the pool.
     pub(super) fn is_alone(&self) -> bool {
         self.workers.is_empty()
     }
 
-    /// Counts touches at once. Only for a team without workers.
+    /// Counts touches at once. Only for a pool without workers.
     pub(super) fn touch(&self, place: usize, lane: u32, touches: &Columns) {
         let place = &mut self.shared.lock().places[place];
-        if let Some(shelf) = &mut place.shelf {
-            shelf.touch(lane, touches, 0..touches.len());
+        if let Some(shard) = &mut place.shard {
+            shard.touch(lane, touches, 0..touches.len());
         }
     }
 
-    /// Gives a batch to a shelf, and takes an empty one for it.
-    pub(super) fn hand_over(&mut self, place: usize, batch: &mut Batch) {
+    /// Gives a batch to a shard, and takes an empty one for it.
+    pub(super) fn send(&mut self, place: usize, batch: &mut Batch) {
         let mut state = self.shared.lock();
         if state.refused.is_some() {
             return batch.clear();
@@ -227,7 +227,7 @@ impl Team {
         there.growth += batch.growth();
         there.named = there.named.with(batch.named());
         there.to_do.push(batch);
-        if there.to_do.len() == 1 && there.shelf.is_some() {
+        if there.to_do.len() == 1 && there.shard.is_some() {
             state.ready.push_back(place);
             self.shared.more.notify_one();
         }
@@ -264,16 +264,16 @@ impl Team {
         self.shared.lock().refused
     }
 
-    /// Waits until all that was handed over is done, and asks all shelves what they hold.
-    pub(super) fn settle(&mut self) {
+    /// Waits until all that was handed over is done, and asks all shards what they hold.
+    pub(super) fn drain(&mut self) {
         self.wait_until(|state| state.waiting + state.away == 0);
         for place in &mut self.shared.lock().places {
             place.said(place.ask(), place.named);
         }
     }
 
-    /// What the shelves hold at the most when they have done what is `gathered` for each too. Once
-    /// settled, and without workers, what they hold.
+    /// What the shards hold at the most when they have done what is `gathered` for each too. Once
+    /// drained, and without workers, what they hold.
     pub(super) fn memory(&self, gathered: &[Batch]) -> Bytes {
         let state = self.shared.lock();
         let most = |(place, batch): (&Place, &Batch)| {
@@ -297,21 +297,21 @@ impl Team {
         self.workers.drain(..).for_each(Worker::join);
     }
 
-    /// What was counted on all shelves.
+    /// What was counted on all shards.
     pub(super) fn finish(mut self) -> Sums {
         self.wait_until(|state| state.waiting + state.away == 0);
         self.close();
         let mut sums = Sums::default();
         for place in std::mem::take(&mut self.shared.lock().places) {
-            if let Some(shelf) = place.shelf {
-                sums.merge(shelf.finish());
+            if let Some(shard) = place.shard {
+                sums.merge(shard.finish());
             }
         }
         sums
     }
 }
 
-impl Drop for Team {
+impl Drop for ShardPool {
     /// Nothing more comes: the workers end by themselves.
     fn drop(&mut self) {
         self.shared.lock().closed = true;

@@ -22,7 +22,7 @@ const TOUCH: u64 = 192;
 /// Bytes that a new program thread adds, at most.
 const LANE: u64 = 256 << 10;
 
-/// Bytes that a cell takes on a shelf which names it or a later one: of distances, and of forward
+/// Bytes that a cell takes on a shard which names it or a later one: of distances, and of forward
 /// ones.
 const CELL: u64 = 2 * 192;
 /// The same for an element.
@@ -59,7 +59,7 @@ impl Named {
 
 /// What each program thread gets.
 #[derive(Clone, Debug)]
-pub(super) struct Recipe {
+pub(super) struct EngineConfig {
     /// The name of its engine, one that [`by_name`] knows.
     pub engine: &'static str,
     /// The smallest distance that need not be told.
@@ -68,17 +68,17 @@ pub(super) struct Recipe {
     pub forward: bool,
 }
 
-impl Recipe {
+impl EngineConfig {
     fn engine(&self) -> Box<dyn Engine> {
         match self.max_distance {
             Some(limit) => Box::new(Bounded::new(limit)),
-            // The name has been tried by whoever wrote the recipe.
+            // The name has been tried by whoever made the configuration.
             None => by_name(self.engine).unwrap_or_else(|_| Box::new(CountingTree::new())),
         }
     }
 
-    fn lane(&self) -> Lane {
-        Lane {
+    fn lane(&self) -> ThreadEngine {
+        ThreadEngine {
             engine: self.engine(),
             previous: (self.reuse_times || self.forward).then(Previous::new),
             times: self.reuse_times.then(ReuseTimeCounts::new),
@@ -96,7 +96,7 @@ enum Run {
     End(u32),
 }
 
-/// Touches of the program threads of a shelf, in order.
+/// Touches of the program threads of a shard, in order.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     columns: Columns,
@@ -138,7 +138,7 @@ impl Batch {
         self.runs.is_empty()
     }
 
-    /// The cells and elements that the shelf must have room for.
+    /// The cells and elements that the shard must have room for.
     pub(super) fn named(&self) -> Named {
         self.named
     }
@@ -157,7 +157,7 @@ impl Batch {
 }
 
 /// One program thread.
-struct Lane {
+struct ThreadEngine {
     engine: Box<dyn Engine>,
     previous: Option<Previous>,
     times: Option<ReuseTimeCounts>,
@@ -165,7 +165,7 @@ struct Lane {
     held: u64,
 }
 
-impl Lane {
+impl ThreadEngine {
     fn memory(&self) -> Bytes {
         #[cfg(test)]
         tests::LOOKS.set(tests::LOOKS.get() + 1);
@@ -174,7 +174,7 @@ impl Lane {
     }
 }
 
-/// What a shelf that held so much can hold when batches of so much growth are done. A table of
+/// What a shard that held so much can hold when batches of so much growth are done. A table of
 /// which it was not yet seen that it will grow takes half as much again then, and beside that what
 /// it was: two and a half times, at most.
 pub(super) fn may_become(held: u64, growth: u64) -> u64 {
@@ -210,9 +210,9 @@ impl Sums {
 
 /// Some program threads. Whoever works on it, it gets the same touches in the same order and the
 /// same pieces, so that what it holds and when does not depend on who works.
-pub(super) struct Shelf {
-    recipe: Recipe,
-    lanes: BTreeMap<u32, Lane>,
+pub(super) struct ThreadShard {
+    config: EngineConfig,
+    lanes: BTreeMap<u32, ThreadEngine>,
     /// Bytes that these hold: looked at once per program thread and look, they would be all that
     /// an analysis of many threads does.
     held: u64,
@@ -222,10 +222,10 @@ pub(super) struct Shelf {
     ahead: Ahead,
 }
 
-impl Shelf {
-    pub(super) fn new(recipe: Recipe) -> Self {
-        Shelf {
-            recipe,
+impl ThreadShard {
+    pub(super) fn new(config: EngineConfig) -> Self {
+        ThreadShard {
+            config,
             lanes: BTreeMap::new(),
             held: 0,
             sums: Sums::default(),
@@ -252,8 +252,8 @@ impl Shelf {
     /// Counts touches of a program thread: a range of the columns.
     pub(super) fn touch(&mut self, lane: u32, columns: &Columns, range: Range<usize>) {
         let (items, cells) = (&columns.items[range.clone()], &columns.cells[range.clone()]);
-        let recipe = &self.recipe;
-        let lane = self.lanes.entry(lane).or_insert_with(|| recipe.lane());
+        let config = &self.config;
+        let lane = self.lanes.entry(lane).or_insert_with(|| config.lane());
         let (sums, distances) = (&mut self.sums, &mut self.distances);
         distances.resize(items.len(), Distance::COLD);
         lane.engine.process(items, distances);
@@ -268,7 +268,7 @@ impl Shelf {
             if let Some(times) = &mut lane.times {
                 times.add_column(self.found.iter().map(between));
             }
-            if self.recipe.forward {
+            if self.config.forward {
                 self.ahead.add(&mut sums.forward, &self.found, distances);
             }
         }
@@ -290,7 +290,7 @@ impl Shelf {
             let last = previous.last_accesses().map(|(after, _)| after);
             self.sums.times.merge(&times.finish(last));
         }
-        if self.recipe.forward {
+        if self.config.forward {
             add_last(&mut self.sums.forward, &previous);
         }
     }

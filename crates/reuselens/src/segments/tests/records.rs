@@ -132,7 +132,7 @@ fn members_of_an_archive_make_the_profile_that_their_rows_make() {
     let expected = profile(&mut Rows(source("u64", &bytes)), &options(1));
     for threads in [1, 2, 3] {
         let mut source = source("u64", &bytes);
-        let found = abreast(&mut source, &options(threads));
+        let found = segments(&mut source, &options(threads));
         assert_eq!(found.is_some(), threads > 1);
         let found = found.unwrap_or_else(|| profile(&mut source, &options(threads)));
         assert_eq!(found, expected, "{threads} threads");
@@ -176,7 +176,7 @@ fn rows_in_segments_make_the_profile_that_one_reader_makes() {
         for bytes in [archive(&plain, 5_003), plain] {
             for threads in [1, 2, 3, 8] {
                 let mut source = source(format, &bytes);
-                let found = abreast(&mut source, &options(threads));
+                let found = segments(&mut source, &options(threads));
                 assert_eq!(found.is_some(), threads > 2, "{format}, {threads} threads");
                 let found = found.unwrap_or_else(|| profile(&mut source, &options(threads)));
                 assert_eq!(found, expected, "{format}, {threads} threads");
@@ -200,7 +200,7 @@ fn what_segments_cannot_know_is_read_from_the_beginning() {
         bytes.splice(middle..middle, more.iter().copied());
         let expected = profile(&mut Rows(source(format, &bytes)), &options(1));
         let mut source = source(format, &bytes);
-        assert!(abreast(&mut source, &options(3)).is_none(), "{format}");
+        assert!(segments(&mut source, &options(3)).is_none(), "{format}");
         assert_eq!(profile(&mut source, &options(3)), expected, "{format}");
     }
 }
@@ -215,7 +215,7 @@ fn damage_in_a_member_is_told_as_by_one_thread() {
     assert!(matches!(expected.outcome, Outcome::Incomplete(_)));
     for threads in [2, 3] {
         let mut source = source("u64", &bytes);
-        assert!(abreast(&mut source, &options(threads)).is_none());
+        assert!(segments(&mut source, &options(threads)).is_none());
         assert_eq!(profile(&mut source, &options(threads)), expected);
     }
 }

@@ -4,17 +4,17 @@ use super::*;
 /// and nobody waits for them.
 #[test]
 fn refused_memory_ends_the_work() {
-    let recipe = Recipe {
+    let config = EngineConfig {
         engine: "counting",
         max_distance: None,
         reuse_times: false,
         forward: false,
     };
-    let mut team = Team::new(1, &recipe);
-    let mut state = team.shared.lock();
+    let mut pool = ShardPool::new(1, &config);
+    let mut state = pool.shared.lock();
     let mut job = Job {
         place: 0,
-        shelf: state.places[0].shelf.take().unwrap(),
+        shard: state.places[0].shard.take().unwrap(),
         batches: Vec::new(),
         unsaid: 0,
         named: Named::default(),
@@ -33,17 +33,17 @@ fn refused_memory_ends_the_work() {
     for place in 0..200 {
         let mut batch = Batch::default();
         batch.push(0, &Columns::default());
-        team.hand_over(place % SHELVES, &mut batch);
+        pool.send(place % SHARDS, &mut batch);
     }
-    team.settle();
-    assert_eq!(team.refused(), Some(OutOfMemory { bytes: 7 }));
-    assert_eq!(team.finish().histogram.accesses(), 0);
+    pool.drain();
+    assert_eq!(pool.refused(), Some(OutOfMemory { bytes: 7 }));
+    assert_eq!(pool.finish().histogram.accesses(), 0);
 }
 
 #[test]
 #[should_panic(expected = "range")]
 fn a_panic_of_a_worker_is_passed_on() {
-    let recipe = Recipe {
+    let config = EngineConfig {
         engine: "counting",
         max_distance: None,
         reuse_times: false,
@@ -57,7 +57,7 @@ fn a_panic_of_a_worker_is_passed_on() {
     };
     let mut batch = Batch::default();
     batch.push(0, &wrong);
-    let mut team = Team::new(2, &recipe);
-    team.hand_over(0, &mut batch);
-    team.finish();
+    let mut pool = ShardPool::new(2, &config);
+    pool.send(0, &mut batch);
+    pool.finish();
 }

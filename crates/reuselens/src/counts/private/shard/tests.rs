@@ -44,14 +44,14 @@ fn apart(number: u64) -> u64 {
 /// What a program thread holds, and what it may take next, after more and more items: pairs of
 /// both.
 fn held_by(engine: &'static str, more: bool, most: u64) -> Vec<(u64, u64)> {
-    let recipe = Recipe {
+    let config = EngineConfig {
         engine,
         max_distance: None,
         reuse_times: more,
         forward: more,
     };
-    assert_eq!(recipe.engine().name(), engine);
-    let mut lane = recipe.lane();
+    assert_eq!(config.engine().name(), engine);
+    let mut lane = config.lane();
     let mut held = vec![(0, lane.memory().get())];
     let mut known = 0;
     while known < most {
@@ -68,7 +68,7 @@ fn held_by(engine: &'static str, more: bool, most: u64) -> Vec<(u64, u64)> {
     held
 }
 
-/// However many touches a batch has, and whatever a thread had before: no more than a team thinks
+/// However many touches a batch has, and whatever a thread had before: no more than a pool thinks
 /// without asking.
 #[test]
 fn a_thread_holds_no_more_than_is_thought() {
@@ -93,7 +93,7 @@ fn a_thread_holds_no_more_than_is_thought() {
 
 #[test]
 fn an_end_gives_memory_back() {
-    let recipe = Recipe {
+    let config = EngineConfig {
         engine: "counting",
         max_distance: None,
         reuse_times: true,
@@ -104,14 +104,14 @@ fn an_end_gives_memory_back() {
         cells: vec![0; 100_000],
         ..Columns::default()
     };
-    let mut shelf = Shelf::new(recipe);
-    shelf.touch(3, &columns, 0..100_000);
-    let held = shelf.memory();
+    let mut shard = ThreadShard::new(config);
+    shard.touch(3, &columns, 0..100_000);
+    let held = shard.memory();
     let mut batch = Batch::default();
     batch.end(3);
-    shelf.work(&batch);
-    assert!(shelf.memory() < Bytes(held.get() / 10));
-    let sums = shelf.finish();
+    shard.work(&batch);
+    assert!(shard.memory() < Bytes(held.get() / 10));
+    let sums = shard.finish();
     assert_eq!(sums.histogram.cold(), 100_000);
     assert_eq!(sums.times.histogram().cold(), 100_000);
     assert_eq!(sums.forward.get(0).unwrap().0.cold(), 100_000);
