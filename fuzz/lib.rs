@@ -7,7 +7,7 @@ use reuselens::units::Accesses;
 use reuselens_io::Input;
 use reuselens_rltrace::{Header, Reader, Writer};
 use reuselens_trace::{
-    Block, Event, Kind, Projection, Row, Selection, Source, Step, Stretch, ThreadId, Unfolder,
+    Block, Event, Kind, Projection, Row, Selection, Source, Step, TraceSegment, ThreadId, RepeatExpander,
 };
 use reuselens_warp::{WarpBatch, WarpSource, WarpStep};
 
@@ -59,11 +59,11 @@ pub fn compare_folds(bytes: &[u8]) {
     let rows = all(bytes, 1);
     for threads in [1, 3] {
         let mut found = all_of(bytes, threads, true);
-        let mut unfolder = Unfolder::new();
+        let mut unfolder = RepeatExpander::new();
         found
             .0
             .iter_mut()
-            .for_each(|block| *block = unfolder.unfold(block));
+            .for_each(|block| *block = unfolder.expand(block));
         assert_eq!(rows, found);
     }
 }
@@ -109,15 +109,15 @@ pub fn compare_touches(bytes: &[u8]) {
     assert_eq!(rows, touched(bytes, 3, true));
 }
 
-/// Reads a native file as touches, whole and in stretches that are split on the way: what is
+/// Reads a native file as touches, whole and in segments that are split on the way: what is
 /// touched before the first error is what the file touches, unless elements of what it names lie in
 /// several items.
-pub fn compare_stretches(bytes: &[u8]) {
+pub fn compare_segments(bytes: &[u8]) {
     if covered(bytes) > MOST_COVERED {
         return;
     }
     let (items, references, tables, error) = touched(bytes, 1, true);
-    let Some((found, attributor, broken)) = in_stretches(bytes) else {
+    let Some((found, attributor, broken)) = in_segments(bytes) else {
         return;
     };
     if broken {
@@ -133,33 +133,33 @@ pub fn compare_stretches(bytes: &[u8]) {
     assert_eq!(warnings, expected);
 }
 
-/// What stretches touch, what is known of the accesses, and whether one broke off; nothing if there
+/// What segments touch, what is known of the accesses, and whether one broke off; nothing if there
 /// are none or they must not be taken.
-fn in_stretches(bytes: &[u8]) -> Option<(Vec<u64>, Attributor, bool)> {
+fn in_segments(bytes: &[u8]) -> Option<(Vec<u64>, Attributor, bool)> {
     let attributor = || {
         Attributor::new(Options {
             whole: true,
             ..Options::default()
         })
     };
-    let wish = attributor().wish()?;
+    let projection = attributor().projection()?;
     let input = Input::seekable(std::io::Cursor::new(bytes.to_vec()), "fuzz").ok()?;
     let mut reader = Reader::with_threads(input, 1).ok()?;
-    let mut stretches = reader.stretches(wish, 2, Accesses(1)).ok()?;
+    let mut segments = reader.segments(projection, 2, Accesses(1)).ok()?;
     let (mut items, mut before) = (Vec::new(), None::<Attributor>);
-    while !stretches.is_empty() {
-        let mut stretch = stretches.remove(0);
+    while !segments.is_empty() {
+        let mut segment = segments.remove(0);
         let mut attributor = attributor();
         let (mut block, mut columns, mut steps) = (Block::new(), Columns::new(), 0);
         let broken = loop {
             steps += 1;
             if steps % 2 == 0
-                && let Ok(Some(half)) = stretch.split_off(Accesses(1))
+                && let Ok(Some(half)) = segment.split_off(Accesses(1))
             {
-                stretches.insert(0, half);
+                segments.insert(0, half);
             }
-            match stretch.next(&mut block) {
-                Ok(Step::Block) if block.touches.uneven => return None,
+            match segment.next(&mut block) {
+                Ok(Step::Block) if block.item_batch.uneven => return None,
                 Ok(Step::Block) => {
                     attributor.gather(&mut block, &mut columns, |piece| keep(&mut items, piece));
                 }
@@ -223,8 +223,8 @@ fn touched(
     let mut items = Vec::new();
     let error = match Reader::with_threads(input, threads) {
         Ok(mut reader) => {
-            if let Some(wish) = attributor.wish().filter(|_| condense) {
-                reader.project(Projection::Items(wish));
+            if let Some(projection) = attributor.projection().filter(|_| condense) {
+                reader.project(Projection::Items(projection));
             }
             let mut columns = Columns::new();
             take_all(reader, &mut attributor, |attributor, block| {
@@ -368,7 +368,7 @@ pub fn read_index(plain: &[u8]) {
     file.extend_from_slice(&whole[offset + 24 + length..]);
     read(&file, Some("native"));
     select(&file);
-    compare_stretches(&file);
+    compare_segments(&file);
 }
 
 /// A chunk with good checksums.

@@ -1,12 +1,14 @@
 //! The attributor: events and blocks in, columns out, tables at the end.
 
-use reuselens_trace::{Block, Event, Kind, Module, Process, ProcessId, Thread, ThreadId, Wish};
+use reuselens_trace::{
+    Block, Event, ItemProjection, Kind, Module, Process, ProcessId, Thread, ThreadId,
+};
 use reuselens_units::Bytes;
 
 use crate::columns::Columns;
 use crate::hash::FastMap;
 use crate::options::Options;
-use crate::pass::{CurrentThread, Pass, PassOutput, Repeats};
+use crate::pass::{CurrentThread, Pass, PassOutput, RepeatState};
 use crate::places::CodePlace;
 use crate::shared::Shared;
 use crate::sites::SiteIndex;
@@ -25,7 +27,7 @@ use crate::tables::Tables;
 pub struct Attributor {
     options: Options,
     shared: Shared,
-    repeats: Repeats,
+    repeats: RepeatState,
     processes: Vec<ProcessState>,
     process_numbers: FastMap<u16, usize>,
     threads: Vec<ThreadState>,
@@ -40,7 +42,7 @@ impl Attributor {
     pub fn new(options: Options) -> Self {
         Attributor {
             shared: Shared::new(&options),
-            repeats: Repeats::default(),
+            repeats: RepeatState::default(),
             options,
             processes: Vec::new(),
             process_numbers: FastMap::default(),
@@ -64,12 +66,12 @@ impl Attributor {
 
     /// The projection that serves: the items of some kinds of accesses, for
     /// [`reuselens_trace::Source::project`]. `None` if the analysis needs more than items.
-    pub fn wish(&self) -> Option<Wish> {
+    pub fn projection(&self) -> Option<ItemProjection> {
         let Options {
             granularity, kinds, ..
         } = self.options;
         let whole = self.options.is_whole() && !self.options.stores;
-        whole.then(|| Wish::new(granularity, |kind| kinds.counts(kind)))
+        whole.then(|| ItemProjection::new(granularity, |kind| kinds.counts(kind)))
     }
 
     /// Whether blocks may have compressed rows ([`reuselens_trace::Source::project`]), which take a
@@ -112,10 +114,10 @@ impl Attributor {
         let process = self.process(block.process);
         // Rows that access nothing may come before or after the items: their order does not matter.
         let quiet = !block.kinds().iter().any(|kind| kind.is_access());
-        let touches = &mut block.touches;
+        let touches = &mut block.item_batch;
         let counts = !touches.named || self.names_count(process);
         // Only empty columns are swapped: the block would keep other memory, and never use it.
-        let ready = touches.is_there() && columns.is_empty();
+        let ready = touches.is_used() && columns.is_empty();
         let ready = ready && quiet && touches.bases.is_empty();
         // The items of process 0 are as the columns need them: its number adds no bits.
         if ready && counts && block.process == ProcessId(0) {
@@ -175,8 +177,8 @@ impl Attributor {
     }
 
     /// Adds what `earlier` has counted: the segment of the same trace before this one, of which
-    /// this attributor has seen the events only. With [`Self::wish`] the result is that of one
-    /// attributor that has seen both segments.
+    /// this attributor has seen the events only. With [`Self::projection`] the result is that of
+    /// one attributor that has seen both segments.
     pub fn put_behind(&mut self, earlier: Attributor) {
         self.shared.put_behind(earlier.shared);
     }

@@ -19,7 +19,7 @@ mod repeats;
 mod row_batches;
 mod rows;
 
-use reuselens_trace::{Block, Unfolder};
+use reuselens_trace::{Block, RepeatExpander};
 use reuselens_units::Granularity;
 
 use crate::cells::CellKey;
@@ -56,14 +56,14 @@ pub(crate) struct CurrentThread<'a> {
 
 /// What passes keep of compressed rows from block to block.
 #[derive(Debug, Default)]
-pub(crate) struct Repeats {
+pub(crate) struct RepeatState {
     cache: RepeatCache,
     iterations: IterationBuffer,
     /// Decompresses blocks, where [`Options::folds`] does not hold.
-    unfolder: Unfolder,
+    expander: RepeatExpander,
 }
 
-impl Repeats {
+impl RepeatState {
     /// Memory held, but for the iteration buffer, which is in proportion to one iteration.
     pub fn memory(&self) -> u64 {
         self.cache.memory()
@@ -78,7 +78,7 @@ pub(crate) struct Pass<'a> {
     /// All threads; the stack of the current one is in `stack`.
     threads: &'a [ThreadState],
     shared: &'a mut Shared,
-    repeats: &'a mut Repeats,
+    repeats: &'a mut RepeatState,
     columns: &'a mut Columns,
     piece: usize,
     send: &'a mut dyn FnMut(&Columns),
@@ -103,7 +103,7 @@ impl<'a> Pass<'a> {
         threads: &'a [ThreadState],
         thread: CurrentThread<'a>,
         shared: &'a mut Shared,
-        repeats: &'a mut Repeats,
+        repeats: &'a mut RepeatState,
         output: PassOutput<'a>,
     ) -> Self {
         let mut pass = Pass {
@@ -133,12 +133,12 @@ impl<'a> Pass<'a> {
     /// Appends the item accesses of a block to the columns.
     pub fn run(&mut self, block: &Block) {
         let options = self.options;
-        if !block.folds.is_empty() {
+        if !block.repeats.is_empty() {
             return match options.folds() {
                 true => self.run_repeats(block),
                 false => {
-                    let unfolded = self.repeats.unfolder.unfold(block);
-                    self.run(&unfolded)
+                    let expanded = self.repeats.expander.expand(block);
+                    self.run(&expanded)
                 }
             };
         }
@@ -146,7 +146,7 @@ impl<'a> Pass<'a> {
             return self.run_ids(block);
         }
         if options.is_whole() {
-            return match block.touches.is_there() {
+            return match block.item_batch.is_used() {
                 true => self.run_item_accesses(block),
                 false if options.stores => {
                     self.shared.cell(CellKey::default());

@@ -187,7 +187,7 @@ fn read(
         elements.resize(items.len(), 0);
     };
     let error = take_all(reader, &mut attributor, |attributor, block| {
-        rows += block.folds.rows;
+        rows += block.repeats.rows;
         attributor.gather(block, &mut columns, &mut keep);
         keep(&columns);
         columns.clear();

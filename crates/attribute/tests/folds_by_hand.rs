@@ -3,8 +3,8 @@
 
 use reuselens_attribute::{Attributor, Columns, NoSymbols, Options, Tables};
 use reuselens_trace::{
-    Again, Block, Event, Folds, Kind, Pattern, ProcessEnd, ProcessId, Repeated, Row, Thread,
-    ThreadId, Unfolder,
+    Block, Event, Kind, ProcessEnd, ProcessId, Repeat, RepeatExpander, RepeatOf, Repeats, Row,
+    RowTemplate, Thread, ThreadId,
 };
 
 fn load(pc: u64, addr: u64) -> Row {
@@ -39,14 +39,14 @@ fn thread(id: u32, low: u64, high: u64) -> Event {
 }
 
 /// What comes again at the end of a block so far.
-fn again(block: &mut Block, what: Repeated, numbers: &[u64]) {
+fn again(block: &mut Block, what: RepeatOf, numbers: &[u64]) {
     let times = match what {
-        Repeated::Pattern(_) => 1,
-        Repeated::Laps { times, .. } => u64::from(times),
+        RepeatOf::Template(_) => 1,
+        RepeatOf::Loop { times, .. } => u64::from(times),
     };
     let (before, rows) = (block.len() as u32, numbers.len() as u32);
-    let folds = &mut block.folds;
-    folds.agains.push(Again { before, rows, what });
+    let folds = &mut block.repeats;
+    folds.entries.push(Repeat { before, rows, what });
     folds.numbers.extend_from_slice(numbers);
     folds.rows += times * numbers.len() as u64;
 }
@@ -56,7 +56,7 @@ fn pattern(rows: &[Row]) -> Block {
     let mut block = Block::new();
     block.extend(rows.iter().copied());
     let rows = rows.len() as u32;
-    block.folds.patterns.push(Pattern { first: 0, rows });
+    block.repeats.templates.push(RowTemplate { first: 0, rows });
     block
 }
 
@@ -69,13 +69,13 @@ enum Given {
 /// What all touch, and the accesses of the largest piece.
 fn touched(all: &[Given], folded: bool) -> (Vec<u64>, Vec<u32>, Tables, usize) {
     let mut attributor = Attributor::new(Options::default());
-    let (mut unfolder, mut columns) = (Unfolder::new(), Columns::new());
+    let (mut unfolder, mut columns) = (RepeatExpander::new(), Columns::new());
     let (mut items, mut cells, mut most) = (Vec::new(), Vec::new(), 0);
     for given in all {
         match given {
             Given::Event(event) => attributor.event(event, &mut NoSymbols),
             Given::Block(block) => {
-                let whole = unfolder.unfold(block);
+                let whole = unfolder.expand(block);
                 let block = if folded { block } else { &whole };
                 attributor.pieces(block, &mut columns, |piece| {
                     most = most.max(piece.len());
@@ -100,10 +100,10 @@ fn same(all: &[Given]) -> usize {
 fn a_pattern_in_memory_that_is_freed_and_allocated_anew() {
     let mut first = pattern(&[load(0x10, 0x10_0100)]);
     let mut later = Block::new();
-    later.folds.known = 1;
+    later.repeats.known = 1;
     for block in [&mut first, &mut later] {
         for number in 0..6 {
-            again(block, Repeated::Pattern(0), &[0x10_0100 + 8 * number]);
+            again(block, RepeatOf::Template(0), &[0x10_0100 + 8 * number]);
         }
     }
     let all = [
@@ -121,11 +121,11 @@ fn a_pattern_in_memory_that_is_freed_and_allocated_anew() {
 fn around(between: Vec<Given>, process: u16) -> [Vec<u32>; 2] {
     let mut first = pattern(&[load(0x10, 0x10_0100)]);
     let mut later = Block::new();
-    later.folds.known = 1;
+    later.repeats.known = 1;
     later.process = ProcessId(process);
     for block in [&mut first, &mut later] {
         for number in 0..6 {
-            again(block, Repeated::Pattern(0), &[0x10_0100 + 8 * number]);
+            again(block, RepeatOf::Template(0), &[0x10_0100 + 8 * number]);
         }
     }
     let block = with(Kind::Alloc, 0x50, 0xf_0000, 0x2_0000);
@@ -167,12 +167,12 @@ fn cells_of_another_thread_are_made_in_the_order_of_its_accesses() {
     let addrs = [0x10_0040, 0x10_0000];
     let mut first = pattern(&[load(0x10, addrs[0]), load(0x20, addrs[1])]);
     let mut later = Block::new();
-    later.folds.known = 1;
+    later.repeats.known = 1;
     later.thread = ThreadId(1);
     for _ in 0..6 {
-        again(&mut first, Repeated::Pattern(0), &addrs);
+        again(&mut first, RepeatOf::Template(0), &addrs);
         // The first of them is in no object.
-        again(&mut later, Repeated::Pattern(0), &[0x30_0000, addrs[1]]);
+        again(&mut later, RepeatOf::Template(0), &[0x30_0000, addrs[1]]);
     }
     let block = with(Kind::Alloc, 0x51, 0xf_0000, 0x2_0000);
     same(&[block, first, later].map(Given::Block));
@@ -187,7 +187,7 @@ fn laps_that_reach_into_two_items_now_and_then() {
     ] {
         let mut block = Block::new();
         block.push(load(0x10, addr));
-        let laps = Repeated::Laps {
+        let laps = RepeatOf::Loop {
             first: 0,
             times: 300,
         };
@@ -201,7 +201,7 @@ fn laps_that_reach_into_two_items_now_and_then() {
 fn a_piece_of_laps_has_a_bound() {
     let mut block = Block::new();
     block.extend((0..256).map(|row| load(0x10 + row, 0x10_0000 + 8 * row)));
-    let laps = Repeated::Laps {
+    let laps = RepeatOf::Loop {
         first: 0,
         times: 16_000,
     };
@@ -215,7 +215,7 @@ fn a_piece_of_laps_has_a_bound() {
 fn patterns_that_are_forgotten_take_no_memory() {
     let rows: Vec<Row> = (0..1000).map(|row| load(0x10 + row, 0x1000)).collect();
     let mut block = pattern(&rows);
-    again(&mut block, Repeated::Pattern(0), &[0x1008; 1000]);
+    again(&mut block, RepeatOf::Template(0), &[0x1008; 1000]);
     let mut attributor = Attributor::new(Options::default());
     let mut memory = Vec::new();
     for _ in 0..100 {
@@ -237,10 +237,13 @@ fn a_stack_in_memory_that_another_thread_accesses() {
     let mut block = pattern(&[load(0x10, 0x1f_4000), load(0x20, 0x1f_4040)]);
     let other = [load(0x10, 0x40_4000), load(0x30, 0x40_4040)];
     block.extend(other.into_iter());
-    block.folds.patterns.push(Pattern { first: 2, rows: 2 });
+    block
+        .repeats
+        .templates
+        .push(RowTemplate { first: 2, rows: 2 });
     for number in [0, 1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0] {
         let at = if number == 0 { 0x1f_4000 } else { 0x40_4000 };
-        again(&mut block, Repeated::Pattern(number), &[at, at + 64]);
+        again(&mut block, RepeatOf::Template(number), &[at, at + 64]);
     }
     all.push(Given::Block(block));
     let mut own = Block::new();
@@ -270,7 +273,7 @@ fn stacks_of_unknown_bounds_near_each_other() {
         if row % 3 == 0 {
             block.push(load(0x30, 0x4f_0000 + 8 * row));
         }
-        again(&mut block, Repeated::Pattern(0), &of(row));
+        again(&mut block, RepeatOf::Template(0), &of(row));
     }
     all.push(Given::Block(block));
     same(&all);
@@ -284,33 +287,33 @@ fn a_pattern_of_many_rows() {
     let mut block = pattern(&rows);
     let addrs: Vec<u64> = rows.iter().map(|row| row.addr + 8).collect();
     for _ in 0..3 {
-        again(&mut block, Repeated::Pattern(0), &addrs);
+        again(&mut block, RepeatOf::Template(0), &addrs);
     }
     same(&[Given::Block(block)]);
 }
 
 #[test]
 fn repeats_without_matching_rows_are_left_out_with_a_warning() {
-    let laps = |first, times| Repeated::Laps { first, times };
-    let wrong: [fn(&mut Folds); 6] = [
-        |folds| folds.agains[0].before = 9,
-        |folds| folds.agains[1].before = 1,
-        |folds| folds.agains[0].what = Repeated::Pattern(1),
-        |folds| folds.agains[0].rows = 1,
+    let laps = |first, times| RepeatOf::Loop { first, times };
+    let wrong: [fn(&mut Repeats); 6] = [
+        |folds| folds.entries[0].before = 9,
+        |folds| folds.entries[1].before = 1,
+        |folds| folds.entries[0].what = RepeatOf::Template(1),
+        |folds| folds.entries[0].rows = 1,
         |folds| folds.numbers.truncate(3),
-        |folds| folds.patterns[0].first = 2,
+        |folds| folds.templates[0].first = 2,
     ];
-    let wrong_laps = |folds: &mut Folds| folds.agains[1].what = laps(1, 2);
+    let wrong_laps = |folds: &mut Repeats| folds.entries[1].what = laps(1, 2);
     for (case, spoil) in (0..).zip(
         wrong
             .iter()
-            .map(|one| one as &dyn Fn(&mut Folds))
+            .map(|one| one as &dyn Fn(&mut Repeats))
             .chain([&wrong_laps as _]),
     ) {
         let mut block = pattern(&[load(0x10, 0x1000), load(0x20, 0x2000)]);
-        again(&mut block, Repeated::Pattern(0), &[0x1008, 0x2008]);
+        again(&mut block, RepeatOf::Template(0), &[0x1008, 0x2008]);
         again(&mut block, laps(0, 2), &[8, 8]);
-        spoil(&mut block.folds);
+        spoil(&mut block.repeats);
         let (_, _, tables, _) = touched(&[Given::Block(block)], true);
         let said = tables
             .warnings

@@ -26,14 +26,14 @@ fn read(bytes: &[u8], threads: usize, options: &Options, condensed: bool) -> (Fo
     let mut reader = Reader::with_threads(input, threads).unwrap();
     let mut attributor = Attributor::new(options.clone());
     if condensed {
-        assert!(reader.project(Projection::Items(attributor.wish().unwrap())));
+        assert!(reader.project(Projection::Items(attributor.projection().unwrap())));
     }
     let (mut columns, mut items, mut touched) = (Columns::new(), Vec::new(), 0);
     let error = take_all(reader, &mut attributor, |attributor, block| {
-        touched += block.touches.blocks;
+        touched += block.item_batch.blocks;
         attributor.gather(block, &mut columns, |piece| items.extend(&piece.items));
         items.extend(&columns.items);
-        assert!(condensed || block.touches.items.capacity() == 0);
+        assert!(condensed || block.item_batch.items.capacity() == 0);
         assert_eq!(columns.items.len(), columns.cells.len());
         columns.clear();
     });
@@ -129,22 +129,22 @@ fn small_and_huge_items_and_ids_stay_rows() {
         ..Options::default()
     };
     for bytes in [1, 8, 1 << 41] {
-        let wish = Attributor::new(options(bytes)).wish();
-        assert!(!reader.project(Projection::Items(wish.unwrap())));
+        let projection = Attributor::new(options(bytes)).projection();
+        assert!(!reader.project(Projection::Items(projection.unwrap())));
     }
     let mut block = Block::new();
     while let Step::Block | Step::Event(_) = reader.next(&mut block).unwrap() {
-        assert!(!block.touches.is_there());
+        assert!(!block.item_batch.is_used());
     }
     let ids = Options {
         ids: true,
         ..options(1)
     };
-    let wish = Attributor::new(ids).wish().unwrap();
-    assert_eq!(wish.granularity, Granularity::BYTE);
+    let projection = Attributor::new(ids).projection().unwrap();
+    assert_eq!(projection.granularity, Granularity::BYTE);
     let told_apart = Options {
         whole: false,
         ..options(64)
     };
-    assert_eq!(Attributor::new(told_apart).wish(), None);
+    assert_eq!(Attributor::new(told_apart).projection(), None);
 }

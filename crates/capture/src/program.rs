@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
 use reuselens_hugepages::address_space_limit;
-use reuselens_trace::{ProcessEnd, Stop as Wish};
+use reuselens_trace::{ProcessEnd, Stop as ItemProjection};
 
 use crate::built_in::{BuiltIn, find};
 use crate::dispositions::Inherited;
@@ -47,7 +47,7 @@ pub struct Launch {
     pub control: ControlOptions,
     /// Where it is asked to end: the program gets the signal, and is killed where that is insisted
     /// on.
-    pub stop: Wish,
+    pub stop: ItemProjection,
 }
 
 /// A program that was started.

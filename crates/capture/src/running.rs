@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 
 use reuselens_hugepages::address_space_limit;
 use reuselens_trace::{
-    AnyStretch, Block, Event, Note, ProcessEnd, ProcessId, Projection, ShapedBlock, Shapes, Source,
-    Step, Stop, TraceError, Wish,
+    AnySegment, Block, Event, ItemProjection, Note, ProcessEnd, ProcessId, Projection, ShapedBlock,
+    Shapes, Source, Step, Stop, TraceError,
 };
 
 use crate::CaptureError;
@@ -645,12 +645,12 @@ impl Source for Running {
         false
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        _wish: Wish,
+        _wish: ItemProjection,
         _most: usize,
         _shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         Ok(Vec::new())
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a trace was cut off, for commands whose results do not say so.
 
 use reuselens::trace::{
-    AnyStretch, Block, Event, Note, Projection, Source, Step, TraceError, Wish,
+    AnySegment, Block, Event, ItemProjection, Note, Projection, Source, Step, TraceError,
 };
 use reuselens::units::{Accesses, Bytes};
 
@@ -67,12 +67,12 @@ impl<S: Source> Source for DamageWatch<S> {
         false
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        _wish: Wish,
+        _wish: ItemProjection,
         _most: usize,
         _shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         Ok(Vec::new())
     }
 }

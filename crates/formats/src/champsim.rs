@@ -11,7 +11,7 @@ use crate::records::{Layout, RecordReader, number};
 use crate::stage::{STAGED, Stage};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
-use reuselens_trace::{Block, Kind, Row, TraceError, Wish};
+use reuselens_trace::{Block, ItemProjection, Kind, Row, TraceError};
 
 /// What to type after `--format`.
 pub const NAME: &str = "champsim";
@@ -79,15 +79,15 @@ impl Layout for Instructions {
         valid.len()
     }
 
-    fn items(&mut self, records: &[u8], wish: Wish, items: &mut Vec<u64>) -> usize {
+    fn items(&mut self, records: &[u8], projection: ItemProjection, items: &mut Vec<u64>) -> usize {
         let valid = valid(records);
-        let shift = wish.granularity.shift();
+        let shift = projection.granularity.shift();
         let kinds = [
             (Kind::Load, READ_AT, READS),
             (Kind::Store, WRITTEN_AT, WRITES),
         ];
         let counted =
-            kinds.map(|(kind, at, slots)| (at, if wish.counts(kind) { slots } else { 0 }));
+            kinds.map(|(kind, at, slots)| (at, if projection.counts(kind) { slots } else { 0 }));
         let mut len = items.len();
         items.resize(len + valid.len() * Self::MOST_ACCESSES, 0);
         for record in valid {

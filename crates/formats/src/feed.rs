@@ -75,7 +75,7 @@ impl Feed {
                 Ok(more) => self.over = !more,
                 Err(error) => self.failed = Some(error),
             }
-            if !self.rows.is_empty() || self.rows.touches.is_there() {
+            if !self.rows.is_empty() || self.rows.item_batch.is_used() {
                 std::mem::swap(&mut self.rows, block);
                 return Ok(Step::Block);
             }

@@ -4,7 +4,9 @@ use reuselens_units::{Accesses, Bytes};
 use std::path::Path;
 
 use reuselens_io::Input;
-use reuselens_trace::{AnyStretch, Block, Process, Projection, Source, Step, TraceError, Wish};
+use reuselens_trace::{
+    AnySegment, Block, ItemProjection, Process, Projection, Source, Step, TraceError,
+};
 
 use crate::batch::Batch;
 use crate::feed::Feed;
@@ -75,12 +77,12 @@ impl<F: LineFormat> Source for LineReader<F> {
         false
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        _wish: Wish,
+        _wish: ItemProjection,
         _most: usize,
         _shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         Ok(Vec::new())
     }
 }

@@ -10,7 +10,7 @@ use crate::feed::item;
 use crate::records::{Layout, RecordReader, SizedLayout, number, number32};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
-use reuselens_trace::{Block, TraceError, Wish};
+use reuselens_trace::{Block, ItemProjection, TraceError};
 
 /// What to type after `--format`.
 pub const NAME: &str = "oraclegeneral";
@@ -64,7 +64,7 @@ impl Layout for Requests {
         records.len()
     }
 
-    fn items(&mut self, records: &[u8], _: Wish, items: &mut Vec<u64>) -> usize {
+    fn items(&mut self, records: &[u8], _: ItemProjection, items: &mut Vec<u64>) -> usize {
         let (records, _) = records.as_chunks::<LENGTH>();
         items.extend(records.iter().map(|record| number(record, ID_AT)));
         records.len()

@@ -1,9 +1,9 @@
 //! Formats of records of one length, one after the other: the reader that they share.
 //!
 //! Where a record begins is known without reading those before it. So a plain file can be read in
-//! segments by several threads ([`Source::stretches`]), as can an archive, whose segments begin
+//! segments by several threads ([`Source::segments`]), as can an archive, whose segments begin
 //! where members do; and a reader that is asked for items only makes no rows
-//! ([`Source::condense`]).
+//! ([`Projection::Items`]).
 
 use std::path::Path;
 
@@ -13,7 +13,8 @@ use crate::feed::{self, ENOUGH, Feed};
 use crate::segments::Cuts;
 use reuselens_io::Input;
 use reuselens_trace::{
-    AnyStretch, Block, Kind, Process, Projection, Source, Step, Stretch, Touches, TraceError, Wish,
+    AnySegment, Block, ItemBatch, ItemProjection, Kind, Process, Projection, Source, Step,
+    TraceError, TraceSegment,
 };
 
 /// What a format makes of its records.
@@ -34,7 +35,7 @@ pub trait Layout: Clone + Send + 'static {
     fn rows(&mut self, records: &[u8], rows: &mut Block) -> usize;
 
     /// As [`Self::rows`], but appends the items that the accesses touch, of the kinds that count.
-    fn items(&mut self, records: &[u8], wish: Wish, items: &mut Vec<u64>) -> usize;
+    fn items(&mut self, records: &[u8], projection: ItemProjection, items: &mut Vec<u64>) -> usize;
 
     /// What is wrong with a record at which [`Self::rows`] stops, as a sentence without its full
     /// stop.
@@ -69,8 +70,8 @@ pub struct RecordReader<L> {
 struct Records<L> {
     input: Input,
     layout: L,
-    /// What to make: items if there is a wish, else rows.
-    wish: Option<Wish>,
+    /// What to make: items if there is a projection, else rows.
+    projection: Option<ItemProjection>,
     /// Makes rows that have the sizes of objects.
     object: Option<Object<L>>,
     /// How many there are in a segment; `None` for a segment that goes on to the end of the input.
@@ -87,7 +88,7 @@ impl<L: Layout> RecordReader<L> {
             records: Records {
                 input,
                 layout,
-                wish: None,
+                projection: None,
                 object: None,
                 left: None,
                 cuts: None,
@@ -107,15 +108,16 @@ impl<L: Layout> RecordReader<L> {
         }
     }
 
-    /// Whether items can be made as the wish says. Rows of ids are loads, each of one item.
-    fn can_condense(wish: Wish) -> bool {
-        L::HAS_ADDRESSES || (wish.granularity == Granularity::BYTE && wish.counts(Kind::Load))
+    /// Whether items can be made as the projection says. Rows of ids are loads, each of one item.
+    fn can_condense(projection: ItemProjection) -> bool {
+        L::HAS_ADDRESSES
+            || (projection.granularity == Granularity::BYTE && projection.counts(Kind::Load))
     }
 
     /// A reader of `left` records from record `first` on, if the input can be read there.
     fn segment(
         &self,
-        wish: Wish,
+        projection: ItemProjection,
         cuts: &Cuts,
         first: u64,
         left: Option<u64>,
@@ -125,7 +127,7 @@ impl<L: Layout> RecordReader<L> {
             return Ok(None);
         };
         let mut segment = RecordReader::of(input, self.records.layout.clone());
-        (segment.records.wish, segment.records.left) = (Some(wish), left);
+        (segment.records.projection, segment.records.left) = (Some(projection), left);
         segment.records.cuts = Some(cuts.clone());
         Ok(Some(segment))
     }
@@ -155,9 +157,9 @@ impl<L: Layout> Source for RecordReader<L> {
 
     fn project(&mut self, projection: Projection) -> bool {
         match projection {
-            Projection::Items(wish) => {
-                let can = Self::can_condense(wish);
-                self.records.wish = can.then_some(wish);
+            Projection::Items(projection) => {
+                let can = Self::can_condense(projection);
+                self.records.projection = can.then_some(projection);
                 can
             }
             Projection::Sizes => {
@@ -169,19 +171,19 @@ impl<L: Layout> Source for RecordReader<L> {
     }
 
     /// Of a file that is not packed, or of an archive.
-    fn stretches(
+    fn segments(
         &mut self,
-        wish: Wish,
+        projection: ItemProjection,
         most: usize,
         shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
-        let can = self.records.input.offset() == 0 && Self::can_condense(wish);
+    ) -> Result<Vec<AnySegment>, TraceError> {
+        let can = self.records.input.offset() == 0 && Self::can_condense(projection);
         let Some(places) = self.records.input.places().filter(|_| can) else {
             return Ok(Vec::new());
         };
         let cuts = Cuts::new(places, self.records.layout.length());
         cuts.segments(1..=most, shortest.get().max(1), |first, next| {
-            self.segment(wish, &cuts, first, next.map(|next| next - first))
+            self.segment(projection, &cuts, first, next.map(|next| next - first))
         })
     }
 
@@ -190,16 +192,16 @@ impl<L: Layout> Source for RecordReader<L> {
     }
 }
 
-impl<L: Layout> Stretch for RecordReader<L> {
-    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
+impl<L: Layout> TraceSegment for RecordReader<L> {
+    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnySegment>, TraceError> {
         let records = &self.records;
-        let (Some(wish), Some(cuts)) = (records.wish, &records.cuts) else {
+        let (Some(projection), Some(cuts)) = (records.projection, &records.cuts) else {
             return Ok(None);
         };
         let (offset, shortest) = (records.input.offset(), shortest.get().max(1));
         let mut left = records.left;
         let half = cuts.split_off(offset, &mut left, shortest, |first, left| {
-            self.segment(wish, cuts, first, left)
+            self.segment(projection, cuts, first, left)
         });
         self.records.left = left;
         half
@@ -223,7 +225,7 @@ impl<L: Layout> Records<L> {
                 return Ok(false);
             }
             let records = &self.input.at_least(0)?[..count * length];
-            let valid = match (self.wish, self.object) {
+            let valid = match (self.projection, self.object) {
                 (None, None) => self.layout.rows(records, block),
                 (None, Some(object)) => {
                     let records = records.chunks_exact(length);
@@ -235,15 +237,17 @@ impl<L: Layout> Records<L> {
                     }
                     valid
                 }
-                (Some(wish), _) => {
-                    let valid = self.layout.items(records, wish, &mut block.touches.items);
-                    note_items(&mut block.touches, valid);
+                (Some(projection), _) => {
+                    let valid = self
+                        .layout
+                        .items(records, projection, &mut block.item_batch.items);
+                    note_items(&mut block.item_batch, valid);
                     valid
                 }
             };
             // Of items as many records, so that a file in which no access counts is read in blocks
             // too.
-            made = match self.wish {
+            made = match self.projection {
                 None => block.len(),
                 Some(_) => made + valid,
             };
@@ -267,7 +271,7 @@ impl<L: Layout> Records<L> {
 }
 
 /// Notes in `touches` what its items are of: `records` more records of one block.
-fn note_items(touches: &mut Touches, records: usize) {
+fn note_items(touches: &mut ItemBatch, records: usize) {
     touches.references = touches.items.len() as u64;
     touches.rows += records as u64;
     touches.blocks = 1;

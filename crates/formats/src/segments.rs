@@ -7,7 +7,7 @@ use memchr::memchr;
 
 use reuselens_io::Input;
 use reuselens_io::Places;
-use reuselens_trace::{AnyStretch, Stretch, TraceError};
+use reuselens_trace::{AnySegment, TraceError, TraceSegment};
 
 /// The most segments of an input.
 const MOST: u64 = 1 << 16;
@@ -44,12 +44,12 @@ impl Cuts {
     ///
     /// # Errors
     /// Those of `open`.
-    pub(super) fn segments<S: Stretch + Send + 'static>(
+    pub(super) fn segments<S: TraceSegment + Send + 'static>(
         &self,
         counts: RangeInclusive<usize>,
         shortest: u64,
         mut open: impl FnMut(u64, Option<u64>) -> Result<Option<S>, TraceError>,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         let firsts = self.firsts(*counts.end(), shortest);
         let mut segments = Vec::new();
         if firsts.len() < *counts.start() {
@@ -59,7 +59,7 @@ impl Cuts {
             let Some(segment) = open(first, firsts.get(at + 1).copied())? else {
                 return Ok(Vec::new());
             };
-            segments.push(Box::new(segment) as AnyStretch);
+            segments.push(Box::new(segment) as AnySegment);
         }
         Ok(segments)
     }
@@ -71,13 +71,13 @@ impl Cuts {
     ///
     /// # Errors
     /// Those of `open`; `left` is as it was.
-    pub(super) fn split_off<S: Stretch + Send + 'static>(
+    pub(super) fn split_off<S: TraceSegment + Send + 'static>(
         &self,
         offset: u64,
         left: &mut Option<u64>,
         shortest: u64,
         open: impl FnOnce(u64, Option<u64>) -> Result<Option<S>, TraceError>,
-    ) -> Result<Option<AnyStretch>, TraceError> {
+    ) -> Result<Option<AnySegment>, TraceError> {
         let Some((first, before)) = self.half(offset, *left, shortest) else {
             return Ok(None);
         };
@@ -85,7 +85,7 @@ impl Cuts {
         if half.is_some() {
             *left = Some(before);
         }
-        Ok(half.map(|half| Box::new(half) as AnyStretch))
+        Ok(half.map(|half| Box::new(half) as AnySegment))
     }
 
     /// The first units of up to `most` segments of at least `shortest` units.

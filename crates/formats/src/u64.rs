@@ -6,7 +6,7 @@ use crate::feed::item;
 use crate::records::{Layout, RecordReader};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
-use reuselens_trace::{Block, TraceError, Wish};
+use reuselens_trace::{Block, ItemProjection, TraceError};
 
 /// What to type after `--format`.
 pub const NAME: &str = "u64";
@@ -58,7 +58,7 @@ impl Layout for Items {
         records.len()
     }
 
-    fn items(&mut self, records: &[u8], _: Wish, items: &mut Vec<u64>) -> usize {
+    fn items(&mut self, records: &[u8], _: ItemProjection, items: &mut Vec<u64>) -> usize {
         let (records, _) = records.as_chunks::<LENGTH>();
         items.extend(records.iter().map(|&record| u64::from_le_bytes(record)));
         records.len()

@@ -12,7 +12,7 @@ use crate::feed::item;
 use crate::records::{Layout, RecordReader, SizedLayout, number, number32, word};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
-use reuselens_trace::{Block, TraceError, Wish};
+use reuselens_trace::{Block, ItemProjection, TraceError};
 
 /// What to type after `--format`.
 pub const NAME: &str = "vscsi";
@@ -137,7 +137,7 @@ impl Layout for &'static Version {
         rows.len() - before
     }
 
-    fn items(&mut self, records: &[u8], _: Wish, items: &mut Vec<u64>) -> usize {
+    fn items(&mut self, records: &[u8], _: ItemProjection, items: &mut Vec<u64>) -> usize {
         let before = items.len();
         match self.length {
             FIRST => items.extend(self.blocks::<FIRST>(records)),

@@ -10,23 +10,28 @@ use reuselens_formats::AnySource;
 use reuselens_io::Input;
 use reuselens_testing::traces::Random;
 use reuselens_testing::traces::segments::{Delivered, items_of_rows, split_meanwhile, together};
-use reuselens_trace::{AnyStretch, Source, Stretch, Wish};
+use reuselens_trace::{AnySegment, ItemProjection, Source, TraceSegment};
 use reuselens_units::{Accesses, Bytes, Granularity};
 
 /// An archive, and what is to be made of it.
 struct Case {
     format: &'static str,
     archive: Vec<u8>,
-    wish: Wish,
+    projection: ItemProjection,
 }
 
 impl Case {
     /// The bytes in members of these many thousandths, whatever records they cut in two.
-    fn new(format: &'static str, bytes: &[u8], parts: &[usize], wish: Wish) -> Case {
+    fn new(
+        format: &'static str,
+        bytes: &[u8],
+        parts: &[usize],
+        projection: ItemProjection,
+    ) -> Case {
         Case {
             format,
             archive: archive(bytes, parts),
-            wish,
+            projection,
         }
     }
 
@@ -35,22 +40,22 @@ impl Case {
         reuselens_formats::read(input, Some(self.format)).unwrap()
     }
 
-    fn stretches(&self, most: usize) -> Vec<AnyStretch> {
+    fn segments(&self, most: usize) -> Vec<AnySegment> {
         let mut source = self.source();
-        let stretches = source.stretches(self.wish, most, Accesses(1)).unwrap();
+        let segments = source.segments(self.projection, most, Accesses(1)).unwrap();
         // The archive itself is as it was.
-        assert_eq!(items_of_rows(&mut source, self.wish), self.expected());
-        stretches
+        assert_eq!(items_of_rows(&mut source, self.projection), self.expected());
+        segments
     }
 
     /// The items of the rows, and what the rows end with.
     fn expected(&self) -> Delivered {
-        items_of_rows(&mut self.source(), self.wish)
+        items_of_rows(&mut self.source(), self.projection)
     }
 }
 
-fn ids() -> Wish {
-    Wish::new(Granularity::BYTE, |_| true)
+fn ids() -> ItemProjection {
+    ItemProjection::new(Granularity::BYTE, |_| true)
 }
 
 /// Bytes of records that are not all alike.
@@ -74,8 +79,8 @@ fn cases() -> Vec<Case> {
         &[1; 99],
     ];
     for parts in parts {
-        let mut add = |format, bytes: Vec<u8>, wish| {
-            cases.push(Case::new(format, &bytes, parts, wish));
+        let mut add = |format, bytes: Vec<u8>, projection| {
+            cases.push(Case::new(format, &bytes, parts, projection));
         };
         add("u64", numbers(30_000), ids());
         let requests = (0..30_000).flat_map(|at| request(at, any(), 7, -1));
@@ -87,7 +92,7 @@ fn cases() -> Vec<Case> {
             let read = std::array::from_fn(|_| address());
             instruction(address(), [address(), address()], read)
         });
-        let lines = Wish::new(Granularity::LINE_64, |_| true);
+        let lines = ItemProjection::new(Granularity::LINE_64, |_| true);
         add("champsim", instructions.collect(), lines);
     }
     cases
@@ -99,11 +104,11 @@ fn segments_of_members_together_are_the_archive() {
         let expected = case.expected();
         assert_eq!(expected.1, None);
         for most in [1, 2, 3, 8] {
-            let stretches = case.stretches(most);
-            assert!((1..=most).contains(&stretches.len()));
-            assert_eq!(stretches.len() > 1, most > 1, "{} {most}", case.format);
-            assert!(stretches.iter().all(|one| one.buffers() > Bytes(1 << 20)));
-            assert_eq!(together(stretches), expected, "{} {most}", case.format);
+            let segments = case.segments(most);
+            assert!((1..=most).contains(&segments.len()));
+            assert_eq!(segments.len() > 1, most > 1, "{} {most}", case.format);
+            assert!(segments.iter().all(|one| one.buffers() > Bytes(1 << 20)));
+            assert_eq!(together(segments), expected, "{} {most}", case.format);
         }
     }
 }
@@ -112,8 +117,8 @@ fn segments_of_members_together_are_the_archive() {
 fn segments_of_members_are_as_long_as_is_asked_for() {
     let case = Case::new("u64", &numbers(1000), &[250, 250, 250], ids());
     for (shortest, expected) in [(1, 4), (200, 4), (490, 2), (600, 1), (5000, 1)] {
-        let stretches = case.source().stretches(ids(), 8, Accesses(shortest));
-        assert_eq!(stretches.unwrap().len(), expected, "{shortest}");
+        let segments = case.source().segments(ids(), 8, Accesses(shortest));
+        assert_eq!(segments.unwrap().len(), expected, "{shortest}");
     }
 }
 
@@ -122,14 +127,14 @@ fn segments_of_members_are_as_long_as_is_asked_for() {
 fn a_segment_of_members_that_is_split_is_what_it_was() {
     let mut random = Random(6);
     let case = Case::new("u64", &numbers(90_000), &[10; 97], ids());
-    let (all, splits) = split_meanwhile(case.stretches(2), &mut random);
+    let (all, splits) = split_meanwhile(case.segments(2), &mut random);
     assert!(splits > 5, "{splits}");
     assert_eq!(all, case.expected().0);
     // A member is not split: it would be unpacked twice.
     let one = Case::new("u64", &numbers(9_000), &[], ids());
-    let mut stretches = one.stretches(3);
-    assert_eq!(stretches.len(), 1);
-    assert!(stretches[0].split_off(Accesses(1)).unwrap().is_none());
+    let mut segments = one.segments(3);
+    assert_eq!(segments.len(), 1);
+    assert!(segments[0].split_off(Accesses(1)).unwrap().is_none());
 }
 
 #[test]
@@ -154,7 +159,7 @@ fn damage_in_a_member_in_the_middle_is_told_by_its_segment() {
                 .as_ref()
                 .is_some_and(|what| what.contains("zip data is damaged"))
         );
-        let (items, error) = together(case.stretches(4));
+        let (items, error) = together(case.segments(4));
         assert!(error.unwrap().contains("zip data is damaged"), "{name}");
         assert_eq!(items, expected.0[..items.len()], "{name}");
         assert!(items.len() >= 3_900 * number, "{name}: {}", items.len());
@@ -177,7 +182,7 @@ fn a_wrong_length_in_the_list_of_members_is_an_error_of_its_segment() {
         let field: [u8; 4] = case.archive[place..place + 4].try_into().unwrap();
         let length = i64::from(u32::from_le_bytes(field)) + longer;
         case.archive[place..place + 4].copy_from_slice(&(length as u32).to_le_bytes());
-        let (items, error) = together(case.stretches(4));
+        let (items, error) = together(case.segments(4));
         assert!(error.unwrap().contains("zip data is damaged"), "{longer}");
         assert_eq!(items, expected.0[..items.len()], "{longer}");
     }

@@ -14,7 +14,7 @@ use reuselens_testing::traces::segments::{
 };
 use reuselens_testing::traces::{Random, drain};
 use reuselens_trace::{
-    AnyStretch, Block, Kind, Projection, Source, Step, Stop, Stoppable, TraceError, Wish,
+    AnySegment, Block, ItemProjection, Kind, Projection, Source, Step, Stop, Stoppable, TraceError,
 };
 use reuselens_units::{Accesses, Granularity};
 
@@ -23,7 +23,7 @@ struct Case {
     format: &'static str,
     bytes: Vec<u8>,
     length: usize,
-    wish: Wish,
+    projection: ItemProjection,
 }
 
 impl Case {
@@ -31,17 +31,17 @@ impl Case {
         open(&self.bytes, self.format)
     }
 
-    fn stretches(&self, most: usize) -> Vec<AnyStretch> {
+    fn segments(&self, most: usize) -> Vec<AnySegment> {
         let mut source = self.source();
-        let stretches = source.stretches(self.wish, most, Accesses(1)).unwrap();
+        let segments = source.segments(self.projection, most, Accesses(1)).unwrap();
         // The file itself is as it was.
-        assert_eq!(items_of_rows(&mut source, self.wish), self.expected());
-        stretches
+        assert_eq!(items_of_rows(&mut source, self.projection), self.expected());
+        segments
     }
 
     /// The items of the rows, and what the rows end with.
     fn expected(&self) -> Delivered {
-        items_of_rows(&mut self.source(), self.wish)
+        items_of_rows(&mut self.source(), self.projection)
     }
 }
 
@@ -54,10 +54,11 @@ fn open(bytes: &[u8], format: &str) -> AnySource {
 fn cases() -> Vec<Case> {
     let mut random = Random(1);
     let mut any = move || random.next() >> (random.next() % 60);
-    let ids = || Wish::new(Granularity::BYTE, |_| true);
-    let lines =
-        |kinds: &'static [Kind]| Wish::new(Granularity::LINE_64, move |kind| kinds.contains(&kind));
-    let mut instructions = |wish| {
+    let ids = || ItemProjection::new(Granularity::BYTE, |_| true);
+    let lines = |kinds: &'static [Kind]| {
+        ItemProjection::new(Granularity::LINE_64, move |kind| kinds.contains(&kind))
+    };
+    let mut instructions = |projection| {
         let mut address = || any() * u64::from(any() % 3 > 0);
         let record = |_| {
             let read = std::array::from_fn(|_| address());
@@ -67,7 +68,7 @@ fn cases() -> Vec<Case> {
             format: "champsim",
             bytes: (0..20_000).flat_map(record).collect(),
             length: 64,
-            wish,
+            projection,
         }
     };
     let mut cases = vec![
@@ -81,7 +82,7 @@ fn cases() -> Vec<Case> {
             format,
             length: bytes.len() / 70_000,
             bytes,
-            wish: ids(),
+            projection: ids(),
         });
     };
     add("u64", &mut |_| any().to_le_bytes().to_vec());
@@ -96,7 +97,7 @@ fn items_are_those_of_the_rows() {
     for case in cases() {
         let mut source = case.source();
         assert!(source.is_of_one_thread());
-        assert!(source.project(Projection::Items(case.wish)));
+        assert!(source.project(Projection::Items(case.projection)));
         assert_eq!(items(&mut source), case.expected(), "{}", case.format);
     }
 }
@@ -107,9 +108,9 @@ fn segments_together_are_the_file() {
         let expected = case.expected();
         assert_eq!(expected.1, None);
         for most in [1, 2, 3, 8] {
-            let stretches = case.stretches(most);
-            assert_eq!(stretches.len(), most);
-            assert_eq!(together(stretches), expected, "{} {most}", case.format);
+            let segments = case.segments(most);
+            assert_eq!(segments.len(), most);
+            assert_eq!(together(segments), expected, "{} {most}", case.format);
         }
     }
 }
@@ -117,13 +118,13 @@ fn segments_together_are_the_file() {
 #[test]
 fn segments_are_as_long_as_is_asked_for() {
     let bytes: Vec<u8> = (0..1000_u64).flat_map(u64::to_le_bytes).collect();
-    let wish = Wish::new(Granularity::BYTE, |_| true);
+    let projection = ItemProjection::new(Granularity::BYTE, |_| true);
     for (shortest, expected) in [(1, 8), (125, 8), (126, 7), (500, 2), (501, 1), (5000, 1)] {
         let mut source = open(&bytes, "u64");
-        let stretches = source.stretches(wish, 8, Accesses(shortest)).unwrap();
-        assert_eq!(stretches.len(), expected, "{shortest}");
-        for mut stretch in stretches {
-            let (items, _) = items(&mut stretch);
+        let segments = source.segments(projection, 8, Accesses(shortest)).unwrap();
+        assert_eq!(segments.len(), expected, "{shortest}");
+        for mut segment in segments {
+            let (items, _) = items(&mut segment);
             assert!(items.len() as u64 >= shortest.min(1000));
         }
     }
@@ -134,11 +135,11 @@ fn segments_are_as_long_as_is_asked_for() {
 fn a_segment_that_is_split_is_what_it_was() {
     let mut random = Random(6);
     for case in cases() {
-        let (all, splits) = split_meanwhile(case.stretches(2), &mut random);
+        let (all, splits) = split_meanwhile(case.segments(2), &mut random);
         assert!(splits > 5, "{splits}");
         assert_eq!(all, case.expected().0, "{}, {splits} splits", case.format);
         // A file that is no segment is not split.
-        let mut short = case.stretches(1);
+        let mut short = case.segments(1);
         let all = case.bytes.len() / case.length;
         let half = |shortest| Accesses((all / 2 + shortest) as u64);
         assert!(short[0].split_off(half(1)).unwrap().is_none());
@@ -152,7 +153,7 @@ fn a_damaged_file_is_delivered_up_to_the_damage() {
         case.bytes.pop();
         let expected = case.expected();
         assert!(expected.1.is_some());
-        assert_eq!(together(case.stretches(3)), expected, "{}", case.format);
+        assert_eq!(together(case.segments(3)), expected, "{}", case.format);
         // The first byte that says whether a record is valid.
         let place = match (case.format, case.length) {
             ("champsim", _) => 8,
@@ -169,7 +170,7 @@ fn a_damaged_file_is_delivered_up_to_the_damage() {
             case.bytes[record.max(1) * case.length + place] = 7;
             let expected = case.expected();
             assert!(expected.1.is_some());
-            assert_eq!(together(case.stretches(3)), expected, "{record}");
+            assert_eq!(together(case.segments(3)), expected, "{record}");
         }
     }
 }
@@ -180,12 +181,12 @@ fn a_file_that_became_shorter_is_an_error_where_its_segments_end() {
     let path = folder.path().join("trace.u64");
     std::fs::write(&path, vec![1; 80_000]).unwrap();
     let mut source = reuselens_formats::open(&path, None).unwrap();
-    let wish = Wish::new(Granularity::BYTE, |_| true);
-    let stretches = source.stretches(wish, 4, Accesses(1)).unwrap();
+    let projection = ItemProjection::new(Granularity::BYTE, |_| true);
+    let segments = source.segments(projection, 4, Accesses(1)).unwrap();
     let file = std::fs::File::options().write(true).open(&path).unwrap();
     file.set_len(8_000).unwrap();
-    let errors = stretches.into_iter().map(|mut stretch| {
-        let (_, error) = drain(&mut stretch);
+    let errors = segments.into_iter().map(|mut segment| {
+        let (_, error) = drain(&mut segment);
         error.map(|error| error.to_string())
     });
     let errors: Vec<_> = errors.collect();
@@ -197,28 +198,43 @@ fn a_file_that_became_shorter_is_an_error_where_its_segments_end() {
 fn what_cannot_be_read_in_segments_is_read_as_a_whole() {
     let bytes = |case: &Case| case.bytes.clone();
     for case in cases() {
-        let wish = case.wish;
+        let projection = case.projection;
         let piped = Input::new(Cursor::new(bytes(&case)), "pipe");
         let packed = Input::seekable(Cursor::new(gzip(&case.bytes)), "packed").unwrap();
         for input in [piped, packed] {
             let mut source = reuselens_formats::read(input, Some(case.format)).unwrap();
-            assert!(source.stretches(wish, 2, Accesses(1)).unwrap().is_empty());
-            assert!(source.project(Projection::Items(wish)));
+            assert!(
+                source
+                    .segments(projection, 2, Accesses(1))
+                    .unwrap()
+                    .is_empty()
+            );
+            assert!(source.project(Projection::Items(projection)));
             assert_eq!(items(&mut source), case.expected());
         }
         let mut begun = case.source();
         while !matches!(begun.next(&mut Block::new()).unwrap(), Step::Block) {}
-        assert!(begun.stretches(wish, 2, Accesses(1)).unwrap().is_empty());
+        assert!(
+            begun
+                .segments(projection, 2, Accesses(1))
+                .unwrap()
+                .is_empty()
+        );
         // Ids are items, and each is loaded.
         if case.format != "champsim" {
             let no_ids = [
-                Wish::new(Granularity::LINE_64, |_| true),
-                Wish::new(Granularity::BYTE, |kind| kind == Kind::Store),
+                ItemProjection::new(Granularity::LINE_64, |_| true),
+                ItemProjection::new(Granularity::BYTE, |kind| kind == Kind::Store),
             ];
-            for wish in no_ids {
+            for projection in no_ids {
                 let mut source = case.source();
-                assert!(!source.project(Projection::Items(wish)));
-                assert!(source.stretches(wish, 2, Accesses(1)).unwrap().is_empty());
+                assert!(!source.project(Projection::Items(projection)));
+                assert!(
+                    source
+                        .segments(projection, 2, Accesses(1))
+                        .unwrap()
+                        .is_empty()
+                );
             }
         }
     }
@@ -229,10 +245,10 @@ fn segments_of_what_can_be_stopped_can_be_stopped() {
     let stop = Stop::default();
     let case = &cases()[3];
     let mut source = Stoppable::new(case.source(), stop.clone());
-    let mut stretches = source.stretches(case.wish, 2, Accesses(1)).unwrap();
+    let mut segments = source.segments(case.projection, 2, Accesses(1)).unwrap();
     stop.ask(2);
-    for stretch in &mut stretches {
-        let stopped = stretch.next(&mut Block::new());
+    for segment in &mut segments {
+        let stopped = segment.next(&mut Block::new());
         assert!(matches!(stopped, Err(TraceError::Stopped { signal: 2 })));
     }
 }

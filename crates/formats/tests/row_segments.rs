@@ -11,7 +11,9 @@ use reuselens_formats::AnySource;
 use reuselens_io::Input;
 use reuselens_testing::traces::segments::joined;
 use reuselens_testing::traces::{Piece, Random, drain, rows};
-use reuselens_trace::{AnyStretch, Block, Event, Kind, Row, Source, Step, Stretch, Wish};
+use reuselens_trace::{
+    AnySegment, Block, Event, ItemProjection, Kind, Row, Source, Step, TraceSegment,
+};
 use reuselens_units::{Accesses, Bytes, Granularity};
 
 /// What is delivered: the accesses, without the instruction, which a segment need not know; and the
@@ -38,8 +40,10 @@ impl Case {
         reuselens_formats::read(input, Some(self.format)).unwrap()
     }
 
-    fn stretches(&self, most: usize) -> Vec<AnyStretch> {
-        self.source().stretches(wish(), most, Accesses(1)).unwrap()
+    fn segments(&self, most: usize) -> Vec<AnySegment> {
+        self.source()
+            .segments(projection(), most, Accesses(1))
+            .unwrap()
     }
 
     fn expected(&self) -> Delivered {
@@ -47,8 +51,8 @@ impl Case {
     }
 }
 
-fn wish() -> Wish {
-    Wish::new(Granularity::LINE_64, |_| true)
+fn projection() -> ItemProjection {
+    ItemProjection::new(Granularity::LINE_64, |_| true)
 }
 
 fn access(row: Row) -> (Kind, u8, u64) {
@@ -61,9 +65,9 @@ fn delivered(source: &mut dyn Source) -> Delivered {
     (accesses, error.map(|error| error.to_string()))
 }
 
-/// The accesses that stretches deliver one after the other, up to the first error.
-fn together(stretches: Vec<AnyStretch>) -> Delivered {
-    joined(stretches, delivered)
+/// The accesses that segments deliver one after the other, up to the first error.
+fn together(segments: Vec<AnySegment>) -> Delivered {
+    joined(segments, delivered)
 }
 
 /// Entries as `raw2trace` writes them for one thread: it is named once, and later chunks begin with
@@ -125,12 +129,12 @@ fn segments_together_are_the_trace() {
         let expected = case.expected();
         assert!(expected.0.len() > 30_000 && expected.1.is_none());
         // Two would take no less time than one that reads and one that counts.
-        assert!(case.stretches(1).is_empty() && case.stretches(2).is_empty());
+        assert!(case.segments(1).is_empty() && case.segments(2).is_empty());
         for most in [3, 5, 8] {
-            let stretches = case.stretches(most);
-            assert!((3..=most).contains(&stretches.len()), "{}", case.format);
-            assert!(stretches.iter().all(|one| one.buffers() > Bytes(1 << 17)));
-            let found = together(stretches);
+            let segments = case.segments(most);
+            assert!((3..=most).contains(&segments.len()), "{}", case.format);
+            assert!(segments.iter().all(|one| one.buffers() > Bytes(1 << 17)));
+            let found = together(segments);
             assert_eq!(found.1, None);
             assert!(found.0 == expected.0, "{} {most}", case.format);
         }
@@ -142,18 +146,18 @@ fn segments_that_are_split_are_what_they_were() {
     let mut random = Random(6);
     let mut splits = 0;
     for case in cases(3) {
-        let (mut waiting, mut all) = (case.stretches(3), Vec::new());
+        let (mut waiting, mut all) = (case.segments(3), Vec::new());
         let mut block = Block::new();
         while !waiting.is_empty() {
-            let mut stretch = waiting.remove(0);
+            let mut segment = waiting.remove(0);
             loop {
                 if random.below(2) == 0
-                    && let Some(half) = stretch.split_off(Accesses(300)).unwrap()
+                    && let Some(half) = segment.split_off(Accesses(300)).unwrap()
                 {
                     waiting.insert(0, half);
                     splits += 1;
                 }
-                match stretch.next(&mut block).unwrap() {
+                match segment.next(&mut block).unwrap() {
                     Step::Block => all.extend(block.rows().map(access)),
                     Step::Event(_) => {}
                     Step::End => break,
@@ -182,8 +186,8 @@ fn segments_know_the_thread_that_was_named_at_the_beginning() {
             matches!(&expected[..], [Event::Process(one), Event::Thread(other)]
             if one.pid == 70 && other.tid == 71)
         );
-        for mut stretch in case.stretches(3) {
-            assert_eq!(announced(&mut stretch), expected);
+        for mut segment in case.segments(3) {
+            assert_eq!(announced(&mut segment), expected);
         }
     }
 }
@@ -200,7 +204,7 @@ fn another_thread_ends_a_segment_with_an_error() {
                 bytes,
             };
             assert_eq!(case.expected().1, None);
-            let (accesses, error) = together(case.stretches(3));
+            let (accesses, error) = together(case.segments(3));
             assert!(error.unwrap().contains("another thread"), "{changed:?}");
             assert_eq!(accesses, case.expected().0[..accesses.len()]);
         }
@@ -211,7 +215,7 @@ fn another_thread_ends_a_segment_with_an_error() {
         format: "drmemtrace",
         bytes: late,
     };
-    assert!(case.stretches(3).is_empty());
+    assert!(case.segments(3).is_empty());
 }
 
 #[test]
@@ -226,14 +230,14 @@ fn a_name_ends_a_segment_with_an_error() {
     };
     let expected = case.expected();
     assert_eq!(expected.1, None);
-    let (accesses, error) = together(case.stretches(3));
+    let (accesses, error) = together(case.segments(3));
     assert!(error.unwrap().contains("a name"));
     assert_eq!(accesses, expected.0[..accesses.len()]);
     let named = Case {
         format: "text",
         bytes: b"1\ntwo\n".repeat(500),
     };
-    assert!(named.stretches(3).is_empty());
+    assert!(named.segments(3).is_empty());
 }
 
 /// A segment may begin in a line in which the next one begins too; then it has none.
@@ -247,7 +251,7 @@ fn lines_that_are_longer_than_segments_are_read_once() {
         };
         for most in [3, 8, 50] {
             assert_eq!(
-                together(case.stretches(most)),
+                together(case.segments(most)),
                 case.expected(),
                 "{line} {most}"
             );
@@ -258,7 +262,7 @@ fn lines_that_are_longer_than_segments_are_read_once() {
         format: "text",
         bytes,
     };
-    let (accesses, error) = together(case.stretches(3));
+    let (accesses, error) = together(case.segments(3));
     assert!(error.unwrap().contains("longer than"));
     assert!(!accesses.is_empty() && accesses.len() <= case.expected().0.len());
 }
@@ -277,7 +281,7 @@ fn damage_in_a_member_is_told_by_its_segment() {
             let place = windows.position(|bytes| bytes == name.as_bytes()).unwrap();
             case.bytes[place + name.len() + 9_000] ^= 0x55;
             assert!(case.expected().1.is_some());
-            let (accesses, error) = together(case.stretches(4));
+            let (accesses, error) = together(case.segments(4));
             assert!(error.is_some(), "{format} {name}");
             // What a damaged member unpacks to may not show before its end.
             let before = undamaged.0.len() * number / 10;

@@ -214,13 +214,13 @@ struct Analysis {
     /// Whether touches of several blocks may be counted together: whoever counts need not know
     /// which thread they are of.
     gathers: bool,
-    /// Touches that are not counted yet; memory for those of a block where they are not gathered.
+    /// ItemBatch that are not counted yet; memory for those of a block where they are not gathered.
     gathered: Columns,
     counts: Box<dyn Counts>,
     budget: Budget,
 }
 
-/// Touches that are counted together where they may be: enough that handing them over costs
+/// ItemBatch that are counted together where they may be: enough that handing them over costs
 /// nothing, few enough to stay in the cache.
 const TOGETHER: usize = 1 << 15;
 
@@ -265,8 +265,8 @@ impl Analysis {
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Option<Stop>, Error> {
-        if let Some(wish) = self.attribution.wish().filter(|_| self.gathers) {
-            source.project(Projection::Items(wish));
+        if let Some(projection) = self.attribution.projection().filter(|_| self.gathers) {
+            source.project(Projection::Items(projection));
         } else if self.attribution.folds() {
             source.project(Projection::Repeats);
         }
@@ -324,7 +324,7 @@ impl Analysis {
             self.gathered.clear();
         }
         // What is a batch already is not copied to be a larger one.
-        let enough = match block.touches.is_there() {
+        let enough = match block.item_batch.is_used() {
             true => TOGETHER / 4,
             false => TOGETHER,
         };

@@ -8,7 +8,9 @@ use reuselens_locality::{
     Cell, Element, ExactHistogram, FineHistogram, Machine, Method, Outcome, Profile,
     ProfiledThread, Sharing, Warning,
 };
-use reuselens_trace::{Block, Event, Module, ProcessEnd, ProcessId, Source, ThreadId, Wish};
+use reuselens_trace::{
+    Block, Event, ItemProjection, Module, ProcessEnd, ProcessId, Source, ThreadId,
+};
 use reuselens_units::{Bytes, Granularity};
 
 use crate::{AnalysisOptions, Error};
@@ -117,8 +119,8 @@ impl Attribution {
     }
 
     /// What has to be known of accesses, if it is no more than their items.
-    pub fn wish(&self) -> Option<Wish> {
-        self.attributor.wish()
+    pub fn projection(&self) -> Option<ItemProjection> {
+        self.attributor.projection()
     }
 
     /// Whether rows that come again may be left out.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use reuselens_attribute::{Loader, NamesMode, SymbolSource};
 use reuselens_trace::{
-    AnyStretch, Block, Event, Kind, Module, Note, ProcessId, Projection, Row, Source, Step,
-    ThreadId, TraceError, Wish,
+    AnySegment, Block, Event, ItemProjection, Kind, Module, Note, ProcessId, Projection, Row,
+    Source, Step, ThreadId, TraceError,
 };
 
 use crate::AnalysisOptions;
@@ -237,12 +237,12 @@ impl Source for LineStatements<'_> {
         false
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        _wish: Wish,
+        _wish: ItemProjection,
         _most: usize,
         _shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         Ok(Vec::new())
     }
 }

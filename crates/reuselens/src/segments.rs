@@ -22,7 +22,7 @@ mod pool;
 mod worker;
 
 use reuselens_locality::{Machine, Sharing};
-use reuselens_trace::{Source, TraceError, Wish};
+use reuselens_trace::{ItemProjection, Source, TraceError};
 use reuselens_units::Accesses;
 
 use crate::analysis::Pass;
@@ -64,11 +64,11 @@ fn count_long(
     shortest: Accesses,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Option<Pass>, Error> {
-    let Some(wish) = wish(source, machine, options) else {
+    let Some(projection) = projection(source, machine, options) else {
         return Ok(None);
     };
     let most = options.threads().get().min(MOST);
-    let stretches = source.stretches(wish, most, shortest)?;
+    let stretches = source.segments(projection, most, shortest)?;
     if stretches.len() < 2 {
         return Ok(None);
     }
@@ -84,7 +84,11 @@ fn count_long(
 }
 
 /// What has to be known of accesses, if they can be counted so.
-fn wish(source: &dyn Source, machine: &Machine, options: &AnalysisOptions) -> Option<Wish> {
+fn projection(
+    source: &dyn Source,
+    machine: &Machine,
+    options: &AnalysisOptions,
+) -> Option<ItemProjection> {
     let is_plain = ENGINES.contains(&options.engine.as_str())
         && options.is_whole()
         && options.sharing == Sharing::Shared
@@ -92,7 +96,7 @@ fn wish(source: &dyn Source, machine: &Machine, options: &AnalysisOptions) -> Op
         && options.max_distance.is_none()
         && !(options.reuse_times || options.forward || options.paths);
     let attribution = is_plain.then(|| Attribution::new(source, machine, options));
-    attribution.and_then(|attribution| attribution.wish())
+    attribution.and_then(|attribution| attribution.projection())
 }
 
 /// Makes one of what stretches, in their order, have come to, up to where an end was asked for.

@@ -1,7 +1,9 @@
 //! Elements of the program's data structures, from accesses to groups.
 
 use reuselens::locality::{Dimension, Profile};
-use reuselens::trace::{AnyStretch, Block, Kind, Projection, Row, Source, Step, TraceError, Wish};
+use reuselens::trace::{
+    AnySegment, Block, ItemProjection, Kind, Projection, Row, Source, Step, TraceError,
+};
 use reuselens::units::{Accesses, Bytes, Granularity};
 use reuselens::{AnalysisOptions, analyze};
 
@@ -41,12 +43,12 @@ impl Source for OneBlock {
         false
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        _wish: Wish,
+        _wish: ItemProjection,
         _most: usize,
         _shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         Ok(Vec::new())
     }
 }

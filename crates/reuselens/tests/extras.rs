@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashSet};
 use reuselens::distance::generate::Random;
 use reuselens::locality::{Cell, Dimension, FineHistogram, Profile};
 use reuselens::trace::{
-    AnyStretch, Block, Kind, Note, Projection, Row, Source, Step, ThreadId, TraceError, Wish,
+    AnySegment, Block, ItemProjection, Kind, Note, Projection, Row, Source, Step, ThreadId,
+    TraceError,
 };
 use reuselens::units::{Accesses, Bytes, Distance, Granularity};
 use reuselens::{AnalysisOptions, analyze};
@@ -228,12 +229,12 @@ impl Source for Ids {
         false
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        _wish: Wish,
+        _wish: ItemProjection,
         _most: usize,
         _shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         Ok(Vec::new())
     }
 }

@@ -10,8 +10,8 @@ use reuselens::shard::{
     Part, PartError, Piece, TraceIdentity, analyze_shard, finish, histogram_parallel, merge,
 };
 use reuselens::trace::{
-    AnyStretch, Block, Event, Kind, Process, ProcessEnd, ProcessId, Projection, Row, Source, Step,
-    Thread, ThreadId, TraceError, Wish,
+    AnySegment, Block, Event, ItemProjection, Kind, Process, ProcessEnd, ProcessId, Projection,
+    Row, Source, Step, Thread, ThreadId, TraceError,
 };
 use reuselens::units::{Accesses, Bytes, Distance, Granularity};
 use reuselens::{AnalysisOptions, Error, analyze};
@@ -76,12 +76,12 @@ impl Source for Made {
         false
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        _wish: Wish,
+        _wish: ItemProjection,
         _most: usize,
         _shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         Ok(Vec::new())
     }
 }

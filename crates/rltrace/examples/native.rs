@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use reuselens_io::Input;
 use reuselens_rltrace::{Reader, Writer};
-use reuselens_trace::{Block, Event, Kind, Projection, Source, Step, Wish};
+use reuselens_trace::{Block, Event, ItemProjection, Kind, Projection, Source, Step};
 use reuselens_units::Granularity;
 
 /// Runs of each measurement.
@@ -86,7 +86,7 @@ fn count(bytes: &[u8]) -> (u64, u64) {
 fn decode(bytes: &[u8], to_items: bool) -> u64 {
     let (mut reader, mut block) = (reader(bytes), Block::new());
     if to_items {
-        reader.project(Projection::Items(Wish::new(
+        reader.project(Projection::Items(ItemProjection::new(
             Granularity::LINE_64,
             Kind::is_access,
         )));

@@ -10,7 +10,7 @@ use crate::touching::Toucher;
 use crate::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
 use reuselens_io::varint::{Cursor, Damage};
 use reuselens_trace::SHAPE_ROWS_MOST;
-use reuselens_trace::{Block, Event, Folds, ProcessId, ThreadId};
+use reuselens_trace::{Block, Event, ProcessId, Repeats, ThreadId};
 
 mod touch;
 
@@ -67,18 +67,18 @@ struct Head {
 impl Decoder {
     /// A decoder that is at its end.
     pub(super) fn new(form: BlockForm) -> Decoder {
-        let wish = form.wish();
+        let projection = form.projection();
         Decoder {
             is_folded: form.is_folded(),
             there: Block::new(),
-            rows: Rows::new(wish.as_ref().map_or([0; 16], classes)),
-            shapes: ShapeDecoder::new(wish),
+            rows: Rows::new(projection.as_ref().map_or([0; 16], classes)),
+            shapes: ShapeDecoder::new(projection),
             stamp: 0,
             heads: Stream::default(),
             described: Stream::default(),
             tokens: Stream::default(),
             addrs: Stream::default(),
-            toucher: wish.map(Toucher::new),
+            toucher: projection.map(Toucher::new),
             stage: Box::new(Stage::new()),
             failed: None,
         }
@@ -164,7 +164,7 @@ impl Decoder {
         let notes = notes.map(|notes| Notes { notes, rows: count });
         if self.is_folded {
             rows.clear();
-            let there = self.folded(&mut streams, (count, notes), &mut rows.folds);
+            let there = self.folded(&mut streams, (count, notes), &mut rows.repeats);
             self.went_on(&streams);
             rows.append_first(&self.there, there?);
             return Ok(());
@@ -189,19 +189,19 @@ impl Decoder {
         &mut self,
         streams: &mut Streams<'_>,
         (count, notes): (usize, Option<Notes>),
-        folds: &mut Folds,
+        repeats: &mut Repeats,
     ) -> Result<usize, Damage> {
         let needed = (count + SLACK).max(self.there.len());
         let mut columns = self.there.overwrite(needed);
         match notes {
             None => {
-                folds.known = self.shapes.patterns();
-                let mut folding = Folding::new(columns, folds);
+                repeats.known = self.shapes.templates();
+                let mut folding = Folding::new(columns, repeats);
                 dispatch::block(&mut self.rows, streams, count, &mut folding)?;
                 Ok(count - folding.folded())
             }
             Some(notes) => {
-                dispatch::folded(&mut self.shapes, streams, notes, (&mut columns, folds))
+                dispatch::folded(&mut self.shapes, streams, notes, (&mut columns, repeats))
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::shapes::{
 use crate::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, dispatch::Processor};
 use group::{GROUP, GROUPS, Group, NO_GROUP, fill};
 use reuselens_io::varint::{Cursor, Damage, END, unzigzag};
-use reuselens_trace::{Columns, Wish};
+use reuselens_trace::{Columns, ItemProjection};
 use reuselens_trace::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
 use touch::{Eight, Left, NO_EIGHT};
 
@@ -80,17 +80,17 @@ pub(super) struct ShapeDecoder {
     /// Groups of the chunk, if all rows were in some.
     all_groups: usize,
     /// If touches are made of rows: of which.
-    wish: Option<Wish>,
-    /// The numbers of the shapes that are patterns of the chunk, by their first group, and how many
-    /// they are.
+    projection: Option<ItemProjection>,
+    /// The numbers of the shapes that are templates of the chunk, by their first group, and how
+    /// many they are.
     known: Vec<u32>,
-    patterns: u32,
+    templates: u32,
     /// Addresses of those that come again.
     numbers: Vec<u64>,
 }
 
 impl ShapeDecoder {
-    pub(super) fn new(wish: Option<Wish>) -> ShapeDecoder {
+    pub(super) fn new(projection: Option<ItemProjection>) -> ShapeDecoder {
         ShapeDecoder {
             sites: vec![Site::default()],
             words: Words::new(),
@@ -105,9 +105,9 @@ impl ShapeDecoder {
             own_words: Vec::new(),
             rows: 0,
             all_groups: 0,
-            wish,
+            projection,
             known: Vec::new(),
-            patterns: 0,
+            templates: 0,
             numbers: Vec::new(),
         }
     }
@@ -124,7 +124,7 @@ impl ShapeDecoder {
         (self.rows, self.all_groups) = (0, 0);
         // Other shapes have these groups now.
         self.known.clear();
-        self.patterns = 0;
+        self.templates = 0;
     }
 
     /// Fills the columns of a block with the rows of its notes. The columns are longer by
@@ -288,9 +288,9 @@ impl ShapeDecoder {
         }
         self.lasts.resize(self.trails.len(), 0);
         let can_fold = Note::folds(&self.described);
-        let wish = self.wish.as_ref();
-        let (left, first_eight) = wish.map_or((Left::All, 0), |wish| {
-            touch::enter(&mut self.eights, &mut self.described, wish)
+        let projection = self.projection.as_ref();
+        let (left, first_eight) = projection.map_or((Left::All, 0), |projection| {
+            touch::enter(&mut self.eights, &mut self.described, projection)
         });
         let groups = self.groups.len() - GROUPS;
         self.sites.push(Site {

@@ -14,7 +14,7 @@ use std::thread::{Builder, JoinHandle};
 
 use reuselens_io::chunk::{Stored, Unpacker};
 use reuselens_io::varint::Damage;
-use reuselens_trace::{Block, Event, Wish};
+use reuselens_trace::{Block, Event, ItemProjection};
 
 use crate::decode::{Decoder, Piece};
 
@@ -25,23 +25,23 @@ pub(super) enum BlockForm {
     #[default]
     Rows,
     /// Rows without those that repeat earlier ones.
-    Folds,
-    /// Item accesses, with no more than the wish asks for.
-    Touches(Wish),
+    Repeats,
+    /// Item accesses, with no more than the projection asks for.
+    ItemBatch(ItemProjection),
 }
 
 impl BlockForm {
     /// What is asked for of item accesses; `None` if rows are delivered.
-    pub(super) fn wish(&self) -> Option<Wish> {
+    pub(super) fn projection(&self) -> Option<ItemProjection> {
         match self {
-            BlockForm::Touches(wish) => Some(*wish),
-            BlockForm::Rows | BlockForm::Folds => None,
+            BlockForm::ItemBatch(projection) => Some(*projection),
+            BlockForm::Rows | BlockForm::Repeats => None,
         }
     }
 
     /// Whether rows that repeat earlier ones are left out.
     pub(super) fn is_folded(&self) -> bool {
-        matches!(self, BlockForm::Folds)
+        matches!(self, BlockForm::Repeats)
     }
 }
 
@@ -404,7 +404,7 @@ fn decode(decoder: &mut SerialDecoder, spare: &Mutex<Vec<Block>>) -> Part {
         };
         rows += match &piece {
             Decoded::Block(block) => {
-                let condensed = block.touches.rows as usize + block.folds.numbers.len();
+                let condensed = block.item_batch.rows as usize + block.repeats.numbers.len();
                 ROW * block.len() + condensed + PIECE
             }
             Decoded::Event(_) => PIECE,

@@ -12,7 +12,7 @@ use crate::widest;
 use reuselens_io::varint::{Damage, Portable, Squeeze, pack_here};
 #[cfg(target_arch = "x86_64")]
 use reuselens_io::varint::{ENDS, several};
-use reuselens_trace::{Columns, Folds};
+use reuselens_trace::{Columns, Repeats};
 
 /// What the hot loops ask of a processor: numbers of variable length, and several rows at once.
 pub(super) trait Processor: Squeeze {
@@ -319,7 +319,7 @@ of_shapes! {
 
 of_shapes! {
     /// [`ShapeDecoder::fold_here`] for the processor at hand.
-    folded, newer_folded, newest_folded = fold_here((&mut Columns<'_>, &mut Folds)) -> usize
+    folded, newer_folded, newest_folded = fold_here((&mut Columns<'_>, &mut Repeats)) -> usize
 }
 
 of_shapes! {

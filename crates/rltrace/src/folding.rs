@@ -7,7 +7,7 @@ use crate::dispatch::Processor;
 use crate::replay;
 use crate::rows::{Entry, Here, Rows, Sink};
 use reuselens_io::varint::Damage;
-use reuselens_trace::{Again, Columns, Folds, Kind, Repeated};
+use reuselens_trace::{Columns, Kind, Repeat, RepeatOf, Repeats};
 
 /// Rows from which on they are worth leaving out.
 const WORTH: usize = 64;
@@ -15,16 +15,16 @@ const WORTH: usize = 64;
 /// Where rows go that are there, and where it is said of the others.
 pub(super) struct Folding<'a> {
     pub(super) columns: Columns<'a>,
-    pub(super) folds: &'a mut Folds,
+    pub(super) repeats: &'a mut Repeats,
     /// Rows that are not there.
     folded: usize,
 }
 
 impl<'a> Folding<'a> {
-    pub(super) fn new(columns: Columns<'a>, folds: &'a mut Folds) -> Self {
+    pub(super) fn new(columns: Columns<'a>, repeats: &'a mut Repeats) -> Self {
         Folding {
             columns,
-            folds,
+            repeats,
             folded: 0,
         }
     }
@@ -68,18 +68,18 @@ impl Sink for Folding<'_> {
         for _ in 0..lap {
             site = rows.sites[site].next as usize;
             let trail = &mut rows.sites[site].trail;
-            self.folds.numbers.push(trail.step);
+            self.repeats.numbers.push(trail.step);
             trail.go_on(laps as u64);
         }
-        self.folds.agains.push(Again {
+        self.repeats.entries.push(Repeat {
             before: end as u32,
             rows: lap as u32,
-            what: Repeated::Laps {
+            what: RepeatOf::Loop {
                 first: first as u32,
                 times: laps as u32,
             },
         });
-        self.folds.rows += range.len() as u64;
+        self.repeats.rows += range.len() as u64;
         self.folded += range.len();
         Ok(())
     }

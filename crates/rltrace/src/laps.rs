@@ -42,7 +42,7 @@ impl Laps {
 
     /// Makes `times` laps of one, each a step further than the one before: the first of `times`
     /// further ones, from where it was.
-    fn unfold(&mut self, times: usize) {
+    fn expand(&mut self, times: usize) {
         let one = self.addrs.len();
         for at in 0..one {
             self.addrs[at] = self.addrs[at].wrapping_add(self.steps[at]);
@@ -58,8 +58,8 @@ impl Laps {
     }
 }
 
-/// Touches of whole laps, each the one before and a step further; row by row, if one of the rows is
-/// not an access to an item, or nothing.
+/// ItemBatch of whole laps, each the one before and a step further; row by row, if one of the rows
+/// is not an access to an item, or nothing.
 pub(super) fn touch<const BY_NAME: bool>(
     squeeze: impl Processor,
     rows: &mut Rows,
@@ -143,7 +143,7 @@ fn append_laps<const BY_NAME: bool>(
         return;
     }
     let times = (COPIED / one).clamp(1, (laps / 4).max(1));
-    of.unfold(times);
+    of.expand(times);
     for _ in 0..laps / times {
         append(squeeze, of, one * times, to);
         squeeze.step(&mut of.addrs, &of.steps);

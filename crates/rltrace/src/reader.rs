@@ -1,7 +1,7 @@
 //! Reads a native file, chunk by chunk.
 
 mod ending;
-mod stretch;
+mod segment;
 
 use std::num::NonZero;
 use std::ops::RangeInclusive;
@@ -12,13 +12,13 @@ use crate::decoders::{BlockForm, Decoded, Decoders, Taken};
 use crate::encode::Totals;
 use crate::index::Index;
 use crate::part::Part;
-use crate::reader::stretch::{Chunked, Next};
+use crate::reader::segment::{Chunked, Next};
 use crate::{Header, find};
 use reuselens_io::Input;
 use reuselens_io::chunk::{Chunks, Content, Stored};
 use reuselens_io::varint::Damage;
 use reuselens_trace::{
-    AnyStretch, Block, Event, Projection, Selection, Source, Step, TraceError, Wish,
+    AnySegment, Block, Event, ItemProjection, Projection, Selection, Source, Step, TraceError,
 };
 
 /// The most threads that decode unless more are asked for: they are faster than what comes after.
@@ -42,8 +42,8 @@ pub struct Reader {
     index: Option<Stored>,
     /// What is read of the file, if not all.
     part: Option<Part>,
-    /// What is read of the file, if it is a stretch beside others.
-    stretch: Option<Chunked>,
+    /// What is read of the file, if it is a segment beside others.
+    segment: Option<Chunked>,
     /// As what rows are to be delivered.
     form: BlockForm,
     /// Where the chunk begins that the last piece is from.
@@ -87,7 +87,7 @@ impl Reader {
             totals: Totals::default(),
             index: None,
             part: None,
-            stretch: None,
+            segment: None,
             form: BlockForm::Rows,
             ending: None,
             checked: false,
@@ -172,7 +172,7 @@ impl Reader {
             }
             if decoders.is_idle() {
                 let Some(ending) = self.ending.take() else {
-                    return self.check_stretch().map(|()| Step::End);
+                    return self.check_segment().map(|()| Step::End);
                 };
                 self.check_ending(&ending?)?;
                 self.checked = true;
@@ -183,7 +183,7 @@ impl Reader {
             match decoders.next() {
                 Taken::Piece(Decoded::Block(mut rows)) => {
                     self.passed(&rows);
-                    if rows.touches.uneven {
+                    if rows.item_batch.uneven {
                         decoders.not_bare();
                     }
                     let wanted = self.part.as_mut().is_none_or(|part| part.cut(&mut rows));
@@ -214,16 +214,16 @@ impl Reader {
     /// An event of what is left out, which comes first.
     fn event_before(&mut self) -> Option<Event> {
         let of_part = self.part.as_mut().and_then(Part::event_before);
-        of_part.or_else(|| self.stretch.as_mut().and_then(Chunked::event_before))
+        of_part.or_else(|| self.segment.as_mut().and_then(Chunked::event_before))
     }
 
     fn passed(&mut self, block: &Block) {
-        let touches = &block.touches;
-        let (blocks, rows) = match touches.is_there() {
+        let touches = &block.item_batch;
+        let (blocks, rows) = match touches.is_used() {
             true => (touches.blocks, touches.rows),
-            false => (1, block.len() as u64 + block.folds.rows),
+            false => (1, block.len() as u64 + block.repeats.rows),
         };
-        // Those of a stretch begin with what an index says, which may be anything.
+        // Those of a segment begin with what an index says, which may be anything.
         self.totals.blocks = self.totals.blocks.wrapping_add(blocks);
         self.totals.rows = self.totals.rows.wrapping_add(rows);
     }
@@ -237,8 +237,8 @@ impl Reader {
             }
             indexed = part.is_indexed();
         }
-        if let Some(stretch) = &mut self.stretch {
-            match stretch.find_next() {
+        if let Some(segment) = &mut self.segment {
+            match segment.find_next() {
                 Next::Over => return Ok(None),
                 Next::Chunk => indexed = true,
                 Next::Any => {}
@@ -260,11 +260,11 @@ impl Reader {
         Ok(Some(next))
     }
 
-    fn can_condense(&self, wish: Wish) -> bool {
+    fn can_condense(&self, projection: ItemProjection) -> bool {
         self.decoders.is_none()
             && self.part.is_none()
             && self.header.has_addresses
-            && TOUCHED.contains(&wish.granularity.bytes())
+            && TOUCHED.contains(&projection.granularity.bytes())
     }
 
     /// The error for a chunk that begins at `start`.
@@ -303,10 +303,12 @@ impl Source for Reader {
         let form = match projection {
             // Smaller items are straddled too often; larger ones would swallow ranges that are too
             // long to be any.
-            Projection::Items(wish) if self.can_condense(wish) => BlockForm::Touches(wish),
+            Projection::Items(projection) if self.can_condense(projection) => {
+                BlockForm::ItemBatch(projection)
+            }
             // A part of a file is cut row by row.
             Projection::Repeats if self.decoders.is_none() && self.part.is_none() => {
-                BlockForm::Folds
+                BlockForm::Repeats
             }
             _ => return false,
         };
@@ -315,14 +317,14 @@ impl Source for Reader {
     }
 
     /// Of a file with an index.
-    fn stretches(
+    fn segments(
         &mut self,
-        wish: Wish,
+        projection: ItemProjection,
         most: usize,
         shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
-        match self.can_condense(wish) {
-            true => self.in_stretches(wish, most, shortest),
+    ) -> Result<Vec<AnySegment>, TraceError> {
+        match self.can_condense(projection) {
+            true => self.in_segments(projection, most, shortest),
             false => Ok(Vec::new()),
         }
     }

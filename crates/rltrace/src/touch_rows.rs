@@ -8,22 +8,24 @@ use crate::laps;
 use crate::rows::{Entry, Here, Rows, Sink, TOGETHER};
 use crate::touching::{COUNTED, NAMED, OPERAND, RANGE, SPECIAL, Toucher};
 use reuselens_io::varint::Damage;
-use reuselens_trace::{Block, Kind, Row, Wish};
+use reuselens_trace::{Block, ItemProjection, Kind, Row};
 
 /// Rows that are judged together: as many as there are bits in a word.
 const JUDGED: usize = 64;
 
 /// What rows are, by number of a kind: [`COUNTED`], [`RANGE`], [`NAMED`], [`OPERAND`], [`SPECIAL`],
 /// or 0 for what does not matter.
-pub(super) fn classes(wish: &Wish) -> [u8; 16] {
+pub(super) fn classes(projection: &ItemProjection) -> [u8; 16] {
     let mut classes = [SPECIAL; 16];
     for (number, class) in (0..).zip(&mut classes) {
         *class = match Kind::from_u8(number) {
             Some(Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock) => 0,
             Some(Kind::Operand) => OPERAND,
             Some(Kind::Named) => NAMED,
-            Some(kind @ (Kind::Load | Kind::Store | Kind::Atomic)) => u8::from(wish.counts(kind)),
-            Some(kind @ (Kind::RangeLoad | Kind::RangeStore)) if wish.counts(kind) => RANGE,
+            Some(kind @ (Kind::Load | Kind::Store | Kind::Atomic)) => {
+                u8::from(projection.counts(kind))
+            }
+            Some(kind @ (Kind::RangeLoad | Kind::RangeStore)) if projection.counts(kind) => RANGE,
             _ => SPECIAL,
         };
     }

@@ -3,13 +3,14 @@
 //! Most rows are accesses to one item, or nothing that counts. Those go through a buffer of
 //! addresses a few at a time, without a branch for each ([`super::touch_rows`]). The others are
 //! taken one by one: what an operand is of, accesses to several items, ranges; and what becomes a
-//! row of the block, as whoever takes it must know more ([`Touches`](reuselens_trace::Touches)).
+//! row of the block, as whoever takes it must know more
+//! ([`ItemBatch`](reuselens_trace::ItemBatch)).
 //!
 //! A block's touches are either plain accesses or those that the program names; those of the other
 //! sort become rows. A program has one or the other, so the rows so far of a chunk say which.
 
 use crate::dispatch::Processor;
-use reuselens_trace::{Block, Kind, Row, Wish};
+use reuselens_trace::{Block, ItemProjection, Kind, Row};
 
 /// Addresses that wait to become items.
 pub(super) const ROOM: usize = 2048;
@@ -43,7 +44,7 @@ enum Open {
 
 /// Makes touches of rows.
 pub(super) struct Toucher {
-    wish: Wish,
+    projection: ItemProjection,
     /// Whether touches are what the program names, in this block and in the next.
     by_name: bool,
     by_name_next: bool,
@@ -69,14 +70,14 @@ pub(super) struct Toucher {
 }
 
 impl Toucher {
-    pub(super) fn new(wish: Wish) -> Toucher {
+    pub(super) fn new(projection: ItemProjection) -> Toucher {
         Toucher {
             bare: true,
             data: None,
-            wish,
+            projection,
             by_name: false,
             by_name_next: false,
-            mask: wish.granularity.bytes() - 1,
+            mask: projection.granularity.bytes() - 1,
             open: Open::Nothing,
             addrs: Box::new([0; ROOM]),
             bases: Box::new([0; ROOM]),
@@ -223,7 +224,7 @@ impl Toucher {
     #[inline(always)]
     pub(super) fn takes(&self, kind: Kind) -> bool {
         let plain = matches!(kind, Kind::Load | Kind::Store | Kind::Atomic);
-        plain && !self.by_name && self.wish.counts(kind)
+        plain && !self.by_name && self.projection.counts(kind)
     }
 
     /// Takes up to [`AT_ONCE`] plain accesses that count, if each is to one item; whether it did.
@@ -263,7 +264,7 @@ impl Toucher {
         self.close(out);
         match row.kind {
             Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock => {}
-            Kind::Load | Kind::Store | Kind::Atomic if !self.wish.counts(row.kind) => {}
+            Kind::Load | Kind::Store | Kind::Atomic if !self.projection.counts(row.kind) => {}
             Kind::Load | Kind::Store | Kind::Atomic if !self.by_name => {
                 self.bytes(row, row.size.into(), None, out);
             }
@@ -272,7 +273,7 @@ impl Toucher {
             _ => {
                 self.keep(row, out);
                 // Beside plain accesses those that are named do not count.
-                let first = out.touches.items.is_empty();
+                let first = out.item_batch.items.is_empty();
                 self.by_name_next = match row.kind {
                     Kind::Named => first || self.by_name_next,
                     kind => !kind.is_access() && self.by_name_next,
@@ -326,12 +327,12 @@ impl Toucher {
             return operand.map_or((), |operand| self.keep(operand, out));
         }
         let is_empty = operand.is_some() && bytes == 0;
-        if is_empty || !self.wish.counts(row.kind) {
+        if is_empty || !self.projection.counts(row.kind) {
             return;
         }
         self.make_room(out);
         for item in 0..items {
-            let further = item << self.wish.granularity.shift();
+            let further = item << self.projection.granularity.shift();
             self.addrs[self.used] = row.addr.wrapping_add(further);
             self.used += 1;
         }
@@ -341,7 +342,7 @@ impl Toucher {
     /// How many items bytes cover; many if they reach the end of what a process can address, beyond
     /// which they could be another's.
     fn items(&self, addr: u64, bytes: u64) -> u64 {
-        let shift = self.wish.granularity.shift();
+        let shift = self.projection.granularity.shift();
         match addr.checked_add(bytes.saturating_sub(1)) {
             Some(last) if (last ^ addr) >> 48 == 0 => (last >> shift) - (addr >> shift) + 1,
             _ => u64::MAX,
@@ -351,7 +352,9 @@ impl Toucher {
     /// Leaves a row in the block, and its operands.
     fn keep(&mut self, row: Row, out: &mut Block) {
         self.flush(out);
-        out.touches.before.push(out.touches.items.len() as u32);
+        out.item_batch
+            .before
+            .push(out.item_batch.items.len() as u32);
         out.push(row);
         self.open = Open::Row;
         self.data = match (row.kind, self.data) {
@@ -369,18 +372,18 @@ impl Toucher {
     /// an access is to depends on the structure from now on.
     fn structure(&mut self, base: u64, element: u64, out: &mut Block) {
         let even = element.is_power_of_two()
-            && element <= self.wish.granularity.bytes()
+            && element <= self.projection.granularity.bytes()
             && base.is_multiple_of(element);
         if !even {
             self.bare = false;
-            out.touches.uneven = true;
+            out.item_batch.uneven = true;
         }
     }
 
     /// Makes items of what is in the buffer, but for what waits.
     #[inline(never)]
     fn flush(&mut self, out: &mut Block) {
-        let touches = &mut out.touches;
+        let touches = &mut out.item_batch;
         touches.named = self.by_name;
         let ready = self.used - usize::from(self.waits);
         let addrs = &self.addrs[..ready];
@@ -388,7 +391,7 @@ impl Toucher {
             touches.bases.extend_from_slice(&self.bases[..ready]);
             touches.items.extend_from_slice(addrs);
         } else {
-            let shift = self.wish.granularity.shift();
+            let shift = self.projection.granularity.shift();
             touches.items.extend(addrs.iter().map(|addr| addr >> shift));
         }
         touches.references += ready as u64 - self.more;

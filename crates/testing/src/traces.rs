@@ -10,8 +10,8 @@ use reuselens_formats::AnySource;
 use reuselens_io::Input;
 use reuselens_rltrace::{Header, Writer};
 use reuselens_trace::{
-    Block, Event, Kind, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Row, Selection,
-    Source, Step, Summary, Thread, ThreadId, TraceError, Unfolder,
+    Block, Event, Kind, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, RepeatExpander,
+    Row, Selection, Source, Step, Summary, Thread, ThreadId, TraceError,
 };
 
 /// A block or an event.
@@ -51,9 +51,9 @@ pub fn drain(source: &mut dyn Source) -> (Vec<Piece>, Option<TraceError>) {
 
 /// With all rows of its blocks: what comes again without being there, too.
 pub fn unfolded(pieces: Vec<Piece>) -> Vec<Piece> {
-    let mut unfolder = Unfolder::new();
+    let mut unfolder = RepeatExpander::new();
     let all = |piece| match piece {
-        Piece::Block(block) => Piece::Block(unfolder.unfold(&block)),
+        Piece::Block(block) => Piece::Block(unfolder.expand(&block)),
         event => event,
     };
     pieces.into_iter().map(all).collect()

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{Folds, ProcessId, ThreadId, Touches};
+use crate::{ItemBatch, ProcessId, Repeats, ThreadId};
 
 /// What a row says happened. The numbers are those of the native file and of the shared-memory
 /// ring.
@@ -34,7 +34,7 @@ pub enum Kind {
     /// The heap block at `addr` ends; an operand row follows: its bytes, or 0 for all of it.
     Free = 9,
     /// The program's own `RecordAccess(base, element)`: `addr` is the element; an operand row with
-    /// the base follows. Touches the element that contains `addr`.
+    /// the base follows. ItemBatch the element that contains `addr`.
     Named = 10,
     /// The program's own mark that a statement begins (for statement mode).
     Statement = 11,
@@ -151,12 +151,12 @@ pub struct Block {
     pub first_stamp: u64,
     /// When the last row was made.
     pub last_stamp: u64,
-    /// Accesses of which there are no rows, where somebody asked for that
-    /// ([`crate::Source::condense`]); else nothing.
-    pub touches: Touches,
-    /// Rows that are not there, where somebody asked for that ([`crate::Source::fold`]); else
-    /// nothing.
-    pub folds: Box<Folds>,
+    /// Item accesses in the place of rows, if a consumer asked for
+    /// [`Projection::Items`](crate::Projection::Items); else empty.
+    pub item_batch: ItemBatch,
+    /// Compressed rows, if a consumer asked for
+    /// [`Projection::Repeats`](crate::Projection::Repeats); else empty.
+    pub repeats: Box<Repeats>,
     kinds: Vec<Kind>,
     sizes: Vec<u8>,
     pcs: Vec<u64>,
@@ -213,8 +213,8 @@ impl Block {
 
     /// Forgets the rows and keeps the memory.
     pub fn clear(&mut self) {
-        self.touches.clear();
-        self.folds.clear();
+        self.item_batch.clear();
+        self.repeats.clear();
         self.kinds.clear();
         self.sizes.clear();
         self.pcs.clear();
@@ -273,8 +273,8 @@ impl Block {
     /// touch memory that a block had before, so a block used again costs nothing.
     /// [`Self::truncate`] takes off what was not needed.
     pub fn overwrite(&mut self, rows: usize) -> Columns<'_> {
-        self.touches.clear();
-        self.folds.clear();
+        self.item_batch.clear();
+        self.repeats.clear();
         self.kinds.resize(rows, Kind::Load);
         self.sizes.resize(rows, 0);
         self.pcs.resize(rows, 0);

@@ -1,6 +1,6 @@
 //! A source that has something to say first.
 
-use crate::{AnyStretch, Block, Event, Note, Projection, Source, Step, TraceError, Wish};
+use crate::{AnySegment, Block, Event, ItemProjection, Note, Projection, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes};
 
 /// What another source delivers, behind a note.
@@ -50,12 +50,12 @@ impl<S: Source> Source for Noted<S> {
         projection == Projection::Sizes && self.source.project(projection)
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        _wish: Wish,
+        _wish: ItemProjection,
         _most: usize,
         _shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         Ok(Vec::new())
     }
 }

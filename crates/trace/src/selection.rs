@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::summary::stamps;
-use crate::{AnyStretch, Block, Kind, Projection, Source, Step, ThreadId, TraceError, Wish};
+use crate::{
+    AnySegment, Block, ItemProjection, Kind, Projection, Source, Step, ThreadId, TraceError,
+};
 
 /// Which rows of a trace are wanted: those to which all three apply.
 ///
@@ -170,12 +172,12 @@ impl<S: Source> Source for Selected<S> {
         projection == Projection::Sizes && self.source.project(projection)
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        _wish: Wish,
+        _wish: ItemProjection,
         _most: usize,
         _shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         Ok(Vec::new())
     }
 }

@@ -6,7 +6,7 @@ use reuselens_io::{ARCHIVE_IN_PIPE, FileError};
 use reuselens_units::{Accesses, Bytes};
 use thiserror::Error;
 
-use crate::{Block, Event, Wish};
+use crate::{Block, Event, ItemProjection};
 
 /// What [`Source::next`] found.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,64 +50,64 @@ pub trait Source {
     /// only.
     fn project(&mut self, projection: Projection) -> bool;
 
-    /// The trace in up to `most` stretches of about as many accesses each, at least `shortest`, in
-    /// order, to be read at the same time by whoever wants to know of accesses what the wish says;
-    /// none, or one, if it cannot be had so. This source is not read by that: it still delivers
-    /// all. To be called before anything was delivered.
+    /// Up to `most` segments of the trace, in order, of about as many accesses each and at least
+    /// `shortest`, for workers that read them at the same time and need only the items of
+    /// `projection`. Empty, or one, if the source cannot be cut. This source still delivers all of
+    /// the trace. Call it before the first [`Self::next`].
     ///
     /// # Errors
     /// `FileError::Io` if the file cannot be read.
-    fn stretches(
+    fn segments(
         &mut self,
-        wish: Wish,
+        projection: ItemProjection,
         most: usize,
         shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError>;
+    ) -> Result<Vec<AnySegment>, TraceError>;
 }
 
 /// A form of blocks that a source can be asked for ([`Source::project`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Projection {
-    /// Only the items that are accessed: [`Touches`](crate::Touches) in the place of most rows.
-    Items(Wish),
-    /// Rows that repeat others are left out ([`Folds`](crate::Folds)). Blocks then refer to those
-    /// before them: none may be dropped.
+    /// Only the items that are accessed: [`ItemBatch`](crate::ItemBatch) in the place of most rows.
+    Items(ItemProjection),
+    /// Rows that repeat others are left out ([`Repeats`](crate::Repeats)). Blocks then refer to
+    /// those before them: none may be dropped.
     Repeats,
     /// Rows of ids have the sizes of the objects that the ids stand for, as rows of addresses have:
     /// `size` bytes, or a range operation and its operand. Only where the trace has sizes.
     Sizes,
 }
 
-/// A stretch of a trace, read beside others: see [`Source::stretches`].
+/// A segment of a trace, read beside others: see [`Source::segments`].
 ///
-/// A stretch first delivers all events of the stretches before it. Then it delivers its own blocks:
-/// condensed, or in rows whose `pc` may differ from the one that the whole source delivers. A note
-/// on what an access is like may come only with the first such access of a stretch.
+/// A segment first delivers all events of the segments before it. Then it delivers its own blocks:
+/// items, or rows whose `pc` may differ from the one that the source itself delivers. A note
+/// on what an access is like may come only with the first such access of a segment.
 ///
-/// If a trace ends well, all its stretches together deliver its accesses. If a trace is damaged, or
-/// a stretch begins at a wrong place, one of the stretches ends with an error. The stretches before
+/// If a trace ends well, all its segments together deliver its accesses. If a trace is damaged, or
+/// a segment begins at a wrong place, one of the segments ends with an error. The segments before
 /// that one have then delivered what the whole source delivers.
 ///
-/// Named accesses of a stretch mean what the stretches before have named only if a block is uneven
-/// ([`Touches::uneven`](crate::Touches::uneven)). A caller that meets an uneven block reads the
+/// Named accesses of a segment mean what the segments before have named only if a block is uneven
+/// ([`ItemBatch::uneven`](crate::ItemBatch::uneven)). A caller that meets an uneven block reads the
 /// whole source instead.
-pub trait Stretch: Source {
+pub trait TraceSegment: Source {
     /// Takes off the later half of what is not yet begun, if that leaves at least so many accesses
-    /// in each: for whoever is done with a stretch before others are.
+    /// in each: for a worker that has nothing left to do.
     ///
     /// # Errors
-    /// `FileError::Io` if the file cannot be read. The stretch is as it was.
-    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError>;
+    /// `FileError::Io` if the file cannot be read. The segment is as it was.
+    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnySegment>, TraceError>;
 
     /// Bytes held to read it and to unpack it, beside the blocks that it delivers.
     fn buffers(&self) -> Bytes;
 }
 
-/// A stretch of which only the interface is known.
-pub type AnyStretch = Box<dyn Stretch + Send>;
+/// A segment of which only the interface is known.
+pub type AnySegment = Box<dyn TraceSegment + Send>;
 
-impl<S: Stretch + ?Sized> Stretch for Box<S> {
-    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
+impl<S: TraceSegment + ?Sized> TraceSegment for Box<S> {
+    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnySegment>, TraceError> {
         (**self).split_off(shortest)
     }
 
@@ -145,13 +145,13 @@ impl<S: Source + ?Sized> Source for Box<S> {
         (**self).project(projection)
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        wish: Wish,
+        projection: ItemProjection,
         most: usize,
         shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
-        (**self).stretches(wish, most, shortest)
+    ) -> Result<Vec<AnySegment>, TraceError> {
+        (**self).segments(projection, most, shortest)
     }
 }
 

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use reuselens_units::{Accesses, Bytes};
 
-use crate::{AnyStretch, Block, Projection, Source, Step, Stretch, TraceError, Wish};
+use crate::{
+    AnySegment, Block, ItemProjection, Projection, Source, Step, TraceError, TraceSegment,
+};
 
-/// A wish to end, by the number of the signal that brought it. Clones share it: whoever hears
+/// A projection to end, by the number of the signal that brought it. Clones share it: whoever hears
 /// signals asks, whoever works looks now and then.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<State>);
@@ -84,9 +86,9 @@ impl<S: Source> Stoppable<S> {
         }
     }
 
-    /// A stretch of the source, until an end of that is asked for.
-    fn stoppable(&self, stretch: AnyStretch) -> AnyStretch {
-        Box::new(Stoppable::new(stretch, self.stop.clone()))
+    /// A segment of the source, until an end of that is asked for.
+    fn stoppable(&self, segment: AnySegment) -> AnySegment {
+        Box::new(Stoppable::new(segment, self.stop.clone()))
     }
 }
 
@@ -128,22 +130,22 @@ impl<S: Source> Source for Stoppable<S> {
         self.source.project(projection)
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        wish: Wish,
+        projection: ItemProjection,
         most: usize,
         shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
-        let stretches = self.source.stretches(wish, most, shortest)?;
-        Ok(stretches
+    ) -> Result<Vec<AnySegment>, TraceError> {
+        let segments = self.source.segments(projection, most, shortest)?;
+        Ok(segments
             .into_iter()
             .map(|one| self.stoppable(one))
             .collect())
     }
 }
 
-impl<S: Stretch> Stretch for Stoppable<S> {
-    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
+impl<S: TraceSegment> TraceSegment for Stoppable<S> {
+    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnySegment>, TraceError> {
         let half = self.source.split_off(shortest)?;
         Ok(half.map(|half| self.stoppable(half)))
     }
@@ -191,12 +193,12 @@ mod tests {
             false
         }
 
-        fn stretches(
+        fn segments(
             &mut self,
-            _wish: Wish,
+            _wish: ItemProjection,
             _most: usize,
             _shortest: Accesses,
-        ) -> Result<Vec<AnyStretch>, TraceError> {
+        ) -> Result<Vec<AnySegment>, TraceError> {
             Ok(Vec::new())
         }
     }

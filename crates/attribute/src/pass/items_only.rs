@@ -6,7 +6,7 @@
 //! became 1 (2026-11-22).
 //!
 //! A source that was asked for items delivers most accesses without rows
-//! ([`reuselens_trace::Touches`]): these are copied.
+//! ([`reuselens_trace::ItemBatch`]): these are copied.
 
 use std::ops::Range;
 
@@ -126,10 +126,10 @@ impl Pass<'_> {
             key.thread = self.thread;
         }
         let cell = self.shared.cell(key).cell;
-        if block.touches.is_there() {
+        if block.item_batch.is_used() {
             self.columns
-                .extend_items(block.touches.items.iter().copied());
-            self.shared.references += block.touches.references;
+                .extend_items(block.item_batch.items.iter().copied());
+            self.shared.references += block.item_batch.references;
         }
         for (&kind, &item) in block.kinds().iter().zip(block.addrs()) {
             if self.options.kinds.counts(kind) {
@@ -285,7 +285,7 @@ impl Pass<'_> {
     pub(super) fn run_item_accesses(&mut self, block: &Block) {
         // Makes the cell, if this is the first block.
         self.shared.cell(CellKey::default());
-        let accesses = &block.touches;
+        let accesses = &block.item_batch;
         let mut from = 0;
         for (row, before) in accesses.before.iter().enumerate() {
             let before = *before as usize;
@@ -303,7 +303,7 @@ impl Pass<'_> {
     }
 
     fn take_item_accesses(&mut self, block: &Block, range: Range<usize>) {
-        let accesses = &block.touches;
+        let accesses = &block.item_batch;
         if range.is_empty() {
             return;
         }
@@ -325,7 +325,7 @@ impl Pass<'_> {
     /// Takes accesses with bases; or any, if they do not count as the process is instrumented: each
     /// gives cause for the warning that says so.
     fn take_named_item_accesses(&mut self, block: &Block, range: Range<usize>) {
-        let accesses = &block.touches;
+        let accesses = &block.item_batch;
         let without_base = accesses.items.len() - accesses.bases.len();
         for at in range {
             let (address, base) = match at.checked_sub(without_base) {

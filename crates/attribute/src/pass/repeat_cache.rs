@@ -125,7 +125,7 @@ pub(super) struct RepeatCache {
 impl RepeatCache {
     /// Takes in the templates of a block. Returns whether the block has the rows of all of them.
     pub fn add_templates(&mut self, block: &Block) -> bool {
-        let known = block.folds.known as usize;
+        let known = block.repeats.known as usize;
         if known == 0 {
             self.templates.clear();
             self.kinds.clear();
@@ -136,7 +136,7 @@ impl RepeatCache {
         }
         self.templates.truncate(known);
         let mut all_fit = true;
-        for template in &block.folds.patterns {
+        for template in &block.repeats.templates {
             let first = template.first as usize;
             let (from, mut range) = (self.kinds.len(), first..first + template.rows as usize);
             if range.end > block.len() {

@@ -1,4 +1,4 @@
-//! The fast path for compressed rows ([`reuselens_trace::Folds`]): templates that run again, and
+//! The fast path for compressed rows ([`reuselens_trace::Repeats`]): templates that run again, and
 //! loops.
 //!
 //! It replaces the decompression of the block and the row-by-row pass. The instruction of a
@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use reuselens_trace::{Again, Block, Repeated};
+use reuselens_trace::{Block, Repeat, RepeatOf};
 
 use super::Pass;
 use super::repeat_cache::{CachedRegion, CachedRegions, Generation, RepeatCache, TemplatePart};
@@ -41,7 +41,7 @@ impl Pass<'_> {
         let mut cache = std::mem::take(&mut self.repeats.cache);
         let mut all_fit = cache.add_templates(block);
         let (mut row, mut numbers) = (0, 0);
-        for (repeat, own) in block.folds.iter() {
+        for (repeat, own) in block.repeats.iter() {
             let before = repeat.before as usize;
             numbers += own.len();
             if before < row || before > block.len() {
@@ -54,7 +54,7 @@ impl Pass<'_> {
             }
             all_fit &= self.take_repeat(&mut cache, block, repeat, own);
         }
-        if !all_fit || numbers != block.folds.numbers.len() {
+        if !all_fit || numbers != block.repeats.numbers.len() {
             self.malformed();
         }
         self.rows_between_repeats(block, row..block.len());
@@ -69,12 +69,12 @@ impl Pass<'_> {
         &mut self,
         cache: &mut RepeatCache,
         block: &Block,
-        repeat: Again,
+        repeat: Repeat,
         numbers: &[u64],
     ) -> bool {
         match repeat.what {
-            Repeated::Pattern(number) => self.run_template(cache, number, numbers),
-            Repeated::Laps { first, times } => {
+            RepeatOf::Template(number) => self.run_template(cache, number, numbers),
+            RepeatOf::Loop { first, times } => {
                 let first = first as usize;
                 let fits = first + numbers.len() <= repeat.before as usize;
                 if fits {

@@ -87,7 +87,7 @@ pub(super) struct Step {
 /// How a block record stands for many iterations of a loop. Its operands are those of the last
 /// iteration.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Repeats {
+pub(super) struct LoopIterations {
     /// The place of the operand that says how many iterations.
     pub times: u16,
     /// The first of its steps, of which there is one for each row, in groups.
@@ -143,7 +143,7 @@ pub(crate) struct Descriptors {
     descriptors: Vec<Descriptor>,
     pub(super) groups: Vec<Group>,
     pub(super) conditions: Vec<Condition>,
-    pub(super) repeats: Vec<Repeats>,
+    pub(super) repeats: Vec<LoopIterations>,
     pub(super) steps: Vec<[Step; GROUP]>,
 }
 
@@ -393,7 +393,7 @@ impl Descriptors {
 
     /// How a descriptor's block records stand for iterations, if they do.
     #[inline(always)]
-    pub(super) fn repeats_of(&self, of: &Descriptor) -> Option<Repeats> {
+    pub(super) fn repeats_of(&self, of: &Descriptor) -> Option<LoopIterations> {
         self.repeats.get(of.repeats? as usize).copied()
     }
 
@@ -422,7 +422,7 @@ impl Descriptors {
         for &(row, moved) in &repeating.steps {
             self.steps[step + row / GROUP][row % GROUP] = moved;
         }
-        self.repeats.push(Repeats {
+        self.repeats.push(LoopIterations {
             times,
             step: step as u32,
         });

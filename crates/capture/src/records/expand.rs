@@ -6,7 +6,7 @@ use reuselens_wire::NO_WORD;
 
 use super::WORDS_MOST;
 use super::descriptors::{
-    Condition, Descriptor, Descriptors, GROUP, Group, REPEATED_EACH, ROWS_MOST, Repeats,
+    Condition, Descriptor, Descriptors, GROUP, Group, LoopIterations, REPEATED_EACH, ROWS_MOST,
 };
 
 /// The last block record of a raw block, with zeros after its end.
@@ -120,7 +120,11 @@ pub(super) fn write_addresses(
 
 /// How many iterations a block record stands for; `None` if the number makes no sense.
 #[inline(always)]
-pub(super) fn iterations(repeats: Repeats, found: &Descriptor, record: &[u64]) -> Option<usize> {
+pub(super) fn iterations(
+    repeats: LoopIterations,
+    found: &Descriptor,
+    record: &[u64],
+) -> Option<usize> {
     let times = usize::try_from(*record.get(usize::from(repeats.times))?).ok()?;
     let rows = times.checked_mul(usize::from(found.rows))?;
     (times > 0 && rows <= ROWS_MOST).then_some(times)
@@ -129,7 +133,7 @@ pub(super) fn iterations(repeats: Repeats, found: &Descriptor, record: &[u64]) -
 /// What a block record says of the iterations that it stands for.
 #[derive(Clone, Copy)]
 pub(super) struct Repetition {
-    pub repeats: Repeats,
+    pub repeats: LoopIterations,
     pub times: usize,
 }
 

@@ -14,7 +14,8 @@ use crate::names::Names;
 use crate::{extent, text, unknown};
 use reuselens_io::Input;
 use reuselens_trace::{
-    AnyStretch, Block, Event, Kind, Process, Projection, Source, Step, Thread, TraceError, Wish,
+    AnySegment, Block, Event, ItemProjection, Kind, Process, Projection, Source, Step, Thread,
+    TraceError,
 };
 
 /// Reads a table whose header names its columns; [`Reader::with`] lets them be chosen.
@@ -145,12 +146,12 @@ impl Source for Reader {
         self.lines.sizes
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        _wish: Wish,
+        _wish: ItemProjection,
         _most: usize,
         _shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         Ok(Vec::new())
     }
 

@@ -13,7 +13,7 @@ use crate::records::{buffered, cut_off};
 use crate::stage::{STAGED, Stage};
 use reuselens_io::Input;
 use reuselens_trace::{
-    AnyStretch, Block, Event, Kind, Note, Projection, Row, Source, Step, TraceError, Wish,
+    AnySegment, Block, Event, ItemProjection, Kind, Note, Projection, Row, Source, Step, TraceError,
 };
 
 /// Kinds of data accesses, and of those that are too large for a row, by type.
@@ -27,7 +27,7 @@ const RANGES: [Kind; 2] = [Kind::RangeLoad, Kind::RangeStore];
 /// bytes it accesses (`xsavec`, `xrstor`): such an access is read as one byte, and a note says so
 /// before the first of them.
 ///
-/// It reads all entries, or those of a segment ([`Source::stretches`]).
+/// It reads all entries, or those of a segment ([`Source::segments`]).
 pub struct Reader {
     pub(super) input: Input,
     threads: Threads,
@@ -307,13 +307,13 @@ impl Source for Reader {
 
     /// Of a file that is not packed, or of an archive, if its beginning names one thread. Segments
     /// end with an error where another one runs.
-    fn stretches(
+    fn segments(
         &mut self,
-        _: Wish,
+        _: ItemProjection,
         most: usize,
         shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
-        segment::stretches(&mut self.input, most, shortest)
+    ) -> Result<Vec<AnySegment>, TraceError> {
+        segment::segments(&mut self.input, most, shortest)
     }
 
     fn is_of_one_thread(&self) -> bool {

@@ -13,7 +13,7 @@ use super::threads::Threads;
 use crate::drmemtrace::first_process;
 use crate::segments::{Cuts, FEWEST_OF_ROWS};
 use reuselens_io::Input;
-use reuselens_trace::{AnyStretch, Stretch, TraceError};
+use reuselens_trace::{AnySegment, TraceError, TraceSegment};
 
 /// Entries for each access, about: that of its instruction, now and then an encoding, and those of
 /// instructions without accesses.
@@ -31,11 +31,11 @@ pub(super) struct Segment {
 
 /// The segments of all of `input`; none if there would be fewer than [`FEWEST_OF_ROWS`], nothing of
 /// it can be read beside it, or who runs is not named at its beginning.
-pub(super) fn stretches(
+pub(super) fn segments(
     input: &mut Input,
     most: usize,
     shortest: Accesses,
-) -> Result<Vec<AnyStretch>, TraceError> {
+) -> Result<Vec<AnySegment>, TraceError> {
     let can = input.offset() == 0 && most >= FEWEST_OF_ROWS;
     let places = can.then(|| input.places()).flatten();
     let (Some(places), Some(threads)) = (places, only_thread(input.head()?)) else {
@@ -92,8 +92,8 @@ fn shortest_entries(shortest: Accesses) -> u64 {
     shortest.get().max(1).saturating_mul(PER_ACCESS)
 }
 
-impl Stretch for Reader {
-    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
+impl TraceSegment for Reader {
+    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnySegment>, TraceError> {
         let Some(segment) = &mut self.segment else {
             return Ok(None);
         };

@@ -12,7 +12,9 @@ use crate::text::segment;
 use crate::text::{BYTE_ORDER_MARK, is_binary};
 use reuselens_io::Input;
 use reuselens_io::MAX_LINE;
-use reuselens_trace::{AnyStretch, Block, Process, Projection, Source, Step, TraceError, Wish};
+use reuselens_trace::{
+    AnySegment, Block, ItemProjection, Process, Projection, Source, Step, TraceError,
+};
 
 /// Ids gathered before they become rows.
 const PART: usize = 2 << 10;
@@ -21,7 +23,7 @@ const PART: usize = 2 << 10;
 /// they appear. Memory grows with the number of distinct names, not with the length of the input.
 /// Lines may be of any length, words have up to 64 KiB.
 ///
-/// It reads all words, or those of a segment ([`Source::stretches`]).
+/// It reads all words, or those of a segment ([`Source::segments`]).
 pub struct Reader {
     pub(super) input: Input,
     feed: Feed,
@@ -83,13 +85,13 @@ impl Source for Reader {
 
     /// Of a text of numbers that is not packed, or is in an archive. Segments end with an error
     /// where a name is: it has the number of those before it.
-    fn stretches(
+    fn segments(
         &mut self,
-        _: Wish,
+        _: ItemProjection,
         most: usize,
         shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
-        segment::stretches(&mut self.input, most, shortest)
+    ) -> Result<Vec<AnySegment>, TraceError> {
+        segment::segments(&mut self.input, most, shortest)
     }
 
     fn project(&mut self, _projection: Projection) -> bool {

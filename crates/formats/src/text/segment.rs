@@ -12,18 +12,18 @@ use crate::names::is_free;
 use crate::number::number;
 use crate::segments::{Cuts, FEWEST_OF_ROWS, Lines};
 use reuselens_io::Input;
-use reuselens_trace::{AnyStretch, Block, Stretch, TraceError};
+use reuselens_trace::{AnySegment, Block, TraceError, TraceSegment};
 
 /// Bytes of a word with the space after it, about.
 const PER_WORD: u64 = 8;
 
 /// The segments of all of `input`; none if there would be fewer than [`FEWEST_OF_ROWS`], nothing of
 /// it can be read beside it, or there is a name at its beginning, or not even one whole line.
-pub(super) fn stretches(
+pub(super) fn segments(
     input: &mut Input,
     most: usize,
     shortest: Accesses,
-) -> Result<Vec<AnyStretch>, TraceError> {
+) -> Result<Vec<AnySegment>, TraceError> {
     // A mark before the first word may be taken already.
     let is_new = input.offset() <= super::BYTE_ORDER_MARK.len() as u64;
     let can = is_new && most >= FEWEST_OF_ROWS;
@@ -69,8 +69,8 @@ fn shortest_bytes(shortest: Accesses) -> u64 {
     shortest.get().max(1).saturating_mul(PER_WORD)
 }
 
-impl Stretch for Reader {
-    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
+impl TraceSegment for Reader {
+    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnySegment>, TraceError> {
         let Some(lines) = &mut self.words.lines else {
             return Ok(None);
         };
@@ -82,7 +82,7 @@ impl Stretch for Reader {
         if half.is_some() {
             lines.end_at(first);
         }
-        Ok(half.map(|half| Box::new(half) as AnyStretch))
+        Ok(half.map(|half| Box::new(half) as AnySegment))
     }
 
     fn buffers(&self) -> Bytes {

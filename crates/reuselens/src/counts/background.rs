@@ -19,9 +19,9 @@ use super::gather::append;
 use super::lanes::Lanes;
 use super::{Counted, Counts, THREAD_STEPS};
 
-/// Touches in a batch: enough that handing over costs nothing, few enough to stay in the cache.
+/// ItemBatch in a batch: enough that handing over costs nothing, few enough to stay in the cache.
 const BATCH: usize = 1 << 15;
-/// Touches in a batch that comes from a native trace, at most and about.
+/// ItemBatch in a batch that comes from a native trace, at most and about.
 const LARGE: usize = 1 << 17;
 /// Batches that may wait: some milliseconds of work, for as long as a processor may be taken from
 /// who reads, by those who decode for it.

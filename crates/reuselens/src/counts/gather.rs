@@ -1,4 +1,4 @@
-//! Touches gathered into longer columns, for work that goes on elsewhere.
+//! ItemBatch gathered into longer columns, for work that goes on elsewhere.
 
 use reuselens_attribute::Columns;
 

@@ -8,7 +8,7 @@ use super::{Counted, Counts, is_exact};
 use crate::TalliedHistogram;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 
-/// Touches that are counted together: few enough that what is left of them stays in a near cache
+/// ItemBatch that are counted together: few enough that what is left of them stays in a near cache
 /// until then.
 const TOGETHER: usize = 1 << 14;
 

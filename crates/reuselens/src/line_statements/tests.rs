@@ -3,7 +3,7 @@
 use reuselens_attribute::{FrameLayouts, Function, StaticSymbol, Variable, Warning};
 use reuselens_distance::generate::Random;
 use reuselens_locality::Frame;
-use reuselens_trace::{AnyStretch, Projection, Wish};
+use reuselens_trace::{AnySegment, ItemProjection, Projection};
 use reuselens_units::Accesses;
 
 use super::*;
@@ -97,12 +97,12 @@ impl Source for Made {
         false
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        _wish: Wish,
+        _wish: ItemProjection,
         _most: usize,
         _shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         Ok(Vec::new())
     }
 }

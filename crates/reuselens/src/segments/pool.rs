@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use reuselens_locality::Machine;
-use reuselens_trace::{AnyStretch, Source};
+use reuselens_trace::{AnySegment, Source};
 use reuselens_units::{Accesses, Bytes};
 use reuselens_workers::{OnPanic, lock, together, wait_timeout};
 
@@ -83,7 +83,7 @@ impl<'a> SegmentPool<'a> {
     /// the system gives them, this one among them; `None` if it is given up.
     pub(super) fn count(
         &self,
-        stretches: Vec<AnyStretch>,
+        stretches: Vec<AnySegment>,
         threads: usize,
         progress: &mut dyn FnMut(Progress),
     ) -> Option<Vec<Ended>> {
@@ -98,7 +98,7 @@ impl<'a> SegmentPool<'a> {
     }
 
     /// Adds stretches, each with a way to the one before.
-    fn add_all(&self, stretches: Vec<AnyStretch>) {
+    fn add_all(&self, stretches: Vec<AnySegment>) {
         let mut before = None;
         for (number, stretch) in (0_u128..).zip(stretches) {
             let (next, behind) = way();

@@ -126,8 +126,8 @@ fn stretches_that_are_split_come_to_the_same() {
     let (machine, options) = (this_machine(), options(2));
     for (stretches, idle) in [(1, 1), (1, 5), (2, 3), (3, 40)] {
         let mut source = reader(&bytes);
-        let wish = wish(&source, &machine, &options).unwrap();
-        let stretches = source.stretches(wish, stretches, Accesses(1)).unwrap();
+        let projection = projection(&source, &machine, &options).unwrap();
+        let stretches = source.segments(projection, stretches, Accesses(1)).unwrap();
         let pool =
             SegmentPool::new(&machine, &options, Bytes(u64::MAX), Accesses(1)).with_idle(idle);
         let few = stretches.len();
@@ -225,8 +225,8 @@ fn stopped(now: impl Fn(u64) -> bool) -> (Profile, Profile) {
     let stop = Stop::default();
     let mut source = Stoppable::new(reader(&bytes), stop.clone());
     let (machine, options) = (this_machine(), options(2));
-    let wish = wish(&source, &machine, &options).unwrap();
-    let stretches = source.stretches(wish, 2, Accesses(1)).unwrap();
+    let projection = projection(&source, &machine, &options).unwrap();
+    let stretches = source.segments(projection, 2, Accesses(1)).unwrap();
     let pool = SegmentPool::new(&machine, &options, Bytes(u64::MAX), Accesses(1));
     let mut tell = |progress: Progress| {
         if now(progress.accesses.get()) {
@@ -254,9 +254,9 @@ fn who_asks_for_an_end_gets_the_beginning() {
 fn an_end_between_two_stretches_loses_nothing_of_the_first() {
     let bytes = trace(4);
     let (machine, options) = (this_machine(), options(2));
-    let wish = Wish::new(Granularity::LINE_64, |_| true);
+    let projection = ItemProjection::new(Granularity::LINE_64, |_| true);
     let first = || {
-        let stretches = reader(&bytes).stretches(wish, 2, Accesses(1));
+        let stretches = reader(&bytes).segments(projection, 2, Accesses(1));
         stretches.unwrap().swap_remove(0)
     };
     let pool = SegmentPool::new(&machine, &options, Bytes(u64::MAX), Accesses(1));
@@ -296,8 +296,8 @@ fn memory_is_looked_at_within_a_long_range() {
     let limit = Bytes(16 << 20);
     let (machine, options) = (this_machine(), options(2));
     let mut source = reader(&bytes);
-    let wish = wish(&source, &machine, &options).unwrap();
-    let stretches = source.stretches(wish, 3, Accesses(1)).unwrap();
+    let projection = projection(&source, &machine, &options).unwrap();
+    let stretches = source.segments(projection, 3, Accesses(1)).unwrap();
     let pool = SegmentPool::new(&machine, &options, limit, Accesses(1));
     let mut counted = 0;
     let mut tell = |progress: Progress| counted = progress.accesses.get();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use reuselens_attribute::Columns;
 use reuselens_distance::Expected;
 use reuselens_locality::ExactHistogram;
-use reuselens_trace::{AnyStretch, Block, Source, Step, Stretch, TraceError};
+use reuselens_trace::{AnySegment, Block, Source, Step, TraceError, TraceSegment};
 use reuselens_units::{Accesses, Bytes};
 
 use super::pool::{SegmentPool, TELL_EVERY};
@@ -15,7 +15,7 @@ use crate::attribution::Attribution;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::shard::{Before, Behind, Link, way};
 
-/// Touches that are counted together: they stay in a processor's own cache from one to the other.
+/// ItemBatch that are counted together: they stay in a processor's own cache from one to the other.
 const TOGETHER: usize = 1 << 13;
 
 /// Accesses per distinct item so far for which it is worth to split a stretch.
@@ -23,7 +23,7 @@ const PER_ITEM: u64 = 2;
 
 /// A stretch, and what counts it.
 pub(super) struct SegmentWorker {
-    source: AnyStretch,
+    source: AnySegment,
     attribution: Attribution,
     link: Link,
     /// What the stretch behind meets for the first time.
@@ -62,7 +62,7 @@ pub(super) struct Ended {
 impl SegmentWorker {
     /// For a stretch with one before it, if it is not the first, and one `behind`.
     pub(super) fn new(
-        source: AnyStretch,
+        source: AnySegment,
         attribution: Attribution,
         (before, behind): (Option<Before>, Behind),
         order: Range<u128>,
@@ -119,7 +119,7 @@ impl SegmentWorker {
 
     fn block(&mut self, block: &mut Block, columns: &mut Columns, pool: &SegmentPool<'_>) {
         self.begun = true;
-        if block.touches.uneven {
+        if block.item_batch.uneven {
             pool.give_up();
         }
         let SegmentWorker {

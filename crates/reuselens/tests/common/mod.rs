@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 
 use reuselens::locality::Sharing;
 use reuselens::trace::{
-    AnyStretch, Block, Event, Kind, Note, ProcessId, Projection, Row, Source, Step, ThreadId,
-    TraceError, Wish,
+    AnySegment, Block, Event, ItemProjection, Kind, Note, ProcessId, Projection, Row, Source, Step,
+    ThreadId, TraceError,
 };
 use reuselens::units::{Accesses, Bytes, Granularity};
 use reuselens::{AnalysisOptions, analyze};
@@ -101,12 +101,12 @@ impl Source for Made {
         false
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        _wish: Wish,
+        _wish: ItemProjection,
         _most: usize,
         _shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         Ok(Vec::new())
     }
 }

@@ -22,10 +22,10 @@ impl Decoder {
     ) -> Result<(), Damage> {
         out.clear();
         toucher.begin();
-        while !self.heads.is_at_end() && out.touches.rows < ENOUGH_TOUCHED {
+        while !self.heads.is_at_end() && out.item_batch.rows < ENOUGH_TOUCHED {
             let mut heads = self.heads.cursor(plain);
             let tag = heads.byte()?;
-            let more = out.touches.is_there();
+            let more = out.item_batch.is_used();
             if more && !(is_block(tag) && self.goes_on(heads, out) && !toucher.changes()) {
                 break;
             }
@@ -58,7 +58,7 @@ impl Decoder {
         (tag, heads): (u8, &mut Cursor<'_>),
         out: &mut Block,
     ) -> Result<(), Damage> {
-        let begun = out.touches.is_there().then_some(out.first_stamp);
+        let begun = out.item_batch.is_used().then_some(out.first_stamp);
         let head = self.head(tag, heads, out);
         out.first_stamp = begun.unwrap_or(out.first_stamp);
         let Head { count, notes } = head?;
@@ -93,8 +93,8 @@ impl Decoder {
         read?;
         self.went_on(&streams);
         toucher.end(out);
-        out.touches.blocks += 1;
-        out.touches.rows += count as u64;
+        out.item_batch.blocks += 1;
+        out.item_batch.rows += count as u64;
         Ok(())
     }
 }
@@ -112,7 +112,7 @@ struct Mark {
 
 impl Mark {
     fn of(block: &Block) -> Mark {
-        let touches = &block.touches;
+        let touches = &block.item_batch;
         Mark {
             rows: block.len(),
             items: touches.items.len(),
@@ -128,7 +128,7 @@ impl Mark {
     fn back(self, block: &mut Block) {
         block.truncate(self.rows);
         block.last_stamp = self.last_stamp;
-        let touches = &mut block.touches;
+        let touches = &mut block.item_batch;
         touches.items.truncate(self.items);
         touches.bases.truncate(self.bases);
         touches.before.truncate(self.before);

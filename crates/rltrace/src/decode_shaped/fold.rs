@@ -6,15 +6,15 @@ use crate::dispatch::Processor;
 use crate::rows::Streams;
 use reuselens_io::varint::Damage;
 use reuselens_trace::SHAPE_WORDS_MOST;
-use reuselens_trace::{Again, Columns, Folds, Pattern, Repeated};
+use reuselens_trace::{Columns, Repeat, RepeatOf, Repeats, RowTemplate};
 
-/// The number of no pattern.
+/// The number of no template.
 pub(super) const NO_PATTERN: u32 = u32::MAX;
 
 impl ShapeDecoder {
-    /// How many shapes of the chunk are patterns so far.
-    pub(in super::super) fn patterns(&self) -> u32 {
-        self.patterns
+    /// How many shapes of the chunk are templates so far.
+    pub(in super::super) fn templates(&self) -> u32 {
+        self.templates
     }
 
     /// Fills the columns of a block with those rows of its notes that did not come before in the
@@ -26,12 +26,12 @@ impl ShapeDecoder {
         squeeze: impl Processor,
         streams: &mut Streams<'_>,
         notes: Notes,
-        (columns, folds): (&mut Columns<'_>, &mut Folds),
+        (columns, repeats): (&mut Columns<'_>, &mut Repeats),
     ) -> Result<usize, Damage> {
         self.read(squeeze, streams, notes)?;
         self.known
             .resize(self.groups.len().max(self.known.len()), NO_PATTERN);
-        folds.known = self.patterns;
+        repeats.known = self.templates;
         // Taken out, so that its length need not be in memory. It is longer than what is in it, and
         // not made anew.
         let mut numbers = std::mem::take(&mut self.numbers);
@@ -47,10 +47,10 @@ impl ShapeDecoder {
             };
             let rows = usize::from(note.rows);
             if *known != NO_PATTERN {
-                folds.agains.push(Again {
+                repeats.entries.push(Repeat {
                     before: at as u32,
                     rows: rows as u32,
-                    what: Repeated::Pattern(*known),
+                    what: RepeatOf::Template(*known),
                 });
                 // As columns must be, to be filled.
                 if numbers.len() < used + SLACK {
@@ -62,18 +62,18 @@ impl ShapeDecoder {
             }
             fill(groups, words, at, columns);
             if note.can_fold {
-                *known = self.patterns;
-                self.patterns += 1;
-                folds.patterns.push(Pattern {
+                *known = self.templates;
+                self.templates += 1;
+                repeats.templates.push(RowTemplate {
                     first: at as u32,
                     rows: rows as u32,
                 });
             }
             at += rows;
         }
-        folds.numbers.extend_from_slice(&numbers[..used]);
+        repeats.numbers.extend_from_slice(&numbers[..used]);
         self.numbers = numbers;
-        folds.rows += used as u64;
+        repeats.rows += used as u64;
         Ok(at)
     }
 }

@@ -99,10 +99,10 @@ fn most_shapes(decoder: &mut ShapeDecoder, words: usize) -> usize {
 
 #[test]
 fn a_chunk_describes_no_more_than_a_writers() {
-    let wish = Wish::new(Granularity::LINE_64, |_| true);
-    for (wish, most_held) in [(None, 120 << 20), (Some(wish), 190 << 20)] {
+    let projection = ItemProjection::new(Granularity::LINE_64, |_| true);
+    for (projection, most_held) in [(None, 120 << 20), (Some(projection), 190 << 20)] {
         for words in [1, 2, 3, 8, 64] {
-            let mut decoder = ShapeDecoder::new(wish);
+            let mut decoder = ShapeDecoder::new(projection);
             let shapes = most_shapes(&mut decoder, words);
             assert!(shapes <= MOST_SHAPE_ROWS && shapes * words <= MOST_SHAPE_WORDS);
             // What a writer could have made came through.

@@ -6,7 +6,7 @@ use crate::rows::Streams;
 use crate::shapes::is_plain;
 use crate::touch_rows::Touching;
 use reuselens_io::varint::Damage;
-use reuselens_trace::{Kind, Row, Wish};
+use reuselens_trace::{ItemProjection, Kind, Row};
 use reuselens_trace::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
 
 /// What is known of a shape of which rows are to become touches.
@@ -101,15 +101,19 @@ impl Eight {
 
 /// What is left of a shape's rows, and where its accesses begin. `rows` become the accesses that
 /// count if no others matter.
-pub(super) fn enter(eights: &mut Vec<Eight>, rows: &mut Vec<ShapeRow>, wish: &Wish) -> (Left, u32) {
+pub(super) fn enter(
+    eights: &mut Vec<Eight>,
+    rows: &mut Vec<ShapeRow>,
+    projection: &ItemProjection,
+) -> (Left, u32) {
     let first = eights.len() - 1;
     // An operand that comes first is of a row before the shape.
     let starts = rows.first().is_some_and(|row| row.kind != Kind::Operand);
     let plain = starts && rows.iter().all(|row| is_plain(row.kind));
     if plain {
-        rows.retain(|row| wish.counts(row.kind));
+        rows.retain(|row| projection.counts(row.kind));
     }
-    let found = starts.then(|| accesses(rows, wish)).flatten();
+    let found = starts.then(|| accesses(rows, projection)).flatten();
     let left = match &found {
         Some(_) if plain => Left::Plain,
         Some((_, true)) => Left::Named,
@@ -129,7 +133,7 @@ pub(super) fn enter(eights: &mut Vec<Eight>, rows: &mut Vec<ShapeRow>, wish: &Wi
 
 /// The rows of a shape that become touches, and whether they are what the program names. `None` if
 /// there are rows that are to be looked at by themselves.
-fn accesses(rows: &[ShapeRow], wish: &Wish) -> Option<(Vec<Access>, bool)> {
+fn accesses(rows: &[ShapeRow], projection: &ItemProjection) -> Option<(Vec<Access>, bool)> {
     let (mut found, mut named, mut seen) = (Vec::new(), false, false);
     let mut rows = rows.iter().peekable();
     while let Some(row) = rows.next() {
@@ -138,9 +142,11 @@ fn accesses(rows: &[ShapeRow], wish: &Wish) -> Option<(Vec<Access>, bool)> {
             Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock | Kind::Operand => {
                 continue;
             }
-            Kind::Load | Kind::Store | Kind::Atomic if !wish.counts(row.kind) => continue,
+            Kind::Load | Kind::Store | Kind::Atomic if !projection.counts(row.kind) => continue,
             Kind::Load | Kind::Store | Kind::Atomic => Size::Bytes(row.size),
-            Kind::RangeLoad | Kind::RangeStore if wish.counts(row.kind) => length(operand()?)?,
+            Kind::RangeLoad | Kind::RangeStore if projection.counts(row.kind) => {
+                length(operand()?)?
+            }
             Kind::Named => {
                 operand()?;
                 named = true;

@@ -45,7 +45,7 @@ impl Reader {
             return Err(self.input.bad_bytes(self.input.offset(), what).into());
         }
         match index.or(trailer) {
-            Some(damage) if self.stretch.is_some() => Err(self.damaged(start, damage)),
+            Some(damage) if self.segment.is_some() => Err(self.damaged(start, damage)),
             damage => Ok(damage.map(|damage| self.damaged_index(damage))),
         }
     }

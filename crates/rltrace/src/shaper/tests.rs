@@ -19,7 +19,7 @@ impl Random {
     }
 }
 
-/// A stretch of code: rows, each with the register that its address is relative to.
+/// A segment of code: rows, each with the register that its address is relative to.
 type Code = Vec<(Row, usize)>;
 
 /// Code of all sorts of rows, also such as have operands that are missing, or too many.
@@ -217,7 +217,7 @@ fn only_what_is_cheaper_becomes_shapes() {
     // Runs of zeros, and nothing that comes again.
     assert_eq!(good(100, |at| row(at % 5, 8 * at)), 0);
     assert_eq!(good(100, |at| row(scattered(at), 8 * at)), 0);
-    // Each row is of a stretch of its own.
+    // Each row is of a segment of its own.
     let blocks = |at: u64| Row {
         kind: Kind::Free,
         ..row(at % 5, scattered(at))

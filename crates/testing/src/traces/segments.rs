@@ -1,6 +1,6 @@
 //! What files of records and archives of them deliver in segments.
 
-use reuselens_trace::{AnyStretch, Block, Source, Step, Stretch, Wish};
+use reuselens_trace::{AnySegment, Block, ItemProjection, Source, Step, TraceSegment};
 use reuselens_units::Accesses;
 
 use super::{Piece, Random, drain, rows};
@@ -9,11 +9,11 @@ use super::{Piece, Random, drain, rows};
 pub type Delivered = (Vec<u64>, Option<String>);
 
 /// The items of the rows of a source, and what the rows end with.
-pub fn items_of_rows(source: &mut dyn Source, wish: Wish) -> Delivered {
+pub fn items_of_rows(source: &mut dyn Source, projection: ItemProjection) -> Delivered {
     let (pieces, error) = drain(source);
     let rows = rows(&pieces);
-    let counted = rows.iter().filter(|row| wish.counts(row.kind));
-    let items = counted.map(|row| row.addr >> wish.granularity.shift());
+    let counted = rows.iter().filter(|row| projection.counts(row.kind));
+    let items = counted.map(|row| row.addr >> projection.granularity.shift());
     (items.collect(), error.map(|error| error.to_string()))
 }
 
@@ -24,9 +24,12 @@ pub fn items(source: &mut dyn Source) -> Delivered {
     for piece in &pieces {
         match piece {
             Piece::Block(block) => {
-                assert!(block.is_empty() && block.touches.is_there());
-                assert_eq!(block.touches.references, block.touches.items.len() as u64);
-                items.extend_from_slice(&block.touches.items);
+                assert!(block.is_empty() && block.item_batch.is_used());
+                assert_eq!(
+                    block.item_batch.references,
+                    block.item_batch.items.len() as u64
+                );
+                items.extend_from_slice(&block.item_batch.items);
             }
             Piece::Event(_) => events += 1,
         }
@@ -35,19 +38,19 @@ pub fn items(source: &mut dyn Source) -> Delivered {
     (items, error.map(|error| error.to_string()))
 }
 
-/// The items that stretches deliver one after the other, up to the first error.
-pub fn together(stretches: Vec<AnyStretch>) -> Delivered {
-    joined(stretches, items)
+/// The items that segments deliver one after the other, up to the first error.
+pub fn together(segments: Vec<AnySegment>) -> Delivered {
+    joined(segments, items)
 }
 
-/// What `delivered` finds in stretches one after the other, up to the first error.
+/// What `delivered` finds in segments one after the other, up to the first error.
 pub fn joined<T>(
-    stretches: Vec<AnyStretch>,
+    segments: Vec<AnySegment>,
     delivered: impl Fn(&mut dyn Source) -> (Vec<T>, Option<String>),
 ) -> (Vec<T>, Option<String>) {
     let mut all = Vec::new();
-    for mut stretch in stretches {
-        let (more, error) = delivered(&mut stretch);
+    for mut segment in segments {
+        let (more, error) = delivered(&mut segment);
         all.extend(more);
         if error.is_some() {
             return (all, error);
@@ -56,22 +59,22 @@ pub fn joined<T>(
     (all, None)
 }
 
-/// The items of stretches that are split again and again while they are read, and how often that
+/// The items of segments that are split again and again while they are read, and how often that
 /// was.
-pub fn split_meanwhile(mut waiting: Vec<AnyStretch>, random: &mut Random) -> (Vec<u64>, usize) {
+pub fn split_meanwhile(mut waiting: Vec<AnySegment>, random: &mut Random) -> (Vec<u64>, usize) {
     let (mut all, mut splits) = (Vec::new(), 0);
     while !waiting.is_empty() {
-        let mut stretch = waiting.remove(0);
+        let mut segment = waiting.remove(0);
         let mut block = Block::new();
         loop {
             if random.below(2) == 0
-                && let Some(half) = stretch.split_off(Accesses(500)).unwrap()
+                && let Some(half) = segment.split_off(Accesses(500)).unwrap()
             {
                 waiting.insert(0, half);
                 splits += 1;
             }
-            match stretch.next(&mut block).unwrap() {
-                Step::Block => all.extend_from_slice(&block.touches.items),
+            match segment.next(&mut block).unwrap() {
+                Step::Block => all.extend_from_slice(&block.item_batch.items),
                 Step::Event(_) => {}
                 Step::End => break,
             }

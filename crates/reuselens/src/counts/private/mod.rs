@@ -38,7 +38,7 @@ use crate::{AnalysisOptions, Error};
 use pool::{SHARDS, ShardPool};
 use shard::{Batch, EngineConfig};
 
-/// Touches in a batch: enough that handing over costs nothing, few enough to stay in the cache.
+/// ItemBatch in a batch: enough that handing over costs nothing, few enough to stay in the cache.
 const BATCH: usize = 1 << 14;
 /// Runs in a batch, for threads that touch little.
 const RUNS: usize = 1 << 10;

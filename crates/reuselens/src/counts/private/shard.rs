@@ -91,12 +91,12 @@ impl EngineConfig {
 #[derive(Debug)]
 enum Run {
     /// So many touches of a program thread.
-    Touches(u32, usize),
+    ItemBatch(u32, usize),
     /// Nothing more comes of a program thread.
     End(u32),
 }
 
-/// Touches of the program threads of a shard, in order.
+/// ItemBatch of the program threads of a shard, in order.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     columns: Columns,
@@ -109,7 +109,7 @@ pub(super) struct Batch {
 impl Batch {
     pub(super) fn push(&mut self, lane: u32, touches: &Columns) {
         append(&mut self.columns, touches);
-        self.runs.push(Run::Touches(lane, touches.len()));
+        self.runs.push(Run::ItemBatch(lane, touches.len()));
         self.growth += touches.len() as u64 * TOUCH;
         self.named = self.named.with(Named::by(touches));
     }
@@ -240,7 +240,7 @@ impl ThreadShard {
         let mut start = 0;
         for run in &batch.runs {
             match *run {
-                Run::Touches(lane, count) => {
+                Run::ItemBatch(lane, count) => {
                     self.touch(lane, &batch.columns, start..start + count);
                     start += count;
                 }

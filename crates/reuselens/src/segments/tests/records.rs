@@ -1,6 +1,6 @@
 //! Traces of records: their profile is the one that their rows make, whatever counts them.
 
-use reuselens_trace::{AnyStretch, Projection};
+use reuselens_trace::{AnySegment, Projection};
 use std::io::Write as _;
 
 use reuselens_attribute::Kinds;
@@ -40,12 +40,12 @@ impl Source for Rows {
         false
     }
 
-    fn stretches(
+    fn segments(
         &mut self,
-        _wish: Wish,
+        _wish: ItemProjection,
         _most: usize,
         _shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         Ok(Vec::new())
     }
 }

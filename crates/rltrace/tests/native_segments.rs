@@ -1,4 +1,4 @@
-//! A native file in stretches: together they deliver what the file does.
+//! A native file in segments: together they deliver what the file does.
 
 use std::io::Cursor;
 
@@ -7,8 +7,8 @@ use reuselens_io::Input;
 use reuselens_rltrace::Reader;
 use reuselens_testing::traces::{Piece, Random, drain, native, pieces};
 use reuselens_trace::{
-    AnyStretch, Block, Event, Kind, Note, Projection, Row, Selection, Source, Step, Stop,
-    Stoppable, Stretch, TraceError, Wish,
+    AnySegment, Block, Event, ItemProjection, Kind, Note, Projection, Row, Selection, Source, Step,
+    Stop, Stoppable, TraceError, TraceSegment,
 };
 use reuselens_units::{Accesses, Granularity};
 
@@ -18,28 +18,28 @@ fn reader(bytes: &[u8]) -> Reader {
 }
 
 /// Items of all accesses.
-fn wish() -> Wish {
-    Wish::new(Granularity::LINE_64, |_| true)
+fn projection() -> ItemProjection {
+    ItemProjection::new(Granularity::LINE_64, |_| true)
 }
 
-fn stretches(bytes: &[u8], most: usize) -> Vec<AnyStretch> {
+fn segments(bytes: &[u8], most: usize) -> Vec<AnySegment> {
     let mut reader = reader(bytes);
-    reader.stretches(wish(), most, Accesses(1)).unwrap()
+    reader.segments(projection(), most, Accesses(1)).unwrap()
 }
 
 fn condensed(bytes: &[u8]) -> (Vec<Piece>, Option<String>) {
     let mut reader = reader(bytes);
-    assert!(reader.project(Projection::Items(wish())));
+    assert!(reader.project(Projection::Items(projection())));
     let (pieces, error) = drain(&mut reader);
     (pieces, error.map(|error| error.to_string()))
 }
 
-/// What stretches deliver one after the other, up to the first error. Each begins with the events
+/// What segments deliver one after the other, up to the first error. Each begins with the events
 /// of those before.
-fn together(stretches: Vec<AnyStretch>) -> (Vec<Piece>, Option<String>) {
+fn together(segments: Vec<AnySegment>) -> (Vec<Piece>, Option<String>) {
     let mut all: Vec<Piece> = Vec::new();
-    for mut stretch in stretches {
-        let (pieces, error) = drain(&mut stretch);
+    for mut segment in segments {
+        let (pieces, error) = drain(&mut segment);
         let event = |piece: &&Piece| matches!(piece, Piece::Event(_));
         let before: Vec<Piece> = all.iter().filter(event).cloned().collect();
         let (again, own) = pieces.split_at(before.len());
@@ -85,7 +85,7 @@ fn some() -> Vec<Piece> {
 
 /// What there is up to the first block from which on named accesses may lie in several items.
 fn even((mut pieces, error): (Vec<Piece>, Option<String>)) -> (Vec<Piece>, Option<String>) {
-    let uneven = |piece: &Piece| matches!(piece, Piece::Block(block) if block.touches.uneven);
+    let uneven = |piece: &Piece| matches!(piece, Piece::Block(block) if block.item_batch.uneven);
     let Some(place) = pieces.iter().position(uneven) else {
         return (pieces, error);
     };
@@ -99,9 +99,9 @@ proptest! {
     #[test]
     fn together_they_are_the_file(pieces in pieces(), flush_every in 1..4_usize, most in 1..9_usize) {
         let bytes = native(&pieces, flush_every);
-        let stretches = stretches(&bytes, most);
-        prop_assert!((1..=most).contains(&stretches.len()) || pieces.is_empty());
-        prop_assert_eq!(even(together(stretches)), even(condensed(&bytes)));
+        let segments = segments(&bytes, most);
+        prop_assert!((1..=most).contains(&segments.len()) || pieces.is_empty());
+        prop_assert_eq!(even(together(segments)), even(condensed(&bytes)));
     }
 }
 
@@ -110,14 +110,14 @@ fn there_are_as_many_as_are_asked_for_and_long_enough() {
     let bytes = native(&some(), 2);
     let whole = condensed(&bytes);
     for most in 1..9 {
-        let stretches = stretches(&bytes, most);
-        assert_eq!(stretches.len(), most);
-        assert_eq!(together(stretches), whole);
+        let segments = segments(&bytes, most);
+        assert_eq!(segments.len(), most);
+        assert_eq!(together(segments), whole);
     }
     let accesses = (0..40).map(|at| 100 + at).sum::<u64>();
     let loads = |pieces: &[Piece]| {
         let touches = pieces.iter().map(|piece| match piece {
-            Piece::Block(block) => block.touches.items.len() as u64,
+            Piece::Block(block) => block.item_batch.items.len() as u64,
             Piece::Event(_) => 0,
         });
         touches.sum::<u64>()
@@ -128,21 +128,25 @@ fn there_are_as_many_as_are_asked_for_and_long_enough() {
         (accesses + 1, 1..=1),
     ] {
         let mut reader = reader(&bytes);
-        let mut stretches = || reader.stretches(wish(), 8, Accesses(shortest)).unwrap();
-        assert_eq!(together(stretches()), whole);
-        let lengths = stretches()
+        let mut segments = || {
+            reader
+                .segments(projection(), 8, Accesses(shortest))
+                .unwrap()
+        };
+        assert_eq!(together(segments()), whole);
+        let lengths = segments()
             .into_iter()
-            .map(|mut stretch| loads(&drain(&mut stretch).0));
+            .map(|mut segment| loads(&drain(&mut segment).0));
         let lengths: Vec<u64> = lengths.collect();
         assert!(some.contains(&lengths.len()), "{lengths:?}");
         assert!(lengths.len() == 1 || lengths.iter().all(|length| *length >= shortest));
         // The file itself is as it was.
-        assert!(reader.project(Projection::Items(wish())));
+        assert!(reader.project(Projection::Items(projection())));
         assert_eq!(drain(&mut reader).0, whole.0);
     }
 }
 
-/// Whenever a stretch is split, it ends where its half begins.
+/// Whenever a segment is split, it ends where its half begins.
 #[test]
 fn a_stretch_that_is_split_is_what_it_was() {
     let bytes = native(&some(), 2);
@@ -150,10 +154,10 @@ fn a_stretch_that_is_split_is_what_it_was() {
     let (mut random, mut all_splits) = (Random(6), 0);
     for _ in 0..30 {
         let mut source = reader(&bytes);
-        let mut waiting = source.stretches(wish(), 2, Accesses(1)).unwrap();
+        let mut waiting = source.segments(projection(), 2, Accesses(1)).unwrap();
         let (mut all, mut splits) = (Vec::new(), 0);
         while !waiting.is_empty() {
-            let (mut stretch, mut events) = (waiting.remove(0), 0);
+            let (mut segment, mut events) = (waiting.remove(0), 0);
             let before = all
                 .iter()
                 .filter(|piece| matches!(piece, Piece::Event(_)))
@@ -161,12 +165,12 @@ fn a_stretch_that_is_split_is_what_it_was() {
             let mut block = Block::new();
             loop {
                 if random.below(3) == 0
-                    && let Some(half) = stretch.split_off(Accesses(400)).unwrap()
+                    && let Some(half) = segment.split_off(Accesses(400)).unwrap()
                 {
                     waiting.insert(0, half);
                     splits += 1;
                 }
-                match stretch.next(&mut block).unwrap() {
+                match segment.next(&mut block).unwrap() {
                     Step::Block => all.push(Piece::Block(block.clone())),
                     Step::Event(_) if events < before => events += 1,
                     Step::Event(event) => all.push(Piece::Event(event)),
@@ -178,7 +182,9 @@ fn a_stretch_that_is_split_is_what_it_was() {
         all_splits += splits;
     }
     assert!(all_splits > 30, "{all_splits}");
-    let mut short = reader(&bytes).stretches(wish(), 1, Accesses(1)).unwrap();
+    let mut short = reader(&bytes)
+        .segments(projection(), 1, Accesses(1))
+        .unwrap();
     let accesses = (0..40).map(|at| 100 + at).sum::<u64>();
     assert!(
         short[0]
@@ -186,7 +192,7 @@ fn a_stretch_that_is_split_is_what_it_was() {
             .unwrap()
             .is_none()
     );
-    // A file that is no stretch is not split.
+    // A file that is no segment is not split.
     assert!(reader(&bytes).split_off(Accesses(1)).unwrap().is_none());
 }
 
@@ -195,24 +201,42 @@ fn what_cannot_be_read_from_several_places_stays_whole() {
     let bytes = native(&some(), 2);
     let piped = Input::new(Cursor::new(bytes.clone()), "pipe");
     let mut piped = Reader::new(piped).unwrap();
-    assert!(piped.stretches(wish(), 2, Accesses(1)).unwrap().is_empty());
+    assert!(
+        piped
+            .segments(projection(), 2, Accesses(1))
+            .unwrap()
+            .is_empty()
+    );
     let mut part = reader(&bytes);
     part.select(Selection {
         rows: 0..7,
         ..Selection::default()
     })
     .unwrap();
-    assert!(part.stretches(wish(), 2, Accesses(1)).unwrap().is_empty());
+    assert!(
+        part.segments(projection(), 2, Accesses(1))
+            .unwrap()
+            .is_empty()
+    );
     let mut small = reader(&bytes);
-    let small_items = Wish::new(Granularity::BYTE, |_| true);
-    let stretches = small.stretches(small_items, 2, Accesses(1)).unwrap();
-    assert!(stretches.is_empty());
+    let small_items = ItemProjection::new(Granularity::BYTE, |_| true);
+    let segments = small.segments(small_items, 2, Accesses(1)).unwrap();
+    assert!(segments.is_empty());
     let mut begun = reader(&bytes);
     begun.next(&mut Block::new()).unwrap();
-    assert!(begun.stretches(wish(), 2, Accesses(1)).unwrap().is_empty());
+    assert!(
+        begun
+            .segments(projection(), 2, Accesses(1))
+            .unwrap()
+            .is_empty()
+    );
     // Cut off: no index.
     let mut cut = reader(&bytes[..bytes.len() - 1]);
-    assert!(cut.stretches(wish(), 2, Accesses(1)).unwrap().is_empty());
+    assert!(
+        cut.segments(projection(), 2, Accesses(1))
+            .unwrap()
+            .is_empty()
+    );
 }
 
 /// Whatever is wrong, nothing is delivered before the first error that the file would not deliver.
@@ -229,9 +253,9 @@ fn a_damaged_file_is_delivered_up_to_the_damage() {
         ) else {
             continue;
         };
-        let stretches = reader.stretches(wish(), 3, Accesses(1)).unwrap();
-        if !stretches.is_empty() {
-            assert_eq!(together(stretches), condensed(&changed));
+        let segments = reader.segments(projection(), 3, Accesses(1)).unwrap();
+        if !segments.is_empty() {
+            assert_eq!(together(segments), condensed(&changed));
             damaged += 1;
         }
     }
@@ -260,11 +284,11 @@ fn an_index_that_is_wrong_is_an_error_where_a_stretch_ends() {
     let (some, mut other) = (some(), some());
     other.rotate_left(2);
     let bytes = native(&some, 2);
-    assert_eq!(stretches(&with_index_of(&bytes, &bytes), 3).len(), 3);
+    assert_eq!(segments(&with_index_of(&bytes, &bytes), 3).len(), 3);
     let mixed = with_index_of(&bytes, &native(&other, 2));
-    let mut stretches = stretches(&mixed, 3);
-    assert_eq!(stretches.len(), 3);
-    let (_, error) = drain(&mut stretches[0]);
+    let mut segments = segments(&mixed, 3);
+    assert_eq!(segments.len(), 3);
+    let (_, error) = drain(&mut segments[0]);
     assert!(error.unwrap().to_string().contains("what the index lists"));
 }
 
@@ -278,21 +302,21 @@ fn an_index_with_other_events_is_an_error_at_the_first_of_them() {
     }
     let mixed = with_index_of(&native(&some, 2), &native(&other, 2));
     let mut errors = 0;
-    for stretch in &mut stretches(&mixed, 3) {
-        errors += usize::from(drain(stretch).1.is_some());
+    for segment in &mut segments(&mixed, 3) {
+        errors += usize::from(drain(segment).1.is_some());
     }
     assert_eq!(errors, 1);
 }
 
 #[test]
-fn stretches_of_what_can_be_stopped_can_be_stopped() {
+fn segments_of_what_can_be_stopped_can_be_stopped() {
     let stop = Stop::default();
     let mut source = Stoppable::new(reader(&native(&some(), 2)), stop.clone());
-    let mut stretches = source.stretches(wish(), 2, Accesses(1)).unwrap();
+    let mut segments = source.segments(projection(), 2, Accesses(1)).unwrap();
     stop.ask(2);
-    for stretch in &mut stretches {
-        let stopped = stretch.next(&mut Block::new());
+    for segment in &mut segments {
+        let stopped = segment.next(&mut Block::new());
         assert!(matches!(stopped, Err(TraceError::Stopped { signal: 2 })));
-        assert_eq!(stretch.next(&mut Block::new()).unwrap(), Step::End);
+        assert_eq!(segment.next(&mut Block::new()).unwrap(), Step::End);
     }
 }

@@ -1,4 +1,4 @@
-//! A stretch of a file's chunks, read beside others.
+//! A segment of a file's chunks, read beside others.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::encode::Totals;
 use crate::index::Index;
 use reuselens_io::chunk::Chunks;
 use reuselens_io::varint::Damage;
-use reuselens_trace::{AnyStretch, Event, Stretch, TraceError, Wish};
+use reuselens_trace::{AnySegment, Event, ItemProjection, TraceError, TraceSegment};
 
-/// The most stretches of a file.
+/// The most segments of a file.
 const MOST: usize = 1 << 16;
 /// Accesses that take as long as an event, at most.
 const EVENT: u64 = 64;
@@ -29,7 +29,7 @@ pub(super) struct Chunked {
     before: Range<usize>,
 }
 
-/// What a stretch has to read next.
+/// What a segment has to read next.
 pub(super) enum Next {
     /// Nothing.
     Over,
@@ -84,39 +84,39 @@ impl Chunked {
 }
 
 impl Reader {
-    /// This file in stretches, or nothing; see [`reuselens_trace::Source::stretches`].
-    pub(super) fn in_stretches(
+    /// This file in segments, or nothing; see [`reuselens_trace::Source::segments`].
+    pub(super) fn in_segments(
         &mut self,
-        wish: Wish,
+        projection: ItemProjection,
         most: usize,
         shortest: Accesses,
-    ) -> Result<Vec<AnyStretch>, TraceError> {
+    ) -> Result<Vec<AnySegment>, TraceError> {
         let Ok(index) = self.take_index()? else {
             return Ok(Vec::new());
         };
         let (index, begin) = (Arc::new(index), self.input.offset());
-        let mut stretches = Vec::new();
+        let mut segments = Vec::new();
         for chunks in share_out(&index, 0..index.chunks.len(), most, shortest) {
             // The first begins where the file's head ends, whatever the index says of it.
             let offset = match chunks.start {
                 0 => begin,
                 start => index.chunks[start].offset,
             };
-            let Some(stretch) = self.stretch(&index, chunks, offset, wish)? else {
+            let Some(segment) = self.segment(&index, chunks, offset, projection)? else {
                 return Ok(Vec::new());
             };
-            stretches.push(Box::new(stretch) as AnyStretch);
+            segments.push(Box::new(segment) as AnySegment);
         }
-        Ok(stretches)
+        Ok(segments)
     }
 
     /// A reader of these chunks, which begin at `offset`.
-    fn stretch(
+    fn segment(
         &self,
         index: &Arc<Index>,
         chunks: Range<usize>,
         offset: u64,
-        wish: Wish,
+        projection: ItemProjection,
     ) -> Result<Option<Reader>, TraceError> {
         let Some(mut input) = self.input.another() else {
             return Ok(None);
@@ -131,8 +131,8 @@ impl Reader {
             totals: index.totals_before(chunks.start),
             index: None,
             part: None,
-            stretch: Some(Chunked::new(index, chunks)),
-            form: BlockForm::Touches(wish),
+            segment: Some(Chunked::new(index, chunks)),
+            form: BlockForm::ItemBatch(projection),
             start: offset,
             ending: None,
             checked: false,
@@ -140,26 +140,26 @@ impl Reader {
         }))
     }
 
-    /// Whether an event is the one that the index of a stretch has there: those behind took that
+    /// Whether an event is the one that the index of a segment has there: those behind took that
     /// for it.
     pub(super) fn check_event(&self, event: &Event) -> Result<(), TraceError> {
-        match &self.stretch {
-            Some(stretch) if !stretch.says(self.totals.events, event) => {
+        match &self.segment {
+            Some(segment) if !segment.says(self.totals.events, event) => {
                 Err(self.damaged(self.start, OTHER))
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether a stretch that is over has what the index says, and ends where the next begins.
-    pub(super) fn check_stretch(&self) -> Result<(), TraceError> {
-        let Some(stretch) = &self.stretch else {
+    /// Whether a segment that is over has what the index says, and ends where the next begins.
+    pub(super) fn check_segment(&self) -> Result<(), TraceError> {
+        let Some(segment) = &self.segment else {
             return Ok(());
         };
-        let Some(behind) = stretch.index.chunks.get(stretch.left.end) else {
+        let Some(behind) = segment.index.chunks.get(segment.left.end) else {
             return Ok(());
         };
-        let totals = stretch.index.totals_before(stretch.left.end);
+        let totals = segment.index.totals_before(segment.left.end);
         if self.totals == totals && self.input.offset() == behind.offset {
             return Ok(());
         }
@@ -167,20 +167,20 @@ impl Reader {
     }
 }
 
-impl Stretch for Reader {
-    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnyStretch>, TraceError> {
-        let (Some(stretch), Some(wish)) = (&self.stretch, self.form.wish()) else {
+impl TraceSegment for Reader {
+    fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnySegment>, TraceError> {
+        let (Some(segment), Some(projection)) = (&self.segment, self.form.projection()) else {
             return Ok(None);
         };
-        let Some(middle) = stretch.middle(shortest) else {
+        let Some(middle) = segment.middle(shortest) else {
             return Ok(None);
         };
-        let (index, later) = (Arc::clone(&stretch.index), middle..stretch.left.end);
-        let half = self.stretch(&index, later, index.chunks[middle].offset, wish)?;
-        if let (Some(stretch), Some(_)) = (&mut self.stretch, &half) {
-            stretch.left.end = middle;
+        let (index, later) = (Arc::clone(&segment.index), middle..segment.left.end);
+        let half = self.segment(&index, later, index.chunks[middle].offset, projection)?;
+        if let (Some(segment), Some(_)) = (&mut self.segment, &half) {
+            segment.left.end = middle;
         }
-        Ok(half.map(|half| Box::new(half) as AnyStretch))
+        Ok(half.map(|half| Box::new(half) as AnySegment))
     }
 
     /// None: a chunk is small beside what an analysis holds.
@@ -198,17 +198,17 @@ fn share_out(
 ) -> Vec<Range<usize>> {
     let accesses = |number: usize| u128::from(index.chunks[number].accesses);
     let all = chunks.clone().map(accesses).sum::<u128>();
-    // Each stretch takes in all events before it.
+    // Each segment takes in all events before it.
     let events = EVENT.saturating_mul(index.summary.events.len() as u64);
     let shortest = u128::from(shortest.get().max(events).max(1));
-    let stretches = (all / shortest).min(most.min(MOST) as u128);
+    let segments = (all / shortest).min(most.min(MOST) as u128);
     let (mut ranges, mut start) = (Vec::new(), chunks.start);
     let (mut before, mut shared) = (0, 0);
     for number in chunks.clone() {
         before += accesses(number);
-        let due = before * stretches >= all * (ranges.len() as u128 + 1);
+        let due = before * segments >= all * (ranges.len() as u128 + 1);
         let long = before - shared >= shortest && all - before >= shortest;
-        if due && long && ranges.len() as u128 + 1 < stretches {
+        if due && long && ranges.len() as u128 + 1 < segments {
             ranges.push(start..number + 1);
             (start, shared) = (number + 1, before);
         }
