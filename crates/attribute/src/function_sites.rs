@@ -1,9 +1,10 @@
-//! One site for all instructions of a function, where no instruction has a line.
+//! One site for each function and kind of access, in modules without line numbers.
 //!
 //! In a module without line numbers, lines show as functions, so the groups of its instructions
-//! differ in nothing but offsets. Once there is no room for groups as they come, the rest of its
-//! accesses count for the place where the function begins. That makes 301,000 groups of the
-//! 995,000 of Python's start: `record/2026-11-25-epyc-2c-folding`.
+//! differ in nothing but offsets. Once the first [`max_cells`](crate::Options::max_cells) groups
+//! have cells, the other accesses of such a module count for the place where their function begins.
+//! If they did so from the start, Python's start would have 301,000 groups in place of 995,000:
+//! `record/2026-11-25-epyc-2c-folding`.
 
 use reuselens_trace::{Kind, Module};
 
@@ -39,8 +40,8 @@ impl FunctionSites {
         (ranges * size_of::<(u64, u64)>() + sites + self.known.capacity() * size_of::<u32>()) as u64
     }
 
-    /// Where the function begins that an instruction is in; `None` if it has a line or if its
-    /// function is unknown.
+    /// Where the function begins that an instruction is in; `None` if its module has lines, or if
+    /// its function is unknown.
     fn start(&self, place: CodePlace) -> Option<CodePlace> {
         let functions = self.functions.get(&place.module)?;
         let (address, _) = range_of(functions, place.address)?;
@@ -57,7 +58,8 @@ impl Shared {
         }
     }
 
-    /// The site that stands for an instruction's function; the instruction's own if it has a line.
+    /// The site that stands for an instruction's function; the instruction's own if its module has
+    /// lines, its function is unknown, or no site is free.
     pub fn function_site(&mut self, site: u32) -> u32 {
         let known = self.function_sites.known.get(site as usize);
         if let Some(&known) = known.filter(|known| **known != 0) {

@@ -1,8 +1,8 @@
-//! A fast hash for keys that are a few words, with a key that is drawn when a table is made.
+//! A fast hash for keys of a few words, with a seed that is drawn when a table is made.
 //!
-//! The numbers in a trace are whatever its maker chose. Without a key, a maker could choose numbers
-//! that all begin at one place of a table, and each look-up would pass over all of them. No result
-//! depends on the key: tables are searched, and never read in the order of their places.
+//! The numbers in a trace are whatever its maker chose. Without a seed, a maker could choose
+//! numbers that all begin at one place of a table, and each look-up would pass over all of them. No
+//! result depends on the seed: tables are searched, and never read in the order of their places.
 
 use std::hash::{BuildHasher, Hasher};
 

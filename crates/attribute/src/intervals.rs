@@ -12,9 +12,10 @@ pub(crate) fn range_of(ranges: &[(u64, u64)], address: u64) -> Option<(u64, u64)
         .filter(|(_, high)| address < *high)
 }
 
-/// Maps addresses to values by half-open intervals that do not overlap. Assigning over others cuts
-/// them; what is left of them stays. Cost: logarithmic in the number of intervals, plus the number
-/// of intervals that are cut.
+/// Maps addresses to values by half-open intervals that do not overlap. [`Self::remove`] cuts the
+/// intervals that it overlaps, and what is left of them stays. [`Self::insert`] cuts nothing:
+/// remove first. Cost of a change: logarithmic in the number of intervals, for each interval that
+/// is cut.
 #[derive(Clone, Debug)]
 pub(crate) struct IntervalMap<V> {
     /// First address → (first address after, value).
@@ -36,7 +37,7 @@ impl<V: Copy> IntervalMap<V> {
         (address < high).then_some((low, high, value))
     }
 
-    /// The stretch around an address that is in no interval, as first and first after.
+    /// The gap around an address: first and first after. The address must be in no interval.
     pub fn gap(&self, address: u64) -> (u64, u64) {
         let before = self.map.range(..=address).next_back();
         let after = self.map.range(address..).next();
@@ -63,7 +64,7 @@ impl<V: Copy> IntervalMap<V> {
         low < high && last.is_some_and(|(_, (to, _))| *to > low)
     }
 
-    /// `low..high` and all intervals that overlap it.
+    /// The smallest range that holds `low..high` and every interval that overlaps it.
     pub fn hull(&self, low: u64, high: u64) -> (u64, u64) {
         let first = self.first_in(low, high).map_or(low, |(from, _, _)| from);
         let last = self

@@ -13,7 +13,8 @@
 //! - *Stack* memory by the function whose frame it is: a frame reaches from the stack pointer at
 //!   its function's entry up to that of its caller. Room made at run time (`alloca`) counts for the
 //!   innermost function at the time. Local variables of which a fixed place in the frame is known
-//!   are objects of their own, if they are as large as an array.
+//!   are objects of their own, if they are large enough (arrays of 16 bytes,
+//!   structures of 32).
 //! - *Heap* blocks by the call path of the allocation: blocks from one path are one object.
 //! - Structures that the program *named* itself, before all others.
 //! - What is left is one *unknown* object: nothing is dropped.

@@ -66,7 +66,7 @@ pub(crate) struct Usage {
     /// At most at one time.
     pub peak: u64,
     pub blocks: u64,
-    /// Of the frames of a function: where they have variables; see [`crate::locals::Layouts`].
+    /// Of the frames of a function: where they have variables; see [`crate::locals::LocalLayouts`].
     pub layout: u32,
 }
 

@@ -1,14 +1,15 @@
 //! The pass over one block: its rows become item accesses, each with the cell that it counts for.
 //!
-//! [`Pass::run`] chooses among four ways. The first serves always. The others give the same result
-//! in less time, where less is asked for or more is known:
+//! [`Pass::run`] chooses among five ways. The first serves every trace of addresses. The next three
+//! give the same result in less time, where less is asked for or more is known:
 //!
 //! | way | file | used if |
 //! |---|---|---|
-//! | row by row | `rows.rs`, `access.rs` | always possible |
+//! | row by row | `rows.rs`, `access.rs` | nothing else fits |
 //! | rows in batches of 64 | `row_batches.rs` | every access counts ([`Options::is_plain`]) |
 //! | repeats | `repeats.rs`, `iterations.rs` | the block has compressed rows ([`Options::folds`]) |
 //! | items only | `items_only.rs` | all accesses count for one cell ([`Options::is_whole`]) |
+//! | ids | `items_only.rs` | addresses are items already ([`Options::ids`]) |
 
 mod access;
 mod dispatch;

@@ -1,4 +1,7 @@
-//! From numbers to names, at the end.
+//! Turns the numbers of sites, objects and contexts into names, at the end.
+//!
+//! Equal sites, objects and contexts become one. Cells and elements keep their numbers, so two can
+//! have equal keys: see [`Tables`].
 
 mod blocks;
 mod contexts;
@@ -309,7 +312,8 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Adds up what was counted for one of the objects that turned out to be the same.
+/// Adds the counts of a raw object to the object that it turned out to be. Blocks and elements add
+/// up; of bytes the larger peak stays.
 fn add_counts(object: &mut Object, raw: &RawObject, usage: &Usage) {
     object.bytes = object.bytes.max(usage.peak);
     object.blocks = match raw.key {

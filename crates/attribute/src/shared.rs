@@ -1,4 +1,5 @@
-//! The tables that all processes and threads of a trace share.
+//! The tables of one attributor, common to all processes and threads of the traced program. Nothing
+//! here is shared between analysing threads: each segment of a trace has its own tables.
 
 mod locals;
 
@@ -38,7 +39,7 @@ pub(crate) enum FoldWarning {
     Lines,
 }
 
-/// The tables so far.
+/// The sites, objects, contexts and cells of a trace so far.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub modules: Vec<Module>,
@@ -62,8 +63,8 @@ pub(crate) struct Shared {
     /// By [`FoldWarning`], whether it was given.
     given: [bool; 4],
     pub(crate) with_contexts: bool,
-    /// Whether instructions without a line may share a site. False with basic blocks, as paths need
-    /// each instruction.
+    /// Whether instructions of modules without lines may share a site. False with basic blocks, as
+    /// paths need each instruction, and for items only.
     pub(crate) with_function_sites: bool,
     with_elements: bool,
     /// Whether the options ask for marks of statements and the trace had none so far.
@@ -183,7 +184,8 @@ impl Shared {
         self.structure(low.wrapping_add(module.bias), high - low, element, object)
     }
 
-    /// The number of a structure whose elements are counted.
+    /// The number of a structure whose elements are counted; [`NO_STRUCTURE`] where there is no
+    /// room.
     pub fn structure(&mut self, base: u64, bytes: u64, element: u64, object: u32) -> u32 {
         let element = element.max(1);
         let elements = bytes.div_ceil(element);
@@ -200,7 +202,7 @@ impl Shared {
             .unwrap_or(NO_STRUCTURE)
     }
 
-    /// The number of a new site.
+    /// The number of a new site; 0, the unknown one, for no program counter and for a full table.
     #[cold]
     pub fn add_site(&mut self, mappings: &Mappings, pc: u64, kind: Kind) -> u32 {
         if pc == 0 {
@@ -318,7 +320,8 @@ impl Shared {
         self.objects.count_element(structure.object, index)
     }
 
-    /// Adds the counts and the warnings of an earlier segment, of an analysis of items only.
+    /// Adds the counts and the warnings of the segment before this one; its warnings come first.
+    /// For items only: sites, objects and cells are not joined.
     pub fn put_behind(&mut self, earlier: Shared) {
         self.references += earlier.references;
         self.lacks_statements &= earlier.lacks_statements;
@@ -361,7 +364,7 @@ impl Shared {
         }
     }
 
-    /// Memory held.
+    /// Memory held, without the tables by module and the layouts of frames.
     pub fn memory(&self) -> u64 {
         (self.sites.capacity() * size_of::<SiteKey>()) as u64
             + self.objects.memory()

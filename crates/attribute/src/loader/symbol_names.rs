@@ -1,4 +1,4 @@
-//! The names of symbols as the authors of a program wrote them.
+//! Names of symbols to show, and symbols to compare.
 
 use addr2line::demangle_auto;
 
@@ -15,7 +15,8 @@ pub(super) fn demangled(name: &str) -> String {
     }
 }
 
-/// A symbol without what compilers append to the names of clones and parts of functions.
+/// A symbol, still mangled, without what compilers append to the names of clones and parts of
+/// functions: to compare, not to show.
 pub(super) fn original(symbol: &str) -> &str {
     const APPENDED: [&str; 7] = [
         ".constprop.",
@@ -30,8 +31,9 @@ pub(super) fn original(symbol: &str) -> &str {
     &symbol[..ends.min().unwrap_or(symbol.len())]
 }
 
-/// A Fortran procedure as its author wrote it: gfortran calls `relax` `relax_` and `relax` of the
-/// module `grid` `__grid_MOD_relax`.
+/// The name of a Fortran procedure or module variable. Call it only for Fortran: it removes a final
+/// `_`. gfortran calls `relax` `relax_`, and `relax` of the module `grid` `__grid_MOD_relax`, shown
+/// as `grid::relax`. A name that ends in `__`, such as `MAIN__`, stays.
 pub(super) fn fortran_name(name: &str) -> String {
     match name
         .strip_prefix("__")

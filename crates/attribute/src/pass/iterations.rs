@@ -1,8 +1,9 @@
 //! The fast path for loops: iterations of the same rows, each a stride further than the one before.
 //!
-//! It replaces one run of the rows per iteration. As long as each access stays in its region, the
-//! iterations differ in their addresses alone. A division for each access says how many iterations
-//! that are; their items and cells are then appended about 64 at a time. Gain: see `repeats.rs`.
+//! Without it, the rows would run once for each iteration. As long as each access stays in its
+//! region and in one item, the iterations differ in their addresses alone. A division for each
+//! access says how many iterations that are; their items and cells are then appended about 64 at a
+//! time. Gain: see `repeats.rs`.
 
 use std::ops::Range;
 
@@ -59,8 +60,9 @@ impl Pass<'_> {
             let mut taken =
                 self.take_iterations(cache, &parts, present, (left, strides), &mut buffer);
             if taken == 0 {
-                // Regions do not hold. Comparing them again at each iteration would cost more than
-                // it saves, so the number of iterations until then doubles.
+                // A region does not hold, an access reaches into a second item, or a row is no
+                // plain access. Comparing them again at each iteration would cost more than it
+                // saves, so the number of iterations until then doubles.
                 taken = as_rows.min(left);
                 as_rows = (2 * as_rows).min(MAX_AS_ROWS);
                 self.take_iterations_as_rows(&mut buffer, present, strides, taken);
@@ -110,8 +112,9 @@ impl Pass<'_> {
         self.take_uncached(rows, 0..rows.addrs.len());
     }
 
-    /// Takes as many of `left` iterations as stay in their regions, the first at the addresses of
-    /// `rows`. Returns how many: 0 if fewer than two do, or if not all rows are plain accesses.
+    /// Takes as many of `left` iterations as have each access in its region and in one item, the
+    /// first at the addresses of `rows`. Returns how many: 0 if there are fewer than two, or if a
+    /// row is no plain access.
     #[inline(always)]
     fn take_iterations(
         &mut self,

@@ -1,7 +1,7 @@
 //! Rows one by one: accesses, calls, allocations, and the data structures that the program names.
 //!
-//! Every row can be taken this way. `row_batches.rs` and `repeats.rs` take the plain accesses that
-//! most rows are faster, and leave the others to [`Pass::row`].
+//! This way serves every trace whose addresses are no ids. Most rows are plain accesses:
+//! `row_batches.rs` and `repeats.rs` take those faster, and leave all other rows to [`Pass::row`].
 
 use std::ops::Range;
 

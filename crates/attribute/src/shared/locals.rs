@@ -1,4 +1,7 @@
-//! Local variables as objects: see [`crate::locals`].
+//! Makes objects of local variables with a fixed place in their function's frame.
+//!
+//! Variables that overlap become one object. The loader leaves out small ones: arrays below 16
+//! bytes and structures below 32. [`crate::locals`] has the layouts.
 
 use std::fmt::Write;
 
@@ -30,8 +33,8 @@ impl Shared {
         }
     }
 
-    /// Finds out where the variables are in the frames of a function, of which these are the object
-    /// and a place.
+    /// Finds the variables in the frames of a function. `frames` is the object of those frames,
+    /// `place` an instruction of the function.
     #[cold]
     pub(super) fn find_layout(&mut self, frames: u32, place: CodePlace) {
         let source = self.frame_layouts.get_mut(&place.module);

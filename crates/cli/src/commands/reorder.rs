@@ -10,8 +10,8 @@ use crate::files::open_trace;
 use crate::options::{granularity, without_exports};
 use crate::output::{Show, stem, with_ending, write_whole};
 
-/// Bring uses of the same data together in a trace of statements, as far as dependences permit: the
-/// bound of what reordering could gain
+/// Bring uses of the same data together in a trace of statements, as far as dependences permit: an
+/// estimate of what reordering could gain
 #[derive(clap::Args, Debug)]
 #[command(mut_args = without_exports)]
 pub struct Args {
@@ -23,7 +23,7 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", default_value = "8", value_parser = granularity)]
     granularity: Granularity,
 
-    /// Call the outputs FILE.program.rlprof and FILE.reordered.rlprof
+    /// Call the outputs FILE.program.rlprof and FILE.reordered.rlprof [default: the trace's name]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
