@@ -62,7 +62,7 @@ const NO_CALL: CallKey = CallKey {
     return_address: 0,
 };
 
-/// The tree. ContextNode 0 is the root.
+/// The tree. Node 0 is the root.
 #[derive(Debug)]
 pub(crate) struct Contexts {
     nodes: Vec<ContextNode>,

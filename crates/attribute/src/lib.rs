@@ -10,14 +10,23 @@
 //!
 //! What belongs to whom:
 //! - *Static* symbols by their extent in the module's symbol table.
-//! - *Stack* memory by the function whose frame it is: a frame reaches from the stack pointer at
-//!   its function's entry up to that of its caller. Room made at run time (`alloca`) counts for the
-//!   innermost function at the time. Local variables of which a fixed place in the frame is known
-//!   are objects of their own, if they are large enough (arrays of 16 bytes,
-//!   structures of 32).
+//! - *Stack* memory by the function whose frame it is: with hooks, a frame reaches from the stack
+//!   pointer of its function up to that of its caller; where calls are seen (rewritten code, the
+//!   LLVM pass), from the stack pointer at the call down to that of the next call. All frames of
+//!   one function are one object. Room made at run time (`alloca`) counts for the innermost
+//!   function at the time. Local variables of which a fixed place in the frame is known are objects
+//!   of their own, if they are large enough (arrays of 16 bytes, structures of 32).
 //! - *Heap* blocks by the call path of the allocation: blocks from one path are one object.
 //! - Structures that the program *named* itself, before all others.
 //! - What is left is one *unknown* object: nothing is dropped.
+//!
+//! | what | modules |
+//! |---|---|
+//! | events, and blocks to columns | `attributor`, `pass` |
+//! | whose an address is | `space`, `shadow`, `intervals`, `objects`, `structures`, `elements` |
+//! | frames and contexts | `stack`, `locals`, `contexts`, `wrappers` |
+//! | what an access counts for | `sites`, `cells`, `folding`, `function_sites` |
+//! | names, at the end | `resolve`, `symbols`, `loader`, `naming` |
 //!
 //! For: whoever turns traces into profiles. Not for: distances, histograms, or showing anything.
 

@@ -60,7 +60,7 @@ impl Feed {
         }
     }
 
-    /// The next step. `fill` appends rows, or makes touches, and says whether there are more.
+    /// The next step. `fill` appends rows, or items, and says whether there are more.
     pub(super) fn next(
         &mut self,
         block: &mut Block,

@@ -1,5 +1,6 @@
-//! The formats of traces: one file each, with the same names inside (`NAME`, `SUMMARY`, `detect`,
-//! `Reader`, `Writer`), and the one list of them.
+//! The formats of traces: one file each, with the same names inside (`NAME`, `SUMMARY`, `detect`;
+//! `Reader` if it is read, `Writer` if it is written), and the one list of them. A new one begins
+//! with `line_reader` (text, one line a row), `records` (records of one length) or `csv` (tables).
 //!
 //! [`open`] finds the format of a file and reads it, [`survey`](survey()) says what is in it, and
 //! [`convert`](convert()) copies any source into another form. The native file has a crate of its
@@ -66,7 +67,8 @@ pub struct FormatInfo {
     open: fn(Input) -> Result<AnySource, TraceError>,
 }
 
-/// Every format, in the order in which they are listed to people.
+/// Every format, in the order in which they are listed to people. Of two that are equally sure of a
+/// file, the first is taken.
 // A constant would have all readers compiled once more in each crate that uses it.
 pub static FORMATS: &[FormatInfo] = &[
     FormatInfo {

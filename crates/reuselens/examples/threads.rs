@@ -57,7 +57,7 @@ impl Took {
 /// Bytes that are touched before each turn.
 const READY: usize = 512 << 20;
 
-/// ItemBatch memory and gives it back.
+/// Touches memory and gives it back.
 fn make_memory_ready() {
     std::hint::black_box(vec![1_u8; READY]);
 }

@@ -214,13 +214,14 @@ struct Analysis {
     /// Whether touches of several blocks may be counted together: whoever counts need not know
     /// which thread they are of.
     gathers: bool,
-    /// ItemBatch that are not counted yet; memory for those of a block where they are not gathered.
+    /// Item accesses that are not counted yet; memory for those of a block where they are not
+    /// gathered.
     gathered: Columns,
     counts: Box<dyn Counts>,
     budget: Budget,
 }
 
-/// ItemBatch that are counted together where they may be: enough that handing them over costs
+/// Item accesses that are counted together where they may be: enough that handing them over costs
 /// nothing, few enough to stay in the cache.
 const TOGETHER: usize = 1 << 15;
 

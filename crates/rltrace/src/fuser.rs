@@ -1,6 +1,6 @@
 //! Shapes that follow each other again and again, as one.
 //!
-//! Who captures names a shape for each segment of code without a way in or out: three or four
+//! Who captures names a shape for each piece of code without a way in or out: three or four
 //! accesses. A reader takes as long over a note of such a shape as over one of five times as many.
 //! Where a shape has come behind another often enough, both are one from then on, and that one can
 //! go on with a third. Words stay as they are, as those of a note lie behind those of the note

@@ -58,8 +58,8 @@ impl Laps {
     }
 }
 
-/// ItemBatch of whole laps, each the one before and a step further; row by row, if one of the rows
-/// is not an access to an item, or nothing.
+/// Item accesses of whole iterations, each the one before and a step further; row by row, if one of
+/// the rows is not an access to an item, or nothing.
 pub(super) fn touch<const BY_NAME: bool>(
     squeeze: impl Processor,
     rows: &mut Rows,

@@ -22,6 +22,18 @@
 //! says what is where, so a part of a file is read without the rest; without it a part is found by
 //! reading all.
 //!
+//! | what | modules |
+//! |---|---|
+//! | both sides | `columns` (sites and what they predict), `shapes`, `header`, `events`, `index` |
+//! | writing | `writer` → `shaper`, `fuser` (shapes) → `encode`, `encode_shaped` → `compress` |
+//! | reading | `reader` → `decoders` → `decode` → `rows`, `replay`, or `decode_shaped` |
+//! | forms of blocks | `folding` (repeats), `touching`, `touch_rows`, `laps` (items) |
+//! | a part of a file | `find`, `part`, `reader::segment` |
+//! | one body for each processor | `dispatch`, `wide`, `widest` |
+//!
+//! A *shape* is a template as this file stores it, a *note* one execution of it, a *word* an
+//! operand.
+//!
 //! For: whoever records, keeps or copies traces, and the list of all formats (crate `formats`).
 //! Not for: other formats, and not for what a trace means.
 

@@ -1,14 +1,14 @@
-//! Rows to shapes: segments of rows that code makes again and again are stored once.
+//! Rows to shapes: pieces of rows that code makes again and again are stored once.
 //!
 //! Hooks hand over rows. Which site follows which, and how addresses within a few lines of code
 //! hang together, is the same each time that code runs; a file of rows says it for each row, and a
-//! reader has to go through it row by row. Here rows are cut into segments ([`paths`]), each known
+//! reader has to go through it row by row. Here rows are cut into pieces ([`paths`]), each known
 //! by its rows without their addresses. For each there are a few shapes ([`variants`]), which say
-//! what the addresses have to do with each other. The file then has a note for each segment and a
+//! what the addresses have to do with each other. The file then has a note for each piece and a
 //! number for each address that does not follow from another; what it has in it, see
 //! [`super::shapes`].
 //!
-//! A block becomes shapes only if they are cheaper to read: not where segments do not repeat, and
+//! A block becomes shapes only if they are cheaper to read: not where pieces do not repeat, and
 //! not where rows are runs of zeros, which [`super::replay`] reads faster than anything. If not,
 //! some of the blocks behind it are not looked at.
 
@@ -24,7 +24,7 @@ mod paths;
 mod singles;
 mod variants;
 
-/// The most rows of a segment.
+/// The most rows of a piece.
 const MOST: usize = 64;
 /// Blocks of fewer rows stay rows.
 const LEAST_BLOCK: usize = 32;
@@ -35,7 +35,7 @@ const LEAST_BLOCK: usize = 32;
 const PAUSE: u32 = 2;
 /// Threads whose pauses are told apart.
 const PAUSES: usize = 64;
-/// The most rows of segments that are known. It bounds how many segments there are, and memory.
+/// The most rows of pieces that are known. It bounds how many pieces there are, and memory.
 const MOST_PATH_ROWS: usize = 1 << 17;
 /// The same of shapes.
 const MOST_SHAPE_ROWS: usize = 1 << 18;
@@ -94,7 +94,7 @@ impl Costs {
 /// What was seen of a block.
 #[derive(Default)]
 struct Seen {
-    /// Rows that were of no known segment.
+    /// Rows that were of no known piece.
     strange: usize,
     /// Rows whose numbers would be runs of zeros.
     calm: usize,
@@ -232,7 +232,7 @@ impl Shaper {
         (seen, at)
     }
 
-    /// A segment that is not known. If it was seen before, it is from now on.
+    /// A piece that is not known. If it was seen before, it is from now on.
     #[cold]
     #[inline(never)]
     fn strange(&mut self, block: &Block, at: usize, cut: &Cut, seen: &mut Seen) {

@@ -34,7 +34,7 @@ pub enum Kind {
     /// The heap block at `addr` ends; an operand row follows: its bytes, or 0 for all of it.
     Free = 9,
     /// The program's own `RecordAccess(base, element)`: `addr` is the element; an operand row with
-    /// the base follows. ItemBatch the element that contains `addr`.
+    /// the base follows. Accesses the element that contains `addr`.
     Named = 10,
     /// The program's own mark that a statement begins (for statement mode).
     Statement = 11,
@@ -194,7 +194,7 @@ impl Columns<'_> {
     }
 }
 
-/// Repeats what lies `back` before.
+/// Writes `into` a copy of what is `back` places before.
 fn again<T: Copy>(column: &mut [T], back: usize, into: &Range<usize>) {
     let (from, mut at) = (into.start - back, into.start);
     while at < into.end {

@@ -1,7 +1,7 @@
-//! Rows as the code made them that was captured: *shapes*, which segments of code have once and
+//! Rows as the code made them that was captured: *shapes*, which pieces of code have once and
 //! for all, and the words that only the running program knew.
 //!
-//! A segment of code without a way in does the same accesses each time, at addresses that are a few
+//! A piece of code without a way in does the same accesses each time, at addresses that are a few
 //! registers plus constants. Who captures it learns the registers only. [`ShapedBlock`] hands them
 //! on without making rows of them, for who does not need rows either: a trace file is written
 //! several times as fast from them.

@@ -19,9 +19,10 @@ use super::gather::append;
 use super::lanes::Lanes;
 use super::{Counted, Counts, THREAD_STEPS};
 
-/// ItemBatch in a batch: enough that handing over costs nothing, few enough to stay in the cache.
+/// Item accesses in a batch: enough that handing over costs nothing, few enough to stay in the
+/// cache.
 const BATCH: usize = 1 << 15;
-/// ItemBatch in a batch that comes from a native trace, at most and about.
+/// Item accesses in a batch that comes from a native trace, at most and about.
 const LARGE: usize = 1 << 17;
 /// Batches that may wait: some milliseconds of work, for as long as a processor may be taken from
 /// who reads, by those who decode for it.

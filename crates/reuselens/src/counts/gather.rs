@@ -1,4 +1,4 @@
-//! ItemBatch gathered into longer columns, for work that goes on elsewhere.
+//! Item accesses gathered into longer columns, for work that goes on elsewhere.
 
 use reuselens_attribute::Columns;
 

@@ -15,8 +15,8 @@ use super::{Counted, Counts};
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::{AnalysisOptions, TalliedHistogram};
 
-/// ItemBatch whose distances are found before they are counted: few enough that the distances stay
-/// in a near cache until then.
+/// Item accesses whose distances are found before they are counted: few enough that the distances
+/// stay in a near cache until then.
 const TOGETHER: usize = 1 << 14;
 
 /// What sampling takes beside the sampled items: with less, it cannot begin.

@@ -8,8 +8,8 @@ use super::{Counted, Counts, is_exact};
 use crate::TalliedHistogram;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 
-/// ItemBatch that are counted together: few enough that what is left of them stays in a near cache
-/// until then.
+/// Item accesses that are counted together: few enough that what is left of them stays in a near
+/// cache until then.
 const TOGETHER: usize = 1 << 14;
 
 /// One engine over the whole trace, and one histogram.

@@ -15,7 +15,8 @@ use crate::attribution::Attribution;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::shard::{Before, Behind, Link, way};
 
-/// ItemBatch that are counted together: they stay in a processor's own cache from one to the other.
+/// Item accesses that are counted together: they stay in a processor's own cache from one to the
+/// other.
 const TOGETHER: usize = 1 << 13;
 
 /// Accesses per distinct item so far for which it is worth to split a stretch.

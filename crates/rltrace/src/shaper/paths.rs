@@ -1,6 +1,6 @@
-//! Stretches of rows, by what their rows are without addresses.
+//! Pieces of code as rows, by what their rows are without addresses.
 //!
-//! A segment ends in front of a row that lies further up in the program than the row before, as
+//! A piece ends in front of a row that lies further up in the program than the row before, as
 //! loops and calls do, and in front of calls and returns, if it has [`LEAST`] rows by then; and
 //! before and behind what is more than an access (blocks of memory that begin and end, for one), as
 //! a reader takes the rows of a shape that has such one by one. A row and its operands stay
@@ -13,17 +13,17 @@ use super::{MOST, MOST_PATH_ROWS, Site};
 use crate::shapes::is_plain;
 use reuselens_trace::{Block, Kind};
 
-/// No segment.
+/// No piece.
 pub(super) const START: u32 = 0;
 /// Shorter ones go on behind a jump.
 const LEAST: usize = 12;
-/// The most rows of a segment that goes on with anything but an operand.
+/// The most rows of a piece that goes on with anything but an operand.
 const ENOUGH: usize = MOST - 4;
-/// Places of the table of segments.
+/// Places of the table of pieces.
 const SLOTS: usize = 1 << 16;
-/// The most segments that are known.
+/// The most pieces that are known.
 pub(super) const MOST_PATHS: usize = SLOTS / 2;
-/// Places that are looked at for a segment.
+/// Places that are looked at for a piece.
 const PROBES: usize = 16;
 /// Places of the table of what was seen.
 const MARKS: usize = 1 << 15;
@@ -34,7 +34,7 @@ fn is_alone(kind: Kind) -> bool {
     !is_plain(kind) && !matches!(kind, Kind::RangeLoad | Kind::RangeStore | Kind::Named)
 }
 
-/// A segment of rows: how many, whether it ends with its block, and what to find it by.
+/// A piece of rows: how many, whether it ends with its block, and what to find it by.
 pub(super) struct Cut {
     pub(super) rows: usize,
     is_last: bool,
@@ -51,7 +51,7 @@ struct Path {
     nexts: [u32; 2],
 }
 
-/// The segments that are known.
+/// The pieces that are known.
 pub(super) struct Paths {
     /// The rows of all, in columns and together.
     kinds: Vec<Kind>,
@@ -60,7 +60,7 @@ pub(super) struct Paths {
     sites: Vec<Site>,
     paths: Vec<Path>,
     slots: Box<[u32]>,
-    /// Of segments that were seen once.
+    /// Of pieces that were seen once.
     marks: Box<[u32]>,
 }
 
@@ -97,7 +97,7 @@ impl Paths {
         self.paths.len() - 1
     }
 
-    /// Where the rows of a segment are.
+    /// Where the rows of a piece are.
     #[inline(always)]
     pub(super) fn rows(&self, path: u32) -> Range<usize> {
         let path = &self.paths[path as usize];
@@ -109,7 +109,7 @@ impl Paths {
         &self.sites
     }
 
-    /// Which segment comes next, if it is one that came after `before` lately; whether it is the
+    /// Which piece comes next, if it is one that came after `before` lately; whether it is the
     /// one that came last.
     #[inline(always)]
     pub(super) fn expected(&self, before: u32, block: &Block, at: usize) -> Option<(u32, bool)> {
@@ -129,7 +129,7 @@ impl Paths {
         }
     }
 
-    /// Whether the rows from `at` on are those of a segment.
+    /// Whether the rows from `at` on are those of a piece.
     #[inline(always)]
     fn is_at(&self, number: u32, block: &Block, at: usize) -> bool {
         let path = &self.paths[number as usize];
@@ -144,7 +144,7 @@ impl Paths {
             && block.kinds().get(end) != Some(&Kind::Operand)
     }
 
-    /// The segment of rows from `at` on.
+    /// The piece of rows from `at` on.
     pub(super) fn cut(&self, block: &Block, at: usize) -> Cut {
         let kinds = &block.kinds()[at..block.len().min(at + MOST)];
         let pcs = &block.pcs()[at..];
@@ -172,7 +172,7 @@ impl Paths {
         }
     }
 
-    /// The segment that was cut, if it is known.
+    /// The piece that was cut, if it is known.
     pub(super) fn find(&self, block: &Block, at: usize, cut: &Cut) -> Option<u32> {
         for probe in 0..PROBES {
             let number = self.slots[(cut.hash as usize).wrapping_add(probe) % SLOTS];

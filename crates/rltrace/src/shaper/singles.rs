@@ -1,4 +1,4 @@
-//! Shapes of one row: for rows of segments that are not known.
+//! Shapes of one row: for rows of pieces that are not known.
 
 use super::Site;
 use reuselens_trace::Shapes;

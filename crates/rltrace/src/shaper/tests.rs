@@ -19,7 +19,7 @@ impl Random {
     }
 }
 
-/// A segment of code: rows, each with the register that its address is relative to.
+/// A piece of code: rows, each with the register that its address is relative to.
 type Code = Vec<(Row, usize)>;
 
 /// Code of all sorts of rows, also such as have operands that are missing, or too many.
@@ -144,7 +144,7 @@ fn what_has_the_same_hash_is_told_apart() {
     assert!(shaper.paths.count() > 4);
 }
 
-/// Stretches of 13 rows from place `first` on, each twice.
+/// Pieces of 13 rows from place `first` on, each twice.
 fn much(first: u64) -> Block {
     let mut block = Block::new();
     for path in first..first + 100 {
@@ -217,7 +217,7 @@ fn only_what_is_cheaper_becomes_shapes() {
     // Runs of zeros, and nothing that comes again.
     assert_eq!(good(100, |at| row(at % 5, 8 * at)), 0);
     assert_eq!(good(100, |at| row(scattered(at), 8 * at)), 0);
-    // Each row is of a segment of its own.
+    // Each row is of a piece of its own.
     let blocks = |at: u64| Row {
         kind: Kind::Free,
         ..row(at % 5, scattered(at))

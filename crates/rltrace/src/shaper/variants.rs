@@ -1,6 +1,6 @@
-//! The shapes of a segment: what its addresses have to do with each other.
+//! The shapes of a piece: what its addresses have to do with each other.
 //!
-//! When a segment comes for the third time, rows that went as far as each other since are put
+//! When a piece comes for the third time, rows that went as far as each other since are put
 //! together: they share a word, if they moved or lie near each other. When that does not hold, a
 //! further shape is made, of parts of those groups: those that went as far as each other this time.
 //! So it takes a few until what holds by chance is gone. The last has a word for each row.
@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::{MOST, Site};
 use reuselens_trace::{Kind, ShapedBlock, Shapes};
 
-/// The most shapes of a segment at a time.
+/// The most shapes of a piece at a time.
 const AT_ONCE: usize = 4;
 /// The most that are made of it. The last fits anything.
 const MOST_MADE: u8 = 8;
@@ -21,7 +21,7 @@ const CONSTANT: u8 = MOST as u8;
 /// A shape that fitted rarely, of so many times, is tried no more.
 const TRIES: u32 = 16;
 
-/// The addresses of a segment; what is behind them is 0.
+/// The addresses of a piece; what is behind them is 0.
 pub(super) struct Addrs {
     all: [u64; 2 * MOST],
     rows: usize,
@@ -45,7 +45,7 @@ impl Addrs {
     }
 }
 
-/// A shape of a segment.
+/// A shape of a piece.
 #[derive(Clone, Copy)]
 struct Variant {
     shape: u32,
@@ -59,7 +59,7 @@ struct Variant {
     misses: u32,
 }
 
-/// The shapes of one segment.
+/// The shapes of one piece.
 #[derive(Clone, Copy, Default)]
 struct Own {
     variants: [u32; AT_ONCE],
@@ -70,9 +70,9 @@ struct Own {
 /// The shapes of all.
 #[derive(Default)]
 pub(super) struct Variants {
-    /// Of all segments but the first, which is none.
+    /// Of all pieces but the first, which is none.
     own: Vec<Own>,
-    /// For each row of each segment: its address when the last shape was made, and its leader then.
+    /// For each row of each piece: its address when the last shape was made, and its leader then.
     before: Vec<u64>,
     parts: Vec<u8>,
     variants: Vec<Variant>,
@@ -104,14 +104,14 @@ impl Variants {
         self.leaders.len()
     }
 
-    /// Adds a segment.
+    /// Adds a piece.
     pub(super) fn enter(&mut self, addrs: &[u64]) {
         self.own.push(Own::default());
         self.before.extend_from_slice(addrs);
         self.parts.resize(self.before.len(), 0);
     }
 
-    /// The shape of a segment that these addresses fit.
+    /// The shape of a piece that these addresses fit.
     #[inline(always)]
     pub(super) fn fitting(&mut self, path: u32, addrs: &Addrs) -> Option<u32> {
         let own = &mut self.own[path as usize - 1];
@@ -169,8 +169,8 @@ impl Variants {
         odd == 0
     }
 
-    /// Makes a further shape of a segment, which these addresses fit. `rows` are its places among
-    /// those of all segments.
+    /// Makes a further shape of a piece, which these addresses fit. `rows` are its places among
+    /// those of all pieces.
     #[cold]
     #[inline(never)]
     pub(super) fn make(

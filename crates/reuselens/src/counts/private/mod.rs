@@ -38,7 +38,8 @@ use crate::{AnalysisOptions, Error};
 use pool::{SHARDS, ShardPool};
 use shard::{Batch, EngineConfig};
 
-/// ItemBatch in a batch: enough that handing over costs nothing, few enough to stay in the cache.
+/// Item accesses in a batch: enough that handing over costs nothing, few enough to stay in the
+/// cache.
 const BATCH: usize = 1 << 14;
 /// Runs in a batch, for threads that touch little.
 const RUNS: usize = 1 << 10;

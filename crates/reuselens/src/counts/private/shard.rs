@@ -96,7 +96,7 @@ enum Run {
     End(u32),
 }
 
-/// ItemBatch of the program threads of a shard, in order.
+/// Item accesses of the program threads of a shard, in order.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     columns: Columns,
