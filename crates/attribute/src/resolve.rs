@@ -312,10 +312,15 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Adds the counts of a raw object to the object that it turned out to be. Blocks and elements add
-/// up; of bytes the larger peak stays.
+/// Adds the counts of a raw object to the object that it turned out to be. Blocks, elements
+/// and the peaks of heap objects add up; of other bytes the larger peak stays.
 fn add_counts(object: &mut Object, raw: &RawObject, usage: &Usage) {
-    object.bytes = object.bytes.max(usage.peak);
+    object.bytes = match raw.key {
+        // Allocations at several places can have one name. What was live at one time over all of
+        // them is not known; this is never too little.
+        ObjectKey::Heap { .. } => object.bytes.saturating_add(usage.peak),
+        _ => object.bytes.max(usage.peak),
+    };
     object.blocks = match raw.key {
         ObjectKey::Static { .. } => 1,
         _ => object.blocks.saturating_add(usage.blocks),

@@ -62,7 +62,7 @@ fn matrix_that_is_walked_along_its_columns_goes_first() {
     assert_eq!(tier_of(&done, 6), "fast");
     assert_eq!(tier_of(&done, 5), "slow: no room");
     done.prints(&[
-        "no placement is better than the last",
+        "no placement is better than this plan",
         "Next: reuselens report",
     ]);
     let room_for_both = ["place", "t.rlprof", "--fast", "2M", "--cache", "24K"];
@@ -155,4 +155,55 @@ fn wrong_usage_says_what_to_type() {
         .run(&words)
         .fails(1)
         .says(&["no data object of known size"]);
+}
+
+/// Two allocations on one line are one object; the first call of `malloc` comes through the dynamic
+/// linker, and is a call path of its own.
+#[test]
+fn size_of_an_object_covers_all_allocations_of_its_name() {
+    let place = Place::new();
+    let program = "#include <stdlib.h>\n\
+        int main(void) {\n\
+        char *p[4];\n\
+        for (int i = 0; i < 4; i++) p[i] = malloc(100000);\n\
+        for (int i = 0; i < 4; i++) for (int j = 0; j < 100000; j++) p[i][j] = j;\n\
+        return p[3][7] != 7;\n}\n";
+    place.write("blocks.c", program);
+    let gcc = std::process::Command::new("gcc")
+        .args(["-g", "-O1", "-fno-builtin", "blocks.c", "-o", "blocks"])
+        .current_dir(place.path(""))
+        .status();
+    assert!(gcc.unwrap().success());
+    let words = ["profile", "-q", "-o", "b", "--", "./blocks"];
+    place.run(&words).succeeds();
+    let words = [
+        "place", "b.rlprof", "--fast", "1M", "--cache", "4K", "--json", "-",
+    ];
+    let json = Json::parse(&place.run(&words).succeeds().out);
+    let objects = json.0["objects"].as_array().unwrap();
+    let blocks = objects
+        .iter()
+        .find(|object| object["name"].as_str().unwrap().contains("blocks.c:4"));
+    assert_eq!(blocks.unwrap()["bytes"], 400_000);
+}
+
+#[test]
+fn profile_whose_distances_end_early_says_so() {
+    let place = transposed();
+    let words = [
+        "profile",
+        "-q",
+        "--max-distance",
+        "100",
+        "-o",
+        "near",
+        "--",
+        "./transpose",
+    ];
+    place.run(&words).succeeds();
+    let words = ["place", "near.rlprof", "--fast", "1M", "--cache", "32K"];
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["--max-distance", "--cache with at most"]);
 }

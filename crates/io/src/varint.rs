@@ -153,9 +153,9 @@ const LOOKED_AT: usize = 32;
 /// Those, and the rest of a word that begins with the last of them.
 const SEVERAL: usize = LOOKED_AT + 8;
 
-/// Fills `into` with numbers that end in the first [`LOOKED_AT`] of `bytes`: how many, and how many
+/// Fills `into` with numbers that end in the first `LOOKED_AT` of `bytes`: how many, and how many
 /// bytes they take. Stops before one that is longer than a word; takes none if fewer bytes than
-/// [`SEVERAL`] are there.
+/// `SEVERAL` are there.
 #[inline(always)]
 pub fn several(squeeze: impl Squeeze, bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
     let Some(bytes) = bytes.first_chunk::<SEVERAL>() else {

@@ -184,8 +184,8 @@ pub struct Object {
     pub name: String,
     /// For heap objects: the call path of the allocation, innermost first.
     pub path: Vec<Frame>,
-    /// Bytes: of the symbol, or the largest number live at one time for heap and stack. 0 =
-    /// unknown.
+    /// Bytes: of the symbol, or the largest number live at one time for heap and stack. Where
+    /// several allocations have one name, the sum of what each had live at most. 0 = unknown.
     pub bytes: u64,
     /// Bytes of one element, 0 if unknown.
     pub element_bytes: u64,

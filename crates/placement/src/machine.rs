@@ -80,10 +80,10 @@ pub enum MachineFileError {
     #[error("the machine has {0} tier; a placement needs at least two, fastest first")]
     OneTier(usize),
     /// A value of a tier cannot be.
-    #[error("tier '{tier}': {field} is {value}; it must be {wanted}")]
+    #[error("{of}{field} is {value}; it must be {wanted}")]
     Value {
-        /// The tier.
-        tier: String,
+        /// `tier 'NAME': `, or nothing for a field of the machine.
+        of: String,
         /// The field.
         field: &'static str,
         /// What it is.
@@ -101,6 +101,11 @@ pub enum MachineFileError {
         /// The one written after it.
         faster: String,
     },
+    /// The last tier has a capacity.
+    #[error(
+        "tier '{0}': capacity is given, but the last tier holds all that is not placed; leave it out"
+    )]
+    LastCapacity(String),
     /// Two tiers have one name.
     #[error("two tiers are called '{0}'; give each a name of its own")]
     Twins(String),
@@ -152,9 +157,7 @@ impl MemoryMachine {
             .collect::<Result<_, _>>()?;
         let cache = file.cache.as_deref();
         let machine = MemoryMachine {
-            cache: cache
-                .map(|size| size_of("cache", "the caches in front", size))
-                .transpose()?,
+            cache: cache.map(|size| size_of("", "cache", size)).transpose()?,
             name: file.name,
             source: file.source,
             tiers,
@@ -195,7 +198,7 @@ impl MemoryMachine {
         }
         if !(1.0..1e6).contains(&self.parallelism) {
             return Err(MachineFileError::Value {
-                tier: self.name.clone(),
+                of: String::new(),
                 field: "parallelism",
                 value: self.parallelism.to_string(),
                 wanted: "from 1 to 1,000,000 accesses",
@@ -223,8 +226,9 @@ impl MemoryMachine {
 
 impl TierEntry {
     fn tier(self, is_last: bool) -> Result<MemoryTier, MachineFileError> {
+        let of = format!("tier '{}': ", self.name);
         let bad = |field, value: String, wanted| MachineFileError::Value {
-            tier: self.name.clone(),
+            of: of.clone(),
             field,
             value,
             wanted,
@@ -235,7 +239,8 @@ impl TierEntry {
             }
         }
         let capacity = match &self.capacity {
-            Some(size) => Some(size_of(&self.name, "capacity", size)?),
+            Some(_) if is_last => return Err(MachineFileError::LastCapacity(self.name)),
+            Some(size) => Some(size_of(&of, "capacity", size)?),
             None if is_last => None,
             None => {
                 return Err(bad(
@@ -261,11 +266,11 @@ impl TierEntry {
 }
 
 /// A size above 0.
-fn size_of(tier: &str, field: &'static str, text: &str) -> Result<Bytes, MachineFileError> {
+fn size_of(of: &str, field: &'static str, text: &str) -> Result<Bytes, MachineFileError> {
     let size: Option<Bytes> = text.parse().ok();
     size.filter(|size| size.get() > 0)
         .ok_or_else(|| MachineFileError::Value {
-            tier: tier.to_owned(),
+            of: of.to_owned(),
             field,
             value: format!("\"{text}\""),
             wanted: "a size above 0, as in \"16 GiB\"",
@@ -314,6 +319,11 @@ bandwidth = 90000
     fn impossible_values_are_named() {
         let cases = [
             (
+                "bandwidth = 90000",
+                "bandwidth = 90000\ncapacity = \"1 TiB\"",
+                "tier 'ddr': capacity is given, but",
+            ),
+            (
                 "capacity = \"16 GiB\"",
                 "capacity = \"0\"",
                 "tier 'hbm': capacity is \"0\"",
@@ -345,11 +355,7 @@ bandwidth = 90000
                 "write the fastest tier first",
             ),
             ("\"ddr\"", "\"hbm\"", "two tiers are called 'hbm'"),
-            (
-                "cache = \"1 MiB\"",
-                "cache = \"-1\"",
-                "the caches in front is \"-1\"",
-            ),
+            ("cache = \"1 MiB\"", "cache = \"-1\"", "cache is \"-1\""),
             (
                 "cache = \"1 MiB\"",
                 "parallelism = 0.5",
@@ -376,8 +382,8 @@ bandwidth = 90000
             let error = MemoryMachine::from_toml(&text).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
-        let one = &TWO[..TWO.rfind("[[tier]]").unwrap()];
-        let error = MemoryMachine::from_toml(one).unwrap_err();
+        let one = TWO[..TWO.rfind("[[tier]]").unwrap()].replace("capacity = \"16 GiB\"\n", "");
+        let error = MemoryMachine::from_toml(&one).unwrap_err();
         assert_eq!(error, MachineFileError::OneTier(1));
     }
 }

@@ -1,7 +1,7 @@
 //! A plan: what goes where, why, and how good that is.
 
 use reuselens_locality::Profile;
-use reuselens_units::Bytes;
+use reuselens_units::{Bytes, Items};
 use thiserror::Error;
 
 use crate::candidate::{Candidate, Unplaceable, candidates};
@@ -31,6 +31,8 @@ pub enum Reason {
     TooLarge,
     /// Objects whose bytes are worth more have the room.
     NoRoom,
+    /// It fits only into tiers that gain nothing over the last by this objective.
+    NoGain,
 }
 
 /// An object of the plan.
@@ -85,12 +87,16 @@ pub struct PlacementPlan {
     pub cache: Bytes,
     /// All accesses of the profile.
     pub accesses: u64,
+    /// Those that the cache does not serve.
+    pub misses: u64,
     /// Accesses to what cannot be placed.
     pub others: Unplaceable,
     /// The objects, by falling F (accesses for each byte): rank 0 first.
     pub objects: Vec<Placed>,
     /// The use of each tier.
     pub tiers: Vec<TierUse>,
+    /// The tiers but the last that gain nothing by this objective.
+    pub gainless: Vec<usize>,
     /// What the plan is worth, and its bound.
     pub best: Optimum,
     /// The rules, in the order of [`RULES`].
@@ -106,8 +112,29 @@ pub enum PlanError {
     )]
     NothingToPlace,
     /// No tier is faster than the slowest for this objective.
-    #[error("no tier of {0} is faster than its last one by the objective {1}")]
-    NoGain(String, Objective),
+    #[error(
+        "no tier of {machine} gains anything over {slowest} by the objective {objective}: {why}"
+    )]
+    NoGain {
+        /// The machine.
+        machine: String,
+        /// Its last tier.
+        slowest: String,
+        /// The objective.
+        objective: Objective,
+        /// What makes them equal, and what to change.
+        why: &'static str,
+    },
+    /// The distances of the profile end before the cache does.
+    #[error(
+        "the profile's distances end at {reach} (--max-distance), so it does not tell what a cache of {cache} misses; take --cache with at most {reach}, or profile without --max-distance"
+    )]
+    Reach {
+        /// The cache.
+        cache: Bytes,
+        /// What distances are told.
+        reach: Bytes,
+    },
 }
 
 /// Plans where the objects of `profile` belong on `machine`.
@@ -122,6 +149,7 @@ pub fn plan(
     options: PlanOptions,
 ) -> Result<PlacementPlan, PlanError> {
     let PlanOptions { objective, cache } = options;
+    check_reach(profile, cache)?;
     let (candidates, others) = candidates(profile, cache);
     if candidates.is_empty() {
         return Err(PlanError::NothingToPlace);
@@ -139,11 +167,44 @@ pub fn plan(
         bins: bins(profile, machine, objective, &candidates),
     };
     if problem.bins.is_empty() {
-        return Err(PlanError::NoGain(machine.name.clone(), objective));
+        return Err(no_gain(machine, objective));
     }
+    let gainless = gainless(machine, &problem);
     let best = optimum::solve(&problem, NODES);
+    let objects = placed(&problem, candidates, &best, machine, &gainless);
+    let items = cache.items(profile.granularity).get();
+    let misses = profile
+        .cells
+        .iter()
+        .map(|cell| cell.histogram.misses(items));
+    Ok(PlacementPlan {
+        machine: machine.clone(),
+        objective,
+        cache,
+        accesses: profile.histogram.accesses(),
+        misses: misses.fold(0, u64::saturating_add),
+        gainless,
+        others,
+        tiers: uses(&objects, machine.tiers.len()),
+        objects,
+        best,
+        rules: rules(&problem),
+    })
+}
+
+/// Fails if the distances of the profile end before the cache does.
+fn check_reach(profile: &Profile, cache: Bytes) -> Result<(), PlanError> {
+    let reach = profile.method.max_distance.map(Items);
+    match reach.map(|reach| reach.bytes(profile.granularity)) {
+        Some(reach) if cache > reach => Err(PlanError::Reach { cache, reach }),
+        _ => Ok(()),
+    }
+}
+
+/// What each rule chooses.
+fn rules(problem: &Problem) -> Vec<RuleResult> {
     let rules = RULES.iter().map(|rule| {
-        let choice = (rule.place)(&problem);
+        let choice = (rule.place)(problem);
         RuleResult {
             name: rule.name,
             summary: rule.summary,
@@ -152,19 +213,7 @@ pub fn plan(
             bytes: problem.used(&choice).iter().sum(),
         }
     });
-    let rules = rules.collect();
-    let objects = placed(&problem, candidates, &best, machine.tiers.len() - 1);
-    Ok(PlacementPlan {
-        machine: machine.clone(),
-        objective,
-        cache,
-        accesses: profile.histogram.accesses(),
-        others,
-        tiers: uses(&objects, machine.tiers.len()),
-        objects,
-        best,
-        rules,
-    })
+    rules.collect()
 }
 
 /// The fast memories of the machine, by falling gain: one for each tier, and for a tier of cores
@@ -201,13 +250,48 @@ fn bins(
     bins
 }
 
+/// The tiers but the last that are in no bin, as they gain nothing.
+fn gainless(machine: &MemoryMachine, problem: &Problem) -> Vec<usize> {
+    let in_bin = |tier: &usize| problem.bins.iter().any(|bin| bin.tier == *tier);
+    // Of a core's tier there are only bins if there are threads with objects of their own.
+    let is_shared = |tier: &usize| machine.tiers[*tier].scope == TierScope::Machine;
+    let tiers = 0..machine.tiers.len() - 1;
+    tiers
+        .filter(|tier| is_shared(tier) && !in_bin(tier))
+        .collect()
+}
+
+fn no_gain(machine: &MemoryMachine, objective: Objective) -> PlanError {
+    let why = match objective {
+        Objective::Time => {
+            "with this parallelism a miss costs as much in each; set `parallelism` in the machine file to the misses that wait at the same time, or take --objective misses"
+        }
+        _ => "their latency and bandwidth are no better; check them in the machine file",
+    };
+    PlanError::NoGain {
+        machine: machine.name.clone(),
+        slowest: machine.slowest().name.clone(),
+        objective,
+        why,
+    }
+}
+
 /// The objects with their tiers, by falling F.
 fn placed(
     problem: &Problem,
     candidates: Vec<Candidate>,
     best: &Optimum,
-    slowest: usize,
+    machine: &MemoryMachine,
+    gainless: &[usize],
 ) -> Vec<Placed> {
+    let slowest = machine.tiers.len() - 1;
+    let fits_gainless = |bytes: u64| {
+        let mut tiers = gainless.iter().map(|&tier| &machine.tiers[tier]);
+        tiers.any(|tier| {
+            tier.capacity
+                .is_some_and(|capacity| bytes <= capacity.get())
+        })
+    };
     let reason = |item: usize| {
         let known = &problem.items[item];
         let bins = problem.bins.iter().enumerate();
@@ -217,6 +301,7 @@ fn placed(
         match best.choice[item] {
             Some(_) => Reason::Placed,
             None if known.weight == 0.0 => Reason::Cached,
+            None if !fits && fits_gainless(known.bytes) => Reason::NoGain,
             None if !fits => Reason::TooLarge,
             None => Reason::NoRoom,
         }

@@ -191,5 +191,5 @@ bandwidth = 90000
         ..machine
     };
     let error = made.plan(&patient, Objective::Time).unwrap_err();
-    assert!(matches!(error, PlanError::NoGain(..)), "{error}");
+    assert!(matches!(error, PlanError::NoGain { .. }), "{error}");
 }

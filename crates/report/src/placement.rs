@@ -25,6 +25,7 @@ fn reason(placed: &Placed) -> &'static str {
         Reason::Cached => "cached",
         Reason::TooLarge => "too large",
         Reason::NoRoom => "no room",
+        Reason::NoGain => "no gain",
     }
 }
 

@@ -82,7 +82,13 @@ impl Args {
         }
         let is_shown = !self.quiet && self.json.as_deref() != Some(Path::new("-"));
         if is_shown {
-            let text = placement_text(&plan, self.top, terminal_width(), color());
+            let text = placement_text(
+                (&name, &profile),
+                &plan,
+                self.top,
+                terminal_width(),
+                color(),
+            );
             write_text(Path::new("-"), &text, false)?;
             say!("\nNext: reuselens report {name} --by object,line")?;
         }
@@ -115,7 +121,7 @@ impl Args {
         let last = known.last().map(|cache| cache.size);
         match self.cache.or(machine.cache).or(last) {
             Some(size) => Ok(size),
-            // The published metric does not look at caches.
+            // The published metric does not need caches.
             None if self.objective == Objective::F => Ok(Bytes(0)),
             None => {
                 let text = "the profile does not say which caches its machine has; add --cache SIZE, \

@@ -19,6 +19,7 @@ struct PlacementDocument<'a> {
     objective: &'static str,
     cache_bytes: u64,
     accesses: u64,
+    misses: u64,
     /// Accesses to what no placement can move.
     stack_accesses: u64,
     unknown_accesses: u64,
@@ -86,6 +87,7 @@ pub fn placement_json(profile: &str, plan: &PlacementPlan) -> String {
         objective: plan.objective.name(),
         cache_bytes: plan.cache.get(),
         accesses: plan.accesses,
+        misses: plan.misses,
         stack_accesses: plan.others.stack,
         unknown_accesses: plan.others.unknown,
         unknown_size_accesses: plan.others.no_size,
@@ -150,6 +152,7 @@ fn placed_json<'a>(plan: &'a PlacementPlan, rank: usize, placed: &'a Placed) -> 
             Reason::Cached => "cached",
             Reason::TooLarge => "too_large",
             Reason::NoRoom => "no_room",
+            Reason::NoGain => "no_gain",
         },
     }
 }

@@ -1,13 +1,16 @@
 //! A plan as text for a terminal.
 
+use std::cmp::Reverse;
 use std::fmt::Write;
 
-use reuselens_placement::{Objective, Placed, PlacementPlan, Reason};
+use reuselens_locality::Profile;
+use reuselens_placement::{Objective, Placed, PlacementPlan, Reason, TierScope};
 use reuselens_units::{Bytes, shown};
 
 use super::{calls, reason, tier};
 use crate::numbers::{count, percent, ratio_percent};
-use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
+use crate::text::{Paint, TextColumn, TextStyle, heading, rows, warnings, wrap};
+use crate::words;
 
 /// Calls of an allocation path that are shown, at most.
 const CALLS: usize = 4;
@@ -16,13 +19,29 @@ const CALLS: usize = 4;
 /// about each, the tiers, and how well each rule does. At most `top` objects are shown; those with
 /// less than a thousandth of the accesses and of the misses are only counted. `width` is that of
 /// the terminal, 60 at least. Ends with a line break.
-pub fn placement_text(plan: &PlacementPlan, top: usize, width: usize, color: bool) -> String {
+pub fn placement_text(
+    (name, profile): (&str, &Profile),
+    plan: &PlacementPlan,
+    top: usize,
+    width: usize,
+    color: bool,
+) -> String {
     let (paint, width) = (Paint::new(color), width.max(60));
     let mut out = String::new();
+    let label = paint.ink(TextStyle::Soft, &format!("{:<9}", "profile"));
+    let text = format!("{}: {}", shown(name), words::command(profile));
+    let _ = writeln!(out, "{label} {}", wrap(&text, width, 10));
+    if !profile.method.exact {
+        let text =
+            "the profile is an estimate, and so is all that follows; no bound below covers that";
+        let warning = paint.ink(TextStyle::Warn, "warning:");
+        let _ = writeln!(out, "{warning}  {}", wrap(text, width, 10));
+    }
     head(&mut out, plan, width, paint);
     objects(&mut out, plan, top, width, paint);
     tiers(&mut out, plan, width, paint);
     rules(&mut out, plan, width, paint);
+    warnings(&mut out, &profile.warnings, width, paint);
     out
 }
 
@@ -48,6 +67,18 @@ fn head(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
         ),
     };
     line("objective", &objective);
+    line("data", &data(plan));
+    for &tier in &plan.gainless {
+        let (tier, slowest) = (&plan.machine.tiers[tier].name, &plan.machine.slowest().name);
+        line(
+            "note",
+            &format!("{tier} gains nothing over {slowest} by this objective"),
+        );
+    }
+}
+
+/// What can be placed, and what cannot.
+fn data(plan: &PlacementPlan) -> String {
     let others = &plan.others;
     let unplaceable = [
         ("stacks", others.stack),
@@ -63,6 +94,10 @@ fn head(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
         .tiers
         .iter()
         .fold(0_u64, |sum, tier| sum.saturating_add(tier.bytes));
+    let placeable = plan
+        .tiers
+        .iter()
+        .fold(0_u64, |sum, tier| sum.saturating_add(tier.misses));
     let mut text = format!(
         "{} accesses; {} objects can be placed, {} together",
         count(plan.accesses),
@@ -70,9 +105,14 @@ fn head(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
         Bytes(bytes)
     );
     if !shares.is_empty() {
-        let _ = write!(text, "; not placed: {} of the accesses", shares.join(", "));
+        let _ = write!(
+            text,
+            "; not placed: {} of the accesses, together {} of the misses",
+            shares.join(", "),
+            percent(plan.misses.saturating_sub(placeable), plan.misses)
+        );
     }
-    line("data", &text);
+    text
 }
 
 /// The objects that matter, by falling F; the others are counted.
@@ -80,10 +120,16 @@ fn objects(out: &mut String, plan: &PlacementPlan, top: usize, width: usize, pai
     let title = "Objects by F, accesses for each byte";
     heading(out, title, "", width, paint);
     let ranked = plan.objects.iter().enumerate();
-    let notable: Vec<(usize, &Placed)> = ranked
+    let mut notable: Vec<(usize, &Placed)> = ranked
         .filter(|(_, placed)| is_notable(plan, placed))
-        .take(top)
         .collect();
+    // Those that the plan is about first; shown by rank.
+    notable.sort_by_key(|(rank, placed)| {
+        let weight = plan.objective.weight(&placed.candidate) as u64;
+        (placed.reason != Reason::Placed, Reverse(weight), *rank)
+    });
+    notable.truncate(top);
+    notable.sort_by_key(|(rank, _)| *rank);
     let columns = [
         TextColumn::right("rank"),
         TextColumn::left("object"),
@@ -118,15 +164,13 @@ fn objects(out: &mut String, plan: &PlacementPlan, top: usize, width: usize, pai
             fast.count()
         );
     }
-    out.push('\n');
     details(out, &notable, width, paint);
 }
 
 /// Whether an object has a thousandth of the accesses or of the misses.
 fn is_notable(plan: &PlacementPlan, placed: &Placed) -> bool {
-    let misses: u64 = plan.tiers.iter().map(|tier| tier.misses).sum();
     let object = &placed.candidate;
-    object.accesses >= plan.accesses / 1000 || object.misses > misses / 1000
+    object.accesses >= plan.accesses / 1000 || object.misses > plan.misses / 1000
 }
 
 fn cells(plan: &PlacementPlan, rank: usize, placed: &Placed) -> Vec<String> {
@@ -191,7 +235,6 @@ fn details(out: &mut String, objects: &[(usize, &Placed)], width: usize, paint: 
             paint.ink(TextStyle::Soft, &wrap(&text, width, 8))
         );
     }
-    out.push('\n');
 }
 
 fn blocks(blocks: u64) -> String {
@@ -214,23 +257,25 @@ fn tiers(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
         TextColumn::right("accesses"),
         TextColumn::right("misses"),
     ];
-    let misses = plan.tiers.iter().map(|tier| tier.misses).sum();
     let cells: Vec<Vec<String>> = plan
         .machine
         .tiers
         .iter()
         .zip(&plan.tiers)
         .map(|(tier, used)| {
-            let capacity = tier
-                .capacity
-                .map_or("—".to_owned(), |size| size.to_string());
+            let each = match tier.scope {
+                TierScope::Machine => "",
+                TierScope::Core => " a core",
+            };
+            let capacity = tier.capacity.map(|size| format!("{size}{each}"));
+            let capacity = capacity.unwrap_or_else(|| "—".to_owned());
             vec![
                 tier.name.clone(),
                 capacity,
                 Bytes(used.bytes).to_string(),
                 used.objects.to_string(),
                 percent(used.accesses, plan.accesses),
-                percent(used.misses, misses),
+                percent(used.misses, plan.misses),
             ]
         })
         .collect();
@@ -240,9 +285,9 @@ fn tiers(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
 fn rules(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
     let best = &plan.best;
     let aside = match best.is_proven {
-        true => "(no placement is better than the last)".to_owned(),
+        true => "(no placement is better than this plan)".to_owned(),
         false => format!(
-            "(no placement is more than {} better than the last)",
+            "(a better one gains {} more at most)",
             ratio_percent(best.gap())
         ),
     };
