@@ -72,6 +72,15 @@ fn signals_of_faults_that_are_sent_are_no_faults() {
 }
 
 #[test]
+fn stack_grows_for_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    build(folder.path(), "deep.c", &[]);
+    let native = run(folder.path(), "./deep", false);
+    assert_eq!(native.end, Some(ProcessEnd::Exit(0)));
+    assert_eq!(run(folder.path(), "./deep", true), native);
+}
+
+#[test]
 fn a_fault_in_the_rewriter_is_reported_and_ends_the_program() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path(), "beyond.c", &[]);

@@ -296,11 +296,19 @@ pub fn may_write(page: u64) -> bool {
     unsafe { call(MADVISE, [page, 4096, POPULATE_WRITE, 0, 0, 0]) == 0 }
 }
 
-/// Copies into the program's memory; false if it is not all writable.
+/// Copies into the program's memory; false if it is not all writable. A stack grows for it.
 pub fn poke(address: u64, from: &[u8]) -> bool {
     let local = [from.as_ptr() as u64, from.len() as u64];
     let remote = [address, from.len() as u64];
-    transfer(PROCESS_VM_WRITEV, &local, &remote)
+    let write = || transfer(PROCESS_VM_WRITEV, &local, &remote);
+    write() || (from.len() >= 8 && grow_stack(address) && write())
+}
+
+/// Lets the kernel write a word to where all is overwritten soon: a stack grows down to there, as
+/// it does by the program's own accesses. `process_vm_writev` makes none grow since Linux 6.5.
+fn grow_stack(address: u64) -> bool {
+    // SAFETY: changes no mask; the kernel finds out whether it may write there.
+    unsafe { call(RT_SIGPROCMASK, [0, 0, address, 8, 0, 0]) == 0 }
 }
 
 fn transfer(number: u64, local: &[u64; 2], remote: &[u64; 2]) -> bool {
