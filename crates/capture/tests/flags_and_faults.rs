@@ -72,12 +72,30 @@ fn signals_of_faults_that_are_sent_are_no_faults() {
 }
 
 #[test]
+fn sent_signals_of_faults_wait_while_they_are_blocked() {
+    let folder = tempfile::tempdir().unwrap();
+    build(folder.path(), "sent.c", &[]);
+    let native = run(folder.path(), "./sent", false);
+    assert_eq!(native.end, Some(ProcessEnd::Exit(0)));
+    assert_eq!(run(folder.path(), "./sent", true), native);
+}
+
+#[test]
 fn stack_grows_for_a_signal() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path(), "deep.c", &[]);
     let native = run(folder.path(), "./deep", false);
     assert_eq!(native.end, Some(ProcessEnd::Exit(0)));
     assert_eq!(run(folder.path(), "./deep", true), native);
+}
+
+#[test]
+fn changes_of_the_mask_hold_while_signals_come() {
+    let folder = tempfile::tempdir().unwrap();
+    build(folder.path(), "masks.c", &[]);
+    let native = run(folder.path(), "./masks", false);
+    assert_eq!(native.end, Some(ProcessEnd::Exit(0)));
+    assert_eq!(run(folder.path(), "./masks", true), native);
 }
 
 #[test]

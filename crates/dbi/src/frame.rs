@@ -3,7 +3,7 @@
 
 use core::arch::asm;
 
-use super::{Action, FAULTS, ORDER, RIP, SA_ONSTACK, set_mask};
+use super::{Action, ORDER, RIP, SA_ONSTACK, change_mask};
 use crate::image::sys;
 use crate::image::thread::Thread;
 use crate::image::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
@@ -147,9 +147,9 @@ pub fn sigreturn(thread: &mut Thread) -> bool {
     thread.target = word(REGISTERS + RIP);
     let flags = word(REGISTERS + RIP + 1);
     thread.flags = thread.flags & !SETTABLE | flags & SETTABLE;
-    thread.signals.mask = word(MASK);
+    let mask = word(MASK);
     let restored = restore(thread, word(FLOATING));
-    set_mask(thread.signals.mask & !FAULTS);
+    change_mask(thread, mask);
     restored
 }
 

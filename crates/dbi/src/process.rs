@@ -165,6 +165,7 @@ struct New {
 
 /// A process of its own, in a copy of the memory.
 fn fork(thread: &mut Thread, new: &New) -> i64 {
+    let held = thread.signals.held();
     // Nobody else may hold a lock: their threads are not in the child.
     let result = {
         let _held = (
@@ -201,6 +202,7 @@ fn fork(thread: &mut Thread, new: &New) -> i64 {
         if new.stack != 0 {
             thread.registers[usize::from(RSP)] = new.stack;
         }
+        signals::in_child(thread, held);
         in_child(thread);
     }
     result
@@ -247,7 +249,7 @@ fn start_thread(thread: &mut Thread, new: &mut New) -> i64 {
     unsafe { *(stack as *mut u64) = own };
     signals::set_mask(!0);
     let result = spawn(new, stack);
-    signals::set_mask(thread.signals.mask);
+    signals::unblock(thread);
     let is_vfork = new.flags & CLONE_VFORK != 0;
     if result < 0 || is_vfork {
         // The child of a vfork is gone from this memory once we go on.
@@ -296,7 +298,7 @@ pub unsafe extern "C" fn thread_begins(thread: &mut Thread) -> u64 {
     signals::thread_begin(thread);
     open_channel(thread);
     announce_thread(thread);
-    signals::set_mask(thread.signals.mask);
+    signals::unblock(thread);
     let target = thread.target;
     if detach::is_detaching(thread) {
         return detach::with_all(thread, target);

@@ -5,15 +5,18 @@
 mod faults;
 #[path = "frame.rs"]
 mod frame;
+#[path = "held.rs"]
+mod held;
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 
 use super::lock::Lock;
 use super::thread::{SIGNAL_STACK_BYTES, Thread};
 use super::x86_64::asm;
-use super::{expand, process, sys};
+use super::{codes, expand, process, sys, syscalls};
 
 pub use frame::sigreturn;
+use held::Held;
 
 const SIGNALS: usize = 65;
 const SIGILL: u32 = 4;
@@ -31,7 +34,8 @@ pub const SA_NODEFER: u64 = 0x4000_0000;
 pub const SA_RESETHAND: u64 = 0x8000_0000;
 /// SA_NOCLDSTOP and SA_NOCLDWAIT, which are for the kernel.
 const FOR_KERNEL: u64 = 3 | SA_RESTART;
-/// Signals that tell of faults: never blocked, because ours come by them too.
+/// Signals that tell of faults: the kernel never blocks them, because ours come by them too. Where
+/// the program blocks one that was sent, it waits with us.
 const FAULTS: u64 = 1 << (SIGILL - 1)
     | 1 << (SIGTRAP - 1)
     | 1 << (SIGBUS - 1)
@@ -56,12 +60,12 @@ pub struct Signals {
     pub mask: u64,
     /// The program's `sigaltstack`: address, flags, bytes.
     pub stack: [u64; 3],
-    /// The signal that waits: its number and what the kernel says of it.
-    pub number: u32,
-    pub info: [u64; 16],
-    /// One more that waits, or 0: only those of [`FAULTS`] can come while another waits.
-    later: AtomicU32,
-    later_info: [u64; 16],
+    /// The program's fault that is delivered before all that waits, or 0.
+    fault: u32,
+    /// What is said of the fault, or of the signal that is being delivered.
+    info: [u64; 16],
+    /// Signals that were sent.
+    held: Held,
 }
 
 impl Signals {
@@ -70,26 +74,25 @@ impl Signals {
         Signals {
             mask: 0,
             stack: [0, DISABLED, 0],
-            number: 0,
+            fault: 0,
             info: [0; 16],
-            later: AtomicU32::new(0),
-            later_info: [0; 16],
+            held: Held::new(),
         }
     }
 
-    /// Another signal waits, which the one that is delivered first comes before.
-    fn wait_more(&mut self, number: u32, info: &[u64; 16]) {
-        self.later_info = *info;
-        self.later.store(number, Ordering::Relaxed);
+    /// Takes the signal that is delivered next, and whether it is a fault.
+    fn take(&mut self) -> Option<(u32, bool)> {
+        if self.fault != 0 {
+            return Some((core::mem::take(&mut self.fault), true));
+        }
+        let (signal, info) = self.held.take(self.mask, FAULTS)?;
+        self.info = info;
+        Some((signal, false))
     }
 
-    /// Takes the one more that waits: from now on it is the signal that waits.
-    fn take_later(&mut self) -> bool {
-        let number = self.later.swap(0, Ordering::Relaxed);
-        if number != 0 {
-            (self.number, self.info) = (number, self.later_info);
-        }
-        number != 0
+    /// The signals that wait, a bit each.
+    pub fn held(&self) -> u64 {
+        self.held.waiting()
     }
 }
 
@@ -148,6 +151,57 @@ fn install(signal: u32, action: &Action) -> i64 {
     unsafe { sys::call(sys::RT_SIGACTION, a) }
 }
 
+/// The program's mask is this one from now on.
+pub fn change_mask(thread: &mut Thread, mask: u64) {
+    thread.signals.mask = mask & !UNBLOCKED;
+    if thread.signals.held.ready(thread.signals.mask) != 0 {
+        thread.pending.store(1, Ordering::Relaxed);
+    }
+    unblock(thread);
+}
+
+/// Sets the program's mask in the kernel, but if a signal is to be delivered first: after that.
+pub fn unblock(thread: &Thread) {
+    // Signals that come in between wait with us.
+    if thread.pending.load(Ordering::Relaxed) == 0 {
+        set_mask(thread.signals.mask);
+        return_blocked(thread);
+    }
+}
+
+/// Signals that came before the program's mask was set in the kernel, and are blocked by it, wait
+/// in the kernel again: there is `sigwait`. Those of faults would come at once.
+fn return_blocked(thread: &Thread) {
+    let blocked = thread.signals.mask & !FAULTS;
+    while let Some((signal, info)) = thread.signals.held.first(blocked) {
+        let (pid, tid) = (u64::from(sys::pid()), u64::from(sys::tid()));
+        let a = [pid, tid, u64::from(signal), info.as_ptr() as u64, 0, 0];
+        // SAFETY: the kernel reads what it wrote.
+        if sys::failed(unsafe { sys::call(sys::RT_TGSIGQUEUEINFO, a) }) {
+            return; // No memory: it stays with us.
+        }
+        thread.signals.held.forget(1 << (signal - 1));
+    }
+}
+
+/// The program is about to wait in a call that brings this mask: whether a signal that waits with
+/// us interrupts the call at once.
+pub fn interrupt(thread: &Thread, mask: u64) -> bool {
+    let held = thread.signals.held.waiting() & !mask;
+    // A signal that is delivered first comes before the call is made.
+    if held == 0 || thread.pending.load(Ordering::Relaxed) != 0 {
+        return false;
+    }
+    thread.signals.held.open(held);
+    thread.pending.store(1, Ordering::Relaxed);
+    true
+}
+
+/// In the child of a fork: what waited before is the parent's.
+pub fn in_child(thread: &Thread, before: u64) {
+    thread.signals.held.forget(before);
+}
+
 /// Sets the calling thread's mask in the kernel.
 pub fn set_mask(mask: u64) {
     let mask = mask & !FAULTS;
@@ -173,7 +227,7 @@ pub fn begin(thread: &mut Thread) {
             install(signal, &action);
         }
     }
-    set_mask(mask);
+    unblock(thread);
 }
 
 /// Gives a thread the stack that its signals arrive on.
@@ -229,27 +283,62 @@ pub fn sigaction(thread: &Thread, signal: u64, new: u64, old: u64, bytes: u64) -
 /// `rt_sigprocmask` of the program.
 pub fn sigprocmask(thread: &mut Thread, how: u64, new: u64, old: u64) -> i64 {
     let before = thread.signals.mask;
+    let mut after = before;
     if new != 0 {
         let mut bytes = [0; 8];
         if !sys::peek(new, &mut bytes) {
             return sys::EFAULT;
         }
         let set = u64::from_le_bytes(bytes);
-        let mask = match how {
+        after = match how {
             0 => before | set,
             1 => before & !set,
             2 => set,
             _ => return sys::EINVAL,
         };
-        thread.signals.mask = mask & !UNBLOCKED;
     }
     if old != 0 && !sys::poke(old, &before.to_le_bytes()) {
         return sys::EFAULT;
     }
     if new != 0 {
-        set_mask(thread.signals.mask);
+        change_mask(thread, after);
     }
     0
+}
+
+/// `rt_sigpending` of the program, while signals wait with us.
+pub fn sigpending(thread: &Thread, into: u64) -> i64 {
+    let mut pending = 0_u64;
+    let a = [&raw mut pending as u64, 8, 0, 0, 0, 0];
+    // SAFETY: the kernel writes a word.
+    unsafe { sys::call(sys::RT_SIGPENDING, a) };
+    let blocked = (pending | thread.signals.held()) & thread.signals.mask;
+    if sys::poke(into, &blocked.to_le_bytes()) {
+        0
+    } else {
+        sys::EFAULT
+    }
+}
+
+/// `rt_sigtimedwait` of the program, if one of the signals waits with us already: which.
+pub fn sigwait(thread: &Thread, set: u64, into: u64) -> Option<i64> {
+    let mut bytes = [0; 8];
+    if !sys::peek(set, &mut bytes) {
+        return None;
+    }
+    let wanted = thread.signals.mask & u64::from_le_bytes(bytes);
+    let (signal, info) = thread.signals.held.first(wanted)?;
+    let mut words = [0; 128];
+    for (to, word) in words.chunks_exact_mut(8).zip(info) {
+        to.copy_from_slice(&word.to_le_bytes());
+    }
+    thread.signals.held.forget(1 << (signal - 1));
+    let is_told = into == 0 || sys::poke(into, &words);
+    Some(if is_told {
+        i64::from(signal)
+    } else {
+        sys::EFAULT
+    })
 }
 
 /// What the kernel gives to handlers.
@@ -266,7 +355,6 @@ pub struct Context {
 
 /// Where in the kernel's structure the registers are, by their numbers.
 const ORDER: [usize; 16] = [13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7];
-const RSP: usize = 15;
 const RIP: usize = 16;
 
 /// The calling thread's state.
@@ -289,29 +377,21 @@ pub unsafe extern "C" fn handle(signal: u32, info: *const [u64; 16], context: *m
     let here = context.registers[RIP];
     // A program may send itself a signal that says it is a fault.
     let is_fault = FAULTS >> (signal - 1) & 1 != 0 && code > 0 && !asm::is_call(here);
-    let waits = thread.pending.load(Ordering::Relaxed) != 0;
-    let nested = thread.is_signal_stack(context.registers[RSP]);
-    if !is_fault && (waits || nested) {
-        thread.signals.wait_more(signal, info);
-        context.mask = !FAULTS;
-        return;
-    }
-    let answered = is_fault && faults::answer(thread, signal, (code, info[2]), context);
-    if !answered {
-        if waits {
-            let Signals { number, info, .. } = thread.signals;
-            thread.signals.wait_more(number, &info);
+    if is_fault {
+        if faults::answer(thread, signal, (code, info[2]), context) {
+            return;
         }
-        (thread.signals.number, thread.signals.info) = (signal, *info);
-    } else if waits || !thread.signals.take_later() {
-        return;
-    }
-    if !is_fault && asm::is_before_call(here) {
-        context.registers[RIP] = asm::interrupted_address();
-    }
-    // That mask may be ours, set below. If it is the program's, it is known already.
-    if context.mask | UNBLOCKED != !FAULTS {
-        thread.signals.mask = context.mask & !FAULTS | thread.signals.mask & FAULTS;
+        (thread.signals.fault, thread.signals.info) = (signal, *info);
+    } else {
+        let waits = thread.pending.load(Ordering::Relaxed) != 0;
+        let open = !waits && is_open(thread, signal, here);
+        thread.signals.held.add(signal, info, open);
+        if !waits && !open && is_put_off(thread, signal, here) {
+            return;
+        }
+        if asm::is_before_call(here) {
+            context.registers[RIP] = asm::interrupted_address();
+        }
     }
     // One at a time: the rest waits in the kernel until this one is delivered.
     context.mask = !FAULTS;
@@ -319,10 +399,26 @@ pub unsafe extern "C" fn handle(signal: u32, info: *const [u64; 16], context: *m
     thread.limit.store(0, Ordering::Relaxed);
 }
 
+/// Whether a signal that has come at this address is not blocked by the mask of the program's call,
+/// whatever the program's own mask is. In our code the program's mask may be about to change: it
+/// decides when the signal is delivered.
+fn is_open(thread: &Thread, signal: u32, here: u64) -> bool {
+    let is_of_fault = FAULTS >> (signal - 1) & 1 != 0;
+    asm::is_call(here) && (!is_of_fault || syscalls::mask_of_call(thread).is_some())
+}
+
+/// Whether a signal of a fault has nothing to do but to wait: the program blocks it, and is not
+/// about to make a call that finds it. A storm of these must not keep the program from going on.
+fn is_put_off(thread: &Thread, signal: u32, here: u64) -> bool {
+    let blocked = FAULTS & thread.signals.mask;
+    blocked >> (signal - 1) & 1 != 0
+        && (codes::is_cache(here) || !syscalls::waits_for_signals(thread.call_number))
+}
+
 /// The program jumped to where there is no code.
 pub fn fault(thread: &mut Thread, address: u64) {
     const NOT_MAPPED: u64 = 1;
-    thread.signals.number = SIGSEGV;
+    thread.signals.fault = SIGSEGV;
     thread.signals.info = [0; 16];
     thread.signals.info[0] = u64::from(SIGSEGV);
     thread.signals.info[1] = NOT_MAPPED;
@@ -330,14 +426,17 @@ pub fn fault(thread: &mut Thread, address: u64) {
     thread.pending.store(1, Ordering::Relaxed);
 }
 
-/// Delivers the signal that waits: the program goes on in its handler, or ends.
+/// Delivers the signal that comes first of those that wait and are not blocked, if any: the program
+/// goes on in its handler, or ends.
 pub fn deliver(thread: &mut Thread) {
-    let signal = thread.signals.number;
-    let action = take_action(signal);
     expand::drain(thread);
-    let forced = FAULTS >> (signal - 1) & 1 != 0 && (thread.signals.info[1] as i32) > 0;
+    let Some((signal, forced)) = thread.signals.take() else {
+        return delivered(thread);
+    };
+    let action = take_action(signal);
     let blocked = thread.signals.mask >> (signal - 1) & 1 != 0;
-    if action.handler == 1 && !forced {
+    let ignored = action.handler == 1 || (action.handler == 0 && !is_fatal(signal));
+    if ignored && !forced {
         return delivered(thread);
     }
     if action.handler <= 1 || (forced && blocked) || !frame::push(thread, signal, &action) {
@@ -352,16 +451,15 @@ pub fn deliver(thread: &mut Thread) {
     delivered(thread);
 }
 
-/// The signal that waited does so no more.
+/// The signal that waited does so no more; others may.
 fn delivered(thread: &mut Thread) {
-    thread.pending.store(0, Ordering::Relaxed);
-    if thread.signals.take_later() {
-        thread.pending.store(1, Ordering::Relaxed);
+    // First, so that a signal that comes after the look below is not missed.
+    thread.pending.store(0, Ordering::SeqCst);
+    if thread.signals.held.ready(thread.signals.mask) != 0 {
+        thread.pending.store(1, Ordering::SeqCst);
     }
     expand::drain(thread);
-    if thread.pending.load(Ordering::Relaxed) == 0 {
-        set_mask(thread.signals.mask);
-    }
+    unblock(thread);
 }
 
 /// Gives the kernel's actions back to what the program has asked for, before it runs on its own.

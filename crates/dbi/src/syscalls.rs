@@ -62,14 +62,61 @@ fn resume(thread: &mut Thread) {
     }
 }
 
+/// The mask of signals that a call brings along, for the time that it waits.
+pub fn mask_of_call(thread: &Thread) -> Option<u64> {
+    let read = |at: u64| {
+        let mut word = [0; 8];
+        (at != 0 && sys::peek(at, &mut word)).then(|| u64::from_le_bytes(word))
+    };
+    let at = match thread.call_number {
+        sys::RT_SIGSUSPEND => argument(thread, 0),
+        sys::PPOLL => argument(thread, 3),
+        sys::EPOLL_PWAIT | sys::EPOLL_PWAIT2 => argument(thread, 4),
+        sys::PSELECT6 => read(argument(thread, 5))?,
+        _ => return None,
+    };
+    read(at)
+}
+
+/// Whether a call may find a signal that the program's mask blocks.
+pub fn waits_for_signals(number: u64) -> bool {
+    matches!(
+        number,
+        sys::RT_SIGSUSPEND
+            | sys::RT_SIGTIMEDWAIT
+            | sys::PPOLL
+            | sys::PSELECT6
+            | sys::EPOLL_PWAIT
+            | sys::EPOLL_PWAIT2
+    )
+}
+
+/// The result of a call that is about signals, if it is not the kernel's.
+fn of_signals(thread: &mut Thread, [one, two, three, four]: [u64; 4]) -> Option<i64> {
+    Some(match thread.call_number {
+        sys::RT_SIGACTION => signals::sigaction(thread, one, two, three, four),
+        sys::RT_SIGPROCMASK if four == 8 => signals::sigprocmask(thread, one, two, three),
+        sys::SIGALTSTACK => alternate_stack(thread, one, two),
+        // The others find what waits in the kernel, but not what waits with us.
+        _ if thread.signals.held() == 0 => return None,
+        sys::RT_SIGPENDING if two == 8 => signals::sigpending(thread, one),
+        sys::RT_SIGTIMEDWAIT if four == 8 => return signals::sigwait(thread, one, two),
+        _ => {
+            let mask = mask_of_call(thread)?;
+            return signals::interrupt(thread, mask).then_some(sys::EINTR);
+        }
+    })
+}
+
 /// Before a call; whether the kernel is to be asked as the program would. If not, the result is
 /// there already. [`after`] comes in both cases.
 pub fn before(thread: &mut Thread) -> bool {
     mark(thread);
     let [one, two, three, four] = [0, 1, 2, 3].map(|index| argument(thread, index));
+    if let Some(result) = of_signals(thread, [one, two, three, four]) {
+        return answered(thread, result);
+    }
     let result = match thread.call_number {
-        sys::RT_SIGACTION => signals::sigaction(thread, one, two, three, four),
-        sys::RT_SIGPROCMASK if four == 8 => signals::sigprocmask(thread, one, two, three),
         sys::RT_SIGRETURN => {
             expand::drain(thread);
             if !signals::sigreturn(thread) {
@@ -77,7 +124,6 @@ pub fn before(thread: &mut Thread) -> bool {
             }
             return false;
         }
-        sys::SIGALTSTACK => alternate_stack(thread, one, two),
         sys::RSEQ => sys::ENOSYS,
         sys::ARCH_PRCTL if one == SET_FS => {
             expand::drain(thread);
@@ -121,6 +167,11 @@ pub fn before(thread: &mut Thread) -> bool {
             }
         },
     };
+    answered(thread, result)
+}
+
+/// The kernel is not to be asked: this is the result.
+fn answered(thread: &mut Thread, result: i64) -> bool {
     thread.registers[usize::from(RAX)] = result as u64;
     false
 }

@@ -157,11 +157,6 @@ impl Thread {
         self.own + SIGNAL_STACK
     }
 
-    /// Whether an address is in that stack.
-    pub fn is_signal_stack(&self, address: u64) -> bool {
-        address.wrapping_sub(self.signal_stack()) < SIGNAL_STACK_BYTES
-    }
-
     /// Gives the state's memory back.
     ///
     /// # Safety
