@@ -13,7 +13,7 @@
 //!
 //! ```
 //! use reuselens::shard::{Piece, TraceIdentity, analyze_shard, finish};
-//! use reuselens::{AnalysisOptions, analyze, trace::open};
+//! use reuselens::{AnalysisOptions, analyze, formats::open};
 //!
 //! # let folder = std::env::temp_dir().join(format!("reuselens-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder).unwrap();
