@@ -50,6 +50,8 @@ pub struct Unplaceable {
     pub unknown: u64,
     /// To objects whose size is not known.
     pub no_size: u64,
+    /// Of all these accesses, those that the caches in front do not serve.
+    pub misses: u64,
 }
 
 /// The objects of `profile` that can be placed, in the order of their first accesses, and the
@@ -105,6 +107,7 @@ pub fn candidates(profile: &Profile, cache: Bytes) -> (Vec<Candidate>, Unplaceab
             _ => return true,
         };
         *count = count.saturating_add(accesses);
+        others.misses = others.misses.saturating_add(candidate.misses);
         false
     });
     (all, others)

@@ -172,20 +172,17 @@ pub fn plan(
     let gainless = gainless(machine, &problem);
     let best = optimum::solve(&problem, NODES);
     let objects = placed(&problem, candidates, &best, machine, &gainless);
-    let items = cache.items(profile.granularity).get();
-    let misses = profile
-        .cells
-        .iter()
-        .map(|cell| cell.histogram.misses(items));
+    let tiers = uses(&objects, machine.tiers.len());
+    let misses = tiers.iter().map(|tier| tier.misses);
     Ok(PlacementPlan {
         machine: machine.clone(),
         objective,
         cache,
         accesses: profile.histogram.accesses(),
-        misses: misses.fold(0, u64::saturating_add),
+        misses: misses.fold(others.misses, u64::saturating_add),
         gainless,
         others,
-        tiers: uses(&objects, machine.tiers.len()),
+        tiers,
         objects,
         best,
         rules: rules(&problem),

@@ -94,10 +94,6 @@ fn data(plan: &PlacementPlan) -> String {
         .tiers
         .iter()
         .fold(0_u64, |sum, tier| sum.saturating_add(tier.bytes));
-    let placeable = plan
-        .tiers
-        .iter()
-        .fold(0_u64, |sum, tier| sum.saturating_add(tier.misses));
     let mut text = format!(
         "{} accesses; {} objects can be placed, {} together",
         count(plan.accesses),
@@ -109,7 +105,7 @@ fn data(plan: &PlacementPlan) -> String {
             text,
             "; not placed: {} of the accesses, together {} of the misses",
             shares.join(", "),
-            percent(plan.misses.saturating_sub(placeable), plan.misses)
+            percent(others.misses, plan.misses)
         );
     }
     text
@@ -148,11 +144,11 @@ fn objects(out: &mut String, plan: &PlacementPlan, top: usize, width: usize, pai
     rows(out, &columns, &cells, width, paint);
     let others = plan.objects.len() - notable.len();
     if others > 0 {
-        let shown = |placed: &Placed| {
-            let is_same = |(_, shown): &(usize, &Placed)| shown.candidate == placed.candidate;
-            notable.iter().any(is_same)
-        };
-        let rest = plan.objects.iter().filter(|placed| !shown(placed));
+        let is_shown = |rank: usize| notable.iter().any(|(shown, _)| *shown == rank);
+        let ranked = plan.objects.iter().enumerate();
+        let rest = ranked
+            .filter(|(rank, _)| !is_shown(*rank))
+            .map(|(_, placed)| placed);
         let fast = rest
             .clone()
             .filter(|placed| placed.reason == Reason::Placed);
