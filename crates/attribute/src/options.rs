@@ -106,8 +106,8 @@ impl Options {
             && self.names == NamesMode::Instruction
     }
 
-    /// Whether rows that come again may be left out, as long as it is said where they do: not where
-    /// more is handed on than touches, or less is looked at.
+    /// Whether blocks may have compressed rows ([`reuselens_trace::Repeats`]): not where more is
+    /// handed on than item accesses, or where some rows do not count.
     pub(crate) fn folds(&self) -> bool {
         self.is_plain() && !self.whole && !self.ids && !self.basic_blocks
     }

@@ -1,5 +1,5 @@
-//! Accesses of rows that come again without being there count for the same items, cells and
-//! elements, in the same order, as their rows do.
+//! Accesses of compressed rows count for the same items, cells and elements, in the same order, as
+//! the decompressed rows do.
 
 #[path = "common/traces.rs"]
 mod traces;

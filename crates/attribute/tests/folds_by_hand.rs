@@ -1,4 +1,4 @@
-//! Rows that come again, one case each: where what is known of them ends, and what no reader
+//! Compressed rows, one case each: where a cached region or template ends, and what no reader
 //! delivers.
 
 use reuselens_attribute::{Attributor, Columns, NoSymbols, Options, Tables};

@@ -647,7 +647,7 @@ impl Source for Running {
 
     fn segments(
         &mut self,
-        _wish: ItemProjection,
+        _projection: ItemProjection,
         _most: usize,
         _shortest: Accesses,
     ) -> Result<Vec<AnySegment>, TraceError> {

@@ -69,7 +69,7 @@ impl<S: Source> Source for DamageWatch<S> {
 
     fn segments(
         &mut self,
-        _wish: ItemProjection,
+        _projection: ItemProjection,
         _most: usize,
         _shortest: Accesses,
     ) -> Result<Vec<AnySegment>, TraceError> {

@@ -148,7 +148,7 @@ impl Channel {
     }
 
     /// Says whether the thread may have notes that are not records yet: they would be lost if it
-    /// were killed, and the analysing side says so.
+    /// were killed, and the analysing side warns of that.
     pub fn set_outside(&self, may_have: bool) {
         if let Some(slot) = self.slot {
             slot.outside.store(u32::from(may_have), Ordering::Release);

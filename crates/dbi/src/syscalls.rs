@@ -97,7 +97,8 @@ fn of_signals(thread: &mut Thread, [one, two, three, four]: [u64; 4]) -> Option<
         sys::RT_SIGACTION => signals::sigaction(thread, one, two, three, four),
         sys::RT_SIGPROCMASK if four == 8 => signals::sigprocmask(thread, one, two, three),
         sys::SIGALTSTACK => alternate_stack(thread, one, two),
-        // The others find what waits in the kernel, but not what waits with us.
+        // The calls below ask the kernel for pending signals. The kernel does not know of the held
+        // ones.
         _ if thread.signals.held() == 0 => return None,
         sys::RT_SIGPENDING if two == 8 => signals::sigpending(thread, one),
         sys::RT_SIGTIMEDWAIT if four == 8 => return signals::sigwait(thread, one, two),

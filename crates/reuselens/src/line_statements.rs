@@ -239,7 +239,7 @@ impl Source for LineStatements<'_> {
 
     fn segments(
         &mut self,
-        _wish: ItemProjection,
+        _projection: ItemProjection,
         _most: usize,
         _shortest: Accesses,
     ) -> Result<Vec<AnySegment>, TraceError> {

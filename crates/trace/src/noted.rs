@@ -52,7 +52,7 @@ impl<S: Source> Source for Noted<S> {
 
     fn segments(
         &mut self,
-        _wish: ItemProjection,
+        _projection: ItemProjection,
         _most: usize,
         _shortest: Accesses,
     ) -> Result<Vec<AnySegment>, TraceError> {

@@ -195,7 +195,7 @@ mod tests {
 
         fn segments(
             &mut self,
-            _wish: ItemProjection,
+            _projection: ItemProjection,
             _most: usize,
             _shortest: Accesses,
         ) -> Result<Vec<AnySegment>, TraceError> {

@@ -323,7 +323,7 @@ impl Pass<'_> {
     }
 
     /// Takes accesses with bases; or any, if they do not count as the process is instrumented: each
-    /// gives cause for the warning that says so.
+    /// causes the warning about that.
     fn take_named_item_accesses(&mut self, block: &Block, range: Range<usize>) {
         let accesses = &block.item_batch;
         let without_base = accesses.items.len() - accesses.bases.len();

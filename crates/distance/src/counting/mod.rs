@@ -15,7 +15,7 @@
 //! - **Near reuses** need no table. As long as most accesses find their item among the last 32
 //!   accesses that are left, those are dealt with by comparing many accesses at a time ([`window`],
 //!   [`lags`]), and only what leaves that window of recent accesses enters the table and the bits.
-//!   It is as exact: what lies in the window and what lies behind it are counted apart.
+//!   It is as exact: reuses in the window and reuses beyond it are counted separately.
 //! - **Last accesses** lie in cache lines of five items each ([`sparse`]), or, where ids lie close
 //!   together as addresses do, in shadow pages of 4 bytes per id ([`dense`]): whichever suits the
 //!   ids, looked at anew as the table grows. Accesses are taken 64 at a time: the lines of the next

@@ -42,7 +42,7 @@ impl Source for Rows {
 
     fn segments(
         &mut self,
-        _wish: ItemProjection,
+        _projection: ItemProjection,
         _most: usize,
         _shortest: Accesses,
     ) -> Result<Vec<AnySegment>, TraceError> {
