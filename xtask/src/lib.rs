@@ -2,7 +2,7 @@
 //!
 //! A rule that nobody checks is forgotten. Each rule here is one file under `checks/` with the same
 //! names inside (`NAME`, `WHY`, `check`), and `ARCHITECTURE.md` names the check that holds each
-//! invariant. `tests/tidy.rs` runs them all, so `cargo test --workspace` does.
+//! invariant. `tests/tidy.rs` runs them all, so `cargo xtask test` does.
 //!
 //! For: whoever changes this project. Not for: users of reuselens; nothing of this is shipped.
 
@@ -14,6 +14,7 @@ pub mod promises;
 pub mod same;
 pub mod slowdown;
 mod source;
+pub mod test_suite;
 pub mod third_party;
 mod workspace;
 

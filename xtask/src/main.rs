@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask tidy        check that the project keeps to its own rules
+usage: cargo xtask test [OPTION...]
+                               run all tests, and list those that were skipped; options of cargo test
+       cargo xtask tidy        check that the project keeps to its own rules
        cargo xtask slowdown TABLE [TURNS]
                                measure what measuring costs, as ratios to native runs; tables: count, exact,
                                alone, valgrind, lackey (see programs/slowdown/measure)
@@ -22,6 +24,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => tidy(),
+        ["test", ref arguments @ ..] => xtask::test_suite::run(&root()?, arguments),
         ["kernels"] => {
             xtask::kernels::run(&root()?)?;
             Ok(ExitCode::SUCCESS)

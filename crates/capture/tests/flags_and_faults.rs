@@ -119,7 +119,7 @@ fn a_fault_in_the_rewriter_is_reported_and_ends_the_program() {
 #[test]
 fn java_starts() {
     if Command::new("java").arg("-version").output().is_err() {
-        return println!("skipped: no java here");
+        return reuselens_testing::skip("no java here");
     }
     let folder = tempfile::tempdir().unwrap();
     let native = run(folder.path(), "java -version", false);

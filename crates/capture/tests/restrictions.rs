@@ -117,7 +117,7 @@ fn root_is_an_empty_folder() {
     let program = Program::build("rooted");
     let folder = tempfile::tempdir().unwrap();
     if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
-        return println!("skipped: only root may change its root");
+        return reuselens_testing::skip("only root may change its root");
     }
     for seen in program.same_both_ways(&["root", folder.path().to_str().unwrap()]) {
         assert!(seen.notes.is_empty(), "{:?}", seen.notes);

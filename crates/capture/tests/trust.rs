@@ -67,7 +67,7 @@ fn processes(segment: &std::fs::File) -> u32 {
 fn setuid_program_ignores_the_segment_in_its_environment() {
     const NOBODY: u32 = 65534;
     if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
-        return println!("skipped: only root may give files away");
+        return reuselens_testing::skip("only root may give files away");
     }
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
@@ -83,7 +83,7 @@ fn setuid_program_ignores_the_segment_in_its_environment() {
     std::os::unix::fs::chown(&program, Some(NOBODY), None).unwrap();
     std::fs::set_permissions(&program, Permissions::from_mode(0o4755)).unwrap();
     if run() == "0\n" {
-        return println!("skipped: files cannot be setuid here");
+        return reuselens_testing::skip("files cannot be setuid here");
     }
     assert_eq!(processes(&segment), 1);
 }

@@ -419,7 +419,7 @@ fn lackey_itself_and_we_see_the_same_program() {
         .output()
         .unwrap();
     if !Path::new(&place.path("l.txt")).exists() || !done.status.success() {
-        return eprintln!("skipped: valgrind does not run here");
+        return reuselens_testing::skip("valgrind does not run here");
     }
     let lines = place.text("l.txt");
     let count = |start: &str| lines.lines().filter(|line| line.starts_with(start)).count() as u64;

@@ -24,7 +24,7 @@ impl Small {
         if done.is_ok_and(|done| done.status.success()) {
             return Some(Small(at));
         }
-        eprintln!("skipped: a file system cannot be mounted here");
+        reuselens_testing::skip("a file system cannot be mounted here");
         None
     }
 }

@@ -451,7 +451,7 @@ fn is_avx512() -> bool {
     let found =
         std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("avx512vl"));
     if !found {
-        eprintln!("skipped: no AVX-512");
+        reuselens_testing::skip("no AVX-512");
     }
     found
 }

@@ -285,7 +285,7 @@ fn generated() -> (Place, Generated) {
 #[test]
 fn paths_of_unmodified_programs_are_those_of_their_machine_code() {
     if !cfg!(target_arch = "x86_64") || !has("objdump") {
-        eprintln!("skipped: no code for x86-64, or nothing to show it");
+        reuselens_testing::skip("no code for x86-64, or nothing to show it");
         return;
     }
     let (place, generated) = generated();

@@ -897,7 +897,7 @@ fn a_reader_that_has_heard_enough_is_no_failure() {
 fn a_full_disk_is_a_failure_that_leaves_no_half_files() {
     let full = std::path::Path::new("/dev/full");
     if !full.exists() {
-        return eprintln!("skipped: no /dev/full");
+        return reuselens_testing::skip("no /dev/full");
     }
     let place = marker();
     let words = ["profile", "-q", "--json", "/dev/full", "--", "./marker"];

@@ -2,18 +2,23 @@
 //!
 //! A test that needs a tool asks [`has`] and returns where the tool is missing. Such a test proves
 //! nothing, so it must not pass where it is meant to run: in CI, `REUSELENS_REQUIRE_TOOLS` lists
-//! the tools that `.ci/run` has installed, and a test that misses one of them fails.
+//! the tools that `.ci/run` has installed, and a test that misses one of them fails. Elsewhere
+//! `cargo xtask test` ends with a list of what was [skipped](skip).
 //!
 //! For: tests of this workspace. Not for: anything that is shipped.
 
 pub mod traces;
 
 use std::env;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
 /// The variable that lists tools, as commands or as paths of files, separated by spaces.
 const REQUIRED: &str = "REUSELENS_REQUIRE_TOOLS";
+/// The variable with the path of the file to which [`skip`] appends; `cargo xtask test` sets it.
+const RECORD: &str = "REUSELENS_SKIPPED";
 
 /// Whether a command can be run; prints that the test is skipped where not. `tool` is a name on the
 /// path, or the path of a file that must exist.
@@ -31,9 +36,27 @@ pub fn has(tool: &str) -> bool {
             !is_listed(&required, tool),
             "{tool} is missing, and {REQUIRED} lists it"
         );
-        eprintln!("skipped: no {tool}");
+        skip(&format!("no {tool}"));
     }
     found
+}
+
+/// Prints and records that the running test, or a part of it, is skipped, and why. The caller then
+/// returns.
+///
+/// # Panics
+/// If the record cannot be written.
+pub fn skip(reason: &str) {
+    eprintln!("skipped: {reason}");
+    let Some(path) = env::var_os(RECORD) else {
+        return;
+    };
+    let thread = std::thread::current();
+    let line = format!("{}\t{reason}\n", thread.name().unwrap_or("?"));
+    // One write of a short line to a file that is opened for appending: lines of several
+    // processes do not mix.
+    let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(line.as_bytes()).unwrap();
 }
 
 fn is_listed(required: &str, tool: &str) -> bool {

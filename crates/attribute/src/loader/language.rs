@@ -29,7 +29,7 @@ mod tests {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let libc = maps.lines().find(|line| line.contains("/libc.so"));
         let Some(libc) = libc.and_then(|line| line.split_whitespace().last()) else {
-            println!("skipped: no libc.so among the libraries");
+            reuselens_testing::skip("no libc.so among the libraries");
             return;
         };
         assert!(!is_rust(libc), "{libc}");

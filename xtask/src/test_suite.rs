@@ -1,0 +1,73 @@
+//! `cargo xtask test`: all tests, and at the end a list of those that were skipped.
+//!
+//! `cargo test` hides what a passing test prints, so a test that returned early for want of a tool
+//! looks like one that has proven something. `reuselens_testing::skip` therefore appends a line to
+//! the file that [`RECORD`] names; this command makes that file, runs the tests, and prints it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::Context as _;
+
+/// The variable with the path of the file that skipped tests are written to. Crate `testing` reads
+/// it.
+const RECORD: &str = "REUSELENS_SKIPPED";
+
+/// Runs the workspace's tests with more arguments of `cargo test`, and prints what was skipped.
+///
+/// # Errors
+/// If cargo cannot be run or the record cannot be read. Tests that fail are no error but a status.
+pub fn run(root: &Path, arguments: &[&str]) -> anyhow::Result<ExitCode> {
+    let folder = root.join("target");
+    std::fs::create_dir_all(&folder)?;
+    let record = folder.join("skipped-tests");
+    std::fs::write(&record, "")
+        .with_context(|| format!("cannot write {}", record.display()))?;
+    let mut cargo = Command::new("cargo");
+    cargo.args(["test", "--workspace"]).args(arguments);
+    let status = cargo.current_dir(root).env(RECORD, &record).status()?;
+    print!("{}", summary(&std::fs::read_to_string(&record)?));
+    Ok(match status.success() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// The list for people: each reason once, with the tests below it, in order of names.
+fn summary(record: &str) -> String {
+    let mut reasons: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (test, reason) in record.lines().filter_map(|line| line.split_once('\t')) {
+        reasons.entry(reason).or_default().insert(test);
+    }
+    if reasons.is_empty() {
+        return "\nno test was skipped\n".to_owned();
+    }
+    let tests: BTreeSet<&&str> = reasons.values().flatten().collect();
+    let mut text = format!("\nskipped, at least in part: {} tests\n", tests.len());
+    for (reason, tests) in &reasons {
+        let _ = writeln!(text, "  {reason}");
+        for test in tests {
+            let _ = writeln!(text, "    {test}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summary_lists_each_reason_once_and_counts_tests() {
+        let record = "b\tno gcc\na\tno gcc\na\tno gcc\na\tno clang\nhalf a line";
+        let text = "\nskipped, at least in part: 2 tests\n  no clang\n    a\n  no gcc\n    a\n    b\n";
+        assert_eq!(summary(record), text);
+    }
+
+    #[test]
+    fn summary_of_a_complete_run_says_that_nothing_was_skipped() {
+        assert_eq!(summary(""), "\nno test was skipped\n");
+    }
+}
