@@ -8,9 +8,11 @@ use crate::succeed;
 /// The packages whose unsafe code Miri can run, each with the tests that reach it; no name is all
 /// tests. It cannot run what is assembly or a system call: `runtime`, `dbi`, and of `capture`
 /// what traces and maps.
-const TESTS: [(&str, &[&str]); 3] = [
+const TESTS: [(&str, &[&str]); 5] = [
     ("reuselens-wire", &[]),
     ("reuselens-hugepages", &[]),
+    ("reuselens-simd", &["entry_point"]),
+    ("reuselens-ptx", &["lanes"]),
     (
         "reuselens-distance",
         &["counting::compare", "dispatch::tests::all_compilations"],

@@ -23,8 +23,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> anyhow::Result<ExitCode> {
     let folder = root.join("target");
     std::fs::create_dir_all(&folder)?;
     let record = folder.join("skipped-tests");
-    std::fs::write(&record, "")
-        .with_context(|| format!("cannot write {}", record.display()))?;
+    std::fs::write(&record, "").with_context(|| format!("cannot write {}", record.display()))?;
     let mut cargo = Command::new("cargo");
     cargo.args(["test", "--workspace"]).args(arguments);
     let status = cargo.current_dir(root).env(RECORD, &record).status()?;
@@ -62,7 +61,8 @@ mod tests {
     #[test]
     fn summary_lists_each_reason_once_and_counts_tests() {
         let record = "b\tno gcc\na\tno gcc\na\tno gcc\na\tno clang\nhalf a line";
-        let text = "\nskipped, at least in part: 2 tests\n  no clang\n    a\n  no gcc\n    a\n    b\n";
+        let text =
+            "\nskipped, at least in part: 2 tests\n  no clang\n    a\n  no gcc\n    a\n    b\n";
         assert_eq!(summary(record), text);
     }
 

@@ -133,3 +133,38 @@ entry_point! {
         _ => machine::run_warp(block, warp, quantum),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lanes::{Lane, WARP};
+
+    /// Triples a narrow register.
+    struct Triple;
+
+    impl LaneOp for Triple {
+        fn run(registers: &mut Registers, slots: &Slots, mask: u32) {
+            let tripled = registers.narrow[slots.a as usize].0.map(|value| 3 * value);
+            u32::put(registers, slots.d, &tripled, mask);
+        }
+    }
+
+    #[test]
+    fn every_instruction_set_writes_the_same_lanes() {
+        let mask = 0x8f0f_3355;
+        for isa in Isa::available() {
+            let mut registers = Registers::new(2, 0, 0);
+            registers.narrow[0].0 = std::array::from_fn(|lane| lane as u32);
+            let slots = Slots {
+                d: 1,
+                ..Slots::default()
+            };
+            Exec::of::<Triple>()
+                .pick(isa)
+                .run(&mut registers, &slots, mask);
+            let expected: [u32; WARP] =
+                std::array::from_fn(|lane| 3 * lane as u32 * (mask >> lane & 1));
+            assert_eq!(registers.narrow[1].0, expected, "{}", isa.name());
+        }
+    }
+}
