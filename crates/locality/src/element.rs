@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{FineHistogram, Object, Profile, names};
+use crate::FineHistogram;
 
 /// One element of a data object: the accesses to it, and their distances.
 ///
@@ -77,37 +77,6 @@ pub(crate) fn merge_elements(into: &mut Vec<Element>, others: &[Element]) {
             .or_insert(element);
     }
     into.extend(by_index.into_values());
-}
-
-impl Object {
-    /// Adds elements to those that there are: equal indices become one. Cost: logarithmic per
-    /// element.
-    pub fn add_elements(&mut self, elements: &[Element]) {
-        merge_elements(&mut self.elements, elements);
-    }
-
-    /// The element with this index, if there is one.
-    pub fn element_mut(&mut self, index: u64) -> Option<&mut Element> {
-        let elements = &mut self.elements;
-        let at = elements.binary_search_by_key(&index, |element| element.index);
-        elements.get_mut(at.ok()?)
-    }
-}
-
-impl Profile {
-    /// The elements of every object that has any told apart, by the object's name in
-    /// [`groups`](Profile::groups): ascending, those of objects of one name united. Cost: linear in
-    /// the objects and their elements.
-    pub fn elements(&self) -> BTreeMap<String, Vec<Element>> {
-        let mut elements: BTreeMap<String, Vec<Element>> = BTreeMap::new();
-        for object in &self.objects {
-            if !object.elements.is_empty() {
-                let name = names::object(object).to_owned();
-                merge_elements(elements.entry(name).or_default(), &object.elements);
-            }
-        }
-        elements
-    }
 }
 
 #[cfg(test)]

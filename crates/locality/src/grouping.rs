@@ -3,7 +3,67 @@
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
+use crate::group::all_accesses;
 use crate::{Cell, CrossGroup, Dimension, Group, Profile, names, sums};
+
+impl Profile {
+    /// The accesses grouped by one dimension: most accesses first, then by name. The counts of the
+    /// groups sum to those of the cells; entries of equal name are one group. The program is
+    /// all accesses, cells or not. Elements (`A[17]`, in the order of memory from 0) of
+    /// equally many accesses come by index; what belongs to none of known distances is `(no
+    /// element)`. Cost: linear in the cells, or in the elements. For several dimensions, see
+    /// [`grouping`](Self::grouping).
+    pub fn groups(&self, by: Dimension) -> Vec<Group> {
+        match by {
+            Dimension::Program => {
+                let mut all = all_accesses(&self.histogram);
+                all.cold = self.first_touches();
+                all.invalidated = self.invalidated;
+                all.forward = self.all_cells().group(by, String::new()).forward;
+                vec![all]
+            }
+            Dimension::Element => self.element_groups(),
+            Dimension::Path => self.path_groups(),
+            _ => groups(&self.cells, &DimensionNames::new(self, by)),
+        }
+    }
+
+    /// Whether its groups of a dimension say more than that nothing is known. What is missing of
+    /// elements has words of its own. Cost: linear in the names, and in the cells only until one
+    /// has a name; that of [`groups`](Self::groups) for paths.
+    pub fn tells(&self, by: Dimension) -> bool {
+        match by {
+            Dimension::Program | Dimension::Thread | Dimension::Element => return true,
+            Dimension::Path => return self.groups(by).iter().any(|group| by.is_known(&group.name)),
+            _ => {}
+        }
+        // A histogram of each group is what takes the time, and nothing here depends on one.
+        let names = names::names(self, by);
+        let is_named = |cell: &Cell| {
+            names
+                .get(by.index(cell))
+                .is_some_and(|name| by.is_known(name))
+        };
+        self.cells.iter().any(is_named)
+            // Lines are shown with their objects.
+            || by == Dimension::Line && self.tells(Dimension::Object)
+    }
+
+    /// The accesses grouped by two dimensions at once: most accesses first, then by both names.
+    /// Which element belongs to which other group is not kept: all have `(no element)`.
+    pub fn cross(&self, first: Dimension, second: Dimension) -> Vec<CrossGroup> {
+        cross(
+            &self.cells,
+            &DimensionNames::new(self, first),
+            &DimensionNames::new(self, second),
+        )
+    }
+
+    /// To group by several dimensions: what they share is done once.
+    pub fn grouping(&self) -> Grouping<'_> {
+        Grouping::of(self)
+    }
+}
 
 /// The accesses of a profile, to be grouped in several ways.
 pub struct Grouping<'a> {
@@ -15,7 +75,7 @@ pub struct Grouping<'a> {
 }
 
 impl<'a> Grouping<'a> {
-    pub(crate) fn of(profile: &'a Profile) -> Self {
+    fn of(profile: &'a Profile) -> Self {
         Grouping {
             profile,
             cells: profile.cells_of_all_contexts(),
@@ -62,7 +122,7 @@ impl<'a> Grouping<'a> {
 }
 
 /// Cells grouped by one dimension.
-pub(crate) fn groups(cells: &[Cell], names: &DimensionNames) -> Vec<Group> {
+fn groups(cells: &[Cell], names: &DimensionNames) -> Vec<Group> {
     let tallies = sums::tallies(cells, names.values.len(), |cell| names.of(cell));
     let named = tallies.into_iter().zip(&names.values);
     let mut groups: Vec<Group> = named
@@ -74,11 +134,7 @@ pub(crate) fn groups(cells: &[Cell], names: &DimensionNames) -> Vec<Group> {
 }
 
 /// Cells grouped by two dimensions.
-pub(crate) fn cross(
-    cells: &[Cell],
-    firsts: &DimensionNames,
-    seconds: &DimensionNames,
-) -> Vec<CrossGroup> {
+fn cross(cells: &[Cell], firsts: &DimensionNames, seconds: &DimensionNames) -> Vec<CrossGroup> {
     let pair = |cell: &Cell| (firsts.of(cell) as u64) << 32 | seconds.of(cell) as u64;
     let mut pairs: Vec<u64> = cells.iter().map(pair).collect();
     pairs.sort_unstable();
@@ -104,7 +160,7 @@ pub(crate) fn cross(
 }
 
 /// The names of a dimension, and which cell has which.
-pub(crate) struct DimensionNames {
+struct DimensionNames {
     by: Dimension,
     /// In order, each once; that of what is unknown among them.
     values: Vec<String>,
@@ -114,9 +170,9 @@ pub(crate) struct DimensionNames {
 }
 
 impl DimensionNames {
-    pub(crate) fn new(profile: &Profile, by: Dimension) -> Self {
+    fn new(profile: &Profile, by: Dimension) -> Self {
         let names = names::names(profile, by);
-        let unknown = names::unknown(by);
+        let unknown = by.unknown_name();
         let all = || names.iter().chain([&unknown]);
         // Most names come often: what is equal is found before anything is sorted.
         let apart: HashSet<&String> = all().collect();
@@ -159,5 +215,97 @@ mod tests {
             assert_eq!(grouping.groups(by), profile.groups(by), "{by}");
             assert_eq!(grouping.tells(by), profile.tells(by), "{by}");
         }
+    }
+
+    #[test]
+    fn every_grouping_holds_all_accesses() {
+        let profile = testing::profile();
+        for by in Dimension::ALL {
+            let groups = profile.groups(by);
+            let sum: u64 = groups.iter().map(|group| group.accesses).sum();
+            assert_eq!(sum, profile.histogram.accesses(), "{by}");
+            let misses: u64 = groups.iter().map(|group| group.misses(64)).sum();
+            assert_eq!(misses, profile.histogram.misses(64), "{by}");
+            assert!(groups.is_sorted_by(|a, b| a.accesses >= b.accesses), "{by}");
+        }
+    }
+
+    #[test]
+    fn groups_are_sums_of_cells() {
+        let profile = testing::profile();
+        let lines = profile.groups(Dimension::Line);
+        let names: Vec<_> = lines.iter().map(|group| group.name.as_str()).collect();
+        assert_eq!(names, ["a.c:12", "b.c:7", "(unknown line)"]);
+        let objects = profile.groups(Dimension::Object);
+        let table = objects
+            .iter()
+            .find(|group| group.name == "table (a.c)")
+            .unwrap();
+        let cells = profile.cells.iter().filter(|cell| cell.object == 1);
+        assert_eq!(
+            table.max,
+            cells.map(|cell| cell.distance_max).max().unwrap()
+        );
+        let contexts = profile.groups(Dimension::Context);
+        assert!(
+            contexts.iter().any(|group| group.name == "main > solve"),
+            "{contexts:?}"
+        );
+        let whole = &profile.groups(Dimension::Program)[0];
+        assert_eq!(Some(whole.mean), profile.histogram.mean());
+    }
+
+    #[test]
+    fn dimension_is_known_if_its_groups_are() {
+        let mut profile = testing::profile();
+        let tells = |profile: &Profile, by: Dimension| {
+            let unknown = ["unknown", "(root)", &*by.unknown_name()];
+            let groups = profile.groups(by);
+            groups.iter().any(|group| !unknown.contains(&&*group.name))
+        };
+        let dimensions = [
+            Dimension::Function,
+            Dimension::Line,
+            Dimension::Object,
+            Dimension::Context,
+            Dimension::Instruction,
+            Dimension::Path,
+        ];
+        // Names that no cell has tell nothing.
+        for emptied in [false, true] {
+            if emptied {
+                profile.cells.truncate(1);
+                let cell = &mut profile.cells[0];
+                (cell.site, cell.object, cell.context) = (0, 0, u32::MAX);
+            }
+            for by in dimensions {
+                assert_eq!(profile.tells(by), tells(&profile, by), "{by} {emptied}");
+            }
+            assert_eq!(profile.tells(Dimension::Function), !emptied);
+        }
+    }
+
+    #[test]
+    fn a_cross_of_two_says_which_object_on_which_line() {
+        let profile = testing::profile();
+        let cross = profile.cross(Dimension::Line, Dimension::Object);
+        for line in profile.groups(Dimension::Line) {
+            let mine = cross.iter().filter(|cross| cross.group.name == line.name);
+            assert_eq!(
+                mine.map(|cross| cross.group.accesses).sum::<u64>(),
+                line.accesses
+            );
+        }
+        assert!(cross.is_sorted_by(|a, b| a.group.accesses >= b.group.accesses));
+    }
+
+    #[test]
+    fn indices_that_lead_nowhere_are_unknown() {
+        let mut profile = testing::profile();
+        profile.sites.clear();
+        assert_eq!(
+            profile.groups(Dimension::Function)[0].name,
+            "(unknown function)"
+        );
     }
 }

@@ -44,9 +44,11 @@ mod counters;
 mod curve;
 mod deferred;
 mod difference;
+mod dimension;
 mod element;
 mod element_groups;
 mod element_histograms;
+mod entries;
 pub mod error;
 mod evadable;
 mod exact;
@@ -92,13 +94,15 @@ pub use deferred::DeferredHistogram;
 pub use difference::{
     BinChange, DifferenceError, LocalityChange, SizeChange, SizeExtent, SizeRange,
 };
+pub use dimension::{Dimension, DimensionError};
 pub use element::Element;
 pub use element_histograms::ElementHistograms;
+pub use entries::{Cell, Context, Frame, Object, ObjectKind, ProfiledThread, Site};
 pub use evadable::{Growth, HillGrowth};
 pub use exact::ExactHistogram;
 pub use fine::FineHistogram;
 pub use framed::{FrameError, Framed, Packed};
-pub use group::{CrossGroup, Dimension, DimensionError, Group};
+pub use group::{CrossGroup, Group};
 pub use group_change::{GroupChange, GroupChanges};
 pub use grouping::Grouping;
 pub use hills::{Hill, hills};
@@ -117,10 +121,7 @@ pub use path_profile::{LONG, PATH_LENGTHS, PathDistances, PathProfile, PathSite}
 pub use path_table::{PathStep, PathTable};
 pub use pattern::{Pattern, PatternRule, common_patterns, patterns};
 pub use pattern_bins::{PatternBin, PatternBins};
-pub use profile::{
-    Cache, CacheKind, Cell, Context, Frame, Machine, Method, Object, ObjectKind, Outcome, Profile,
-    ProfiledThread, Sharing, Site, Warning,
-};
+pub use profile::{Cache, CacheKind, Machine, Method, Outcome, Profile, Sharing, Warning};
 pub use profile_file::ProfileError;
 pub use reuse_times::{ReuseTimeCounts, ReuseTimes};
 pub use set_associative::{SetAssociative, hit_probability};

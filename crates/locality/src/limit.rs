@@ -12,10 +12,11 @@ mod verdict;
 use std::fmt;
 
 use crate::{CacheSpec, Dimension};
+pub use counted::{Certainty, CheckError, Measured};
 pub(crate) use named::GroupFinder;
 pub use named::NamedError;
 pub use parse::LimitError;
-pub use verdict::{Certainty, CheckError, Judgement, Measured, Verdict};
+pub use verdict::{Judgement, Verdict};
 
 /// What a limit is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

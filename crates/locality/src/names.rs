@@ -1,9 +1,11 @@
 //! How sites, objects, contexts and threads are called in reports.
 
 mod contexts;
+mod known;
 
 use std::collections::{HashMap, HashSet};
 
+use self::known::known;
 use crate::{Dimension, Frame, Object, Profile, Site};
 
 /// The name of each index of the table that a dimension groups by.
@@ -55,14 +57,6 @@ pub fn signal_name(signal: i32) -> String {
     name.map_or_else(|| format!("signal {signal}"), |name| format!("SIG{name}"))
 }
 
-/// The name of an index that the table does not have.
-pub(crate) fn unknown(by: Dimension) -> String {
-    match by {
-        Dimension::Element => "(no element)".to_owned(),
-        _ => format!("(unknown {by})"),
-    }
-}
-
 /// `module+0x12ab (file:line)` of an instruction with paths; the file without its folder.
 pub(crate) fn path_site(site: &crate::PathSite) -> String {
     let module = known(&site.module, "(unknown module)");
@@ -70,14 +64,6 @@ pub(crate) fn path_site(site: &crate::PathSite) -> String {
     match file.rsplit('/').next().filter(|_| *line > 0) {
         Some(file) => format!("{module}+{:#x} ({file}:{line})", site.offset),
         None => format!("{module}+{:#x}", site.offset),
-    }
-}
-
-fn known(name: &str, unknown: &str) -> String {
-    if name.is_empty() {
-        unknown.to_owned()
-    } else {
-        name.to_owned()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Accesses grouped by the path to them.
 
-use crate::group::{CellSum, Group, whole};
+use crate::group::{CellSum, Group, all_accesses};
 use crate::{Dimension, Profile, names};
 
 /// Outcomes that tell paths apart where they are shown.
@@ -15,9 +15,9 @@ impl Profile {
             .as_ref()
             .and_then(|paths| paths.at(paths.length.min(SHOWN_OUTCOMES)));
         let Some(sites) = known else {
-            let mut all = whole(&self.histogram);
+            let mut all = all_accesses(&self.histogram);
             all.by = Dimension::Path;
-            all.name = names::unknown(Dimension::Path);
+            all.name = Dimension::Path.unknown_name();
             return vec![all];
         };
         let length = self

@@ -1,11 +1,19 @@
-//! A profile: everything that a report can show about one run, as one value.
+//! [`Profile`]: everything that a report can show about one run, as one value.
+//!
+//! Only the value, with its machine, its method and its warnings. Its tables are made of the
+//! [`entries`](crate::entries). The questions asked of it are in the files that answer them:
+//! `grouping`, `sums`, `context_tree`, `element_groups`, `path_groups`, `merge`, `difference`.
 
 use std::collections::BTreeMap;
 
 use reuselens_units::{Bytes, Granularity};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{BoundedCurve, Element, ExactHistogram, FineHistogram, PathProfile, ReuseTimes};
+use crate::entries::is_zero;
+use crate::{
+    BoundedCurve, Cell, Context, ExactHistogram, Object, PathProfile, ProfiledThread, ReuseTimes,
+    Site,
+};
 
 /// What a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -131,116 +139,6 @@ pub enum Outcome {
     Incomplete(String),
 }
 
-/// A place in the source: one level of a call that may have been inlined.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Frame {
-    /// Function, demangled; empty if unknown.
-    pub function: String,
-    /// Source file as the debug information names it; empty if unknown.
-    pub file: String,
-    /// Line, 0 if unknown.
-    pub line: u32,
-}
-
-/// An instruction that accessed memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Site {
-    /// File name of the module it is in; empty if unknown.
-    pub module: String,
-    /// Offset of the instruction in that module, so that equal builds give equal profiles.
-    pub offset: u64,
-    /// Where it is in the source: innermost inlined function first, the function that was really
-    /// called last. Empty if unknown.
-    pub frames: Vec<Frame>,
-    /// What it does: `load`, `store`, `atomic`, `range load`, `range store` or `named`.
-    pub kind: String,
-}
-
-/// What sort of object.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum ObjectKind {
-    /// Memory of which nothing is known.
-    #[default]
-    Unknown,
-    /// A symbol of a module.
-    Static,
-    /// The frames of one function.
-    Stack,
-    /// The blocks from one allocation call path.
-    Heap,
-    /// A structure that the program named itself with `RecordData`.
-    Named,
-}
-
-/// A data object.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Object {
-    /// What sort.
-    pub kind: ObjectKind,
-    /// Its name as people read it: `table (a.c)`, `stack of main`, `heap from read_all (io.c:12)`.
-    pub name: String,
-    /// For heap objects: the call path of the allocation, innermost first.
-    pub path: Vec<Frame>,
-    /// Bytes: of the symbol, or the largest number live at one time for heap and stack. Where
-    /// several allocations have one name, the sum of what each had live at most. 0 = unknown.
-    pub bytes: u64,
-    /// Bytes of one element, 0 if unknown.
-    pub element_bytes: u64,
-    /// Number of blocks that were allocated over the run (1 for symbols).
-    pub blocks: u64,
-    /// The elements that were accessed, if accesses are broken down by element; by index.
-    pub elements: Vec<Element>,
-}
-
-/// A node of the calling context tree. Node 0 is the root, which has no caller.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Context {
-    /// Index of the caller's node; the root is its own parent. Parents come before children.
-    pub parent: u32,
-    /// The function, demangled; `(root)` for the root.
-    pub function: String,
-    /// Where its caller called it.
-    pub call: Frame,
-}
-
-/// A thread of the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ProfiledThread {
-    /// Its name as people read it: `thread 0 (main)`.
-    pub name: String,
-    /// Number of its process, from 0.
-    pub process: u16,
-}
-
-/// The accesses that agree in site, object, context and thread: the smallest group there is. All
-/// other groups are sums of cells.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cell {
-    /// Index into [`Profile::sites`].
-    pub site: u32,
-    /// Index into [`Profile::objects`].
-    pub object: u32,
-    /// Index into [`Profile::contexts`].
-    pub context: u32,
-    /// Index into [`Profile::threads`].
-    pub thread: u32,
-    /// Its distances.
-    pub histogram: FineHistogram,
-    /// Sum of the finite distances, for the mean.
-    pub distance_sum: u128,
-    /// Largest finite distance.
-    pub distance_max: u64,
-    /// Of its cold accesses, those whose item another thread's store had invalidated.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub invalidated: u64,
-    /// Its forward distances: those of the next accesses to the same items. Empty if not measured.
-    #[serde(default, skip_serializing_if = "FineHistogram::is_empty")]
-    pub forward: FineHistogram,
-}
-
 /// Something the reader must know before believing the numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Warning {
@@ -327,10 +225,6 @@ impl Profile {
     pub fn invalidations(&self) -> Option<u64> {
         (self.method.sharing == Sharing::Coherent).then_some(self.invalidated)
     }
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Stores a bound so that equal bounds are equal bytes: −0 as 0, and what is not finite as none.

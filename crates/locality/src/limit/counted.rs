@@ -1,8 +1,83 @@
 //! What a limit counts, and what that is worth.
 
-use super::{Certainty, CheckError, Measured, Metric};
+use thiserror::Error;
+
+use super::{Metric, NamedError};
 use crate::difference::unsure;
-use crate::{CacheSize, Group, Profile};
+use crate::{CacheSize, CacheSizeError, DifferenceError, Group, Profile};
+
+/// How far a number may be from the true one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Certainty {
+    /// Not at all.
+    Exact,
+    /// By this much, at the confidence of the profile's bounds.
+    Within(f64),
+    /// It is not known how far; why, as a clause.
+    Estimate(&'static str),
+}
+
+/// A number of a profile.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// The number, in the metric's own unit.
+    pub value: f64,
+    /// What it is worth.
+    pub certainty: Certainty,
+}
+
+/// A limit that these profiles cannot be held against.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CheckError {
+    /// It compares, and there is nothing to compare with.
+    #[error("a change in percent needs a profile to compare with; add --against BASE")]
+    NoBase,
+    /// The two count different items.
+    #[error(transparent)]
+    Difference(#[from] DifferenceError),
+    /// The line, object or function is not there.
+    #[error(transparent)]
+    GroupFinder(#[from] NamedError),
+    /// The cache cannot exist.
+    #[error(transparent)]
+    Cache(#[from] CacheSizeError),
+    /// The machine has no such cache.
+    #[error(
+        "the profile's machine has no cache '{name}' ({}); write a size, which does not depend on the machine, for instance 256K",
+        if .known.is_empty() { "none is known".to_owned() } else { .known.join(", ") }
+    )]
+    NoCache {
+        /// The name.
+        name: String,
+        /// The caches that it has.
+        known: Vec<String>,
+    },
+    /// The items are ids, and the cache is one of a machine.
+    #[error(
+        "'{0}' is a cache of bytes, and the items of this profile are ids, which have no size; write a number of ids, for instance 4096"
+    )]
+    Ids(String),
+    /// The cache holds nothing.
+    #[error(
+        "a cache of {bytes} bytes holds not even one item of {item} bytes, so everything would miss; write a larger one"
+    )]
+    TooSmall {
+        /// Bytes of the cache.
+        bytes: u64,
+        /// Bytes of an item.
+        item: u64,
+    },
+    /// It is about distances that are not known.
+    #[error(
+        "distances of {reach} items and more are not known (--max-distance), and {what} needs them; analyse again without --max-distance, or with a larger one"
+    )]
+    Reach {
+        /// The smallest distance that is not known.
+        reach: u64,
+        /// What the limit is about.
+        what: String,
+    },
+}
 
 /// The accesses of a profile, or of one group.
 pub(super) struct CountedAccesses<'a> {

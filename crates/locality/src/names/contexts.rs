@@ -1,6 +1,6 @@
 //! Names of calling contexts.
 
-use super::known;
+use super::known::known;
 use crate::Context;
 
 /// Levels of a calling context that are named at each end; more in between are only counted.

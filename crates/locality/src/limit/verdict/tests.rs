@@ -2,6 +2,7 @@
 
 use super::super::counted::BY_SETS;
 use super::*;
+use crate::CacheSizeError;
 use crate::{Cache, CacheKind, Machine, testing};
 use reuselens_units::{Bytes, Distance, Granularity};
 

@@ -1,0 +1,140 @@
+//! The entries of a profile's tables: [`Site`]s, [`Object`]s, [`Context`]s and [`ProfiledThread`]s,
+//! and the [`Cell`]s, which hold distances and refer to one entry of each table by its index.
+//!
+//! Plain values: nothing here knows [`Profile`](crate::Profile), which holds them, or how they are
+//! named in reports.
+
+use serde::{Deserialize, Serialize};
+
+use crate::element::merge_elements;
+use crate::{Element, FineHistogram};
+
+/// A place in the source: one level of a call that may have been inlined.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Frame {
+    /// Function, demangled; empty if unknown.
+    pub function: String,
+    /// Source file as the debug information names it; empty if unknown.
+    pub file: String,
+    /// Line, 0 if unknown.
+    pub line: u32,
+}
+
+/// An instruction that accessed memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Site {
+    /// File name of the module it is in; empty if unknown.
+    pub module: String,
+    /// Offset of the instruction in that module, so that equal builds give equal profiles.
+    pub offset: u64,
+    /// Where it is in the source: innermost inlined function first, the function that was really
+    /// called last. Empty if unknown.
+    pub frames: Vec<Frame>,
+    /// What it does: `load`, `store`, `atomic`, `range load`, `range store` or `named`.
+    pub kind: String,
+}
+
+/// What sort of object.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum ObjectKind {
+    /// Memory of which nothing is known.
+    #[default]
+    Unknown,
+    /// A symbol of a module.
+    Static,
+    /// The frames of one function.
+    Stack,
+    /// The blocks from one allocation call path.
+    Heap,
+    /// A structure that the program named itself with `RecordData`.
+    Named,
+}
+
+/// A data object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Object {
+    /// What sort.
+    pub kind: ObjectKind,
+    /// Its name as people read it: `table (a.c)`, `stack of main`, `heap from read_all (io.c:12)`.
+    pub name: String,
+    /// For heap objects: the call path of the allocation, innermost first.
+    pub path: Vec<Frame>,
+    /// Bytes: of the symbol, or the largest number live at one time for heap and stack. Where
+    /// several allocations have one name, the sum of what each had live at most. 0 = unknown.
+    pub bytes: u64,
+    /// Bytes of one element, 0 if unknown.
+    pub element_bytes: u64,
+    /// Number of blocks that were allocated over the run (1 for symbols).
+    pub blocks: u64,
+    /// The elements that were accessed, if accesses are broken down by element; by index.
+    pub elements: Vec<Element>,
+}
+
+/// A node of the calling context tree. Node 0 is the root, which has no caller.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Context {
+    /// Index of the caller's node; the root is its own parent. Parents come before children.
+    pub parent: u32,
+    /// The function, demangled; `(root)` for the root.
+    pub function: String,
+    /// Where its caller called it.
+    pub call: Frame,
+}
+
+/// A thread of the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ProfiledThread {
+    /// Its name as people read it: `thread 0 (main)`.
+    pub name: String,
+    /// Number of its process, from 0.
+    pub process: u16,
+}
+
+/// The accesses that agree in site, object, context and thread: the smallest group there is. All
+/// other groups are sums of cells.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Index into [`Profile::sites`](crate::Profile::sites).
+    pub site: u32,
+    /// Index into [`Profile::objects`](crate::Profile::objects).
+    pub object: u32,
+    /// Index into [`Profile::contexts`](crate::Profile::contexts).
+    pub context: u32,
+    /// Index into [`Profile::threads`](crate::Profile::threads).
+    pub thread: u32,
+    /// Its distances.
+    pub histogram: FineHistogram,
+    /// Sum of the finite distances, for the mean.
+    pub distance_sum: u128,
+    /// Largest finite distance.
+    pub distance_max: u64,
+    /// Of its cold accesses, those whose item another thread's store had invalidated.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub invalidated: u64,
+    /// Its forward distances: those of the next accesses to the same items. Empty if not measured.
+    #[serde(default, skip_serializing_if = "FineHistogram::is_empty")]
+    pub forward: FineHistogram,
+}
+
+impl Object {
+    /// Adds elements to those that there are: equal indices become one. Cost: logarithmic per
+    /// element.
+    pub fn add_elements(&mut self, elements: &[Element]) {
+        merge_elements(&mut self.elements, elements);
+    }
+
+    /// The element with this index, if there is one.
+    pub fn element_mut(&mut self, index: u64) -> Option<&mut Element> {
+        let elements = &mut self.elements;
+        let at = elements.binary_search_by_key(&index, |element| element.index);
+        elements.get_mut(at.ok()?)
+    }
+}
+
+/// For serde: whether a count is left out of the file.
+pub(crate) fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
