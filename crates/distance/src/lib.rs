@@ -25,7 +25,6 @@ mod bounded;
 mod coherent;
 mod counting;
 pub mod crowd;
-mod dispatch;
 mod engine;
 pub mod generate;
 mod mix;

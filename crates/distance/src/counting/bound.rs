@@ -1,11 +1,15 @@
 //! The part of the counting engine that no engine of its kind can do without.
 
-use super::compare::Compare;
+use reuselens_simd::entry_point;
+
+#[cfg(target_arch = "x86_64")]
+use super::compare::{Avx2, Avx512};
+use super::compare::{Compare, Portable};
 use super::direct::{BATCH, Batch, ask_ahead};
 use super::line::NEVER;
 use super::sparse::Sparse;
 use super::table::Table;
-use crate::{Simd, dispatch};
+use crate::Simd;
 
 /// Nothing but the look-up of last accesses, with the code, the batches and the order of asking for
 /// memory of [`CountingTree`](crate::CountingTree): not an engine, but the speed that one can reach
@@ -15,6 +19,15 @@ pub struct LookupBound {
     step: u32,
     reuse_times: u64,
     simd: Simd,
+}
+
+entry_point! {
+    /// [`LookupBound::process_here`] with the instructions of `level`.
+    fn process_bound(level, bound: &mut LookupBound, items: &[u64]) {
+        Icelake(proof) => bound.process_here(Avx512::with(proof), items),
+        V3(proof) => bound.process_here(Avx2::with(proof), items),
+        _ => bound.process_here(Portable, items),
+    }
 }
 
 impl LookupBound {
@@ -36,7 +49,7 @@ impl LookupBound {
 
     /// Looks up the next items of the stream.
     pub fn process(&mut self, items: &[u64]) {
-        dispatch::process_bound(self.simd.level(), self, items);
+        process_bound(self.simd.level(), self, items);
     }
 
     /// The sum of all reuse times, counted from the beginning of a batch: proof that the work was

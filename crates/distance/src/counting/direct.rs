@@ -1,10 +1,15 @@
 //! Every access through the table and the bits: for streams that reuse far.
 
+use reuselens_simd::entry_point;
 use reuselens_units::Distance;
 
-use super::compare::Compare;
+#[cfg(target_arch = "x86_64")]
+use super::compare::{Avx2, Avx512};
+use super::compare::{Compare, Portable};
+use super::dense::Dense;
 use super::line::NEVER;
 use super::live_bits::LiveBits;
+use super::sparse::Sparse;
 use super::table::Table;
 use crate::prefetch::prefetch;
 
@@ -167,6 +172,34 @@ pub(crate) struct Direct<'a, T> {
     pub(super) table: &'a mut T,
     pub(super) bits: &'a mut LiveBits,
     pub(super) batches: &'a mut [Batch; 2],
+}
+
+entry_point! {
+    /// [`Direct::run_here`] with the instructions of `level`.
+    pub(super) fn direct_sparse(
+        level,
+        direct: &mut Direct<'_, Sparse>,
+        items: &[u64],
+        distances: &mut [Distance],
+    ) {
+        Icelake(proof) => direct.run_here(Avx512::with(proof), items, distances),
+        V3(proof) => direct.run_here(Avx2::with(proof), items, distances),
+        _ => direct.run_here(Portable, items, distances),
+    }
+}
+
+entry_point! {
+    /// [`Direct::run_here`] with the instructions of `level`.
+    pub(super) fn direct_dense(
+        level,
+        direct: &mut Direct<'_, Dense>,
+        items: &[u64],
+        distances: &mut [Distance],
+    ) {
+        Icelake(proof) => direct.run_here(Avx512::with(proof), items, distances),
+        V3(proof) => direct.run_here(Avx2::with(proof), items, distances),
+        _ => direct.run_here(Portable, items, distances),
+    }
 }
 
 impl<T: Table> Direct<'_, T> {

@@ -8,37 +8,12 @@
 use reuselens_units::Distance;
 
 use super::compare::Compare;
-
-/// Accesses that are looked back over.
-pub(crate) const WINDOW: usize = 32;
-/// The lag of an access whose item is not among the last [`WINDOW`] accesses.
-pub(crate) const FAR: u8 = WINDOW as u8 + 1;
-/// Accesses treated together.
-pub(crate) const BLOCK: usize = 64;
+use super::window_layout::{BACK, BLOCK, FAR, Kept, Keys, Reach, Todo, WINDOW};
 
 /// Accesses that go through one step together, and then through the next: what a step has written
 /// is read by the next one from elsewhere, in pieces that lie across those written, and a processor
 /// waits for that if it comes too soon.
 pub(crate) const CHUNK: usize = 16 * BLOCK;
-
-/// Accesses before a block of which the lags are kept.
-pub(crate) const BACK: usize = WINDOW + 1;
-
-/// Lags of a block, from [`BACK`] on, with those of the accesses before; 0 where there is no
-/// access.
-pub(crate) type Lags = [u8; BACK + BLOCK];
-
-/// For each of the same accesses the index of the one that its lag leads to; 0 if that is further
-/// back.
-pub(crate) type Reach = [u8; BACK + BLOCK];
-
-/// Keys of some accesses, in two halves: equal items have equal keys, others hardly ever. In a
-/// block, those of its accesses begin at [`WINDOW`], after those of the accesses before.
-#[derive(Clone, Copy)]
-pub(crate) struct Keys<T> {
-    pub low: T,
-    pub high: T,
-}
 
 /// The key of an item.
 #[inline(always)]
@@ -309,19 +284,6 @@ impl Recent {
     }
 }
 
-/// What a block of accesses leaves to be done.
-#[derive(Clone, Copy)]
-pub(crate) struct Todo<'a> {
-    /// The [`BACK`] items before the block, and those of the block.
-    pub items: &'a [u64; BACK + BLOCK],
-    /// Which access of the call each of the block is, or what lies between it and the one before.
-    pub numbers: &'a [u32; BLOCK],
-    /// Bit i: access i of the block is a far one.
-    pub far: u64,
-    /// Bit i: at access i the one [`BACK`] before leaves.
-    pub leaving: u64,
-}
-
 /// [`Compare::keep`] where there are not as many accesses, or none before.
 #[cold]
 fn keep_at_an_end(items: &[u64], start: usize, (to, numbers): Kept<'_>) -> u64 {
@@ -336,9 +298,6 @@ fn keep_at_an_end(items: &[u64], start: usize, (to, numbers): Kept<'_>) -> u64 {
     }
     kept
 }
-
-/// Where accesses that are kept are written: items, and which access of the call each is.
-pub(crate) type Kept<'a> = (&'a mut [u64], &'a mut [u32]);
 
 /// Finds those lags anew that lead to another item.
 #[cold]

@@ -2,8 +2,6 @@
 
 use reuselens_hugepages::Zeroable;
 
-use super::compare::Compare;
-
 /// Items of a line.
 pub(crate) const ITEMS: usize = 5;
 
@@ -26,23 +24,6 @@ impl Line {
             .iter()
             .map(|step| u32::from(*step != NEVER));
         used.sum::<u32>() as usize
-    }
-
-    /// Makes `step` the step of `item` and returns the one before, or [`NEVER`]; `None` if the line
-    /// is full of others.
-    #[inline(always)]
-    pub(crate) fn replace(&mut self, compare: impl Compare, item: u64, step: u32) -> Option<u32> {
-        let equal = compare.equal(self, item);
-        if equal != 0 {
-            let place = equal.trailing_zeros() as usize % ITEMS;
-            return Some(std::mem::replace(&mut self.steps[place], step));
-        }
-        if self.steps[ITEMS - 1] != NEVER {
-            return None;
-        }
-        let place = self.len() % ITEMS;
-        (self.items[place], self.steps[place]) = (item, step);
-        Some(NEVER)
     }
 }
 

@@ -28,7 +28,7 @@
 //!   sums that follow it in its block, which is a few vector instructions, and reaches the upper
 //!   levels only if the previous access is far back.
 //! - All of it is compiled for vectors of 512 bits, of 256 bits, and for any processor; which is
-//!   chosen when it runs ([`compare`], `dispatch`).
+//!   chosen when it runs ([`compare`]).
 //!
 //! # Cost
 //! Per access: one table look-up, one rank, one update; O(1) up to a hundred million items (the
@@ -39,32 +39,37 @@
 //! time axis. Up to about 4 · 10⁹ distinct items, any number of accesses.
 
 mod answers;
+mod any_table;
 mod bound;
 mod chunk;
 pub(crate) mod compare;
-pub(crate) mod dense;
-pub(crate) mod direct;
+mod dense;
+mod direct;
 mod expected;
 mod lags;
-pub(crate) mod line;
+mod line;
 mod live_bits;
-pub(crate) mod sparse;
-pub(crate) mod table;
+mod sparse;
+mod table;
 mod window;
-pub(crate) mod work;
+mod window_layout;
+mod work;
 
+use reuselens_simd::entry_point;
 use reuselens_units::{Bytes, Distance, Items};
 
-use crate::dispatch;
 use crate::{Engine, Simd, Tally};
 pub use bound::LookupBound;
 pub use expected::Expected;
 
 use answers::{Answers, Column};
-use compare::Compare;
-use direct::Direct;
+use any_table::AnyTable;
+#[cfg(target_arch = "x86_64")]
+use compare::{Avx2, Avx512};
+use compare::{Compare, Portable};
+use direct::{Direct, direct_dense, direct_sparse};
 use live_bits::LiveBits;
-use table::AnyTable;
+
 use work::Work;
 
 /// The counting tree of Bennett & Kruskal (1975) on a compacted time axis: the fastest exact engine
@@ -223,7 +228,7 @@ impl CountingTree {
                     bits,
                     batches,
                 };
-                dispatch::direct_sparse(self.simd.level(), &mut direct, items, column);
+                direct_sparse(self.simd.level(), &mut direct, items, column);
             }
             AnyTable::Dense(table) => {
                 let mut direct = Direct {
@@ -231,10 +236,33 @@ impl CountingTree {
                     bits,
                     batches,
                 };
-                dispatch::direct_dense(self.simd.level(), &mut direct, items, column);
+                direct_dense(self.simd.level(), &mut direct, items, column);
             }
         }
         items.len()
+    }
+}
+
+entry_point! {
+    /// [`CountingTree::process_here`] with the instructions of `level`.
+    fn process_counting(
+        level,
+        tree: &mut CountingTree,
+        items: &[u64],
+        distances: &mut [Distance],
+    ) {
+        Icelake(proof) => tree.process_here(Avx512::with(proof), items, distances),
+        V3(proof) => tree.process_here(Avx2::with(proof), items, distances),
+        _ => tree.process_here(Portable, items, distances),
+    }
+}
+
+entry_point! {
+    /// [`CountingTree::tally_here`] with the instructions of `level`.
+    fn tally_counting(level, tree: &mut CountingTree, items: &[u64], tally: &mut Tally) {
+        Icelake(proof) => tree.tally_here(Avx512::with(proof), items, tally),
+        V3(proof) => tree.tally_here(Avx2::with(proof), items, tally),
+        _ => tree.tally_here(Portable, items, tally),
     }
 }
 
@@ -251,12 +279,12 @@ impl Engine for CountingTree {
 
     fn process(&mut self, items: &[u64], distances: &mut [Distance]) {
         assert_eq!(items.len(), distances.len(), "one distance per item");
-        dispatch::process_counting(self.simd.level(), self, items, distances);
+        process_counting(self.simd.level(), self, items, distances);
     }
 
     fn tally(&mut self, items: &[u64], tally: &mut Tally) {
         tally.make_room(items.len());
-        dispatch::tally_counting(self.simd.level(), self, items, tally);
+        tally_counting(self.simd.level(), self, items, tally);
     }
 
     fn distinct(&self) -> Items {
@@ -276,3 +304,6 @@ impl Engine for CountingTree {
         self.with_parts(self.table.bytes_with(more), self.bits.bytes_with(more))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,25 @@ pub(crate) struct Sparse {
     habits: Habits,
 }
 
+impl Line {
+    /// Makes `step` the step of `item` and returns the one before, or [`NEVER`]; `None` if the line
+    /// is full of others.
+    #[inline(always)]
+    fn replace(&mut self, compare: impl Compare, item: u64, step: u32) -> Option<u32> {
+        let equal = compare.equal(self, item);
+        if equal != 0 {
+            let place = equal.trailing_zeros() as usize % ITEMS;
+            return Some(std::mem::replace(&mut self.steps[place], step));
+        }
+        if self.steps[ITEMS - 1] != NEVER {
+            return None;
+        }
+        let place = self.len() % ITEMS;
+        (self.items[place], self.steps[place]) = (item, step);
+        Some(NEVER)
+    }
+}
+
 /// What is known of the stream, whatever table there is at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Habits {

@@ -2,10 +2,10 @@
 
 use super::answers::Answers;
 use super::compare::Compare;
-use super::lags::{BLOCK, Todo};
 use super::line::NEVER;
 use super::live_bits::LiveBits;
 use super::table::Table;
+use super::window_layout::{BLOCK, LEAVES, Todo};
 
 /// Pieces of work that are done together, at least.
 const ENOUGH: usize = 64;
@@ -17,9 +17,6 @@ const ROOM: usize = MOST.next_power_of_two();
 
 /// So many items before it is full a table grows, at most.
 pub(super) const AHEAD: usize = 2 * MOST;
-
-/// Marks a piece that leaves the window, and is not a far access.
-pub(crate) const LEAVES: u32 = u32::MAX;
 
 /// Far accesses, and accesses that leave the window, in order of time. No loop over them has a
 /// branch that depends on which of the two a piece is: no processor could guess it.
@@ -145,6 +142,3 @@ impl Work {
         bits.end(self.leaving.into(), taken);
     }
 }
-
-/// Where pieces of work are written: items, and which access of the call, or [`LEAVES`].
-pub(crate) type Pieces<'a> = (&'a mut [u64], &'a mut [u32]);

@@ -1,8 +1,10 @@
 //! Which items are in a sample, and where they stand in a column.
 
-use reuselens_simd::Level;
+use reuselens_simd::{Level, entry_point};
 
-use crate::counting::compare::Compare;
+#[cfg(target_arch = "x86_64")]
+use crate::counting::compare::{Avx2, Avx512};
+use crate::counting::compare::{Compare, Portable};
 use crate::generate::Random;
 
 /// A hash of items that decides who is in a sample: two multiplications, each with the high half
@@ -45,6 +47,15 @@ const STRETCH: usize = 16;
 /// Below, most stretches hold none of the sample.
 const FEW: u64 = 1 << 59;
 
+entry_point! {
+    /// [`Filter::process_here`] with the instructions of `level`.
+    fn process_filter(level, filter: &mut Filter, items: &[u64]) {
+        Icelake(proof) => filter.process_here(Avx512::with(proof), items),
+        V3(proof) => filter.process_here(Avx2::with(proof), items),
+        _ => filter.process_here(Portable, items),
+    }
+}
+
 impl Filter {
     pub(super) fn new(hash: Hash, threshold: u64) -> Self {
         Filter {
@@ -64,7 +75,7 @@ impl Filter {
         if self.places.len() < items.len() {
             self.places.resize(items.len(), 0);
         }
-        crate::dispatch::process_filter(Level::best(), self, items);
+        process_filter(Level::best(), self, items);
     }
 
     /// Where in the column the items that were found last are.

@@ -53,7 +53,6 @@ mod spatial;
 mod unseen;
 
 pub use estimate::{BoundedPoint, Estimate};
-pub(crate) use filter::Filter;
 pub use samples::{SamplePart, SampleSource, Samples};
 
 use reuselens_units::{Bytes, Distance, Items};

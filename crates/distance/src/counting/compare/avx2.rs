@@ -10,8 +10,8 @@ use std::arch::x86_64::{
 use reuselens_simd::V3;
 
 use super::Compare;
-use crate::counting::lags::{BACK, BLOCK, FAR, Keys, Lags, Reach, WINDOW};
 use crate::counting::line::Line;
+use crate::counting::window_layout::{BACK, BLOCK, FAR, Keys, Lags, Reach, WINDOW};
 
 /// Four numbers, or 32 bytes, at a time.
 #[derive(Clone, Copy)]

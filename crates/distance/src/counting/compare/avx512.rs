@@ -17,9 +17,10 @@ use std::arch::x86_64::{
 use reuselens_simd::Icelake;
 
 use super::Compare;
-use crate::counting::lags::{BACK, BLOCK, FAR, Kept, Keys, Lags, Reach, Todo, WINDOW};
 use crate::counting::line::Line;
-use crate::counting::work::{LEAVES, Pieces};
+use crate::counting::window_layout::{
+    BACK, BLOCK, FAR, Kept, Keys, LEAVES, Lags, Pieces, Reach, Todo, WINDOW,
+};
 
 /// Eight numbers, or 64 bytes, at a time.
 #[derive(Clone, Copy)]

@@ -26,9 +26,10 @@ pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::Avx512;
 
-use super::lags::{BACK, BLOCK, FAR, Kept, Keys, Lags, Reach, Todo, WINDOW};
 use super::line::Line;
-use super::work::{LEAVES, Pieces};
+use super::window_layout::{
+    BACK, BLOCK, FAR, Kept, Keys, LEAVES, Lags, Pieces, Reach, Todo, WINDOW,
+};
 
 /// A way of comparing. Values exist only where the processor has what it takes.
 pub(crate) trait Compare: Copy {
