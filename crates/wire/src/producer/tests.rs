@@ -55,6 +55,10 @@ fn opened() -> (MappedSegment, &'static Slot, u32) {
 }
 
 #[test]
+#[cfg_attr(
+    miri,
+    ignore = "half a million steps, of a loop that other tests run too"
+)]
 fn each_slot_is_claimed_once() {
     let segment = segment();
     let claimed: Vec<usize> = std::iter::from_fn(|| segment.claim_slot()).collect();
