@@ -70,8 +70,8 @@ pub trait Sink {
     /// For a block that is about to run.
     fn open(&mut self, block: u32) -> Self::Block;
     /// Of a block that is running and the next to be taken back: what it has collected so far may
-    /// be taken.
-    fn drain(&mut self, _block: u32, _sink: &mut Self::Block) {}
+    /// be taken. A sink that collects nothing does nothing.
+    fn drain(&mut self, block: u32, sink: &mut Self::Block);
     /// Of a block that has ended, in order.
     fn close(&mut self, block: u32, sink: Self::Block);
 }
@@ -91,6 +91,8 @@ impl Sink for Ignore {
     fn open(&mut self, _: u32) -> Ignore {
         Ignore
     }
+
+    fn drain(&mut self, _: u32, _: &mut Ignore) {}
 
     fn close(&mut self, _: u32, _: Ignore) {}
 }
@@ -175,6 +177,9 @@ impl Sink for Count {
     fn open(&mut self, _: u32) -> Count {
         Count::default()
     }
+
+    /// Counts are summed when the block has ended.
+    fn drain(&mut self, _: u32, _: &mut Count) {}
 
     fn close(&mut self, _: u32, block: Count) {
         self.instructions += block.instructions;

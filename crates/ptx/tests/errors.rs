@@ -2,10 +2,13 @@
 
 mod common;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use common::{Run, ptx};
 use proptest::prelude::*;
 use reuselens_ptx::{
-    Argument, Device, FaultKind, Ignore, KernelError, LaunchError, Options, PtxModule,
+    Argument, BlockSink, Device, FaultKind, Ignore, KernelError, LaunchError, Options, PtxModule,
+    Sink, WarpAccess,
 };
 
 fn module(parameters: &str, body: &str) -> String {
@@ -440,4 +443,57 @@ fn exact_kernel_name_wins_over_demangled_name() {
         error.contains("gemm; gemm(float*); gemm2(float*)"),
         "{error}"
     );
+}
+
+/// Panics at the first access of a block.
+struct Panics {
+    at: u32,
+}
+
+impl BlockSink for Panics {
+    fn accept(&mut self, access: &WarpAccess<'_>) {
+        if access.block == self.at {
+            std::panic::panic_any(self.at);
+        }
+    }
+}
+
+impl Sink for Panics {
+    type Block = Panics;
+
+    fn open(&mut self, _: u32) -> Panics {
+        Panics { at: self.at }
+    }
+
+    fn drain(&mut self, _: u32, _: &mut Panics) {}
+
+    fn close(&mut self, _: u32, _: Panics) {}
+}
+
+/// The other threads run ahead of the block that is never delivered, and would wait for it.
+#[test]
+fn a_panic_in_one_block_ends_a_launch_on_several_threads() {
+    let text = ".version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 a) {
+.reg .b32 %r<2>; .reg .b64 %x<2>;
+ld.param.u64 %x1, [a];
+ld.global.u32 %r1, [%x1];
+st.global.u32 [%x1], %r1;
+ret;
+}";
+    let options = Options {
+        threads: 2,
+        ..Options::default()
+    };
+    let mut run = Run::new(text, options);
+    let a = run.put(&[0u32; 64]);
+    let kernel = run.kernel("k");
+    let launch = kernel.launch([200, 1, 1], [32, 1, 1], 0, &[a]).unwrap();
+    let mut sink = Panics { at: 3 };
+    let launched =
+        AssertUnwindSafe(|| run.device.launch(&kernel, &launch, &run.options, &mut sink));
+    let panic = catch_unwind(launched).expect_err("a panic");
+    assert_eq!(panic.downcast_ref(), Some(&3_u32));
 }

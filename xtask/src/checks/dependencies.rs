@@ -25,7 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("rltrace", &["units", "io", "trace"]),
     ("formats", &["units", "io", "trace", "rltrace"]),
     ("testing", &["units", "io", "trace", "rltrace", "formats"]),
-    ("ptx", &["simd", "io", "trace", "warp"]),
+    ("ptx", &["simd", "workers", "io", "trace", "warp"]),
     ("distance", &["units", "hugepages", "simd"]),
     (
         "baselines",
@@ -40,7 +40,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("predict", &["units", "hugepages", "locality"]),
     ("placement", &["units", "locality"]),
     ("report", &["units", "locality", "placement", "predict"]),
-    ("simt", &["units", "trace", "warp"]),
+    ("simt", &["units", "workers", "trace", "warp"]),
     (
         "reuselens",
         &[

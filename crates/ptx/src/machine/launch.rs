@@ -9,15 +9,18 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
+use reuselens_workers::{OnPanic, lock, together};
+
 use crate::decode::kernel::Kernel;
 use crate::lanes::Isa;
 use crate::sink::{BlockSink, Sink};
 
 use super::block::{self, BlockRun};
+use super::block_queue::{BlockQueue, QueueState};
 use super::device_memory::DeviceMemory;
 use super::fault::KernelError;
 use super::grid::{LaunchConfig, MOST_LOCAL};
-use super::line::{BlockQueue, QueueState};
+
 use super::memory::BlockMemory;
 use super::overlay::{self, Overlay, Patch};
 use super::races::Races;
@@ -127,9 +130,9 @@ pub fn run<S: Sink + Send>(
             used: total.warp_instructions,
         };
         let (stats, patches, result) = if workers == 1 || numbers.len() == 1 {
-            wave.alone(numbers.clone(), &mut spaces[0], sink)
+            wave.on_this_thread(numbers.clone(), &mut spaces[0], sink)
         } else {
-            wave.together(numbers.clone(), &mut spaces, sink)
+            wave.on_threads(numbers.clone(), &mut spaces, sink)
         };
         total += stats;
         for patches in patches {
@@ -287,7 +290,7 @@ impl Wave<'_> {
         }
     }
 
-    fn alone<S: Sink>(
+    fn on_this_thread<S: Sink>(
         &self,
         numbers: std::ops::Range<u32>,
         space: &mut Workspace,
@@ -306,52 +309,53 @@ impl Wave<'_> {
         sum
     }
 
-    fn together<S: Sink + Send>(
+    fn on_threads<S: Sink + Send>(
         &self,
         numbers: std::ops::Range<u32>,
         spaces: &mut [Workspace],
         sink: &mut S,
     ) -> WaveResult {
-        let ahead = AHEAD * spaces.len() as u32;
-        let line = BlockQueue {
+        let threads = spaces.len();
+        let queue = BlockQueue {
             next: AtomicU32::new(numbers.start),
             end: numbers.end,
             state: Mutex::new(QueueState {
                 sink,
                 ended: Vec::new(),
                 delivered: numbers.start,
+                is_abandoned: false,
                 sum: (Stats::default(), Vec::new(), Ok(())),
             }),
             moved: Condvar::new(),
-            ahead,
+            ahead: AHEAD * threads as u32,
         };
-        std::thread::scope(|scope| {
-            for space in spaces {
-                scope.spawn(|| self.work(&line, space));
-            }
-        });
-        let state = line
-            .state
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        state.sum
+        let spaces = Mutex::new(spaces.iter_mut());
+        // Each worker takes a workspace of its own; there are as many as threads.
+        let work = || {
+            let _alarm = OnPanic(|| queue.abandon());
+            let space = lock(&spaces).next();
+            space.into_iter().for_each(|space| self.work(&queue, space));
+        };
+        together("block", threads, work, work);
+        let state = queue.state.into_inner();
+        state.unwrap_or_else(PoisonError::into_inner).sum
     }
 
     /// Takes blocks and runs them until there are none.
-    fn work<S: Sink>(&self, line: &BlockQueue<'_, S>, space: &mut Workspace) {
+    fn work<S: Sink>(&self, queue: &BlockQueue<'_, S>, space: &mut Workspace) {
         loop {
-            let index = line.next.fetch_add(1, Ordering::Relaxed);
-            if index >= line.end {
+            let index = queue.next.fetch_add(1, Ordering::Relaxed);
+            if index >= queue.end {
                 return;
             }
             let block = self.number(index);
-            let Some(sink) = line.open(index, block) else {
+            let Some(sink) = queue.open(index, block) else {
                 return;
             };
             let ended = self.block(block, space, sink, &mut |inner| {
-                line.drain(index, block, inner)
+                queue.drain(index, block, inner)
             });
-            line.put(self, index, ended);
+            queue.put(self, index, ended);
         }
     }
 }

@@ -3,13 +3,13 @@
 mod access;
 mod atomic;
 mod block;
+mod block_queue;
 mod collective;
 mod delivery;
 mod device_memory;
 mod fault;
 mod grid;
 mod launch;
-mod line;
 mod memory;
 mod overlay;
 mod races;

@@ -1,7 +1,8 @@
 //! The characteristic without comparing all pairs.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use reuselens_workers::together;
 
 use crate::SimtError;
 use crate::characteristic::Characteristic;
@@ -82,7 +83,8 @@ pub fn characteristic(
     ))
 }
 
-/// Reads the lists of some ranges of items, each on a thread of its own, and folds them together.
+/// Reads the lists of some ranges of items, on as many threads as there are ranges, and joins them
+/// in the order of the ranges.
 fn fold(
     stream: &(impl ReferenceStream + Sync + ?Sized),
     census: &Census,
@@ -96,21 +98,21 @@ fn fold(
         }
         folded
     };
-    let parts = std::thread::scope(|scope| {
-        let others = ranges.iter().skip(1).cloned();
-        let others: Vec<_> = others
-            .map(|range| scope.spawn(move || read(range)))
-            .collect();
-        let mut parts = vec![ranges.first().cloned().map(read).unwrap_or_default()];
-        for other in others {
-            match other.join() {
-                Ok(part) => parts.push(part),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+    let next = AtomicUsize::new(0);
+    let read_some = || {
+        let mut parts = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(range) = ranges.get(at) else {
+                return parts;
+            };
+            parts.push((at, read(range.clone())));
         }
-        parts
-    });
-    let mut parts = parts.into_iter();
+    };
+    let parts = together("fold", ranges.len(), read_some, read_some);
+    let mut parts: Vec<(usize, Folded)> = parts.into_iter().flatten().collect();
+    parts.sort_unstable_by_key(|(at, _)| *at);
+    let mut parts = parts.into_iter().map(|(_, part)| part);
     let mut all = parts.next().unwrap_or_default();
     for part in parts {
         for at in 0..part.len() {
@@ -124,7 +126,6 @@ fn fold(
 /// Correlates the lists on some threads: each one's sums.
 fn correlate(folded: &Folded, length: usize, threads: usize) -> Vec<Vec<u64>> {
     let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
     let work = || {
         let mut correlator = Correlator::new(length);
         loop {
@@ -137,19 +138,8 @@ fn correlate(folded: &Folded, length: usize, threads: usize) -> Vec<Vec<u64>> {
                 correlator.add(list, weight);
             }
         }
-        let degrees = correlator.finish();
-        match done.lock() {
-            Ok(mut done) => done.push(degrees),
-            Err(poisoned) => poisoned.into_inner().push(degrees),
-        }
+        correlator.finish()
     };
     let threads = threads.min(folded.entries() / (LISTS * LISTS) + 1);
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        work();
-    });
-    done.into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    together("correlate", threads, work, work)
 }

@@ -1,8 +1,9 @@
 //! Equal groups that share as much as possible, by METIS.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use metis::option::{Seed, UFactor};
+use reuselens_workers::lock;
 
 use crate::SimtError;
 use crate::mapping::Hypergraph;
@@ -97,10 +98,10 @@ fn metis_parts(
         return Ok(vec![0; hypergraph.vertices()]);
     }
     let count = metis::Idx::try_from(parts).map_err(|_| failed("too many parts".to_owned()))?;
-    // METIS draws from the C library's numbers, which all threads share: one at a time, or the seed
-    // decides nothing.
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // METIS draws random numbers from the C library, whose state all threads share. Only if one
+    // partition runs at a time does the seed decide the result.
+    static METIS: Mutex<()> = Mutex::new(());
+    let _guard = lock(&METIS);
     let graph = metis::Graph::new(1, count, &xadj, &adjacent);
     let graph = graph.map_err(|error| failed(error.to_string()))?;
     let graph = graph

@@ -1,7 +1,13 @@
-//! Blocks that run at the same time are delivered one after the other.
+//! [`BlockQueue`]: blocks that run on several threads at the same time, and are delivered to the
+//! sink one after the other, in the order in which they were handed out.
+//!
+//! A thread that is too many blocks ahead of the last one delivered waits. After a block has failed,
+//! or a thread has panicked, no further block begins.
 
 use std::sync::atomic::AtomicU32;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex};
+
+use reuselens_workers::{lock, wait};
 
 use crate::sink::Sink;
 
@@ -23,27 +29,32 @@ pub(super) struct QueueState<'s, S: Sink> {
     /// The next one to be delivered.
     pub(super) delivered: u32,
     pub(super) sum: WaveResult,
+    /// Whether a thread panicked: a block that it ran is never delivered.
+    pub(super) is_abandoned: bool,
+}
+
+impl<S: Sink> QueueState<'_, S> {
+    /// Whether more blocks are to be run: none has failed, and no thread has panicked.
+    fn is_going_on(&self) -> bool {
+        self.sum.2.is_ok() && !self.is_abandoned
+    }
 }
 
 impl<S: Sink> BlockQueue<'_, S> {
     /// A sink for a block, when it is not too far ahead; none once a block has failed.
     pub(super) fn open(&self, index: u32, block: u32) -> Option<S::Block> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let waits = |state: &mut QueueState<'_, S>| {
-            state.sum.2.is_ok() && index >= state.delivered.saturating_add(self.ahead)
-        };
-        let mut state = self
-            .moved
-            .wait_while(state, waits)
-            .unwrap_or_else(PoisonError::into_inner);
-        state.sum.2.is_ok().then(|| state.sink.open(block))
+        let mut state = lock(&self.state);
+        while state.is_going_on() && index >= state.delivered.saturating_add(self.ahead) {
+            state = wait(&self.moved, state);
+        }
+        state.is_going_on().then(|| state.sink.open(block))
     }
 
     /// Lets the sink take what the block whose turn it is has collected.
     pub(super) fn drain(&self, index: u32, block: u32, sink: &mut S::Block) {
         if let Ok(mut state) = self.state.try_lock()
             && state.delivered == index
-            && state.sum.2.is_ok()
+            && state.is_going_on()
         {
             state.sink.drain(block, sink);
         }
@@ -51,10 +62,10 @@ impl<S: Sink> BlockQueue<'_, S> {
 
     /// Delivers a block, and those that have waited for it.
     pub(super) fn put(&self, wave: &Wave<'_>, index: u32, ended: Ended<S::Block>) {
-        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = lock(&self.state);
         let state = &mut *guard;
         state.ended.push((index, ended));
-        while state.sum.2.is_ok()
+        while state.is_going_on()
             && let Some(place) = state
                 .ended
                 .iter()
@@ -64,6 +75,12 @@ impl<S: Sink> BlockQueue<'_, S> {
             state.delivered += 1;
             wave.add(wave.number(index), ended, &mut state.sum, state.sink);
         }
+        self.moved.notify_all();
+    }
+
+    /// Wakes the threads that wait for a block of a thread that panicked, and lets them end.
+    pub(super) fn abandon(&self) {
+        lock(&self.state).is_abandoned = true;
         self.moved.notify_all();
     }
 }
