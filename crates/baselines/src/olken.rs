@@ -10,7 +10,7 @@ const NONE: u32 = 0;
 
 /// One item, keyed by the time of its last access. Priorities fall from the root down.
 #[derive(Clone, Copy)]
-struct Node {
+struct TreeNode {
     left: u32,
     right: u32,
     size: u32,
@@ -41,7 +41,7 @@ struct Node {
 /// assert_eq!(distances[3], Distance::new(2));
 /// ```
 pub struct OlkenTree {
-    nodes: Vec<Node>,
+    nodes: Vec<TreeNode>,
     index: HashMap<u64, u32>,
     root: u32,
     time: u64,
@@ -52,7 +52,7 @@ impl OlkenTree {
     /// An engine that has seen nothing.
     pub fn new() -> Self {
         OlkenTree {
-            nodes: vec![Node {
+            nodes: vec![TreeNode {
                 left: NONE,
                 right: NONE,
                 size: 0,
@@ -82,7 +82,7 @@ impl OlkenTree {
                     "more than 2^32 - 2 distinct items: use `counting`"
                 );
                 let priority = xorshift(&mut self.random);
-                self.nodes.push(Node {
+                self.nodes.push(TreeNode {
                     left: NONE,
                     right: NONE,
                     size: 0,
@@ -101,7 +101,7 @@ impl OlkenTree {
         let time = self.nodes[node as usize].time;
         let (mut later, mut parent, mut at) = (0, NONE, self.root);
         while at != node {
-            let Node { left, right, .. } = self.nodes[at as usize];
+            let TreeNode { left, right, .. } = self.nodes[at as usize];
             self.nodes[at as usize].size -= 1;
             parent = at;
             if time < self.nodes[at as usize].time {
@@ -111,7 +111,7 @@ impl OlkenTree {
                 at = right;
             }
         }
-        let Node { left, right, .. } = self.nodes[node as usize];
+        let TreeNode { left, right, .. } = self.nodes[node as usize];
         later += u64::from(self.nodes[right as usize].size);
         let joined = self.join(left, right);
         self.replace_child(parent, node, joined);
@@ -170,7 +170,7 @@ impl OlkenTree {
             (parent, at) = (at, self.nodes[at as usize].right);
         }
         let size = self.nodes[at as usize].size + 1;
-        self.nodes[node as usize] = Node {
+        self.nodes[node as usize] = TreeNode {
             left: at,
             right: NONE,
             size,
@@ -216,7 +216,7 @@ impl Engine for OlkenTree {
     }
 
     fn memory(&self) -> Bytes {
-        let nodes = self.nodes.capacity() * size_of::<Node>();
+        let nodes = self.nodes.capacity() * size_of::<TreeNode>();
         Bytes((size_of::<Self>() + nodes + self.index.allocation_size()) as u64)
     }
 }

@@ -50,7 +50,7 @@ pub struct PathStep {
 /// A block that was reached on a path: what the instructions in it have in common. One cache line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
-struct Node {
+struct PathNode {
     block: u64,
     outcomes: u32,
     /// Where its instructions begin in `counts`.
@@ -62,7 +62,7 @@ struct Node {
     room: u32,
 }
 
-impl Node {
+impl PathNode {
     /// Its instructions.
     #[inline(always)]
     fn range(&self) -> Range<usize> {
@@ -73,7 +73,7 @@ impl Node {
 
 /// Where an access is: an instruction in the list of its node.
 #[derive(Clone, Copy)]
-struct Place {
+struct ListPosition {
     node: u32,
     /// `usize::MAX` before the first.
     at: usize,
@@ -101,7 +101,7 @@ pub struct PathTable {
     most: usize,
     length: u32,
     admission: Admission,
-    nodes: Vec<Node>,
+    nodes: Vec<PathNode>,
     /// Those of a node follow each other; in between are places that nodes have left, and room.
     counts: Vec<Count>,
     elsewhere: Elsewhere,
@@ -150,7 +150,7 @@ impl PathTable {
     /// Bytes held.
     pub fn memory(&self) -> Bytes {
         let counts = self.counts.capacity() * size_of::<Count>();
-        let nodes = self.nodes.capacity() * size_of::<Node>();
+        let nodes = self.nodes.capacity() * size_of::<PathNode>();
         // A key, a value and a byte of control.
         let behind = self.behind.capacity() * 13;
         self.elsewhere.memory() + Bytes((counts + nodes + behind + 8 * self.slots.len()) as u64)
@@ -210,7 +210,7 @@ impl PathTable {
             if until == from {
                 continue;
             }
-            let mut place = Place {
+            let mut place = ListPosition {
                 node: self.enter(step, guesses[at % ROOM]),
                 at: usize::MAX,
             };
@@ -232,7 +232,7 @@ impl PathTable {
     #[inline(always)]
     fn follow(
         &mut self,
-        place: &mut Place,
+        place: &mut ListPosition,
         touches: &mut impl Iterator<Item = (u32, Distance)>,
     ) -> Option<(u32, Distance)> {
         let list = self.nodes[place.node as usize - 1].range();

@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use reuselens_io::AtomicFile;
 use reuselens_ptx::{
-    Argument, CollectorSink, Count, Device, Ignore, Kernel, LaunchConfig, Options, PtxModule, Sink,
+    Argument, CollectorSink, Count, Device, Ignore, Kernel, LaunchConfig, LaunchSink, Options,
+    PtxModule,
 };
 use reuselens_warp::file::Writer;
 
@@ -115,7 +116,7 @@ fn apart(
 }
 
 /// Millions of instructions of threads in a second.
-fn measure<S: Sink + Send>(
+fn measure<S: LaunchSink + Send>(
     device: &mut Device,
     kernel: &Kernel,
     launch: &LaunchConfig,

@@ -6,7 +6,7 @@ use crate::decode::{self, Kernel};
 use crate::error::PtxError;
 use crate::machine::{Allocation, DeviceMemory, LaunchConfig, LaunchError, Options, Stats, run};
 use crate::names;
-use crate::sink::Sink;
+use crate::sink::LaunchSink;
 use crate::syntax::ast::{Ast, FunctionAst, Init, Statement, Variable};
 use crate::syntax::types::StateSpace;
 
@@ -293,7 +293,7 @@ impl Device {
     /// # Errors
     /// A launch that does not fit, and whatever the kernel does that it must not. Blocks before the
     /// one that was stopped have written what they wrote.
-    pub fn launch<S: Sink + Send>(
+    pub fn launch<S: LaunchSink + Send>(
         &mut self,
         kernel: &Kernel,
         launch: &LaunchConfig,

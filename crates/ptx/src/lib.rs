@@ -2,8 +2,8 @@
 //!
 //! PTX goes in as text ([`PtxModule::parse`]); a [`Device`] has memory, takes modules, and launches
 //! their kernels to the end, with results in its memory. Warps go in step; lanes that part at a
-//! branch meet again at its immediate post-dominator. A [`Sink`] sees each memory instruction of
-//! each warp.
+//! branch meet again at its immediate post-dominator. A [`LaunchSink`] sees each memory instruction
+//! of each warp.
 //!
 //! ```
 //! use reuselens_ptx::{Argument, Count, Device, Options, PtxModule};
@@ -69,6 +69,6 @@ pub use lanes::Isa;
 pub use machine::random::SplitMix64;
 pub use machine::{Allocation, FaultKind, KernelError, LaunchConfig, LaunchError, Options, Stats};
 pub use names::readable;
-pub use sink::{BlockSink, Count, Ignore, Sink, Space, WarpAccess, WarpKind};
+pub use sink::{BlockSink, Count, Ignore, LaunchSink, Space, WarpAccess, WarpKind};
 pub use stream::{CollectorSink, Pieces};
 pub use syntax::types::Type;

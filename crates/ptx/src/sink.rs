@@ -64,7 +64,7 @@ pub trait BlockSink: Send {
 
 /// Looks at launches: gives each block its own sink, and takes them back in the order of the
 /// blocks, whatever thread ran them and whenever they ended.
-pub trait Sink {
+pub trait LaunchSink {
     /// The sink of a block.
     type Block: BlockSink;
     /// For a block that is about to run.
@@ -85,7 +85,7 @@ impl BlockSink for Ignore {
     fn accept(&mut self, _: &WarpAccess<'_>) {}
 }
 
-impl Sink for Ignore {
+impl LaunchSink for Ignore {
     type Block = Ignore;
 
     fn open(&mut self, _: u32) -> Ignore {
@@ -171,7 +171,7 @@ fn scattered(access: &WarpAccess<'_>) -> u64 {
     found.chunk_by(|a, b| a == b).count() as u64
 }
 
-impl Sink for Count {
+impl LaunchSink for Count {
     type Block = Count;
 
     fn open(&mut self, _: u32) -> Count {

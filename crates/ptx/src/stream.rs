@@ -5,7 +5,7 @@ use reuselens_warp::{self as warp, Collector, Extent, Piece, WarpRow};
 
 use crate::decode::Kernel;
 use crate::machine::LaunchConfig;
-use crate::sink::{BlockSink, Sink, Space, WarpAccess, WarpKind};
+use crate::sink::{BlockSink, LaunchSink, Space, WarpAccess, WarpKind};
 
 /// Hands what a kernel does to a [`Collector`], block after block, in pieces that are made on the
 /// thread that runs the block.
@@ -125,7 +125,7 @@ impl<P: Piece> BlockSink for Pieces<P> {
     }
 }
 
-impl<W: Collector> Sink for CollectorSink<W> {
+impl<W: Collector> LaunchSink for CollectorSink<W> {
     type Block = Pieces<W::Piece>;
 
     fn open(&mut self, _: u32) -> Pieces<W::Piece> {

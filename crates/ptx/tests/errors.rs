@@ -7,8 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use common::{Run, ptx};
 use proptest::prelude::*;
 use reuselens_ptx::{
-    Argument, BlockSink, Device, FaultKind, Ignore, KernelError, LaunchError, Options, PtxModule,
-    Sink, WarpAccess,
+    Argument, BlockSink, Device, FaultKind, Ignore, KernelError, LaunchError, LaunchSink, Options,
+    PtxModule, WarpAccess,
 };
 
 fn module(parameters: &str, body: &str) -> String {
@@ -458,7 +458,7 @@ impl BlockSink for Panics {
     }
 }
 
-impl Sink for Panics {
+impl LaunchSink for Panics {
     type Block = Panics;
 
     fn open(&mut self, _: u32) -> Panics {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use reuselens_simt::mapping::{Common, Hypergraph, Mapping, MappingDepth, map};
-use reuselens_simt::transactions::{Layout, Transactions};
+use reuselens_simt::transactions::{DataLayout, Transactions};
 use reuselens_simt::{KernelRun, Loading};
 use reuselens_warp::open_warps;
 
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn row(run: &KernelRun) -> Result<String, Box<dyn std::error::Error>> {
-    let hypergraph = Hypergraph::of_requests(run, Layout::Moved);
+    let hypergraph = Hypergraph::of_requests(run, DataLayout::Moved);
     let sectors = |mapping: &Mapping, layout| {
         Transactions::of(&mapping.apply(run)?, layout).map(|counted| counted.sectors)
     };
@@ -35,7 +35,7 @@ fn row(run: &KernelRun) -> Result<String, Box<dyn std::error::Error>> {
     let begun = Instant::now();
     let moved = map(
         run,
-        Layout::Moved,
+        DataLayout::Moved,
         Common::Requests,
         32,
         MappingDepth::Threads,
@@ -47,7 +47,7 @@ fn row(run: &KernelRun) -> Result<String, Box<dyn std::error::Error>> {
     } else {
         map(
             run,
-            Layout::Kept,
+            DataLayout::Kept,
             Common::Requests,
             32,
             MappingDepth::Threads,
@@ -67,9 +67,9 @@ fn row(run: &KernelRun) -> Result<String, Box<dyn std::error::Error>> {
         "| {} | {} | {} | {} | {} | {} → {} | {seconds:.1} | {} |",
         hypergraph.vertices(),
         hypergraph.edges(),
-        change(&moved, Layout::Moved)?,
-        change(&moved, Layout::Kept)?,
-        change(&kept, Layout::Kept)?,
+        change(&moved, DataLayout::Moved)?,
+        change(&moved, DataLayout::Kept)?,
+        change(&kept, DataLayout::Kept)?,
         copies(&as_is),
         copies(&moved),
         peak()

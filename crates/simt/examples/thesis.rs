@@ -11,7 +11,7 @@ use reuselens_simt::graph::Graph;
 use reuselens_simt::mapping::{Common, Mapping, MappingDepth, map};
 use reuselens_simt::netlist::Netlist;
 use reuselens_simt::scenario::{RoundRobin, Sequential};
-use reuselens_simt::transactions::{Layout, Transactions};
+use reuselens_simt::transactions::{DataLayout, Transactions};
 use reuselens_simt::{Characteristic, Difference, Grain, KernelRun, Loading, Scenario, Spaces};
 use reuselens_units::Granularity;
 use reuselens_warp::{Space, WarpStream};
@@ -152,19 +152,19 @@ fn mapped(kernel: Kernel, run: &KernelRun) -> Result<(), Failure> {
     };
     for &stage in stages {
         let begun = Instant::now();
-        let mapping = map(run, Layout::Moved, Common::Data, 32, stage, 1)?;
+        let mapping = map(run, DataLayout::Moved, Common::Data, 32, stage, 1)?;
         let took = begun.elapsed();
         let after = mapping.apply(run)?;
         let all = Difference::between(&merged(&before)?, &merged(&after)?);
         println!(
             "|   {stage:?} | in place {} | own data moved {} | all blocks {:+}, domain {:?} | {took:.1?}",
             change(
-                Transactions::of(&before, Layout::Kept)?,
-                Transactions::of(&after, Layout::Kept)?
+                Transactions::of(&before, DataLayout::Kept)?,
+                Transactions::of(&after, DataLayout::Kept)?
             ),
             change(
-                Transactions::of(&before, Layout::Moved)?,
-                Transactions::of(&after, Layout::Moved)?
+                Transactions::of(&before, DataLayout::Moved)?,
+                Transactions::of(&after, DataLayout::Moved)?
             ),
             all.sum,
             all.domain

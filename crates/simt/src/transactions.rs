@@ -18,7 +18,7 @@ pub struct Transactions {
 
 /// Where data lies after threads have been re-mapped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Layout {
+pub enum DataLayout {
     /// Arrays that threads index by their own number are permuted with the threads, as the
     /// literature does: at sites where no two threads touch the same element, what a warp touches
     /// lies together. Other data stays.
@@ -34,7 +34,7 @@ impl Transactions {
     ///
     /// # Errors
     /// [`SimtError::Unfit`] if the run's items are not elements.
-    pub fn of(run: &KernelRun, layout: Layout) -> Result<Transactions, SimtError> {
+    pub fn of(run: &KernelRun, layout: DataLayout) -> Result<Transactions, SimtError> {
         Transactions::of_warps(run, layout, LANES)
     }
 
@@ -45,7 +45,7 @@ impl Transactions {
     /// As `of`; also for warps of no threads.
     pub fn of_warps(
         run: &KernelRun,
-        layout: Layout,
+        layout: DataLayout,
         lanes: usize,
     ) -> Result<Transactions, SimtError> {
         if lanes == 0 {
@@ -59,8 +59,8 @@ impl Transactions {
             ));
         }
         let own = match layout {
-            Layout::Moved => own_sites(run),
-            Layout::Kept => Vec::new(),
+            DataLayout::Moved => own_sites(run),
+            DataLayout::Kept => Vec::new(),
         };
         let mut counted = Transactions::default();
         let mut sectors = Vec::new();

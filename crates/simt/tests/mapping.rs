@@ -8,7 +8,7 @@ use reuselens_simt::mapping::{
     Common, Hypergraph, Mapping, MappingDepth, WarpGroups, go_on, map, order, partition, span,
 };
 use reuselens_simt::scenario::{RoundRobin, Sequential};
-use reuselens_simt::transactions::{Layout, Transactions};
+use reuselens_simt::transactions::{DataLayout, Transactions};
 use reuselens_simt::{KernelRun, Loading, Scenario};
 use reuselens_warp::WarpStream;
 
@@ -174,8 +174,8 @@ fn twelve_threads_of_each_kernel_are_within_five_percent_of_the_best() {
         let gates = matches!(kernel, Kernel::Sta | Kernel::Gsim | Kernel::Bfs);
         let run = run(kernel, if gates { &circuit } else { &mesh });
         for (what, whole) in [
-            ("requests", Hypergraph::of_requests(&run, Layout::Moved)),
-            ("data", Hypergraph::of(&run, Layout::Moved)),
+            ("requests", Hypergraph::of_requests(&run, DataLayout::Moved)),
+            ("data", Hypergraph::of(&run, DataLayout::Moved)),
         ] {
             let [as_is, found, best] = sixteen_places(&whole);
             let name = kernel.name();
@@ -194,14 +194,14 @@ fn copies_of_requests_are_transactions() {
         .flat_map(|k| [(k, &circuit), (k, &mesh)])
     {
         let run = run(kernel, graph);
-        let requests = Hypergraph::of_requests(&run, Layout::Kept);
+        let requests = Hypergraph::of_requests(&run, DataLayout::Kept);
         let alone: u64 = (0..requests.vertices())
             .map(|at| requests.private(at))
             .sum();
         for lanes in [8, 32, 64] {
             let mapping = map(
                 &run,
-                Layout::Kept,
+                DataLayout::Kept,
                 Common::Requests,
                 lanes,
                 MappingDepth::Threads,
@@ -216,7 +216,7 @@ fn copies_of_requests_are_transactions() {
                     .map(<[u32]>::to_vec)
                     .collect();
                 let mapped = mapping.apply(&run).unwrap();
-                let counted = Transactions::of_warps(&mapped, Layout::Kept, lanes).unwrap();
+                let counted = Transactions::of_warps(&mapped, DataLayout::Kept, lanes).unwrap();
                 let copies = requests.copies(&warps) + alone;
                 assert_eq!(copies, counted.sectors, "{kernel:?}, {lanes}");
                 copies
@@ -253,7 +253,7 @@ fn groups_of_another_partitioner_give_the_mapping_that_ours_would_and_damage_is_
     let threads = 640;
     let ours = map(
         &run,
-        Layout::Moved,
+        DataLayout::Moved,
         Common::Requests,
         32,
         MappingDepth::Blocks,
@@ -262,7 +262,7 @@ fn groups_of_another_partitioner_give_the_mapping_that_ours_would_and_damage_is_
     .unwrap();
     let warps = map(
         &run,
-        Layout::Moved,
+        DataLayout::Moved,
         Common::Requests,
         32,
         MappingDepth::Threads,
@@ -278,13 +278,15 @@ fn groups_of_another_partitioner_give_the_mapping_that_ours_would_and_damage_is_
         lines.join("\n")
     };
     let read = WarpGroups::read(&run, 32, &lines(&group), "g").unwrap();
-    let theirs = go_on(&run, Layout::Moved, &read, MappingDepth::Threads, 1).unwrap();
+    let theirs = go_on(&run, DataLayout::Moved, &read, MappingDepth::Threads, 1).unwrap();
     assert_eq!(theirs, warps);
     let sectors = |mapping: &Mapping| {
         let mapped = mapping.apply(&run).unwrap();
-        Transactions::of(&mapped, Layout::Moved).unwrap().sectors
+        Transactions::of(&mapped, DataLayout::Moved)
+            .unwrap()
+            .sectors
     };
-    let theirs = go_on(&run, Layout::Moved, &read, MappingDepth::Blocks, 1).unwrap();
+    let theirs = go_on(&run, DataLayout::Moved, &read, MappingDepth::Blocks, 1).unwrap();
     assert_eq!(sectors(&theirs), sectors(&ours));
     let mut uneven = group.clone();
     uneven[0] = (group[0] + 1) % 20;
@@ -328,14 +330,14 @@ fn nothing_moved_is_nothing_changed() {
 #[test]
 fn mapping_joins_sharing_threads_and_keeps_all_accesses() {
     let run = run(Kernel::Sta, &scattered());
-    let count = |run: &KernelRun| Transactions::of(run, Layout::Moved).unwrap();
+    let count = |run: &KernelRun| Transactions::of(run, DataLayout::Moved).unwrap();
     let before = count(&run);
     for stage in [
         MappingDepth::Threads,
         MappingDepth::Warps,
         MappingDepth::Blocks,
     ] {
-        let mapping = map(&run, Layout::Moved, Common::Requests, 32, stage, 1).unwrap();
+        let mapping = map(&run, DataLayout::Moved, Common::Requests, 32, stage, 1).unwrap();
         let after = mapping.apply(&run).unwrap();
         assert_eq!(after.touches(), run.touches());
         let counted = count(&after);
@@ -364,7 +366,7 @@ fn invalid_mappings_are_rejected() {
     assert!(
         map(
             &run,
-            Layout::Moved,
+            DataLayout::Moved,
             Common::Data,
             24,
             MappingDepth::Threads,

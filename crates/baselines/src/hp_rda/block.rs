@@ -16,7 +16,7 @@ const AHEAD: usize = 16;
 
 /// What a block tells of one of its items. Places within a block are sums of chunks' counts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Head {
+pub(super) struct BlockItem {
     pub(super) item: u64,
     /// Where its first access is, in references from the beginning of the block.
     pub(super) at: u32,
@@ -28,9 +28,9 @@ pub(super) struct Head {
 
 /// A block, merged.
 #[derive(Default)]
-pub(super) struct Block {
+pub(super) struct MergedBlock {
     /// By partition, within it by first access.
-    heads: Vec<Head>,
+    heads: Vec<BlockItem>,
     /// Where the heads of each partition begin, and where the last end.
     borders: Vec<usize>,
     /// The sum of its chunks' counts.
@@ -40,7 +40,7 @@ pub(super) struct Block {
     end: u64,
 }
 
-impl Block {
+impl MergedBlock {
     /// What the block counts as.
     pub(super) fn counts(&self, what: BlockCount) -> u64 {
         match what {
@@ -55,24 +55,24 @@ impl Block {
     }
 
     /// The items of a partition, by first access.
-    pub(super) fn heads(&self, partition: usize) -> &[Head] {
+    pub(super) fn heads(&self, partition: usize) -> &[BlockItem] {
         &self.heads[self.borders[partition]..self.borders[partition + 1]]
     }
 
     /// The place of an item's first access among the blocks.
     #[inline(always)]
-    pub(super) fn first(&self, head: &Head) -> u64 {
+    pub(super) fn first(&self, head: &BlockItem) -> u64 {
         self.begin + u64::from(head.first)
     }
 
     /// The place of its last access, as seen from later blocks.
     #[inline(always)]
-    pub(super) fn mark(&self, head: &Head) -> u64 {
+    pub(super) fn mark(&self, head: &BlockItem) -> u64 {
         self.end - (self.length - u64::from(head.last))
     }
 
     /// Takes the heads over, sorted by partition.
-    fn take(&mut self, heads: &[Head]) {
+    fn take(&mut self, heads: &[BlockItem]) {
         self.borders.clear();
         self.borders.resize(PARTITIONS + 2, 0);
         for head in heads {
@@ -82,7 +82,7 @@ impl Block {
             self.borders[index] += self.borders[index - 1];
         }
         self.heads.clear();
-        self.heads.resize(heads.len(), Head::default());
+        self.heads.resize(heads.len(), BlockItem::default());
         for head in heads {
             let place = &mut self.borders[partition(head.item) + 1];
             self.heads[*place] = *head;
@@ -92,7 +92,7 @@ impl Block {
 
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>()
-            + self.heads.capacity() * size_of::<Head>()
+            + self.heads.capacity() * size_of::<BlockItem>()
             + self.borders.capacity() * size_of::<usize>()
     }
 }
@@ -104,7 +104,7 @@ pub(super) struct Worker {
     /// Where the summaries of each chunk end.
     ends: Vec<usize>,
     numbers: Numbers,
-    heads: Vec<Head>,
+    heads: Vec<BlockItem>,
     pub(super) times: HpRdaTimes,
 }
 
@@ -126,7 +126,7 @@ impl Worker {
         items: &[u64],
         distances: &mut [Distance],
         chunk: usize,
-        block: &mut Block,
+        block: &mut MergedBlock,
     ) {
         let start = Instant::now();
         self.summaries.clear();
@@ -171,7 +171,7 @@ impl Worker {
                     distances[at as usize] = Distance::new(u64::from(first - before));
                 } else {
                     *slot = heads.len() as u32 + 1;
-                    heads.push(Head {
+                    heads.push(BlockItem {
                         item,
                         at,
                         first,
@@ -189,6 +189,6 @@ impl Worker {
             + self.numbers.bytes()
             + self.summaries.capacity() * size_of::<Summary>()
             + self.ends.capacity() * size_of::<usize>()
-            + self.heads.capacity() * size_of::<Head>()
+            + self.heads.capacity() * size_of::<BlockItem>()
     }
 }

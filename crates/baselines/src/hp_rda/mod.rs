@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use reuselens_units::{Bytes, Distance, Items};
 
-use block::{Block, Worker};
+use block::{MergedBlock, Worker};
 use partition::{PARTITIONS, Partition};
 
 pub use adjustment::Adjustment;
@@ -78,7 +78,7 @@ pub struct HpRda {
     /// The distances of what was analysed last.
     distances: Vec<Distance>,
     workers: Vec<Worker>,
-    blocks: Vec<Block>,
+    blocks: Vec<MergedBlock>,
     partitions: Vec<Partition>,
     /// What the blocks so far count as: the place where the next one begins.
     end: u64,
@@ -178,7 +178,7 @@ impl HpRda {
         let columns = self.buffer.capacity() * size_of::<u64>()
             + self.distances.capacity() * size_of::<Distance>();
         let parts = self.workers.iter().map(Worker::bytes).sum::<usize>()
-            + self.blocks.iter().map(Block::bytes).sum::<usize>()
+            + self.blocks.iter().map(MergedBlock::bytes).sum::<usize>()
             + self.partitions.iter().map(Partition::bytes).sum::<usize>();
         Bytes((size_of::<Self>() + columns + parts) as u64)
     }
@@ -216,7 +216,7 @@ impl HpRda {
         let number = items.len().div_ceil(block);
         let missing = number.saturating_sub(self.blocks.len());
         self.blocks
-            .extend(std::iter::repeat_with(Block::default).take(missing));
+            .extend(std::iter::repeat_with(MergedBlock::default).take(missing));
         let blocks = &mut self.blocks[..number];
 
         let columns = items.chunks(block).zip(distances.chunks_mut(block));

@@ -2,7 +2,7 @@
 
 use reuselens_units::Distance;
 
-use super::block::Block;
+use super::block::MergedBlock;
 use super::marks::Marks;
 use super::numbers::mix;
 
@@ -41,7 +41,7 @@ impl Partition {
     }
 
     /// Merges the next blocks.
-    pub(super) fn merge(&mut self, blocks: &[Block]) {
+    pub(super) fn merge(&mut self, blocks: &[MergedBlock]) {
         self.found.clear();
         self.ends.clear();
         for block in blocks {

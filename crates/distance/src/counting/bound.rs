@@ -5,7 +5,7 @@ use reuselens_simd::entry_point;
 #[cfg(target_arch = "x86_64")]
 use super::compare::{Avx2, Avx512};
 use super::compare::{Compare, Portable};
-use super::direct::{BATCH, Batch, ask_ahead};
+use super::direct::{BATCH, LookupBatch, ask_ahead};
 use super::line::NEVER;
 use super::sparse::Sparse;
 use super::table::Table;
@@ -60,7 +60,7 @@ impl LookupBound {
 
     #[inline(always)]
     pub(crate) fn process_here(&mut self, compare: impl Compare, items: &[u64]) {
-        let (mut current, mut next) = (Batch::EMPTY, Batch::EMPTY);
+        let (mut current, mut next) = (LookupBatch::EMPTY, LookupBatch::EMPTY);
         let table = &mut self.table;
         let (mut batch, mut rest) = items.split_at(BATCH.min(items.len()));
         table.make_room(2 * BATCH);

@@ -23,7 +23,7 @@ const AHEAD: usize = 2 * BATCH;
 const GROUP: usize = 8;
 
 /// What is known of the accesses of a batch.
-pub(super) struct Batch {
+pub(super) struct LookupBatch {
     homes: [usize; BATCH],
     /// The step of the previous access to the item.
     previous: [u32; BATCH],
@@ -32,8 +32,8 @@ pub(super) struct Batch {
     others: usize,
 }
 
-impl Batch {
-    pub(super) const EMPTY: Batch = Batch {
+impl LookupBatch {
+    pub(super) const EMPTY: LookupBatch = LookupBatch {
         homes: [0; BATCH],
         previous: [NEVER; BATCH],
         elsewhere: [0; BATCH],
@@ -113,7 +113,7 @@ impl Batch {
     #[inline(always)]
     pub(super) fn found<'a>(
         &'a self,
-        next: &'a Batch,
+        next: &'a LookupBatch,
         table: &'a impl Table,
     ) -> impl Iterator<Item = &'a [u32]> {
         let groups = self.previous.chunks(GROUP).zip(next.homes.chunks(GROUP));
@@ -132,7 +132,7 @@ impl Batch {
         &self,
         bits: &mut LiveBits,
         distances: &mut [Distance],
-        next: &Batch,
+        next: &LookupBatch,
         table: &impl Table,
     ) {
         let steps = distances.len() as u64;
@@ -171,7 +171,7 @@ pub(super) fn ask_ahead(rest: &[u64]) {
 pub(crate) struct Direct<'a, T> {
     pub(super) table: &'a mut T,
     pub(super) bits: &'a mut LiveBits,
-    pub(super) batches: &'a mut [Batch; 2],
+    pub(super) batches: &'a mut [LookupBatch; 2],
 }
 
 entry_point! {
@@ -227,7 +227,7 @@ fn run(
     compare: impl Compare,
     table: &mut impl Table,
     bits: &mut LiveBits,
-    batches: &mut [Batch; 2],
+    batches: &mut [LookupBatch; 2],
     items: &[u64],
     distances: &mut [Distance],
 ) {

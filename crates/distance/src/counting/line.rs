@@ -11,12 +11,12 @@ pub(crate) const NEVER: u32 = 0;
 /// Five items, filled from the front. An empty place has item 0 and step [`NEVER`].
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub(crate) struct Line {
+pub(crate) struct TableLine {
     pub items: [u64; ITEMS],
     pub steps: [u32; ITEMS + 1],
 }
 
-impl Line {
+impl TableLine {
     /// How many places are in use.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
@@ -28,4 +28,4 @@ impl Line {
 }
 
 // SAFETY: plain numbers, of which all are valid.
-unsafe impl Zeroable for Line {}
+unsafe impl Zeroable for TableLine {}

@@ -96,7 +96,7 @@ pub struct CountingTree {
 
 /// Memory of the passes, of no meaning between them.
 struct Scratch {
-    batches: [direct::Batch; 2],
+    batches: [direct::LookupBatch; 2],
     works: [Work; 2],
     recent: lags::Recent,
 }
@@ -119,7 +119,7 @@ impl CountingTree {
             bits: LiveBits::expecting(expected.items() as u64),
             near: true,
             scratch: Box::new(Scratch {
-                batches: [const { direct::Batch::EMPTY }; 2],
+                batches: [const { direct::LookupBatch::EMPTY }; 2],
                 works: [const { Work::EMPTY }; 2],
                 recent: lags::Recent::EMPTY,
             }),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use reuselens_hugepages::{Huge, PIECE, random_key};
 
 use super::compare::Compare;
-use super::line::{ITEMS, Line, NEVER};
+use super::line::{ITEMS, NEVER, TableLine};
 use super::live_bits::LiveBits;
 use super::table::Table;
 use crate::crowd::{low_bits, most_pages, page};
@@ -30,7 +30,7 @@ const SMALLEST: usize = 256;
 /// items, so that growing is one sweep over the old table and one over the new.
 #[derive(Default)]
 pub(crate) struct Sparse {
-    lines: Huge<Line>,
+    lines: Huge<TableLine>,
     used: usize,
     /// If it has grown since it was last asked: the bits that were set in any item, and in all.
     grown: Option<(u64, u64)>,
@@ -39,7 +39,7 @@ pub(crate) struct Sparse {
     habits: Habits,
 }
 
-impl Line {
+impl TableLine {
     /// Makes `step` the step of `item` and returns the one before, or [`NEVER`]; `None` if the line
     /// is full of others.
     #[inline(always)]
@@ -205,7 +205,7 @@ impl Sparse {
     #[inline(always)]
     fn put(&mut self, item: u64, step: u32) {
         let mut home = self.home(item);
-        let lines: &mut [Line] = &mut self.lines;
+        let lines: &mut [TableLine] = &mut self.lines;
         let mut lines_past = 0;
         loop {
             let line = &mut lines[home];
@@ -262,7 +262,7 @@ impl Table for Sparse {
             (false, true) => self.lines.bytes(),
             (false, false) => 0,
         };
-        lines * size_of::<Line>() + moving
+        lines * size_of::<TableLine>() + moving
     }
 
     #[inline(always)]
@@ -314,7 +314,7 @@ impl Table for Sparse {
         step: u32,
     ) -> u32 {
         let (mut home, mut lines_past) = (home, 0);
-        let lines: &mut [Line] = &mut self.lines;
+        let lines: &mut [TableLine] = &mut self.lines;
         loop {
             home = after(home, lines_past, lines.len());
             lines_past += 1;
@@ -329,7 +329,7 @@ impl Table for Sparse {
     #[inline(always)]
     fn renumber(&mut self, bits: &LiveBits) {
         const AHEAD: usize = 8;
-        let lines: &mut [Line] = &mut self.lines;
+        let lines: &mut [TableLine] = &mut self.lines;
         for index in 0..lines.len() {
             if let Some(line) = lines.get(index + AHEAD) {
                 for step in &line.steps[..ITEMS] {
@@ -360,7 +360,7 @@ impl Table for Sparse {
 
 /// Shows all items of some lines.
 #[inline(always)]
-fn show(lines: &[Line], mut visit: impl FnMut(u64, u32)) {
+fn show(lines: &[TableLine], mut visit: impl FnMut(u64, u32)) {
     for line in lines {
         // Lines are filled from the front: one guess of the processor for all that is in one.
         for place in 0..line.len() {

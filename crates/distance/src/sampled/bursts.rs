@@ -61,7 +61,7 @@ struct Burst {
 }
 
 /// What a burst says: misses for each cache size, and of how many accesses nothing is known.
-struct Outcome {
+struct BurstMisses {
     misses: Vec<f64>,
     unknown: Vec<f64>,
 }
@@ -219,7 +219,7 @@ impl Burst {
         }
     }
 
-    fn outcome(&self, measured: f64) -> Outcome {
+    fn outcome(&self, measured: f64) -> BurstMisses {
         let mut misses = self.finite.clone();
         let mut below = 0.0;
         let mut unknown = vec![0.0; BINS + 1];
@@ -232,6 +232,6 @@ impl Burst {
         for (misses, unknown) in misses.iter_mut().zip(&unknown) {
             *misses = *misses / measured + unknown / 2.0;
         }
-        Outcome { misses, unknown }
+        BurstMisses { misses, unknown }
     }
 }

@@ -48,7 +48,7 @@ pub struct Estimate {
 }
 
 /// A curve with half-widths, and where it is from.
-struct Bounded {
+struct CurveWithBound {
     source: SampleSource,
     mean: Vec<f64>,
     half: Vec<f64>,
@@ -165,9 +165,9 @@ impl Estimate {
 }
 
 /// All samples as curves, those for the smallest caches first.
-fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<Bounded> {
+fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<CurveWithBound> {
     let most = most_first_touches(spatial, rest);
-    let mut curves: Vec<Bounded> = Vec::new();
+    let mut curves: Vec<CurveWithBound> = Vec::new();
     for (level, bursts) in bursts.into_iter().enumerate() {
         let (moments, unknown, measured) = bursts.finish();
         let Some(curve) = moments.curve(known(&curves, level)) else {
@@ -175,7 +175,7 @@ fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<Bounded> {
         };
         let rate = 0.5_f64.powi(STEP as i32 * level as i32);
         let unseen = Unseen::new(&curve, rate * moments.replicates(), rest);
-        let mut curve = Bounded::of_bursts(level, curve, &unknown, measured, rate);
+        let mut curve = CurveWithBound::of_bursts(level, curve, &unknown, measured, rate);
         if level > 0 {
             curve.widen(|bin| unseen.at(bin));
         }
@@ -188,7 +188,7 @@ fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<Bounded> {
     let moments = spatial.moments(rest, anchor(level));
     if let Some(curve) = moments.curve(known(&curves, level)) {
         let unseen = Unseen::new(&curve, spatial.rate(), rest);
-        let mut curve = Bounded::of_items(curve, spatial.rate());
+        let mut curve = CurveWithBound::of_items(curve, spatial.rate());
         let from = anchor(level).max(bin((TELLS / spatial.rate()) as u64));
         if let Some(once) = unseen.once() {
             for bursts in &mut curves {
@@ -217,7 +217,7 @@ fn most_first_touches(spatial: &Spatial, rest: u64) -> f64 {
 }
 
 /// What the curve before tells at the anchor of a level.
-fn known(curves: &[Bounded], level: usize) -> Option<Known> {
+fn known(curves: &[CurveWithBound], level: usize) -> Option<Known> {
     let (last, at) = (curves.last()?, anchor(level));
     Some(Known {
         mean: last.mean[at],
@@ -226,7 +226,7 @@ fn known(curves: &[Bounded], level: usize) -> Option<Known> {
     })
 }
 
-impl Bounded {
+impl CurveWithBound {
     fn of_bursts(level: usize, curve: Curve, unknown: &[f64], measured: f64, rate: f64) -> Self {
         let quantile = MARGIN * student_95(curve.replicates - 1.0);
         let chance = |bin: usize| quantile * curve.variance[bin].sqrt() + 3.0 / measured;
@@ -238,7 +238,7 @@ impl Bounded {
             };
             unknown[bin] / 2.0 + blur + curve.bias[bin]
         };
-        Bounded {
+        CurveWithBound {
             source: SampleSource::Bursts(level),
             chance: (0..=BINS).map(chance).collect(),
             half: (0..=BINS).map(|bin| chance(bin) + bias(bin)).collect(),
@@ -252,7 +252,7 @@ impl Bounded {
     /// from the bin `from` on, whose distances that can tell, but for a share of accesses,
     /// `unseen`, to items that are not in it; bursts only tell better which distances they have.
     /// What misses there misses in all smaller caches too, and what hits, hits in all larger ones.
-    fn allow_for_what_items_saw(&mut self, items: &Bounded, unseen: f64, from: usize) {
+    fn allow_for_what_items_saw(&mut self, items: &CurveWithBound, unseen: f64, from: usize) {
         let vertical =
             |bin: usize| items.half[bin] - 2.0 * items.scale[bin] + unseen - self.half[bin];
         let more = |bin: usize| items.mean[bin] - self.mean[bin] + vertical(bin);
@@ -288,7 +288,7 @@ impl Bounded {
         let scale = |bin: usize| shift(&curve.mean, bin, rate).max(blur(&curve.mean, bin, rate));
         let scale: Vec<f64> = (0..=BINS).map(scale).collect();
         let bias = |bin: usize| scale[bin] + curve.bias[bin];
-        Bounded {
+        CurveWithBound {
             source: SampleSource::Items,
             chance: (0..=BINS).map(chance).collect(),
             half: (0..=BINS).map(|bin| chance(bin) + bias(bin)).collect(),
@@ -301,13 +301,14 @@ impl Bounded {
 
 /// The curve with the smallest half-width at each size, going over from one sample to the next
 /// once.
-fn best(curves: &[Bounded]) -> (Vec<f64>, Vec<f64>, Vec<(u64, SampleSource)>) {
+fn best(curves: &[CurveWithBound]) -> (Vec<f64>, Vec<f64>, Vec<(u64, SampleSource)>) {
     let (mut mean, mut half) = (vec![0.5; BINS + 1], vec![1.0; BINS + 1]);
     let mut sources = Vec::new();
     let mut current = 0;
     for bin in 0..=BINS {
-        let better =
-            |curve: &&Bounded| bin >= curve.from && curve.half[bin] < curves[current].half[bin];
+        let better = |curve: &&CurveWithBound| {
+            bin >= curve.from && curve.half[bin] < curves[current].half[bin]
+        };
         let next = curves.iter().skip(current + 1);
         if let Some(ahead) = next.rev().position(|curve| better(&curve)) {
             current = curves.len() - 1 - ahead;

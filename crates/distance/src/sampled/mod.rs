@@ -110,13 +110,13 @@ pub struct Sampler {
     options: SampleOptions,
     accesses: u64,
     exact_accesses: u64,
-    stage: Stage,
+    stage: SamplerStage,
     /// Accesses by bin of their exact distance, then the cold ones.
     exact: Vec<u64>,
     samples: Samples,
 }
 
-enum Stage {
+enum SamplerStage {
     Exact(CountingTree),
     Sampling {
         items: Box<Spatial>,
@@ -137,7 +137,7 @@ impl Sampler {
             options: SampleOptions { rate, ..options },
             accesses: 0,
             exact_accesses: 0,
-            stage: Stage::Exact(CountingTree::new()),
+            stage: SamplerStage::Exact(CountingTree::new()),
             exact: vec![0; BINS + 1],
             samples: Samples::default(),
         }
@@ -174,7 +174,7 @@ impl Sampler {
 
     /// Processes what is to be exact; gives its number.
     fn process_exact(&mut self, items: &[u64], tally: Option<&mut Tally>) -> usize {
-        let Stage::Exact(tree) = &mut self.stage else {
+        let SamplerStage::Exact(tree) = &mut self.stage else {
             return 0;
         };
         let left = self.options.exact.saturating_sub(self.accesses);
@@ -206,7 +206,7 @@ impl Sampler {
     }
 
     fn process_sampled(&mut self, column: &[u64], place: usize) {
-        let Stage::Sampling { items, bursts } = &mut self.stage else {
+        let SamplerStage::Sampling { items, bursts } = &mut self.stage else {
             return;
         };
         items.process(column, place, &mut self.samples);
@@ -218,7 +218,7 @@ impl Sampler {
 
     /// From now on, only samples.
     fn begin_sampling(&mut self, rate: f64) {
-        let Stage::Exact(tree) = &mut self.stage else {
+        let SamplerStage::Exact(tree) = &mut self.stage else {
             return;
         };
         let tree = std::mem::take(tree);
@@ -232,7 +232,7 @@ impl Sampler {
             + 1;
         let period = (SHORTEST as f64 / share) as u64;
         let level = |level| Bursts::new(level, period, seed, self.accesses);
-        self.stage = Stage::Sampling {
+        self.stage = SamplerStage::Sampling {
             bursts: (0..levels).map(level).collect(),
             items: Box::new(Spatial::new(tree, seed, threshold)),
         };
@@ -243,8 +243,8 @@ impl Sampler {
             return;
         };
         let held = match &self.stage {
-            Stage::Exact(tree) => tree.memory(),
-            Stage::Sampling { items, .. } => items.tree_memory(),
+            SamplerStage::Exact(tree) => tree.memory(),
+            SamplerStage::Sampling { items, .. } => items.tree_memory(),
         };
         if held > limit {
             self.shrink(limit);
@@ -254,12 +254,12 @@ impl Sampler {
     /// Samples fewer items, at the half of the rate or less, until those that are kept take no more
     /// than `memory`. False if that is impossible: nothing is left to give up.
     pub fn shrink(&mut self, memory: Bytes) -> bool {
-        if matches!(self.stage, Stage::Exact(_)) {
+        if matches!(self.stage, SamplerStage::Exact(_)) {
             self.begin_sampling(self.options.rate.min(0.5));
         }
         match &mut self.stage {
-            Stage::Sampling { items, .. } => items.shrink(memory),
-            Stage::Exact(_) => false,
+            SamplerStage::Sampling { items, .. } => items.shrink(memory),
+            SamplerStage::Exact(_) => false,
         }
     }
 
@@ -281,16 +281,16 @@ impl Sampler {
     /// The share of the items that is looked at now; 1 while everything is exact.
     pub fn rate(&self) -> f64 {
         match &self.stage {
-            Stage::Exact(_) => 1.0,
-            Stage::Sampling { items, .. } => items.rate(),
+            SamplerStage::Exact(_) => 1.0,
+            SamplerStage::Sampling { items, .. } => items.rate(),
         }
     }
 
     /// The items that are kept: while everything is exact, all distinct ones.
     pub fn kept(&self) -> Items {
         match &self.stage {
-            Stage::Exact(tree) => tree.distinct(),
-            Stage::Sampling { items, .. } => items.kept(),
+            SamplerStage::Exact(tree) => tree.distinct(),
+            SamplerStage::Sampling { items, .. } => items.kept(),
         }
     }
 
@@ -308,8 +308,8 @@ impl Sampler {
     /// The memory held, where `exact` says what the exact engine holds.
     fn with_exact(&self, exact: impl Fn(&CountingTree) -> Bytes) -> Bytes {
         let stage = match &self.stage {
-            Stage::Exact(tree) => exact(tree),
-            Stage::Sampling { items, bursts } => bursts
+            SamplerStage::Exact(tree) => exact(tree),
+            SamplerStage::Sampling { items, bursts } => bursts
                 .iter()
                 .fold(items.memory(), |sum, bursts| sum + bursts.memory()),
         };
@@ -331,8 +331,8 @@ impl Sampler {
         sum_from_above(&mut misses);
         let exact = (&misses[..], self.exact_accesses);
         match self.stage {
-            Stage::Exact(_) => Estimate::join(exact, None, self.accesses),
-            Stage::Sampling { items, bursts } => {
+            SamplerStage::Exact(_) => Estimate::join(exact, None, self.accesses),
+            SamplerStage::Sampling { items, bursts } => {
                 Estimate::join(exact, Some((&items, bursts)), self.accesses)
             }
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::admission::enough;
 use super::nodes::Key;
-use super::{Count, LENGTHS, Node, PathTable};
+use super::{Count, LENGTHS, PathNode, PathTable};
 use crate::path::Path;
 
 /// Paths that come this often are never rare.
@@ -73,7 +73,7 @@ impl PathTable {
             *pairs.entry(node.block).or_default() += node.length as usize;
         }
         let fair = self.most / 4 / pairs.len().max(1);
-        let weigh = |(number, node): (u32, &Node)| {
+        let weigh = |(number, node): (u32, &PathNode)| {
             let of = |count: &Count| times[count.owner as usize];
             Weighed {
                 key: node.key(),

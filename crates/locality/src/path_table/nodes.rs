@@ -1,12 +1,12 @@
 //! Blocks on paths, by block and outcomes.
 
-use super::{LENGTHS, Node, PathStep, PathTable};
+use super::{LENGTHS, PathNode, PathStep, PathTable};
 use crate::path::{Path, Traces};
 
 /// A block, outcomes before it, and how many those are.
 pub(super) type Key = (u64, u32, u8);
 
-impl Node {
+impl PathNode {
     /// What it is known by.
     #[inline(always)]
     pub fn key(&self) -> Key {
@@ -104,7 +104,7 @@ impl PathTable {
     /// Puts a new node in a free slot.
     fn push(&mut self, key: Key, slot: usize, step: &PathStep) -> u32 {
         reuselens_hugepages::reserve(&mut self.nodes, 1);
-        self.nodes.push(Node {
+        self.nodes.push(PathNode {
             block: key.0,
             outcomes: key.1,
             first: self.counts.len() as u32,

@@ -137,7 +137,7 @@ proptest! {
 
 #[test]
 fn a_node_is_a_cache_line() {
-    assert_eq!(size_of::<Node>(), 64);
+    assert_eq!(size_of::<PathNode>(), 64);
 }
 
 /// Half of the accesses are on one of ten paths, the others on paths that no other is on; all but

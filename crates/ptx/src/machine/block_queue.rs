@@ -1,20 +1,20 @@
 //! [`BlockQueue`]: blocks that run on several threads at the same time, and are delivered to the
 //! sink one after the other, in the order in which they were handed out.
 //!
-//! A thread that is too many blocks ahead of the last one delivered waits. After a block has failed,
-//! or a thread has panicked, no further block begins.
+//! A thread that is too many blocks ahead of the last one delivered waits. After a block has
+//! failed, or a thread has panicked, no further block begins.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::{Condvar, Mutex};
 
 use reuselens_workers::{lock, wait};
 
-use crate::sink::Sink;
+use crate::sink::LaunchSink;
 
 use super::launch::{Ended, Wave, WaveResult};
 
 /// Blocks on their way from the threads that ran them to the sink, in order.
-pub(super) struct BlockQueue<'s, S: Sink> {
+pub(super) struct BlockQueue<'s, S: LaunchSink> {
     pub(super) next: AtomicU32,
     pub(super) end: u32,
     pub(super) state: Mutex<QueueState<'s, S>>,
@@ -22,7 +22,7 @@ pub(super) struct BlockQueue<'s, S: Sink> {
     pub(super) ahead: u32,
 }
 
-pub(super) struct QueueState<'s, S: Sink> {
+pub(super) struct QueueState<'s, S: LaunchSink> {
     pub(super) sink: &'s mut S,
     /// Blocks that wait for one before them.
     pub(super) ended: Vec<(u32, Ended<S::Block>)>,
@@ -33,14 +33,14 @@ pub(super) struct QueueState<'s, S: Sink> {
     pub(super) is_abandoned: bool,
 }
 
-impl<S: Sink> QueueState<'_, S> {
+impl<S: LaunchSink> QueueState<'_, S> {
     /// Whether more blocks are to be run: none has failed, and no thread has panicked.
     fn is_going_on(&self) -> bool {
         self.sum.2.is_ok() && !self.is_abandoned
     }
 }
 
-impl<S: Sink> BlockQueue<'_, S> {
+impl<S: LaunchSink> BlockQueue<'_, S> {
     /// A sink for a block, when it is not too far ahead; none once a block has failed.
     pub(super) fn open(&self, index: u32, block: u32) -> Option<S::Block> {
         let mut state = lock(&self.state);

@@ -13,7 +13,7 @@ use reuselens_workers::{OnPanic, lock, together};
 
 use crate::decode::kernel::Kernel;
 use crate::lanes::Isa;
-use crate::sink::{BlockSink, Sink};
+use crate::sink::{BlockSink, LaunchSink};
 
 use super::block::{self, BlockRun};
 use super::block_queue::{BlockQueue, QueueState};
@@ -102,7 +102,7 @@ pub(super) struct Ended<B> {
 ///
 /// # Errors
 /// A launch that does not fit, and whatever the kernel does that it must not.
-pub fn run<S: Sink + Send>(
+pub fn run<S: LaunchSink + Send>(
     kernel: &Kernel,
     launch: &LaunchConfig,
     memory: &mut DeviceMemory,
@@ -269,7 +269,7 @@ impl Wave<'_> {
     }
 
     /// Adds a block that has ended to those before it.
-    pub(super) fn add<S: Sink>(
+    pub(super) fn add<S: LaunchSink>(
         &self,
         block: u32,
         ended: Ended<S::Block>,
@@ -290,7 +290,7 @@ impl Wave<'_> {
         }
     }
 
-    fn on_this_thread<S: Sink>(
+    fn on_this_thread<S: LaunchSink>(
         &self,
         numbers: std::ops::Range<u32>,
         space: &mut Workspace,
@@ -309,7 +309,7 @@ impl Wave<'_> {
         sum
     }
 
-    fn on_threads<S: Sink + Send>(
+    fn on_threads<S: LaunchSink + Send>(
         &self,
         numbers: std::ops::Range<u32>,
         spaces: &mut [Workspace],
@@ -342,7 +342,7 @@ impl Wave<'_> {
     }
 
     /// Takes blocks and runs them until there are none.
-    fn work<S: Sink>(&self, queue: &BlockQueue<'_, S>, space: &mut Workspace) {
+    fn work<S: LaunchSink>(&self, queue: &BlockQueue<'_, S>, space: &mut Workspace) {
         loop {
             let index = queue.next.fetch_add(1, Ordering::Relaxed);
             if index >= queue.end {

@@ -21,7 +21,7 @@ use crate::device::{Device, DeviceError, Loaded, PtxModule};
 use crate::error::PtxError;
 use crate::machine::{LaunchConfig, LaunchError, Options, Stats};
 use crate::names;
-use crate::sink::Sink;
+use crate::sink::LaunchSink;
 
 /// What is to be run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -276,7 +276,7 @@ impl Session {
     ///
     /// # Errors
     /// Arguments that do not fit, and whatever the kernel does that it must not.
-    pub fn step<S: Sink + Send>(
+    pub fn step<S: LaunchSink + Send>(
         &mut self,
         plan: &Plan,
         index: usize,

@@ -1,7 +1,7 @@
 //! Groups of threads, and groups that another partitioner found.
 
 use super::MAX_THREADS;
-use crate::transactions::{Layout, Transactions};
+use crate::transactions::{DataLayout, Transactions};
 use crate::{KernelRun, SimtError};
 
 use super::{Common, Hypergraph, Mapping, partition};
@@ -22,7 +22,7 @@ impl WarpGroups {
     /// Those of [`map`](super::map).
     pub fn cluster(
         run: &KernelRun,
-        layout: Layout,
+        layout: DataLayout,
         common: Common,
         lanes: usize,
         seed: u64,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::Common;
-use crate::transactions::Layout;
+use crate::transactions::DataLayout;
 use crate::{KernelRun, SimtError};
 
 /// Vertices (threads, warps, blocks) and edges: sets of vertices that share data, with how many
@@ -24,7 +24,7 @@ pub struct Hypergraph {
 impl Hypergraph {
     /// What the threads of a warp should have in common: [`of_requests`](Self::of_requests) or
     /// [`of`](Self::of).
-    pub fn common(run: &KernelRun, layout: Layout, common: Common) -> Hypergraph {
+    pub fn common(run: &KernelRun, layout: DataLayout, common: Common) -> Hypergraph {
         match common {
             Common::Requests => Hypergraph::of_requests(run, layout),
             Common::Data => Hypergraph::of(run, layout),

@@ -28,7 +28,7 @@ pub use order::{order, span};
 pub use partition::partition;
 pub use remap::{Mapping, MappingDepth};
 
-use crate::transactions::Layout;
+use crate::transactions::DataLayout;
 use crate::{KernelRun, SimtError};
 
 /// The most threads of a launch that are mapped.
@@ -53,7 +53,7 @@ pub enum Common {
 /// [`SimtError::TooLarge`] from 16 Mi threads on.
 pub fn map(
     run: &KernelRun,
-    layout: Layout,
+    layout: DataLayout,
     common: Common,
     lanes: usize,
     stage: MappingDepth,
@@ -70,7 +70,7 @@ pub fn map(
 /// [`SimtError::Unfit`] if items are no elements, or the groups are of another run.
 pub fn go_on(
     run: &KernelRun,
-    layout: Layout,
+    layout: DataLayout,
     groups: &WarpGroups,
     stage: MappingDepth,
     seed: u64,

@@ -4,12 +4,12 @@ use hashbrown::HashMap;
 
 use crate::KernelRun;
 use crate::mapping::Hypergraph;
-use crate::transactions::{Layout, SECTOR, own_sites};
+use crate::transactions::{DataLayout, SECTOR, own_sites};
 
 impl Hypergraph {
     /// The threads of a run's launch, numbered block by block, and the sectors that they share;
-    /// with [`Layout::Moved`] without those of arrays that would be permuted with the threads.
-    pub fn of(run: &KernelRun, layout: Layout) -> Hypergraph {
+    /// with [`DataLayout::Moved`] without those of arrays that would be permuted with the threads.
+    pub fn of(run: &KernelRun, layout: DataLayout) -> Hypergraph {
         from_touches(run, layout, |_| (0, 0))
     }
 
@@ -18,7 +18,7 @@ impl Hypergraph {
     /// lockstep and fetch it once, so that [`Hypergraph::copies`] of warps falls as their
     /// transactions do, where the sectors of [`Hypergraph::of`] are counted once however often a
     /// warp comes back to them.
-    pub fn of_requests(run: &KernelRun, layout: Layout) -> Hypergraph {
+    pub fn of_requests(run: &KernelRun, layout: DataLayout) -> Hypergraph {
         let mut times = Times::default();
         from_touches(run, layout, |touch| (touch.site, times.of(touch)))
     }
@@ -39,12 +39,12 @@ struct Touch {
 /// The touches of equal keys and sectors are an edge each.
 fn from_touches(
     run: &KernelRun,
-    layout: Layout,
+    layout: DataLayout,
     mut key: impl FnMut(Touch) -> (u32, u32),
 ) -> Hypergraph {
     let own = match layout {
-        Layout::Moved => own_sites(run),
-        Layout::Kept => Vec::new(),
+        DataLayout::Moved => own_sites(run),
+        DataLayout::Kept => Vec::new(),
     };
     let block_threads = run.block_threads();
     let mut users: Vec<((u64, u32, u32), u32)> = Vec::new();

@@ -9,7 +9,7 @@ use reuselens::units::{counted, grouped, grouped_wide};
 use reuselens_report::{SheetSection, sheet};
 use reuselens_simt::KernelRun;
 use reuselens_simt::sharing::SharingMatrix;
-use reuselens_simt::transactions::{Layout, Transactions};
+use reuselens_simt::transactions::{DataLayout, Transactions};
 
 use super::input::{Machine, Named, Output, SimtInput};
 use super::pictures;
@@ -94,7 +94,7 @@ impl Args {
             ),
             self.scenario(),
         ];
-        if let Ok(transactions) = Transactions::of(run, Layout::Kept) {
+        if let Ok(transactions) = Transactions::of(run, DataLayout::Kept) {
             facts.push(format!(
                 "{} transactions (sectors of 32 B) in {} requests of warps, {:.2} each",
                 grouped(transactions.sectors),

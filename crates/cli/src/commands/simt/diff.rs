@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use reuselens::units::{counted, grouped, grouped_wide};
 use reuselens_report::{SheetSection, sheet};
-use reuselens_simt::transactions::{Layout, Transactions};
+use reuselens_simt::transactions::{DataLayout, Transactions};
 use reuselens_simt::{Characteristic, Difference, KernelRun, SimtError};
 use reuselens_warp::LANES;
 
@@ -54,7 +54,7 @@ impl Args {
                 "reuselens: warning: these are runs of two kernels, not of one before and after a change"
             );
         }
-        if let Ok(counts) = transactions(&before, &after, Layout::Kept, LANES) {
+        if let Ok(counts) = transactions(&before, &after, DataLayout::Kept, LANES) {
             let line = gained("data where it is", &counts);
             self.output.say(&line)?;
         }
@@ -80,7 +80,7 @@ pub type Counts = (Transactions, Transactions);
 pub fn transactions(
     before: &KernelRun,
     after: &KernelRun,
-    layout: Layout,
+    layout: DataLayout,
     lanes: usize,
 ) -> Result<Counts, SimtError> {
     Ok((

@@ -8,7 +8,7 @@ use reuselens_report::{SheetSection, sheet};
 use reuselens_simt::mapping::{
     Common, Hypergraph, Mapping, MappingDepth, WarpGroups, fits, go_on, map,
 };
-use reuselens_simt::transactions::Layout;
+use reuselens_simt::transactions::DataLayout;
 use reuselens_simt::{Characteristic, Grain, KernelRun};
 
 use super::analyze::one_block;
@@ -111,8 +111,8 @@ impl Args {
         let mapping = mapping?;
         let (before, after) = (Mapping::identity(&run)?.apply(&run)?, mapping.apply(&run)?);
         let lanes = self.lanes.into();
-        let kept = transactions(&before, &after, Layout::Kept, lanes)?;
-        let moved = transactions(&before, &after, Layout::Moved, lanes)?;
+        let kept = transactions(&before, &after, DataLayout::Kept, lanes)?;
+        let moved = transactions(&before, &after, DataLayout::Moved, lanes)?;
         let called = self.input.called(&run);
         let facts = [
             format!("{called}, {}", self.machine.words()),
@@ -250,11 +250,11 @@ impl Args {
         }
     }
 
-    fn layout(&self) -> Layout {
+    fn layout(&self) -> DataLayout {
         if self.keep_layout {
-            Layout::Kept
+            DataLayout::Kept
         } else {
-            Layout::Moved
+            DataLayout::Moved
         }
     }
 

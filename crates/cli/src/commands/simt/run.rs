@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use reuselens::io::AtomicFile;
 use reuselens::units::{Bytes, counted, grouped};
 use reuselens_ptx::plan::{Done, Plan, PlanError, PlannedLaunch, Preprocessor, Session};
-use reuselens_ptx::{CollectorSink, Count, Options, Sink};
+use reuselens_ptx::{CollectorSink, Count, LaunchSink, Options};
 use reuselens_warp::file::Writer;
 
 use super::watch::MeteredSink;
@@ -281,7 +281,7 @@ impl Args {
         self.out.iter().map(out).collect()
     }
 
-    fn steps<S: Sink + Send>(
+    fn steps<S: LaunchSink + Send>(
         &self,
         plan: &Plan,
         session: &mut Session,

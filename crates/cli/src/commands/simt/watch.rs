@@ -1,6 +1,6 @@
 //! Says how far a launch has come.
 
-use reuselens_ptx::{LaunchConfig, Sink};
+use reuselens_ptx::{LaunchConfig, LaunchSink};
 
 use crate::progress::Meter;
 
@@ -57,7 +57,7 @@ impl<S> MeteredSink<S> {
     }
 }
 
-impl<S: Sink> Sink for MeteredSink<S> {
+impl<S: LaunchSink> LaunchSink for MeteredSink<S> {
     type Block = S::Block;
 
     fn open(&mut self, block: u32) -> S::Block {

@@ -10,7 +10,7 @@ use std::arch::x86_64::{
 use reuselens_simd::V3;
 
 use super::Compare;
-use crate::counting::line::Line;
+use crate::counting::line::TableLine;
 use crate::counting::window_layout::{BACK, BLOCK, FAR, Keys, Lags, Reach, WINDOW};
 
 /// Four numbers, or 32 bytes, at a time.
@@ -109,7 +109,7 @@ impl Avx2 {
 
 impl Compare for Avx2 {
     #[inline(always)]
-    fn equal(self, line: &Line, item: u64) -> u32 {
+    fn equal(self, line: &TableLine, item: u64) -> u32 {
         // SAFETY: there is a value of this type, so the processor has AVX2; the 32 bytes read are
         // the first four items.
         let four = unsafe {

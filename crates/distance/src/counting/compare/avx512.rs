@@ -17,7 +17,7 @@ use std::arch::x86_64::{
 use reuselens_simd::Icelake;
 
 use super::Compare;
-use crate::counting::line::Line;
+use crate::counting::line::TableLine;
 use crate::counting::window_layout::{
     BACK, BLOCK, FAR, Kept, Keys, LEAVES, Lags, Pieces, Reach, Todo, WINDOW,
 };
@@ -54,7 +54,7 @@ impl Avx512 {
 
 impl Compare for Avx512 {
     #[inline(always)]
-    fn equal(self, line: &Line, item: u64) -> u32 {
+    fn equal(self, line: &TableLine, item: u64) -> u32 {
         // Not the whole line in one load: that would have to wait for the last step to be written.
         // SAFETY: there is a value of this type, so the processor has AVX-512; the 32 bytes read
         // are the first four items.

@@ -26,7 +26,7 @@ pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::Avx512;
 
-use super::line::Line;
+use super::line::TableLine;
 use super::window_layout::{
     BACK, BLOCK, FAR, Kept, Keys, LEAVES, Lags, Pieces, Reach, Todo, WINDOW,
 };
@@ -34,7 +34,7 @@ use super::window_layout::{
 /// A way of comparing. Values exist only where the processor has what it takes.
 pub(crate) trait Compare: Copy {
     /// Bit i is set if `line.items[i]` is `item`; for an empty place that is so if `item` is 0.
-    fn equal(self, line: &Line, item: u64) -> u32;
+    fn equal(self, line: &TableLine, item: u64) -> u32;
 
     /// How many accesses back from each access of a block the nearest with the same key is, [`FAR`]
     /// if there is none among the [`WINDOW`] before.
@@ -131,7 +131,7 @@ pub(crate) struct Portable;
 
 impl Compare for Portable {
     #[inline(always)]
-    fn equal(self, line: &Line, item: u64) -> u32 {
+    fn equal(self, line: &TableLine, item: u64) -> u32 {
         let bits = line.items.iter().zip(0..);
         bits.map(|(there, bit)| u32::from(*there == item) << bit)
             .sum()
@@ -276,7 +276,7 @@ mod tests {
             assert_eq!(way.far(&lags), Portable.far(&lags));
             assert_eq!(way.leaving(&lags), Portable.leaving(&lags));
         }
-        let line = Line {
+        let line = TableLine {
             items: [7, u64::MAX, 0, 7, 1 << 63],
             steps: [1, 2, 3, 4, 5, 0],
         };
@@ -332,6 +332,6 @@ mod tests {
         if let Some(proof) = Icelake::of(Level::best()) {
             check(Avx512::with(proof));
         }
-        assert_eq!((size_of::<Line>(), align_of::<Line>()), (64, 64));
+        assert_eq!((size_of::<TableLine>(), align_of::<TableLine>()), (64, 64));
     }
 }
