@@ -1,4 +1,5 @@
-//! Arguments of a launch, laid out as the kernel declares its parameters.
+//! Arguments of a launch: [`Kernel::launch`] checks them against the kernel's parameters, and lays
+//! their bytes out as the kernel declares them. The result is a [`LaunchConfig`].
 
 use crate::decode::Kernel;
 use crate::machine::LaunchConfig;
@@ -9,7 +10,7 @@ use crate::syntax::types::Type;
 pub enum Argument {
     /// The address of a buffer.
     Pointer(u64),
-    /// A whole number, for a parameter of any whole type that it fits into, or a float.
+    /// An integer, for a parameter of any integer type that it fits into, or a float.
     Integer(i128),
     /// A float, rounded to the parameter's type.
     Float(f64),

@@ -1,4 +1,8 @@
-//! A device: memory, modules, launches.
+//! The way from PTX text to results: a [`PtxModule`] is parsed text, a [`Loaded`] one has addresses
+//! for its variables, and a [`Device`] has the memory, finds kernels by name and launches them.
+//!
+//! The work is done elsewhere: parsing in `syntax`, making a kernel ready in `decode`, running in
+//! `machine`.
 
 use std::collections::HashMap;
 
@@ -137,7 +141,7 @@ pub enum DeviceError {
 /// Bytes of a device without another limit.
 const LIMIT: u64 = 8 << 30;
 
-/// A GPU's memory, and who runs kernels on it.
+/// A GPU: its memory, and the interpreter that runs kernels on it.
 #[derive(Clone, Debug)]
 pub struct Device {
     memory: DeviceMemory,
@@ -310,7 +314,8 @@ fn named<'a>(ast: &'a Ast, name: &str) -> Result<&'a FunctionAst, DeviceError> {
         let functions = ast.functions.iter();
         functions.filter(|function| function.is_entry && function.body.is_some())
     };
-    // Nothing else says which is meant if C's `gemm` stands beside C++'s `gemm(float*)`.
+    // A file may have both C's `gemm` and C++'s `gemm(float*)`: the name as the file has it
+    // decides.
     if let Some(function) = entries().find(|function| function.name == name) {
         return Ok(function);
     }

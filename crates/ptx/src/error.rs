@@ -1,6 +1,7 @@
-//! What can be wrong with PTX before anything runs.
+//! [`PtxError`]: what is wrong with PTX before anything runs, with its [`Position`] in the text.
+//! What goes wrong while a kernel runs is `KernelError` in `machine::fault`.
 
-/// Where something stands in a PTX file. Both count from 1.
+/// A place in a PTX file. Both count from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// Line.

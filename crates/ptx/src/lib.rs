@@ -37,10 +37,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is checked as it goes: bounds and alignment of each access, barriers that not all threads
-//! reach, lanes that are waited for and elsewhere, and, if asked for, races between threads of a
-//! block ([`Options::check_races`]). [`Options::seed`] changes the order in which warps and blocks
-//! run. Results and the order of what sinks see are the same with any number of threads.
+//! What is checked while a kernel runs: bounds and alignment of each access, barriers that not all
+//! threads reach, instructions that wait for lanes on another path, and, if asked for, races
+//! between threads of a block ([`Options::check_races`]). [`Options::seed`] changes the order in
+//! which warps and blocks run. Results and the order of what sinks see are the same with any number
+//! of threads.
 //!
 //! For: analyses of kernels, and tests of kernels where there is no GPU. Not for: timing (nothing
 //! here says how fast a GPU would be), graphics, tensor cores, and kernels whose blocks wait for

@@ -1,4 +1,5 @@
-//! Names of kernels as their source has them.
+//! Names of kernels: the mangled name in PTX as C++ writes it, and whether a name that a user typed
+//! means a kernel.
 
 use cpp_demangle::Symbol;
 
@@ -7,7 +8,7 @@ use cpp_demangle::Symbol;
 pub fn readable(name: &str) -> String {
     let symbol = Symbol::new(name).ok();
     let text = symbol.and_then(|symbol| symbol.demangle().ok());
-    // What a template returns stands before its name.
+    // The demangled name of a template begins with the type that it returns.
     let text = text.map(|text| {
         text.strip_prefix("void ")
             .map_or(text.clone(), str::to_owned)
@@ -15,14 +16,13 @@ pub fn readable(name: &str) -> String {
     text.unwrap_or_else(|| name.to_owned())
 }
 
-/// Whether somebody who says `wanted` may mean the kernel: a part of either name. Spaces do not
-/// count.
+/// Whether `wanted` is a part of the kernel's mangled or demangled name. Spaces do not count.
 pub fn may_be(name: &str, wanted: &str) -> bool {
     let packed = |text: &str| text.replace(' ', "");
     name.contains(wanted) || packed(&readable(name)).contains(&packed(wanted))
 }
 
-/// Whether `wanted` is the whole name, parameters left out or not.
+/// Whether `wanted` is the kernel's complete name, with or without its parameters.
 pub fn is(name: &str, wanted: &str) -> bool {
     let packed = |text: &str| text.replace(' ', "");
     let (readable, wanted) = (packed(&readable(name)), packed(wanted));
@@ -40,7 +40,7 @@ mod tests {
     const SCALE: &str = "_Z5scaleIfEvPT_S0_i";
 
     #[test]
-    fn names_are_those_of_the_source() {
+    fn kernel_names_are_demangled() {
         assert_eq!(readable(SCALE), "scale<float>(float*, float, int)");
         assert_eq!(
             readable("_Z6reducePKfPfi"),

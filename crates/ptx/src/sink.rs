@@ -1,4 +1,7 @@
-//! Who looks on while a kernel runs: the stream of memory instructions.
+//! What a caller sees of a kernel while it runs: a [`LaunchSink`] gives each block a [`BlockSink`],
+//! which gets a [`WarpAccess`] for each memory instruction of each warp.
+//!
+//! Two sinks are here: [`Ignore`], and [`Count`], which counts accesses and sectors.
 
 /// The memory that an access goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,7 +79,7 @@ pub trait LaunchSink {
     fn close(&mut self, block: u32, sink: Self::Block);
 }
 
-/// Looks at nothing.
+/// A sink that ignores all accesses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ignore;
 
@@ -130,8 +133,8 @@ impl BlockSink for Count {
     }
 }
 
-/// Changes of sector from lane to lane; where addresses do not ascend, sectors are told apart by
-/// sorting.
+/// Distinct sectors of an access: the changes of sector from lane to lane if addresses ascend, else
+/// counted by sorting.
 #[inline(always)]
 fn sectors(access: &WarpAccess<'_>) -> u64 {
     let addresses = access.addresses;

@@ -1,4 +1,8 @@
-//! The stream of memory instructions, for whoever takes warp instructions: a file, or memory.
+//! [`CollectorSink`]: the sink that hands the memory instructions of a kernel to a [`Collector`] of
+//! the crate `warp`, which is a trace file or a stream in memory.
+//!
+//! Records of a block are put into pieces on the thread that runs the block. The collector gets the
+//! pieces in the order of blocks, whatever the number of threads.
 
 use reuselens_trace::TraceError;
 use reuselens_warp::{self as warp, Collector, Extent, Piece, WarpRow};

@@ -477,7 +477,7 @@ fn check_all(cases: &[Case]) {
 }
 
 #[test]
-fn whole_numbers_conform() {
+fn integers_conform() {
     check_all(&whole_numbers());
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong is told, with its place; nothing is made up, and nothing panics.
+//! Errors of PTX, kernels and launches: each is reported with its place, and no input panics.
 
 mod common;
 
@@ -53,19 +53,19 @@ fn fault(body: &str, options: Options) -> KernelError {
 
 #[test]
 fn parse_errors_name_their_place() {
-    let told = |text: &str| PtxModule::parse(text).unwrap_err().to_string();
-    assert!(told("").contains("expected `.version`"));
-    assert!(told("int main() {}").contains("line 1, column 1"));
-    assert!(told(".version 9.7\n").contains("PTX 9.7; up to 9.0"));
-    assert!(told(".version 7.0 .target sm_80 .address_size 32").contains("32 bits"));
+    let message = |text: &str| PtxModule::parse(text).unwrap_err().to_string();
+    assert!(message("").contains("expected `.version`"));
+    assert!(message("int main() {}").contains("line 1, column 1"));
+    assert!(message(".version 9.7\n").contains("PTX 9.7; up to 9.0"));
+    assert!(message(".version 7.0 .target sm_80 .address_size 32").contains("32 bits"));
     assert!(
-        told(".version 7.0\n.target sm_80\n.visible .entry k() {\n")
+        message(".version 7.0\n.target sm_80\n.visible .entry k() {\n")
             .contains("line 3, column 21: this '{' is never closed")
     );
-    assert!(told(".version 7.0\n.target sm_80\n.global .texref t;").contains("textures"));
-    assert!(told(".version 7.0\n/* ").contains("no end"));
-    assert!(told(".version 7.0\n.file 1 \"a").contains("no end in its line"));
-    assert!(told(".version 7.0\n\u{1F600}").contains("no meaning"));
+    assert!(message(".version 7.0\n.target sm_80\n.global .texref t;").contains("textures"));
+    assert!(message(".version 7.0\n/* ").contains("no end"));
+    assert!(message(".version 7.0\n.file 1 \"a").contains("no end in its line"));
+    assert!(message(".version 7.0\n\u{1F600}").contains("no meaning"));
 }
 
 /// A kernel that calls a function, which calls another twice, and so on.
@@ -81,7 +81,7 @@ fn tree(depth: u32) -> String {
 }
 
 #[test]
-fn calls_that_multiply_come_to_an_end() {
+fn calls_that_multiply_are_refused() {
     let decoded = |depth| {
         let mut device = Device::new();
         let module = device
@@ -91,12 +91,12 @@ fn calls_that_multiply_come_to_an_end() {
     };
     assert!(decoded(10).is_ok());
     // A thousand million bodies, none of which does anything.
-    let told = decoded(30).unwrap_err().to_string();
-    assert!(told.contains("all calls together"), "{told}");
+    let message = decoded(30).unwrap_err().to_string();
+    assert!(message.contains("all calls together"), "{message}");
 }
 
 #[test]
-fn of_many_kernels_each_is_found_at_once() {
+fn finding_a_kernel_does_not_slow_down_with_their_number() {
     const KERNELS: usize = 4000;
     let kernels = (0..KERNELS).map(|at| format!(".visible .entry k{at}()\n{{\nret;\n}}\n"));
     let head = ".version 7.0\n.target sm_80\n.address_size 64\n".to_owned();
@@ -133,8 +133,8 @@ fn instructions_outside_the_subset_are_refused_with_their_place() {
         ("L: L: ret;", "there is a label L already"),
         ("ld.shared::cluster.u32 %r1, [%r2];", "clusters"),
     ] {
-        let told = refused(body);
-        assert!(told.contains(expected), "{body}: {told}");
+        let message = refused(body);
+        assert!(message.contains(expected), "{body}: {message}");
     }
 }
 
@@ -187,7 +187,7 @@ fn bad_accesses_name_thread_and_line() {
 }
 
 #[test]
-fn lines_of_the_source_are_named() {
+fn errors_name_lines_of_the_source() {
     let text = module(
         ".param .u64 a",
         ".loc 1 7 3\nmov.u64 %x1, 0; ld.global.u32 %r1, [%x1]; ret;",

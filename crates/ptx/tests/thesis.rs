@@ -136,7 +136,7 @@ fn gsim_does_what_its_gates_do() {
 }
 
 #[test]
-fn bfs_finds_who_is_reached() {
+fn bfs_finds_the_reachable_nodes() {
     let rows = Rows::new();
     let reached: Vec<u32> = noise(NODES, 4)
         .iter()
@@ -156,7 +156,7 @@ fn vectoradd_adds() {
 }
 
 #[test]
-fn nbf_adds_up_what_partners_do() {
+fn nbf_sums_forces_of_partners() {
     let (rows, place) = (Rows::new(), quarters(NODES));
     let force = |node: usize| {
         let part = |j: usize| {
@@ -190,7 +190,7 @@ fn moldyn_adds_up_forces_in_three_dimensions() {
 }
 
 #[test]
-fn irreg_adds_what_flows_to_both_ends() {
+fn irreg_adds_flows_to_both_ends() {
     let (rows, value) = (Rows::new(), quarters(NODES));
     let mut expected = vec![0.0_f32; NODES];
     for node in 0..NODES {

@@ -1,4 +1,4 @@
-//! What can be wrong.
+//! [`SimtError`]: why a stream, a graph, a netlist, a mapping or options cannot be used.
 
 use thiserror::Error;
 
@@ -24,9 +24,9 @@ pub enum SimtError {
     /// A text is not what its format promises.
     #[error("{name}, line {line}: {what}")]
     Text {
-        /// The file, or what stands for it.
+        /// The file, or a name for it.
         name: String,
-        /// From 1; 0 for the file as a whole.
+        /// From 1; 0 if no line is to blame.
         line: usize,
         /// What is wrong.
         what: String,

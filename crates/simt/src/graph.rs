@@ -1,4 +1,5 @@
-//! Inputs of irregular kernels: who is connected with whom.
+//! [`Graph`]: the input of the irregular kernels of [`generate`](crate::generate), read from a
+//! METIS file, the connections of a netlist, or a random mesh.
 
 use crate::SimtError;
 
@@ -104,11 +105,11 @@ impl Graph {
     }
 
     /// A mesh in three dimensions: nodes on a lattice, each connected with the nearest others, both
-    /// ways, until there are so many edges; then nodes are renumbered at random within stretches of
+    /// ways, until there are `edges`; then nodes are renumbered at random within segments of
     /// 1024, so that numbering is local and irregular, as mesh generators leave it.
     ///
     /// # Errors
-    /// [`SimtError::Unfit`] if so few nodes do not have so many near neighbours.
+    /// [`SimtError::Unfit`] if `nodes` nodes have fewer than `edges` near neighbours.
     pub fn mesh(nodes: u32, edges: u32, seed: u64) -> Result<Graph, SimtError> {
         let side = (1..)
             .find(|side: &u64| side.pow(3) >= u64::from(nodes))

@@ -11,7 +11,7 @@
 //! Architectures*, National Chiao Tung University, 2013; thread mapping after Kuo et al., ASP-DAC
 //! 2012.
 //!
-//! For: who asks what a kernel's threads have in common. Not for: times; nothing here knows
+//! For: callers that ask what a kernel's threads have in common. Not for: times; nothing here knows
 //! latencies, caches or bandwidths.
 
 pub mod characteristic;

@@ -1,4 +1,5 @@
-//! Gate-level netlists in the `.bench` format of ISCAS'89 and ITC'99.
+//! [`Netlist`]: gate-level circuits, read from the `.bench` format of ISCAS'89 and ITC'99. They are
+//! inputs of the kernels in [`generate`](crate::generate).
 //!
 //! ```text
 //! # a comment
@@ -195,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_circuit_is_read() {
+    fn netlist_reads_gates_and_connections() {
         let text = "# c\nINPUT(a)\nOUTPUT(z)\n\nz = NAND(a, q) # gate\nq=DFF(z)\n";
         let netlist = Netlist::read(text, "t").unwrap();
         assert_eq!(netlist.names, ["a", "z", "q"]);

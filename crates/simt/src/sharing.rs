@@ -1,4 +1,5 @@
-//! Who shares how much with whom: matrices for pictures.
+//! [`SharingMatrix`]: how many distinct items two blocks of a run, or two warps of a block, have in
+//! common. Reports draw it as a picture.
 
 use reuselens_warp::LANES;
 
@@ -7,7 +8,7 @@ use crate::KernelRun;
 /// Common items of groups of blocks, or of the warps of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharingMatrix {
-    /// How many blocks or warps a row stands for; the last may stand for fewer.
+    /// Blocks or warps per row; the last row may have fewer.
     pub per_row: usize,
     /// Rows and columns.
     pub rows: usize,

@@ -1,4 +1,5 @@
-//! Memory transactions: distinct sectors for each warp and memory instruction.
+//! [`Transactions`]: the memory transactions of a run, which are the distinct sectors of each
+//! warp's memory instructions. They are what a thread mapping is to lower.
 
 use reuselens_warp::LANES;
 
@@ -16,12 +17,12 @@ pub struct Transactions {
     pub requests: u64,
 }
 
-/// Where data lies after threads have been re-mapped.
+/// Whether data moves with the threads when these are re-mapped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DataLayout {
     /// Arrays that threads index by their own number are permuted with the threads, as the
     /// literature does: at sites where no two threads touch the same element, what a warp touches
-    /// lies together. Other data stays.
+    /// is in one place. Other data stays.
     #[default]
     Moved,
     /// All data stays where it is.
@@ -29,8 +30,8 @@ pub enum DataLayout {
 }
 
 impl Transactions {
-    /// Counts them. Elements are taken to lie within a sector, as aligned ones of up to 32 bytes
-    /// do.
+    /// Counts them. Each element is taken to be within one sector, as an aligned one of up to 32
+    /// bytes is.
     ///
     /// # Errors
     /// [`SimtError::Unfit`] if the run's items are not elements.
@@ -38,7 +39,7 @@ impl Transactions {
         Transactions::of_warps(run, layout, LANES)
     }
 
-    /// As [`of`](Transactions::of), of a machine whose warps have so many threads, not 32. What
+    /// As [`of`](Transactions::of), of a machine whose warps have `lanes` threads, not 32. What
     /// warps of 32 did at once in a wider one counts as done at once.
     ///
     /// # Errors

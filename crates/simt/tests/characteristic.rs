@@ -15,7 +15,7 @@ fn limits(threads: usize, memory: u64) -> Limits {
 }
 
 #[test]
-fn the_worked_example() {
+fn characteristic_of_the_worked_example() {
     let text = ["AABC", "DEFG", "NAAH", "IJPL", "MNHH"];
     let stream: Vec<Vec<u32>> = text
         .iter()

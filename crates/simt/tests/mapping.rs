@@ -318,7 +318,7 @@ fn scattered() -> Graph {
 }
 
 #[test]
-fn nothing_moved_is_nothing_changed() {
+fn identity_mapping_changes_nothing() {
     let mesh = Graph::mesh(1000, 5000, 1).unwrap();
     for kernel in Kernel::ALL {
         let run = run(kernel, &mesh);

@@ -1,4 +1,5 @@
-//! The statements of a body, one after the other.
+//! Decoding of a function's body, statement by statement: scopes, labels, registers and variables.
+//! Instructions go on to `instruction`.
 
 use std::collections::HashMap;
 
@@ -135,7 +136,7 @@ impl KernelDecoder<'_> {
                     address,
                 }
             }
-            // What is handed to a function lies beside the thread's own variables.
+            // Arguments of a function are in local memory, beside the thread's own variables.
             StateSpace::Local | StateSpace::Param => {
                 let address = self.place_local(size, variable.align)?;
                 Binding::Variable {

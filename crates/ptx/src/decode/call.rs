@@ -1,4 +1,6 @@
-//! Calls: the function's body is put in their place.
+//! Decoding of `call`: the body of the called function is decoded in place of the call, with
+//! arguments and results as variables in local memory. Of functions without a body, those of CUDA's
+//! run time that print or assert are known; others are refused.
 
 use super::decoder::KernelDecoder;
 use super::kernel::{Address, Code, MemoryOp, NONE, NamedSpace, Register};
@@ -52,7 +54,7 @@ impl<'a> KernelDecoder<'a> {
     /// Functions of CUDA's run time.
     fn external(&mut self, name: &str, results: &[Operand]) -> Result<(), PtxError> {
         match name {
-            // Prints nothing, and says so.
+            // Nothing is printed; the result is 0, the number of arguments printed.
             "vprintf" => match results {
                 [Operand::Name(result, 0)] => {
                     let zero = Operand::Integer(0);
@@ -186,7 +188,7 @@ impl<'a> KernelDecoder<'a> {
         })
     }
 
-    /// Where an argument lies for the function. Variables are handed over as they are, for the
+    /// The address of an argument for the function. Variables are passed as they are, since the
     /// caller writes them anew before each call.
     fn handed(
         &mut self,

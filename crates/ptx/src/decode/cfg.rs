@@ -1,9 +1,9 @@
-//! Where lanes that part meet again: the immediate post-dominator of the branch.
+//! Where the lanes that part at a branch run together again: [`reconverge`] writes the immediate
+//! post-dominator of each branch into the decoded kernel.
 //!
 //! Post-dominators by the algorithm of Cooper, Harvey and Kennedy (*A Simple, Fast Dominance
-//! Algorithm*,
-//! 2001) on the reversed graph of basic blocks. That lanes wait at the immediate post-dominator is
-//! Fung et al., *Dynamic Warp Formation*, MICRO 2007, section 2.
+//! Algorithm*, 2001) on the reversed graph of basic blocks. That lanes wait at the immediate
+//! post-dominator is Fung et al., *Dynamic Warp Formation*, MICRO 2007, section 2.
 
 use super::kernel::{Code, Kernel, NONE, Op};
 
@@ -25,7 +25,7 @@ pub fn reconverge(kernel: &mut Kernel) {
     }
 }
 
-/// Basic blocks; the one behind the last stands for the end of the kernel.
+/// Basic blocks; the one after the last is the end of the kernel.
 struct Graph {
     /// First operation of each block.
     starts: Vec<usize>,

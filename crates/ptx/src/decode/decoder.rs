@@ -1,4 +1,6 @@
-//! The state of decoding, and how operations are added.
+//! [`KernelDecoder`]: the state while a kernel is decoded (scopes, labels, registers, constants),
+//! and the functions that add operations to the kernel. The other files of this folder are its
+//! methods for one sort of statement each.
 
 use std::collections::HashMap;
 
@@ -25,7 +27,7 @@ pub struct KernelDecoder<'a> {
     pub isa: Isa,
     pub kernel: Kernel,
     pub frames: Vec<BodyScope>,
-    /// The operation that each label stands before.
+    /// The operation before which each label is placed.
     pub labels: Vec<Option<u32>>,
     /// The instruction being decoded.
     pub at: Position,
@@ -46,7 +48,7 @@ pub struct KernelDecoder<'a> {
     /// Module-level variables in shared memory that are used.
     shared: HashMap<String, u64>,
     /// Constant registers that hold the address of dynamic shared memory: wide or not, register,
-    /// bytes behind it.
+    /// offset in bytes.
     pub dynamic: Vec<(bool, u32, i64)>,
 }
 

@@ -1,4 +1,7 @@
-//! One instruction to operations.
+//! Decoding of one instruction: by its opcode it goes to the file for its kind, or, if it only
+//! calculates, to a table of `ops`. Branches, `cvt` and fences are here.
+//!
+//! A modifier that no step has taken makes the instruction an error.
 
 use super::decoder::KernelDecoder;
 use super::kernel::{BranchTable, Code, NONE};
@@ -69,7 +72,7 @@ impl KernelDecoder<'_> {
         self.chain(&forms, operands, false)
     }
 
-    /// The forms one behind the other, from the operands to the register that comes first.
+    /// The forms one after the other, from the operands to the register that comes first.
     fn chain(
         &mut self,
         forms: &[Form],

@@ -1,4 +1,5 @@
-//! A kernel as it is run: a list of small operations over numbered registers.
+//! [`Kernel`]: a kernel as the machine runs it, a list of small operations ([`Op`]) over numbered
+//! registers. Made by [`decode`](super::decode), never changed afterwards.
 
 use crate::error::Position;
 use crate::lanes::{Picked, Slots};

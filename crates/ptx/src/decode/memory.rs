@@ -1,4 +1,5 @@
-//! Loads, stores and atomic operations.
+//! Decoding of loads, stores and atomic operations. Those with which blocks can see each other's
+//! work mark the kernel as ordered, so that its blocks run one after the other.
 
 use super::decoder::KernelDecoder;
 use super::kernel::{Atomic, AtomicOp, Code, MemoryOp, NamedSpace, Register};
@@ -27,7 +28,7 @@ impl KernelDecoder<'_> {
             Some(StateSpace::Const) => NamedSpace::Const,
             Some(StateSpace::Shared) => NamedSpace::Shared,
             Some(StateSpace::Local) => NamedSpace::Local,
-            // A function's parameters lie beside its local variables.
+            // A function's parameters are in local memory, beside its variables.
             Some(StateSpace::Param) if in_function => NamedSpace::Local,
             Some(StateSpace::Param) => NamedSpace::Param,
         })

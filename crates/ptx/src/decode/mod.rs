@@ -1,5 +1,6 @@
-//! From statements to operations: names become numbered registers and addresses, functions are put
-//! in the place of their calls, and each divergent branch learns where its lanes meet again.
+//! From a parsed function to a [`Kernel`]: [`decode`] turns names into numbered registers and
+//! addresses, puts functions in the place of their calls, and notes at each branch where its lanes
+//! meet again.
 
 mod body;
 mod call;

@@ -1,4 +1,5 @@
-//! Copies: registers, their halves, and addresses between spaces.
+//! Decoding of copies: `mov` between registers, of a register from its parts and to its parts, and
+//! `cvta` and `isspacep` for addresses of one space and generic ones.
 
 use super::decoder::KernelDecoder;
 use super::kernel::Code;
@@ -120,7 +121,7 @@ impl KernelDecoder<'_> {
             Type::B16
         };
         if parts.len() == 2 && ty.size() >= 4 || parts.len() == 4 && wide {
-            // The first part may be written over the whole.
+            // The register of the first part may be the one that is unpacked.
             let copy = self.fresh_slot(ty)?;
             self.emit_form(
                 ops::copy(ty),

@@ -1,4 +1,5 @@
-//! Operands to registers.
+//! Decoding of operands: the register that holds a source, the register that a result goes to, and
+//! the address of an access. Numbers become registers that hold constants.
 
 use super::decoder::KernelDecoder;
 use super::kernel::{Address, NamedSpace, Register};
@@ -172,7 +173,7 @@ impl KernelDecoder<'_> {
         }
     }
 
-    /// The register for a result of type `ty`; `_` takes what nobody wants.
+    /// The register for a result of type `ty`; for `_`, one that is never read.
     pub fn result(&mut self, operand: &Operand, ty: Type) -> Result<u32, PtxError> {
         if *operand == Operand::Name("_".to_owned(), 0) {
             return self.fresh_slot(ty);
@@ -318,7 +319,7 @@ impl KernelDecoder<'_> {
     }
 }
 
-/// The bits of a whole number as an operand of that type.
+/// The bits of an integer as an operand of that type.
 fn converted(bits: u64, ty: Type) -> u64 {
     match ty {
         Type::F32 => u64::from((bits as i64 as f32).to_bits()),

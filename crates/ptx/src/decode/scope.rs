@@ -1,11 +1,12 @@
-//! What names mean where.
+//! [`Scope`]: what names mean between two braces, and [`BodyScope`]: what belongs to the body of a
+//! kernel or of a called function.
 
 use std::collections::HashMap;
 
 use super::kernel::NamedSpace;
 use crate::syntax::types::Type;
 
-/// What a name stands for.
+/// What a name means.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Binding {
     Register {
@@ -17,7 +18,7 @@ pub enum Binding {
         space: NamedSpace,
         address: u64,
     },
-    /// Shared memory whose size the launch decides, behind all other.
+    /// Shared memory whose size the launch decides, after all other shared memory.
     Dynamic,
 }
 

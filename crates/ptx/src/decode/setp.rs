@@ -1,4 +1,5 @@
-//! Instructions with predicates among their operands, and those that take several operations.
+//! Decoding of comparisons and choices (`setp`, `set`, `selp`), and of instructions that take
+//! several operations: `lop3`, `bfi`, `prmt`, sums with carry.
 
 use super::decoder::KernelDecoder;
 use crate::error::PtxError;

@@ -1,4 +1,5 @@
-//! Barriers, votes, shuffles: what threads do together.
+//! Decoding of what threads do together: barriers, votes, shuffles, matches and reductions over a
+//! warp.
 
 use super::decoder::KernelDecoder;
 use super::kernel::{Atomic, Barrier, Code, Collective, CollectiveKind, Reduction, ReductionKind};

@@ -1,4 +1,7 @@
-//! Loops over lanes, compiled for any processor, for AVX2 and for AVX-512.
+//! [`Exec`]: a loop over the lanes of a warp, compiled three times: for any processor, for AVX2 and
+//! for AVX-512. [`Isa`] is one of the three, and this processor has it.
+//!
+//! [`run_warp`] is the interpreter's loop, compiled in the same way.
 
 use reuselens_simd::{Level, V3, V4, compiled_for, entry_point};
 

@@ -1,6 +1,7 @@
-//! How instructions are written down: an expression over lanes becomes a [`Form`](super::Form).
+//! Macros that make a [`Form`](super::Form) from an expression over the values of one lane:
+//! `lanes!` for numbers, `test!` for a predicate of numbers, `predicates!` for predicates.
 
-/// `lanes!(|a: u32, b: u32| -> u32 { a.wrapping_add(b) })`: up to three sources and, behind `;`, a
+/// `lanes!(|a: u32, b: u32| -> u32 { a.wrapping_add(b) })`: up to three sources and, after `;`, a
 /// predicate. The result is a lane type.
 macro_rules! lanes {
     (|$a:ident: $A:ty $(, $b:ident: $B:ty $(, $c:ident: $C:ty)?)? $(; $p:ident)?| -> $R:ty $body:block) => {{

@@ -1,5 +1,6 @@
-//! Registers of a warp: 32 lanes each, side by side, so that an instruction is a loop over a
-//! vector.
+//! Calculations of a warp: 32 lanes side by side in a register, so that an instruction is a loop
+//! over a vector. A [`Form`] is such a loop with the types of its operands; the tables of `ops`
+//! hold them.
 
 mod isa;
 #[macro_use]

@@ -1,4 +1,5 @@
-//! The register files of a warp.
+//! [`Registers`]: the register files of a warp, one for values of up to 32 bits, one for 64 bits
+//! and one for predicates. [`Lane`] says how each type of PTX is held in a register.
 
 use half::{bf16, f16};
 
@@ -174,7 +175,7 @@ pub struct Single(pub u32);
 
 lane!(Single, F32, u32, narrow, Single, |value| value.0);
 
-/// Predicates are written as a whole: a bit for each lane.
+/// A predicate: all lanes in one number, a bit for each.
 pub struct Predicate;
 
 impl Predicate {

@@ -1,4 +1,5 @@
-//! Loads and stores of a warp.
+//! Loads and stores of a warp. If all 32 lanes take part, are aligned and stay in one buffer, they
+//! are done together; else lane by lane, with all checks. Both ways give the same result.
 
 use crate::decode::kernel::{Address, MemoryOp, NamedSpace, Register};
 use crate::lanes::{ALL, Registers, WARP};
@@ -30,11 +31,11 @@ pub fn addresses(registers: &Registers, address: &Address, out: &mut [u64; WARP]
     }
 }
 
-/// What the addresses of a whole warp have in common.
+/// What the addresses of all 32 lanes have in common.
 struct AddressSpan {
     low: u64,
     high: u64,
-    /// One behind the other, without gaps.
+    /// One after the other, without gaps.
     is_run: bool,
     /// Bits that any address has.
     bits: u64,
@@ -163,7 +164,7 @@ fn whole_row<const N: usize, T: Copy>(
     if !shape.bits.is_multiple_of(N as u64) {
         return false;
     }
-    // What runs over the end of all addresses is told lane by lane.
+    // An access beyond the last address is found lane by lane, which gives the error its lane.
     let end = shape.high.saturating_add(N as u64);
     match space {
         NamedSpace::Global | NamedSpace::Const => {
@@ -274,7 +275,7 @@ fn each_lane(
     Ok(())
 }
 
-/// Where a lane's elements lie, and the register of each.
+/// The address of each of a lane's elements, and its register.
 #[inline(always)]
 fn elements(op: &MemoryOp, address: u64) -> impl Iterator<Item = (u64, Register)> {
     let (width, registers) = (u64::from(op.width), op.registers);

@@ -1,4 +1,4 @@
-//! Atomic operations, lane after lane.
+//! Atomic operations of a warp, one lane after the other in the order of the lanes.
 
 use crate::decode::kernel::{Atomic, AtomicOp, NamedSpace};
 use crate::lanes::WARP;

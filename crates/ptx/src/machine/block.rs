@@ -1,4 +1,5 @@
-//! A block: its warps, whose turn it is, and its barriers.
+//! [`BlockRun`]: a block while it runs. It decides which of its warps runs next, and lets them go
+//! on at a barrier once all threads that it waits for have come.
 
 use crate::decode::kernel::{Barrier, Kernel, LaneMask, NONE, ReductionKind, Special};
 use crate::lanes::{Isa, WARP, run_warp};

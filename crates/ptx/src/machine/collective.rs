@@ -1,4 +1,5 @@
-//! What lanes of a warp tell each other.
+//! Instructions by which the lanes of a warp exchange values: votes, shuffles, matches, reductions.
+//! A lane that is named and is on another path is an error.
 
 use crate::decode::kernel::{Collective, CollectiveKind};
 use crate::lanes::WARP;

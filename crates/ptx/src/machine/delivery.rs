@@ -1,5 +1,5 @@
-//! What loads, stores and atomic operations have in common: the space that addresses go to, and the
-//! record for the sink.
+//! What loads, stores and atomic operations share: a generic access is split by the spaces that its
+//! lanes' addresses are in, and each access is reported to the sink.
 
 use crate::decode::kernel::NamedSpace;
 use crate::lanes::WARP;

@@ -1,4 +1,5 @@
-//! Memory of the device: buffers with room between them, so that a step too far is seen.
+//! [`DeviceMemory`]: the buffers of a device. Between two buffers is room that belongs to none, so
+//! that an access beyond the end of a buffer is found.
 
 use super::windows;
 
@@ -28,7 +29,7 @@ pub struct DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// Adds a buffer of zeros and gives its address, or none if there is not so much memory.
+    /// Adds a buffer of zeros and returns its address, or `None` if the memory does not suffice.
     pub fn allocate(&mut self, name: &str, size: u64) -> Option<u64> {
         let start = self.bytes.len() + PAGE;
         let pages = usize::try_from(size).ok()?.checked_add(PAGE - 1)? / PAGE;

@@ -1,4 +1,5 @@
-//! What goes wrong while a kernel runs.
+//! What goes wrong while a kernel runs: a [`Fault`] is found by an instruction, and becomes a
+//! [`KernelError`] with block, thread and place in the PTX.
 
 use crate::error::Position;
 
@@ -20,7 +21,7 @@ pub enum FaultKind {
     Misaligned,
     /// Threads of a warp at different barriers, or barriers that wait for each other.
     Barrier,
-    /// Lanes that an instruction of the warp waits for are elsewhere.
+    /// Lanes that an instruction of the warp waits for are on another path.
     Convergence,
     /// Threads of a block access the same bytes without a barrier between.
     Race,

@@ -1,4 +1,5 @@
-//! What a kernel is launched with, and whether that is possible.
+//! [`LaunchConfig`]: blocks, threads, shared memory and parameters of a launch, and the check that
+//! they fit the kernel and a GPU.
 
 use crate::decode::kernel::Kernel;
 use crate::lanes::WARP;

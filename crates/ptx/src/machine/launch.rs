@@ -1,4 +1,5 @@
-//! A grid: blocks one after the other, or some at the same time.
+//! [`run`]: a launch from its first block to its last, on one thread or several, with its
+//! [`Options`] and [`Stats`].
 //!
 //! Blocks run in waves. All blocks of a wave find memory as the wave found it, and what they have
 //! written is put together in their order when the last one has ended. How many blocks are in a

@@ -1,4 +1,5 @@
-//! Memory as a block sees it.
+//! [`BlockMemory`]: memory as the threads of a block see it, device and shared. Addresses are
+//! checked here; what the block writes to the device's memory goes into its overlay.
 
 use crate::decode::kernel::{MemoryOp, NamedSpace};
 use crate::lanes::WARP;
@@ -11,7 +12,8 @@ use super::races::Races;
 use super::warp::Warp;
 use super::windows;
 
-/// All that the threads of a block can access but their own memory, which lies with their warps.
+/// All memory that the threads of a block can access, except each thread's local memory, which is
+/// in [`Warp`].
 #[derive(Debug)]
 pub struct BlockMemory<'a> {
     pub device: &'a DeviceMemory,

@@ -1,4 +1,5 @@
-//! The machine: memory, blocks, warps.
+//! The machine that runs kernels: device memory, launches, blocks and warps. [`run`] is a launch;
+//! the operations that it interprets are those of `decode::kernel`.
 
 mod access;
 mod atomic;

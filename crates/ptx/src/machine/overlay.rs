@@ -1,4 +1,5 @@
-//! What a block has written: it sees its own writes at once, and others see them when it has ended.
+//! [`Overlay`]: the pages of device memory that a block has written. The block reads its own writes
+//! at once; others see them after [`apply`], when the block has ended.
 //!
 //! So blocks that run at the same time cannot get into each other's way, on any number of threads,
 //! and memory that they share is only read.

@@ -1,8 +1,9 @@
-//! Accesses of threads of a block to the same bytes that nothing orders.
+//! [`Races`]: finds accesses of two threads of a block to the same bytes that nothing orders. In
+//! use only if [`Options::check_races`](crate::Options::check_races) is set.
 //!
 //! Two accesses of different threads are a race if one of them writes, not both are atomic, and
 //! there is neither a barrier of the block between them nor, within a warp, a synchronisation of
-//! the warp. A store of what is there already is let pass: it changes nothing, whoever comes first.
+//! the warp. A store of the value that memory already holds is no race.
 
 use std::collections::HashMap;
 
@@ -129,7 +130,7 @@ impl Races {
                 .into_iter()
                 .chain(cell.reads.into_iter().flatten().filter(|_| writes));
             if let Some(other) = others.find(|other| is_race(other, &access)) {
-                return Err(told(space, byte, &other, &access));
+                return Err(race(space, byte, &other, &access));
             }
             if writes {
                 cell.write = Some(access);
@@ -167,7 +168,7 @@ fn is_race(before: &ByteAccess, now: &ByteAccess) -> bool {
 }
 
 #[cold]
-fn told(space: NamedSpace, byte: u64, before: &ByteAccess, now: &ByteAccess) -> Box<Fault> {
+fn race(space: NamedSpace, byte: u64, before: &ByteAccess, now: &ByteAccess) -> Box<Fault> {
     let memory = if space == NamedSpace::Shared {
         "shared"
     } else {

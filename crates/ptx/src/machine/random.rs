@@ -1,4 +1,5 @@
-//! Random numbers that are the same everywhere.
+//! [`SplitMix64`]: random numbers for a seed, the same on every machine: for the order of blocks
+//! and warps, and for buffers with random contents.
 
 /// SplitMix64 (Steele, Lea and Flood, *Fast Splittable Pseudorandom Number Generators*, OOPSLA
 /// 2014).

@@ -1,4 +1,8 @@
-//! A warp: its registers, and where its lanes are.
+//! [`Warp`]: the registers of 32 threads, and which of its lanes run where. [`run_warp`] interprets
+//! a kernel's operations for it until it pauses.
+//!
+//! One path runs at a time. The others are on a stack, and lanes that parted run together again at
+//! the place that the branch names.
 
 use crate::decode::kernel::{Barrier, BranchTable, Code, Kernel, NONE};
 use crate::lanes::{Registers, WARP};
@@ -54,7 +58,7 @@ pub struct Warp {
     pub executed: u64,
     /// Instructions of threads so far.
     pub threads: u64,
-    /// Memory of its threads, one behind the other.
+    /// Memory of its threads, one after the other.
     pub local: Vec<u8>,
     pub addresses: Box<[u64; WARP]>,
     /// How often lanes of this warp have waited for each other.

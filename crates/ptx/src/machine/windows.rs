@@ -1,4 +1,5 @@
-//! How generic addresses tell spaces apart.
+//! Generic addresses: the range of each state space in them, and the space that an address belongs
+//! to.
 
 use crate::decode::kernel::NamedSpace;
 

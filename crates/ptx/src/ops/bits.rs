@@ -1,4 +1,4 @@
-//! Bits: logic, shifts, fields, counts.
+//! Forms of instructions on bits: logic, shifts, bit fields, permutations of bytes, counts.
 
 use super::opcode::Opcode;
 use super::{integers, patterns, typed};

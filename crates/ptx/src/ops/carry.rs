@@ -1,4 +1,5 @@
-//! Sums wider than a register: instructions that leave a carry, and that take one.
+//! Forms of sums that are wider than a register: instructions that leave a carry (`.cc`) and that
+//! take one (`addc`, `subc`, `madc`).
 
 use super::opcode::Opcode;
 use super::typed;

@@ -1,4 +1,4 @@
-//! Comparisons and choices.
+//! Forms of comparisons, and of choices between two values (`selp`, `slct`, `testp`).
 
 #![allow(
     clippy::neg_cmp_op_on_partial_ord,
@@ -66,11 +66,11 @@ pub fn compare(comparison: Comparison, ty: Type, ftz: bool) -> Option<Form> {
         Type::F32 if ftz => flushing(comparison),
         Type::F32 | Type::F64 => floats(comparison, ty),
         Type::F16 => halves(comparison),
-        _ => whole(comparison, ty),
+        _ => of_integers(comparison, ty),
     }
 }
 
-fn whole(comparison: Comparison, ty: Type) -> Option<Form> {
+fn of_integers(comparison: Comparison, ty: Type) -> Option<Form> {
     match comparison {
         Eq => patterns!(ty; test!(|a: T, b: T| a == b)),
         Ne => patterns!(ty; test!(|a: T, b: T| a != b)),

@@ -1,4 +1,4 @@
-//! `cvt`: from one type to another, in steps that each are a form.
+//! Forms of `cvt`: a conversion is a chain of steps, each of them a form with one source.
 
 use half::{bf16, f16};
 
@@ -80,7 +80,7 @@ fn resized(from: Type, to: Type) -> Option<Form> {
     }
 }
 
-/// A whole number as one of 64 bits, which holds it exactly. Returns what it is then.
+/// An integer as one of 64 bits, which holds it exactly. Returns the type it then has.
 fn at_full_width(steps: &mut Vec<Form>, from: Type) -> Option<Type> {
     let full = if matches!(from, Type::U64 | Type::B64) {
         Type::U64
@@ -120,13 +120,13 @@ fn from_whole(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding) -
         (Type::F64, _) => {
             let full = at_full_width(steps, from)?;
             directed!(rounding; WAY => {
-                typed!(full; U64 => u64, S64 => i64; lanes!(|a: T| -> f64 { round::whole(i128::from(a), WAY) }))?
+                typed!(full; U64 => u64, S64 => i64; lanes!(|a: T| -> f64 { round::of_integer(i128::from(a), WAY) }))?
             })
         }
         (Type::F32, _) => {
             let full = at_full_width(steps, from)?;
             directed!(rounding; WAY => {
-                typed!(full; U64 => u64, S64 => i64; lanes!(|a: T| -> f32 { round::whole32(i128::from(a), WAY) }))?
+                typed!(full; U64 => u64, S64 => i64; lanes!(|a: T| -> f32 { round::of_integer32(i128::from(a), WAY) }))?
             })
         }
         _ => return None,
@@ -135,7 +135,7 @@ fn from_whole(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding) -
     Some(())
 }
 
-/// Halves as singles, which is exact. Returns what it is then.
+/// Halves as singles, which is exact. Returns the type they then have.
 fn widened(steps: &mut Vec<Form>, from: Type, ftz: bool) -> Option<Type> {
     match from {
         Type::F16 => steps.push(lanes!(|a: f16| -> Single { canonical(a.to_f32()) })),
@@ -156,7 +156,7 @@ fn made_whole(ty: Type, rounding: Rounding) -> Option<Form> {
     })
 }
 
-/// A whole number out of a float that is one. Too large ones become the largest; a NaN becomes
+/// An integer from a float that is one. Too large ones become the largest; a NaN becomes
 /// zero, or, where 64 bits are involved, the number with only the highest bit.
 fn cut(from: Type, to: Type) -> Option<Form> {
     match (from, to) {

@@ -1,7 +1,8 @@
-//! Singles and doubles.
+//! Forms of instructions on floats of 32 and 64 bits.
 //!
-//! Singles give PTX's one NaN, 0x7fffffff. What PTX calls approximate is calculated in doubles and
-//! rounded: at most as far off as PTX allows, and the same on every machine.
+//! Results of 32 bits that are NaN are PTX's one NaN, 0x7fffffff. What PTX calls approximate is
+//! calculated in 64 bits and rounded: no farther off than PTX allows, and the same on every
+//! machine.
 
 use super::opcode::{Opcode, Rounding};
 use super::round;

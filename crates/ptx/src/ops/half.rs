@@ -1,6 +1,6 @@
-//! Numbers of 16 bits, alone and in pairs.
+//! Forms of instructions on floats of 16 bits (`f16`, `bf16`), one or a pair in a register.
 //!
-//! Sums and products of halves are exact as doubles, or so nearly that rounding them is the same as
+//! Sums and products of halves are exact in 64 bits, or so nearly that rounding them is the same as
 //! rounding once.
 
 use half::{bf16, f16};

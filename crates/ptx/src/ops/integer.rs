@@ -1,7 +1,7 @@
-//! Whole numbers.
+//! Forms of arithmetic on integers.
 //!
-//! What PTX leaves open is decided: a quotient by zero has all bits set, and the rest is the
-//! dividend.
+//! Where PTX leaves a result open it is decided here: a quotient by zero has all bits set, and the
+//! remainder is the dividend.
 
 use super::opcode::Opcode;
 use super::{integers, patterns, typed};

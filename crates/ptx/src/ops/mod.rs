@@ -1,4 +1,5 @@
-//! What instructions calculate: tables from opcode and type to a loop over lanes.
+//! What instructions calculate: from an opcode and its types to the [`Form`]s that do it. The
+//! decoder asks [`find`]; instructions that take more than one step ask for their forms by name.
 
 mod bits;
 mod carry;
@@ -32,7 +33,7 @@ macro_rules! typed {
     };
 }
 
-/// A form for each size of whole numbers, signed and unsigned.
+/// A form for each size of integers, signed and unsigned.
 macro_rules! integers {
     ($ty:expr; $form:expr) => {
         typed!($ty; U16 | B16 => u16, S16 => i16, U32 | B32 => u32, S32 => i32, U64 | B64 => u64, S64 => i64; $form)
@@ -48,7 +49,7 @@ macro_rules! patterns {
 
 use {integers, patterns, typed};
 
-/// The forms of an instruction that only calculates, one behind the other: each takes the result of
+/// The forms of an instruction that only calculates, one after the other: each takes the result of
 /// the one before as its only source. None if this is no such instruction.
 pub fn find(opcode: &mut Opcode<'_>) -> Option<Vec<Form>> {
     if opcode.base == "cvt" {

@@ -1,4 +1,5 @@
-//! An opcode with its modifiers, each of which has to be understood by somebody.
+//! [`Opcode`]: an opcode with its modifiers. Whoever understands a modifier takes it; one that is
+//! left over makes the instruction an error, so nothing is silently ignored.
 
 use crate::error::{Position, PtxError};
 use crate::syntax::types::Type;
@@ -85,7 +86,7 @@ impl<'a> Opcode<'a> {
         self.left.contains(&modifier)
     }
 
-    /// Takes how a result is rounded, if that is said.
+    /// Takes how a result is rounded, if a modifier gives it.
     pub fn rounding(&mut self) -> Option<Rounding> {
         self.take(|word| match word {
             "rn" => Some(Rounding::Nearest),
@@ -96,7 +97,7 @@ impl<'a> Opcode<'a> {
         })
     }
 
-    /// Takes how a number is made whole, if that is said.
+    /// Takes how a float is rounded to an integer, if a modifier gives it.
     pub fn integer_rounding(&mut self) -> Option<Rounding> {
         self.take(|word| match word {
             "rni" => Some(Rounding::Nearest),

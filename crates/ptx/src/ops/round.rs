@@ -1,16 +1,16 @@
-//! Results that are not rounded to the nearest.
+//! Results that are rounded up, down or towards zero.
 //!
 //! The nearest result comes with its error, which is exact (Dekker, *A floating-point technique for
 //! extending the available precision*, 1971; for products and quotients by fused multiply-add). Its
-//! sign says on which side of the nearest result the true one lies.
+//! sign gives the side of the nearest result on which the true one is.
 //!
-//! Functions of doubles and of whole numbers are not inlined: they branch, so a loop over 32 lanes
+//! Functions of doubles and of integers are not inlined: they branch, so a loop over 32 lanes
 //! does not become one over vectors, but 32 copies, of which there would be three for each
 //! direction.
 
 use super::opcode::Rounding;
 
-/// The neighbour of `nearest` on the wanted side, if the true value, `nearest + error`, lies there.
+/// The neighbour of `nearest` on the wanted side, if the true value, `nearest + error`, is there.
 macro_rules! toward {
     ($name:ident, $float:ty) => {
         /// `nearest`, moved to the neighbour if the rounding asks for it; only the sign of `error`
@@ -194,23 +194,23 @@ fn finite(error: f64) -> f64 {
     if error.is_finite() { error } else { 0.0 }
 }
 
-/// A whole number as a double.
+/// An integer as a double.
 #[inline(never)]
-pub fn whole(value: i128, rounding: Rounding) -> f64 {
+pub fn of_integer(value: i128, rounding: Rounding) -> f64 {
     let nearest = value as f64;
     let error = value - nearest as i128;
     toward64(nearest, error as f64, rounding)
 }
 
-/// A whole number as a single.
+/// An integer as a single.
 #[inline(never)]
-pub fn whole32(value: i128, rounding: Rounding) -> f32 {
+pub fn of_integer32(value: i128, rounding: Rounding) -> f32 {
     let nearest = value as f32;
     let error = value - nearest as i128;
     toward32(nearest, error as f32, rounding)
 }
 
-/// A number made whole.
+/// A number rounded to an integer.
 #[inline(always)]
 pub fn integral(value: f64, rounding: Rounding) -> f64 {
     match rounding {
@@ -275,7 +275,7 @@ mod tests {
             (-0.0f64).to_bits()
         );
         assert_eq!(
-            whole(i128::from(i64::MAX), Rounding::Zero),
+            of_integer(i128::from(i64::MAX), Rounding::Zero),
             9_223_372_036_854_774_784.0
         );
     }

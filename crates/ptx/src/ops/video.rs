@@ -1,4 +1,4 @@
-//! Dot products of bytes.
+//! Forms of `dp4a` and `dp2a`: dot products of the bytes of registers.
 
 use super::opcode::Opcode;
 use crate::lanes::{Form, Type};

@@ -1,4 +1,5 @@
-//! Memory as it is described: what a buffer holds at first.
+//! [`Buffer`]: a buffer of a plan, and [`Content`]: what it holds before the first launch (zeros, a
+//! ramp, random numbers, a file).
 
 use std::fs::File;
 use std::io::{Error, Read};

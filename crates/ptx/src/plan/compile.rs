@@ -1,4 +1,5 @@
-//! CUDA C++ to PTX, with whatever compiler is there.
+//! CUDA C++ to PTX: [`compile`] runs nvcc or clang, whichever is found first. For clang it brings
+//! headers of its own in place of CUDA's.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -70,7 +71,7 @@ pub enum CompileError {
         /// What it says.
         output: String,
     },
-    /// The compiler that was asked for is not there.
+    /// The compiler that was asked for is missing.
     #[error(
         "{variable} names '{compiler}', which is not there; give its path, or unset {variable}"
     )]

@@ -1,4 +1,4 @@
-//! Launch descriptions in TOML.
+//! Plans as files: [`Plan::read`] reads a launch description in TOML.
 //!
 //! ```toml
 //! kernel = "saxpy.cu"
@@ -94,7 +94,7 @@ impl Plan {
         Plan::parse(&text, path, data)
     }
 
-    /// Reads a description from a text; `path` is where it would lie, and `data` as in
+    /// Reads a description from a text; `path` is the file that it would be in, and `data` as in
     /// [`Plan::read`].
     ///
     /// # Errors
@@ -193,7 +193,7 @@ mod tests {
     const WHOLE: &str = "kernel = 'k.ptx'\n[buffers]\nx = 'npy:x.npy'\ny = 'zeros:i32:4'\n[[launch]]\nentry = 'f'\ngrid = [4, 2]\nblock = [32]\nargs = [1, 2.5, 'x']\nrepeat = 3\nwhile = 'y'\n";
 
     #[test]
-    fn a_description_is_a_plan() {
+    fn a_launch_description_becomes_a_plan() {
         let plan = Plan::parse(WHOLE, Path::new("folder/a.toml"), None).unwrap();
         assert_eq!(plan.buffers[0].content, Content::Npy("folder/x.npy".into()));
         let step = &plan.steps[0];
@@ -223,16 +223,16 @@ mod tests {
 
     #[test]
     fn plan_file_errors_name_the_mistake() {
-        let told = |text: &str| {
+        let message = |text: &str| {
             Plan::parse(text, Path::new("a.toml"), None)
                 .unwrap_err()
                 .to_string()
         };
-        assert!(told("").contains("nothing is launched"));
-        assert!(told(&WHOLE.replace("kernel = 'k.ptx'", "")).contains("names no file"));
-        assert!(told(&WHOLE.replace("[4, 2]", "[]")).contains("the grid of f"));
-        assert!(told(&WHOLE.replace("zeros", "ones")).contains("there is no 'ones'"));
-        assert!(told(&WHOLE.replace("repeat = 3", "repeat = 0")).contains("nonzero"));
-        assert!(told(&WHOLE.replace("repeat", "repaet")).contains("unknown field"));
+        assert!(message("").contains("nothing is launched"));
+        assert!(message(&WHOLE.replace("kernel = 'k.ptx'", "")).contains("names no file"));
+        assert!(message(&WHOLE.replace("[4, 2]", "[]")).contains("the grid of f"));
+        assert!(message(&WHOLE.replace("zeros", "ones")).contains("there is no 'ones'"));
+        assert!(message(&WHOLE.replace("repeat = 3", "repeat = 0")).contains("nonzero"));
+        assert!(message(&WHOLE.replace("repeat", "repaet")).contains("unknown field"));
     }
 }

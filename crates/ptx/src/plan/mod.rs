@@ -1,4 +1,5 @@
-//! Launches as a description: buffers, and kernels that run one after the other on them.
+//! [`Plan`]: buffers, and kernels that are launched on them one after the other. [`Plan::prepare`]
+//! makes a [`Session`] of it on a device, which runs the launches step by step.
 
 mod buffer;
 mod compile;

@@ -1,4 +1,5 @@
-//! Arrays of NumPy: the format is described in NumPy's `numpy.lib.format`.
+//! Files of NumPy arrays (`.npy`), read and written. The format is described in NumPy's
+//! `numpy.lib.format`.
 
 use super::buffer::Element;
 use crate::syntax::types::Type;
@@ -30,7 +31,7 @@ pub enum NpyError {
 /// An array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
-    /// The elements, one behind the other, the last index fastest.
+    /// The elements, one after the other, the last index fastest.
     pub bytes: Vec<u8>,
     /// Their type.
     pub element: Element,
@@ -143,7 +144,7 @@ pub fn write(data: &[u8], element: Element, shape: &[u64]) -> Vec<u8> {
     };
     let order = if element.size() == 1 { '|' } else { '<' };
     let mut shape: String = shape.iter().map(|length| format!("{length}, ")).collect();
-    // A tuple of one has a comma behind it, a longer one has none.
+    // Python writes a tuple of one with a comma at its end, a longer one without.
     if shape.matches(',').count() > 1 {
         shape.truncate(shape.len() - 2);
     }
@@ -152,7 +153,7 @@ pub fn write(data: &[u8], element: Element, shape: &[u64]) -> Vec<u8> {
         element.size(),
         shape.trim_end()
     );
-    // The data begin at a multiple of 64 bytes, behind a line's end.
+    // The head ends with a line feed, and the data begin at a multiple of 64 bytes.
     let unpadded = MAGIC.len() + 4 + head.len() + 1;
     head.push_str(&" ".repeat(unpadded.next_multiple_of(64) - unpadded));
     head.push('\n');

@@ -1,4 +1,5 @@
-//! Arguments as they are typed: `--arg a=random:f32:1000`.
+//! Arguments as they are typed on the command line, `--arg a=random:f32:1000`: [`Plan::argument`]
+//! reads one, and adds the buffer that it describes to the plan.
 
 use std::path::{Path, PathBuf};
 
@@ -171,12 +172,12 @@ mod tests {
 
     #[test]
     fn buffer_spec_errors_name_the_mistake() {
-        let told = |text: &str| Plan::default().argument(text, 1).unwrap_err().to_string();
-        assert!(told("hello").contains("write a number"));
-        assert!(told("ones:f32:8").contains("there is no 'ones'"));
-        assert!(told("zeros:f16:8").contains("'f16' is no type"));
-        assert!(told("zeros:f32").contains("other parts"));
-        assert!(told("zeros:f32:many").contains("'many' is no number of elements"));
-        assert!(told("random:f32:3:x").contains("'x' is no seed"));
+        let message = |text: &str| Plan::default().argument(text, 1).unwrap_err().to_string();
+        assert!(message("hello").contains("write a number"));
+        assert!(message("ones:f32:8").contains("there is no 'ones'"));
+        assert!(message("zeros:f16:8").contains("'f16' is no type"));
+        assert!(message("zeros:f32").contains("other parts"));
+        assert!(message("zeros:f32:many").contains("'many' is no number of elements"));
+        assert!(message("random:f32:3:x").contains("'x' is no seed"));
     }
 }

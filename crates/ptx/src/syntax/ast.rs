@@ -1,4 +1,5 @@
-//! What a PTX file says, in the order in which it says it.
+//! The parsed form of a PTX file ([`Ast`]): its variables, its functions and their statements, in
+//! the order of the file. Names are not resolved here; that is done by `decode`.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ pub struct Ast {
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// Where it lies.
+    /// The space that it is in.
     pub space: StateSpace,
     /// Type of an element.
     pub ty: Type,
@@ -129,7 +130,7 @@ pub struct Instruction {
 pub enum Operand {
     /// A register, label, function or variable, and an offset in bytes.
     Name(String, i64),
-    /// A whole number, two's complement.
+    /// An integer, two's complement.
     Integer(u64),
     /// The bits of a single.
     Single(u32),

@@ -1,4 +1,4 @@
-//! What is between the braces of a function.
+//! Parser of a function's body: [`statements`] reads what is between its braces.
 
 use super::ast::{Instruction, Operand, Statement};
 use super::cursor::Cursor;
@@ -251,7 +251,7 @@ fn signed(token: Token<'_>, negative: bool) -> Result<Operand, PtxError> {
     })
 }
 
-/// `+4`, `+-4` or `-4` behind a name.
+/// `+4`, `+-4` or `-4` after a name.
 fn offset(cursor: &mut Cursor<'_>) -> Result<i64, PtxError> {
     let plus = cursor.takes(b'+');
     let minus = cursor.takes(b'-');

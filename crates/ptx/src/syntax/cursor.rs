@@ -1,4 +1,5 @@
-//! A place in the tokens of a file, and what can be expected there.
+//! [`Cursor`]: the position of the parser among the tokens of a file, with the errors for tokens
+//! that do not fit.
 
 use super::lexer::{Token, TokenKind};
 use super::number;
@@ -15,12 +16,12 @@ impl<'a> Cursor<'a> {
         Cursor { tokens, next: 0 }
     }
 
-    /// The next token. At the end it is the end, again and again.
+    /// The next token; at the end of the file always the end.
     pub fn peek(&self) -> Token<'a> {
         self.ahead(0)
     }
 
-    /// The token that many behind the next one.
+    /// The token `count` places after the next one.
     pub fn ahead(&self, count: usize) -> Token<'a> {
         let last = self.tokens.len() - 1;
         self.tokens[(self.next + count).min(last)]
@@ -69,7 +70,7 @@ impl<'a> Cursor<'a> {
         Err(self.unexpected(what))
     }
 
-    /// A whole number that fits.
+    /// An integer that fits.
     pub fn integer<N: TryFrom<u64>>(&mut self, what: &str) -> Result<N, PtxError> {
         let token = self.peek();
         let value = (token.kind == TokenKind::Number)
@@ -101,7 +102,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The error of something else standing there.
+    /// The error that the next token is not `wanted`.
     pub fn unexpected(&self, wanted: &str) -> PtxError {
         let token = self.peek();
         let found = match token.kind {

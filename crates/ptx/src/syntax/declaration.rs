@@ -1,4 +1,4 @@
-//! Variables and parameters.
+//! Parser of the declarations of variables and parameters, with their initial values.
 
 use super::ast::{Init, Operand, Variable};
 use super::cursor::Cursor;
@@ -57,7 +57,7 @@ fn head(cursor: &mut Cursor<'_>) -> Result<DeclarationHead, PtxError> {
     while cursor.peek().kind == TokenKind::Word && cursor.peek().text.starts_with('.') {
         let token = cursor.take();
         match &token.text[1..] {
-            // Behind `.ptr`, of what the pointer points to.
+            // After `.ptr`: the alignment of what the pointer points to.
             "align" if is_pointer => {
                 alignment(cursor)?;
             }

@@ -1,4 +1,4 @@
-//! Characters to tokens.
+//! From the text of a PTX file to its [`Token`]s, each with its position.
 
 use crate::error::{Position, PtxError};
 
@@ -13,7 +13,7 @@ pub enum TokenKind {
     Text,
     /// One character that stands for itself.
     Mark(u8),
-    /// Behind the last one.
+    /// The end of the file.
     End,
 }
 
@@ -25,7 +25,7 @@ pub struct Token<'a> {
     pub at: Position,
 }
 
-/// Cuts a whole file.
+/// The tokens of a file, in order; the last one is the end.
 ///
 /// # Errors
 /// Characters that PTX does not have, and comments and strings without an end.
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn one_long_line_takes_no_longer_than_many() {
+    fn lexing_is_linear_in_the_length_of_a_line() {
         let text = "a ".repeat(1 << 12);
         let mut lexer = Lexer::new(&text);
         let mut count = 0;

@@ -1,4 +1,5 @@
-//! A whole file: directives, variables, functions.
+//! Parser of a whole PTX file: [`parse`] reads its directives, variables and functions into an
+//! [`Ast`].
 
 use super::ast::{Ast, FunctionAst};
 use super::body;
@@ -157,7 +158,7 @@ fn function(cursor: &mut Cursor<'_>, is_entry: bool) -> Result<FunctionAst, PtxE
     Ok(function)
 }
 
-/// What stands between the head of a function and its body.
+/// The directives between the head of a function and its body.
 fn attributes(cursor: &mut Cursor<'_>, function: &mut FunctionAst) -> Result<(), PtxError> {
     while !cursor.is(b'{') && !cursor.is(b';') {
         let name = cursor.word("'{'")?;

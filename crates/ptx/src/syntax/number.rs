@@ -1,4 +1,4 @@
-//! Numbers as PTX writes them.
+//! Parser of the number literals of PTX.
 
 use super::ast::Operand;
 
@@ -24,7 +24,7 @@ fn is_exponential(text: &str) -> bool {
     !text.starts_with("0x") && !text.starts_with("0X") && text.contains(['e', 'E'])
 }
 
-/// A whole number: decimal, hexadecimal, octal or binary, maybe with the `U` of an unsigned one.
+/// An integer: decimal, hexadecimal, octal or binary, maybe with the `U` of an unsigned one.
 pub fn integer(text: &str) -> Option<u64> {
     let text = text.strip_suffix('U').unwrap_or(text);
     let (digits, radix) = match text.as_bytes() {

@@ -1,4 +1,5 @@
-//! Scalar types and state spaces.
+//! The scalar types ([`Type`]) and state spaces ([`StateSpace`]) of PTX, with their names and
+//! sizes.
 
 /// A fundamental type of PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,7 +86,7 @@ impl Type {
     }
 }
 
-/// Where a variable lies.
+/// The memory that a variable is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StateSpace {
     /// Memory of the device.

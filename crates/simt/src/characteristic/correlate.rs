@@ -1,4 +1,5 @@
-//! What one list adds to the characteristic: its correlation with itself.
+//! [`Correlator`]: adds lists of appearances to the characteristic, each correlated with itself.
+//! Short lists go pair by pair, dense ones through the transform of `ntt`; both are exact.
 
 use crate::characteristic::ntt::{Transform, add, mul};
 
@@ -63,7 +64,7 @@ impl Correlator {
 
     /// Correlation as a product of spectra: "is touched" runs backwards from 0, so that the product
     /// has distance `d` at place `d`; the length is over twice the span, so that negative distances
-    /// stay apart.
+    /// have places of their own.
     pub(super) fn transformed(&mut self, list: &[(u32, u32)], weight: u64, bits: u32) {
         let length = 1_usize << bits;
         let spectrum = self.spectra[bits as usize].get_or_insert_with(|| Spectrum {
@@ -86,7 +87,7 @@ impl Correlator {
         }
     }
 
-    /// The degrees by distance; what stands at 0 is no reuse.
+    /// The degrees by distance; the one at distance 0 is no reuse.
     pub(super) fn finish(mut self) -> Vec<u64> {
         for spectrum in self.spectra.iter_mut().flatten() {
             spectrum.transform.inverse(&mut spectrum.sum);

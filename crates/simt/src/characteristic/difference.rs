@@ -1,4 +1,4 @@
-//! What changed between two characteristics.
+//! [`Difference`]: what changed between two characteristics, distance by distance.
 
 use crate::characteristic::Characteristic;
 

@@ -1,4 +1,5 @@
-//! The characteristic without comparing all pairs.
+//! [`characteristic`]: the data reuse characteristic of a stream, without comparing all pairs of
+//! instructions as `naive` does. Both give the same numbers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -34,7 +35,7 @@ impl Default for Limits {
 
 /// Bytes of an entry in the index and in the folded lists.
 const ENTRY: u64 = 16;
-/// Work is handed out in pieces of so many lists.
+/// Lists that a thread takes at a time.
 const LISTS: usize = 64;
 
 /// The data reuse characteristic of a stream; see [`Characteristic`].

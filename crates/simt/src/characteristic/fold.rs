@@ -1,4 +1,5 @@
-//! Lists that are equal up to a shift in time count once, with a weight.
+//! [`Folded`]: distinct lists of appearances, each with the number of items that have it. Lists
+//! that are equal up to a shift in time are one.
 
 use hashbrown::HashTable;
 

@@ -1,5 +1,5 @@
-//! The inverted index: for each item, the memory instructions that touch it, and how often each
-//! does.
+//! [`InvertedIndex`]: for each item of a range, the memory instructions that touch it, and how
+//! often each does. [`Census`] counts the entries first, so that ranges fit into memory.
 
 use crate::scenario::ReferenceStream;
 

@@ -1,4 +1,5 @@
-//! The data reuse characteristic of a reference stream.
+//! [`Characteristic`]: how much data of a reference stream is reused at each distance, in memory
+//! instructions. [`characteristic`] calculates it; [`naive`] does so by the definition.
 
 mod correlate;
 mod difference;

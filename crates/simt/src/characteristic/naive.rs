@@ -1,4 +1,5 @@
-//! The definition, literally: all pairs of memory instructions. For tests, and to compare with.
+//! [`naive`]: the characteristic by its definition, all pairs of memory instructions. An oracle for
+//! tests, and a baseline.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Exact correlation of long lists: a number-theoretic transform.
+//! [`Transform`]: exact correlation of long lists by a number-theoretic transform.
 //!
 //! All is modulo `p = 2⁶⁴ − 2³² + 1`, which is prime and has roots of unity of every order up to
 //! 2³². A correlation of numbers is exact if none of its values reaches `p`; no rounding is
@@ -29,7 +29,7 @@ fn sub(a: u64, b: u64) -> u64 {
     }
 }
 
-/// Product modulo `P`: the high half is taken apart with 2⁶⁴ = 2³² − 1 and 2⁹⁶ = −1.
+/// Product modulo `P`: the high half is reduced with 2⁶⁴ = 2³² − 1 and 2⁹⁶ = −1.
 #[inline(always)]
 pub(super) fn mul(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);

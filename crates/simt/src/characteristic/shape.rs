@@ -1,8 +1,8 @@
-//! What a characteristic's contour looks like.
+//! [`ContourClass`]: the class of a characteristic's contour.
 
 use std::fmt;
 
-/// The classes of contours that Garrido 2013 tells apart (section 9.1).
+/// The classes of contours of Garrido 2013, section 9.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContourClass {
     /// Nothing is reused.
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_classes_of_the_literature() {
+    fn contours_get_the_classes_of_the_literature() {
         assert_eq!(ContourClass::of(&[]), ContourClass::Empty);
         assert_eq!(ContourClass::of(&[0, 9, 5, 5, 1]), ContourClass::Decreasing);
         assert_eq!(

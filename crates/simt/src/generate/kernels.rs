@@ -1,4 +1,4 @@
-//! What a thread of each kernel accesses.
+//! [`Kernel`]: the kernels whose streams can be generated, and what one thread of each accesses.
 //!
 //! The kernels are those of Garrido 2013, table 1, as far as its text and figure 28 show them;
 //! arrays are in device memory one after the other, and parameters are read as compilers have them
@@ -135,8 +135,8 @@ impl Kernel {
             return;
         }
         let (mine, theirs, results) = self.values();
-        // The gate's kind is an array of its own; elsewhere it is the values that neighbours read
-        // too.
+        // `Gsim` reads a gate's kind from an array of its own. Other kernels read the same values
+        // of the node as of its neighbours.
         let own_array = if self == Kernel::Gsim { 5 } else { 3 };
         for value in 0..mine {
             let index = own * u64::from(mine) + u64::from(value);

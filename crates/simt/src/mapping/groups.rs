@@ -1,4 +1,5 @@
-//! Groups of threads, and groups that another partitioner found.
+//! [`WarpGroups`]: the threads of a launch in warps, clustered here ([`WarpGroups::cluster`]) or
+//! read from the file of another partitioner ([`WarpGroups::read`]).
 
 use super::MAX_THREADS;
 use crate::transactions::{DataLayout, Transactions};

@@ -1,4 +1,5 @@
-//! The data-sharing hypergraph.
+//! [`Hypergraph`]: which vertices (threads, warps or blocks) share data. It can be contracted to
+//! groups, and written and read in the format of hMETIS. `users` makes one from a run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

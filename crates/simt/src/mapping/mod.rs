@@ -63,8 +63,8 @@ pub fn map(
     go_on(run, layout, &groups, stage, seed)
 }
 
-/// From warps to `stage`: if it says so warps into blocks, and blocks in order. Deterministic for a
-/// seed.
+/// From warps on to `stage`: depending on it, warps are clustered into blocks, and blocks put in
+/// order. Deterministic for a seed.
 ///
 /// # Errors
 /// [`SimtError::Unfit`] if items are no elements, or the groups are of another run.

@@ -1,4 +1,4 @@
-//! The order of blocks.
+//! [`order`]: an order of blocks in which those that share data are close to each other.
 
 use crate::mapping::Hypergraph;
 use crate::mapping::hypergraph::Incidence;

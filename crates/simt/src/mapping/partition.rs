@@ -1,4 +1,5 @@
-//! Equal groups that share as much as possible, by METIS.
+//! [`partition`]: groups of equal size that have as much data in common as possible, found by METIS
+//! and improved by `refine`.
 
 use std::sync::Mutex;
 
@@ -12,24 +13,25 @@ use crate::mapping::refine::refine;
 
 /// Edges of more vertices than this become a ring and a star instead of all pairs.
 const CLIQUE: usize = 10;
-/// Weights are scaled to whole numbers by this: a pair of an edge of `n` vertices weighs `1 / (n −
+/// Weights are scaled to integers by this: a pair of an edge of `n` vertices weighs `1 / (n −
 /// 1)` of it.
 const SCALE: u64 = 240;
 /// How much METIS may leave groups unequal, in thousandths; they are made equal afterwards.
 const UNEQUAL: metis::Idx = 30;
 
-/// Hypergraphs of few pins are partitioned several times, as often as these are in so many and at
-/// most so often: by METIS and from groups at random in turns.
+/// A hypergraph is partitioned `SMALL / pins` times, at most [`TRIES`]: in turns by METIS and from
+/// random groups.
 const SMALL: usize = 1 << 16;
-/// Up to so many pins, METIS's k-way method is tried too, which takes some times as long.
+/// Pins up to which METIS's k-way method is tried too, which takes several times as long.
 const MEDIUM: usize = 1 << 18;
+/// See [`SMALL`].
 const TRIES: usize = 32;
 
 /// Groups of exactly `size` vertices (the last may be smaller), such that edges touch few groups.
 ///
 /// METIS partitions the graph of pairs; groups are then made equal, and vertices of different
-/// groups change places as long as [`Hypergraph::copies`] falls. The vertices as they stand are
-/// improved likewise, and the better result is taken: it is never worse than leaving them.
+/// groups change places as long as [`Hypergraph::copies`] falls. Groups of successive vertices
+/// are improved likewise, and the better result is taken: it is never worse than leaving them.
 ///
 /// # Errors
 /// [`SimtError::Unfit`] if METIS refuses, or the graph is too large for it.

@@ -1,22 +1,24 @@
-//! Vertices of two groups change places as long as data is in fewer groups after it.
+//! [`refine`]: improves groups by exchanging two vertices of different groups, as long as that
+//! lowers the number of groups that data is in. Sizes of groups stay.
 
 use crate::mapping::Hypergraph;
 use crate::mapping::hypergraph::{Incidence, group_of};
 
 /// Passes over all vertices at most.
 const PASSES: usize = 8;
-/// A pass is the last that lowers copies by less than one in so many, and by less than that part of
-/// what all passes did.
+/// A pass is the last one if it lowers copies by less than one in `LITTLE`, and by less than one in
+/// [`PART`] of what all passes did.
 const LITTLE: u64 = 1000;
+/// See [`LITTLE`].
 const PART: u64 = 8;
 /// Groups that a vertex is tried in.
 const TRIED: usize = 4;
-/// An edge in more groups than this, or in more than [`FEW`] and half of all, says of none that a
-/// vertex should go there.
+/// An edge in more groups than this, or in more than [`FEW`] and half of all, proposes no group for
+/// its vertices.
 const HUB: usize = 1024;
 const FEW: usize = 64;
 
-/// Lowers [`Hypergraph::copies`] by exchanges of two vertices, and says to how many; sizes stay.
+/// Lowers [`Hypergraph::copies`] by exchanges of two vertices, and returns it; sizes stay.
 /// Deterministic.
 ///
 /// Cost of a pass: for each vertex the groups of its edges, and for each group tried the edges of
@@ -198,8 +200,8 @@ impl Refinement {
     }
 
     /// What copies rise by if `other` goes to `from` and `vertex`, whose edges are marked, comes
-    /// from there in its place: data that is not there without `vertex`, and data that `other` does
-    /// not take away since `vertex` has it too. As much as `limit` is enough.
+    /// from there in its place: data that the group lacks without `vertex`, and data that `other`
+    /// does not take away since `vertex` has it too. As much as `limit` is enough.
     fn coming(&self, other: u32, from: u32, vertex: u32, limit: u64) -> u64 {
         let to = self.group[other as usize];
         let mut cost = 0;
@@ -264,7 +266,7 @@ fn bit(group: u32) -> u64 {
     1 << (group % 64)
 }
 
-/// Where a group stands among an edge's, or would.
+/// The place of a group among an edge's, or where it would be inserted.
 fn place(of: &[Share], group: u32) -> Result<usize, usize> {
     of.binary_search_by_key(&group, |of| of.group)
 }
@@ -273,7 +275,7 @@ fn place(of: &[Share], group: u32) -> Result<usize, usize> {
 mod tests {
     use super::*;
 
-    /// Pairs that stand far apart, and edges over all vertices.
+    /// Pairs of vertices with distant numbers, and edges over all vertices.
     fn pairs(vertices: u32, hubs: u64) -> Hypergraph {
         let half = vertices / 2;
         let pairs = (0..half).map(|at| (vec![at, at + half], 1));

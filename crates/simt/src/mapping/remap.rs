@@ -1,4 +1,5 @@
-//! A permutation of threads, and the run that it makes.
+//! [`Mapping`]: a permutation of the threads of a launch, and the run that it makes of another run
+//! ([`Mapping::apply`]).
 
 use crate::run::{BlockStream, InstructionCursor, in_lockstep};
 use crate::{KernelRun, SimtError};

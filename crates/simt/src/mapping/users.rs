@@ -1,4 +1,6 @@
-//! The threads of a run as a hypergraph: who shares data, and who would share a request.
+//! The threads of a run as a [`Hypergraph`]: an edge for the threads that share data
+//! ([`Hypergraph::of`]), or for those that would share a memory request in one warp
+//! ([`Hypergraph::of_requests`]).
 
 use hashbrown::HashMap;
 

@@ -1,9 +1,10 @@
-//! Warps of a block in lockstep.
+//! Warps of a block in lockstep: which records of different warps are one memory instruction of the
+//! block.
 
 /// Which records of a block's warps are one memory instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Alignment {
-    /// Of the instructions that warps want to issue next, the one that stands first in the kernel
+    /// Of the instructions that warps want to issue next, the one that is first in the kernel
     /// is issued, for all that want it. Warps that left a loop wait for those that are in it, as
     /// threads of a warp do at the point where they come together again.
     #[default]
@@ -14,14 +15,15 @@ pub enum Alignment {
 
 /// Something that runs instructions in order: a warp, or a thread.
 pub(crate) struct InstructionCursor {
-    /// Where its next record stands.
+    /// The index of its next record.
     pub(crate) next: usize,
     /// Where its records end.
     pub(crate) end: usize,
 }
 
 /// Runs several of those in lockstep by sites: calls `issue` for each instruction with its site
-/// and, rising, with who issues it and where their records stand. Time: instructions times heads.
+/// and, rising, with the number of each one that issues it and the index of its record. Time:
+/// instructions times the number of cursors.
 pub(crate) fn in_lockstep(
     heads: &mut [InstructionCursor],
     site: impl Fn(usize) -> u32,

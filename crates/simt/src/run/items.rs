@@ -1,4 +1,5 @@
-//! Addresses to numbers of items.
+//! [`Numbering`]: numbers for items, from 0 in the order of their first accesses. [`Grain`] says
+//! what an item is.
 
 use hashbrown::HashTable;
 use reuselens_units::Granularity;
@@ -10,7 +11,7 @@ pub enum Grain {
     /// The address at which an access begins: what programs call an element. An access of several
     /// elements at once (a vector load) is one item.
     Element,
-    /// Lines of so many bytes; an access touches each that it covers.
+    /// Lines of this many bytes; an access touches each that it covers.
     Lines(Granularity),
 }
 

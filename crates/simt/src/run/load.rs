@@ -1,4 +1,5 @@
-//! A stream of warp instructions to a run.
+//! [`KernelRun::read`]: reads one launch of a stream of warp instructions into a [`KernelRun`], as
+//! [`Loading`] selects.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! One launch of a kernel: what its blocks' threads touch together, in order.
+//! [`KernelRun`]: one launch of a kernel. For each block it has the memory instructions in order,
+//! with the items and threads of each ([`BlockStream`]).
 
 mod align;
 mod items;

@@ -1,4 +1,4 @@
-//! Block schedulers: which block runs next.
+//! [`BlockScheduler`]: which block runs next, in the order of the grid or by shared data.
 
 use crate::KernelRun;
 

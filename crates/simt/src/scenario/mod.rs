@@ -1,4 +1,5 @@
-//! The six ways in which blocks share a machine, and the reference streams that come of them.
+//! [`Scenario`]: the six ways in which blocks share a machine. [`Scenario::streams`] makes the
+//! reference streams of a run that a characteristic is calculated of.
 
 mod blocks;
 mod reference;

@@ -1,4 +1,5 @@
-//! A reference stream of a run's blocks, merged, serialised and cut to the load/store units.
+//! [`Reference`]: the stream of a run's blocks, merged or one after the other, with instructions
+//! cut to the number of load/store units. It refers to the run and copies nothing.
 
 use reuselens_warp::LANES;
 

@@ -1,4 +1,5 @@
-//! Warp schedulers: in which order the warps of one memory instruction are served.
+//! [`WarpScheduler`]: in which order the warps of one memory instruction are served where it does
+//! not fit the load/store units.
 
 /// Orders the warps that issue one memory instruction.
 pub trait WarpScheduler: Sync {
