@@ -40,7 +40,7 @@ const SUITES: [Suite; 5] = [
     },
     Suite {
         package: "reuselens-distance",
-        names: &["counting::compare", "dispatch::tests::all_compilations"],
+        names: &["counting::compare", "counting::tests::all_compilations"],
         leaks: false,
     },
 ];
