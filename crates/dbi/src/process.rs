@@ -1,6 +1,6 @@
 //! Threads and processes: how they begin, how they end.
 
-mod last;
+mod final_drain;
 
 use alloc::vec::Vec;
 use core::arch::asm;
@@ -15,7 +15,7 @@ use super::thread::Thread;
 use super::x86_64::asm::thread_address;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
 use super::{codes, detach, dispatch, expand, gate, maps, modules, signals, space, sys, watch};
-pub use last::{
+pub use final_drain::{
     EMPTY, GONE, empty_others, ends, is_in_call, last_drain, rest_if_over, wait_for_others,
 };
 

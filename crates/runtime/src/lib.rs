@@ -1,7 +1,7 @@
 //! The run time that is linked into measured programs.
 //!
 //! It answers the compiler's thread-sanitizer hooks (`gcc`/`gfortran`/`clang -fsanitize=thread`),
-//! code that the LLVM pass has seen (`notes`), the allocation functions and the calls of the
+//! code that the LLVM pass has seen (`block_records`), the allocation functions and the calls of the
 //! program's own names, and writes one 16-byte record per event into a block of the shared segment
 //! (see the wire crate). It is compiled by the capture crate's build script with `--cfg
 //! reuselens_runtime` into a static library without the Rust standard library: a measured program
@@ -25,13 +25,13 @@ mod alloc;
 #[cfg(reuselens_runtime)]
 mod atomics;
 #[cfg(reuselens_runtime)]
+mod block_records;
+#[cfg(reuselens_runtime)]
 mod hooks;
 #[cfg(reuselens_runtime)]
 mod modules;
 #[cfg(reuselens_runtime)]
 mod names;
-#[cfg(reuselens_runtime)]
-mod notes;
 #[cfg(reuselens_runtime)]
 mod order;
 #[cfg(reuselens_runtime)]

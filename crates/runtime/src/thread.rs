@@ -7,7 +7,7 @@ use reuselens_wire::{BLOCK_BYTES, RECORD_BYTES, Record, Slot, SlotOwner, SlotSta
 use crate::publish::{open_slot, publish};
 use crate::segment;
 use crate::tls::{DUMMY, State, Tls, tls};
-use crate::{notes, process, stacks, stage, sys, title};
+use crate::{block_records, process, stacks, stage, sys, title};
 
 /// The slow path of every hook: there was no room for this record.
 #[cold]
@@ -31,7 +31,7 @@ pub fn emit(records: &[Record]) {
         if room(&*(*t).slot) < records.len() * RECORD_BYTES && !make_room(t) {
             // Nobody listens: the next ones go to a page of the thread, so that not each of them
             // comes here.
-            notes::rest(t);
+            block_records::rest(t);
             return;
         }
         put(&*(*t).slot, records);
@@ -354,7 +354,7 @@ pub unsafe fn end(t: *mut Tls) {
     unsafe {
         (*t).busy = 1;
         stage::close(t);
-        notes::end(t);
+        block_records::end(t);
         // A handler that was left by a jump may have left us on its slot.
         let slot = if core::ptr::eq((*t).slot, &DUMMY) {
             &raw const DUMMY

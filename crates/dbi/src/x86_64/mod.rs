@@ -1,9 +1,9 @@
 //! The instruction set: everything that knows x86-64.
 
 pub mod asm;
+pub mod body;
 pub mod emit;
 pub mod flags;
-pub mod notes;
 pub mod place;
 pub mod registers;
 pub mod rewrite;

@@ -15,9 +15,9 @@ use core::mem::offset_of;
 use iced_x86::{Code, ConditionCode, FlowControl, Instruction, Mnemonic};
 
 use super::asm;
+use super::body::{Body, WayOut};
 use super::emit::Emit;
 use super::flags::are_dead;
-use super::notes::{Body, WayOut};
 use super::registers::{RAX, RCX};
 use super::terminator::{is_fused, is_indirect};
 use super::translate::{Decoded, End, Input};

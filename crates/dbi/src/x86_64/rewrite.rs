@@ -3,7 +3,7 @@
 
 use iced_x86::{Encoder, Instruction, Mnemonic, Register};
 
-use super::notes::{Body, FS};
+use super::body::{Body, FS};
 use super::registers::{number, register};
 use crate::image::thread::Thread;
 

@@ -7,7 +7,7 @@ use iced_x86::{
 };
 use reuselens_wire::{MARK_ASK, MARK_BEGIN, MARK_END, WireKind};
 
-use super::notes::{Body, NotedAddress};
+use super::body::{Body, NotedAddress};
 use super::registers::{RAX, RBX, RDI, RSI, register};
 use crate::image::descriptor::{Gather, NO_WORD, Op};
 use crate::image::gate;

@@ -6,7 +6,7 @@ use iced_x86::{
 };
 use reuselens_wire::{Record, WireKind, basic_block_words};
 
-use super::notes::{Body, NotedAddress, WayOut};
+use super::body::{Body, NotedAddress, WayOut};
 use super::registers::{RAX, RCX, RSP, number, register};
 use super::translate::{Decoded, End};
 use crate::image::descriptor::Op;

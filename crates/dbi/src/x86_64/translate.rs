@@ -9,7 +9,7 @@ use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, Register,
 };
 
-use super::notes::{Body, NotedAddress, is_atomic};
+use super::body::{Body, NotedAddress, is_atomic};
 use super::place::{Placed, place};
 use super::registers::{BORROWED, RAX, RCX, RDI, RDX, RSI, RSP, number};
 use super::{rewrite, special, terminator};
