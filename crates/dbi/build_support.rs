@@ -20,8 +20,9 @@ const PROFILE: [&str; 6] = [
     "profile.release.strip=true",
 ];
 
-/// Compiles the image into `out/dbi.so`; an empty file for other processors than x86-64.
-/// `crates` is the folder with `wire` and `dbi` in it. Tells cargo what it depends on.
+/// Compiles the image into `out/dbi.so`, which is empty if the target is not x86-64 Linux.
+/// `crates` is the folder with `wire` and `dbi` in it. Prints for cargo which files the image
+/// depends on.
 pub fn compile(crates: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     for source in ["dbi/src", "dbi/Cargo.toml", "dbi/build_support.rs"] {
         println!("cargo::rerun-if-changed={}", crates.join(source).display());
@@ -53,7 +54,7 @@ pub fn compile(crates: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     for setting in PROFILE {
         command.args(["--config", setting]);
     }
-    // What cargo has been told for the outer build is not for this one.
+    // Settings of the outer build, which must not apply to this one.
     for name in [
         "CARGO_ENCODED_RUSTFLAGS",
         "RUSTC_WRAPPER",

@@ -2,8 +2,8 @@
 //! file by its path.
 //!
 //! The run time is a static library without std, linked with whole-program optimisation, so that
-//! all of it lies in one object. Only that object is taken: the others in the library are parts of
-//! Rust that must not get into other people's programs.
+//! all of it is in one object. Only that object is used: the others in the library are parts of
+//! Rust's own libraries, which must not get into measured programs.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use std::process::Command;
 
 /// Magic number of `ar` archives.
 const ARCHIVE: &[u8] = b"!<arch>\n";
-/// Bytes of the head of a member; its size stands at 48..58 in decimal digits.
+/// Bytes of the head of a member; bytes 48..58 are the member's size in decimal digits.
 const MEMBER_HEAD: usize = 60;
-/// A hook that only the run time defines, as a table of symbols holds it.
+/// A hook that only the run time defines, as it is in a table of symbols.
 const HOOK: &[u8] = b"\0__tsan_read8\0";
 
 /// Compiles the run time into `out/reuselens.o`, and returns its bytes. `crates` is the folder with
-/// `wire` and `runtime` in it. Tells cargo what it depends on.
+/// `wire` and `runtime` in it. Prints for cargo which files the run time depends on.
 pub fn compile(crates: &Path, out: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     for source in ["wire/src", "runtime/src", "runtime/build_support.rs"] {
         println!("cargo::rerun-if-changed={}", crates.join(source).display());
@@ -93,16 +93,16 @@ fn main_object(archive: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut rest = archive
         .strip_prefix(ARCHIVE)
         .ok_or("rustc wrote no archive")?;
-    while let Some((head, behind)) = rest.split_at_checked(MEMBER_HEAD) {
+    while let Some((head, after)) = rest.split_at_checked(MEMBER_HEAD) {
         let size: usize = std::str::from_utf8(&head[48..58])?.trim_end().parse()?;
-        let (member, behind) = behind
+        let (member, after) = after
             .split_at_checked(size)
             .ok_or("an archive that is cut short")?;
         if member.starts_with(b"\x7fELF") && member.windows(HOOK.len()).any(|bytes| bytes == HOOK) {
             return Ok(member.to_vec());
         }
         // Members begin at even offsets.
-        rest = behind.get(size % 2..).unwrap_or_default();
+        rest = after.get(size % 2..).unwrap_or_default();
     }
     Err("the run time's library has no hooks in it".into())
 }

@@ -11,7 +11,7 @@ use reuselens_trace::{
     Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, ShapedBlock, Shapes, Step,
     Thread, ThreadId,
 };
-use reuselens_wire::{CODED, NOTE, Record, WireKind};
+use reuselens_wire::{Record, WireKind, is_block_record};
 
 use crate::kinds::PLAIN;
 use crate::records::{BlockRecords, Descriptors, Origin, TemplateBuilder, entered};
@@ -171,7 +171,7 @@ impl Decoder {
             }
             let number = record.kind();
             let is_row = PLAIN[usize::from(number)].is_some() || number == WireKind::Enter as u8;
-            if is_row || matches!(number, NOTE | CODED) {
+            if is_row || is_block_record(number) {
                 self.without_templates = !self.builder.has_room();
                 if self.without_templates {
                     break;
@@ -216,7 +216,7 @@ impl Decoder {
     /// Turns records into rows up to the next control record.
     fn fill(&mut self, block: &mut Block) {
         let first = self.raw.records.get(self.position);
-        if first.is_some_and(|record| matches!(record.kind(), NOTE | CODED)) {
+        if first.is_some_and(|record| is_block_record(record.kind())) {
             // The block is not cleared first: overwriting it costs less.
             self.expand(0, block);
         } else {
@@ -234,7 +234,7 @@ impl Decoder {
             };
             self.position += 1;
             let number = record.kind();
-            if matches!(number, NOTE | CODED) {
+            if is_block_record(number) {
                 self.position -= 1;
                 self.expand(block.len(), block);
             } else if number == WireKind::Enter as u8 {

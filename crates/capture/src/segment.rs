@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use reuselens_wire::{
     BLOCK_BYTES, BLOCK_HEADER_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, DICTIONARY_BYTES,
-    DICTIONARY_OFFSET, ENTRY_ROWS_MOST, ENTRY_UNIT, Entry, EntryRow, Gate, Header, MAGIC,
+    DICTIONARY_OFFSET, DictionaryEntry, ENTRY_ROWS_MOST, ENTRY_UNIT, EntryRow, Gate, Header, MAGIC,
     MappedSegment, Marks, RECORD_BYTES, Record, SEGMENT_BYTES, SLOTS, Slot, VERSION, entry_bytes,
 };
 
@@ -196,20 +196,23 @@ impl Segment {
 
     /// Entry `number` of the dictionary with its rows, which go into `rows`; `None` if there is
     /// none.
-    pub fn entry(&self, number: u32, rows: &mut Vec<EntryRow>) -> Option<Entry> {
+    pub fn entry(&self, number: u32, rows: &mut Vec<EntryRow>) -> Option<DictionaryEntry> {
         rows.clear();
         let at = number as usize * ENTRY_UNIT;
         let used = self.header().dictionary_used.load(Ordering::Relaxed) as usize;
         let end = used.saturating_mul(ENTRY_UNIT).min(DICTIONARY_BYTES);
         let within = |bytes: usize| at + bytes <= end;
-        if !within(size_of::<Entry>()) {
+        if !within(size_of::<DictionaryEntry>()) {
             return None;
         }
         // SAFETY: in bounds of the mapping and aligned, and any bytes are a valid entry. It was
         // written before the note that names it; if a program broke that, the copy holds garbage
         // that is checked.
         let (entry, first) = unsafe {
-            let at = self.base.add(DICTIONARY_OFFSET + at).cast::<Entry>();
+            let at = self
+                .base
+                .add(DICTIONARY_OFFSET + at)
+                .cast::<DictionaryEntry>();
             (at.read_volatile(), at.add(1).cast::<EntryRow>())
         };
         // Those of another entry are read there.

@@ -1,14 +1,20 @@
-//! Functions of allocators: recognised by their names, followed from their call to their return.
+//! Records allocations and frees by following the calls of allocators' functions.
+//!
+//! The functions are known by name ([`FUNCTIONS`]); `modules` finds their addresses in the symbol
+//! tables of mapped files. A block in which such a function begins, or in which a function of the
+//! same file returns, writes the arguments or the result into its block record. When that record
+//! is expanded, [`follow`] matches the return with the call and writes `Alloc` and `Free` records.
+//!
+//! Per thread, at most one call is followed at a time: the outermost. What it calls is not counted.
 
 use reuselens_wire::{Record, WireKind};
 
 use super::channel::Channel;
-use super::descriptor::{Access, Op};
+use super::descriptor::{BlockAccess, Op};
 use super::thread::Thread;
 
-/// The functions, each with what it does. Their numbers are their places here. The first that
-/// begins counts, and what it calls does not: `operator new` is the allocation, not the `malloc` in
-/// it.
+/// The functions, each with what it does. A function's number is its index here. Only the
+/// outermost call counts: `operator new` is the allocation, not the `malloc` that it calls.
 const FUNCTIONS: &[(&[u8], Does)] = &[
     (b"malloc", Does::Allocate(0)),
     (b"calloc", Does::AllocateProduct),
@@ -74,16 +80,18 @@ const FUNCTIONS: &[(&[u8], Does)] = &[
 /// What a function does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Does {
-    /// Allocates as many bytes as this argument says, and returns the block.
+    /// Allocates the number of bytes in the argument with this index, and returns the block.
     Allocate(usize),
-    /// The product of the first two arguments.
+    /// Allocates the product of the first two arguments in bytes, and returns the block.
     AllocateProduct,
+    /// Gives the block in the first argument the size in the second, and returns it.
     Reallocate,
-    /// The same to the product of the second and the third argument.
+    /// The same with the product of the second and the third argument as the size.
     ReallocateProduct,
+    /// Frees the block in the first argument.
     Free,
-    /// Allocates as many bytes as the third argument says, and stores the block where the first
-    /// points.
+    /// Allocates the number of bytes in the third argument, and stores the block's address where
+    /// the first argument points.
     Store,
 }
 
@@ -98,7 +106,7 @@ pub fn named(name: &[u8]) -> Option<u8> {
     Some(index as u8)
 }
 
-/// Whether a function stores the block where its first argument points.
+/// Whether a function stores the block's address where its first argument points.
 pub fn stores_block(function: u8) -> bool {
     does(function) == Does::Store
 }
@@ -108,7 +116,7 @@ pub fn stores_block(function: u8) -> bool {
 struct Returned {
     /// The number that it returns.
     result: u64,
-    /// What is where its first argument points, if it is a function that stores its block there.
+    /// The word where its first argument points, if it is a function that stores its block there.
     stored: Option<u64>,
 }
 
@@ -134,10 +142,11 @@ impl Calls {
     }
 }
 
-/// A function of an allocator begins, or one returns that may be such, as a block has noted it in
-/// words; `address` is that of the access.
+/// Follows a call into an allocator ([`Op::Allocator`]) or a return that may be from one
+/// ([`Op::Result`]); nothing for other accesses. `address` is that of the access, `word` returns a
+/// word of its block record.
 #[inline]
-pub fn noted(thread: &mut Thread, access: &Access, address: u64, word: impl Fn(u16) -> u64) {
+pub fn follow(thread: &mut Thread, access: &BlockAccess, address: u64, word: impl Fn(u16) -> u64) {
     match access.op {
         Op::Allocator { function, words } => {
             let arguments = [0, 1, 2].map(|index| word(words + index));
@@ -162,8 +171,8 @@ pub fn noted(thread: &mut Thread, access: &Access, address: u64, word: impl Fn(u
 /// A function begins.
 fn begins(thread: &mut Thread, function: u8, arguments: [u64; 3], pointer: u64, back: u64) {
     let calls = &mut thread.waiting.calls;
-    // One that lies deeper is called by the first; one as high or higher tells that the first was
-    // left.
+    // A deeper stack pointer: the function is called by the one that is followed. The same or a
+    // higher one: the followed function was left without a return.
     if calls
         .current
         .is_some_and(|call| call.pointer > pointer && call.pointer - pointer < 1 << 20)
@@ -181,7 +190,7 @@ fn begins(thread: &mut Thread, function: u8, arguments: [u64; 3], pointer: u64, 
     });
 }
 
-/// A function of a module with an allocator in it returns.
+/// A function in a file that has an allocator returns with this stack pointer.
 fn returns(thread: &mut Thread, pointer: u64, returned: Returned) {
     if let Some(call) = thread.waiting.calls.current
         && call.pointer <= pointer
@@ -202,7 +211,7 @@ fn finished(channel: &mut Channel, call: &Call, returned: Returned) {
         Does::Reallocate => moved(channel, call, block, two),
         Does::ReallocateProduct => moved(channel, call, block, two.wrapping_mul(three)),
         Does::Store => {
-            // An `int`, 0 where there is a block.
+            // The result is an `int`: 0 on success.
             if returned.result as u32 == 0 {
                 begin(channel, returned.stored.unwrap_or(0), three, call.back);
             }
@@ -211,7 +220,7 @@ fn finished(channel: &mut Channel, call: &Call, returned: Returned) {
     }
 }
 
-/// The block of the first argument has another size now, and perhaps another place.
+/// The block in the first argument has a new size, and may have moved.
 fn moved(channel: &mut Channel, call: &Call, block: u64, bytes: u64) {
     if block != 0 || bytes == 0 {
         free(channel, call.arguments[0], call.back);
@@ -237,7 +246,7 @@ fn free(channel: &mut Channel, block: u64, pc: u64) {
     }
 }
 
-/// The program has mapped memory: a block, unless its allocator did so for later.
+/// The program has mapped memory. That is an allocation, unless its allocator did it.
 pub fn mapped(thread: &mut Thread, block: u64, bytes: u64) {
     if thread.waiting.calls.current.is_none() {
         let pc = thread.target;
@@ -245,7 +254,7 @@ pub fn mapped(thread: &mut Thread, block: u64, bytes: u64) {
     }
 }
 
-/// The program has given memory back.
+/// The program is about to unmap memory.
 pub fn unmapped(thread: &mut Thread, low: u64, bytes: u64) {
     let pc = thread.target;
     thread.channel.put(&[

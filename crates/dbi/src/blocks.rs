@@ -1,52 +1,57 @@
-//! Blocks of translated code: where each came from, and what the program's registers are within.
+//! [`CachedBlock`]: what is known of a translated block in the code cache: which code of the
+//! program it stands for, and, for each place in it, where the values of the program's registers
+//! are. The list of all blocks is in `codes`.
+//!
+//! [`CachedBlock::position`] maps an address in the cache to an instruction of the program.
+//! Handlers of faults use it to show the program its own registers and program counter.
 
 use alloc::boxed::Box;
 use core::num::NonZeroU32;
 
 use super::thread::Thread;
 
-/// Where the program's values of registers are while a part of a block runs.
+/// Where the values of the program's registers are while a part of a block runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spilled {
-    /// In the registers.
+    /// All are in the registers.
     None,
-    /// These two are spilled, and the third word says that the note is not yet complete.
+    /// These two are spilled; the block record is not complete yet.
     Two(u8, u8),
-    /// These two are spilled; the note is complete.
+    /// These two are spilled; the block record is complete.
     Branch(u8, u8),
 }
 
-/// A stretch of a block's code that stands for one instruction.
+/// The code in a block that stands for one instruction.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct CodePart {
     /// Where it begins, in bytes from the block's head.
     pub offset: u16,
-    /// The instruction, in bytes from the block's address in the program.
+    /// Where the instruction is in the program, in bytes from the block's address there.
     pub pc: u16,
     pub spilled: Spilled,
 }
 
 /// A translated block.
 #[derive(Debug)]
-pub struct Block {
+pub struct CachedBlock {
     /// Address in the program.
     pub pc: u64,
-    /// First address behind it in the program.
+    /// First address after it in the program.
     pub end: u64,
-    /// Where its code begins.
+    /// Where its code in the cache begins.
     pub head: u64,
-    /// First address behind its code.
+    /// First address after its code in the cache.
     pub tail: u64,
-    /// Checksum of its bytes in the program.
+    /// Checksum of its bytes in the program ([`sum`]).
     pub sum: u64,
-    /// Head of its notes, if it notes anything.
+    /// Head of its block records, if it writes any.
     pub descriptor: Option<NonZeroU32>,
-    /// Whether other threads can go on because of one of its instructions, and it does not note
-    /// when that runs.
+    /// Whether it has an atomic instruction and does not record the time at which that runs.
     pub unordered: bool,
-    /// Whether its code may still be entered.
+    /// Whether its code may still be entered: false once the program's code has changed or gone.
     pub alive: bool,
-    pub parts: Box<[Part]>,
+    /// In the order of the code; the last part is the block's branch.
+    pub parts: Box<[CodePart]>,
 }
 
 /// A place in a block.
@@ -57,14 +62,15 @@ pub struct Position {
     /// Number of the instruction in the block.
     pub instruction: u16,
     pub spilled: Spilled,
-    /// Whether the instruction is about to begin: nothing of what stands for it has run.
+    /// Whether the instruction is about to begin: none of the code that stands for it has run.
     pub begins: bool,
-    /// Head of the block's notes, if it notes anything.
+    /// Head of the block's records, if it writes any.
     pub descriptor: Option<NonZeroU32>,
 }
 
-impl Block {
-    /// What the code at an address of the cache stands for.
+impl CachedBlock {
+    /// The place in the block of an address in the cache; `None` if that is before the block's
+    /// head. The caller checks that it is below `tail`.
     pub fn position(&self, code: u64) -> Option<Position> {
         let offset = code.checked_sub(self.head)?;
         let after = self
@@ -95,7 +101,7 @@ impl Block {
 }
 
 impl Position {
-    /// The registers as the program has them, from those of the processor.
+    /// Replaces spilled registers among the processor's `registers` by the program's values.
     pub fn restore(&self, thread: &Thread, registers: &mut [u64; 16]) {
         if let Spilled::Two(a, b) | Spilled::Branch(a, b) = self.spilled {
             registers[usize::from(a)] = thread.spill[0];
@@ -104,7 +110,7 @@ impl Position {
     }
 }
 
-/// A checksum of code.
+/// A checksum of code (FNV-1a), by which changes are found.
 pub fn sum(bytes: &[u8]) -> u64 {
     const PRIME: u64 = 0x100_0000_01b3;
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {

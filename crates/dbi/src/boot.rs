@@ -1,4 +1,7 @@
-//! The first moments: the analysing side has put the image into a program that has not run yet.
+//! [`start`]: the first code of the image that runs in a program. The crate `capture` has put the
+//! image into the program, which has not executed an instruction yet. `start` sets up the memory,
+//! the segment, the code cache and the first thread's state, and returns where in the cache the
+//! program begins.
 
 use reuselens_wire::{Bootstrap, IMAGE, IMAGE_STACK_BYTES};
 
@@ -8,7 +11,7 @@ use super::{codes, dispatch, modules, process, segment, signals, space, sys};
 
 const SET_GS: u64 = 0x1001;
 
-/// Takes the program over; where the cache goes on.
+/// Takes the program over. Returns the address in the cache at which it starts.
 ///
 /// # Safety
 /// `bootstrap` must be what the analysing side wrote, and nothing of the program may have run.

@@ -1,15 +1,21 @@
-//! A thread's way into the segment: its slot, its block, and how full blocks go out.
+//! [`Channel`]: through which a thread writes records into the segment. It holds the thread's slot,
+//! writes into the slot's block, and publishes full blocks. The rules are those of the crate `wire`
+//! (`producer`); this adds the rewriter's system calls ([`OwnCalls`]).
+//!
+//! A closed channel has no slot: writing does nothing, so that the program runs on unrecorded.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use reuselens_wire::{
-    BLOCK_BYTES, BLOCKS, RECORD_BYTES, Record, Slot, SlotOwner, SlotState, SystemCalls, WireKind,
+    BLOCK_BYTES, BLOCKS, MappedSegment, RECORD_BYTES, Record, Slot, SlotOwner, SlotState,
+    SystemCalls, WireKind,
 };
 
 use super::segment;
 use super::sys;
 
-/// A thread's slot. Only its thread writes through it, or who ends the process on its behalf.
+/// A thread's slot, or none. Only the thread itself writes through it, or the thread that ends the
+/// process and empties the buffers of the others (see `final_drain`).
 #[derive(Clone, Copy, Default)]
 pub struct Channel {
     slot: Option<&'static Slot>,
@@ -17,14 +23,21 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Claims a slot. `None` within if there is none, or nobody listens.
+    /// Claims a slot for a thread of process number `process`. The channel is closed if no slot is
+    /// free, the number is too large, or recording has ended.
     pub fn claim(process: u32, stack_high: u64) -> Channel {
-        let Some(segment) = segment::get() else {
-            return Channel::default();
-        };
+        segment::get().map_or_else(Channel::default, |segment| {
+            Channel::claim_in(segment, process, stack_high)
+        })
+    }
+
+    /// [`Self::claim`] in this segment.
+    fn claim_in(segment: MappedSegment, process: u32, stack_high: u64) -> Channel {
         let header = segment.header();
-        let found = segment.claim_slot();
-        let Some(index) = found.filter(|_| process <= u32::from(u16::MAX)) else {
+        // Items carry their process in sixteen bits. Checked first: a slot that is claimed and not
+        // opened is lost to all others.
+        let may_record = process <= u32::from(u16::MAX);
+        let Some(index) = may_record.then(|| segment.claim_slot()).flatten() else {
             header.unrecorded_threads.fetch_add(1, Ordering::Relaxed);
             return Channel::default();
         };
@@ -46,7 +59,7 @@ impl Channel {
         }
     }
 
-    /// Whether nothing is recorded (any more).
+    /// Whether the channel has no slot: nothing is recorded through it.
     pub fn is_closed(&self) -> bool {
         self.slot.is_none()
     }
@@ -57,7 +70,8 @@ impl Channel {
             .map_or(0, |slot| slot.stack_high.load(Ordering::Relaxed))
     }
 
-    /// Where records go; `None` if the channel is closed. Room for `records` at least.
+    /// Where the next records go, with room for `records` at least; `None` if the channel is
+    /// closed.
     #[inline]
     pub fn room(&mut self, records: usize) -> Option<*mut Record> {
         let slot = self.slot?;
@@ -70,15 +84,15 @@ impl Channel {
         Some(self.slot?.cursor.load(Ordering::Relaxed) as *mut Record)
     }
 
-    /// Where records go and for how many there is room, `records` at least; `None` if the channel
-    /// is closed.
+    /// Where the next records go and how many have room there, `records` at least; `None` if the
+    /// channel is closed.
     pub fn free(&mut self, records: usize) -> Option<(*mut Record, usize)> {
         let at = self.room(records)?;
         let left = (at as usize).wrapping_neg() & (BLOCK_BYTES - 1);
         Some((at, left / RECORD_BYTES))
     }
 
-    /// The records up to `end` are complete.
+    /// Makes the records up to `end` visible to the analysing side.
     #[inline]
     pub fn advance(&self, end: *mut Record) {
         if let Some(slot) = self.slot {
@@ -86,12 +100,12 @@ impl Channel {
         }
     }
 
-    /// Writes records that belong together.
+    /// Writes records that belong together, all into one block.
     pub fn put(&mut self, records: &[Record]) {
         let Some(at) = self.room(records.len()) else {
             return;
         };
-        // One by one: they are few, and a call for all of them takes longer.
+        // One by one: they are few, and one call of `memcpy` takes longer.
         for (index, record) in records.iter().enumerate() {
             // SAFETY: `room` made room in this thread's block.
             unsafe { at.add(index).write_volatile(*record) };
@@ -122,7 +136,8 @@ impl Channel {
         self.advance(at);
     }
 
-    /// Hands the block over, so that what this thread did comes before what others do from here on.
+    /// Publishes the thread's block, so that what it did before is read before what other threads
+    /// do from now on. With `again`, takes a new block. If either fails, the channel is closed.
     pub fn publish(&mut self, again: bool) {
         let (Some(slot), Some(segment)) = (self.slot, segment::get()) else {
             self.slot = None;
@@ -135,7 +150,8 @@ impl Channel {
         }
     }
 
-    /// What was written so far was done before `stamp`, when the thread was about to synchronise.
+    /// Marks that the events written so far happened before `stamp`, at which the thread was about
+    /// to synchronise with others. If the block has no room for a mark, publishes it.
     pub fn mark(&mut self, stamp: u64) {
         let (Some(slot), Some(segment)) = (self.slot, segment::get()) else {
             return;
@@ -147,15 +163,15 @@ impl Channel {
         }
     }
 
-    /// Says whether the thread may have notes that are not records yet: they would be lost if it
-    /// were killed, and the analysing side warns of that.
+    /// Sets whether the thread may have block records that are not in the segment yet. They are
+    /// lost if it is killed, and then the analysing side warns of that.
     pub fn set_outside(&self, may_have: bool) {
         if let Some(slot) = self.slot {
             slot.outside.store(u32::from(may_have), Ordering::Release);
         }
     }
 
-    /// Ends the thread's recording.
+    /// Ends the thread's recording: publishes its last block and frees its slot.
     pub fn end(&mut self) {
         self.announce(Record::new(WireKind::ThreadEnd, 0, 0, 0), &[], b"");
         self.publish(false);
@@ -164,7 +180,8 @@ impl Channel {
         }
     }
 
-    /// Forgets the slot: it is the parent's.
+    /// Closes the channel without a word to the analysing side: the slot belongs to the parent
+    /// process, or recording has stopped.
     pub fn forget(&mut self) {
         self.slot = None;
     }
@@ -193,5 +210,32 @@ impl SystemCalls for OwnCalls {
 
     fn is_consumer_there(pid: u32, _: u32) -> bool {
         sys::process_exists(pid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use core::ptr::NonNull;
+
+    use reuselens_wire::SEGMENT_BYTES;
+
+    #[test]
+    fn claim_with_a_too_large_process_number_keeps_no_slot() {
+        // Zeros are a segment in which nothing has happened yet.
+        let memory: &'static mut [u8] = vec![0_u8; SEGMENT_BYTES + BLOCK_BYTES].leak();
+        let start = memory.as_ptr().align_offset(BLOCK_BYTES);
+        // SAFETY: as long as a segment, all zero, aligned, and never freed.
+        let segment = unsafe { MappedSegment::new(NonNull::from(&mut memory[start..]).cast()) };
+        let too_large = u32::from(u16::MAX) + 1;
+        assert!(Channel::claim_in(segment, too_large, 0).is_closed());
+        let header = segment.header();
+        assert_eq!(header.unrecorded_threads.load(Ordering::Relaxed), 1);
+        let state = segment.slot(0).state.load(Ordering::Relaxed);
+        assert_eq!(state, SlotState::Free as u32);
+        let channel = Channel::claim_in(segment, too_large - 1, 0);
+        assert!(!channel.is_closed());
+        assert_eq!(channel.index, 0);
     }
 }

@@ -1,4 +1,12 @@
-//! The code cache: which blocks there are, how they lead to each other, and when they are stale.
+//! The code cache: where translated blocks are, and what is known of them.
+//!
+//! [`Codes`] holds the blocks with an index by their addresses in the program, links the exits of
+//! blocks to other blocks, and makes blocks stale when the program's code changes. It is one value
+//! for all threads ([`CODES`]), behind a lock. This module also keeps what the heads of block
+//! records mean: entries of the segment's dictionary, and [`Special`]s of this process.
+//!
+//! Code in the cache is never freed or moved, for threads may run it at any time. A stale block's
+//! head is overwritten with a jump to the dispatcher, later to the block that replaces it.
 
 mod exits;
 mod threaded;
@@ -9,12 +17,12 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use reuselens_wire::{
-    ARENA, ENTRY_ROWS_MOST, Entry, EntryRow, IMAGE, IMAGE_ROOM, NOTE_BYTES_MOST, SPECIAL,
-    SPECIALS_MOST, entry_bytes, note_head, special_head, take_entry, unpack_head,
+    ARENA, BLOCK_RECORD_BYTES_MOST, DictionaryEntry, ENTRY_ROWS_MOST, EntryRow, IMAGE, IMAGE_ROOM,
+    SPECIAL, SPECIALS_MOST, block_record_head, entry_bytes, special_head, take_entry, unpack_head,
 };
 
-use super::blocks::{Block, Position, sum};
-use super::descriptor::{Access, Descriptor, Op, Special};
+use super::blocks::{CachedBlock, Position, sum};
+use super::descriptor::{BlockAccess, Descriptor, Op, Special};
 use super::lock::Lock;
 use super::segment;
 use super::x86_64::asm;
@@ -23,60 +31,60 @@ use super::{memory, sys};
 pub use exits::{Exit, Exits};
 pub use threaded::is_threaded;
 
-/// Where the cache lies: behind the image, within reach of its jumps.
+/// Where the cache begins: after the image, within reach of the image's jumps.
 pub const CACHE: u64 = IMAGE + IMAGE_ROOM;
 const CACHE_END: u64 = ARENA - (64 << 20);
-/// The most that one block takes.
+/// The most bytes of a block in the cache.
 const BLOCK_MOST: u64 = 64 << 10;
 /// The most heads that one block has.
 const HEADS_MOST: u32 = 16;
-/// Bytes of address space for what is special.
+/// Bytes of address space for the list of [`Special`]s.
 const SPECIALS_BYTES: u64 = SPECIALS_MOST as u64 * size_of::<Special>() as u64;
 const EXECUTABLE: u64 = 7;
 
-/// Where the list of [`Special`]s begins; the number of a head with [`SPECIAL`] is the place in it.
+/// Address of the list of [`Special`]s; the number of a head with [`SPECIAL`] is an index in it.
 static SPECIALS: AtomicU64 = AtomicU64::new(0);
-/// How many there are.
+/// Length of that list.
 static COUNT: AtomicU32 = AtomicU32::new(0);
-/// Where the next block goes.
+/// Address in the cache of the next block.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// What a head means that is marked so.
+/// What a head with [`SPECIAL`] means.
 #[inline]
 pub fn special(head: u32) -> &'static Special {
     let at = SPECIALS.load(Ordering::Relaxed) as *const Special;
-    // SAFETY: heads come from blocks, which were made after what they mean; that stays forever.
+    // SAFETY: heads come from blocks, and a block's `Special`s are made before it and never freed.
     unsafe { &*at.add(unpack_head(head).0 as usize) }
 }
 
-/// The entry that a head stands for.
+/// The dictionary entry of a head.
 #[inline]
-pub fn entry(head: u32) -> &'static Entry {
+pub fn entry(head: u32) -> &'static DictionaryEntry {
     if head & SPECIAL != 0 {
         return &special(head).entry;
     }
     // SAFETY: as above; the dictionary stays mapped.
-    unsafe { &*(segment::entry_address(unpack_head(head).0) as *const Entry) }
+    unsafe { &*(segment::entry_address(unpack_head(head).0) as *const DictionaryEntry) }
 }
 
-/// The descriptor that a head stands for.
+/// The descriptor of the block that writes block records with this head.
 pub fn descriptor(head: u32) -> &'static Descriptor {
-    // SAFETY: this process or one that it was forked from made it, and it stays forever.
+    // SAFETY: this process or one that it was forked from made it, and it is never freed.
     unsafe { &*(entry(head).own as *const Descriptor) }
 }
 
-/// Adds a descriptor; called with the codes locked. Returns the head of its notes. `whole` is the
-/// head of what it is the beginning of.
-fn add_descriptor(descriptor: Descriptor, whole: Option<u32>) -> u32 {
+/// Adds a descriptor and returns the head of its block records. Called with the codes locked. If
+/// its rows are the first rows of another descriptor, `longer` is that one's head.
+fn add_descriptor(descriptor: Descriptor, longer: Option<u32>) -> u32 {
     let descriptor: &Descriptor = Box::leak(Box::new(descriptor));
     let pc = if descriptor.stub { 0 } else { descriptor.pc };
-    let rows = descriptor.accesses.iter().filter_map(Access::row);
-    let entry = Entry {
+    let rows = descriptor.accesses.iter().filter_map(BlockAccess::row);
+    let entry = DictionaryEntry {
         own: core::ptr::from_ref(descriptor) as u64,
         pc,
         rows: rows.count() as u32,
         words: u32::from(descriptor.words),
-        of: whole.and_then(shared).map_or(0, |number| number + 1),
+        of: longer.and_then(shared).map_or(0, |number| number + 1),
         unused: 0,
     };
     let head = share(descriptor, entry);
@@ -86,7 +94,7 @@ fn add_descriptor(descriptor: Descriptor, whole: Option<u32>) -> u32 {
     }
 }
 
-/// The number of the entry in the dictionary for notes with this head, if there is one.
+/// The number of the dictionary entry for block records with this head, if there is one.
 fn shared(head: u32) -> Option<u32> {
     let head = if head & SPECIAL == 0 {
         head
@@ -96,31 +104,33 @@ fn shared(head: u32) -> Option<u32> {
     (head != 0).then(|| unpack_head(head).0)
 }
 
-/// Writes what a descriptor's notes mean into the dictionary, if there is room and they can be
-/// handed on as they are. The head for that.
-fn share(descriptor: &Descriptor, entry: Entry) -> Option<u32> {
+/// Writes the meaning of a descriptor's block records into the dictionary, and returns the head
+/// for it. `None` if the dictionary is full, or these records cannot be sent unchanged.
+fn share(descriptor: &Descriptor, entry: DictionaryEntry) -> Option<u32> {
     let accesses = descriptor.accesses;
-    let fits =
-        entry.rows as usize <= ENTRY_ROWS_MOST && entry.words as usize * 8 <= NOTE_BYTES_MOST;
-    if !fits || !accesses.iter().all(Access::may_be_handed_on) {
+    let fits = entry.rows as usize <= ENTRY_ROWS_MOST
+        && entry.words as usize * 8 <= BLOCK_RECORD_BYTES_MOST;
+    if !fits || !accesses.iter().all(BlockAccess::may_be_sent_unchanged) {
         return None;
     }
     let own = if entry.of == 0 { accesses } else { &[][..] };
-    let rows = own.iter().filter_map(Access::row);
+    let rows = own.iter().filter_map(BlockAccess::row);
     let bytes = entry_bytes(rows.clone().count());
     let number = take_entry(&segment::get()?.header().dictionary_used, bytes)?;
-    // SAFETY: that much was taken for this entry, and nobody else writes there or knows of it yet.
+    // SAFETY: these bytes were taken for this entry; no other thread or process uses them yet.
     unsafe {
-        let at = segment::entry_address(number) as *mut Entry;
+        let at = segment::entry_address(number) as *mut DictionaryEntry;
         at.write(entry);
         let first = at.add(1).cast::<EntryRow>();
         rows.enumerate()
             .for_each(|(index, row)| first.add(index).write(row));
     }
-    Some(note_head(number, entry.words))
+    Some(block_record_head(number, entry.words))
 }
 
-fn add_special(descriptor: &Descriptor, entry: Entry, head: u32) -> u32 {
+/// Adds a [`Special`] for a descriptor, and returns its head. `head` is the head with which the
+/// plain accesses can be sent, or 0.
+fn add_special(descriptor: &Descriptor, entry: DictionaryEntry, head: u32) -> u32 {
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let called = descriptor
         .accesses
@@ -130,7 +140,7 @@ fn add_special(descriptor: &Descriptor, entry: Entry, head: u32) -> u32 {
             _ => None,
         });
     let (word, displacement, back) = called.unwrap_or_default();
-    let result = |access: &Access| matches!(access.op, Op::Result { .. });
+    let result = |access: &BlockAccess| matches!(access.op, Op::Result { .. });
     let special = Special {
         entry,
         head,
@@ -141,26 +151,29 @@ fn add_special(descriptor: &Descriptor, entry: Entry, head: u32) -> u32 {
         back,
     };
     let at = SPECIALS.load(Ordering::Relaxed) as *mut Special;
-    // SAFETY: `is_full` has seen that there is room; nothing uses it yet.
+    // SAFETY: `is_full` has checked that there is room; nothing uses it yet.
     unsafe { at.add(number as usize).write(special) };
     special_head(number, u32::from(descriptor.words))
 }
 
-/// All code.
+/// All blocks in the code cache.
 pub struct Codes {
     exits: Exits,
     /// In the order of their code.
-    blocks: Vec<Block>,
-    /// The living block that begins at an address, open addressing: address, number + 1.
+    blocks: Vec<CachedBlock>,
+    /// A hash table with open addressing: address in the program, and 1 + the number of the newest
+    /// block that begins there.
     index: Vec<(u64, u32)>,
+    /// Used entries of `index`.
     living: usize,
-    /// Blocks by the pages of the program that they come from.
+    /// Numbers of blocks by the pages of the program that they come from.
     pages: BTreeMap<u64, Vec<u32>>,
-    /// Heads of stale blocks, by the address they began at: led to the next one from there.
+    /// Heads of stale blocks by their address in the program. When a new block begins at that
+    /// address, they are made to jump to it.
     stale: BTreeMap<u64, Vec<u64>>,
 }
 
-/// The codes.
+/// All blocks of this process.
 pub static CODES: Lock<Codes> = Lock::new(Codes {
     exits: Exits::new(),
     blocks: Vec::new(),
@@ -185,22 +198,23 @@ pub fn is_cache(address: u64) -> bool {
     (CACHE..CACHE_END).contains(&address)
 }
 
-/// What is to be known of code that is translated.
+/// Code to be translated, and what is known of it; see [`Input`] for the fields.
 pub struct Source<'a> {
     pub pc: u64,
     pub code: &'a [u8],
     pub allocator: Option<u8>,
     pub results: bool,
     pub function: bool,
-    /// Whether nothing can be written where the code is.
+    /// Whether the code cannot be written to.
     pub lasting: bool,
-    /// Whether a function begins at an address, or is around it, that is treated in its own way.
+    /// Whether a function of an allocator, or one that is to be recorded, begins at an address.
     pub begins: fn(u64) -> bool,
+    /// Whether an address is in an allocator's function that stores its block.
     pub stores: fn(u64) -> bool,
 }
 
 impl Codes {
-    /// An exit.
+    /// The exit with this number.
     pub fn exit(&self, number: u32) -> Exit {
         self.exits.get(number)
     }
@@ -214,7 +228,7 @@ impl Codes {
         at
     }
 
-    /// Where the code for an address begins.
+    /// The head of the block for an address in the program, if it is translated.
     pub fn find(&self, pc: u64) -> Option<u64> {
         if self.index.is_empty() {
             return None;
@@ -238,13 +252,13 @@ impl Codes {
         self.index[at] = (pc, number + 1);
     }
 
-    /// Whether there is room for more code.
+    /// Whether there is no room for one more block.
     pub fn is_full(&self) -> bool {
         NEXT.load(Ordering::Relaxed) + BLOCK_MOST > CACHE_END
             || COUNT.load(Ordering::Relaxed) + HEADS_MOST > SPECIALS_MOST
     }
 
-    /// Translates a block; where its code begins.
+    /// Translates a block and puts it into the cache. Returns its head's address.
     pub fn add(&mut self, source: &Source<'_>) -> u64 {
         let at = NEXT.load(Ordering::Relaxed);
         let input = Input {
@@ -271,7 +285,7 @@ impl Codes {
         NEXT.store(at + length as u64, Ordering::Relaxed);
         let head = at + placed.head as u64;
         let index = self.blocks.len() as u32;
-        self.blocks.push(Block {
+        self.blocks.push(CachedBlock {
             pc: source.pc,
             end,
             head,
@@ -292,7 +306,7 @@ impl Codes {
         head
     }
 
-    /// Lets the exit's jump lead to the code at `head`.
+    /// Makes an exit's jump go to the code at `head` from now on, if the exit has a jump.
     pub fn link(&self, exit: Exit, head: u64) {
         if exit.at != 0 {
             let distance = head.wrapping_sub(exit.at + 4) as u32;
@@ -301,7 +315,8 @@ impl Codes {
         }
     }
 
-    /// What an address of the cache stands for.
+    /// The place in a block of an address in the cache, and the block's address in the program.
+    /// `None` if no block is there.
     pub fn position(&self, code: u64) -> Option<(Position, u64)> {
         let after = self.blocks.partition_point(|block| block.head <= code);
         let block = &self.blocks[after.checked_sub(1)?];
@@ -311,19 +326,20 @@ impl Codes {
         Some((block.position(code)?, block.pc))
     }
 
-    /// Whether anything was translated from memory from `low` to `high`.
+    /// Whether any block comes from a page of the memory from `low` to `high`.
     pub fn has(&self, low: u64, high: u64) -> bool {
         !self.within(low, high).is_empty()
     }
 
+    /// The pages from `low` to `high` that blocks come from.
     fn within(&self, low: u64, high: u64) -> Vec<u64> {
         let first = low >> 12;
         let range = first..high.div_ceil(4096).max(first);
         self.pages.range(range).map(|(page, _)| *page).collect()
     }
 
-    /// The program's memory from `low` to `high` is gone or may change: its blocks are entered no
-    /// more.
+    /// Makes the blocks of the program's memory from `low` to `high` stale: that is gone or may
+    /// change.
     pub fn discard(&mut self, low: u64, high: u64) {
         for page in self.within(low, high) {
             for number in self.pages.remove(&page).unwrap_or_default() {
@@ -332,7 +348,7 @@ impl Codes {
         }
     }
 
-    /// Like [`Self::discard`], but blocks whose bytes are what they were stay.
+    /// Like [`Self::discard`], but keeps blocks whose bytes have not changed.
     pub fn revise(&mut self, low: u64, high: u64) {
         for page in self.within(low, high) {
             let blocks = self.pages.remove(&page).unwrap_or_default();
@@ -351,6 +367,8 @@ impl Codes {
         }
     }
 
+    /// Makes a block stale: its head becomes a jump to code that asks the dispatcher for a new
+    /// block.
     fn kill(&mut self, number: u32) {
         let block = &mut self.blocks[number as usize];
         if !core::mem::replace(&mut block.alive, false) {
@@ -372,8 +390,8 @@ impl Codes {
     }
 }
 
-/// Writes a jump over a block's head. The head's first instruction is as long as the jump at least,
-/// so no thread can be in the middle of what is written over; eight bytes are written at once.
+/// Writes a jump to `to` over a block's head. The head's first instruction is at least as long as
+/// the jump, so no thread can be between the overwritten bytes; eight bytes are written at once.
 fn lead(head: u64, to: u64) {
     let distance = to.wrapping_sub(head + 5) as u32;
     // SAFETY: heads are aligned to sixteen bytes; blocks are longer than eight.

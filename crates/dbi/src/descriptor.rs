@@ -1,88 +1,94 @@
-//! What a block of code does to memory: all that is known when it is translated.
+//! [`Descriptor`]: what a block of code does to memory, as far as that is known when the block is
+//! translated.
 //!
-//! When the block runs it notes a head, by which the descriptor is found, and those words that only
-//! then are known. An address is a noted word plus a displacement; several accesses share a word
-//! where their registers stay the same.
+//! When the block runs it writes a block record: a head, by which the descriptor is found, and the
+//! words that are known only then. An access's address is a word of the block record plus a
+//! displacement; several accesses share a word where their registers do not change in between.
+//! The translator (`x86_64/translate.rs`) makes descriptors, `codes` keeps them, and `expand` reads
+//! block records by them.
 
-use reuselens_wire::{Entry, EntryRow};
+use reuselens_wire::{DictionaryEntry, EntryRow};
 
 pub use reuselens_wire::NO_WORD;
 
-/// What an access does, where it is not one plain access.
+/// What an access does. Many are no accesses to memory, but other events that a block records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// One access.
     Plain,
-    /// A string instruction: from the noted word to `end`, in elements of the access's size; an
-    /// element before if it went backwards.
+    /// A string instruction: a range from the address in the access's word to the address in word
+    /// `end`, in elements of the access's size. If `end` is lower, the instruction went backwards,
+    /// and the range begins one element after `end`.
     Range { end: u16 },
-    /// One access to those of `lanes` elements whose bits are set in the word `mask`.
+    /// One access, from the first to the last of `lanes` elements whose bits are set in word
+    /// `mask`.
     Masked { mask: u16, lanes: u8 },
-    /// The same where the mask is the sign bits of elements noted from the word `mask` on.
+    /// The same with the mask in the sign bits of elements, which begin at word `mask`.
     Signed { mask: u16, lanes: u8 },
     /// An access for each lane; see [`Gather`].
     Gather(Gather),
-    /// A function is entered; the word and displacement are its stack pointer, `back` where it
-    /// returns.
+    /// A function is called; word and displacement are its stack pointer, `back` is the return
+    /// address.
     Enter { back: u64 },
     /// A function is left.
     Exit,
-    /// A function of an allocator begins; its three arguments and where it returns are in words
-    /// from `words` on.
+    /// A function of an allocator begins; its three arguments and its return address are four words
+    /// that begin at `words`.
     Allocator { function: u8, words: u16 },
-    /// A function returns the number in the word, at the stack pointer in the word `pointer`. The
-    /// block that it has stored is in the word `stored`, where it is a function that does so.
+    /// A function returns the number in the access's word. Its stack pointer is word `pointer` plus
+    /// `delta`. If it is a function that stores its block, the block is in word `stored`.
     Result {
         pointer: u16,
         delta: i32,
         stored: Option<u16>,
     },
-    /// The program marks that a region begins, or ends; its name is told by two words from `words`
-    /// on.
+    /// A region begins or ends; the address and the length of its name are two words that begin at
+    /// `words`.
     Region { begins: bool, words: u16 },
-    /// A function begins that is to be recorded; the word and displacement are its stack pointer.
+    /// A function that is to be recorded begins; word and displacement are its stack pointer.
     Function,
     /// The thread is about to let others go on; the word is the time-stamp counter.
     Order,
-    /// State of the processor is saved or restored: its size depends on the word `mask`.
+    /// State of the processor is saved or restored; word `mask` has its components, which give its
+    /// size.
     State { mask: u16 },
 }
 
 /// A gather or scatter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gather {
-    /// First of the noted words that hold the indices.
+    /// First of the block record's words that hold the indices.
     pub indices: u16,
     /// Word that holds the mask, or the first of those that hold its elements.
     pub mask: u16,
     /// Number of lanes.
     pub lanes: u8,
-    /// Whether indices are 64 bits wide.
+    /// Whether indices are 64 bits wide, not 32.
     pub wide: bool,
-    /// What they are multiplied with.
+    /// By what an index is multiplied.
     pub scale: u8,
     /// Whether the mask is the sign bits of elements.
     pub signed: bool,
 }
 
-/// An access.
+/// An access or another event of a block.
 #[derive(Clone, Copy, Debug)]
-pub struct Access {
+pub struct BlockAccess {
     /// The second word of its record: kind, size, program counter.
     pub meta: u64,
     /// What is added to the word.
     pub displacement: u64,
-    /// The word, or [`NO_WORD`].
+    /// Number of the word in the block record, or [`NO_WORD`].
     pub word: u16,
-    /// Whether the base of fs is added.
+    /// Whether the base of the segment fs is added.
     pub fs: bool,
     /// Number of the instruction in its block.
     pub instruction: u16,
     pub op: Op,
 }
 
-impl Access {
-    /// Whether it is a row as it stands.
+impl BlockAccess {
+    /// Whether it is always exactly one row of the dictionary, without a mask.
     pub fn is_row(&self) -> bool {
         matches!(self.op, Op::Plain | Op::Exit) && !self.fs
     }
@@ -101,60 +107,63 @@ impl Access {
         }
     }
 
-    /// Whether notes with it can be handed on as they are: it is a row, or adds none where they
-    /// are.
-    pub fn may_be_handed_on(&self) -> bool {
+    /// Whether block records with it can be sent unchanged: it is a row, or one of the events that
+    /// add no row and that the sender handles itself.
+    pub fn may_be_sent_unchanged(&self) -> bool {
         self.row().is_some() || matches!(self.op, Op::Enter { .. } | Op::Result { .. })
     }
 }
 
-/// What is looked up for a note that has more than plain accesses: enough to hand it on at once, if
-/// all that it has besides is a call, or a return that nobody waits for.
+/// What is looked up for a block record that has more than plain accesses. It is enough to send
+/// the record at once, if all that it has besides is a call, or a return while no allocator's
+/// function is followed.
 #[repr(C)]
 pub struct Special {
-    /// As those of the dictionary have it.
-    pub entry: Entry,
-    /// The head with which its plain accesses can be handed on, or 0.
+    /// Its entry, which is in the dictionary, too, if `head` is not 0.
+    pub entry: DictionaryEntry,
+    /// The head with which the block record can be sent, or 0 if it must be expanded.
     pub head: u32,
     /// Whether a function is called.
     pub enters: bool,
-    /// Whether it matters whether a function of the allocator has been called.
+    /// Whether it has an [`Op::Result`]: it must be expanded while an allocator's function is
+    /// followed.
     pub results: bool,
-    /// The word of the stack pointer of the function that is called.
+    /// If a function is called: the word of its stack pointer,
     pub word: u16,
-    /// What is added to it.
+    /// what is added to that word,
     pub displacement: u64,
-    /// Where the function returns.
+    /// and the return address.
     pub back: u64,
 }
 
 impl Special {
-    /// The call that a note tells of: where it returns, and the stack pointer of the function.
+    /// The call in a block record: its return address, and the stack pointer of the function.
     ///
     /// # Safety
-    /// The note must be one of this descriptor's.
+    /// `block_record` must point to a block record with this `Special`'s head.
     #[inline(always)]
-    pub unsafe fn call(&self, note: *const u64) -> (u64, u64) {
-        // SAFETY: by the caller; descriptors name only words that their blocks note.
-        let word = unsafe { *note.add(usize::from(self.word)) };
+    pub unsafe fn call(&self, block_record: *const u64) -> (u64, u64) {
+        // SAFETY: by the caller; descriptors name only words that their blocks write.
+        let word = unsafe { *block_record.add(usize::from(self.word)) };
         (self.back, word.wrapping_add(self.displacement))
     }
 }
 
-/// A descriptor.
+/// What a block does to memory.
 #[derive(Debug)]
 pub struct Descriptor {
     /// Address after the block's first instruction.
     pub pc: u64,
-    /// Words that a note is long, its head included; an even number.
+    /// Words of a block record, its head included; an even number.
     pub words: u16,
-    /// Whether all accesses are plain, and none uses fs.
+    /// Whether all accesses are rows ([`BlockAccess::is_row`]).
     pub plain: bool,
-    /// Whether the block only jumps on to where an entry of a table points (a stub for calls into
-    /// other libraries): such a block is not yet the function that was called.
+    /// Whether the block only jumps to an address in a table (a stub for calls into other
+    /// libraries): such a block is not the function that was called.
     pub stub: bool,
-    pub accesses: &'static [Access],
-    /// How many of these are accesses to memory, if all are plain.
+    /// In the order in which they happen.
+    pub accesses: &'static [BlockAccess],
+    /// How many of these are plain accesses to memory.
     pub hits: u16,
     /// Whether a function is left.
     pub exits: bool,

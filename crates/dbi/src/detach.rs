@@ -1,4 +1,10 @@
-//! Threads are detached: they leave the cache for good, and run on as they would without us.
+//! Detaching: a thread leaves the code cache for good, and runs the program's own code from then
+//! on, unrecorded.
+//!
+//! A single thread is detached if its code cannot be rewritten, or, as the program's only thread,
+//! when recording has stopped. All threads are detached together before the program installs a
+//! filter of system calls ([`detach_all`]): once the filter is there, code of ours must make no
+//! system call and catch no signal in this process.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,13 +15,15 @@ use super::{codes, dispatch, exec, expand, process, signals, sys, watch};
 
 /// Whether all threads are being detached: [`STAY`], [`DETACH`] or [`GO`].
 static ALL: AtomicU32 = AtomicU32::new(STAY);
+/// No.
 const STAY: u32 = 0;
-/// They come to rest in our code.
+/// Yes: each thread waits in our code.
 const DETACH: u32 = 1;
-/// The kernel's actions for signals are the program's own again: they go on.
+/// Yes: the kernel's actions for signals are the program's own again, and the threads may leave.
 const GO: u32 = 2;
 
-/// Detaches this thread, whose code at `pc` cannot be rewritten. Returns where it goes on.
+/// Detaches this thread, whose code at `pc` cannot be rewritten. Returns the address at which it
+/// continues: `pc`.
 pub fn detach_thread(thread: &mut Thread, pc: u64) -> u64 {
     expand::drain(thread);
     if let Some(segment) = segment::get() {
@@ -26,9 +34,9 @@ pub fn detach_thread(thread: &mut Thread, pc: u64) -> u64 {
     pc
 }
 
-/// Detaches the program's only thread at `pc` when recording has stopped. Where there are several
-/// threads they stay in the cache, unrecorded: what they share (handlers of signals, protected
-/// pages of code) cannot be taken from under the others.
+/// Detaches the program's only thread at `pc` when recording has stopped. Returns the address at
+/// which it continues. If there are several threads, this one stays in the cache, unrecorded: what
+/// threads share (handlers of signals, protected pages of code) cannot be given up for one of them.
 pub fn detach_only_thread(thread: &mut Thread, pc: u64, exit: Option<codes::Exit>) -> u64 {
     let pending = thread.pending.load(Ordering::Relaxed) != 0;
     if thread.borrowed || pending || thread.detached || !process::is_alone() {
@@ -48,12 +56,12 @@ pub fn detach_at(thread: &mut Thread, pc: u64) {
     thread.detached = true;
 }
 
-/// The program is about to make the system call at `thread.call_pc`, after which the kernel may end
-/// it for calls of ours (a filter of system calls): all threads leave the cache before. From then
-/// on nothing of ours makes a call in this process, and nothing of ours catches a signal.
+/// Detaches all threads. The program is about to make the system call at `thread.call_pc`, after
+/// which the kernel may end it for calls of ours (a filter of system calls). After this, code of
+/// ours makes no system call in this process and catches no signal.
 ///
-/// Threads that are in system calls leave when they come back from them. A signal that comes before
-/// that is delivered by the kernel itself, on our stack.
+/// Threads that are in system calls leave the cache when they return from them. A signal that
+/// arrives before that is delivered by the kernel itself, on our stack.
 pub fn detach_all(thread: &mut Thread) {
     process::rest_if_over(thread);
     thread.registers[usize::from(RAX)] = thread.call_number;
@@ -63,7 +71,7 @@ pub fn detach_all(thread: &mut Thread) {
         with_all(thread, pc);
         return;
     }
-    process::last_drain(thread, end);
+    process::final_drain(thread, end);
     let mut leaving = 1;
     if !thread.borrowed {
         leaving += process::empty_others(thread, end);
@@ -76,10 +84,10 @@ pub fn detach_all(thread: &mut Thread) {
     signals::give_back(thread);
     if !thread.borrowed {
         ALL.store(GO, Ordering::SeqCst);
-        // A handler of ours may still run elsewhere, and what it caught be delivered.
+        // A handler of ours may still run in another thread, and its signal must be delivered.
         sys::nap();
         process::wait_for_others(thread, |other| {
-            other.last.load(Ordering::SeqCst) == process::GONE || process::is_in_call(other)
+            other.drain_state.load(Ordering::SeqCst) == process::GONE || process::is_in_call(other)
         });
     }
     go(thread, pc);
@@ -94,25 +102,26 @@ pub fn is_all_detaching() -> bool {
     ALL.load(Ordering::SeqCst) != STAY
 }
 
-/// Whether a thread is to be detached with all others; the child of a `vfork` is another process.
+/// Whether this thread is being detached with all others. The child of a `vfork` is not: it is
+/// another process.
 pub fn is_detaching(thread: &Thread) -> bool {
     is_all_detaching() && !thread.borrowed
 }
 
-/// This thread leaves with all others, to `pc`. No system call is made once others may have gone:
-/// the filter is there then.
+/// Detaches this thread together with all others, to continue at `pc`. Makes no system call once
+/// others may have left: the filter may be installed then.
 pub fn with_all(thread: &mut Thread, pc: u64) -> u64 {
     if ALL.load(Ordering::SeqCst) == DETACH {
-        process::last_drain(thread, |thread| {
+        process::final_drain(thread, |thread| {
             thread.channel.end();
             signals::give_back_stack(thread);
         });
     }
-    // The thread that waits for the others went on without this one: what it had noted is lost.
+    // The thread that waits for the others went on without this one: its block records are lost.
     let order = Ordering::SeqCst;
     if ALL.load(order) == GO
         && thread
-            .last
+            .drain_state
             .compare_exchange(0, process::EMPTY, order, order)
             .is_ok()
         && let Some(segment) = segment::get()
@@ -120,7 +129,7 @@ pub fn with_all(thread: &mut Thread, pc: u64) -> u64 {
         segment.header().lost_events.fetch_add(1, order);
     }
     let is_ready = |thread: &Thread| {
-        let emptied = thread.last.load(Ordering::SeqCst) >= process::EMPTY;
+        let emptied = thread.drain_state.load(Ordering::SeqCst) >= process::EMPTY;
         emptied && ALL.load(Ordering::SeqCst) == GO
     };
     while !is_ready(thread) {
@@ -129,12 +138,14 @@ pub fn with_all(thread: &mut Thread, pc: u64) -> u64 {
     go(thread, pc)
 }
 
-/// A system call is done, and all threads leave.
+/// A system call of this thread has returned while all threads are being detached. Returns the
+/// address at which it continues.
 pub fn after_call(thread: &mut Thread) -> u64 {
     if matches!(thread.call_number, sys::EXECVE | sys::EXECVEAT) {
         exec::after(thread);
     }
-    // The kernel may have found a page protected by us; it is not any more.
+    // The call may have failed because of a page that we had protected. None is any more, so the
+    // program makes the call again.
     let failed = thread.registers[usize::from(RAX)] as i64 == sys::EFAULT;
     let target = if failed && watch::is_used() {
         thread.registers[usize::from(RAX)] = thread.call_number;
@@ -145,18 +156,19 @@ pub fn after_call(thread: &mut Thread) -> u64 {
     with_all(thread, target)
 }
 
-/// The program's code goes on at `pc` as it lies there, after signals that wait.
+/// Lets the thread leave the cache for `pc`, after delivering pending signals. Returns the address
+/// at which it continues.
 fn go(thread: &mut Thread, pc: u64) -> u64 {
     thread.target = pc;
     while thread.pending.load(Ordering::Relaxed) != 0 {
         signals::deliver(thread);
     }
     thread.detached = true;
-    thread.last.store(process::GONE, Ordering::SeqCst);
+    thread.drain_state.store(process::GONE, Ordering::SeqCst);
     thread.target
 }
 
-/// The child of a fork stays, whatever its parent does.
+/// In the child of a fork: its thread is not detached, whatever its parent does.
 pub fn in_child() {
     ALL.store(STAY, Ordering::SeqCst);
 }

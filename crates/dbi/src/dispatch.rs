@@ -1,5 +1,10 @@
-//! What happens between blocks: the next one is found or made, buffers are emptied, signals and
-//! system calls are dealt with.
+//! The dispatcher: what runs between blocks of the code cache. It finds or translates the next
+//! block and links the exit that led to it, empties the thread's buffer, delivers pending signals,
+//! and handles system calls before and after the kernel.
+//!
+//! The functions with `extern "C"` are called by the assembly in `x86_64/asm.rs`, with the
+//! program's registers saved in the thread's state. They return the address at which the thread
+//! continues: in the cache, or, once the thread is detached, in the program.
 
 use core::sync::atomic::Ordering;
 
@@ -11,7 +16,7 @@ use super::{detach, expand, filter, gate, maps, modules, process, signals, sysca
 /// The most bytes of code that a block is made of.
 const LOOK: u64 = 1024;
 
-/// A block was left by an exit.
+/// A block was left by an exit, or by an indirect branch whose target is not in the look-up table.
 pub unsafe extern "C" fn dispatch(thread: &mut Thread) -> u64 {
     let mut exit = None;
     if thread.exit != NO_EXIT {
@@ -35,7 +40,7 @@ pub unsafe extern "C" fn dispatch(thread: &mut Thread) -> u64 {
     on(thread, target, exit)
 }
 
-/// Goes on at an address of the program, after signals that wait.
+/// Continues at address `target` of the program, after delivering pending signals.
 pub fn on(thread: &mut Thread, target: u64, exit: Option<Exit>) -> u64 {
     if thread.detached {
         return target;
@@ -51,7 +56,8 @@ pub fn on(thread: &mut Thread, target: u64, exit: Option<Exit>) -> u64 {
     enter(thread, target, None)
 }
 
-/// The code for an address, made if there is none yet.
+/// The block for an address of the program, translated if necessary. Links `exit` to it; without
+/// an exit, enters it into the look-up table of indirect branches.
 pub fn enter(thread: &mut Thread, target: u64, exit: Option<Exit>) -> u64 {
     let mut codes = CODES.lock();
     let head = match codes.find(target) {
@@ -74,7 +80,8 @@ pub fn enter(thread: &mut Thread, target: u64, exit: Option<Exit>) -> u64 {
     };
     match exit {
         Some(exit) => codes.link(exit, head),
-        // Those who come by a table find their registers spilled: they enter before the head.
+        // Indirect branches arrive with two registers spilled: they enter before the head, where
+        // code restores these.
         None => {
             drop(codes);
             thread.remember(target, head - super::x86_64::ENTRY);
@@ -83,11 +90,11 @@ pub fn enter(thread: &mut Thread, target: u64, exit: Option<Exit>) -> u64 {
     head
 }
 
-/// Translates; `None` if there is no code.
+/// Translates the block at `pc`; `None` if no code can be executed there.
 fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
     let (allocator, results) = modules::allocator_at(pc);
-    // From here on nobody can be let write to the page between the look at its rights and its
-    // translation.
+    // Locked from here on, so that no thread lets the page be written between the check of its
+    // rights and the translation.
     let mut codes = CODES.lock();
     if let Some(head) = codes.find(pc) {
         return Some(head);
@@ -124,7 +131,8 @@ fn make(thread: &mut Thread, pc: u64) -> Option<u64> {
     }))
 }
 
-/// There is no code at the target: the program gets its signal, or what it meant.
+/// There is no code at the target. If it is one of the three calls of the old vsyscall page, makes
+/// that call for the program; else the program gets a fault.
 fn nowhere(thread: &mut Thread, target: u64) -> u64 {
     const VSYSCALL: u64 = 0xffff_ffff_ff60_0000;
     let call = match target {
@@ -153,7 +161,8 @@ fn nowhere(thread: &mut Thread, target: u64) -> u64 {
     on(thread, target, None)
 }
 
-/// A system call of the program begins; 0 if it is done already.
+/// The program is about to make a system call. Returns 0 if its result is known already and the
+/// kernel is not to be called.
 pub unsafe extern "C" fn before_call(thread: &mut Thread) -> u32 {
     thread.call_pc = thread.target;
     thread.call_number = thread.registers[usize::from(RAX)];
@@ -167,7 +176,7 @@ pub unsafe extern "C" fn before_call(thread: &mut Thread) -> u32 {
     u32::from(syscalls::before(thread))
 }
 
-/// A system call is done.
+/// A system call of the program has returned.
 pub unsafe extern "C" fn after_call(thread: &mut Thread) -> u64 {
     const TRAP: u64 = 1 << 8;
     if thread.detached {
@@ -189,7 +198,8 @@ pub unsafe extern "C" fn after_call(thread: &mut Thread) -> u64 {
     on(thread, target, None)
 }
 
-/// A signal came before a system call was made: it comes first, and the call again after it.
+/// A signal arrived before a system call was made: delivers it. The program makes the call after
+/// that.
 pub unsafe extern "C" fn call_interrupted(thread: &mut Thread) -> u64 {
     thread.registers[usize::from(RAX)] = thread.call_number;
     process::rest_if_over(thread);
@@ -201,13 +211,13 @@ pub unsafe extern "C" fn call_interrupted(thread: &mut Thread) -> u64 {
     on(thread, target, None)
 }
 
-/// A fault has been found to be the program's; its registers are in place.
+/// A fault is the program's own; its registers are in the thread's state.
 pub unsafe extern "C" fn deliver(thread: &mut Thread) -> u64 {
     let target = thread.target;
     on(thread, target, None)
 }
 
-/// A block ends with what cannot be translated.
+/// A block ends with an instruction that cannot be translated.
 pub unsafe extern "C" fn native(thread: &mut Thread) -> u64 {
     let exit = CODES.lock().exit(thread.exit);
     detach::detach_thread(thread, exit.target)

@@ -1,4 +1,7 @@
-//! Programs that take the place of this one.
+//! `exec` of the program: the process becomes another program, in which nothing of ours is left.
+//! [`before`] asks the analysing side to attach itself to this process, so that it can put the
+//! rewriter into the new program; [`after`] takes that back if the call has failed. They
+//! communicate through the segment's [`Exec`](reuselens_wire::Exec), one process at a time.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,8 +11,8 @@ use super::segment;
 use super::thread::Thread;
 use super::{expand, sys};
 
-/// Another program takes this one's place, if it can: the analysing side is asked to be there then,
-/// so that the new program is rewritten too.
+/// The thread is about to call `exec`: waits for its turn, asks the analysing side to attach, and
+/// waits for the answer. Returns at once if the analysing side is gone.
 pub fn before(thread: &mut Thread) {
     expand::drain(thread);
     thread.channel.publish(true);
@@ -28,7 +31,7 @@ pub fn before(thread: &mut Thread) {
         if gone() {
             return;
         }
-        // Killed before it could ask: nobody else would ever give its turn away.
+        // The process with the turn was killed before it could ask: no one else would end its turn.
         let idle = exec.state.load(Ordering::SeqCst) == ExecState::Idle as u32;
         if idle && owner != 0 && !sys::process_exists(owner) {
             let _ = exec.pid.compare_exchange(owner, 0, ours, free);
@@ -42,7 +45,7 @@ pub fn before(thread: &mut Thread) {
     }
 }
 
-/// It could not.
+/// The call has failed: tells the analysing side, if it is attached for this thread.
 pub fn after(thread: &Thread) {
     thread.channel.set_outside(true);
     let Some(segment) = segment::get() else {

@@ -1,4 +1,5 @@
-//! The ways out of blocks.
+//! [`Exits`]: the list of all exits of translated blocks, by number. Code that leaves a block
+//! stores its exit's number in the thread's state, and the dispatcher looks the target up here.
 
 use alloc::vec::Vec;
 
@@ -11,9 +12,10 @@ pub struct Exits {
 /// A way out of a block.
 #[derive(Clone, Copy)]
 pub struct Exit {
-    /// Where the program goes on.
+    /// Address in the program at which it continues.
     pub target: u64,
-    /// Where the distance of the jump is that can lead there directly, or 0.
+    /// Address in the cache of the 32-bit distance of the jump that can be linked to the target's
+    /// block, or 0 if the exit has no such jump.
     pub at: u64,
 }
 
@@ -23,12 +25,12 @@ impl Exits {
         Exits { list: Vec::new() }
     }
 
-    /// An exit.
+    /// The exit with this number.
     pub fn get(&self, number: u32) -> Exit {
         self.list[number as usize]
     }
 
-    /// Adds an exit; its number.
+    /// Adds an exit and returns its number.
     pub fn add(&mut self, target: u64, at: u64) -> u32 {
         self.list.push(Exit { target, at });
         self.list.len() as u32 - 1

@@ -1,48 +1,54 @@
-//! Notes of blocks go out: as they are where they have plain accesses only, as records where not.
+//! Empties a thread's buffer of block records into its channel ([`drain`]).
+//!
+//! Block records that have plain accesses only are copied unchanged, for the analysing side expands
+//! them by the segment's dictionary ([`send_block_records`]). All others are expanded here, one
+//! record for each of their accesses ([`expand`]). The order of accesses stays that of the program.
 
 use core::sync::atomic::Ordering;
 
 use reuselens_wire::{
-    NOTE_BYTES_MOST, RECORD_BYTES, Record, SPECIAL, WireKind, enter_words, head_word, unpack_head,
+    BLOCK_RECORD_BYTES_MOST, RECORD_BYTES, Record, SPECIAL, WireKind, enter_words, head_word,
+    unpack_head,
 };
 
 use super::allocations::{self, Calls};
 use super::codes;
-use super::descriptor::{Access, Descriptor, Gather, NO_WORD, Op};
+use super::descriptor::{BlockAccess, Descriptor, Gather, NO_WORD, Op};
 use super::gate;
 use super::thread::{BUFFER_BYTES, Thread};
 
-/// What waits for a later note.
+/// What is known from earlier block records, and needed for later ones.
 #[derive(Clone, Copy, Default)]
 pub struct Pending {
-    /// A call whose function is known by the block that runs next: return address, stack pointer.
+    /// A call whose function is not known before the next block record: return address, stack
+    /// pointer.
     entered: Option<(u64, u64)>,
-    /// Functions of the allocator that have not returned.
+    /// The allocator's function that has not returned.
     pub calls: Calls,
 }
 
 impl Pending {
-    /// Whether no function waits to show itself.
+    /// Whether no call waits for its function to be known.
     pub fn is_empty(&self) -> bool {
         self.entered.is_none()
     }
 }
 
-/// A note: its words, the head included.
-struct Note {
+/// A block record in the buffer: its words, the head included.
+struct BlockRecord {
     at: *const u64,
     fs_base: u64,
 }
 
-impl Note {
+impl BlockRecord {
     #[inline]
     fn word(&self, index: u16) -> u64 {
-        // SAFETY: descriptors name only words that their blocks note.
+        // SAFETY: descriptors name only words that their blocks write.
         unsafe { *self.at.add(usize::from(index)) }
     }
 
     #[inline]
-    fn address(&self, access: &Access) -> u64 {
+    fn address(&self, access: &BlockAccess) -> u64 {
         let word = if access.word == NO_WORD {
             0
         } else {
@@ -53,13 +59,14 @@ impl Note {
     }
 }
 
-/// The head of the note at `at`.
+/// The head of the block record at `at`.
 pub fn head(at: u64) -> u32 {
-    // SAFETY: the buffer holds whole notes up to the cursor.
+    // SAFETY: the buffer holds complete block records up to the cursor.
     unsafe { *(at as *const u64).add(usize::from(NO_WORD)) as u32 }
 }
 
-/// Empties a thread's buffer. It must be the calling thread's, or one that rests in a system call.
+/// Empties a thread's buffer. It must be the calling thread's, or that of a thread that is in a
+/// system call.
 pub fn drain(thread: &mut Thread) {
     let end = thread.cursor;
     let mut at = thread.buffer;
@@ -71,7 +78,7 @@ pub fn drain(thread: &mut Thread) {
             at = gate::drain(thread, at, end);
         }
         if !thread.gated || thread.is_direct() {
-            at = hand_on(thread, at, end);
+            at = send_block_records(thread, at, end);
         }
         if at < end {
             let descriptor = codes::descriptor(head(at));
@@ -85,21 +92,23 @@ pub fn drain(thread: &mut Thread) {
     thread.cursor = thread.buffer;
     let limit = thread.buffer + BUFFER_BYTES;
     thread.limit.store(limit, Ordering::Relaxed);
-    // A signal may have come in between.
+    // A signal may have arrived since; its handler has set the limit to 0.
     if thread.pending.load(Ordering::Relaxed) != 0 {
         thread.limit.store(0, Ordering::Relaxed);
     }
 }
 
-/// Records of the longest note, and what is copied too much of it.
-const ROOM: usize = NOTE_BYTES_MOST / RECORD_BYTES + AT_ONCE;
-/// So many records of a note are copied at once: most have as many or fewer.
+/// Records of the longest block record, and of what may be copied beyond it.
+const ROOM: usize = BLOCK_RECORD_BYTES_MOST / RECORD_BYTES + AT_ONCE;
+/// Records that are copied at once: most block records have as many or fewer.
 const AT_ONCE: usize = 4;
 
-/// Hands on the notes from `at` on as they are; the first that cannot be, or `end`.
+/// Sends the block records from `at` on unchanged. Returns the address of the first that must be
+/// expanded, or `end`.
 ///
-/// Where the next note begins is known from the head alone: it must not wait for a look-up.
-fn hand_on(thread: &mut Thread, mut at: u64, mut end: u64) -> u64 {
+/// The length of a block record is in its head, so that the processor need not wait for a look-up
+/// to know where the next one begins.
+fn send_block_records(thread: &mut Thread, mut at: u64, mut end: u64) -> u64 {
     let safe = thread.guard() - (ROOM * RECORD_BYTES) as u64;
     let stack_high = thread.channel.stack_high();
     let mut waiting = thread.waiting.entered;
@@ -111,9 +120,9 @@ fn hand_on(thread: &mut Thread, mut at: u64, mut end: u64) -> u64 {
         // SAFETY: that much room is left.
         let last = unsafe { to.add(room - ROOM - 1) };
         while at < end && to <= last {
-            let note = at as *mut u64;
-            // SAFETY: the buffer holds whole notes up to the cursor.
-            let mut head = unsafe { *note.add(usize::from(NO_WORD)) } as u32;
+            let block_record = at as *mut u64;
+            // SAFETY: the buffer holds complete block records up to the cursor.
+            let mut head = unsafe { *block_record.add(usize::from(NO_WORD)) } as u32;
             let records = unpack_head(head).1;
             if let Some(call) = waiting
                 && let Some(record) = entered(head, call, stack_high)
@@ -134,20 +143,21 @@ fn hand_on(thread: &mut Thread, mut at: u64, mut end: u64) -> u64 {
                 head = special.head;
                 if special.enters {
                     // SAFETY: as above.
-                    waiting = Some(unsafe { special.call(note) });
+                    waiting = Some(unsafe { special.call(block_record) });
                 }
             }
-            // SAFETY: there is room for the longest note, and too much of one may be read before
-            // the guard.
+            // SAFETY: there is room for the longest block record, and more than it may be read if
+            // it is far enough before the guard.
             unsafe {
-                copy(note.cast(), to, records, at < safe);
-                // Here and not before: what was just written in part is slow to read as a whole.
+                copy(block_record.cast(), to, records, at < safe);
+                // Not in the buffer before the copy: a wide load of bytes of which some were just
+                // stored is slow.
                 (*to).word1 = head_word(head);
                 to = to.add(records);
             }
             at += (records * RECORD_BYTES) as u64;
             // SAFETY: as above.
-            (at, to) = unsafe { again(at, end.min(safe), head, to, last) };
+            (at, to) = unsafe { copy_repeated(at, end.min(safe), head, to, last) };
         }
         thread.channel.advance(to);
         if at < end {
@@ -155,24 +165,25 @@ fn hand_on(thread: &mut Thread, mut at: u64, mut end: u64) -> u64 {
         }
     }
     thread.waiting.entered = waiting;
-    // Nobody listens any more, if it is not there yet.
+    // If `at` is not there yet, the channel is closed: the rest is dropped.
     end
 }
 
-/// The record of the function that was called, if the note with this head tells which it is.
+/// The record of the called function, if a block record with this head shows which function it is.
 #[inline(always)]
 fn entered(head: u32, (back, pointer): (u64, u64), stack_high: u64) -> Option<Record> {
     let pc = codes::entry(head).pc;
     (pc != 0).then(|| enter_words(pc, back, stack_high.wrapping_sub(pointer) >> 3))
 }
 
-/// Copies notes with this head from `at` on, as long as there are more. A loop writes the same note
-/// again and again: then the processor need not wait for a head to know where the next one is.
+/// Copies block records with this head from `at` on, up to the first with another head. A loop
+/// writes many with the same head; here the processor need not wait for a head to know where the
+/// next one begins. Returns where both sides have come.
 ///
 /// # Safety
 /// As [`copy`] with `more` asks up to `end` and `last`.
 #[inline(always)]
-unsafe fn again(
+unsafe fn copy_repeated(
     mut at: u64,
     end: u64,
     head: u32,
@@ -191,10 +202,10 @@ unsafe fn again(
     (at, to)
 }
 
-/// Copies records, and some more if `more`.
+/// Copies `records` records; with `more`, up to the next multiple of [`AT_ONCE`], which is faster.
 ///
 /// # Safety
-/// They must be there, and room for them; with `more`, for the next multiple of [`AT_ONCE`].
+/// That many must be readable at `from` and writable at `to`.
 #[inline(always)]
 unsafe fn copy(from: *const Record, to: *mut Record, records: usize, more: bool) {
     if !more {
@@ -207,7 +218,7 @@ unsafe fn copy(from: *const Record, to: *mut Record, records: usize, more: bool)
         unsafe {
             let (from, to) = (from.add(done).cast::<[Record; AT_ONCE]>(), to.add(done));
             to.cast::<[Record; AT_ONCE]>().write(from.read());
-            // Else the compiler calls a function for the whole.
+            // Without this the compiler makes the loop a call of `memcpy`.
             core::arch::asm!("", options(nostack, preserves_flags));
         }
         done += AT_ONCE;
@@ -217,23 +228,24 @@ unsafe fn copy(from: *const Record, to: *mut Record, records: usize, more: bool)
     }
 }
 
-/// Hands on the note at `at`, which is not special.
-pub fn one_note(thread: &mut Thread, at: u64) {
-    let note = at as *const u64;
-    // SAFETY: the buffer holds whole notes.
-    let records = unpack_head(unsafe { *note.add(usize::from(NO_WORD)) } as u32).1;
+/// Sends the block record at `at` unchanged; it must not be [`SPECIAL`].
+pub fn send_block_record(thread: &mut Thread, at: u64) {
+    let block_record = at as *const u64;
+    // SAFETY: the buffer holds complete block records.
+    let records = unpack_head(unsafe { *block_record.add(usize::from(NO_WORD)) } as u32).1;
     if let Some(to) = thread.channel.room(records) {
         // SAFETY: as above, and there is room.
         unsafe {
-            core::ptr::copy_nonoverlapping(note.cast::<Record>(), to, records);
+            core::ptr::copy_nonoverlapping(block_record.cast::<Record>(), to, records);
             thread.channel.advance(to.add(records));
         }
     }
 }
 
-/// Expands the accesses of a note that are made by instructions before number `before`.
+/// Writes a record for each access in the block record at `at` that is made by an instruction with
+/// a number below `before`.
 pub fn expand(thread: &mut Thread, descriptor: &Descriptor, at: u64, before: u16) {
-    let note = Note {
+    let block_record = BlockRecord {
         at: at as *const u64,
         fs_base: thread.fs_base,
     };
@@ -242,12 +254,12 @@ pub fn expand(thread: &mut Thread, descriptor: &Descriptor, at: u64, before: u16
     }
     for access in descriptor.accesses {
         if access.instruction < before {
-            one(thread, &note, access);
+            expand_access(thread, &block_record, access);
         }
     }
 }
 
-/// The function that was called has shown itself.
+/// The called function is known: it is the one around `pc`.
 #[cold]
 fn enter(thread: &mut Thread, pc: u64) {
     if let Some((back, pointer)) = thread.waiting.entered.take() {
@@ -256,12 +268,12 @@ fn enter(thread: &mut Thread, pc: u64) {
     }
 }
 
-fn size(access: &Access) -> u64 {
+fn size(access: &BlockAccess) -> u64 {
     access.meta >> 48 & 0xff
 }
 
-fn one(thread: &mut Thread, note: &Note, access: &Access) {
-    let address = note.address(access);
+fn expand_access(thread: &mut Thread, block_record: &BlockRecord, access: &BlockAccess) {
+    let address = block_record.address(access);
     match access.op {
         Op::Plain | Op::Exit => thread.put(&[Record {
             word0: address,
@@ -271,8 +283,8 @@ fn one(thread: &mut Thread, note: &Note, access: &Access) {
             thread.waiting.entered = Some((back, address));
         }
         Op::Range { end } => {
-            let (end, size) = (note.word(end), size(access));
-            let start = note.word(access.word);
+            let (end, size) = (block_record.word(end), size(access));
+            let start = block_record.word(access.word);
             // Downwards, the first element is the highest.
             let low = if end < start {
                 end.wrapping_add(size)
@@ -282,45 +294,50 @@ fn one(thread: &mut Thread, note: &Note, access: &Access) {
             range(thread, access, low, start.abs_diff(end));
         }
         Op::Masked { mask, lanes } => {
-            let bits = note.word(mask) & (u64::MAX >> (64 - u32::from(lanes).min(64)));
+            let bits = block_record.word(mask) & (u64::MAX >> (64 - u32::from(lanes).min(64)));
             lanes_of(thread, access, address, bits);
         }
         Op::Signed { mask, lanes } => {
-            let bits = sign_bits(note, mask, lanes, size(access));
+            let bits = sign_bits(block_record, mask, lanes, size(access));
             lanes_of(thread, access, address, bits);
         }
-        Op::Gather(gather) => gathered(thread, note, access, address, &gather),
+        Op::Gather(gather) => gathered(thread, block_record, access, address, &gather),
         Op::Allocator { .. } | Op::Result { .. } => {
             if thread.waiting.calls.is_within() || matches!(access.op, Op::Allocator { .. }) {
                 flush(thread);
             }
-            allocations::noted(thread, access, address, |word| note.word(word));
+            allocations::follow(thread, access, address, |word| block_record.word(word));
         }
         Op::Region { begins, words } => {
             if begins {
-                gate::begin_region(thread, note.word(words), note.word(words + 1));
+                gate::begin_region(
+                    thread,
+                    block_record.word(words),
+                    block_record.word(words + 1),
+                );
             } else {
                 gate::end_region(thread);
             }
         }
-        Op::Order => thread.channel.mark(note.word(access.word)),
+        Op::Order => thread.channel.mark(block_record.word(access.word)),
         Op::Function => gate::enter_function(thread, address),
         Op::State { mask } => {
-            let bytes = super::x86_64::state_bytes(note.word(mask));
+            let bytes = super::x86_64::state_bytes(block_record.word(mask));
             range(thread, access, address, bytes);
         }
     }
 }
 
-/// What follows is recorded in any case: whoever reads it is to know in which function.
+/// Sends waiting function entries: what follows is always recorded, and its reader must know the
+/// function.
 fn flush(thread: &mut Thread) {
     if thread.gated {
         gate::flush(thread);
     }
 }
 
-/// A record of many bytes.
-fn range(thread: &mut Thread, access: &Access, low: u64, bytes: u64) {
+/// Writes the record of a range of `bytes` bytes from `low` on; nothing if there are none.
+fn range(thread: &mut Thread, access: &BlockAccess, low: u64, bytes: u64) {
     let load = access.meta >> 56 == WireKind::Load as u64;
     let kind = if load {
         WireKind::RangeLoad
@@ -335,8 +352,9 @@ fn range(thread: &mut Thread, access: &Access, low: u64, bytes: u64) {
     }
 }
 
-/// From the first active lane to the last: one access, as the processor makes it.
-fn lanes_of(thread: &mut Thread, access: &Access, address: u64, bits: u64) {
+/// Writes the record of a masked access: one access from the first active lane to the last, as the
+/// processor makes it. `bits` has a bit for each active lane.
+fn lanes_of(thread: &mut Thread, access: &BlockAccess, address: u64, bits: u64) {
     if bits == 0 {
         return;
     }
@@ -350,31 +368,39 @@ fn lanes_of(thread: &mut Thread, access: &Access, address: u64, bits: u64) {
     }]);
 }
 
-/// A bit for each element of `bytes` whose sign is set.
-fn sign_bits(note: &Note, mask: u16, lanes: u8, bytes: u64) -> u64 {
-    let at = note.at.wrapping_add(usize::from(mask)).cast::<u8>();
+/// A bit for each of `lanes` elements of `bytes` bytes, from word `mask` on: whether its sign is
+/// set.
+fn sign_bits(block_record: &BlockRecord, mask: u16, lanes: u8, bytes: u64) -> u64 {
+    let at = block_record.at.wrapping_add(usize::from(mask)).cast::<u8>();
     (0..u64::from(lanes)).fold(0, |bits, lane| {
         let last = (lane + 1) * bytes - 1;
-        // SAFETY: the block noted that many elements.
+        // SAFETY: the block wrote that many elements.
         let negative = unsafe { *at.add(last as usize) } >> 7;
         bits | u64::from(negative) << lane
     })
 }
 
-fn gathered(thread: &mut Thread, note: &Note, access: &Access, base: u64, gather: &Gather) {
+/// Writes a record for each active lane of a gather or scatter.
+fn gathered(
+    thread: &mut Thread,
+    block_record: &BlockRecord,
+    access: &BlockAccess,
+    base: u64,
+    gather: &Gather,
+) {
     let bits = if gather.signed {
-        sign_bits(note, gather.mask, gather.lanes, size(access))
+        sign_bits(block_record, gather.mask, gather.lanes, size(access))
     } else {
-        note.word(gather.mask)
+        block_record.word(gather.mask)
     };
     for lane in 0..u16::from(gather.lanes) {
         if bits >> lane & 1 == 0 {
             continue;
         }
         let index = if gather.wide {
-            note.word(gather.indices + lane)
+            block_record.word(gather.indices + lane)
         } else {
-            let pair = note.word(gather.indices + lane / 2);
+            let pair = block_record.word(gather.indices + lane / 2);
             (pair >> (32 * (lane % 2))) as i32 as i64 as u64
         };
         thread.put(&[Record {

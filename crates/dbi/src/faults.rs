@@ -1,4 +1,6 @@
-//! Faults: the program's, which it gets as signals, and what came about only because of us.
+//! Faults (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP): [`answer`] finds out what one means. It is
+//! one of: a fault of the program, which gets it as a signal, with its own registers; a write to a
+//! page that `watch` has protected; a full buffer; a fault in our own code, which ends the process.
 //!
 //! Nothing is locked before it is known that the fault is in the cache: at a fault in our own code
 //! the thread may hold any lock.
@@ -10,13 +12,14 @@ use crate::image::thread::Thread;
 use crate::image::x86_64::asm;
 use crate::image::{expand, process, sys, watch};
 
-/// The code of a fault that says: the page is there, and lacks a right.
+/// The code of a fault at a page that is mapped without the necessary right.
 const DENIED: i32 = 2;
-/// The code of a trap that says: TF is set, and an instruction has run.
+/// The code of a trap after an instruction that ran with TF set.
 const TRACE: i32 = 2;
 
-/// Answers a fault of this code at this address. True if the program need not know; else the thread
-/// goes on to the signal's delivery, with its registers as the program knows them.
+/// Handles the fault `signal` with this code at the address `at`. Returns true if it was ours and
+/// the thread may go on. Returns false if it is the program's: then `context` leads to the signal's
+/// delivery, with the registers as the program has them.
 pub fn answer(
     thread: &mut Thread,
     signal: u32,
@@ -26,7 +29,7 @@ pub fn answer(
     let here = context.registers[RIP];
     let steps = signal == SIGTRAP && code == TRACE;
     if !codes::is_cache(here) {
-        // With TF set the ways between the cache and our own code trap too.
+        // With TF set, the code between the cache and our own code traps, too.
         if steps {
             return true;
         }
@@ -55,52 +58,52 @@ pub fn answer(
         Some((position, _)) => {
             at_instruction(thread, &position, context);
             // After a breakpoint the program counter is one byte past it.
-            let behind = signal == SIGTRAP && !steps;
-            thread.target = position.pc + u64::from(behind);
+            let is_breakpoint = signal == SIGTRAP && !steps;
+            thread.target = position.pc + u64::from(is_breakpoint);
             context.registers[RIP] = asm::deliver_address();
             false
         }
     }
 }
 
-/// The buffer is full: what the block has noted so far moves to its beginning. False if the block
-/// notes nothing.
+/// The buffer is full: empties it and moves the part of the block record that has been written to
+/// its start. False if the block writes no block record.
 fn makes_room(thread: &mut Thread, position: &Position, context: &mut Context) -> bool {
-    let note = thread.cursor;
+    let block_record = thread.cursor;
     let pointer = match position.spilled {
         Spilled::Two(_, pointer) | Spilled::Branch(_, pointer) => pointer,
         Spilled::None => return false,
     };
-    let noted = (thread.guard() - note) as usize;
+    let written = (thread.guard() - block_record) as usize;
     expand::drain(thread);
-    // SAFETY: both lie in the buffer.
-    unsafe { core::ptr::copy(note as *const u8, thread.buffer as *mut u8, noted) };
+    // SAFETY: both are in the buffer.
+    unsafe { core::ptr::copy(block_record as *const u8, thread.buffer as *mut u8, written) };
     context.registers[ORDER[usize::from(pointer)]] = thread.buffer;
     true
 }
 
-/// Gives the registers the values that they have in the program before an instruction, and hands on
-/// what was noted up to there.
+/// Gives the registers the values that they have in the program before an instruction, and records
+/// the accesses of the block up to there.
 fn at_instruction(thread: &mut Thread, position: &Position, context: &mut Context) {
-    let note = thread.cursor;
+    let block_record = thread.cursor;
     let mut registers = ORDER.map(|at| context.registers[at]);
     position.restore(thread, &mut registers);
     for (value, at) in registers.into_iter().zip(ORDER) {
         context.registers[at] = value;
     }
     expand::drain(thread);
-    // A block that only borrows registers has no note.
+    // A block that only borrows registers writes no block record.
     if let (Spilled::Two(..), Some(head)) = (position.spilled, position.descriptor) {
         let descriptor = codes::descriptor(head.get());
-        expand::expand(thread, descriptor, note, position.instruction);
+        expand::expand(thread, descriptor, block_record, position.instruction);
     }
 }
 
-/// A fault in our own code: a mistake of ours. Locks may be held and what they guard half done, so
-/// that the program can go on neither in the cache nor without it: it ends by the signal, as by a
-/// fault of its own.
+/// A fault in our own code: a bug. Locks may be held, with what they guard half changed, so the
+/// program can go on neither in the cache nor outside of it. It ends by the signal, as by a fault
+/// of its own.
 fn broken(signal: u32, here: u64, at: u64) -> ! {
-    let mut line = Line::default();
+    let mut line = MessageLine::default();
     line.text("reuselens: the rewriter failed (signal ");
     line.number(u64::from(signal), 10);
     line.text(" at 0x");
@@ -115,22 +118,22 @@ fn broken(signal: u32, here: u64, at: u64) -> ! {
     process::end_by(signal)
 }
 
-/// A line of a message, put together without memory of the heap.
-struct Line {
+/// A line of a message, composed without allocating.
+struct MessageLine {
     bytes: [u8; 256],
     length: usize,
 }
 
-impl Default for Line {
-    fn default() -> Line {
-        Line {
+impl Default for MessageLine {
+    fn default() -> MessageLine {
+        MessageLine {
             bytes: [0; 256],
             length: 0,
         }
     }
 }
 
-impl Line {
+impl MessageLine {
     /// Adds text, as far as there is room.
     fn text(&mut self, text: &str) {
         for (to, from) in self.bytes[self.length..].iter_mut().zip(text.bytes()) {

@@ -1,11 +1,12 @@
-//! Filters of system calls that a program is about to install, or other restrictions of its code:
-//! ours in it may do no more.
+//! [`restricts`]: whether a system call of the program will restrict what code in its process may
+//! do, as a filter of system calls (`seccomp`) does. The dispatcher asks before each call; if so,
+//! it detaches all threads first, for our code in the process would be restricted, too.
 
 use reuselens_wire::{Restriction, restriction};
 
 use super::sys;
 
-/// Whether a system call of the program will restrict it, as far as can be seen before.
+/// Whether a system call of the program will restrict it, as far as that can be known before.
 pub fn restricts(number: u64, arguments: [u64; 3]) -> bool {
     match restriction(number, arguments) {
         Some(Restriction::CallsAndTime) => true,
@@ -19,8 +20,8 @@ pub fn restricts(number: u64, arguments: [u64; 3]) -> bool {
 
 const SET_SECCOMP: u64 = 22;
 
-/// Whether the kernel will take the filter at an address (`struct sock_fprog`): else the program
-/// goes on as before, and so do we.
+/// Whether the kernel will accept the filter at an address (`struct sock_fprog`). If not, the call
+/// fails and changes nothing.
 fn is_taken(program: u64) -> bool {
     const MOST: u16 = 4096;
     let mut words = [0_u8; 16];
@@ -31,8 +32,8 @@ fn is_taken(program: u64) -> bool {
     (1..=MOST).contains(&length) && may_filter()
 }
 
-/// Whether the calling thread may install filters: it has given up gaining rights, or has that
-/// right.
+/// Whether the calling thread may install filters: it has given up gaining privileges, or has the
+/// capability `CAP_SYS_ADMIN`.
 fn may_filter() -> bool {
     const GET_NO_NEW_PRIVILEGES: u64 = 39;
     const VERSION_3: u32 = 0x2008_0522;

@@ -1,4 +1,9 @@
-//! The end of a process: what all of its threads have noted goes out.
+//! The end of a process, or of our part in it: each thread's buffer is emptied one last time
+//! ([`final_drain`]), exactly once, by the thread itself or by the thread that ends the process.
+//!
+//! [`ends`] is called before the process ends, `detach` uses the other functions when all threads
+//! leave the cache. A thread's [`drain_state`](Thread::drain_state) has the progress: 0, then 1
+//! while its buffer is being emptied, then [`EMPTY`] or more.
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -7,21 +12,22 @@ use super::{THREADS, announce_name};
 use crate::image::thread::Thread;
 use crate::image::{expand, sys};
 
-/// Whether the process ends: threads rest where they are.
+/// Not 0 once the process ends: threads that come to the dispatcher stay there.
 static OVER: AtomicU32 = AtomicU32::new(0);
-/// The mark of a thread whose buffer was emptied for the last time; so have those with larger ones.
+/// `drain_state` of a thread whose buffer was emptied for the last time. All larger states imply
+/// it.
 pub const EMPTY: u32 = 2;
-/// The mark of the thread that ends the process.
+/// `drain_state` of the thread that ends the process.
 const OWN_END: u32 = 3;
-/// The mark of a thread that runs on its own.
+/// `drain_state` of a thread that has ended or has left the cache.
 pub const GONE: u32 = 4;
-/// How often to look whether a thread has come to rest.
+/// How often to check another thread, yielding the processor in between.
 const PATIENCE: u32 = 5000;
-/// How often then, a millisecond apart: on a busy machine a thread has to wait for a processor
-/// before it can.
+/// How often to check after that, a millisecond apart: on a busy machine a thread has to wait for
+/// a processor.
 const NAPS: u32 = 100;
 
-/// The process is about to end: what all threads have noted goes out.
+/// The process is about to end: empties the buffers of all its threads.
 pub fn ends(thread: &mut Thread) {
     expand::drain(thread);
     if thread.borrowed {
@@ -30,38 +36,37 @@ pub fn ends(thread: &mut Thread) {
     // The first thread that ends the process does so; another that tries rests.
     rest_if_over(thread);
     thread.channel.set_outside(false);
-    thread.last.store(OWN_END, Ordering::SeqCst);
+    thread.drain_state.store(OWN_END, Ordering::SeqCst);
     OVER.store(1, Ordering::SeqCst);
-    empty_others(thread, is_told);
+    empty_others(thread, clear_outside);
 }
 
-/// All that a thread has noted is told: nothing is lost if it is killed.
-fn is_told(thread: &mut Thread) {
+/// All block records of a thread are in the segment: nothing is lost if it is killed.
+fn clear_outside(thread: &mut Thread) {
     thread.channel.set_outside(false);
 }
 
-/// What all other threads have noted goes out for the last time, and `then` is called for each: by
-/// the threads themselves as soon as they look at their limits, or here where they are in system
-/// calls. How many they are.
+/// Has the buffers of all other threads emptied for the last time, and `then` called for each
+/// thread: by the thread itself as soon as it checks its limit, or here if it is in a system call.
+/// Returns the number of other threads.
 pub fn empty_others(thread: &mut Thread, then: fn(&mut Thread)) -> u32 {
     wait_for_others(thread, |other| {
         other.limit.store(0, Ordering::SeqCst);
         if is_in_call(other) {
-            last_drain(other, then);
+            final_drain(other, then);
         }
-        other.last.load(Ordering::SeqCst) >= EMPTY
+        other.drain_state.load(Ordering::SeqCst) >= EMPTY
     })
 }
 
-/// Whether a thread is in a system call, and stays there for all that is known: one that a signal
-/// has interrupted comes back.
+/// Whether a thread is in a system call that no signal has interrupted yet.
 pub fn is_in_call(thread: &Thread) -> bool {
     let order = Ordering::SeqCst;
     thread.in_call.load(order) != 0 && thread.pending.load(order) == 0
 }
 
-/// Waits until something holds for each other thread of the process, but not without end. How many
-/// they are.
+/// Waits until `holds` returns true for each other thread of the process, but for each only for a
+/// limited time ([`PATIENCE`] and [`NAPS`]). Returns the number of other threads.
 pub fn wait_for_others(thread: &mut Thread, mut holds: impl FnMut(&mut Thread) -> bool) -> u32 {
     let others: Vec<u64> = THREADS
         .lock()
@@ -71,7 +76,8 @@ pub fn wait_for_others(thread: &mut Thread, mut holds: impl FnMut(&mut Thread) -
         .collect();
     let mut count = 0;
     for own in others {
-        // SAFETY: the list has the states of threads that live; only who claims one writes to it.
+        // SAFETY: the list has the states of threads that live; only the thread that claims one
+        // (`final_drain`) writes to it.
         let other = unsafe { &mut *(own as *mut Thread) };
         // The child of a `vfork` is another process.
         if other.borrowed {
@@ -92,24 +98,28 @@ pub fn wait_for_others(thread: &mut Thread, mut holds: impl FnMut(&mut Thread) -
     count
 }
 
-/// Empties a thread's buffer for the last time and calls `then`, unless somebody does so already.
-/// Whether it was done here.
-pub fn last_drain(thread: &mut Thread, then: fn(&mut Thread)) -> bool {
+/// Empties a thread's buffer for the last time and calls `then`, unless another thread does so or
+/// has done so. Returns whether it was done here.
+pub fn final_drain(thread: &mut Thread, then: fn(&mut Thread)) -> bool {
     let order = Ordering::SeqCst;
-    let claimed = thread.last.compare_exchange(0, 1, order, order).is_ok();
+    let claimed = thread
+        .drain_state
+        .compare_exchange(0, 1, order, order)
+        .is_ok();
     if claimed {
         expand::drain(thread);
         announce_name(thread);
         then(thread);
-        thread.last.store(EMPTY, order);
+        thread.drain_state.store(EMPTY, order);
     }
     claimed
 }
 
-/// If the process ends, the calling thread rests: its notes are out.
+/// If the process is ending, empties the calling thread's buffer and waits for the end; does not
+/// return then.
 pub fn rest_if_over(thread: &mut Thread) {
-    if OVER.load(Ordering::SeqCst) != 0 && thread.last.load(Ordering::SeqCst) != OWN_END {
-        last_drain(thread, is_told);
+    if OVER.load(Ordering::SeqCst) != 0 && thread.drain_state.load(Ordering::SeqCst) != OWN_END {
+        final_drain(thread, clear_outside);
         let word = AtomicU32::new(0);
         loop {
             sys::futex_wait(&word, 0);

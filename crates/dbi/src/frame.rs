@@ -1,28 +1,29 @@
-//! The kernel's frame on the stack of a program whose handler is called, made and taken back as the
-//! kernel does (`arch/x86/kernel/signal.c`).
+//! Signal frames: [`push`] builds on the program's stack the frame with which the kernel calls a
+//! handler, and [`sigreturn`] restores the registers from it, both as the kernel does
+//! (`arch/x86/kernel/signal.c`). `signals` uses them, because it delivers signals itself.
 
 use core::arch::asm;
 
 use super::{Action, ORDER, RIP, SA_ONSTACK, change_mask};
 use crate::image::sys;
 use crate::image::thread::Thread;
+use crate::image::x86_64::full_state_bytes;
 use crate::image::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
-use crate::image::x86_64::whole_state_bytes;
 
-/// Words of the frame: return address, context, what the kernel says of the signal.
+/// Words of the frame: return address, context, `siginfo`.
 const WORDS: usize = 1 + 38 + 16;
 const CONTEXT: usize = 1;
 const REGISTERS: usize = CONTEXT + 5;
 const FLOATING: usize = REGISTERS + 23;
 const MASK: usize = FLOATING + 9;
 const INFO: usize = MASK + 1;
-/// The most that the state of vector registers and their kin takes.
+/// The most bytes of the state of vector registers and other extended registers.
 const STATE_MOST: usize = 12 << 10;
-/// Where in it the kernel's own words are.
+/// Where in that state the kernel's own words are.
 const SOFTWARE: usize = 464;
 const MAGIC_BEGIN: u32 = 0x4650_5853;
 const MAGIC_END: u32 = 0x4650_5845;
-/// Where in it the sixteen vector registers begin.
+/// Where in that state the sixteen vector registers begin.
 const VECTORS: usize = 160;
 const RED_ZONE: u64 = 128;
 /// Flags that handlers do not inherit: trap, direction, resume.
@@ -31,15 +32,16 @@ const CLEARED: u64 = 1 << 8 | 1 << 10 | 1 << 16;
 const SETTABLE: u64 = 0x5_4dd5;
 
 #[repr(align(64))]
-struct State([u8; STATE_MOST]);
+struct ProcessorState([u8; STATE_MOST]);
 
-/// Builds the frame and lets the thread go on in the handler. False if there is no room.
+/// Builds the frame and makes the thread continue in the handler. False if the frame cannot be
+/// written to the stack.
 pub fn push(thread: &mut Thread, signal: u32, action: &Action) -> bool {
-    let bytes = whole_state_bytes().min(STATE_MOST as u64 - 4);
+    let bytes = full_state_bytes().min(STATE_MOST as u64 - 4);
     let stack = top(thread, action);
     let state_at = (stack - bytes - 4) & !63;
     let frame_at = ((state_at - 8 * WORDS as u64) & !15) - 8;
-    let mut state = State([0; STATE_MOST]);
+    let mut state = ProcessorState([0; STATE_MOST]);
     save(thread, &mut state, bytes as usize);
     let frame = frame(thread, action, state_at);
     let mut words = [0_u8; 8 * WORDS];
@@ -96,7 +98,7 @@ fn frame(thread: &Thread, action: &Action, state_at: u64) -> [u64; WORDS] {
     frame
 }
 
-fn save(thread: &Thread, state: &mut State, bytes: usize) {
+fn save(thread: &Thread, state: &mut ProcessorState, bytes: usize) {
     // SAFETY: the state is aligned and as large as the processor says.
     let features = unsafe {
         asm!("xsave64 [{}]", in(reg) state.0.as_mut_ptr(), in("eax") -1, in("edx") -1, options(nostack));
@@ -108,7 +110,7 @@ fn save(thread: &Thread, state: &mut State, bytes: usize) {
             state.0[at..at + 8].copy_from_slice(&word.to_le_bytes());
         }
     }
-    // The low halves are there even if the processor left them out as untouched.
+    // The vectors are valid even if `xsave` left them out as never used.
     state.0[512] |= 3;
     let mut software = |at: usize, word: &[u8]| {
         state.0[SOFTWARE + at..SOFTWARE + at + word.len()].copy_from_slice(word);
@@ -120,7 +122,7 @@ fn save(thread: &Thread, state: &mut State, bytes: usize) {
     state.0[bytes..bytes + 4].copy_from_slice(&MAGIC_END.to_le_bytes());
 }
 
-/// What of the processor's state the system saves.
+/// The components of the processor's state that the system has enabled.
 unsafe fn features() -> u64 {
     let (low, high): (u32, u32);
     // SAFETY: processors with xsave have it.
@@ -130,7 +132,8 @@ unsafe fn features() -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// `rt_sigreturn` of the program: the registers of the frame are the thread's again.
+/// `rt_sigreturn` of the program: takes the thread's registers and mask from the frame. False if
+/// that cannot be read.
 pub fn sigreturn(thread: &mut Thread) -> bool {
     let frame_at = thread.registers[usize::from(RSP)] - 8;
     let mut words = [0_u8; 8 * INFO];
@@ -157,15 +160,15 @@ fn restore(thread: &mut Thread, at: u64) -> bool {
     if at == 0 {
         return true;
     }
-    let mut state = State([0; STATE_MOST]);
+    let mut state = ProcessorState([0; STATE_MOST]);
     if !sys::peek(at, &mut state.0[..576]) {
         return false;
     }
     let number =
         |from: usize| u32::from_le_bytes(state.0[from..from + 4].try_into().unwrap_or_default());
     let bytes = number(SOFTWARE + 16) as usize;
-    let whole = number(SOFTWARE) == MAGIC_BEGIN && (576..=STATE_MOST).contains(&bytes);
-    if whole && !sys::peek(at, &mut state.0[..bytes]) {
+    let is_extended = number(SOFTWARE) == MAGIC_BEGIN && (576..=STATE_MOST).contains(&bytes);
+    if is_extended && !sys::peek(at, &mut state.0[..bytes]) {
         return false;
     }
     for (index, vector) in thread.vectors.iter_mut().enumerate() {
@@ -177,7 +180,7 @@ fn restore(thread: &mut Thread, at: u64) -> bool {
     // SAFETY: aligned, and in the form that the kernel or we wrote; a program that broke it faults
     // here, as it would in the kernel.
     unsafe {
-        if whole {
+        if is_extended {
             asm!("xrstor64 [{}]", in(reg) state.0.as_ptr(), in("eax") -1, in("edx") -1, options(nostack));
         } else {
             asm!("fxrstor64 [{}]", in(reg) state.0.as_ptr(), options(nostack));

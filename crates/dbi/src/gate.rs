@@ -1,8 +1,10 @@
-//! Control: which of a thread's notes become records, where not all are wanted.
+//! Control: leaves out what the analysing side does not want, where it does not want everything
+//! (see `gate` and `control` of the crate `wire`).
 //!
-//! Blocks note what they do in any case: that is cheap, and a thread that is told to record again
-//! needs nothing translated anew. What is not wanted is counted when the buffer is emptied, a block
-//! at a time.
+//! Blocks write block records whether they are wanted or not: that is cheap, and no code needs to
+//! be translated again when recording begins. Unwanted accesses are counted and dropped when the
+//! buffer is emptied, a block record at a time where possible ([`drain`]), else record by record
+//! ([`put`]).
 
 use core::sync::atomic::Ordering;
 
@@ -14,22 +16,22 @@ use super::segment;
 use super::sys;
 use super::thread::Thread;
 
-/// What is to be recorded, if anybody wants anything.
+/// What is to be recorded; `None` once recording has ended.
 pub fn control() -> Option<&'static Control> {
     segment::get().map(|segment| &segment.header().control)
 }
 
-/// A thread begins: whether it has to look at what is wanted.
+/// A thread begins: sets whether its records have to be checked against the control.
 pub fn begin(thread: &mut Thread) {
     thread.gated = control().is_some_and(|control| control.active.load(Ordering::Relaxed) != 0);
 }
 
-/// In the child of a fork: it is where its parent was, and has claimed nothing.
+/// In the child of a fork: it is in the same regions as its parent, and has claimed no numbers.
 pub fn fork(thread: &mut Thread) {
-    thread.gate = Gate::new(thread.gate.place());
+    thread.gate = Gate::new(thread.gate.scope());
 }
 
-/// Whether everything is wanted for now; what waits is handed on then.
+/// Whether everything is wanted for now. If so, sends the waiting function entries.
 fn is_direct(thread: &mut Thread, control: &Control) -> bool {
     let direct = thread.gate.is_direct(control);
     if direct {
@@ -38,7 +40,7 @@ fn is_direct(thread: &mut Thread, control: &Control) -> bool {
     direct
 }
 
-/// Hands on the function entries that wait.
+/// Sends the waiting function entries.
 pub fn flush(thread: &mut Thread) {
     let Thread { gate, channel, .. } = thread;
     gate.flush(&mut |records| channel.put(records));
@@ -57,8 +59,9 @@ pub fn put(thread: &mut Thread, records: &[Record]) {
     gate.sort(control, high, records, &mut |run| channel.put(run));
 }
 
-/// Goes through notes from `at` on whose accesses are all wanted or all not; the first that has to
-/// be looked at in detail, or `end`. Nothing if everything is wanted.
+/// Sends or drops the block records from `at` on whose accesses are all wanted or all unwanted.
+/// Returns the address of the first that has to be expanded, or `end`; `at` if everything is
+/// wanted.
 pub fn drain(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
     let Some(control) = control() else {
         return at;
@@ -75,7 +78,7 @@ pub fn drain(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
         match thread.gate.take_all(control, u64::from(descriptor.hits)) {
             Some(true) => {
                 flush(thread);
-                expand::one_note(thread, at);
+                expand::send_block_record(thread, at);
             }
             Some(false) => {}
             None => return at,
@@ -85,7 +88,7 @@ pub fn drain(thread: &mut Thread, mut at: u64, end: u64) -> u64 {
     at
 }
 
-/// What was left out is told to all.
+/// Adds what was left out to the count of all threads.
 pub fn report(thread: &mut Thread) {
     if let Some(control) = control() {
         thread.gate.report(control);
@@ -97,7 +100,8 @@ pub fn is_stopped() -> bool {
     segment::ever().is_some_and(|segment| segment.header().control.is_stopped())
 }
 
-/// A region begins; the name lies at `name`, `length` bytes or up to a zero byte.
+/// A region begins. Its name is at address `name`: `length` bytes, or, if that is 0, up to a zero
+/// byte.
 pub fn begin_region(thread: &mut Thread, name: u64, length: u64) {
     let Some(control) = control() else {
         return;
@@ -114,19 +118,19 @@ pub fn end_region(thread: &mut Thread) {
     thread.gate.end_region();
 }
 
-/// A function that counts begins, with this stack pointer.
+/// A wanted function begins, with this stack pointer.
 pub fn enter_function(thread: &mut Thread, pointer: u64) {
     if let Some(control) = control() {
         thread.gate.enter_function(control, pointer);
     }
 }
 
-/// Whether regions are looked at.
+/// Whether only accesses within regions are recorded.
 pub fn wants_regions() -> bool {
     control().is_some_and(|control| control.regions.load(Ordering::Relaxed) != 0)
 }
 
-/// Copies a name from the program's memory; how long it is.
+/// Copies a name from the program's memory and returns its length.
 fn text(at: u64, length: u64, into: &mut [u8; REGION_BYTES]) -> usize {
     if at == 0 {
         return 0;
@@ -135,7 +139,7 @@ fn text(at: u64, length: u64, into: &mut [u8; REGION_BYTES]) -> usize {
         0 => into.len(),
         length => length.min(into.len()),
     };
-    // What lies behind the end of its page may not be there.
+    // The next page may not be mapped.
     let page = (4096 - at % 4096).min(most as u64) as usize;
     if !sys::peek(at, &mut into[..page]) {
         return 0;

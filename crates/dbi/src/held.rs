@@ -1,19 +1,21 @@
-//! Signals that have come and are not delivered yet: because another one is delivered first, or
-//! because the program blocks them. As in the kernel, each number waits once, with what was said
-//! of the first one.
+//! [`Held`]: a thread's signals that have arrived and are not delivered yet, because another one is
+//! delivered first, or because the program blocks them. As in the kernel, a signal number waits at
+//! most once, with the `siginfo` of its first arrival.
+//!
+//! The handler of signals adds to it at any time, also while the thread takes from it.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::SIGNALS;
 
-/// The signals that wait. The handler of signals adds, also while the thread is in [`Held::take`].
+/// The signals that wait.
 pub struct Held {
     /// A bit for each signal that waits.
     waiting: AtomicU64,
     /// Those of them that are delivered even if the program's mask has them: the kernel has found
     /// that they are not blocked, by a mask that only it knows.
     open: AtomicU64,
-    /// What the kernel says of them.
+    /// Their `siginfo`, by signal number.
     infos: [[u64; 16]; SIGNALS],
 }
 
@@ -27,7 +29,8 @@ impl Held {
         }
     }
 
-    /// A signal waits. `open`: whether it is delivered whatever the program's mask is.
+    /// Adds a signal with its `siginfo`. `open`: whether it is delivered whatever the program's
+    /// mask is.
     pub fn add(&mut self, signal: u32, info: &[u64; 16], open: bool) {
         let bit = 1 << (signal - 1);
         if self.waiting.load(Ordering::Relaxed) & bit == 0 {
@@ -39,23 +42,24 @@ impl Held {
         self.waiting.fetch_or(bit, Ordering::Release);
     }
 
-    /// Those that wait, a bit each.
+    /// The signals that wait, a bit each.
     pub fn waiting(&self) -> u64 {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Those that are to be delivered to a program with this mask.
+    /// The signals that are to be delivered to a program with this mask, a bit each.
     pub fn ready(&self, mask: u64) -> u64 {
         let waiting = self.waiting.load(Ordering::Acquire);
         waiting & (!mask | self.open.load(Ordering::Relaxed))
     }
 
-    /// These are delivered whatever the program's mask is.
+    /// Makes these signals be delivered whatever the program's mask is.
     pub fn open(&self, signals: u64) {
         self.open.fetch_or(signals, Ordering::Relaxed);
     }
 
-    /// Takes the signal that the kernel would deliver first: those of `first` come before others.
+    /// Takes the signal that the kernel would deliver first, with its `siginfo`: the lowest, but
+    /// those of `first` before all others.
     pub fn take(&mut self, mask: u64, first: u64) -> Option<(u32, [u64; 16])> {
         let ready = self.ready(mask);
         let found = self.first(ready & first).or_else(|| self.first(ready))?;
@@ -63,15 +67,15 @@ impl Held {
         Some(found)
     }
 
-    /// The lowest of these signals that waits.
+    /// The lowest of the signals `among` that waits, with its `siginfo`.
     pub fn first(&self, among: u64) -> Option<(u32, [u64; 16])> {
         let waiting = self.waiting.load(Ordering::Acquire) & among;
-        // As long as a signal waits the handler leaves this alone.
+        // While a signal waits, the handler does not change its `siginfo`.
         let signal = waiting.trailing_zeros() + 1;
         (waiting != 0).then(|| (signal, self.infos[signal as usize]))
     }
 
-    /// These signals wait no more.
+    /// Removes these signals.
     pub fn forget(&self, signals: u64) {
         self.open.fetch_and(!signals, Ordering::Relaxed);
         self.waiting.fetch_and(!signals, Ordering::Release);
@@ -84,14 +88,14 @@ mod tests {
 
     const FIRST: u64 = 1 << 7 | 1 << 10;
 
-    /// The number of the next signal, and the first word of what is said of it.
+    /// The number of the next signal, and the first word of its `siginfo`.
     fn next(held: &mut Held, mask: u64) -> Option<(u32, u64)> {
         held.take(mask, FIRST)
             .map(|(signal, info)| (signal, info[0]))
     }
 
     #[test]
-    fn signals_of_faults_come_first_and_then_the_lowest() {
+    fn take_prefers_faults_and_then_the_lowest() {
         let mut held = Held::new();
         for signal in [14, 10, 11, 8, 64] {
             held.add(signal, &[u64::from(signal); 16], false);
@@ -103,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn second_signal_of_a_number_is_the_first() {
+    fn second_signal_of_a_number_is_dropped() {
         let mut held = Held::new();
         held.add(11, &[1; 16], false);
         held.add(11, &[2; 16], false);

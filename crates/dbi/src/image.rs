@@ -1,4 +1,5 @@
-//! The parts of the image.
+//! Declares the modules of the image, and its panic handler. The modules are in a module of their
+//! own, so that the crate is empty when it is compiled neither as an image nor for its tests.
 
 #[path = "allocations.rs"]
 pub mod allocations;
@@ -53,7 +54,7 @@ pub mod writes;
 #[path = "x86_64/mod.rs"]
 pub mod x86_64;
 
-/// A panic is a mistake of ours; there is nobody to tell, so the program ends.
+/// A panic is a bug of ours: prints its message and ends the program.
 #[cfg(reuselens_dbi)]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {

@@ -1,21 +1,22 @@
-//! Rewrites the code of an unmodified program while it runs, so that its accesses are seen.
+//! The rewriter: it rewrites the code of an unmodified program while the program runs, so that its
+//! accesses to memory are recorded (dynamic binary instrumentation; x86-64 Linux).
 //!
 //! The analysing side puts this crate's image into a program before its first instruction. From
-//! then on nothing of the program runs where it lies: blocks of its code are decoded, and written
-//! anew into a code cache with stores in between that note which memory they touch. What is noted
-//! is handed on as the records of the wire crate, the same that the compiled-in run time writes.
+//! then on the program's own code is not executed in its place: blocks of it are decoded, and
+//! written into a code cache with additional stores, by which each execution of a block writes a
+//! *block record* into the thread's buffer. When the buffer is full, its block records go into the
+//! shared segment, unchanged or expanded to records (see the crate `wire`).
 //!
 //! ```text
 //! program's code ▸ translate ▸ cache ▸ (runs) ▸ buffer of the thread ▸ expand ▸ channel ▸ segment
 //! ```
 //!
-//! A guest in the program, it uses nothing of it: no libc, no thread-local storage, no stack, no
-//! heap; its state hangs on the segment register gs.
+//! The image uses nothing of the program: no libc, no thread-local storage, no stack, no heap. The
+//! segment register gs points to the state of the running thread.
 //!
-//! For: the capture crate, which compiles it with `--cfg reuselens_dbi` and embeds the image.
-//! Not for: being linked into anything; without that flag the crate is empty, but for its tests.
-//! They run what needs no program around it on the machine that compiles: translating, laying out,
-//! flags, names of regions.
+//! The crate `capture` compiles it with `--cfg reuselens_dbi` and embeds the image. It is not to be
+//! linked into anything; without that flag the crate is empty, but for its tests. These run on the
+//! host what needs no program around it: translation, layout, flags, names of regions.
 #![cfg_attr(reuselens_dbi, no_std)]
 #![cfg_attr(reuselens_dbi, allow(missing_docs))]
 // What only the panic handler and the allocator use.

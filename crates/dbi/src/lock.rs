@@ -1,12 +1,14 @@
-//! A lock for the state that all threads share: held shortly, never while code of the program runs.
+//! [`Lock`]: a spin lock for the state that all threads of a process share. It is held for a short
+//! time, and never while code of the program runs.
 //!
-//! One exception: that of the codes is held across `mmap` with `MAP_FIXED`, `mprotect`, `mremap`,
-//! `shmat` with `SHM_REMAP`, and `munmap` and `shmdt` of memory with code in it, so that no thread
-//! translates from what the kernel is changing. These return soon; pages are filled after it
-//! (`MAP_POPULATE`). But with `MAP_LOCKED` or `mlockall` the kernel fills them at once, and where
-//! such a call waits for somebody (a file system in user space, `userfaultfd` with events, a
-//! `seccomp` supervisor), all threads wait that come to code they have not been to: if it waits for
-//! a thread of the same process, it waits forever.
+//! A lock is also held during system calls in one case. The lock of `CODES` is held across `mmap`
+//! with `MAP_FIXED`, `mprotect`, `mremap`, `shmat` with `SHM_REMAP`, and `munmap` and `shmdt` of
+//! memory with code in it, so that no thread translates from memory that the kernel is changing.
+//! These calls return soon; pages are filled after them (`MAP_POPULATE`). But with `MAP_LOCKED` or
+//! `mlockall` the kernel fills the pages at once. If such a call has to wait for another program (a
+//! file system in user space, `userfaultfd` with events, a `seccomp` supervisor), all threads that
+//! need a block that is not translated wait, too. If it waits for a thread of the same process, it
+//! waits forever.
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
@@ -14,7 +16,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::sys;
 
-/// A value behind a lock.
+/// A value that is guarded by a lock.
 pub struct Lock<T> {
     held: AtomicU32,
     value: UnsafeCell<T>,
@@ -27,7 +29,7 @@ unsafe impl<T> Sync for Lock<T> {}
 pub struct Guard<'a, T>(&'a Lock<T>);
 
 impl<T> Lock<T> {
-    /// Puts a value behind a lock.
+    /// A lock around `value`.
     pub const fn new(value: T) -> Self {
         Lock {
             held: AtomicU32::new(0),

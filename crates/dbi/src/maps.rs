@@ -1,5 +1,6 @@
-//! What is mapped where: `/proc/self/maps`, read when it is needed, and remembered as far as code
-//! is concerned.
+//! What is mapped where in the program: the list in `/proc/thread-self/maps`, read each time it is
+//! needed. Mappings that code was found in are remembered, until [`forget`] is called because
+//! mappings have changed.
 
 use alloc::vec::Vec;
 
@@ -14,13 +15,12 @@ pub struct Mapping {
     pub readable: bool,
     pub writable: bool,
     pub executable: bool,
-    /// Whether others that map the file see what is written.
+    /// Whether other processes that map the file see what is written.
     pub shared: bool,
-    /// Whether what is read there may change though nothing is written there: it is shared, or
-    /// private, but of a file that is shared elsewhere in this process. Known of mappings that code
-    /// is in.
+    /// Whether the memory may change by writes to other addresses: it is shared, or private but of
+    /// a file that is also mapped shared in this process. Set only for mappings with code.
     pub changes: bool,
-    /// Which file: its device as it is written there, and its number.
+    /// Which file: its device as text, and its inode number.
     pub file: ([u8; 8], u64),
     /// Offset in its file.
     pub offset: u64,
@@ -53,7 +53,7 @@ pub fn all() -> Option<Vec<Mapping>> {
     sys::close(fd);
     let lines = text.split(|byte| *byte == b'\n');
     let all: Vec<Mapping> = lines.filter_map(parse).collect();
-    // The code that runs here is mapped, so an empty list says nothing.
+    // The code that runs here is mapped, so an empty list is wrong.
     (!all.is_empty()).then_some(all)
 }
 
@@ -114,7 +114,8 @@ pub fn is_writable(address: u64) -> bool {
     }
 }
 
-/// The mapping that code is in: low, high, whether it may change: be written there or elsewhere.
+/// The mapping around an address, if code can be executed there: low, high, and whether its
+/// contents may change, by writes there or elsewhere.
 pub fn code_around(address: u64) -> Option<(u64, u64, bool)> {
     let of = |mapping: &Mapping| {
         let changes = mapping.writable || mapping.changes;
@@ -123,7 +124,7 @@ pub fn code_around(address: u64) -> Option<(u64, u64, bool)> {
     with_code(address, of)
 }
 
-/// What is to be known of the mapping that code is in.
+/// Calls `of` with the mapping around an address; `None` if no code can be executed there.
 pub fn with_code<T>(address: u64, of: impl Fn(&Mapping) -> T) -> Option<T> {
     let inside = |mapping: &&Mapping| mapping.low <= address && address < mapping.high;
     let mut known = KNOWN.lock();
@@ -131,7 +132,7 @@ pub fn with_code<T>(address: u64, of: impl Fn(&Mapping) -> T) -> Option<T> {
         return Some(of(mapping));
     }
     let mapping = code_mapping(address)?;
-    // Some programs of old may run what they may read.
+    // Executable memory must be readable, too, for the translator to read it.
     if !mapping.executable || !mapping.readable {
         return None;
     }
@@ -148,7 +149,7 @@ fn code_mapping(address: u64) -> Option<Mapping> {
         .iter()
         .find(|mapping| mapping.low <= address && address < mapping.high)?
         .clone();
-    // A private page is what the file is until it is written to.
+    // A private page has the file's contents until it is written to.
     let same = |other: &Mapping| other.shared && other.file == mapping.file;
     mapping.changes = mapping.shared || (mapping.file.1 != 0 && all.iter().any(same));
     Some(mapping)
@@ -156,9 +157,9 @@ fn code_mapping(address: u64) -> Option<Mapping> {
 
 /// The page of an address, where the list of mappings cannot be read.
 ///
-/// A page that can be read is taken as code: the kernel alone knows whether it may be run, and
-/// programs that jump to data on purpose are rarer than programs that change their root. That the
-/// page is also mapped elsewhere is not seen.
+/// A readable page is taken for code: only the kernel knows whether it may be executed, and
+/// programs that jump to data on purpose are rarer than programs that change their root. Other
+/// mappings of the page are not found.
 fn probe(address: u64) -> Option<Mapping> {
     let low = address & !4095;
     sys::peek(low, &mut [0]).then(|| Mapping {
@@ -171,8 +172,8 @@ fn probe(address: u64) -> Option<Mapping> {
     })
 }
 
-/// Where private code lies of the file that is mapped at an address: low and high. All memory if
-/// the list of mappings cannot be read.
+/// The private mappings with code of the file that is mapped at an address: low and high of each.
+/// All memory if the list of mappings cannot be read.
 pub fn code_of_the_file_at(address: u64) -> Vec<(u64, u64)> {
     let Some(all) = all() else {
         return alloc::vec![(0, u64::MAX)];
@@ -188,8 +189,8 @@ pub fn code_of_the_file_at(address: u64) -> Vec<(u64, u64)> {
     found.map(|mapping| (mapping.low, mapping.high)).collect()
 }
 
-/// The end of what `shmat` has mapped at an address, in pieces by now perhaps; `None` if the list
-/// of mappings cannot be read.
+/// The end of what `shmat` has mapped at an address, which may have been split into several
+/// mappings since; `None` if the list of mappings cannot be read.
 pub fn end_of_segment(address: u64) -> Option<u64> {
     let all = all()?;
     let mut pieces = all.iter().skip_while(|mapping| mapping.low != address);
@@ -212,12 +213,12 @@ pub fn end_of_segment(address: u64) -> Option<u64> {
     Some(ends.last().unwrap_or(first.high))
 }
 
-/// Mappings have changed.
+/// Forgets the remembered mappings: mappings have changed.
 pub fn forget() {
     KNOWN.lock().clear();
 }
 
-/// Holds the lock of this module, for a fork.
+/// Holds the lock of this module until the result is dropped, for a fork.
 pub fn hold() -> impl Sized {
     KNOWN.lock()
 }

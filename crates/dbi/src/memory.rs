@@ -1,5 +1,8 @@
-//! Memory of our own: an arena far from the program's, an allocator over it, and the memory
-//! functions that compilers take for granted.
+//! Memory of the image's own: an arena of addresses far from the program's ([`reserve`], [`map`]),
+//! a global allocator with size classes over it, and `memcpy` and the other functions that
+//! compilers assume to exist.
+//!
+//! Addresses of the arena are used once: what is unmapped is not reserved again.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::arch::asm;
@@ -10,7 +13,7 @@ use super::lock::Lock;
 use super::sys;
 
 const READ_WRITE: u64 = 3;
-/// The allocator takes so much at a time.
+/// Bytes that the allocator maps at a time. Larger blocks are mapped on their own.
 const CHUNK: u64 = 4 << 20;
 /// Size classes: powers of two from 16 bytes on.
 const CLASSES: usize = 32;
@@ -26,7 +29,7 @@ pub fn reserve(bytes: u64, align: u64) -> u64 {
     at
 }
 
-/// The end of what has been taken of the arena.
+/// The end of the addresses that were reserved.
 pub fn end() -> u64 {
     *NEXT.lock()
 }
@@ -58,7 +61,8 @@ static HEAP: Lock<Heap> = Lock::new(Heap {
     end: 0,
 });
 
-/// Holds the locks of this module, for a fork: nothing can be allocated meanwhile.
+/// Holds the locks of this module until the result is dropped, for a fork. Nothing can be allocated
+/// meanwhile.
 pub fn hold() -> impl Sized {
     (HEAP.lock(), NEXT.lock())
 }

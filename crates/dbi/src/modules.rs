@@ -1,4 +1,9 @@
-//! Which files are mapped where, and which of them have an allocator in them.
+//! The files with code that are mapped in the program: announces them to the analysing side, and
+//! finds in their symbol tables the functions of allocators ([`allocations`]), and by the control
+//! the functions that are to be recorded.
+//!
+//! [`look`] is called when the program starts and when it maps a file with code. The translator
+//! asks the other functions about the addresses of blocks.
 
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
@@ -20,7 +25,7 @@ struct Module {
     high: u64,
     /// Addresses of an allocator's functions, and their numbers.
     functions: Vec<(u64, u8)>,
-    /// Where those of them are that store their block: the first address and the first behind.
+    /// Those of them that store their block: first address, and first address after the function.
     storing: Vec<(u64, u64)>,
     /// Addresses of functions that are to be recorded.
     wanted: Vec<u64>,
@@ -28,8 +33,8 @@ struct Module {
 
 static MODULES: Lock<Vec<Module>> = Lock::new(Vec::new());
 
-/// The allocator's function that begins at an address, and whether the code there may return
-/// blocks.
+/// The number of the allocator's function that begins at an address, if one does, and whether the
+/// address is in a file with an allocator, so that functions there may return blocks.
 pub fn allocator_at(pc: u64) -> (Option<u8>, bool) {
     let modules = MODULES.lock();
     let found = modules.iter().find(|m| m.low <= pc && pc < m.high);
@@ -40,7 +45,7 @@ pub fn allocator_at(pc: u64) -> (Option<u8>, bool) {
     (function.map(|(_, number)| *number), true)
 }
 
-/// Whether an address is in a function that stores the block that it has allocated.
+/// Whether an address is in an allocator's function that stores its block.
 pub fn is_storing(pc: u64) -> bool {
     let modules = MODULES.lock();
     let found = modules.iter().find(|m| m.low <= pc && pc < m.high);
@@ -86,7 +91,7 @@ fn wanted(path: &[u8], bias: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Looks for files that were mapped since, and announces them.
+/// Finds and announces files that were mapped since the last call; forgets those that are gone.
 pub fn look(channel: &mut Channel) {
     let Some(mappings) = maps::all() else {
         return;
@@ -126,7 +131,7 @@ pub fn look(channel: &mut Channel) {
     }
 }
 
-/// Announces all modules anew: for a process that was forked.
+/// Announces all files again, for the child of a fork.
 pub fn announce_all(channel: &mut Channel) {
     let modules = MODULES.lock();
     modules.iter().for_each(|module| announce(channel, module));
@@ -214,7 +219,8 @@ fn map_file(path: &[u8]) -> Option<(u64, usize)> {
     mapped
 }
 
-/// Goes through the symbol tables of a file.
+/// Searches the symbol tables of a file for functions of allocators. `None` if a table is damaged:
+/// functions found before that are kept.
 fn search(file: &[u8], module: &mut Module) -> Option<()> {
     let (at, size) = (number(file, 40, 8)? as usize, number(file, 58, 2)? as usize);
     let count = number(file, 60, 2)? as usize;
@@ -254,7 +260,7 @@ fn search(file: &[u8], module: &mut Module) -> Option<()> {
     Some(())
 }
 
-/// Holds the lock of this module, for a fork.
+/// Holds the lock of this module until the result is dropped, for a fork.
 pub fn hold() -> impl Sized {
     MODULES.lock()
 }

@@ -1,4 +1,8 @@
-//! Threads and processes: how they begin, how they end.
+//! Threads and processes of the program: how they begin and end. This has the rewriter's side of
+//! `clone`, `fork`, `vfork` and `exit`, announces processes and threads to the analysing side, and
+//! keeps the list of all threads' states ([`THREADS`]).
+//!
+//! How the buffers are emptied at the end of a process is in `final_drain`.
 
 mod final_drain;
 
@@ -16,45 +20,46 @@ use super::x86_64::asm::thread_address;
 use super::x86_64::registers::{RAX, RDI, RDX, RSI, RSP};
 use super::{codes, detach, dispatch, expand, gate, maps, modules, signals, space, sys, watch};
 pub use final_drain::{
-    EMPTY, GONE, empty_others, ends, is_in_call, last_drain, rest_if_over, wait_for_others,
+    EMPTY, GONE, empty_others, ends, final_drain, is_in_call, rest_if_over, wait_for_others,
 };
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_VFORK: u64 = 0x4000;
 const CLONE_THREAD: u64 = 0x10000;
 const CLONE_SETTLS: u64 = 0x80000;
-/// An error's number for where there is no memory.
+/// The error of a call for lack of memory.
 const ENOMEM: i64 = -12;
 
-/// Number of this process + 1; 0 if nobody listens.
+/// 1 + the number of this process; 0 if there is no segment.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
-/// Addresses of the states of all threads.
+/// Addresses of the states of all threads that have not ended.
 static THREADS: Lock<Vec<u64>> = Lock::new(Vec::new());
-/// Threads that have ended: id and address of the state, which can go once the thread is gone.
+/// Threads that have ended: id, and address of the state, which is freed once the kernel has no
+/// such thread any more.
 static ENDED: Lock<Vec<(u32, u64)>> = Lock::new(Vec::new());
 
-/// The process and its first thread begin; `parent` is the number of the process before + 1, or 0.
+/// The process and its first thread begin. `parent` is 1 + the number of the process that this one
+/// was forked from or was before `exec`, or 0.
 pub fn begin(thread: &mut Thread, parent: u64) {
     let number = segment::get().map(|segment| {
         let next = &segment.header().next_process;
         next.fetch_add(1, Ordering::Relaxed)
     });
     if number == Some(0) && space::is_limited() {
-        space::tell();
+        space::report_shortage();
     }
     NUMBER.store(number.map_or(0, |number| number + 1), Ordering::Relaxed);
     open_channel(thread);
     let mut path = [0_u8; 4096];
     let length = sys::read_link(b"/proc/thread-self/exe\0", &mut path);
-    // Accesses are those of its code, whatever its own calls name; functions are seen at their
-    // call.
+    // By this the analysing side knows that the process is rewritten; see `WireKind::Process`.
     const REWRITTEN: u64 = 2;
     let operands = [parent, REWRITTEN, length as u64];
     let event = Record::new(WireKind::Process, 0, 0, u64::from(sys::pid()));
     thread.channel.announce(event, &operands, &path[..length]);
 }
 
-/// Gives a thread its channel.
+/// Gives a thread its channel and adds it to the list. Returns the bounds of its stack.
 fn open_channel(thread: &mut Thread) -> (u64, u64) {
     thread.tid = sys::tid();
     let bounds = stack_bounds(thread);
@@ -71,7 +76,7 @@ fn open_channel(thread: &mut Thread) -> (u64, u64) {
     bounds
 }
 
-/// Tells of a thread, once its process and modules are known, and hands that over at once.
+/// Announces a thread, after its process and modules, and publishes that at once.
 pub fn announce_thread(thread: &mut Thread) {
     let (low, high) = stack_bounds(thread);
     let event = Record::new(WireKind::Thread, 0, 0, u64::from(thread.tid));
@@ -82,10 +87,10 @@ pub fn announce_thread(thread: &mut Thread) {
     thread.channel.publish(true);
 }
 
-/// Tells the name that a thread has now.
+/// Announces the name that a thread has now.
 pub fn announce_name(thread: &mut Thread) {
     let Some((name, length)) = sys::thread_name(thread.tid) else {
-        return; // What was told before holds.
+        return; // The name announced before stays.
     };
     let event = Record::new(WireKind::ThreadName, 0, 0, 0);
     thread
@@ -108,7 +113,7 @@ fn stack_bounds(thread: &Thread) -> (u64, u64) {
     (mapping.low, mapping.high)
 }
 
-/// `fork`, `vfork`, `clone` and `clone3` of the program.
+/// `fork`, `vfork`, `clone` and `clone3` of the program. Returns the call's result.
 pub fn clone(thread: &mut Thread) -> i64 {
     let arguments = [RDI, RSI, RDX, 10, 8].map(|register| thread.registers[usize::from(register)]);
     let mut new = New {
@@ -208,7 +213,7 @@ fn fork(thread: &mut Thread, new: &New) -> i64 {
     result
 }
 
-/// The child is a process with one thread, which begins anew.
+/// The child is a new process with one thread: announces it.
 fn in_child(thread: &mut Thread) {
     let parent = NUMBER.load(Ordering::Relaxed);
     THREADS.lock().clear();
@@ -223,7 +228,7 @@ fn in_child(thread: &mut Thread) {
 
 /// A thread, or the child of a `vfork`, in the same memory.
 fn start_thread(thread: &mut Thread, new: &mut New) -> i64 {
-    bury();
+    free_ended_threads();
     let child = Thread::create();
     child.registers = thread.registers;
     child.registers[usize::from(RAX)] = 0;
@@ -241,9 +246,9 @@ fn start_thread(thread: &mut Thread, new: &mut New) -> i64 {
     child.signals.mask = thread.signals.mask;
     child.borrowed = new.flags & CLONE_THREAD == 0;
     let own = child.own;
-    // Known from here on: who has all threads leave waits for it too.
+    // In the list before it runs: a thread that detaches all threads must wait for it.
     THREADS.lock().push(own);
-    // Its own stack of ours, with its state's address on top.
+    // The child's own stack, with its state's address on top.
     let stack = child.stack - 64;
     // SAFETY: the top of a stack that nobody uses yet.
     unsafe { *(stack as *mut u64) = own };
@@ -254,7 +259,7 @@ fn start_thread(thread: &mut Thread, new: &mut New) -> i64 {
     if result < 0 || is_vfork {
         // The child of a vfork is gone from this memory once we go on.
         THREADS.lock().retain(|known| *known != own);
-        // A thread that waits for all others may still look at the state, so then it stays.
+        // A thread that waits for all others may still read the state, so then it is not freed.
         if !detach::is_all_detaching() {
             // SAFETY: nobody runs on it.
             unsafe { Thread::destroy(own) };
@@ -263,7 +268,7 @@ fn start_thread(thread: &mut Thread, new: &mut New) -> i64 {
     if result == 0 { ENOMEM } else { result }
 }
 
-/// Makes the call; the child does not come back from it.
+/// Makes the call. Returns its result in the parent; the child starts at `rl_thread`.
 fn spawn(new: &mut New, stack: u64) -> i64 {
     let result: i64;
     let begin = thread_address();
@@ -293,7 +298,7 @@ fn spawn(new: &mut New, stack: u64) -> i64 {
     result
 }
 
-/// A new thread begins; where the cache goes on.
+/// A new thread begins. Returns the address at which it continues.
 pub unsafe extern "C" fn thread_begins(thread: &mut Thread) -> u64 {
     signals::thread_begin(thread);
     open_channel(thread);
@@ -306,9 +311,9 @@ pub unsafe extern "C" fn thread_begins(thread: &mut Thread) -> u64 {
     dispatch::on(thread, target, None)
 }
 
-/// Frees the states of threads that are gone.
-fn bury() {
-    // While all leave, who waits for them may look at a state that has ended.
+/// Frees the states of threads that the kernel has ended.
+fn free_ended_threads() {
+    // A thread that waits for all others to leave may still read them.
     if detach::is_all_detaching() {
         return;
     }
@@ -329,8 +334,8 @@ fn bury() {
 pub fn thread_ends(thread: &mut Thread) -> i64 {
     expand::drain(thread);
     let own = thread.own;
-    // Nobody waits for it any more.
-    thread.last.store(GONE, Ordering::SeqCst);
+    // No thread has to wait for it any more.
+    thread.drain_state.store(GONE, Ordering::SeqCst);
     THREADS.lock().retain(|known| *known != own);
     announce_name(thread);
     thread.channel.end();
@@ -353,7 +358,7 @@ pub fn die_of(thread: &mut Thread, signal: u32) -> ! {
     end_by(signal)
 }
 
-/// Ends the process by a signal. Locks nothing.
+/// Ends the process by a signal, without taking a lock.
 pub fn end_by(signal: u32) -> ! {
     let default = signals::Action::default();
     let a = [u64::from(signal), &raw const default as u64, 0, 8, 0, 0];

@@ -1,4 +1,6 @@
-//! The shared segment, mapped into the program.
+//! The shared segment in this process: [`open`] maps it when the program starts, [`get`] returns it
+//! as long as recording goes on. It is never unmapped, so that references into it stay valid, but
+//! after [`abandon`] nothing is recorded into it.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -9,11 +11,11 @@ use reuselens_wire::{
 
 use super::{memory, space, sys};
 
-/// Where it is; 0 = nobody listens.
+/// The segment's address as long as recording goes on, else 0.
 static BASE: AtomicU64 = AtomicU64::new(0);
-/// The same, but never forgotten.
+/// The segment's address once it is mapped.
 static MAPPED: AtomicU64 = AtomicU64::new(0);
-/// What is to be recorded, as the header said when it was opened.
+/// The header's `wants` when the segment was mapped.
 static WANTS: AtomicU32 = AtomicU32::new(0);
 
 /// Whether basic blocks are to be recorded.
@@ -21,7 +23,7 @@ pub fn wants_basic_blocks() -> bool {
     WANTS.load(Ordering::Relaxed) & WANTS_BASIC_BLOCKS != 0
 }
 
-/// Where entry `number` of the dictionary is; there must be a segment.
+/// Address of entry `number` of the dictionary. The segment must be mapped.
 #[inline]
 pub fn entry_address(number: u32) -> u64 {
     MAPPED.load(Ordering::Relaxed)
@@ -29,13 +31,13 @@ pub fn entry_address(number: u32) -> u64 {
         + u64::from(number) * ENTRY_UNIT as u64
 }
 
-/// The segment, unless nobody listens (any more).
+/// The segment, as long as recording goes on.
 #[inline]
 pub fn get() -> Option<MappedSegment> {
     at(BASE.load(Ordering::Acquire))
 }
 
-/// The segment, if there ever was one.
+/// The segment, if it was mapped, also after recording has ended.
 pub fn ever() -> Option<MappedSegment> {
     at(MAPPED.load(Ordering::Acquire))
 }
@@ -57,8 +59,8 @@ pub fn others_run() -> bool {
     get().is_some_and(|segment| segment.header().slots_used.load(Ordering::Relaxed) > 1)
 }
 
-/// Maps the file at `path` (ended by a zero byte), so that blocks are aligned to their size.
-/// Without it nothing is recorded.
+/// Maps the file at `path` (ended by a zero byte), so that blocks are aligned to their size. If
+/// that fails or it is no segment of this build, nothing is recorded.
 pub fn open(path: &[u8]) {
     const O_RDWR: u64 = 2;
     const READ_WRITE: u64 = 3;
@@ -95,7 +97,7 @@ pub fn open(path: &[u8]) {
     BASE.store(address, Ordering::Release);
 }
 
-/// Records into this segment from now on, at `address`: for tests in one process.
+/// Makes the memory at `address` the segment, for tests.
 #[cfg(test)]
 pub fn use_for_tests(address: u64) {
     BASE.store(address, Ordering::Release);

@@ -1,5 +1,10 @@
-//! Signals: caught by a handler of ours, delivered to the program's between blocks, with the
-//! registers that the program would see.
+//! Signals of the program. A handler of ours ([`handle`]) catches all signals; they are delivered
+//! to the program's handlers between blocks ([`deliver`]), with the registers that the program
+//! would have without the rewriter. The program's own settings (actions, masks, alternate stacks)
+//! are kept here, and its system calls that change or query them are answered from here.
+//!
+//! Signals that wait are in `held`, faults are sorted out in `faults`, frames on the program's
+//! stack are made in `frame`.
 
 #[path = "faults.rs"]
 mod faults;
@@ -32,10 +37,10 @@ pub const SA_ONSTACK: u64 = 0x0800_0000;
 const SA_RESTART: u64 = 0x1000_0000;
 pub const SA_NODEFER: u64 = 0x4000_0000;
 pub const SA_RESETHAND: u64 = 0x8000_0000;
-/// SA_NOCLDSTOP and SA_NOCLDWAIT, which are for the kernel.
+/// Flags of actions that only the kernel acts on: SA_NOCLDSTOP, SA_NOCLDWAIT and SA_RESTART.
 const FOR_KERNEL: u64 = 3 | SA_RESTART;
-/// Signals that tell of faults: the kernel never blocks them, because ours come by them too. Where
-/// the program blocks one that was sent, it waits with us.
+/// The signals of faults. They are never blocked in the kernel, because faults of our own making
+/// arrive by them, too. If the program blocks one and it is sent, it waits in [`Held`].
 const FAULTS: u64 = 1 << (SIGILL - 1)
     | 1 << (SIGTRAP - 1)
     | 1 << (SIGBUS - 1)
@@ -54,17 +59,17 @@ pub struct Action {
     pub mask: u64,
 }
 
-/// What a thread knows of signals.
+/// The state of a thread's signals.
 pub struct Signals {
     /// The program's mask.
     pub mask: u64,
     /// The program's `sigaltstack`: address, flags, bytes.
     pub stack: [u64; 3],
-    /// The program's fault that is delivered before all that waits, or 0.
+    /// The signal of a fault of the program, which is delivered before all that wait, or 0.
     fault: u32,
-    /// What is said of the fault, or of the signal that is being delivered.
+    /// The `siginfo` of that fault, or of the signal that is being delivered.
     info: [u64; 16],
-    /// Signals that were sent.
+    /// Signals that wait.
     held: Held,
 }
 
@@ -113,7 +118,7 @@ pub fn action(signal: u32) -> Action {
     ACTIONS.lock()[signal as usize % SIGNALS]
 }
 
-/// Takes an action once: what `SA_RESETHAND` asks for.
+/// The action for a signal that is about to be delivered; resets it if it has `SA_RESETHAND`.
 fn take_action(signal: u32) -> Action {
     let mut actions = ACTIONS.lock();
     let action = actions[signal as usize % SIGNALS];
@@ -129,7 +134,8 @@ fn is_fatal(signal: u32) -> bool {
     !matches!(signal, 17 | 18 | 19 | 20 | 21 | 22 | 23 | 28)
 }
 
-/// Sets the kernel's action for a signal so that the program's can be had.
+/// Sets the kernel's action for a signal to what the program's action needs: our handler, or the
+/// program's action itself if it ignores the signal or the default does nothing.
 fn install(signal: u32, action: &Action) -> i64 {
     let caught = action.handler > 1
         || (action.handler == 0 && is_fatal(signal))
@@ -137,8 +143,8 @@ fn install(signal: u32, action: &Action) -> i64 {
     let ours = if caught {
         Action {
             handler: asm::signal_address(),
-            // All signals wait while the handler runs, also those of faults that processes send: a
-            // storm of these would nest until the stack overflows.
+            // All signals are blocked while the handler runs, also those of faults when they are
+            // sent: many of them would nest until the stack overflows.
             flags: SA_SIGINFO | SA_ONSTACK | SA_RESTORER | action.flags & FOR_KERNEL,
             restorer: asm::restorer_address(),
             mask: !0,
@@ -151,7 +157,7 @@ fn install(signal: u32, action: &Action) -> i64 {
     unsafe { sys::call(sys::RT_SIGACTION, a) }
 }
 
-/// The program's mask is this one from now on.
+/// Makes `mask` the program's mask.
 pub fn change_mask(thread: &mut Thread, mask: u64) {
     thread.signals.mask = mask & !UNBLOCKED;
     if thread.signals.held.ready(thread.signals.mask) != 0 {
@@ -160,17 +166,18 @@ pub fn change_mask(thread: &mut Thread, mask: u64) {
     unblock(thread);
 }
 
-/// Sets the program's mask in the kernel, but if a signal is to be delivered first: after that.
+/// Sets the program's mask in the kernel, unless a signal is to be delivered first: delivering does
+/// it then.
 pub fn unblock(thread: &Thread) {
-    // Signals that come in between wait with us.
+    // Signals that arrive in between are held.
     if thread.pending.load(Ordering::Relaxed) == 0 {
         set_mask(thread.signals.mask);
         return_blocked(thread);
     }
 }
 
-/// Signals that came before the program's mask was set in the kernel, and are blocked by it, wait
-/// in the kernel again: there is `sigwait`. Those of faults would come at once.
+/// Sends held signals that the program's mask blocks to this thread again, so that they wait in the
+/// kernel, where `sigwait` finds them. Not those of faults, which would arrive at once.
 fn return_blocked(thread: &Thread) {
     let blocked = thread.signals.mask & !FAULTS;
     while let Some((signal, info)) = thread.signals.held.first(blocked) {
@@ -178,17 +185,17 @@ fn return_blocked(thread: &Thread) {
         let a = [pid, tid, u64::from(signal), info.as_ptr() as u64, 0, 0];
         // SAFETY: the kernel reads what it wrote.
         if sys::failed(unsafe { sys::call(sys::RT_TGSIGQUEUEINFO, a) }) {
-            return; // No memory: it stays with us.
+            return; // No memory: it stays held.
         }
         thread.signals.held.forget(1 << (signal - 1));
     }
 }
 
-/// The program is about to wait in a call that brings this mask: whether a signal that waits with
-/// us interrupts the call at once.
+/// The program is about to wait in a call with this mask. Returns whether a held signal interrupts
+/// the call at once; that signal is then to be delivered.
 pub fn interrupt(thread: &Thread, mask: u64) -> bool {
     let held = thread.signals.held.waiting() & !mask;
-    // A signal that is delivered first comes before the call is made.
+    // A pending signal is delivered before the call is made.
     if held == 0 || thread.pending.load(Ordering::Relaxed) != 0 {
         return false;
     }
@@ -197,7 +204,8 @@ pub fn interrupt(thread: &Thread, mask: u64) -> bool {
     true
 }
 
-/// In the child of a fork: what waited before is the parent's.
+/// In the child of a fork: forgets the signals `before` that waited before it; they are the
+/// parent's.
 pub fn in_child(thread: &Thread, before: u64) {
     thread.signals.held.forget(before);
 }
@@ -210,7 +218,7 @@ pub fn set_mask(mask: u64) {
     unsafe { sys::call(sys::RT_SIGPROCMASK, a) };
 }
 
-/// Catches what there is to catch, at the program's start.
+/// Installs our handler for all signals, at the program's start.
 pub fn begin(thread: &mut Thread) {
     thread_begin(thread);
     let mut mask = 0_u64;
@@ -306,7 +314,7 @@ pub fn sigprocmask(thread: &mut Thread, how: u64, new: u64, old: u64) -> i64 {
     0
 }
 
-/// `rt_sigpending` of the program, while signals wait with us.
+/// `rt_sigpending` of the program, while signals are held.
 pub fn sigpending(thread: &Thread, into: u64) -> i64 {
     let mut pending = 0_u64;
     let a = [&raw mut pending as u64, 8, 0, 0, 0, 0];
@@ -320,7 +328,7 @@ pub fn sigpending(thread: &Thread, into: u64) -> i64 {
     }
 }
 
-/// `rt_sigtimedwait` of the program, if one of the signals waits with us already: which.
+/// `rt_sigtimedwait` of the program, if one of the signals in the set is held: the call's result.
 pub fn sigwait(thread: &Thread, set: u64, into: u64) -> Option<i64> {
     let mut bytes = [0; 8];
     if !sys::peek(set, &mut bytes) {
@@ -333,15 +341,15 @@ pub fn sigwait(thread: &Thread, set: u64, into: u64) -> Option<i64> {
         to.copy_from_slice(&word.to_le_bytes());
     }
     thread.signals.held.forget(1 << (signal - 1));
-    let is_told = into == 0 || sys::poke(into, &words);
-    Some(if is_told {
+    let is_written = into == 0 || sys::poke(into, &words);
+    Some(if is_written {
         i64::from(signal)
     } else {
         sys::EFAULT
     })
 }
 
-/// What the kernel gives to handlers.
+/// The kernel's `struct ucontext`, which handlers get.
 #[repr(C)]
 pub struct Context {
     flags: u64,
@@ -353,7 +361,7 @@ pub struct Context {
     mask: u64,
 }
 
-/// Where in the kernel's structure the registers are, by their numbers.
+/// Index of each register, by its number, in [`Context::registers`].
 const ORDER: [usize; 16] = [13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7];
 const RIP: usize = 16;
 
@@ -375,7 +383,8 @@ pub unsafe extern "C" fn handle(signal: u32, info: *const [u64; 16], context: *m
     let (info, context) = unsafe { (&*info, &mut *context) };
     let code = (info[1] & 0xffff_ffff) as i32;
     let here = context.registers[RIP];
-    // A program may send itself a signal that says it is a fault.
+    // The code of a sent signal is not positive, unless a program sends itself such a signal: then
+    // it is in a system call.
     let is_fault = FAULTS >> (signal - 1) & 1 != 0 && code > 0 && !asm::is_call(here);
     if is_fault {
         if faults::answer(thread, signal, (code, info[2]), context) {
@@ -393,29 +402,29 @@ pub unsafe extern "C" fn handle(signal: u32, info: *const [u64; 16], context: *m
             context.registers[RIP] = asm::interrupted_address();
         }
     }
-    // One at a time: the rest waits in the kernel until this one is delivered.
+    // One at a time: the others wait in the kernel until this one is delivered.
     context.mask = !FAULTS;
     thread.pending.store(1, Ordering::Relaxed);
     thread.limit.store(0, Ordering::Relaxed);
 }
 
-/// Whether a signal that has come at this address is not blocked by the mask of the program's call,
-/// whatever the program's own mask is. In our code the program's mask may be about to change: it
-/// decides when the signal is delivered.
+/// Whether a signal that has arrived at this address is delivered whatever the program's own mask
+/// is: because it has arrived in a system call of the program, whose own mask does not block it. In
+/// our code the program's mask may be about to change, and decides once the signal is delivered.
 fn is_open(thread: &Thread, signal: u32, here: u64) -> bool {
     let is_of_fault = FAULTS >> (signal - 1) & 1 != 0;
     asm::is_call(here) && (!is_of_fault || syscalls::mask_of_call(thread).is_some())
 }
 
-/// Whether a signal of a fault has nothing to do but to wait: the program blocks it, and is not
-/// about to make a call that finds it. A storm of these must not keep the program from going on.
+/// Whether a sent signal of a fault can only wait: the program blocks it, and is not about to make
+/// a call that waits for signals. Many of these must not keep the program from going on.
 fn is_put_off(thread: &Thread, signal: u32, here: u64) -> bool {
     let blocked = FAULTS & thread.signals.mask;
     blocked >> (signal - 1) & 1 != 0
         && (codes::is_cache(here) || !syscalls::waits_for_signals(thread.call_number))
 }
 
-/// The program jumped to where there is no code.
+/// The program has jumped to an address without code: makes that a fault of the program.
 pub fn fault(thread: &mut Thread, address: u64) {
     const NOT_MAPPED: u64 = 1;
     thread.signals.fault = SIGSEGV;
@@ -426,8 +435,8 @@ pub fn fault(thread: &mut Thread, address: u64) {
     thread.pending.store(1, Ordering::Relaxed);
 }
 
-/// Delivers the signal that comes first of those that wait and are not blocked, if any: the program
-/// goes on in its handler, or ends.
+/// Delivers the first of the signals that wait and are not blocked, if there is one: the program
+/// continues in its handler, or ends.
 pub fn deliver(thread: &mut Thread) {
     expand::drain(thread);
     let Some((signal, forced)) = thread.signals.take() else {
@@ -451,9 +460,9 @@ pub fn deliver(thread: &mut Thread) {
     delivered(thread);
 }
 
-/// The signal that waited does so no more; others may.
+/// A signal was delivered or ignored: sets whether others wait.
 fn delivered(thread: &mut Thread) {
-    // First, so that a signal that comes after the look below is not missed.
+    // Cleared first, so that a signal that arrives after the check below is not missed.
     thread.pending.store(0, Ordering::SeqCst);
     if thread.signals.held.ready(thread.signals.mask) != 0 {
         thread.pending.store(1, Ordering::SeqCst);
@@ -462,7 +471,8 @@ fn delivered(thread: &mut Thread) {
     unblock(thread);
 }
 
-/// Gives the kernel's actions back to what the program has asked for, before it runs on its own.
+/// Sets the kernel's actions and this thread's alternate stack to the program's own, before the
+/// program leaves the cache.
 pub fn give_back(thread: &Thread) {
     for signal in (1..SIGNALS as u32).filter(|s| *s != SIGKILL && *s != SIGSTOP) {
         let action = action(signal);
@@ -473,14 +483,14 @@ pub fn give_back(thread: &Thread) {
     give_back_stack(thread);
 }
 
-/// Gives the calling thread the stack for signals that the program has asked for.
+/// Sets the calling thread's alternate stack for signals to the program's own.
 pub fn give_back_stack(thread: &Thread) {
     let a = [thread.signals.stack.as_ptr() as u64, 0, 0, 0, 0, 0];
     // SAFETY: as above.
     unsafe { sys::call(sys::SIGALTSTACK, a) };
 }
 
-/// Holds the lock of this module, for a fork.
+/// Holds the lock of this module until the result is dropped, for a fork.
 pub fn hold() -> impl Sized {
     ACTIONS.lock()
 }

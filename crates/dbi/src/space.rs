@@ -1,5 +1,8 @@
-//! Limits that the program sets for its memory: what is ours in it does not count (`RLIMIT_AS`),
-//! and is not locked (`mlockall`).
+//! Keeps memory of ours out of the program's own limits: `RLIMIT_AS` that the program sets counts
+//! only its own memory, and `mlockall` locks only that. `syscalls` asks [`before`] for each system
+//! call of the program; everything that maps memory of ours calls [`grow`].
+//!
+//! Once the program has set a limit, the kernel's limit is the program's plus [`OURS`].
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -12,12 +15,13 @@ use super::{maps, memory, sys};
 const ADDRESS_SPACE: u64 = 9;
 /// Bytes of address space that are ours.
 static OURS: AtomicU64 = AtomicU64::new(0);
-/// The limits as the program has set them, soft and hard, if it has.
+/// The limits that the program has set, soft and hard, if [`ARE_SET`].
 static LIMITS: [AtomicU64; 2] = [const { AtomicU64::new(UNLIMITED) }; 2];
+/// Not 0 once the program has set limits, or has started with a soft limit and no hard one.
 static ARE_SET: AtomicU32 = AtomicU32::new(0);
 
-/// The program starts, with so many bytes of ours in it. A soft limit is raised by what is ours
-/// where that may be done.
+/// The program starts, with `bytes` bytes of ours in it. If it has a soft limit and no hard one,
+/// raises the soft limit by them.
 pub fn begin(bytes: u64) {
     OURS.store(bytes, Ordering::Relaxed);
     let limits = kernel_limits();
@@ -26,33 +30,34 @@ pub fn begin(bytes: u64) {
     }
 }
 
-/// Whether the program is under a limit that what is ours counts for. A program that another one
-/// has become inherits a limit that is larger by what was ours there.
+/// Whether the program is under a limit that memory of ours counts towards. (After `exec`, a
+/// program inherits a limit that is larger by the memory of ours in the program before.)
 pub fn is_limited() -> bool {
     ARE_SET.load(Ordering::Relaxed) == 0 && kernel_limits()[0] != UNLIMITED
 }
 
-/// So much is about to be mapped for us.
+/// `bytes` bytes are about to be mapped for us.
 pub fn grow(bytes: u64) {
     OURS.fetch_add(bytes, Ordering::Relaxed);
     follow();
 }
 
-/// So much of ours is gone, or could not be mapped.
+/// `bytes` bytes of ours were unmapped, or could not be mapped.
 pub fn shrink(bytes: u64) {
     OURS.fetch_sub(bytes, Ordering::Relaxed);
     follow();
 }
 
-/// The kernel's limit follows what is ours.
+/// Adjusts the kernel's limit to the bytes that are ours.
 fn follow() {
     if ARE_SET.load(Ordering::Relaxed) != 0 {
         set(limits(), true);
     }
 }
 
-/// A system call of the program, if it is about such limits: its result. The child of a `vfork`
-/// (`borrowed`) has limits of its own, but its memory is its parent's.
+/// Answers a system call of the program that sets or gets the limit of the address space, or locks
+/// all memory: returns its result. `None` if the kernel is to be called. The child of a `vfork`
+/// (`borrowed`) has limits of its own, but this state is its parent's.
 pub fn before(number: u64, arguments: [u64; 4], borrowed: bool) -> Option<i64> {
     let [one, two, three, four] = arguments;
     let is_own = |pid: u64| pid == 0 || pid == u64::from(sys::pid());
@@ -92,7 +97,7 @@ fn change(new: u64, old: u64, keep: bool) -> i64 {
     0
 }
 
-/// The limits as the program knows them.
+/// The limits that the program sees.
 fn limits() -> [u64; 2] {
     if ARE_SET.load(Ordering::Relaxed) == 0 {
         return kernel_limits();
@@ -108,8 +113,8 @@ fn kernel_limits() -> [u64; 2] {
     limits
 }
 
-/// Sets the program's limits, and with `keep` remembers them: the kernel's are larger by what is
-/// ours.
+/// Sets the program's limits to `wanted`, and remembers them if `keep`. The kernel's limits become
+/// larger than these by the bytes that are ours.
 fn set(wanted: [u64; 2], keep: bool) -> i64 {
     if wanted[0] > wanted[1] {
         return sys::EINVAL;
@@ -129,21 +134,21 @@ fn set(wanted: [u64; 2], keep: bool) -> i64 {
         ARE_SET.store(1, Ordering::Relaxed);
     }
     if outer[0] < wanted[0].saturating_add(ours) {
-        tell();
+        report_shortage();
     }
     0
 }
 
-/// Says that what is ours counts for a limit of the program.
-pub fn tell() {
+/// Reports to the analysing side that memory of ours counts towards a limit of the program.
+pub fn report_shortage() {
     if let Some(segment) = segment::ever() {
         let header = segment.header();
         header.short_of_space.store(1, Ordering::Relaxed);
     }
 }
 
-/// `mlockall` of the program: its own mappings are locked one by one. `None` if the kernel is to be
-/// asked as the program does.
+/// `mlockall` of the program: locks its own mappings one by one, and returns the result. `None` if
+/// the kernel is to be called.
 fn lock_all(flags: u64) -> Option<i64> {
     const CURRENT: u64 = 1;
     const ON_FAULT: u64 = 4;
@@ -165,7 +170,7 @@ fn lock_all(flags: u64) -> Option<i64> {
         let bytes = mapping.high - mapping.low;
         // SAFETY: the program's own memory; nothing in it changes.
         let result = unsafe { sys::call(sys::MLOCK2, [mapping.low, bytes, on_fault, 0, 0, 0]) };
-        // What may not be read cannot be brought in, which `mlockall` passes over.
+        // Unreadable memory cannot be brought in; `mlockall` ignores that.
         if result != 0 && mapping.readable {
             return Some(result);
         }

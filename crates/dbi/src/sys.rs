@@ -1,4 +1,6 @@
-//! System calls, made directly.
+//! System calls of our own, made directly: their numbers, errors, and a function for each that is
+//! needed. There is no libc in the image. Reads and writes of the program's memory go through
+//! [`peek`] and [`poke`], which fail where an access would fault.
 
 use core::arch::asm;
 use core::sync::atomic::AtomicU32;
@@ -114,7 +116,7 @@ pub fn map_at(address: u64, bytes: u64, protection: u64) -> bool {
     mapped
 }
 
-/// Takes memory of ours back.
+/// Unmaps memory of ours.
 ///
 /// # Safety
 /// Nobody may use it any more.
@@ -138,7 +140,7 @@ pub fn close(fd: i64) {
     unsafe { call(CLOSE, [fd as u64, 0, 0, 0, 0, 0]) };
 }
 
-/// Reads; how many bytes, 0 at the end or on errors.
+/// Reads from a file. Returns the number of bytes; 0 at the end or on errors.
 pub fn read(fd: i64, into: &mut [u8]) -> usize {
     let a = [
         fd as u64,
@@ -174,8 +176,8 @@ pub fn tid() -> u32 {
     unsafe { call(GETTID, [0; 6]) as u32 }
 }
 
-/// The name of a thread of this process, and how long it is. That of another thread needs `/proc`
-/// and a descriptor: `None` without.
+/// The name of a thread of this process, and its length. `None` if it is another thread's and
+/// cannot be read from `/proc`.
 pub fn thread_name(tid: u32) -> Option<([u8; THREAD_NAME_BYTES], usize)> {
     const GET_NAME: u64 = 16;
     let mut name = [0; THREAD_NAME_BYTES];
@@ -204,7 +206,7 @@ pub fn thread_name(tid: u32) -> Option<([u8; THREAD_NAME_BYTES], usize)> {
     }
     let length = read(fd, &mut name);
     close(fd);
-    // A line, that is with its end.
+    // The file has one line; its end is cut off.
     Some((name, name[..length].trim_ascii_end().len()))
 }
 
@@ -297,8 +299,8 @@ pub fn peek(address: u64, into: &mut [u8]) -> bool {
     transfer(PROCESS_VM_READV, &local, &remote)
 }
 
-/// Whether the program may write to the page at `page`. Nothing is changed there, but the page gets
-/// memory of its own (`MADV_POPULATE_WRITE`). Kernels before 5.14 cannot tell: no.
+/// Whether the program may write to the page at `page`. Its contents do not change, but the page
+/// gets memory of its own (`MADV_POPULATE_WRITE`). False on kernels before 5.14.
 pub fn may_write(page: u64) -> bool {
     const POPULATE_WRITE: u64 = 23;
     // SAFETY: writes nothing.
@@ -313,8 +315,9 @@ pub fn poke(address: u64, from: &[u8]) -> bool {
     write() || (from.len() >= 8 && grow_stack(address) && write())
 }
 
-/// Lets the kernel write a word to where all is overwritten soon: a stack grows down to there, as
-/// it does by the program's own accesses. `process_vm_writev` makes none grow since Linux 6.5.
+/// Lets the kernel write a word at `address`, which is about to be overwritten anyway, so that a
+/// stack grows down to there, as it does by the program's own accesses. `process_vm_writev` makes
+/// no stack grow since Linux 6.5.
 fn grow_stack(address: u64) -> bool {
     // SAFETY: changes no mask; the kernel finds out whether it may write there.
     unsafe { call(RT_SIGPROCMASK, [0, 0, address, 8, 0, 0]) == 0 }
@@ -335,8 +338,8 @@ fn transfer(number: u64, local: &[u64; 2], remote: &[u64; 2]) -> bool {
     unsafe { call(number, a) == local[1] as i64 }
 }
 
-/// The time-stamp counter once all instructions before are done: one clock for all cores on every
-/// x86-64 machine of this decade.
+/// The time-stamp counter, read after all earlier instructions are done. It is one clock for all
+/// cores on every x86-64 machine of this decade.
 #[inline]
 pub fn stamp() -> u64 {
     // SAFETY: the instructions exist on every x86-64 processor.
@@ -354,7 +357,7 @@ pub fn die(status: u64) -> ! {
     unsafe { asm!("ud2", options(noreturn)) }
 }
 
-/// Prints a line on standard error: only for what must not go unsaid when nothing else works.
+/// Prints a text on standard error: only for failures after which the program cannot go on.
 pub fn complain(words: &str) {
     // SAFETY: the kernel reads the string.
     unsafe { call(1, [2, words.as_ptr() as u64, words.len() as u64, 0, 0, 0]) };

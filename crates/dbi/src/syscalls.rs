@@ -1,5 +1,9 @@
-//! System calls of the program: most go to the kernel as they are. Those that would reveal the
-//! rewriter, or go around it, are answered here.
+//! System calls of the program: [`before`] and [`after`] are called around each. Most calls go to
+//! the kernel unchanged. Calls by which the program would notice the rewriter, or run code outside
+//! of the cache, are made or answered here: signals, threads, mappings, `exec`, limits.
+//!
+//! If other threads record, the calls are also marked in the thread's block, because threads
+//! synchronise by them.
 
 use super::codes::{self, CODES};
 use super::segment;
@@ -41,13 +45,13 @@ pub fn arguments(thread: &Thread) -> [u64; 3] {
     [0, 1, 2].map(|index| argument(thread, index))
 }
 
-/// Whether other threads record too, or soon will.
+/// Whether other threads record, too, or soon will.
 fn others_run() -> bool {
     codes::is_threaded() || segment::others_run()
 }
 
-/// Marks what was done before a call if there are other threads, which may learn of it by the call:
-/// it wakes one, or writes into a pipe, or ends this thread.
+/// Before a call: if there are other threads, marks that what this thread has done happened before.
+/// By the call others may learn of it: it wakes one, or writes into a pipe, or ends this thread.
 fn mark(thread: &mut Thread) {
     if others_run() && !thread.borrowed {
         expand::drain(thread);
@@ -55,14 +59,15 @@ fn mark(thread: &mut Thread) {
     }
 }
 
-/// Marks that what follows was done after a call, in which the thread may have waited for others.
+/// After a call, in which the thread may have waited for others: marks that what follows happens
+/// later.
 fn resume(thread: &mut Thread) {
     if others_run() && !thread.borrowed && thread.cursor == thread.buffer {
         thread.channel.mark(sys::stamp());
     }
 }
 
-/// The mask of signals that a call brings along, for the time that it waits.
+/// The mask of signals that the current call sets while it waits, if it does.
 pub fn mask_of_call(thread: &Thread) -> Option<u64> {
     let read = |at: u64| {
         let mut word = [0; 8];
@@ -78,7 +83,7 @@ pub fn mask_of_call(thread: &Thread) -> Option<u64> {
     read(at)
 }
 
-/// Whether a call may find a signal that the program's mask blocks.
+/// Whether a call may return for a signal that the program's mask blocks.
 pub fn waits_for_signals(number: u64) -> bool {
     matches!(
         number,
@@ -91,13 +96,13 @@ pub fn waits_for_signals(number: u64) -> bool {
     )
 }
 
-/// The result of a call that is about signals, if it is not the kernel's.
+/// The result of a call about signals, if it is answered here.
 fn of_signals(thread: &mut Thread, [one, two, three, four]: [u64; 4]) -> Option<i64> {
     Some(match thread.call_number {
         sys::RT_SIGACTION => signals::sigaction(thread, one, two, three, four),
         sys::RT_SIGPROCMASK if four == 8 => signals::sigprocmask(thread, one, two, three),
         sys::SIGALTSTACK => alternate_stack(thread, one, two),
-        // The calls below ask the kernel for pending signals. The kernel does not know of the held
+        // The calls below query or wait for pending signals. The kernel does not know the held
         // ones.
         _ if thread.signals.held() == 0 => return None,
         sys::RT_SIGPENDING if two == 8 => signals::sigpending(thread, one),
@@ -109,8 +114,8 @@ fn of_signals(thread: &mut Thread, [one, two, three, four]: [u64; 4]) -> Option<
     })
 }
 
-/// Before a call; whether the kernel is to be asked as the program would. If not, the result is
-/// there already. [`after`] comes in both cases.
+/// Before a call of the program. Returns whether the kernel is to be called; if not, the result is
+/// in the thread's registers. [`after`] is called in both cases.
 pub fn before(thread: &mut Thread) -> bool {
     mark(thread);
     let [one, two, three, four] = [0, 1, 2, 3].map(|index| argument(thread, index));
@@ -171,13 +176,13 @@ pub fn before(thread: &mut Thread) -> bool {
     answered(thread, result)
 }
 
-/// The kernel is not to be asked: this is the result.
+/// Sets the result of a call that was answered here.
 fn answered(thread: &mut Thread, result: i64) -> bool {
     thread.registers[usize::from(RAX)] = result as u64;
     false
 }
 
-/// After a call.
+/// After a call of the program.
 pub fn after(thread: &mut Thread) {
     resume(thread);
     let result = thread.registers[usize::from(RAX)] as i64;
@@ -208,7 +213,7 @@ pub fn after(thread: &mut Thread) {
     }
 }
 
-/// `mmap` of the program is done.
+/// `mmap` of the program has succeeded.
 fn mapped(thread: &mut Thread, low: u64) {
     let [bytes, rights, how, file] = [1, 2, 3, 4].map(|index| argument(thread, index));
     if rights & PROT_WRITE != 0 && how & SHARED != 0 {
@@ -224,14 +229,14 @@ fn mapped(thread: &mut Thread, low: u64) {
     }
 }
 
-/// `mmap` of the program in a place of its own choice, where something may have been. Pages are
-/// filled without holding others up.
+/// `mmap` of the program at an address of its choice, where something may be mapped. Pages are
+/// filled after the call, without a lock held.
 fn placed(thread: &mut Thread) -> i64 {
     let mut arguments = [0, 1, 2, 3, 4, 5].map(|index| argument(thread, index));
     let [low, bytes, rights, how, ..] = arguments;
     let populates = how & (POPULATE | NONBLOCK) == POPULATE;
     if populates {
-        // It may take long, and the process may end meanwhile.
+        // It may take long, and the process may be ended meanwhile.
         expand::drain(thread);
         thread.channel.publish(true);
         arguments[3] &= !POPULATE;
@@ -246,7 +251,7 @@ fn placed(thread: &mut Thread) -> i64 {
     result
 }
 
-/// What `MAP_POPULATE` asks for; that it cannot be done is no error of `mmap`.
+/// Fills pages as `MAP_POPULATE` would. If that fails, `mmap` still succeeds.
 fn populate(low: u64, bytes: u64, rights: u64, how: u64) {
     const TO_READ: u64 = 22;
     const TO_WRITE: u64 = 23;
@@ -259,8 +264,8 @@ fn populate(low: u64, bytes: u64, rights: u64, how: u64) {
     unsafe { sys::call(sys::MADVISE, [low, bytes, advice, 0, 0, 0]) };
 }
 
-/// `munmap` of the program. That the block is gone is told before: another thread may get its place
-/// at once, and tells that then.
+/// `munmap` of the program. The free is recorded before the call: another thread may be given the
+/// same addresses right after it, and records that.
 fn unmapped(thread: &mut Thread, low: u64, bytes: u64) -> i64 {
     expand::drain(thread);
     if low.is_multiple_of(4096) && bytes != 0 {
@@ -278,7 +283,8 @@ fn protected(number: u64, [low, bytes, rights, key]: [u64; 4]) -> i64 {
     let call = || unsafe { sys::call(number, [low, bytes, rights, key, 0, 0]) };
     let result = watch::changes(range, call, |codes| {
         if rights & (PROT_EXEC | PROT_WRITE) == PROT_EXEC | PROT_WRITE {
-            // It may change from now on without a call: it is watched once it is translated anew.
+            // It may change from now on without a call. It will be watched once it is translated
+            // again.
             codes.discard(range.0, range.1);
         } else if rights & PROT_EXEC != 0 {
             codes.revise(range.0, range.1);
@@ -290,8 +296,8 @@ fn protected(number: u64, [low, bytes, rights, key]: [u64; 4]) -> i64 {
     result
 }
 
-/// Shared memory may be written at `low` from now on. Private code of the same file is what is
-/// written there, as long as it has not been written to itself.
+/// Shared memory may be written at `low` from now on. Private mappings of the same file with code
+/// change with it, page by page until they are written to themselves: their blocks are discarded.
 fn shared(low: u64, is_file: bool) {
     watch::renew();
     if is_file {
@@ -308,20 +314,21 @@ fn attached(low: u64, how: u64) {
         let rights = PROT_READ
             | right(how & SHM_RDONLY == 0, PROT_WRITE)
             | right(how & SHM_EXEC != 0, PROT_EXEC);
-        // Unknown: nothing was watched where nothing was mapped.
+        // If the end is unknown: the memory was not mapped before, so nothing was watched there.
         let end = maps::end_of_segment(low).unwrap_or(low);
         watch::appeared(low, end, rights);
     }
     watch::renew();
 }
 
-/// `shmat` of the program where something may have been.
+/// `shmat` of the program with `SHM_REMAP`, at an address where something may be mapped.
 fn attached_over([segment, low, how]: [u64; 3]) -> i64 {
     const STATE: u64 = 2;
-    // `struct shmid64_ds`; behind `struct ipc64_perm` are the segment's bytes.
+    // `struct shmid64_ds`: after `struct ipc64_perm` it has the segment's size.
     let mut state = [0_u64; 14];
     let into = state.as_mut_ptr() as u64;
-    // SAFETY: the kernel writes these 112 bytes; who may attach a segment may read its state.
+    // SAFETY: the kernel writes these 112 bytes. A process that may attach a segment may read its
+    // state.
     unsafe { sys::call(sys::SHMCTL, [segment, STATE, into, 0, 0, 0]) };
     let low_page = low & !4095;
     let range = (low_page, low_page.saturating_add(state[6]));
@@ -332,10 +339,10 @@ fn attached_over([segment, low, how]: [u64; 3]) -> i64 {
 
 /// `mremap` of the program.
 fn moved([low, before, after, flags, to]: [u64; 5]) -> i64 {
-    // Of no bytes a second mapping of the same shared memory is made, with the same rights.
+    // With an old size of 0, a second mapping of the same shared memory is made.
     let bytes = if before == 0 { after } else { before };
     let from = (low, low.saturating_add(bytes));
-    // What is overwritten goes even if the call fails then.
+    // The memory at the new address may be unmapped even if the call fails.
     let over = if flags & TO_FIXED == 0 {
         from
     } else {
@@ -347,7 +354,7 @@ fn moved([low, before, after, flags, to]: [u64; 5]) -> i64 {
     })
 }
 
-/// `shmdt` of the program: how long the segment is can be seen only before.
+/// `shmdt` of the program. The segment's end is looked up before the call.
 fn detach(low: u64) -> i64 {
     // SAFETY: the program's own call.
     let call = || unsafe { sys::call(sys::SHMDT, [low, 0, 0, 0, 0, 0]) };

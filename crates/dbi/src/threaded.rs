@@ -1,11 +1,12 @@
-//! Blocks that synchronise threads, once there are several.
+//! Whether the process has several threads ([`is_threaded`]), and what happens when it gets its
+//! second one: blocks with atomic instructions are translated again, so that they record the time
+//! at which these run. The order of threads' accesses is taken from these times.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::Codes;
 
-/// Whether the process ever had several threads. As long as it has one, nothing need be known of
-/// their order.
+/// Whether the process ever had several threads.
 static THREADED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the process ever had several threads.
@@ -14,8 +15,8 @@ pub fn is_threaded() -> bool {
 }
 
 impl Codes {
-    /// From here on the process has several threads: blocks because of which another one can go on
-    /// are made anew, and note when.
+    /// The process is about to start its second thread: discards the blocks with atomic
+    /// instructions that do not record their time. Nothing if it had several threads before.
     pub fn become_threaded(&mut self) {
         if THREADED.swap(true, Ordering::Relaxed) {
             return;

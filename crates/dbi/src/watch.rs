@@ -1,6 +1,12 @@
-//! Writable pages that code was translated from: they are protected until they are written to, so
-//! that no change of code goes unseen. Code in shared memory may be written through other mappings
-//! of it: their pages are protected too.
+//! Finds changes of translated code: pages that the program may write to are write-protected while
+//! blocks come from them. A write faults, the handler calls [`unwatch`], which discards the blocks
+//! and gives the page its rights back. Code in shared memory can be written through other mappings:
+//! their pages are protected, too.
+//!
+//! System calls that change mappings or that write to memory go through this module ([`changes`],
+//! [`moves`], [`goes`], [`release`]), because the kernel would fail at protected pages, or change
+//! them without a fault. The state is locked only while the codes are locked, so that no thread
+//! translates from a page between what is done to the page and to its blocks.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -17,30 +23,32 @@ const READ: u64 = 1;
 const WRITE: u64 = 2;
 const EXECUTE: u64 = 4;
 
-/// Pages that are protected.
+/// The pages that are protected.
 static WATCHED: Lock<Watched> = Lock::new(Watched {
     pages: BTreeMap::new(),
     shared: BTreeSet::new(),
 });
 
+/// Whether any page was ever protected.
 static USED: AtomicBool = AtomicBool::new(false);
 
 struct Watched {
+    /// Protected pages by their number.
     pages: BTreeMap<u64, Page>,
-    /// Pages of code in shared memory all of whose writable mappings are protected.
+    /// Pages of code in shared memory whose writable mappings are all protected.
     shared: BTreeSet<u64>,
 }
 
-/// A page that was writable.
+/// A protected page.
 struct Page {
-    /// What it may have again once it is written to.
+    /// The rights that it had, and gets back.
     rights: u64,
-    /// Pages of code that lie in the same memory.
+    /// Pages of code in the same memory: their blocks are discarded when this page is written to.
     code: Vec<u64>,
 }
 
 impl Watched {
-    /// Protects a page against writes, which would change code on page `code`.
+    /// Protects a page with these rights against writes, which would change code on page `code`.
     fn protect(&mut self, page: u64, rights: u64, code: u64) {
         let known = self.pages.contains_key(&page);
         let entry = self.pages.entry(page).or_insert(Page {
@@ -89,7 +97,7 @@ impl Watched {
         self.shared.insert(code);
     }
 
-    /// The pages that are watched in a range of memory.
+    /// The protected pages in a range of memory.
     fn within(&self, low: u64, high: u64) -> Vec<u64> {
         if high <= low {
             return Vec::new();
@@ -98,7 +106,7 @@ impl Watched {
         pages.map(|page| *page.0).collect()
     }
 
-    /// Whether anything is watched in a range of memory, or code there elsewhere.
+    /// Whether a range of memory has protected pages, or code whose other mappings are protected.
     fn knows(&self, low: u64, high: u64) -> bool {
         let range = low >> 12..high.div_ceil(4096);
         if range.is_empty() {
@@ -116,8 +124,8 @@ impl Watched {
         Some(removed)
     }
 
-    /// Memory from `low` to `high` is not watched any more, nor code elsewhere that could be
-    /// changed there.
+    /// Removes the memory from `low` to `high` from this state without changing rights, and
+    /// discards code elsewhere that could be changed there.
     fn forget(&mut self, codes: &mut Codes, low: u64, high: u64) {
         let range = low >> 12..high.div_ceil(4096);
         for page in self.within(low, high) {
@@ -129,16 +137,16 @@ impl Watched {
             .into_iter()
             .partition(|code| range.contains(code));
         self.shared = left;
-        // Nobody would translate it anew where another mapping of it appears.
+        // So that their other mappings are looked for again when they are translated again.
         discard(codes, gone);
     }
 
-    /// Code in shared memory is translated anew.
+    /// Discards all code in shared memory.
     fn renew(&mut self, codes: &mut Codes) {
         discard(codes, core::mem::take(&mut self.shared));
     }
 
-    /// Lets the pages of a range be written; whether any was watched.
+    /// Unprotects the pages of a range. Returns whether any was protected.
     fn let_go(&mut self, codes: &mut Codes, low: u64, high: u64) -> bool {
         let pages = self.within(low, high);
         let any = !pages.is_empty();
@@ -148,8 +156,8 @@ impl Watched {
         any
     }
 
-    /// Lets pages be written. The code that was translated from them is gone before anything can be
-    /// written there and translated again: all of it happens with the codes locked.
+    /// Unprotects pages, after discarding the blocks that come from them. The codes are locked, so
+    /// that nothing is translated from them in between.
     fn give_back(&mut self, codes: &mut Codes, pages: impl IntoIterator<Item = u64>) {
         for page in pages {
             if let Some(watched) = self.remove(page) {
@@ -157,13 +165,12 @@ impl Watched {
                 set_rights(page, watched.rights);
             }
         }
-        // What was read of the mappings meanwhile says that the pages are not writable.
+        // Mappings that were remembered meanwhile have these pages as not writable.
         maps::forget();
     }
 }
 
-/// Locks this module's state. Who does holds the codes, so that no other thread translates from a
-/// page between what is done to the page and to its code.
+/// Locks this module's state. The caller has locked the codes, which its argument proves.
 fn lock(_: &mut Codes) -> impl DerefMut<Target = Watched> + use<> {
     WATCHED.lock()
 }
@@ -180,21 +187,21 @@ fn rights(mapping: &Mapping) -> u64 {
         | right(mapping.executable, EXECUTE)
 }
 
-/// What is thrown away where pages of code have changed.
+/// Discards the blocks that come from these pages.
 fn discard(codes: &mut Codes, pages: impl IntoIterator<Item = u64>) {
     for page in pages {
         codes.discard(page << 12, (page + 1) << 12);
     }
 }
 
-/// Whether any page has ever been protected. Most programs have no code that could be written.
+/// Whether any page was ever protected. Most programs have no writable code.
 pub fn is_used() -> bool {
     USED.load(Ordering::SeqCst)
 }
 
-/// Protects the page of an address, which code is about to be translated from, against writes that
-/// go unseen, and the next page, into which that code may go on; each if it may be written, here or
-/// through another mapping.
+/// Protects the page of an address from which code is about to be translated, and the next page,
+/// into which that code may extend; each only if it may be written to, there or through another
+/// mapping.
 pub fn watch(codes: &mut Codes, address: u64) {
     let mut watched = lock(codes);
     let page = address >> 12;
@@ -205,7 +212,7 @@ pub fn watch(codes: &mut Codes, address: u64) {
         let Some((writable, changes, rights)) = found else {
             continue;
         };
-        // What is watched already, as other code's, is not writable, as the kernel sees it.
+        // A page that is protected already, because of other code, is not writable for the kernel.
         if writable || watched.pages.contains_key(&page) {
             watched.protect(page, rights, page);
         }
@@ -215,8 +222,9 @@ pub fn watch(codes: &mut Codes, address: u64) {
     }
 }
 
-/// Whether a fault was the program's write to a page that is watched, or was until now; it may
-/// write there from now on. `denied`: whether the page is there and lacks a right.
+/// Handles a fault at an address. Returns true if it was a write to a page that is protected, or
+/// was until just now; the page is writable then. `denied`: whether the page is mapped and lacks a
+/// right.
 pub fn unwatch(address: u64, denied: bool) -> bool {
     if !is_used() {
         return false;
@@ -228,18 +236,18 @@ pub fn unwatch(address: u64, denied: bool) -> bool {
         watched.give_back(&mut codes, [page]);
         return true;
     }
-    // Two threads that write at once: the other one's fault came first.
+    // Another thread that wrote at the same time may have unprotected the page before.
     denied && maps::is_writable(address)
 }
 
-/// The kernel could not write for the program: perhaps only because of us. Whether pages were
-/// watched; none is from now on.
+/// Unprotects all pages: the kernel could not write for the program, perhaps because of them.
+/// Returns whether any was protected.
 pub fn unwatch_all() -> bool {
     release(0, u64::MAX)
 }
 
-/// Memory from `low` to `high` is about to be written by the kernel: its pages get back the rights
-/// that they had. Whether any was watched.
+/// Unprotects the memory from `low` to `high`, to which the kernel is about to write. Returns
+/// whether any of its pages was protected.
 pub fn release(low: u64, high: u64) -> bool {
     if !is_used() || high <= low {
         return false;
@@ -249,9 +257,9 @@ pub fn release(low: u64, high: u64) -> bool {
     watched.let_go(&mut codes, low, high)
 }
 
-/// Memory from `low` to `high` has been mapped with these rights, where the kernel liked it to be.
-/// Another thread may have protected a page there already, into which the code before it could have
-/// gone on.
+/// Memory from `low` to `high` was mapped with these rights, at an address of the kernel's choice.
+/// Another thread may have protected a page there since, as the page after its code: it gets these
+/// rights back.
 pub fn appeared(low: u64, high: u64, rights: u64) {
     let mut codes = CODES.lock();
     let mut watched = lock(&mut codes);
@@ -264,16 +272,16 @@ pub fn appeared(low: u64, high: u64, rights: u64) {
     }
 }
 
-/// Shared memory may be written in another place from now on: code in such memory is translated
-/// anew, and then that place is found.
+/// A new writable mapping of shared memory may exist: discards code in shared memory, so that the
+/// mapping is found and protected when the code is translated again.
 pub fn renew() {
     let mut codes = CODES.lock();
     lock(&mut codes).renew(&mut codes);
 }
 
-/// Memory at these places, from low to high, is moved by `call`, or overwritten, to where its
-/// result says and with so many bytes. Pages move with the rights that they have: they get back
-/// what they had, and no other thread may protect them before they are there.
+/// `call` moves or overwrites the memory at `places`, each from low to high; its result is the new
+/// address, with `bytes` bytes. Pages move with their current rights, so they are unprotected
+/// before, and no other thread can protect them before they have moved.
 pub fn moves(places: &[(u64, u64)], bytes: u64, call: impl FnOnce() -> i64) -> i64 {
     let mut codes = CODES.lock();
     let mut watched = lock(&mut codes);
@@ -294,10 +302,10 @@ pub fn moves(places: &[(u64, u64)], bytes: u64, call: impl FnOnce() -> i64) -> i
     result
 }
 
-/// Memory from `low` to `high` gets other rights by `call`, is mapped anew, or goes: no other
-/// thread may protect it in between, which would be forgotten. `then` is told the codes. What is
-/// watched gets back the rights that it had *before*: a call that fails may have done half of its
-/// work, and nobody can tell which half.
+/// `call` changes the rights of the memory from `low` to `high`, or maps or unmaps it. No other
+/// thread can protect pages there meanwhile. After that `then` is called with the codes. Protected
+/// pages get back their rights *before* the call: a call that fails may have changed some of the
+/// pages, and it is unknown which.
 pub fn changes(
     (low, high): (u64, u64),
     call: impl FnOnce() -> i64,
@@ -313,9 +321,10 @@ pub fn changes(
     result
 }
 
-/// Memory from `low` to `high` goes by `call`, which can take long where it is large: nobody is
-/// held up for data. Where nothing was translated from and nothing is watched there is nothing to
-/// be forgotten afterwards, when it may be another thread's.
+/// `call` unmaps the memory from `low` to `high`, which takes long if it is large. If no blocks
+/// come from it and nothing there is protected, no lock is held during the call, so that freeing
+/// data delays no other thread; and nothing is forgotten after the call, when the memory may be
+/// another thread's.
 pub fn goes((low, high): (u64, u64), call: impl FnOnce() -> i64) -> i64 {
     let mut codes = CODES.lock();
     let known = codes.has(low, high) || lock(&mut codes).knows(low, high);
@@ -328,7 +337,7 @@ pub fn goes((low, high): (u64, u64), call: impl FnOnce() -> i64) -> i64 {
     result
 }
 
-/// Holds the lock of this module, for a fork.
+/// Holds the lock of this module until the result is dropped, for a fork.
 pub fn hold() -> impl Sized {
     WATCHED.lock()
 }

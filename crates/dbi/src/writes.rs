@@ -1,6 +1,9 @@
-//! Where system calls let the kernel write: what is watched there is let go before. A call that
-//! fails for it may have taken what it was to hand over: a datagram is lost then, and a second
-//! attempt finds the next one.
+//! [`release`]: before a system call by which the kernel writes to the program's memory, unprotects
+//! the pages there (see `watch`). Without that the call would fail, and could not be repeated in
+//! all cases: a call that fails at the copy may have consumed its input, such as a datagram.
+//!
+//! This covers the calls that consume input. After others that fail with `EFAULT`,
+//! `syscalls::after` unprotects all pages and lets the program make the call again.
 
 use super::{sys, watch};
 
@@ -8,10 +11,10 @@ use super::{sys, watch};
 const VECTOR_BYTES: u64 = 16;
 /// `struct mmsghdr`: a message, and how long it was.
 const MESSAGE_BYTES: u64 = 64;
-/// The kernel takes no more vectors, and no more messages, at once.
+/// The most vectors, and the most messages, that the kernel takes at once.
 const MOST: u64 = 1024;
 
-/// Before a call with these first arguments.
+/// Before system call `number` with these first arguments: unprotects the memory that it writes to.
 pub fn release(number: u64, [one, two, three]: [u64; 3]) {
     if !watch::is_used() {
         return;
@@ -43,8 +46,8 @@ fn vectors(at: u64, count: u64) {
     }
 }
 
-/// `struct msghdr`: name, vectors, control data, each with how many; and flags, which the kernel
-/// writes as well.
+/// `struct msghdr`: name, vectors, control data, each with its length; and flags, which the kernel
+/// writes, too.
 fn message(at: u64) {
     let Some([name, name_bytes, first, count, control, control_bytes]) = words(at) else {
         return;
@@ -55,7 +58,7 @@ fn message(at: u64) {
     vectors(first, count);
 }
 
-/// Words of the program's memory, if they are all there.
+/// Words of the program's memory; `None` if not all of them can be read.
 fn words<const COUNT: usize>(at: u64) -> Option<[u64; COUNT]> {
     let mut words = [[0; 8]; COUNT];
     sys::peek(at, words.as_flattened_mut()).then(|| words.map(u64::from_le_bytes))

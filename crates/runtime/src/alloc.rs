@@ -1,9 +1,10 @@
-//! Allocations and frees, with the return address of the call.
+//! Replaces libc's allocation functions (`malloc` and the like, `mmap`, `munmap`, `operator new`):
+//! records each allocation and free with the return address of the call, and forwards to libc's
+//! `__libc_*` functions or to the kernel.
 //!
-//! The allocation functions defined here take the place of libc's in the whole process (an
-//! executable's symbols come first) and forward to libc's `__libc_*`. They are weak: a program that
-//! brings its own allocator keeps it. `operator new` is here too, because otherwise every C++
-//! allocation would seem to come from inside libstdc++.
+//! The functions replace libc's in the entire process, for an executable's symbols are looked up
+//! first. They are weak: a program that defines its own allocator keeps it. `operator new` is
+//! replaced, too, because otherwise all C++ allocations would have return addresses in libstdc++.
 
 use core::arch::global_asm;
 use core::ffi::{c_int, c_void};
@@ -32,7 +33,7 @@ fn began(block: *mut c_void, bytes: usize, pc: u64) -> *mut c_void {
             Record::new(WireKind::Alloc, 0, pc, block as u64),
             Record::new(WireKind::Operand, 0, 0, bytes as u64),
         ]);
-        // Other threads may be given a large block at once: they must not be read before it.
+        // Other threads may be given the block at once: their records with it must be read later.
         if bytes >= SHARED_SOON_BYTES && segment::mapped().is_some_and(publish::others_run) {
             thread::flush();
         }
@@ -40,7 +41,7 @@ fn began(block: *mut c_void, bytes: usize, pc: u64) -> *mut c_void {
     block
 }
 
-/// Blocks of this size are worth being handed over at once where there are several threads.
+/// With several threads, an allocation of this size is published at once.
 const SHARED_SOON_BYTES: usize = 4096;
 
 fn ended(block: *mut c_void, bytes: u64, pc: u64) {

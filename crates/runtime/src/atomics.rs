@@ -1,6 +1,7 @@
-//! Atomic operations: the compiler hands them over whole, so they are recorded *and executed* here,
-//! all in sequentially consistent order, which is never weaker than what was asked for. Other
-//! threads can go on because of those that write: what this thread did before is marked as done.
+//! The hooks for atomic operations (`__tsan_atomic*`). The compiler replaces the operations by
+//! calls of these, so they are recorded *and executed* here, all in sequentially consistent order,
+//! which is never weaker than the order that the program asked for. Other threads may go on because
+//! of an operation that writes, so before one the thread's block is marked ([`mark`]).
 
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};

@@ -1,23 +1,25 @@
-//! Notes: code that the LLVM pass has seen writes straight into its thread's block, and comes here
-//! only when there is no room for its next note.
+//! Room for block records: code compiled with the LLVM pass writes its block records straight into
+//! its thread's block, and calls `__reuselens_room` here only when there is no room for the next
+//! one.
 //!
-//! The code has no test for whether anybody listens: a note that is not recorded goes aside, into
-//! the thread's own state. As long as nobody listens at all, that is a page of the thread, and its
-//! end is the end of a block, so that a program that runs alone comes here once a page.
+//! The code does not test whether the thread records. A block record that is not recorded is
+//! written into a discard area in the thread's state, and overwritten by the next one. If the
+//! program is not measured at all, each thread gets a page for that whose end looks like the end of
+//! a block, so that the code calls this function once a page.
 
 use core::arch::global_asm;
 
-use reuselens_wire::{BLOCK_BYTES, NOTE_BYTES_MOST, Slot};
+use reuselens_wire::{BLOCK_BYTES, BLOCK_RECORD_BYTES_MOST, Slot};
 
 use crate::segment;
 use crate::thread::{make_room, room};
-use crate::tls::{State, Tls, tls};
+use crate::tls::{ThreadState, Tls, tls};
 use crate::{process, sys};
 
-/// Where a note goes, and the slot whose cursor is then moved on.
+/// Where a block record goes, and the slot whose cursor the code then advances.
 #[repr(C)]
-struct Place {
-    note: u64,
+struct RecordPlace {
+    at: u64,
     slot: *const Slot,
 }
 
@@ -56,50 +58,51 @@ global_asm!(
     find = sym find,
 );
 
-/// A place for a note of `bytes` bytes.
-unsafe extern "C" fn find(bytes: u64) -> Place {
+/// Finds a place for a block record of `bytes` bytes.
+unsafe extern "C" fn find(bytes: u64) -> RecordPlace {
     let t = tls();
     // SAFETY: this thread's own state.
     unsafe {
         if (*t).busy == 0 {
-            // Once more after a new block was taken, for a handler may have run in between.
+            // Checked again after a new block was taken, for a signal handler may have run in
+            // between.
             for _ in 0..2 {
                 let slot = (*t).slot;
                 if room(&*slot) >= bytes as usize {
-                    let note = (*slot).cursor.load(core::sync::atomic::Ordering::Relaxed);
-                    return Place { note, slot };
+                    let at = (*slot).cursor.load(core::sync::atomic::Ordering::Relaxed);
+                    return RecordPlace { at, slot };
                 }
-                if !make_room(t) && !rest(t) {
+                if !make_room(t) && !use_own_page(t) {
                     break;
                 }
             }
         }
-        let aside = &raw mut (*t).aside;
-        Place {
-            note: (&raw mut (*aside).note) as u64,
-            slot: aside.cast(),
+        let discard = &raw mut (*t).discard;
+        RecordPlace {
+            at: (&raw mut (*discard).record) as u64,
+            slot: discard.cast(),
         }
     }
 }
 
-/// Nobody listens: gives the thread its page, from the start. False if somebody does, or there is
-/// no memory.
+/// If the program is not measured, makes the thread write into its page, from the start. False if
+/// the program is measured, or there is no memory.
 ///
 /// # Safety
 /// `t` must be the calling thread's state, and it must not be busy.
-pub unsafe fn rest(t: *mut Tls) -> bool {
-    // SAFETY: this thread's own state; the page is its own and lasts until its end.
+pub unsafe fn use_own_page(t: *mut Tls) -> bool {
+    // SAFETY: this thread's own state; the page is its own, and is freed when the thread ends.
     unsafe {
-        if !segment::is_absent() || !process::is_ready() || (*t).state == State::Ended {
+        if !segment::is_absent() || !process::is_ready() || (*t).state == ThreadState::Ended {
             return false;
         }
-        if (*t).aside.page == 0 {
-            (*t).aside.page = new_page();
+        if (*t).discard.page == 0 {
+            (*t).discard.page = new_page();
             (*t).busy += 1;
             process::watch_thread_end(t);
             (*t).busy -= 1;
         }
-        let page = (*t).aside.page as *mut Slot;
+        let page = (*t).discard.page as *mut Slot;
         if page.is_null() {
             return false;
         }
@@ -114,10 +117,10 @@ pub unsafe fn rest(t: *mut Tls) -> bool {
 }
 
 const PAGE_BYTES: usize = 4096;
-const _: () = assert!(size_of::<Slot>() + NOTE_BYTES_MOST <= PAGE_BYTES);
+const _: () = assert!(size_of::<Slot>() + BLOCK_RECORD_BYTES_MOST <= PAGE_BYTES);
 
-/// The last page in front of an address at which a block could end; 0 if there is no memory, or
-/// none may be asked for.
+/// Maps a page that ends at a multiple of the size of a block. 0 if there is no memory, or system
+/// calls may not be made.
 fn new_page() -> u64 {
     if sys::is_quiet() {
         return 0;
@@ -125,7 +128,7 @@ fn new_page() -> u64 {
     const READ_WRITE: i32 = 3;
     const PRIVATE_ANONYMOUS: i32 = 0x22;
     let bytes = BLOCK_BYTES + PAGE_BYTES;
-    // SAFETY: fresh address space; what is not used of it is given back.
+    // SAFETY: fresh address space; the rest of it is unmapped again.
     unsafe {
         let start = sys::mmap(0, bytes, READ_WRITE, PRIVATE_ANONYMOUS, -1, 0);
         if start < 0 {
@@ -144,17 +147,17 @@ fn new_page() -> u64 {
     }
 }
 
-/// The thread ends: its page goes.
+/// The thread ends: frees its page.
 ///
 /// # Safety
 /// `t` must be the calling thread's state.
-pub unsafe fn end(t: *mut Tls) {
-    // SAFETY: by the caller; what is written from here on goes aside.
+pub unsafe fn free_page(t: *mut Tls) {
+    // SAFETY: by the caller; later block records go to the discard area.
     unsafe {
-        let page = (*t).aside.page;
+        let page = (*t).discard.page;
         if page != 0 {
             (*t).slot = &crate::tls::DUMMY;
-            (*t).aside.page = 0;
+            (*t).discard.page = 0;
             if !sys::is_quiet() {
                 sys::munmap(page as usize, PAGE_BYTES);
             }

@@ -1,5 +1,7 @@
-//! The hooks that the compiler calls before each access and around each function: gcc's and
-//! clang's, and those that rustc can be told to call before accesses.
+//! The hooks that the compiler calls before each access and around each function: `__tsan_*` of gcc
+//! and clang, and `__sanitizer_cov_*`, which rustc calls before accesses with certain flags. Each
+//! writes one record into the thread's block; if there is no room, it calls
+//! [`crate::thread::slow`].
 //!
 //! Nine instructions: load the slot, load its cursor, test for room, store the two words, advance.
 //! The program counter is the return address, so it is read from the stack, which needs assembly.

@@ -1,22 +1,23 @@
-//! The run time that is linked into measured programs.
+//! The run time: the library that is linked into programs compiled with `reuselens cc`, and records
+//! their accesses.
 //!
-//! It answers the compiler's thread-sanitizer hooks (`gcc`/`gfortran`/`clang -fsanitize=thread`),
-//! code that the LLVM pass has seen (`block_records`), the allocation functions and the calls of the
-//! program's own names, and writes one 16-byte record per event into a block of the shared segment
-//! (see the wire crate). It is compiled by the capture crate's build script with `--cfg
-//! reuselens_runtime` into a static library without the Rust standard library: a measured program
-//! gets nothing but these symbols.
+//! It defines the hooks of the compiler's thread sanitizer (`gcc`/`gfortran`/`clang
+//! -fsanitize=thread`), the functions that code compiled with the LLVM pass calls
+//! (`block_records`), allocation functions, and the functions by which a program names its data. It
+//! writes one 16-byte record per event into a block of the shared segment (see the crate `wire`).
+//! The build script of crate `capture` compiles it with `--cfg reuselens_runtime` into a static
+//! library without the Rust standard library: a measured program gets nothing but these symbols.
 //!
-//! What it must never do: allocate, take a lock that the program could hold, change `errno`, print,
-//! or touch the floating-point state. System calls are made directly; the few libc functions used
-//! (`dl_iterate_phdr`, `pthread_getattr_np`, `pthread_key_create`) run under a per-thread guard
-//! that keeps the hooks inside them silent.
+//! It must never allocate, take a lock that the program could hold, change `errno`, print, or
+//! change the floating-point state. System calls are made directly. The few libc functions that it
+//! uses (such as `dl_iterate_phdr` and `pthread_key_create`) run while the thread is *silent*
+//! (`Tls::busy` is not 0): hooks that they call record nothing.
 //!
-//! Without a segment (the environment variable is not set) every hook returns at once, so that an
+//! Without a segment (the environment variable is not set) all hooks return at once, so that an
 //! instrumented program also runs on its own.
 //!
-//! For: the capture crate. Not for: being linked into Rust code of this workspace; without the
-//! `reuselens_runtime` cfg this crate is empty.
+//! The crate is not to be linked into Rust code of this workspace; without the cfg
+//! `reuselens_runtime` it is empty.
 #![cfg_attr(reuselens_runtime, no_std)]
 #![cfg_attr(reuselens_runtime, allow(missing_docs))]
 
@@ -67,7 +68,7 @@ mod tls;
 #[cfg(reuselens_runtime)]
 mod wrap;
 
-/// A panic in the run time is a bug; there is nobody to tell, so the program ends.
+/// A panic in the run time is a bug: ends the program.
 #[cfg(reuselens_runtime)]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

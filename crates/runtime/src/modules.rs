@@ -1,4 +1,6 @@
-//! Which files are mapped where.
+//! Announces the files with code that are mapped in the process (the program and its libraries),
+//! with the addresses that the dynamic loader reports. The analysing side needs them to find the
+//! names of functions; the stage also learns from here where wanted functions are.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -43,7 +45,8 @@ pub fn announce_all(slot: &Slot) {
     unsafe { dl_iterate_phdr(each, core::ptr::from_ref(slot).cast_mut().cast()) };
 }
 
-/// Announces modules again if some were loaded since; the reader knows which it has seen.
+/// Announces all modules again, after some may have been loaded. The reader ignores those that it
+/// knows.
 pub fn rescan() {
     let t = tls();
     // SAFETY: this thread's own state.
@@ -52,12 +55,12 @@ pub fn rescan() {
             return;
         }
         (*t).busy = 1;
-        let slot = stage::settled_slot(t);
+        let slot = stage::drained_slot(t);
         announce_all(&*slot);
         (*t).busy = 0;
     }
-    // At once: other threads may run what was loaded, and their notes are read with its
-    // descriptors.
+    // At once: other threads may run code that was loaded, and their block records can only be
+    // read with the descriptors in the module.
     thread::flush();
 }
 
@@ -79,7 +82,7 @@ unsafe extern "C" fn each(info: *const Info, _: usize, slot: *mut c_void) -> c_i
             .unwrap_or(0);
         let mut path = [0_u8; 1024];
         let name = CStr::from_ptr(info.name).to_bytes();
-        // The program itself is known by then.
+        // No name: the program itself. It was announced before system calls were forbidden.
         if name.is_empty() && sys::is_quiet() {
             return 0;
         }
@@ -101,7 +104,7 @@ unsafe extern "C" fn each(info: *const Info, _: usize, slot: *mut c_void) -> c_i
     0
 }
 
-/// A file's device and number, by its path, if they may be asked for.
+/// A file's device and inode number, by its path; `None` if system calls may not be made.
 pub fn identity(path: &[u8]) -> Option<(u64, u64)> {
     if sys::is_quiet() {
         return None;

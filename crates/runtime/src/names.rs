@@ -1,7 +1,8 @@
-//! The program's own names for its data (Ding & Zhong 2001, section 2.3): the calls behind
-//! `reuselens.h`, the Fortran interface and the Rust crate.
+//! The functions by which a program names its data and accesses (Ding & Zhong 2001, section 2.3):
+//! `RecordData` and others, declared in `reuselens.h`, for Fortran, and in the Rust crate
+//! `annotate`. Each writes its arguments as records, with the caller's address.
 //!
-//! Fortran passes everything by reference and the length of a text as a hidden last argument.
+//! Fortran passes everything by reference, and the length of a text as a hidden last argument.
 
 use core::arch::global_asm;
 use core::ffi::{CStr, c_char, c_int};

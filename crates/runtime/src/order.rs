@@ -1,9 +1,11 @@
-//! Functions by which threads synchronise, as far as the program's own objects call them. Their
-//! libraries are not compiled with the hooks, so that what these do is not seen.
+//! Marks a thread's block where it synchronises with other threads, so that the analysing side can
+//! order the accesses of threads. The library functions for that (locks, conditions, barriers,
+//! OpenMP) are not compiled with the hooks, so the linker leads the program's calls of them here
+//! (see `wrap`).
 //!
 //! A thread marks its block just before it lets others go on, and just after it waited for others:
-//! what it did before a mark was done before the mark's stamp, and what it does later after that.
-//! Which threads go on is of no matter: their later marks have later stamps.
+//! the events before a mark happened before the mark's stamp, later ones after it. It does not
+//! matter which threads go on: their later marks have later stamps.
 
 use reuselens_wire::Slot;
 
@@ -13,9 +15,9 @@ use crate::tls::{DUMMY, Tls, tls};
 use crate::wrap::{around, before};
 use crate::{publish, stage};
 
-/// Marks the calling thread's block: to be called where it synchronises with others. Three loads as
-/// long as one thread records, else as docs/design/transport.md says; more where records wait to be
-/// sorted.
+/// Marks the calling thread's block; to be called where it synchronises with others. Costs three
+/// loads while only one thread records; else see docs/design/transport.md, and more if records wait
+/// to be sorted.
 pub fn mark() {
     let Some(segment) = segment::mapped().filter(|segment| publish::others_run(*segment)) else {
         return;
@@ -37,7 +39,8 @@ pub fn mark() {
     }
 }
 
-/// The slot of a thread whose records wait to be sorted, with all in it that is wanted so far.
+/// Sorts a thread's waiting records, and returns the thread's own slot, to which the wanted ones
+/// were written.
 ///
 /// # Safety
 /// The calling thread's own state.
@@ -46,13 +49,13 @@ unsafe fn sorted_slot(t: *mut Tls) -> *const Slot {
     // SAFETY: by the caller.
     unsafe {
         (*t).busy = 1;
-        stage::settle(t);
+        stage::drain(t);
         (*t).busy = 0;
         own_slot(t)
     }
 }
 
-/// Code that the LLVM pass has seen is about to store atomically.
+/// Code compiled with the LLVM pass is about to make an atomic store.
 #[unsafe(no_mangle)]
 extern "C" fn __reuselens_order() {
     mark();
@@ -74,11 +77,11 @@ unsafe extern "C" fn acquired() {
     mark();
 }
 
-/// What the thread is about to do lets nobody go on.
+/// The thread is about to do something by which no other thread goes on.
 unsafe extern "C" fn nothing() {}
 
-/// All threads of a parallel region are done, some without a mark of their own: a block that is
-/// handed over says how far all of them have come.
+/// All threads of a parallel region are done, some without a mark of their own: publishes the
+/// thread's block, for a published block has the progress of all other threads.
 unsafe extern "C" fn joined() {
     if segment::mapped().is_some_and(publish::others_run) {
         flush();

@@ -1,26 +1,27 @@
-//! The process as a whole: when recording may begin, its number, fork, thread ends.
+//! The state of the process: when recording may begin ([`is_ready`]), the process's number, its
+//! announcement by its first thread, forks, and how the end of threads is noticed.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use reuselens_wire::{Header, Record, Slot, WireKind};
 
-use crate::tls::{DUMMY, State, Tls, tls};
+use crate::tls::{DUMMY, ThreadState, Tls, tls};
 use crate::{modules, publish, segment, stacks, sys, thread};
 
-/// Set once the program's own constructors run: what libraries do before is not the program's.
+/// Set once the program's own constructors run. What libraries do before is not recorded.
 static READY: AtomicU32 = AtomicU32::new(0);
 /// Whether the compiler's hooks are in the program.
 static INSTRUMENTED: AtomicU32 = AtomicU32::new(0);
-/// Number of this process + 1; 0 before it has one.
+/// 1 + the number of this process; 0 before it has one.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
-/// How often this process's line has forked; changes in the child.
+/// How many forks there were between the first process and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 /// Set once the process has been announced.
 static ANNOUNCED: AtomicU32 = AtomicU32::new(0);
-/// Number of the process that this one was forked from + 1, or 0.
+/// 1 + the number of the process that this one was forked from, or 0.
 static PARENT: AtomicU32 = AtomicU32::new(0);
-/// Our key of thread-specific data + 1; its destructor tells when a thread ends.
+/// 1 + our key of thread-specific data, or 0; the key's destructor runs when a thread ends.
 static KEY: AtomicU64 = AtomicU64::new(0);
 
 type Handler = unsafe extern "C" fn();
@@ -52,8 +53,8 @@ pub extern "C" fn __tsan_init() {
     }
 }
 
-/// Programs that do not say that the compiler's hooks are in them begin here, after their
-/// libraries.
+/// A constructor of the program, which begins the recording of programs that do not call
+/// `__tsan_init`. It runs after the constructors of libraries.
 extern "C" fn constructor() {
     // By this name the analysing side knows that a program has the run time in it: the linker must
     // not drop it.
@@ -64,7 +65,8 @@ extern "C" fn constructor() {
     begin();
 }
 
-/// Whether the linker was told that the hooks are in the program: rustc's do not say so themselves.
+/// Whether the symbol `__reuselens_hooks` is defined. The linker is given it for programs with the
+/// hooks of rustc, which do not call `__tsan_init`.
 fn were_hooks_linked() -> bool {
     let symbol: u64;
     // SAFETY: reads an entry of the table of addresses: a symbol that the linker may have been
@@ -84,8 +86,8 @@ fn were_hooks_linked() -> bool {
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = constructor;
 
-/// Lets recording begin and shows that the process is there, even if it never accesses anything.
-/// False if it had begun before.
+/// Lets recording begin, and announces the process even if it never accesses anything. False if
+/// recording had begun before, or cannot begin yet.
 fn begin() -> bool {
     if !segment::environment_is_ready() || READY.swap(1, Ordering::Relaxed) != 0 {
         return false;
@@ -106,7 +108,7 @@ fn begin() -> bool {
     true
 }
 
-/// This process's number, and whether it was given just now.
+/// This process's number, and whether this call has assigned it.
 pub fn number(header: &Header) -> (u32, bool) {
     let known = NUMBER.load(Ordering::Acquire);
     if known != 0 {
@@ -140,7 +142,7 @@ pub unsafe fn announce(slot: &Slot) {
     modules::announce_all(slot);
 }
 
-/// Publishes the process and its first thread: what other threads do comes after that.
+/// Publishes the announcement of the process and its first thread; other threads wait for that.
 pub fn announced(slot: &Slot, slot_index: u64) {
     publish::publish(slot, slot_index, true);
     ANNOUNCED.store(1, Ordering::Release);
@@ -179,18 +181,19 @@ unsafe extern "C" fn thread_ends(value: *mut c_void) {
     }
 }
 
-/// Changes when this process turns out to be a new child.
+/// A number that differs between a process and its children.
 pub fn forks() -> u32 {
     FORKS.load(Ordering::Relaxed)
 }
 
-/// What the parent did so far comes before what the child does.
+/// Before a fork: publishes the thread's block, so that what the parent did before is read before
+/// what the child does.
 unsafe extern "C" fn before_fork() {
     publish::start_others();
     thread::flush();
 }
 
-/// The child is a process of its own, with one thread, which starts anew.
+/// In the child of a fork: a new process with one thread, which attaches itself and is announced.
 unsafe extern "C" fn in_child() {
     PARENT.store(NUMBER.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     ANNOUNCED.store(0, Ordering::Relaxed);
@@ -204,8 +207,8 @@ unsafe extern "C" fn in_child() {
         (*t).busy = 0;
         (*t).destructor_rounds = 0;
         (*t).signal_depth = 0;
-        (*t).state = State::New;
+        (*t).state = ThreadState::New;
     }
-    // At once: what it inherits is what there is now.
+    // At once: the child's inherited state begins here.
     thread::prepare();
 }

@@ -1,5 +1,6 @@
-//! Blocks change hands: full ones go to the analysing side, empty ones come from the pool. The wire
-//! crate says how; this is what the run time adds.
+//! Publishes blocks, takes new ones and marks them, by the functions of the crate `wire` with the
+//! run time's system calls ([`OwnCalls`]). Also keeps whether other threads may record, because
+//! only then blocks are marked.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,7 +9,7 @@ use reuselens_wire::{MappedSegment, Slot, SlotOwner, SystemCalls};
 use crate::segment;
 use crate::sys;
 
-/// The run time's system calls, which it makes as long as the program may.
+/// The run time's system calls; none are made once the program has restricted itself.
 struct OwnCalls;
 
 /// How often a thread that must not make system calls looks whether a block was taken, before it
@@ -47,8 +48,8 @@ pub fn open_slot(segment: MappedSegment, slot: &Slot, owner: &SlotOwner) -> bool
     segment.open_slot::<OwnCalls>(slot, owner)
 }
 
-/// Hands the slot's block to the analysing side and, with `again`, takes a new one. False if the
-/// other side is gone.
+/// Publishes the slot's block and, with `again`, takes a new one. False if the analysing side is
+/// gone.
 pub fn publish(slot: &Slot, slot_index: u64, again: bool) -> bool {
     let Some(segment) = segment::get() else {
         return false;
@@ -57,8 +58,8 @@ pub fn publish(slot: &Slot, slot_index: u64, again: bool) -> bool {
         && (!again || segment.take_block::<OwnCalls>(slot))
 }
 
-/// Marks the block of a slot, which must be the calling thread's: what it has written so far was
-/// done before now. False if the block has no room for one more mark.
+/// Marks the block of a slot, which must be the calling thread's: the events written so far
+/// happened before now. False if the block has no room for one more mark.
 #[inline]
 pub fn mark(segment: MappedSegment, slot: &Slot) -> bool {
     segment.mark(slot, sys::ordered_stamp)
@@ -67,13 +68,13 @@ pub fn mark(segment: MappedSegment, slot: &Slot) -> bool {
 /// Not 0 once this process has begun to start threads or processes.
 static STARTED_OTHERS: AtomicU32 = AtomicU32::new(0);
 
-/// The process is about to start a thread or another process: what is done from here on may have to
-/// be ordered, though that one has not shown itself yet.
+/// The process is about to start a thread or another process: from here on blocks are marked, even
+/// before that one has a slot.
 pub fn start_others() {
     STARTED_OTHERS.store(1, Ordering::Relaxed);
 }
 
-/// Whether other threads record too, or soon will.
+/// Whether other threads record, too, or soon will.
 #[inline]
 pub fn others_run(segment: MappedSegment) -> bool {
     STARTED_OTHERS.load(Ordering::Relaxed) != 0

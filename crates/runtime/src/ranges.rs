@@ -1,9 +1,9 @@
-//! Ranges: aggregates that the compiler copies, and `memcpy` and its kin.
+//! Records ranges of bytes: aggregates that the compiler copies (`__tsan_read_range` and
+//! `__tsan_write_range`), and calls of `memcpy`, `memmove`, `memset` and their checked forms.
 //!
-//! gcc and clang before 16 leave `memcpy` alone, so programs are linked with `--wrap=memcpy`, and
-//! the calls of the program's own objects arrive at `__wrap_memcpy`, which records its ranges and
-//! jumps on to the real function with all arguments as they were. Later clangs call
-//! `__tsan_memcpy`.
+//! gcc and clang before 16 do not replace `memcpy`, so programs are linked with `--wrap=memcpy`:
+//! calls in the program's own objects go to `__wrap_memcpy`, which records its ranges and jumps to
+//! the real function with unchanged arguments. Later clangs call `__tsan_memcpy`.
 
 use core::arch::global_asm;
 
@@ -65,7 +65,7 @@ before! {
     "__memset_chk" filled;
 }
 
-// The linker wraps these references too: a recorder here would count every range twice.
+// The linker wraps these references, too: recording here would count every range twice.
 global_asm!(
     ".globl __tsan_memcpy\n.type __tsan_memcpy,@function\n__tsan_memcpy: jmp memcpy@PLT",
     ".globl __tsan_memmove\n.type __tsan_memmove,@function\n__tsan_memmove: jmp memmove@PLT",

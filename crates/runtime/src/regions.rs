@@ -1,7 +1,8 @@
-//! Regions that the program marks: `reuselens_region_begin(name)` and `reuselens_region_end()`.
+//! The functions by which a program marks regions, `reuselens_region_begin(name)` and
+//! `reuselens_region_end()`: they change the thread's gate, which decides what is recorded.
 //!
-//! Names come with their length, or with 0 and a zero byte at their end. Each entry begins with an
-//! instruction that does nothing, by which the rewriter knows it.
+//! A name has a length, or the length 0 and a zero byte at its end. Each function begins with an
+//! instruction without effect, by which the rewriter recognises it in programs that it rewrites.
 
 use core::arch::global_asm;
 use core::ffi::CStr;
@@ -15,7 +16,7 @@ unsafe extern "C" fn begin(name: *const u8, length: usize) {
         if name.is_null() {
             return gate.begin_region(control, b"");
         }
-        // SAFETY: the interface asks for a name of this length, or for a zero byte behind it.
+        // SAFETY: the interface asks for a name of this length, or one that a zero byte ends.
         let name = unsafe {
             if length == 0 {
                 CStr::from_ptr(name.cast()).to_bytes()

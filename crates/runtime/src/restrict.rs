@@ -1,10 +1,12 @@
-//! Programs that restrict what their code may do, by a filter of system calls (`seccomp`) for one:
-//! a call of ours could end them. From then on the run time makes none, and goes on recording:
-//! blocks go out without waking anybody, and a thread that has to wait spins. Threads and processes
-//! that begin later are not recorded: that takes calls.
+//! Notices when a program restricts what its code may do, as with a filter of system calls
+//! (`seccomp`): after that, a system call of ours could end the program, so the run time becomes
+//! *quiet* ([`sys::be_quiet`]). It makes no more system calls and goes on recording: it publishes
+//! blocks without waking the consumer, and a thread that has to wait spins. Threads and processes
+//! that begin later are not recorded, because attaching takes system calls.
 //!
-//! `prctl` and `syscall` are replaced, by which filters come (libseccomp's too); they do what
-//! libc's do. Programs that make the call with an instruction of their own are not noticed.
+//! For this, libc's `prctl` and `syscall` are replaced, by which filters are installed (also by
+//! libseccomp); the replacements do the same as libc's. A program that makes the call with an
+//! instruction of its own is not noticed.
 
 use core::arch::global_asm;
 

@@ -1,4 +1,6 @@
-//! The shared segment, mapped into the measured program.
+//! The shared segment in this process: [`get`] maps it at the first call, if the environment names
+//! one and the process may be recorded. The segment is never unmapped, so references into it stay
+//! valid, but after [`abandon`] nothing is recorded into it.
 
 use core::ffi::{CStr, c_char};
 use core::ptr::NonNull;
@@ -11,7 +13,7 @@ use reuselens_wire::{
 use crate::sys;
 
 static BASE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
-/// 0 = not tried, 1 = being tried, 2 = mapped, 3 = there is none: record nothing.
+/// 0 = not tried, 1 = being tried, 2 = mapped, 3 = none or abandoned: record nothing.
 static STATE: AtomicU32 = AtomicU32::new(0);
 const TRYING: u32 = 1;
 const MAPPED: u32 = 2;
@@ -21,7 +23,8 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// The segment of this process: mapped at the first call, `None` if nobody listens.
+/// The segment of this process, mapped at the first call; `None` if the process is not recorded, or
+/// not any more.
 pub fn get() -> Option<MappedSegment> {
     loop {
         match STATE.load(Ordering::Acquire) {
@@ -33,7 +36,7 @@ pub fn get() -> Option<MappedSegment> {
     }
 }
 
-/// Whether recording was given up or never began; cheap.
+/// Whether it is known that the process is not recorded (any more); one load.
 #[inline]
 pub fn is_absent() -> bool {
     STATE.load(Ordering::Relaxed) == NONE
@@ -44,7 +47,7 @@ pub fn is_mapped() -> bool {
     STATE.load(Ordering::Relaxed) == MAPPED
 }
 
-/// The segment if it is mapped and recording was not given up; cheap.
+/// The segment if it is mapped and recording was not given up; two loads.
 #[inline]
 pub fn mapped() -> Option<MappedSegment> {
     if STATE.load(Ordering::Acquire) != MAPPED {
@@ -82,9 +85,9 @@ fn try_map() {
     );
 }
 
-/// Whether this program has rights that who started it has not: setuid, setgid, or capabilities of
-/// its file. Then the environment is not to be trusted, and a segment that it names least of all:
-/// who writes into that says where the program writes.
+/// Whether this program has more rights than the user who started it: setuid, setgid, or
+/// capabilities of its file. Then the environment must not be trusted. A process that can write to
+/// the segment that is named there controls to which addresses this program writes.
 fn is_secure() -> bool {
     const AT_SECURE: u64 = 23;
     unsafe extern "C" {
@@ -94,10 +97,10 @@ fn is_secure() -> bool {
     unsafe { getauxval(AT_SECURE) != 0 }
 }
 
-/// Whether this program is rewritten while it runs: then its accesses are seen without us.
+/// Whether this program is rewritten while it runs: then the rewriter records its accesses.
 fn is_rewritten() -> bool {
     let answer: u64;
-    // SAFETY: an instruction that does nothing; the rewriter puts one beside it that sets rax.
+    // SAFETY: an instruction without effect; the rewriter adds one that sets rax.
     unsafe {
         core::arch::asm!(
             "xor eax, eax",
@@ -171,16 +174,15 @@ fn map(path: *const u8) -> *mut u8 {
     let Some(segment) = segment.filter(|segment| segment.is_ours()) else {
         return core::ptr::null_mut();
     };
-    // A program before this one has restricted itself, and what became of it.
+    // A program that became this one by `exec` has restricted itself; that holds on.
     if sys::filters() > segment.header().filters.load(Ordering::Relaxed) {
         sys::be_quiet(false);
     }
     base
 }
 
-/// A limit of the address space leaves no room for the segment: the analysing side learns that
-/// there is a thread that it does not see, and why. For that a part of the segment is mapped, for a
-/// moment.
+/// A limit of the address space leaves no room for the segment: reports to the analysing side that
+/// a thread is not recorded, and why. For that, the segment's header is mapped for a moment.
 fn report_no_room(fd: isize) {
     // SAFETY: fresh address space, given back before the end; all fields of a header are atomic.
     unsafe {

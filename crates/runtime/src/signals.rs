@@ -1,6 +1,7 @@
-//! Signal handlers. A handler can interrupt a hook between its load and its store of the cursor, so
-//! events of handlers go through a slot of their own: `sigaction` and `signal` are replaced, and
-//! the program's handlers run inside ours, which switches slots around them.
+//! Records what a program's signal handlers do. A handler can interrupt a hook between its load and
+//! its store of the cursor, so a thread's handlers write through a second slot. `sigaction` and
+//! `signal` are replaced: they install our handler ([`handle`]), which switches slots around a call
+//! of the program's.
 //!
 //! A handler that is left by `siglongjmp` leaves its thread on the second slot until the next
 //! signal, which knows by its stack pointer that the handler is gone (unless one of them runs on a
@@ -15,7 +16,7 @@ use reuselens_wire::Slot;
 use crate::publish::open_slot;
 use crate::segment;
 use crate::thread::quietly;
-use crate::tls::{DUMMY, State, tls};
+use crate::tls::{DUMMY, ThreadState, tls};
 use crate::{process, stage, thread};
 
 const SIGNALS: usize = 65;
@@ -79,7 +80,7 @@ unsafe fn slot_for_handler() -> *const Slot {
     let t = tls();
     // SAFETY: this thread's own state.
     unsafe {
-        if (*t).signal_depth > 0 || (*t).state != State::Live {
+        if (*t).signal_depth > 0 || (*t).state != ThreadState::Live {
             thread::count_lost();
             return &DUMMY;
         }

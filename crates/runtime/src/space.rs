@@ -1,6 +1,7 @@
-//! Limits that the program sets for its memory: the shared segment in it does not count
-//! (`RLIMIT_AS`), and is not brought in by `mlockall`. libc's functions are replaced; they do what
-//! libc's do.
+//! Keeps the shared segment out of the program's own limits: `RLIMIT_AS` that the program sets
+//! counts only its own memory, and `mlockall` does not bring the segment in. For this, libc's
+//! `setrlimit`, `getrlimit`, `prlimit` and `mlockall` are replaced; otherwise the replacements do
+//! the same as libc's.
 
 use core::ffi::{c_int, c_uint};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -15,11 +16,11 @@ const ADDRESS_SPACE: c_uint = 9;
 const PRLIMIT64: usize = 302;
 const MLOCKALL: usize = 151;
 
-/// The limits as the program has set them, soft and hard, if it has.
+/// The limits that the program has set, soft and hard, if [`ARE_SET`].
 static LIMITS: [AtomicU64; 2] = [const { AtomicU64::new(UNLIMITED) }; 2];
 static ARE_SET: AtomicU32 = AtomicU32::new(0);
 
-/// What the segment takes of the address space; see `segment::map`.
+/// Bytes of the address space that the segment takes; see `segment::map`.
 fn ours() -> u64 {
     match segment::is_mapped() {
         true => (SEGMENT_BYTES + BLOCK_BYTES) as u64,
@@ -40,7 +41,8 @@ unsafe fn kernel(pid: c_int, resource: c_uint, new: *const u64, old: *mut u64) -
     unsafe { sys::call(PRLIMIT64, a) }
 }
 
-/// As the system call: pointers to the soft and the hard limit, or null.
+/// `prlimit` of the program. `new` and `old` point to the soft and the hard limit, or are null.
+/// Returns the result of the system call.
 unsafe fn change(pid: c_int, resource: c_uint, new: *const u64, old: *mut u64) -> isize {
     let ours = ours();
     if resource != ADDRESS_SPACE || pid != 0 || ours == 0 {
@@ -81,7 +83,7 @@ unsafe fn change(pid: c_int, resource: c_uint, new: *const u64, old: *mut u64) -
     0
 }
 
-/// Defines weak functions: none but the program's own definitions come before them.
+/// Defines weak functions: definitions of the program's own replace them.
 macro_rules! weak {
     ($($function:ident: $($name:literal),+;)+) => { $(
         core::arch::global_asm!(
@@ -114,8 +116,8 @@ unsafe extern "C" fn both(pid: c_int, resource: c_uint, new: *const u64, old: *m
     unsafe { report(change(pid, resource, new, old)) as c_int }
 }
 
-/// Where the segment is mapped, what there is by now is locked as it is used, and not brought in at
-/// once.
+/// `mlockall`. If the segment is mapped, current memory is locked when it is first used, and not
+/// brought in at once.
 unsafe extern "C" fn lock_all(flags: c_int) -> c_int {
     const CURRENT: c_int = 1;
     const ON_FAULT: c_int = 4;

@@ -1,5 +1,6 @@
-//! Starting threads: what a thread did before it starts another one comes before what that one
-//! does. And the names that they are given.
+//! Replaces `pthread_create`, which publishes the thread's block first, so that what it did before
+//! is read before what the new thread does; and `pthread_setname_np`, which announces the new name.
+//! Both call libc's functions ([`real`]).
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -74,7 +75,7 @@ unsafe extern "C" fn pthread_setname_np(thread: *mut c_void, name: *const c_char
         // SAFETY: as above.
         address => unsafe { core::mem::transmute::<usize, Name>(address)(thread, name) },
     };
-    // Others tell their names when they end.
+    // Other threads announce their names when they end.
     if result == 0 && thread == own {
         title::changed();
     }

@@ -26,8 +26,8 @@ unsafe extern "C" {
     fn pthread_attr_destroy(attributes: *mut [u64; 8]) -> c_int;
 }
 
-/// Looks libc's function up while the process begins. Later a thread that begins could wait there
-/// for one that loads a library and waits for it.
+/// Looks up libc's function when the process begins. Later, a thread that begins could wait in the
+/// look-up for a thread that is loading a library and waits for the first one.
 pub fn find_function() {
     real(&REAL_GET_ATTRIBUTES, c"pthread_getattr_np");
 }

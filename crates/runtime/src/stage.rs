@@ -1,9 +1,10 @@
 //! Control: a thread whose records are not all wanted writes them into a block of its own first,
-//! its stage. When that is full, or something else is to be said, they are sorted: what is wanted
-//! goes to the thread's slot, the rest is counted.
+//! its *stage* ([`ControlStage`](reuselens_wire::ControlStage)). When the stage is full, or a
+//! record that is always wanted follows, the records are sorted by the thread's gate ([`drain`]):
+//! wanted ones go to the thread's own slot, the others are counted.
 //!
-//! The hooks know nothing of it: they write through whatever slot the thread's state names. So what
-//! is not wanted costs a hook and a part of a sort, and no other process.
+//! The hooks do not know of this: they write through the slot that the thread's state names. So an
+//! unwanted access costs a hook and its part of a sort, and the analysing side does not see it.
 
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -18,14 +19,14 @@ use crate::segment;
 use crate::tls::{Tls, tls};
 use crate::{modules, thread};
 
-/// Where the functions lie that count, as far as their files are mapped.
+/// Addresses of the wanted functions, as far as their files are mapped.
 static mut RANGES: [Range; FUNCTIONS] = [Range { low: 0, high: 0 }; FUNCTIONS];
 static RANGES_KNOWN: AtomicU32 = AtomicU32::new(0);
 
 /// Gives a thread its stage, if there is anything to control.
 ///
 /// # Safety
-/// The calling thread's own state, with its slot, and silent.
+/// `t` must be the calling thread's state, with a slot, and silent.
 pub unsafe fn open(t: *mut Tls) {
     let Some(segment) = segment::get() else {
         return;
@@ -40,8 +41,8 @@ pub unsafe fn open(t: *mut Tls) {
     }
 }
 
-/// Nobody records any more: the thread writes into the same room again and again, which costs the
-/// hooks less than having none. False if there is none.
+/// Recording has ended: the thread writes into its stage, from the start each time it is full. That
+/// costs the hooks less than having no room. False if it has no stage and gets none.
 ///
 /// # Safety
 /// As for [`open`].
@@ -54,7 +55,7 @@ pub unsafe fn idle(t: *mut Tls) -> bool {
             make(t, segment);
         }
         segment::abandon();
-        settle(t);
+        drain(t);
         !(*t).stage.is_null()
     }
 }
@@ -65,7 +66,7 @@ unsafe fn make(t: *mut Tls, segment: MappedSegment) -> bool {
     unsafe {
         let index = (*t).slot_index as usize;
         let (stage, own) = (segment.stage(index).as_ptr(), segment.slot(index));
-        (&raw mut (*stage).gate).write(Gate::new((*t).place));
+        (&raw mut (*stage).gate).write(Gate::new((*t).scope));
         (*stage).sorting.store(0, Ordering::Relaxed);
         let slot = &(*stage).slot;
         if !open_slot(segment, slot, &own.owner()) {
@@ -77,7 +78,7 @@ unsafe fn make(t: *mut Tls, segment: MappedSegment) -> bool {
     true
 }
 
-/// Ends a thread's stage: it is silent from here on.
+/// Ends a thread's stage, after sorting what is in it. The thread must be silent, and stay so.
 ///
 /// # Safety
 /// The calling thread's own state.
@@ -88,7 +89,7 @@ pub unsafe fn close(t: *mut Tls) {
         let Some(segment) = segment::get().filter(|_| !stage.is_null()) else {
             return;
         };
-        settle(t);
+        drain(t);
         (*t).slot = thread::own_slot(t);
         (*t).stage = ptr::null_mut();
         let slot = &(*stage).slot;
@@ -101,7 +102,7 @@ pub unsafe fn close(t: *mut Tls) {
     }
 }
 
-/// Whether the thread's records wait to be sorted.
+/// Whether the thread writes into its stage now.
 ///
 /// # Safety
 /// The calling thread's own state.
@@ -111,7 +112,8 @@ pub unsafe fn is_staged(t: *const Tls) -> bool {
     unsafe { !(*t).stage.is_null() && ptr::eq((*t).slot, &raw const (*(*t).stage).slot) }
 }
 
-/// Lets the thread write where it is to by now: everything is wanted, or not.
+/// Sets where the thread writes: into its own slot if everything is wanted for now, else into its
+/// stage.
 unsafe fn choose(t: *mut Tls) {
     let Some(segment) = segment::get() else {
         return;
@@ -121,7 +123,7 @@ unsafe fn choose(t: *mut Tls) {
         let (stage, own) = ((*t).stage, thread::own_slot(t));
         let gate = &mut (*stage).gate;
         (*t).slot = if gate.is_direct(&segment.header().control) {
-            gate.flush(&mut |records| hand_on(t, records));
+            gate.flush(&mut |records| send(t, records));
             own
         } else {
             &raw const (*stage).slot
@@ -129,19 +131,19 @@ unsafe fn choose(t: *mut Tls) {
     }
 }
 
-/// Writes into the thread's own slot.
-unsafe fn hand_on(t: *const Tls, records: &[Record]) {
+/// Writes records into the thread's own slot.
+unsafe fn send(t: *const Tls, records: &[Record]) {
     // SAFETY: by the caller.
     unsafe {
         let own = &*thread::own_slot(t);
         let mut rest = records;
         while !rest.is_empty() {
             let room = thread::room(own) / size_of::<Record>();
-            // What belongs together is at most a few records: it goes into the next block as one.
+            // A record stays in one block with its operands: they are few.
             let fits = if room >= rest.len() {
                 rest.len()
             } else {
-                whole(rest, room)
+                complete_records(rest, room)
             };
             if fits == 0 {
                 if !publish(own, (*t).slot_index, true) {
@@ -155,8 +157,8 @@ unsafe fn hand_on(t: *const Tls, records: &[Record]) {
     }
 }
 
-/// As many records as fit into `room` without parting one from its operands.
-fn whole(records: &[Record], room: usize) -> usize {
+/// How many of these records fit into room for `room` without separating one from its operands.
+fn complete_records(records: &[Record], room: usize) -> usize {
     const OPERAND: u8 = reuselens_wire::WireKind::Operand as u8;
     let mut end = room;
     while end > 0 && records[end].kind() == OPERAND {
@@ -165,11 +167,11 @@ fn whole(records: &[Record], room: usize) -> usize {
     end
 }
 
-/// Sorts what waits. The thread must be silent.
+/// Sorts the records in the stage. The thread must be silent.
 ///
 /// # Safety
 /// The calling thread's own state.
-pub unsafe fn settle(t: *mut Tls) {
+pub unsafe fn drain(t: *mut Tls) {
     // SAFETY: by the caller; the stage's block holds records from its header up to the cursor.
     unsafe {
         let stage = (*t).stage;
@@ -185,22 +187,23 @@ pub unsafe fn settle(t: *mut Tls) {
             sort(t, control, start, cursor);
             slot.cursor.store(start, Ordering::Release);
             (*stage).sorting.store(0, Ordering::Release);
-            (*t).place = (*stage).gate.place();
+            (*t).scope = (*stage).gate.scope();
             choose(t);
         } else {
-            // Nobody wants any of it: the same room again.
+            // None of the records are wanted any more: from the start of the stage again.
             slot.cursor.store(start, Ordering::Release);
             (*t).slot = slot;
         }
     }
 }
 
-/// What comes before the first note of code that the LLVM pass has seen, which cannot be told apart
-/// here. Such programs are rewritten if there is something to control; this is about a library of
-/// such code in another.
+/// The records before the first block record of code compiled with the LLVM pass: what follows
+/// cannot be read here, for the length of that block record is not known. Programs with such code
+/// are rewritten if not everything is wanted; this is for a library with such code in another
+/// program.
 fn readable(records: &[Record]) -> &[Record] {
-    let is_note = |record: &Record| record.kind() == reuselens_wire::NOTE;
-    match records.iter().position(is_note) {
+    let is_block_record = |record: &Record| record.kind() == reuselens_wire::COMPILED_BLOCK_RECORD;
+    match records.iter().position(is_block_record) {
         Some(first) => {
             thread::count_lost();
             &records[..first]
@@ -219,31 +222,32 @@ unsafe fn sort(t: *mut Tls, control: &Control, start: u64, cursor: u64) {
         let known = RANGES_KNOWN.load(Ordering::Acquire) as usize;
         let gate = &mut (*stage).gate;
         let ranges = (&raw const RANGES).cast::<Range>();
-        // As many as are known are never written again.
+        // Ranges below that number are never changed.
         gate.set_ranges(core::slice::from_raw_parts(ranges, known.min(FUNCTIONS)));
         let high = (*stage).slot.stack_high.load(Ordering::Relaxed);
-        gate.sort(control, high, records, &mut |run| hand_on(t, run));
+        gate.sort(control, high, records, &mut |run| send(t, run));
         gate.report(control);
     }
 }
 
-/// The thread's own slot, with all before it said that waits: for records that are never left out.
+/// The slot for records that are always wanted: the thread's own, after the waiting records were
+/// sorted and waiting function entries written.
 ///
 /// # Safety
 /// The calling thread's own state, silent.
-pub unsafe fn settled_slot(t: *mut Tls) -> *const reuselens_wire::Slot {
+pub unsafe fn drained_slot(t: *mut Tls) -> *const reuselens_wire::Slot {
     // SAFETY: by the caller.
     unsafe {
         if !is_staged(t) {
             return (*t).slot;
         }
-        settle(t);
-        (*(*t).stage).gate.flush(&mut |records| hand_on(t, records));
+        drain(t);
+        (*(*t).stage).gate.flush(&mut |records| send(t, records));
         thread::own_slot(t)
     }
 }
 
-/// A module is mapped with this bias; its functions that count are known from here on.
+/// A module is mapped with this bias: adds the addresses of wanted functions in it.
 ///
 /// # Safety
 /// One thread at a time (the loader's lock is held).
@@ -279,7 +283,8 @@ pub unsafe fn module_mapped(control: &Control, path: &[u8], bias: u64) {
     }
 }
 
-/// Calls `change` with the thread's gate, between what it did before and what it does after.
+/// Calls `change` with the thread's gate, after sorting what the thread recorded before. Nothing if
+/// regions do not matter, or in a signal handler.
 pub fn at_gate(change: impl FnOnce(&mut Gate, &Control)) {
     if segment::is_absent() || !thread::prepare_even_if_silent() {
         return;
@@ -293,9 +298,9 @@ pub fn at_gate(change: impl FnOnce(&mut Gate, &Control)) {
         (*t).busy += 1;
         let control = segment::get().map(|segment| &segment.header().control);
         if let Some(control) = control.filter(|c| c.regions.load(Ordering::Relaxed) != 0) {
-            settle(t);
+            drain(t);
             change(&mut (*(*t).stage).gate, control);
-            (*t).place = (*(*t).stage).gate.place();
+            (*t).scope = (*(*t).stage).gate.scope();
             choose(t);
         }
         (*t).busy -= 1;

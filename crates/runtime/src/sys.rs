@@ -1,5 +1,8 @@
-//! System calls, made directly: they neither touch `errno` nor run code of the program. Those for
-//! purposes of ours are not made once the program has restricted itself (see `restrict`).
+//! System calls, made directly, so that they neither change `errno` nor run code of the program.
+//!
+//! Once the program has restricted itself the run time is *quiet* ([`is_quiet`], see `restrict`):
+//! calls that are not on behalf of the program must not be made. Waiting and waking are replaced
+//! here then; callers of all other functions check it themselves.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -21,12 +24,13 @@ const READ: usize = 0;
 const CLOSE: usize = 3;
 const STAT: usize = 4;
 
-/// Whether no system calls may be made for purposes of ours.
+/// Not 0 once the run time must make no system calls of its own.
 static QUIET: AtomicU32 = AtomicU32::new(0);
-/// The time once it may not be read any more, counted on from there; 0 before.
+/// The next stamp once the time-stamp counter must not be read any more; 0 before.
 static TIME: AtomicU64 = AtomicU64::new(0);
 
-/// From now on no system calls are made but for the program, nor is the time read if `is_timeless`.
+/// Makes the run time quiet: no system calls of its own from now on. With `is_timeless` it does not
+/// read the time-stamp counter either; stamps then count on by 1.
 pub fn be_quiet(is_timeless: bool) {
     if is_timeless && TIME.load(Ordering::Relaxed) == 0 {
         TIME.store(stamp(), Ordering::Relaxed);
@@ -34,7 +38,7 @@ pub fn be_quiet(is_timeless: bool) {
     QUIET.store(1, Ordering::SeqCst);
 }
 
-/// Whether that is so.
+/// Whether the run time must make no system calls of its own.
 #[inline]
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed) != 0
@@ -104,8 +108,8 @@ pub fn open_read_write(path: *const u8) -> isize {
     open(path, O_RDWR)
 }
 
-/// By the call that the loader opens libraries with: where there is a filter already, it allows
-/// that one.
+/// Opens a file by `openat`, as the loader does: a filter that is there from before the program
+/// began allows that call.
 fn open(path: *const u8, flags: usize) -> isize {
     const HERE: usize = -100_isize as usize;
     const O_CLOEXEC: usize = 0o2000000;
@@ -113,7 +117,7 @@ fn open(path: *const u8, flags: usize) -> isize {
     unsafe { call(OPENAT, [HERE, path as usize, flags | O_CLOEXEC, 0, 0, 0]) }
 }
 
-/// Filters of system calls that the calling thread is under.
+/// How many filters of system calls the calling thread is under.
 pub fn filters() -> u32 {
     let fd = open(c"/proc/thread-self/status".as_ptr().cast(), 0);
     if fd < 0 {
@@ -162,7 +166,7 @@ pub fn tid() -> u32 {
     unsafe { call(GETTID, [0; 6]) as u32 }
 }
 
-/// The name of this thread, up to its first zero byte, which comes.
+/// The name of this thread, which a zero byte ends.
 pub fn thread_name() -> [u8; THREAD_NAME_BYTES] {
     const GET_NAME: usize = 16;
     let mut name = [0; THREAD_NAME_BYTES];
@@ -234,8 +238,8 @@ pub fn stack_limit() -> u64 {
     }
 }
 
-/// Sleeps until `word` is woken or no longer `seen`, or for a tenth of a second; for a moment only
-/// without the system.
+/// Sleeps until `word` is woken or no longer `seen`, or for a tenth of a second; spins for a moment
+/// instead if quiet.
 pub fn futex_wait(word: &AtomicU32, seen: u32) {
     if is_quiet() {
         return spin();
@@ -253,7 +257,7 @@ pub fn futex_wait(word: &AtomicU32, seen: u32) {
     unsafe { call(FUTEX, a) };
 }
 
-/// Wakes one sleeper; without the system it wakes by itself, a little later.
+/// Wakes one sleeper; nothing if quiet: the consumer wakes by itself, a little later.
 pub fn futex_wake(word: &AtomicU32) {
     if is_quiet() {
         return;
@@ -262,7 +266,7 @@ pub fn futex_wake(word: &AtomicU32) {
     unsafe { call(FUTEX, [word.as_ptr() as usize, 1, 1, 0, 0, 0]) };
 }
 
-/// As [`stamp`], once all instructions before are done.
+/// As [`stamp`], read after all earlier instructions are done.
 #[inline]
 pub fn ordered_stamp() -> u64 {
     // SAFETY: the instruction exists on every x86-64 processor.
@@ -270,7 +274,8 @@ pub fn ordered_stamp() -> u64 {
     stamp()
 }
 
-/// The time-stamp counter: one clock for all cores on every x86-64 machine of this decade.
+/// The time-stamp counter, one clock for all cores on every x86-64 machine of this decade. A count
+/// from the last time read if the counter must not be read any more.
 #[inline]
 pub fn stamp() -> u64 {
     if TIME.load(Ordering::Relaxed) != 0 {

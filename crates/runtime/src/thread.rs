@@ -1,4 +1,9 @@
-//! A thread's way through blocks: attach, write, publish, end.
+//! A recording thread: it attaches itself at its first event ([`make_room`] calls `attach`), writes
+//! records ([`emit`], [`put`]), publishes full blocks, and ends ([`end`]).
+//!
+//! The hooks in `hooks` write records themselves, and call [`slow`] when the current block has no
+//! room. While `Tls::busy` is not 0 the thread is silent: nothing is recorded, so that code here
+//! may call functions that are hooked.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,17 +11,18 @@ use reuselens_wire::{BLOCK_BYTES, RECORD_BYTES, Record, Slot, SlotOwner, SlotSta
 
 use crate::publish::{open_slot, publish};
 use crate::segment;
-use crate::tls::{DUMMY, State, Tls, tls};
+use crate::tls::{DUMMY, ThreadState, Tls, tls};
 use crate::{block_records, process, stacks, stage, sys, title};
 
-/// The slow path of every hook: there was no room for this record.
+/// The slow path of the hooks: writes a record for which the hook found no room.
 #[cold]
 #[inline(never)]
 pub unsafe extern "C" fn slow(word0: u64, word1: u64) {
     emit(&[Record { word0, word1 }]);
 }
 
-/// Writes records that belong together: all into one block, or none.
+/// Writes records that belong together, all into one block. Drops them if the thread does not
+/// record.
 #[inline]
 pub fn emit(records: &[Record]) {
     let t = tls();
@@ -29,22 +35,22 @@ pub fn emit(records: &[Record]) {
             return ungated(t, records);
         }
         if room(&*(*t).slot) < records.len() * RECORD_BYTES && !make_room(t) {
-            // Nobody listens: the next ones go to a page of the thread, so that not each of them
-            // comes here.
-            block_records::rest(t);
+            // If the program is not measured, the next records go to a page of the thread, so that
+            // the hooks need not come here for each of them.
+            block_records::use_own_page(t);
             return;
         }
         put(&*(*t).slot, records);
     }
 }
 
-/// Writes records that are never left out, past those that wait to be sorted.
+/// Writes records that are always wanted, from a thread that writes into its stage.
 #[cold]
 unsafe fn ungated(t: *mut Tls, records: &[Record]) {
     // SAFETY: this thread's own state.
     unsafe {
         (*t).busy = 1;
-        let slot = &*stage::settled_slot(t);
+        let slot = &*stage::drained_slot(t);
         let fits = room(slot) >= records.len() * RECORD_BYTES;
         if fits || publish(slot, (*t).slot_index, true) {
             put(slot, records);
@@ -63,7 +69,7 @@ pub fn announce_quietly(kind: WireKind, pc: u64, number: u64, operands: &[u64], 
     // SAFETY: this thread's own state and slot.
     unsafe {
         (*t).busy += 1;
-        let slot = stage::settled_slot(t);
+        let slot = stage::drained_slot(t);
         announce(&*slot, Record::new(kind, 0, pc, number), operands, text);
         (*t).busy -= 1;
     }
@@ -89,7 +95,7 @@ pub fn prepare() -> bool {
     unsafe { (*t).busy == 0 && !segment::is_absent() && (room(&*(*t).slot) > 0 || make_room(t)) }
 }
 
-/// Like [`prepare`], also where the thread only waits to be told what is to be recorded.
+/// Like [`prepare`], but also true if the thread writes into its stage.
 pub fn prepare_even_if_silent() -> bool {
     let t = tls();
     // SAFETY: this thread's own state.
@@ -109,7 +115,8 @@ pub fn room(slot: &Slot) -> usize {
     cursor.wrapping_neg() & (BLOCK_BYTES - 1)
 }
 
-/// Writes records that belong together: the cursor moves once, so the reader sees all or none.
+/// Writes records that belong together into a slot's block. The cursor moves once, so the reader
+/// sees all or none of them.
 ///
 /// # Safety
 /// There must be room, and the slot must be this thread's.
@@ -153,8 +160,8 @@ pub unsafe fn make_room(t: *mut Tls) -> bool {
         (*t).busy = 1;
         let ready = if core::ptr::eq((*t).slot, &DUMMY) {
             match (*t).state {
-                State::New => attach(t),
-                State::Unrecorded if sys::is_quiet() => false,
+                ThreadState::New => attach(t),
+                ThreadState::Unrecorded if sys::is_quiet() => false,
                 _ => {
                     count_lost();
                     false
@@ -168,12 +175,12 @@ pub unsafe fn make_room(t: *mut Tls) -> bool {
     }
 }
 
-/// Makes room by sorting what waits.
+/// Makes room by sorting the records in the stage.
 unsafe fn sort_out(t: *mut Tls) -> bool {
     // SAFETY: this thread's own state.
     unsafe {
         (*t).busy = 1;
-        stage::settle(t);
+        stage::drain(t);
         let there = room(&*(*t).slot) > 0 || publish(&*(*t).slot, slot_index(t), true);
         let there = there || give_up(t);
         (*t).busy = 0;
@@ -193,10 +200,12 @@ unsafe fn slot_index(t: *const Tls) -> u64 {
     }
 }
 
+/// Recording has ended: the thread writes into its stage, or has no room at all. Returns whether it
+/// has room.
 unsafe fn give_up(t: *mut Tls) -> bool {
     // SAFETY: this thread's own state.
     unsafe {
-        if (*t).signal_depth == 0 && (*t).state == State::Live && stage::idle(t) {
+        if (*t).signal_depth == 0 && (*t).state == ThreadState::Live && stage::idle(t) {
             return true;
         }
         segment::abandon();
@@ -212,7 +221,7 @@ pub fn count_lost() {
     }
 }
 
-/// This thread's slot outside of signal handlers.
+/// This thread's own slot, not that for signal handlers; the dummy if it has none.
 ///
 /// # Safety
 /// `t` must be the calling thread's state.
@@ -220,12 +229,13 @@ pub unsafe fn own_slot(t: *const Tls) -> *const Slot {
     // SAFETY: by the caller.
     match (unsafe { (*t).state }, segment::get()) {
         // SAFETY: by the caller.
-        (State::Live, Some(segment)) => segment.slot(unsafe { (*t).slot_index } as usize),
+        (ThreadState::Live, Some(segment)) => segment.slot(unsafe { (*t).slot_index } as usize),
         _ => &DUMMY,
     }
 }
 
-/// What this thread writes through outside of signal handlers: its slot, or its stage.
+/// The slot through which this thread writes outside of signal handlers: its own, or that of its
+/// stage.
 ///
 /// # Safety
 /// `t` must be the calling thread's state.
@@ -249,7 +259,7 @@ unsafe fn attach(t: *mut Tls) -> bool {
     let unrecorded = |count: &AtomicU32| {
         count.fetch_add(1, Ordering::Relaxed);
         // SAFETY: this thread's own state.
-        unsafe { (*t).state = State::Unrecorded };
+        unsafe { (*t).state = ThreadState::Unrecorded };
         false
     };
     if sys::is_quiet() {
@@ -281,7 +291,7 @@ unsafe fn attach(t: *mut Tls) -> bool {
     unsafe {
         (*t).slot = slot;
         (*t).slot_index = index as u64;
-        (*t).state = State::Live;
+        (*t).state = ThreadState::Live;
         if first_of_process {
             process::announce(slot);
         } else {
@@ -336,7 +346,7 @@ pub fn flush() {
     unsafe {
         if heard && (*t).busy == 0 && !core::ptr::eq((*t).slot, &DUMMY) && (*t).signal_depth == 0 {
             (*t).busy = 1;
-            let slot = stage::settled_slot(t);
+            let slot = stage::drained_slot(t);
             if !publish(&*slot, (*t).slot_index, true) {
                 give_up(t);
             }
@@ -354,8 +364,8 @@ pub unsafe fn end(t: *mut Tls) {
     unsafe {
         (*t).busy = 1;
         stage::close(t);
-        block_records::end(t);
-        // A handler that was left by a jump may have left us on its slot.
+        block_records::free_page(t);
+        // A handler that was left by a jump may not have restored the slot.
         let slot = if core::ptr::eq((*t).slot, &DUMMY) {
             &raw const DUMMY
         } else {
@@ -373,7 +383,7 @@ pub unsafe fn end(t: *mut Tls) {
             release(&*signal_slot, (*t).signal_slot_index);
             (*t).signal_slot = core::ptr::null();
         }
-        (*t).state = State::Ended;
+        (*t).state = ThreadState::Ended;
         (*t).busy = 0;
     }
 }

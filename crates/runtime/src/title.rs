@@ -1,4 +1,5 @@
-//! What threads are called.
+//! Announces threads and their names. A thread's name is announced when it attaches itself, when it
+//! changes its own name, and when it ends, because other threads may have changed it.
 
 use reuselens_wire::{Record, Slot, THREAD_NAME_BYTES, WireKind};
 
@@ -20,7 +21,7 @@ impl Name {
     }
 }
 
-/// Tells of the calling thread in its slot.
+/// Announces the calling thread through its slot.
 ///
 /// # Safety
 /// The slot must be this thread's.
@@ -32,7 +33,7 @@ pub unsafe fn announce_thread(slot: &Slot, stack_low: u64, stack_high: u64) {
     unsafe { announce(slot, event, &operands, name.text()) };
 }
 
-/// Tells the name that the calling thread has now in its slot, if it may be asked for.
+/// Announces the calling thread's current name through its slot, if system calls may be made.
 ///
 /// # Safety
 /// The slot must be this thread's.
@@ -46,7 +47,7 @@ pub unsafe fn announce_name(slot: &Slot) {
     unsafe { announce(slot, event, &[name.text().len() as u64], name.text()) };
 }
 
-/// The calling thread has got another name.
+/// The calling thread has changed its name: announces the new one.
 pub fn changed() {
     if sys::is_quiet() {
         return;

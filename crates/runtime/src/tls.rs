@@ -1,11 +1,14 @@
-//! Per-thread state: one small block of thread-local storage, written out in assembly because the
-//! hooks reach it with two instructions, and because there is no `thread_local!` without std.
+//! [`Tls`]: the state of each thread, in thread-local storage. It is defined in assembly, because
+//! the hooks reach it with two instructions, and because there is no `thread_local!` without std.
+//!
+//! Only the thread itself uses its state. The slot that it names is never null: a thread without a
+//! slot has [`DUMMY`], whose cursor never has room, so that its hooks take the slow path.
 
 use core::arch::global_asm;
 
-use reuselens_wire::{NOTE_BYTES_MOST, Place, Slot, Stage};
+use reuselens_wire::{BLOCK_RECORD_BYTES_MOST, ControlStage, RecordingScope, Slot};
 
-/// The dummy slot: its cursor never has room, so that a thread without a slot takes the slow path.
+/// The slot of threads without one; it has no room.
 pub static DUMMY: Slot = Slot {
     cursor: core::sync::atomic::AtomicU64::new(0),
     stack_high: core::sync::atomic::AtomicU64::new(0),
@@ -28,7 +31,7 @@ global_asm!(
     ".hidden rl_tls",
     ".type rl_tls,@object",
     ".size rl_tls,{size}",
-    // The same for code that the LLVM pass has seen, which may lie in libraries.
+    // The same for code compiled with the LLVM pass, which may be in libraries.
     ".globl __reuselens_tls",
     ".type __reuselens_tls,@object",
     ".size __reuselens_tls,8",
@@ -40,29 +43,29 @@ global_asm!(
     size = const size_of::<Tls>(),
 );
 
-/// Where a thread stands.
+/// How far a thread's recording has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
-pub enum State {
+pub enum ThreadState {
     /// No event yet.
     New = 0,
     /// It has a slot.
     Live = 1,
-    /// There was no slot for it: its events are counted as lost.
+    /// It got no slot: its events are counted as lost.
     Unrecorded = 2,
-    /// It is past its end.
+    /// Its recording has ended.
     Ended = 3,
 }
 
-/// A place for one note that is not recorded.
+/// Room for a block record that is not recorded.
 #[repr(C)]
-pub struct Aside {
-    /// In place of a slot: its cursor.
+pub struct DiscardArea {
+    /// The cursor, as in a slot: code compiled with the LLVM pass advances it.
     pub cursor: u64,
-    /// The page that notes go to as long as nobody listens, or 0.
+    /// The page that block records are written to if the program is not measured, or 0.
     pub page: u64,
-    /// Room for a note.
-    pub note: [u8; NOTE_BYTES_MOST],
+    /// Where one block record is written.
+    pub record: [u8; BLOCK_RECORD_BYTES_MOST],
 }
 
 /// The layout of `rl_tls`.
@@ -72,8 +75,8 @@ pub struct Tls {
     pub slot: *const Slot,
     /// Not 0 while the run time itself runs: hooks inside are silent.
     pub busy: u64,
-    /// Where the thread stands.
-    pub state: State,
+    /// How far its recording has come.
+    pub state: ThreadState,
     /// Number of the slot.
     pub slot_index: u64,
     /// How often the destructor of this thread's key has run.
@@ -86,14 +89,15 @@ pub struct Tls {
     pub signal_slot_index: u64,
     /// Stack pointer of the signal handler that runs.
     pub signal_pointer: u64,
-    /// Where records wait to be sorted; null if there is nothing to control.
-    pub stage: *mut Stage,
-    /// Address of the stage's block: what is read from there is not found by the shared memory.
+    /// Where records wait to be sorted; null if everything is recorded.
+    pub stage: *mut ControlStage,
+    /// Address of the stage's block, kept here because the address in shared memory could be
+    /// overwritten by others.
     pub stage_address: u64,
     /// The regions and the function that the thread is in, for a child process.
-    pub place: Place,
-    /// What is written through where nothing is recorded; see `notes`.
-    pub aside: Aside,
+    pub scope: RecordingScope,
+    /// Where block records go that are not recorded; see `block_records`.
+    pub discard: DiscardArea,
 }
 
 /// This thread's state.

@@ -1,12 +1,13 @@
-//! Functions of libraries whose calls the linker leads to the run time (`--wrap`): ours does its
-//! part before or after the library's function.
+//! Macros that define a function `__wrap_NAME`, to which the linker leads a program's calls of the
+//! library function NAME (`--wrap`). The defined function does its part before the library's
+//! ([`before!`]) or around it ([`around!`]).
 //!
-//! Only for functions whose arguments and results are integers or pointers in one register: vector
-//! registers are not kept, and of results rdx is not.
+//! They are only for functions whose arguments and results are integers or pointers in one
+//! register: vector registers, and rdx of results, are not preserved.
 //!
-//! The library's functions are weak references: programs link without `--wrap` too (and never get
-//! here), and where a program itself refers weakly to a function that is missing, ours does nothing
-//! and returns 0.
+//! The library's functions are weak references, so that programs link without `--wrap`, too (and
+//! never call these). If a program itself refers weakly to a function that is missing,
+//! `__wrap_NAME` calls nothing and returns 0.
 
 /// Instructions that save the registers in which a function gets its arguments: 56 bytes, which
 /// align the stack at a function's entry. `rax` has the number of vector registers among them.
@@ -23,8 +24,9 @@ macro_rules! restore_arguments {
     };
 }
 
-/// Defines functions that do something and then jump on: name, and what is done. That gets the
-/// first three arguments and the address that the call returns to.
+/// Defines functions that call a function of ours and then jump to the library's: the library
+/// function's name, and our function. Ours gets the first three arguments and the return address of
+/// the call.
 macro_rules! before {
     ($($name:literal $before:ident;)+) => { $(
         core::arch::global_asm!(
@@ -45,9 +47,10 @@ macro_rules! before {
     )+ };
 }
 
-/// Defines functions that do something before and after they call: name, what is done before and
-/// after, and an instruction that loads into r10d how many arguments are on the stack. Threads are
-/// cancelled and exceptions are thrown through these functions, so their frames can be unwound.
+/// Defines functions that call a function of ours before and another one after the library's: the
+/// library function's name, our two functions, and an instruction that loads into r10d how many
+/// arguments are on the stack. Threads are cancelled and exceptions are thrown through these
+/// functions, so their frames can be unwound.
 macro_rules! around {
     ($($name:literal $before:ident $after:ident $words:literal;)+) => { $(
         core::arch::global_asm!(

@@ -1,18 +1,23 @@
-//! Whether the analysing side still lives, asked by a process that has only system calls.
+//! [`is_alive`]: whether a process lives, found out with two system calls and no allocation.
+//!
+//! The run time and the rewriter ask it of the analysing process while they wait for that process,
+//! the rewriter also of other measured processes (`dbi/exec.rs`). Each passes in its own way of
+//! making the two calls.
 
-/// Bytes of a path that [`is_alive`] asks for, its zero byte included.
+/// Bytes of a path that [`is_alive`] reads, its zero byte included.
 const PATH_BYTES: usize = 32;
 
-/// Whether a process lives. One that is dead and whose parent has not asked after it yet does not,
-/// though its number is still taken. `exists` asks for the number alone (`kill` with signal 0);
-/// `read_link` reads a symbolic link whose path ends with a zero byte, and gives a negative `errno`
-/// on failure.
+/// Whether process `pid` lives. A dead process whose parent has not waited for it yet (a zombie)
+/// counts as dead, though its number is still taken. `exists` must return whether the number is
+/// taken (`kill` with signal 0); `read_link` reads a symbolic link whose path ends with a zero
+/// byte, and returns a negative `errno` on failure.
 pub fn is_alive(pid: u32, exists: impl Fn(u32) -> bool, read_link: impl Fn(&[u8]) -> i64) -> bool {
     const ENOENT: i64 = -2;
     if !exists(pid) {
         return false;
     }
-    // The dead have no executable; where there is no /proc, nobody has. `/proc/self` is the first
+    // A zombie has no executable: its link does not exist. Where /proc is not mounted, no process
+    // has the link, hence the check of our own. Not `/proc/self`: that is the process's first
     // thread, which may have ended.
     let (path, length) = executable(pid);
     read_link(&path[..length]) != ENOENT || read_link(b"/proc/thread-self/exe\0") == ENOENT
@@ -47,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_those_of_processes() {
+    fn executable_path_contains_the_pid() {
         for (pid, expected) in [
             (0, &b"/proc/0/exe\0"[..]),
             (907, b"/proc/907/exe\0"),
@@ -59,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn unreaped_process_is_dead() {
+    fn zombie_is_dead_and_unreadable_link_is_alive() {
         let zombie = |path: &[u8]| {
             if path.starts_with(b"/proc/thread-self") {
                 5

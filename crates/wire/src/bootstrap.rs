@@ -1,13 +1,18 @@
-//! What the analysing side hands to the rewriter that it puts into a program.
+//! Where the rewriter (crate `dbi`) is placed in a program's memory, and [`Bootstrap`], the values
+//! that it starts with.
+//!
+//! The crate `capture` (`inject`) maps the rewriter's image at [`IMAGE`], writes a `Bootstrap`
+//! after it, and lets the program's first thread run the image, which reads the `Bootstrap` once.
+//! Both sides take all addresses from here.
 
-/// Where the rewriter's image goes in the program's memory: far from where programs, their
+/// Address of the rewriter's image in the program's memory: far from where programs, their
 /// libraries and their stacks are, so that the program's own addresses stay as they would be.
 pub const IMAGE: u64 = 0x3b00_0000_0000;
-/// Room for the image; the code cache follows.
+/// Bytes reserved for the image; the code cache follows them.
 pub const IMAGE_ROOM: u64 = 16 << 20;
-/// Room for the stack of the image's first moments, behind it.
+/// Bytes of the stack on which the image starts, after the image.
 pub const IMAGE_STACK_BYTES: u64 = 256 << 10;
-/// Where the rewriter's own memory begins, behind the code cache.
+/// First address of the rewriter's own memory, after the code cache.
 pub const ARENA: u64 = IMAGE + (1 << 30);
 
 /// The registers of a stopped program, in the order of Linux' `user_regs_struct` (x86-64).
@@ -46,7 +51,7 @@ pub struct Registers {
     pub rdi: u64,
     /// The number of the system call that the program is in.
     pub orig_rax: u64,
-    /// Where it goes on.
+    /// Address of the next instruction.
     pub rip: u64,
     /// Code segment.
     pub cs: u64,
@@ -70,13 +75,13 @@ pub struct Registers {
     pub gs: u64,
 }
 
-/// The hand-over.
+/// What the rewriter starts with.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Bootstrap {
-    /// The program's registers: it goes on from them.
+    /// The program's registers, with which it starts.
     pub registers: Registers,
-    /// Number of the process that became this one by `exec` + 1, or 0.
+    /// 1 + the number of the recorded process that became this one by `exec`, or 0.
     pub parent: u64,
     /// Path of the shared segment, ended by a zero byte.
     pub segment: [u8; 64],

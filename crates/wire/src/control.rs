@@ -1,74 +1,79 @@
-//! What is to be recorded: written by the analysing side before the program starts, read by those
-//! who record.
+//! [`Control`]: which accesses of the measured program are to be recorded. It is a part of the
+//! segment's header. The analysing side writes it before the program starts, and later only its
+//! `state`; the measured program's threads read it through their [`Gate`](crate::Gate).
 //!
-//! Three things decide about an access. *Where its thread is*: within a region, within a function.
-//! *What time it is*: the analysing side opens the recording, and stops it. *Which access it is*:
-//! accesses that pass the first two are numbered over all threads ([`Control::claim`]), and a
-//! schedule over these numbers skips the start and takes bursts. What is left out is counted by who
-//! leaves it out.
+//! Three conditions decide whether an access is recorded:
+//! - its thread is in a wanted region and in a wanted function;
+//! - `state` is [`Recording::Open`];
+//! - the schedule takes the access's number. Accesses that pass the first two conditions are
+//!   numbered over all threads ([`Control::claim`]); the schedule skips the first `after` numbers
+//!   and then takes `on` of each `on + off`.
+//!
+//! An access that is not recorded is counted in `left_out`.
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-/// The marks of instructions that do nothing but say that a region begins or ends: the displacement
-/// of `nop dword ptr [rax + mark]`. A name is in rdi; its length in rsi, or 0 if a zero byte ends
-/// it.
+/// Displacement in `nop dword ptr [rax + MARK_BEGIN]`, an instruction without effect by which the
+/// rewriter recognises the begin of a region. rdi points to the region's name; rsi is the name's
+/// length, or 0 if a zero byte ends it.
 pub const MARK_BEGIN: u32 = u32::from_le_bytes(*b"rlrB");
-/// The end of a region.
+/// The same for the end of a region, which has no name.
 pub const MARK_END: u32 = u32::from_le_bytes(*b"rlrE");
-/// By which the run time asks whether the program is rewritten: that sets rax to 1, and then it is
-/// silent.
+/// The same for the run time's question whether the program is rewritten. The rewriter answers by
+/// setting rax to 1; the run time then records nothing.
 pub const MARK_ASK: u32 = u32::from_le_bytes(*b"rlr?");
 /// Bytes of a region's name that are compared.
 pub const REGION_BYTES: usize = 64;
-/// Functions that can be named at one time: copies that compilers make of one count one by one.
+/// The most functions that can be wanted. Each copy that a compiler makes of a function counts.
 pub const FUNCTIONS: usize = 16;
-/// The most accesses that a thread claims at once: so far its numbers may run ahead of what it
-/// does.
+/// The most access numbers that a thread claims at once, and so the most that it may hold without
+/// having made the accesses.
 const CLAIM: u64 = 4096;
 
-/// Whether anything is recorded.
+/// Whether anything is recorded now.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recording {
-    /// All that the rest of [`Control`] lets pass.
+    /// Yes: all accesses that the other fields of [`Control`] let pass.
     Open = 0,
     /// Not yet.
     Waiting = 1,
-    /// Not any more: the program goes on unrecorded.
+    /// Never again: the program goes on unrecorded.
     Stopped = 2,
 }
 
-/// A function in a file: `low` and `high` as in its table of symbols.
+/// A function in a file: `low` and `high` as in the file's symbol table.
 #[repr(C)]
 pub struct Function {
     /// The file's device.
     pub device: AtomicU64,
-    /// The file's number on it.
+    /// The file's inode number on that device.
     pub inode: AtomicU64,
     /// The function's first address.
     pub low: AtomicU64,
-    /// The first address behind it.
+    /// The first address after the function.
     pub high: AtomicU64,
 }
 
-/// What is to be recorded. All zero: everything.
+/// What is to be recorded. If all bytes are zero: everything.
 #[repr(C)]
 pub struct Control {
-    /// Not 0 if threads have to look at the rest at all.
+    /// 0 if everything is recorded from start to end: threads then ignore the other fields.
     pub active: AtomicU32,
     /// A [`Recording`].
     pub state: AtomicU32,
-    /// Not 0: only within regions.
+    /// Not 0: only accesses within regions are recorded.
     pub regions: AtomicU32,
-    /// Bytes of the name that regions must have; 0 = any.
+    /// Bytes of the name that wanted regions have; 0 = regions of any name are wanted.
     pub region_bytes: AtomicU32,
-    /// That name.
+    /// The name that wanted regions have.
     pub region: [AtomicU8; REGION_BYTES],
-    /// How many entries of `function` count; if not 0, only within these.
+    /// How many entries of `function` are used. If not 0, only accesses within these functions
+    /// are recorded.
     pub functions: AtomicU32,
-    /// How often a region or function that counts was entered.
+    /// How often a wanted region or function was entered.
     pub entered: AtomicU32,
-    /// The functions.
+    /// The wanted functions.
     pub function: [Function; FUNCTIONS],
     /// Accesses to skip at the start.
     pub after: AtomicU64,
@@ -76,14 +81,14 @@ pub struct Control {
     pub on: AtomicU64,
     /// Accesses between bursts.
     pub off: AtomicU64,
-    /// Accesses that were claimed so far.
+    /// Access numbers claimed so far, by all threads.
     pub position: AtomicU64,
-    /// Accesses that were seen and not recorded.
+    /// Accesses that were made and not recorded.
     pub left_out: AtomicU64,
 }
 
 impl Control {
-    /// Everything is recorded.
+    /// A control by which everything is recorded.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
         Control {
@@ -116,19 +121,20 @@ impl Control {
         self.state.load(Ordering::Relaxed) == Recording::Stopped as u32
     }
 
-    /// Whether all accesses that may be recorded are: nothing needs to be numbered (any more).
+    /// Whether the schedule takes all accesses from here on, so that none needs a number.
     #[inline]
     pub fn is_unmetered(&self) -> bool {
         self.on.load(Ordering::Relaxed) == 0
             && self.position.load(Ordering::Relaxed) >= self.after.load(Ordering::Relaxed)
     }
 
-    /// The next numbers, all recorded or all not: whether they are, and how many.
+    /// Claims the next access numbers for the calling thread. Returns whether the schedule records
+    /// these accesses (all or none), and how many numbers were claimed (1 to 4096).
     pub fn claim(&self) -> (bool, u64) {
         let mut at = self.position.load(Ordering::Relaxed);
         loop {
             let (recorded, until) = self.phase(at);
-            // At the last number there is none after it, and yet those who claim must go on.
+            // At least 1: at u64::MAX there is no number left, and yet the claimer must go on.
             let count = until.saturating_sub(at).clamp(1, CLAIM);
             let next = at.saturating_add(count);
             let (done, seen) = (Ordering::Relaxed, Ordering::Relaxed);
@@ -139,7 +145,7 @@ impl Control {
         }
     }
 
-    /// Whether access number `at` is recorded, and the number of the first for which that differs.
+    /// Whether access number `at` is recorded, and the first later number for which that changes.
     fn phase(&self, at: u64) -> (bool, u64) {
         let after = self.after.load(Ordering::Relaxed);
         if at < after {
@@ -152,14 +158,14 @@ impl Control {
         if on == 0 || off == 0 {
             return (true, u64::MAX);
         }
-        let whole = on.saturating_add(off);
-        let within = (at - after) % whole;
+        let period = on.saturating_add(off);
+        let within = (at - after) % period;
         let recorded = within < on;
-        let left = if recorded { on } else { whole } - within;
+        let left = if recorded { on } else { period } - within;
         (recorded, at.saturating_add(left))
     }
 
-    /// Whether a region with this name counts.
+    /// Whether a region with this name is wanted.
     pub fn wants_region(&self, name: &[u8]) -> bool {
         let length = self.region_bytes.load(Ordering::Relaxed) as usize;
         let wanted = &self.region[..length.min(REGION_BYTES)];
@@ -176,7 +182,7 @@ mod tests {
     use std::vec::Vec;
 
     #[test]
-    fn the_start_is_skipped_and_bursts_follow() {
+    fn claims_skip_the_start_and_alternate_bursts() {
         let control = Control::new();
         control.after.store(5, Ordering::Relaxed);
         control.on.store(3, Ordering::Relaxed);
@@ -190,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_are_not_long() {
+    fn claim_is_cut_at_the_limit() {
         let control = Control::new();
         control.after.store(CLAIM + 1, Ordering::Relaxed);
         assert_eq!(control.claim(), (false, CLAIM));
@@ -200,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn last_number_is_claimed_too() {
+    fn claim_at_the_last_number_returns_one() {
         let control = Control::new();
         for word in [&control.position, &control.after, &control.on, &control.off] {
             word.store(u64::MAX, Ordering::Relaxed);
@@ -209,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_regions() {
+    fn region_matches_the_exact_name_only() {
         let control = Control::new();
         assert!(control.wants_region(b"any"));
         control.region_bytes.store(2, Ordering::Relaxed);

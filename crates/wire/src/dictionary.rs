@@ -1,58 +1,65 @@
-//! What rewritten code notes, and where it is written what that means.
+//! The dictionary of block records, and the heads by which block records refer to it.
 //!
-//! A block of rewritten code does not write records. It writes those words that only the running
-//! program knows, and a *head*: the number of an [`Entry`] in the segment's dictionary, which says
-//! what rows the words stand for. Notes that stand for plain accesses go to the analysing side as
-//! they are, which makes rows of them.
+//! A block of rewritten code (crate `dbi`) does not write one [`Record`](crate::Record) for each of
+//! its accesses. It writes one *block record*: the words that are known only when the block runs,
+//! and a *head* with the number of a [`DictionaryEntry`]. The entry lists the rows that the words
+//! stand for. Where a block makes plain accesses only, the rewriter passes its block records on
+//! unchanged, and the analysing side (crate `capture`, `records`) makes rows of them.
 //!
 //! ```text
-//! words of a note:     word 0, head, word 2, word 3 ...     a whole number of records
-//! head:                ones (33 bits) | special (1) | records (6) | number of the entry (24)
+//! words of a block record:  word 0, head, word 2, word 3 ...      an even number of words
+//! head:                     ones (33 bits) | special (1) | records (6) | number of the entry (24)
 //! ```
 //!
-//! The head stands in a record's second word, where its upper byte is its kind ([`crate::CODED`]):
-//! it is a negative number of 32 bits, which one instruction stores. Entries are added and never
-//! changed, by all processes alike; what is forked goes on with the numbers of its parent.
+//! The head is in the place of a record's second word, so its upper byte is in the place of the
+//! record's kind: [`crate::REWRITTEN_BLOCK_RECORD`]. A head is a negative number of 32 bits, which
+//! one instruction stores as 64 bits.
+//!
+//! Entries are only added, never changed, by all processes of a run. After a fork, the child uses
+//! its parent's numbers, too.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::NOTE_BYTES_MOST;
+use crate::BLOCK_RECORD_BYTES_MOST;
 
-/// Bytes of the dictionary. Untouched ones cost no memory. Blocks that find it full make records
-/// themselves.
+/// Bytes of the dictionary. Unused ones take no memory. Block records without an entry, because
+/// the dictionary is full, are expanded to records in the measured program.
 pub const DICTIONARY_BYTES: usize = 256 << 20;
-/// Entries begin at multiples of this many bytes; their numbers count in it.
+/// Entries begin at multiples of this many bytes; an entry's number is its offset in this unit.
 pub const ENTRY_UNIT: usize = 16;
 /// The most rows of an entry.
 pub const ENTRY_ROWS_MOST: usize = 256;
-/// The word of an access whose address is its displacement: the head's, which counts as 0.
+/// The word of a row whose address is its displacement alone: that of the head, which counts as 0.
 pub const NO_WORD: u16 = 1;
-/// In a head: more than plain accesses; its number is one that only the process knows.
+/// Bit in a head: the block record stands for more than plain accesses. The head's number is then
+/// no entry's, but one of a list in the process that wrote it (`Special` of crate `dbi`).
 pub const SPECIAL: u32 = 1 << 30;
 
 const HEAD: u32 = 1 << 31;
 const NUMBER_BITS: u32 = 24;
 const _: () = assert!(DICTIONARY_BYTES / ENTRY_UNIT <= 1 << NUMBER_BITS);
 
-/// What a note means; its [`EntryRow`]s follow, unless they are the first of another entry's.
+/// What a block record means. The entry's [`EntryRow`]s follow it in memory, unless they are the
+/// first rows of another entry (`of`).
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub struct Entry {
-    /// For who wrote it: nobody else reads it.
+pub struct DictionaryEntry {
+    /// Address of the rewriter's descriptor of the block; only the process that wrote it reads it.
     pub own: u64,
-    /// For who wrote it.
+    /// Address by which the block's function is found, 0 if the block is a stub; only the process
+    /// that wrote it reads it.
     pub pc: u64,
     /// Number of rows.
     pub rows: u32,
-    /// Words of a note, the head included: an even number.
+    /// Words of a block record, the head included: an even number.
     pub words: u32,
-    /// The number of the entry, plus one, whose first rows these are; 0 if the rows follow.
+    /// 1 + the number of the entry whose first rows these are; 0 if the rows follow here.
     pub of: u32,
-    /// Nothing.
+    /// Not used.
     pub unused: u32,
 }
 
-/// A row: its address is the displacement, plus a word of the note.
+/// A row: its address is the displacement plus a word of the block record.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct EntryRow {
@@ -60,13 +67,14 @@ pub struct EntryRow {
     pub meta: u64,
     /// What is added to the word.
     pub displacement: u64,
-    /// The word, or [`NO_WORD`]; for [`EntryRow::masked`], and then also where its mask is.
+    /// Number of the word, or [`NO_WORD`]; with a mask ([`EntryRow::masked`]), also where that is.
     pub word: u64,
 }
 
 impl EntryRow {
-    /// A row that is there if any of the lowest `lanes` bits of the word `mask` is set: from the
-    /// first of these lanes to the last, each as large as the row says.
+    /// The row with a mask: the lowest `lanes` bits of word `mask`. The access is made if any of
+    /// them is set, from the first lane whose bit is set to the last; the row's size is that of a
+    /// lane.
     pub const fn masked(self, mask: u16, lanes: u8) -> EntryRow {
         EntryRow {
             word: self.word | (mask as u64) << 16 | (lanes as u64) << 32,
@@ -74,7 +82,8 @@ impl EntryRow {
         }
     }
 
-    /// Its word; and its mask's and the lanes, if it has one.
+    /// Number of the row's word; and, if it has a mask, the number of the mask's word and the
+    /// lanes.
     pub const fn words(self) -> (u16, Option<(u16, u8)>) {
         let lanes = (self.word >> 32) as u8;
         let mask = ((self.word >> 16) as u16, lanes);
@@ -82,21 +91,20 @@ impl EntryRow {
     }
 }
 
-/// Bytes of an entry with so many rows.
+/// Bytes of an entry with `rows` rows.
 pub const fn entry_bytes(rows: usize) -> usize {
-    (size_of::<Entry>() + rows * size_of::<EntryRow>()).next_multiple_of(ENTRY_UNIT)
+    (size_of::<DictionaryEntry>() + rows * size_of::<EntryRow>()).next_multiple_of(ENTRY_UNIT)
 }
 
-/// The head of notes of so many words that entry `number` explains.
-pub const fn note_head(number: u32, words: u32) -> u32 {
+/// The head of block records of `words` words that entry `number` explains.
+pub const fn block_record_head(number: u32, words: u32) -> u32 {
     HEAD | (words / 2) << NUMBER_BITS | number
 }
 
-/// The head of notes of so many words that mean what only the process knows, by its number
-/// `number`. Of those that are longer than notes may be that are handed on, it says that they have
-/// no records.
+/// The head of block records of `words` words whose meaning has number `number` in a list of the
+/// process itself. Its count of records is 0 if the block records are too long to be passed on.
 pub const fn special_head(number: u32, words: u32) -> u32 {
-    let records = if words as usize * 8 <= NOTE_BYTES_MOST {
+    let records = if words as usize * 8 <= BLOCK_RECORD_BYTES_MOST {
         words / 2
     } else {
         0
@@ -104,23 +112,24 @@ pub const fn special_head(number: u32, words: u32) -> u32 {
     HEAD | SPECIAL | records << NUMBER_BITS | number
 }
 
-/// A head as the word of a note that it is.
+/// A head as a word of a block record: extended by its sign to 64 bits.
 #[inline(always)]
 pub const fn head_word(head: u32) -> u64 {
     head as i32 as i64 as u64
 }
 
-/// The most numbers of heads that only a process knows.
+/// The most entries of a process's own list; see [`special_head`].
 pub const SPECIALS_MOST: u32 = 1 << NUMBER_BITS;
 
-/// The number of the entry, and how many records a note with this head is long.
+/// The number in a head, and the length of its block records in records.
 #[inline(always)]
 pub const fn unpack_head(head: u32) -> (u32, usize) {
     let records = head >> NUMBER_BITS & 0x3f;
     (head & ((1 << NUMBER_BITS) - 1), records as usize)
 }
 
-/// Takes room for `bytes` of an entry; the entry's number. `used` is the header's count.
+/// Reserves `bytes` for an entry and returns the entry's number; `None` if the dictionary is full.
+/// `used` is [`Header::dictionary_used`](crate::Header::dictionary_used).
 pub fn take_entry(used: &AtomicU32, bytes: usize) -> Option<u32> {
     let units = (bytes / ENTRY_UNIT) as u32;
     let most = (DICTIONARY_BYTES / ENTRY_UNIT) as u32;
@@ -136,19 +145,19 @@ mod tests {
     #[test]
     fn heads_pack_and_unpack() {
         for (number, words) in [(0, 2), (0xff_ffff, 64), (7, 38)] {
-            let head = note_head(number, words);
+            let head = block_record_head(number, words);
             assert_eq!(head & SPECIAL, 0);
             assert_eq!(unpack_head(head), (number, words as usize / 2));
             let record = crate::Record {
                 word0: 0,
                 word1: head_word(head),
             };
-            assert_eq!(record.kind(), crate::CODED);
+            assert_eq!(record.kind(), crate::REWRITTEN_BLOCK_RECORD);
         }
     }
 
     #[test]
-    fn heads_of_a_process_say_how_long_their_notes_are() {
+    fn special_heads_have_the_length_up_to_the_limit() {
         for (number, words, records) in [(0, 2, 1), (0xff_ffff, 64, 32), (7, 66, 0), (7, 400, 0)] {
             let head = special_head(number, words);
             assert_ne!(head & SPECIAL, 0);
@@ -167,12 +176,12 @@ mod tests {
     }
 
     #[test]
-    fn full_dictionary_refuses_and_stays_full() {
+    fn full_dictionary_refuses_large_entries_and_takes_small_ones() {
         let used = AtomicU32::new(0);
         assert_eq!(take_entry(&used, entry_bytes(1)), Some(0));
         assert_eq!(take_entry(&used, entry_bytes(3)), Some(4));
-        let whole = DICTIONARY_BYTES - 2 * ENTRY_UNIT;
-        assert_eq!(take_entry(&used, whole), None);
+        let too_many = DICTIONARY_BYTES - 2 * ENTRY_UNIT;
+        assert_eq!(take_entry(&used, too_many), None);
         assert_eq!(take_entry(&used, entry_bytes(1)), Some(11));
     }
 }

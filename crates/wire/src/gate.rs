@@ -1,5 +1,14 @@
-//! A thread's own part in what is recorded: which regions and functions it is in, and which of its
-//! accesses pass.
+//! [`Gate`]: the state by which a thread decides which of its records are recorded, where the
+//! analysing side does not want all of them ([`Control`]).
+//!
+//! The gate knows which regions and wanted functions its thread is in, and holds access numbers
+//! claimed from the `Control`. [`Gate::sort`] takes a thread's records in their order and passes on
+//! the wanted ones. The run time sorts the records of a [`ControlStage`]; the rewriter passes each
+//! record through, before it is written to the segment. The analysing side sorts what a killed
+//! thread left in its stage.
+//!
+//! While a thread's accesses are not recorded, its function entries wait: until another record is
+//! passed on, whose reader must know the function, or until the function's exit cancels its entry.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,63 +16,67 @@ use crate::control::{Control, FUNCTIONS, Recording};
 use crate::layout::Slot;
 use crate::record::{ENTER_DEPTH_UNKNOWN, Record, WireKind, unpack_enter};
 
-/// Function entries that wait for an access that is recorded, or for their exit.
+/// The most function entries that wait.
 const ENTRIES: usize = 64;
 
-/// Where a function lies in a process.
+/// Addresses of a function in a process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
     /// Its first address.
     pub low: u64,
-    /// The first address behind it.
+    /// The first address after it.
     pub high: u64,
 }
 
-/// The state of a thread. Numbers only: any bytes are a valid one, so it can be read from the
-/// memory of a process that was killed, or that has written over it. No number makes [`Gate::sort`]
-/// take longer than its records do.
+/// The state of a thread. All fields are numbers, so any bytes are a valid gate: it can be read
+/// from the memory of a process that was killed or that has written over it. Whatever the numbers
+/// are, the time of [`Gate::sort`] is linear in the records.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
-    /// Regions that the thread is in, and for each of the first 64, from the outermost on, a bit:
-    /// whether it counts.
+    /// How many regions the thread is in.
     nested: u64,
+    /// A bit for each of the 64 outermost of them, the outermost lowest: whether it is wanted.
     matched: u64,
-    /// Stack pointer with which a function that counts was entered; 0 outside.
+    /// Stack pointer with which a wanted function was entered; 0 outside of wanted functions.
     function: u64,
-    /// Calls within it that have not returned.
+    /// Calls within that function that have not returned.
     deeper: u64,
-    /// Accesses that may be made as `claimed` says before more are claimed.
+    /// Access numbers that were claimed and not used yet.
     budget: u64,
+    /// Not 0 if the accesses with these numbers are recorded.
     claimed: u64,
-    /// Whether the last access was recorded.
+    /// Not 0 if the last access was recorded.
     on: u64,
-    /// Accesses left out that [`Control::left_out`] does not know yet.
+    /// Accesses left out that are not yet added to [`Control::left_out`].
     left_out: u64,
+    /// Addresses of the wanted functions; the first `ranges_known` are used.
     ranges: [Range; FUNCTIONS],
     ranges_known: u64,
     entries_waiting: u64,
+    /// Function entries that wait, innermost last; the first `entries_waiting` are used.
     entries: [Record; ENTRIES],
-    /// Their stack pointers; 0 = unknown.
+    /// Stack pointers of these entries; 0 = unknown.
     pointers: [u64; ENTRIES],
 }
 
-/// Where a thread is, as far as its child processes inherit it.
+/// The regions and the wanted function that a thread is in: what its child processes inherit of
+/// its gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct RecordingScope {
     nested: u64,
     matched: u64,
     function: u64,
 }
 
 impl Gate {
-    /// A thread that has just begun.
-    pub const fn new(place: Place) -> Self {
+    /// The gate of a thread that starts within `scope`.
+    pub const fn new(scope: RecordingScope) -> Self {
         Gate {
-            nested: place.nested,
-            matched: place.matched,
-            function: place.function,
+            nested: scope.nested,
+            matched: scope.matched,
+            function: scope.function,
             deeper: 0,
             budget: 0,
             claimed: 0,
@@ -77,16 +90,17 @@ impl Gate {
         }
     }
 
-    /// Where the thread is.
-    pub fn place(&self) -> Place {
-        Place {
+    /// What a child process of the thread starts with.
+    pub fn scope(&self) -> RecordingScope {
+        RecordingScope {
             nested: self.nested,
             matched: self.matched,
             function: self.function,
         }
     }
 
-    /// Tells where the functions lie that count.
+    /// Sets the addresses of the wanted functions, as far as their files are mapped; the first
+    /// [`FUNCTIONS`] of them are used.
     pub fn set_ranges(&mut self, ranges: &[Range]) {
         let count = ranges.len().min(FUNCTIONS);
         self.ranges[..count].copy_from_slice(&ranges[..count]);
@@ -110,7 +124,7 @@ impl Gate {
         }
     }
 
-    /// A function that counts is entered with this stack pointer. Calls of itself change nothing.
+    /// A wanted function is entered with this stack pointer. Recursive calls change nothing.
     pub fn enter_function(&mut self, control: &Control, pointer: u64) {
         if self.function == 0 || pointer > self.function {
             self.function = pointer.max(1);
@@ -119,12 +133,12 @@ impl Gate {
         }
     }
 
-    /// A function was left with this stack pointer: perhaps the one that counts, or it is gone
-    /// already (an exception).
+    /// A function was left with this stack pointer. That ends the wanted function if it is the
+    /// function that was left, or one that an exception has left before.
     #[inline]
     fn leave_function(&mut self, pointer: u64) {
-        // A callee that ends with a jump to the hook has given its frame back: it is left with the
-        // pointer of the function itself.
+        // A callee that ends with a jump to the exit hook has freed its frame before, so its exit
+        // has the stack pointer of the wanted function itself.
         let callee = pointer == self.function && self.deeper > 0;
         if pointer >= self.function && !callee {
             self.function = 0;
@@ -132,7 +146,8 @@ impl Gate {
         self.deeper = self.deeper.saturating_sub(1);
     }
 
-    /// Whether accesses pass, as far as that is the thread's matter and time's.
+    /// Whether accesses of the thread pass the two conditions other than the schedule: its regions
+    /// and functions are wanted, and the recording is open.
     #[inline]
     fn passes(&self, control: &Control) -> bool {
         let order = Ordering::Relaxed;
@@ -141,8 +156,9 @@ impl Gate {
             && control.state.load(order) == Recording::Open as u32
     }
 
-    /// Whether everything the thread does is recorded until it leaves its region: nobody needs to
-    /// look at single accesses. Who goes on so hands on first what waits ([`Self::flush`]).
+    /// Whether all accesses of the thread are recorded until it leaves its region, so that its
+    /// records need not be sorted. Before a caller stops sorting it must pass on the waiting
+    /// entries ([`Self::flush`]).
     #[inline]
     pub fn is_direct(&self, control: &Control) -> bool {
         self.budget == 0
@@ -151,14 +167,14 @@ impl Gate {
             && self.passes(control)
     }
 
-    /// Whether the next accesses are recorded, and how many of `wanted` that holds for. They are
-    /// made.
+    /// Decides about the next accesses. Returns whether they are recorded, and how many of `wanted`
+    /// the decision is for: these are used up, at least one if `wanted` is not 0.
     #[inline]
     pub fn take(&mut self, control: &Control, wanted: u64) -> (bool, u64) {
         self.take_as(control, wanted, self.passes(control))
     }
 
-    /// The same where it is known whether accesses pass.
+    /// [`Self::take`] for a caller that has evaluated [`Self::passes`].
     #[inline]
     fn take_as(&mut self, control: &Control, wanted: u64, passes: bool) -> (bool, u64) {
         let (mut on, mut granted) = (passes, wanted);
@@ -178,7 +194,8 @@ impl Gate {
         (on, granted)
     }
 
-    /// Like [`Self::take`] for all of `wanted`, or `None` and nothing happens if they differ.
+    /// Like [`Self::take`], for all of `wanted` at once: whether they are recorded. `None`, and
+    /// nothing is used up, if the claimed numbers may not cover all of them.
     #[inline]
     pub fn take_all(&mut self, control: &Control, wanted: u64) -> Option<bool> {
         let passes = self.passes(control);
@@ -191,12 +208,12 @@ impl Gate {
         Some(on)
     }
 
-    /// Whether the access made last was recorded.
+    /// Whether the last access was recorded.
     pub fn was_recorded(&self) -> bool {
         self.on != 0
     }
 
-    /// Tells everyone how much was left out since.
+    /// Adds the accesses left out since the last call to [`Control::left_out`].
     pub fn report(&mut self, control: &Control) {
         if self.left_out != 0 {
             let left_out = core::mem::take(&mut self.left_out);
@@ -204,7 +221,8 @@ impl Gate {
         }
     }
 
-    /// Hands on the function entries that wait: whoever reads on is to know where the thread is.
+    /// Passes on the waiting function entries, so that the reader knows which function the records
+    /// after them belong to.
     pub fn flush(&mut self, out: &mut impl FnMut(&[Record])) {
         let waiting = core::mem::take(&mut self.entries_waiting) as usize;
         if waiting != 0 {
@@ -212,9 +230,10 @@ impl Gate {
         }
     }
 
-    /// Hands on those of a thread's records that are recorded. Entries and exits that cancel each
-    /// other out go with what is left out between them; all else is handed on. `stack_high` is the
-    /// address above the thread's stack.
+    /// Passes the wanted ones of a thread's records to `out`, in their order. Left out are
+    /// accesses, statements and basic blocks that are not wanted, and pairs of a function's entry
+    /// and exit with no other record passed on between them. All other records are passed on.
+    /// `stack_high` is the first address above the thread's stack.
     pub fn sort(
         &mut self,
         control: &Control,
@@ -243,7 +262,7 @@ impl Gate {
         }
     }
 
-    /// Whether the first of these records are kept, and how many that holds for.
+    /// Whether the first of these records are kept, and how many of them the answer is for.
     fn next(&mut self, control: &Control, stack_high: u64, records: &[Record]) -> (bool, usize) {
         const ENTER: u8 = WireKind::Enter as u8;
         const EXIT: u8 = WireKind::Exit as u8;
@@ -257,13 +276,13 @@ impl Gate {
         }
         let record = records[0];
         let operand = |record: &&Record| record.kind() == WireKind::Operand as u8;
-        let whole = 1 + records[1..].iter().take_while(operand).count();
+        let with_operands = 1 + records[1..].iter().take_while(operand).count();
         match record.kind() {
             ENTER => (self.entered(control, stack_high, record), 1),
             EXIT => (self.left(record.word0), 1),
             STATEMENT | BASIC_BLOCK => (self.on != 0, 1),
-            kind if is_access(kind) => (self.take(control, 1).0, whole),
-            _ => (true, whole),
+            kind if is_access(kind) => (self.take(control, 1).0, with_operands),
+            _ => (true, with_operands),
         }
     }
 
@@ -274,7 +293,7 @@ impl Gate {
         let known = (self.ranges_known as usize).min(FUNCTIONS);
         let counts = |range: &Range| range.low <= pc && pc < range.high;
         if depth != ENTER_DEPTH_UNKNOWN {
-            // What lies higher shows that the function was left.
+            // An entry at a higher stack pointer shows that the function was left.
             if self.function != 0 && pointer > self.function {
                 self.function = 0;
             }
@@ -292,7 +311,7 @@ impl Gate {
             return true;
         }
         if self.entries_waiting as usize >= ENTRIES {
-            // Too deep to wait: they are handed on, this one with them.
+            // No room for one more: all of them are passed on, and this one.
             return true;
         }
         let at = self.entries_waiting as usize;
@@ -313,8 +332,8 @@ impl Gate {
         kept
     }
 
-    /// Takes away the entry that an exit belongs to, and those that lie deeper, whose exits are
-    /// missing (exceptions). False if the entry is not among those that wait.
+    /// Removes the waiting entry that an exit with this stack pointer belongs to, and all entries
+    /// of deeper calls, whose exits are missing (exceptions). False if the entry is not waiting.
     fn cancel(&mut self, pointer: u64) -> bool {
         self.entries_waiting = self.entries_waiting.min(ENTRIES as u64);
         while let Some(last) = self.entries_waiting.checked_sub(1) {
@@ -331,20 +350,20 @@ impl Gate {
     }
 }
 
-/// Whether a record is an access by itself.
+/// Whether a record of this kind is an access without operands.
 #[inline]
 fn is_plain(kind: u8) -> bool {
     (WireKind::Load as u8..=WireKind::Atomic as u8).contains(&kind)
 }
 
-/// Whether a record is an access.
+/// Whether a record of this kind is an access.
 #[inline]
 fn is_access(kind: u8) -> bool {
     (WireKind::Load as u8..=WireKind::RangeStore as u8).contains(&kind)
         || kind == WireKind::Named as u8
 }
 
-/// Whether records of this kind are looked at by [`Gate::sort`]; others are handed on as they come.
+/// Whether [`Gate::sort`] may leave out records of this kind; it passes on all others.
 #[inline]
 pub fn is_gated(kind: u8) -> bool {
     is_access(kind)
@@ -354,14 +373,15 @@ pub fn is_gated(kind: u8) -> bool {
         || kind == WireKind::BasicBlock as u8
 }
 
-/// Where a thread's records wait to be sorted: a block of its own, and the state with which it is.
+/// A block in which records of a thread of the run time wait for [`Gate::sort`], with the gate.
+/// It is in the segment, so that the analysing side can sort what a killed thread left.
 #[repr(C, align(128))]
-pub struct Stage {
-    /// What the hooks write through in the place of the thread's own slot.
+pub struct ControlStage {
+    /// The slot that the hooks write through instead of the thread's own one.
     pub slot: Slot,
     /// Not 0 while the records are sorted.
     pub sorting: AtomicU32,
-    /// The state: the thread's own. Others copy it once the thread is dead.
+    /// The gate. Only its thread uses it; the analysing side copies it once the thread is dead.
     pub gate: Gate,
 }
 

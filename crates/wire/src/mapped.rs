@@ -1,11 +1,15 @@
-//! A segment in the memory of a process: where its parts are. The only unsafe code of this crate.
+//! [`MappedSegment`]: a segment that is mapped into the calling process, with a method for each of
+//! its parts. Producers and the consumer use it. It has the only unsafe code of this crate.
+//!
+//! The methods return references to atomics with the lifetime `'static`: a mapped segment is never
+//! unmapped. What is written there may be anything, for a measured program can write over it.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
 use crate::{
-    BLOCK_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, HEADER_BYTES, Header, MAGIC, MARKS_OFFSET,
-    Marks, SLOTS, STAGES_OFFSET, Slot, Stage, VERSION,
+    BLOCK_BYTES, BLOCKS, BLOCKS_OFFSET, BlockHeader, ControlStage, HEADER_BYTES, Header, MAGIC,
+    MARKS_OFFSET, Marks, SLOTS, STAGES_OFFSET, Slot, VERSION,
 };
 
 /// A segment that is mapped into this process, and stays so until the process ends.
@@ -39,7 +43,7 @@ impl MappedSegment {
         unsafe { self.base.cast().as_ref() }
     }
 
-    /// Whether this is a segment of this version of reuselens.
+    /// Whether the header has the magic number and the version of this build.
     pub fn is_ours(self) -> bool {
         let header = self.header();
         header.magic.load(Ordering::Acquire) == MAGIC
@@ -60,23 +64,28 @@ impl MappedSegment {
         }
     }
 
-    /// Where slot `index` has its stage; `index` must be below [`SLOTS`]. Its gate is not atomic:
+    /// The stage of slot `index`, which must be below [`SLOTS`]. The stage's gate is not atomic:
     /// only the slot's own thread may write to it.
     #[inline]
-    pub fn stage(self, index: usize) -> NonNull<Stage> {
+    pub fn stage(self, index: usize) -> NonNull<ControlStage> {
         assert!(index < SLOTS);
         // SAFETY: in bounds of the mapping.
-        unsafe { self.base.add(STAGES_OFFSET).cast::<Stage>().add(index) }
+        unsafe {
+            self.base
+                .add(STAGES_OFFSET)
+                .cast::<ControlStage>()
+                .add(index)
+        }
     }
 
-    /// Address of block `index`. There is a block only if `index` is below [`BLOCKS`].
+    /// Address of block `index`. It is a block's only if `index` is below [`BLOCKS`].
     #[inline]
     pub fn block_address(self, index: u32) -> u64 {
         self.base.as_ptr() as u64 + BLOCKS_OFFSET as u64 + u64::from(index) * BLOCK_BYTES as u64
     }
 
-    /// Header of block `index`, which must be below [`BLOCKS`]: the pool hands out no other, and
-    /// what comes from shared memory is to be checked first.
+    /// Header of block `index`, which must be below [`BLOCKS`]. Numbers from the pool are; numbers
+    /// read from shared memory must be checked first.
     #[inline]
     pub fn block(self, index: u32) -> &'static BlockHeader {
         assert!((index as usize) < BLOCKS);
@@ -112,8 +121,8 @@ pub(crate) mod tests {
         // Aligned by hand: with a larger alignment in the layout the allocator would write all
         // zeros.
         let layout = Layout::from_size_align(SEGMENT_BYTES + BLOCK_BYTES, 8).unwrap();
-        // SAFETY: the layout is not empty; the memory is all zero, nobody frees it, and behind the
-        // next block's border there is as much as a segment needs.
+        // SAFETY: the layout is not empty; the memory is all zero, nobody frees it, and from the
+        // next block border on it is as long as a segment.
         let segment = unsafe {
             let start = NonNull::new(alloc_zeroed(layout)).unwrap();
             MappedSegment::new(start.add(start.as_ptr().align_offset(BLOCK_BYTES)))
@@ -131,7 +140,7 @@ pub(crate) mod tests {
         assert!(end_of(base, size_of::<Header>()) <= HEADER_BYTES);
         assert_eq!(end_of(slot, size_of::<Slot>()), STAGES_OFFSET);
         let stage = segment.stage(SLOTS - 1).as_ptr() as usize;
-        assert!(end_of(stage, size_of::<Stage>()) <= BLOCKS_OFFSET);
+        assert!(end_of(stage, size_of::<ControlStage>()) <= BLOCKS_OFFSET);
         let block = segment.block_address(BLOCKS as u32 - 1) as usize;
         let header = segment.block(BLOCKS as u32 - 1);
         assert_eq!(core::ptr::from_ref(header) as usize, block);
@@ -147,7 +156,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn only_this_version_is_ours() {
+    fn segment_of_another_version_is_refused() {
         let segment = segment();
         let header = segment.header();
         assert!(!segment.is_ours());

@@ -1,12 +1,16 @@
-//! The pool of empty blocks: a lock-free stack of block numbers, last in first out so that the
-//! blocks in use stay in cache.
+//! [`BlockPool`]: the empty blocks of a segment, a lock-free stack of block numbers. The block that
+//! was given back last is taken first, so that the blocks in use stay in cache.
+//!
+//! Producers take blocks, the consumer gives them back after reading. Blocks that were never used
+//! are not on the stack; the pool counts them, so that their memory is not touched before.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::{BLOCKS, NO_BLOCK};
 
-/// The stack's head and the count of blocks that were never used. The links live in the blocks'
-/// headers, so callers pass a way to reach them.
+/// The stack's head, and how many blocks were ever used. The links between the stack's blocks are
+/// in the blocks' headers ([`next_free`](crate::BlockHeader::next_free)): callers pass a function
+/// that returns a block's link.
 #[repr(C, align(128))]
 pub struct BlockPool {
     /// Tag (upper half, against ABA) and number + 1 of the top block (lower half).
@@ -25,14 +29,15 @@ impl BlockPool {
         }
     }
 
-    /// Whether the top of the stack is a block. Where it is none, a program has written over it, or
-    /// over the link of a block that was on the stack.
+    /// Whether the top of the stack is a block or the stack is empty. If not, a program has written
+    /// over the pool, or over the link of a block that was on the stack.
     pub fn is_intact(&self) -> bool {
         self.head.load(Ordering::Acquire) as u32 as usize <= BLOCKS
     }
 
-    /// Takes a block, whose number is below [`BLOCKS`] whatever is in the memory; [`NO_BLOCK`] if
-    /// all are in use, or the pool is not intact. `link` gives the `next_free` of a block.
+    /// Takes a block and returns its number, which is below [`BLOCKS`] whatever is in the memory;
+    /// [`NO_BLOCK`] if all are in use, or the pool is not intact. `link` returns the `next_free` of
+    /// a block.
     pub fn take<'a>(&self, link: impl Fn(u32) -> &'a AtomicU32) -> u32 {
         let mut head = self.head.load(Ordering::Acquire);
         while head as u32 != 0 {
@@ -59,7 +64,7 @@ impl BlockPool {
         }
     }
 
-    /// Gives a block back.
+    /// Gives a block back, which must be one that was taken. `link` as for [`Self::take`].
     pub fn give<'a>(&self, block: u32, link: impl Fn(u32) -> &'a AtomicU32) {
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
@@ -83,7 +88,7 @@ mod tests {
     use std::vec::Vec;
 
     #[test]
-    fn pool_hands_out_no_number_that_is_no_block() {
+    fn take_returns_no_block_from_an_overwritten_pool() {
         let links: Vec<AtomicU32> = (0..BLOCKS).map(|_| AtomicU32::new(0)).collect();
         let link = |block: u32| &links[block as usize];
         for beyond in [BLOCKS as u32 + 1, u32::MAX] {
@@ -102,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn every_block_once_then_none_then_again() {
+    fn take_returns_each_block_once_and_returned_ones_again() {
         let links: Vec<AtomicU32> = (0..BLOCKS).map(|_| AtomicU32::new(0)).collect();
         let pool = BlockPool::new();
         let link = |block: u32| &links[block as usize];

@@ -1,6 +1,10 @@
-//! What a thread that records does to the segment: it claims a slot, takes blocks, and hands full
-//! ones over. Compiled-in code (the run time) and the rewriter do it alike; they differ in how they
-//! make system calls, which is [`SystemCalls`].
+//! The producer's side of the segment, as methods of [`MappedSegment`]: a recording thread claims a
+//! slot, takes blocks, marks them where it synchronises, and publishes full ones. The run time and
+//! the rewriter both use these; they differ in how they make system calls ([`SystemCalls`]).
+//!
+//! Invariant: only the thread that claimed a slot changes it and its block, until the block is
+//! published. The analysing side may take the block of a slot away once it takes the thread for
+//! dead; [`MappedSegment::publish`] then returns false.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -19,12 +23,12 @@ pub trait SystemCalls {
     fn futex_wait(word: &AtomicU32, seen: u32);
     /// Wakes one sleeper on `word`.
     fn futex_wake(word: &AtomicU32);
-    /// Whether the consumer, process `pid`, may still be there. The caller has waited `waits` times
-    /// in a row, and nothing was taken meanwhile.
+    /// Whether the consumer, process `pid`, may still live. The caller has waited `waits` times in
+    /// a row without the consumer taking a block.
     fn is_consumer_there(pid: u32, waits: u32) -> bool;
 }
 
-/// Whose slot it is.
+/// The thread that records through a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotOwner {
     /// Number of the process.
@@ -42,8 +46,9 @@ pub struct SlotOwner {
 const WAKE_EVERY: u32 = 8;
 
 impl MappedSegment {
-    /// Claims a free slot: its number. Nobody looks at it before its state is [`SlotState::Live`].
-    /// `None` if all are taken.
+    /// Claims a free slot and returns its number; `None` if all are in use. The analysing side
+    /// ignores the slot until its state is [`SlotState::Live`]. A caller that does not open it must
+    /// set its state to [`SlotState::Free`] again.
     pub fn claim_slot(self) -> Option<usize> {
         let claim = |index: &usize| {
             let state = &self.slot(*index).state;
@@ -57,8 +62,8 @@ impl MappedSegment {
         Some(index)
     }
 
-    /// Gives a slot its owner and its first block, and shows it to the analysing side. Returns
-    /// false, and shows nothing, if there is no block.
+    /// Gives a claimed slot its owner and its first block, and makes it live. Returns false, and
+    /// leaves it claimed, if there is no block.
     pub fn open_slot<S: SystemCalls>(self, slot: &Slot, owner: &SlotOwner) -> bool {
         slot.set_owner(owner);
         let has_block = self.take_block::<S>(slot);
@@ -68,9 +73,9 @@ impl MappedSegment {
         has_block
     }
 
-    /// Takes an empty block for a slot that has none. If there will be none (the other side is
-    /// gone, or somebody has written over the pool), counts a lost event and returns false; the
-    /// slot has no room then.
+    /// Takes an empty block for a slot without one, and waits for it if necessary. If there will be
+    /// none (the analysing side is gone, or the pool was written over), counts a lost event and
+    /// returns false; the slot then has no room.
     pub fn take_block<S: SystemCalls>(self, slot: &Slot) -> bool {
         let header = self.header();
         let link = |block| &self.block(block).next_free;
@@ -81,8 +86,8 @@ impl MappedSegment {
                 slot.cursor.store(0, Ordering::Release);
                 return false;
             }
-            // Cannot happen while every slot holds one block and the queue is bounded; wait if it
-            // does.
+            // Cannot happen while each slot has at most two blocks and the queue is bounded; wait
+            // if it does.
             S::yield_now();
             block = header.pool.take(link);
         }
@@ -95,8 +100,9 @@ impl MappedSegment {
         true
     }
 
-    /// Hands the block of slot `index` to the analysing side. Returns false if that is gone, or has
-    /// stopped the recording, or has taken the block away because it took this process for dead.
+    /// Appends the block of `slot`, which is slot `index`, to the queue; the slot then has none.
+    /// Returns false if the analysing side is gone, has stopped the recording, or has taken the
+    /// block away because it took this process for dead.
     pub fn publish<S: SystemCalls>(self, slot: &Slot, index: u32) -> bool {
         let block = slot.block.load(Ordering::Relaxed);
         if self.header().control.is_stopped() || block as usize >= BLOCKS {
@@ -107,7 +113,7 @@ impl MappedSegment {
             .used_bytes
             .store(self.used_bytes(slot, block) as u32, Ordering::Relaxed);
         header.last_stamp.store(S::stamp(), Ordering::Relaxed);
-        self.note_others(header, index as usize);
+        self.write_others(header, index as usize);
         if !self.push::<S>(block, index) {
             return false;
         }
@@ -116,13 +122,14 @@ impl MappedSegment {
         true
     }
 
-    /// Marks the block of a slot, which must be the calling thread's: what it has written so far
-    /// was done before `stamp`. Returns false if the block has no room for one more mark.
+    /// Marks the block of a slot, which must be the calling thread's: the events that it has
+    /// written so far happened before `stamp`. Returns false if the block has no room for one more
+    /// mark.
     #[inline]
     pub fn mark(self, slot: &Slot, stamp: impl FnOnce() -> u64) -> bool {
         let block = slot.block.load(Ordering::Relaxed);
         if block as usize >= BLOCKS {
-            // It has been taken away, which is noticed when it is to be handed over.
+            // The block was taken away; `publish` will notice.
             return true;
         }
         let used = self.used_bytes(slot, block);
@@ -136,18 +143,19 @@ impl MappedSegment {
         cursor.wrapping_sub(self.block_address(block))
     }
 
-    /// Writes into a block how far the other threads have come: what they did before this moment is
-    /// to be read before this block.
-    fn note_others(self, header: &BlockHeader, own: usize) {
+    /// Writes into a block how far the other threads have come: what they did before now is read
+    /// before this block.
+    fn write_others(self, header: &BlockHeader, own: usize) {
         let used = self.header().slots_used.load(Ordering::Acquire) as usize;
-        let noted = if used > 1 { used.min(OTHERS) } else { 0 };
-        header.others_noted.store(noted as u32, Ordering::Relaxed);
-        for (index, other) in header.others.iter().enumerate().take(noted) {
+        let filled = if used > 1 { used.min(OTHERS) } else { 0 };
+        header.others_filled.store(filled as u32, Ordering::Relaxed);
+        for (index, other) in header.others.iter().enumerate().take(filled) {
             let slot = self.slot(index);
             let published = slot.published.load(Ordering::Acquire);
             let block = slot.block.load(Ordering::Acquire);
             let start = slot.block_address.load(Ordering::Relaxed);
-            // An address of the other thread's own process: only the difference counts.
+            // Both are addresses in the other thread's process: only their difference means
+            // anything here.
             let used = slot.cursor.load(Ordering::Acquire).wrapping_sub(start);
             let stayed = slot.published.load(Ordering::Acquire) == published
                 && slot.block.load(Ordering::Acquire) == block;
@@ -161,8 +169,8 @@ impl MappedSegment {
         }
     }
 
-    /// Appends a block to the queue, and sleeps while that is full. Returns false if nobody takes
-    /// blocks any more.
+    /// Appends a block to the queue, and sleeps while the queue is full. Returns false if the
+    /// analysing side takes no more blocks.
     fn push<S: SystemCalls>(self, block: u32, slot: u32) -> bool {
         let header = self.header();
         let queue = &header.queue;
@@ -188,7 +196,7 @@ impl MappedSegment {
                 waits = 0;
                 continue;
             }
-            // Nothing was taken for so long: perhaps nobody is there any more.
+            // Nothing was taken while this thread waited: the consumer may be dead.
             waits += 1;
             let pid = header.consumer_pid.load(Ordering::Relaxed);
             if !S::is_consumer_there(pid, waits) {
@@ -199,7 +207,7 @@ impl MappedSegment {
 }
 
 impl Slot {
-    /// Whose it is.
+    /// The thread that records through the slot.
     pub fn owner(&self) -> SlotOwner {
         SlotOwner {
             process: self.process.load(Ordering::Relaxed),
@@ -216,8 +224,8 @@ impl Slot {
         self.stack_high.store(owner.stack_high, Ordering::Relaxed);
     }
 
-    /// Records to a block from now on, which was taken at `stamp`. `address` is where the producer
-    /// has it, `header` its beginning.
+    /// Makes `block`, which was taken at `stamp`, the slot's block. `address` is its address in the
+    /// producer's memory, `header` its header.
     fn begin_block(&self, block: u32, address: u64, header: &BlockHeader, stamp: u64) {
         let owner = self.owner();
         header.process.store(owner.process, Ordering::Relaxed);

@@ -1,12 +1,14 @@
-//! A bounded queue of full blocks: many producers, one consumer, in shared memory.
+//! [`Queue`]: a bounded queue of full blocks in shared memory, with many producers (threads of the
+//! measured programs) and one consumer (the analysing side). It has no locks.
 //!
-//! Each cell carries a sequence number that says whose turn it is (the bounded queue of
-//! D. Vyukov). A producer that is killed between claiming a cell and filling it leaves that cell
-//! unready; [`Queue::skip`] lets the consumer pass it once the producer is known to be dead.
+//! Each cell has a sequence number by which producers and consumer see whose turn it is (the
+//! bounded queue of D. Vyukov). A producer that is killed between claiming a cell and filling it
+//! leaves that cell unready; [`Queue::skip`] lets the consumer pass it once the producer is known
+//! to be dead.
 //!
-//! The consumer's own place is not in shared memory, and the producers' is never trusted to be more
-//! than [`QUEUE_CELLS`] ahead of it, so that a program that writes over the queue cannot make the
-//! consumer take or pass more cells than there are.
+//! The consumer's position is not in shared memory, and the consumer trusts the producers' position
+//! only if it is at most [`QUEUE_CELLS`] ahead of its own. So a program that writes over the queue
+//! cannot make the consumer take or pass more cells than there are.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -14,12 +16,12 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// scheduling, small enough to stay in cache.
 pub const QUEUE_CELLS: usize = 64;
 
-/// There is no room; wait for the consumer.
+/// The queue has no room; wait for the consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// The consumer's place in the queue: how many cells it has taken or passed. It belongs to the
-/// consumer alone.
+/// The consumer's position in the queue: how many cells it has taken or skipped. It is in the
+/// consumer's own memory.
 #[derive(Debug, Default)]
 pub struct Tail(u64);
 
@@ -77,7 +79,7 @@ impl Queue {
         }
     }
 
-    /// Makes the queue usable; call once, before anyone else sees the memory.
+    /// Makes the queue usable; call once, before another thread or process can see the memory.
     pub fn init(&self) {
         for (index, cell) in self.cells.iter().enumerate() {
             cell.turn.store(index as u64, Ordering::Relaxed);
@@ -91,7 +93,8 @@ impl Queue {
     /// Appends a block.
     ///
     /// # Errors
-    /// [`Full`] if the consumer is [`QUEUE_CELLS`] blocks behind.
+    /// [`Full`] if [`QUEUE_CELLS`] blocks are waiting for the consumer, or the queue was written
+    /// over.
     pub fn push(&self, block: u32, slot: u32) -> Result<(), Full> {
         let mut position = self.head.0.load(Ordering::Relaxed);
         loop {
@@ -115,8 +118,8 @@ impl Queue {
             } else if turn < position {
                 return Err(Full);
             } else {
-                // A cell is ahead only once another producer has moved the head: if the head has
-                // not moved, the cell was written over, and would be ahead for ever.
+                // Another producer has taken the cell, and has moved the head for that. If the head
+                // has not moved, the cell was written over, and this loop would not end.
                 let before = core::mem::replace(&mut position, self.head.0.load(Ordering::Relaxed));
                 if position == before {
                     return Err(Full);
@@ -125,7 +128,7 @@ impl Queue {
         }
     }
 
-    /// Takes the oldest block, if there is one. One consumer only.
+    /// Takes the oldest block, if there is one. Only the one consumer may call this.
     pub fn pop(&self, tail: &mut Tail) -> Option<PublishedBlock> {
         let cell = self.cell(tail.0);
         if cell.turn.load(Ordering::Acquire) != tail.0.wrapping_add(1) {
@@ -139,8 +142,8 @@ impl Queue {
         Some(found)
     }
 
-    /// Passes a cell that was claimed and never filled. Only when every producer is dead.
-    /// Returns whether there was one; there is none where the queue was written over.
+    /// Skips a cell that was claimed and never filled. Call it only when all producers are dead.
+    /// Returns whether there was one; false if the queue was written over.
     pub fn skip(&self, tail: &mut Tail) -> bool {
         let skips = self.is_intact(tail) && self.claimed(tail) > 0;
         if skips {
@@ -149,8 +152,8 @@ impl Queue {
         skips
     }
 
-    /// Whether the queue is one that producers can have left behind: for the consumer, which finds
-    /// out so that a program has written over it.
+    /// Whether producers can have left the queue in this state. If not, a program has written over
+    /// it.
     pub fn is_intact(&self, tail: &Tail) -> bool {
         let turn = self.cell(tail.0).turn.load(Ordering::Acquire);
         // The next cell is free or claimed, or filled.
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn skip_passes_no_more_cells_than_there_are() {
+    fn skip_refuses_a_head_that_is_too_far_ahead() {
         for head in [QUEUE_CELLS as u64 + 1, 1 << 40, u64::MAX] {
             let (queue, mut tail) = (queue(), Tail::default());
             queue.head.0.store(head, Ordering::Relaxed);
@@ -222,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn cell_that_was_written_over_makes_the_queue_full() {
+    fn push_to_an_overwritten_cell_returns_full() {
         for turn in [5, u64::MAX] {
             let (queue, mut tail) = (queue(), Tail::default());
             queue.cells[0].turn.store(turn, Ordering::Relaxed);
@@ -233,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn many_producers_lose_nothing() {
+    fn many_producers_lose_no_block() {
         const EACH: u32 = if cfg!(miri) { 50 } else { 20_000 };
         let queue = queue();
         std::thread::scope(|scope| {

@@ -1,22 +1,25 @@
-//! One record: sixteen bytes, two words.
+//! [`Record`]: what a measured program writes for one event, sixteen bytes in two words; and the
+//! kinds of block records, which may be between the records of a block.
 //!
 //! ```text
-//! word 0: address, or the number that the kind calls for
+//! word 0: address, or another number (see [`WireKind`])
 //! word 1: kind (8 bits) | size (8) | program counter (48)
 //! ```
 //!
-//! Programs built with `reuselens cc --llvm` write *notes* between them, of one or more times
-//! sixteen bytes:
+//! An event with more numbers is several records: after its first record come records of kind
+//! [`WireKind::Operand`], with a number each.
+//!
+//! A *block record* stands for all accesses of one execution of a block of code: the words that are
+//! known only when the block runs, and a reference to a description of the rest. It is a multiple
+//! of sixteen bytes long. There are two kinds, with the reference in the second word:
 //!
 //! ```text
-//! word 0, address of a descriptor in the program (kind 0), word 1, word 2 ...
+//! word 0, address of a descriptor in the program (kind 0), word 2 ...     `reuselens cc --llvm`
+//! word 0, head (kind 255; see the dictionary), word 2 ...                 rewritten code
 //! ```
-//!
-//! So does rewritten code; its notes have a head in place of that address (kind 255; see the
-//! dictionary).
 
-/// What a record says. Numbers below 32 are those of the trace crate's row kinds; the others are
-/// control events that become events of the stream.
+/// The kind of a record. Numbers below 32 are those of the row kinds of crate `trace` (`Kind`); the
+/// others are control events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum WireKind {
@@ -46,12 +49,12 @@ pub enum WireKind {
     Data = 12,
     /// `RecordPartialData`; an operand follows.
     PartialData = 13,
-    /// A further number.
+    /// A further number of the event before it.
     Operand = 14,
     /// A basic block began, packed by [`basic_block_words`]; only if [`crate::WANTS_BASIC_BLOCKS`].
     BasicBlock = 15,
-    /// A process began: word 0 = pid; operands: parent's number + 1 or 0, 1 if instrumented or 2 if
-    /// rewritten, length of the executable's path, then the path.
+    /// A process began: word 0 = pid; operands: parent's number + 1 or 0; 1 if instrumented, 2 if
+    /// rewritten, else 0; length of the executable's path; then the path.
     Process = 64,
     /// A thread started: word 0 = tid; operands: lowest stack address, first address above it,
     /// length of its name, then the name.
@@ -60,21 +63,27 @@ pub enum WireKind {
     ThreadEnd = 66,
     /// A module: word 0 = bias; operands: low, high, length of the path, then the path.
     Module = 67,
-    /// The thread's name is another one now; operands: its length, then the name.
+    /// The thread has a new name; operands: its length, then the name.
     ThreadName = 68,
 }
 
-/// Bytes of the longest name of a thread, as the system keeps it.
+/// Bytes of the longest name of a thread, as the system stores it.
 pub const THREAD_NAME_BYTES: usize = 16;
 
-/// The number of the kind of a note; see the head of this module.
-pub const NOTE: u8 = 0;
-/// The number of the kind of a note of rewritten code.
-pub const CODED: u8 = 0xff;
-/// Bytes of the longest note.
-pub const NOTE_BYTES_MOST: usize = 512;
+/// In place of a kind: a block record of code compiled with `reuselens cc --llvm`.
+pub const COMPILED_BLOCK_RECORD: u8 = 0;
+/// In place of a kind: a block record of rewritten code.
+pub const REWRITTEN_BLOCK_RECORD: u8 = 0xff;
+/// Bytes of the longest block record.
+pub const BLOCK_RECORD_BYTES_MOST: usize = 512;
 
-/// A record.
+/// Whether this number in place of a record's kind begins a block record.
+#[inline]
+pub const fn is_block_record(kind: u8) -> bool {
+    matches!(kind, COMPILED_BLOCK_RECORD | REWRITTEN_BLOCK_RECORD)
+}
+
+/// A record of one event, or of a further number of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Record {
@@ -97,7 +106,7 @@ impl Record {
         }
     }
 
-    /// Kind and size where word 1 has them.
+    /// Word 1 without the program counter: kind and size.
     #[inline(always)]
     pub const fn meta(kind: WireKind, size: u8) -> u64 {
         (kind as u64) << 56 | (size as u64) << PC_BITS
@@ -122,7 +131,7 @@ impl Record {
     }
 }
 
-/// The depth of an [`WireKind::Enter`] whose stack pointer is not within 128 MiB below the top of
+/// The depth in a [`WireKind::Enter`] whose stack pointer is not within 128 MiB below the top of
 /// its thread's stack (another stack, or a deep one).
 pub const ENTER_DEPTH_UNKNOWN: u64 = (1 << 24) - 1;
 
@@ -146,9 +155,9 @@ pub const fn unpack_enter(record: Record) -> (u64, u64) {
     (record.word0 & PC_MASK, depth)
 }
 
-/// Packs the beginning of a basic block: where it begins (or any number that stands for it), how it
-/// ends (see the trace crate's `BlockEnd`), the block that its branch goes to if it is taken, or 0,
-/// and its bytes.
+/// Packs the begin of a basic block: its address or another number that identifies it (`pc`); how
+/// it ends (`BlockEnd` of crate `trace`); the address to which its branch goes if taken, or 0; and
+/// its length in bytes, at most 65,535.
 pub const fn basic_block_words(pc: u64, end: u8, taken: u64, bytes: u64) -> Record {
     let bytes = if bytes < 0xffff { bytes } else { 0xffff };
     Record {
@@ -162,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_packs_and_unpacks() {
+    fn function_entry_packs_and_unpacks() {
         for depth in [
             0,
             1,
@@ -183,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_do_not_touch_each_other() {
+    fn long_program_counter_leaves_kind_and_size_intact() {
         let record = Record::new(WireKind::Store, 16, u64::MAX, 5);
         assert_eq!(
             (record.kind(), record.size(), record.pc()),

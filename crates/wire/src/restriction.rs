@@ -1,22 +1,24 @@
-//! System calls by which a program restricts what its code may do from then on: capture's part in
-//! it may do no more than the program's own.
+//! Recognises the system calls by which a program restricts what its own code may do from then on
+//! (`seccomp` filters and the like). The run time and the rewriter are code of the program for the
+//! kernel, so they are restricted, too: they ask [`restriction`] before such a call is made, and
+//! stop making system calls of their own or leave the program.
 
 /// `prctl`
 const PRCTL: u64 = 157;
 /// `seccomp`
 const SECCOMP: u64 = 317;
 
-/// What a program takes from its code.
+/// What is restricted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restriction {
-    /// System calls: what is not allowed may end the program.
+    /// System calls: one that is not allowed may end the program.
     Calls,
     /// System calls, and reading the time-stamp counter.
     CallsAndTime,
 }
 
-/// What a system call takes if it succeeds; `None` for all other calls, and for those that only ask
-/// what the kernel knows, with a null pointer.
+/// What system call `number` with these first arguments restricts if it succeeds. `None` for all
+/// other calls, and for calls with a null pointer by which a program only queries the kernel.
 pub fn restriction(number: u64, arguments: [u64; 3]) -> Option<Restriction> {
     const SET_SECCOMP: u64 = 22;
     const SET_TIME_STAMPS: u64 = 26;
@@ -29,7 +31,7 @@ pub fn restriction(number: u64, arguments: [u64; 3]) -> Option<Restriction> {
     const ON: u64 = 1;
     let [one, two, three] = arguments;
     match (number, one, two) {
-        // Strict mode takes the counter too (`seccomp_set_mode_strict`).
+        // Strict mode forbids to read the counter, too (`seccomp_set_mode_strict`).
         (PRCTL, SET_SECCOMP, STRICT_MODE) => Some(Restriction::CallsAndTime),
         (SECCOMP, SET_STRICT, 0) if three == 0 => Some(Restriction::CallsAndTime),
         (PRCTL, SET_TIME_STAMPS, FAULT) => Some(Restriction::CallsAndTime),
@@ -41,8 +43,8 @@ pub fn restriction(number: u64, arguments: [u64; 3]) -> Option<Restriction> {
     }
 }
 
-/// How many filters of system calls there are by a thread's `/proc/…/status`; 0 where it does not
-/// say so (Linux before 5.9).
+/// How many filters of system calls a thread is under, by the text of its `/proc/…/status`; 0 if
+/// that has no such line (Linux before 5.9).
 pub fn filters(status: &[u8]) -> u32 {
     let count = status
         .split(|byte| *byte == b'\n')
@@ -59,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_are_counted_by_the_status() {
+    fn filters_reads_the_count_or_zero() {
         assert_eq!(
             filters(b"Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t12\nX:\t3\n"),
             12
@@ -68,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_only_ask_restrict_nothing() {
+    fn queries_and_other_calls_are_no_restriction() {
         assert_eq!(restriction(PRCTL, [22, 2, 0]), None);
         assert_eq!(restriction(SECCOMP, [1, 1, 0]), None);
         assert_eq!(restriction(SECCOMP, [2, 0, 4096]), None);
@@ -77,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_and_strict_mode_do() {
+    fn filters_and_strict_mode_are_restrictions() {
         assert_eq!(restriction(PRCTL, [22, 2, 4096]), Some(Restriction::Calls));
         assert_eq!(restriction(SECCOMP, [1, 1, 4096]), Some(Restriction::Calls));
         let strict = Some(Restriction::CallsAndTime);

@@ -59,8 +59,8 @@ impl Consumer {
         let Some(header) = self.segment.block(block) else {
             return parts;
         };
-        let noted = header.others_noted.load(Ordering::Relaxed) as usize;
-        for (index, other) in header.others.iter().enumerate().take(noted) {
+        let filled = header.others_filled.load(Ordering::Relaxed) as usize;
+        for (index, other) in header.others.iter().enumerate().take(filled) {
             let writing = other.block.load(Ordering::Relaxed);
             let used = other.used_bytes.load(Ordering::Relaxed) as usize;
             let read = &mut self.read[index];

@@ -4,7 +4,7 @@
 
 use object::{Object as _, ObjectSection as _};
 use reuselens_trace::Kind;
-use reuselens_wire::{Entry, EntryRow, NO_WORD, NOTE_BYTES_MOST, Record};
+use reuselens_wire::{BLOCK_RECORD_BYTES_MOST, DictionaryEntry, EntryRow, NO_WORD, Record};
 
 use crate::kinds::PLAIN;
 
@@ -194,7 +194,7 @@ impl Descriptors {
     /// Adds what an entry of the segment's dictionary means: the place of its descriptor. An entry
     /// that makes no sense leaves nothing in the tables, because every block record that names it
     /// tries again.
-    pub(super) fn add_entry(&mut self, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
+    pub(super) fn add_entry(&mut self, entry: &DictionaryEntry, rows: &[EntryRow]) -> Option<u32> {
         let (groups, conditions) = (self.groups.len(), self.conditions.len());
         let added = self.try_entry(entry, rows);
         if added.is_none() {
@@ -206,7 +206,7 @@ impl Descriptors {
 
     /// Adds an entry whose rows are the first ones of the descriptor at `whole`: the place of its
     /// own descriptor, or `None` if it makes no sense.
-    pub(super) fn add_part(&mut self, entry: &Entry, whole: u32) -> Option<u32> {
+    pub(super) fn add_part(&mut self, entry: &DictionaryEntry, whole: u32) -> Option<u32> {
         let of = *self.at(whole)?;
         let (length, rows) = (length_of(entry)?, entry.rows as usize);
         let (first, conditions) = (of.group as usize, of.conditions.map(|first| first as usize));
@@ -238,7 +238,7 @@ impl Descriptors {
         Some(self.descriptors.len() as u32 - 1)
     }
 
-    fn try_entry(&mut self, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
+    fn try_entry(&mut self, entry: &DictionaryEntry, rows: &[EntryRow]) -> Option<u32> {
         let first = self.groups.len() as u32;
         let conditions = self.conditions.len();
         let length = length_of(entry)?;
@@ -316,7 +316,7 @@ impl Descriptors {
     fn add(&mut self, bytes: &[u8], address: u64) -> Option<()> {
         let words = number16(bytes, 4);
         // With the word that names the descriptor.
-        if 8 * (usize::from(words) + 1) > NOTE_BYTES_MOST {
+        if 8 * (usize::from(words) + 1) > BLOCK_RECORD_BYTES_MOST {
             return None;
         }
         let first = self.groups.len() as u32;
@@ -458,10 +458,10 @@ impl Descriptors {
 }
 
 /// Length of an entry's block records in [`Record`]s; `None` if it makes no sense.
-fn length_of(entry: &Entry) -> Option<u16> {
+fn length_of(entry: &DictionaryEntry) -> Option<u16> {
     // An entry that was not written yet is all zero.
     let whole = entry.words > 0 && entry.words.is_multiple_of(2);
-    let fits = whole && entry.words as usize * 8 <= NOTE_BYTES_MOST;
+    let fits = whole && entry.words as usize * 8 <= BLOCK_RECORD_BYTES_MOST;
     fits.then_some((entry.words / 2) as u16)
 }
 

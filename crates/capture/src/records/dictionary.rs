@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use reuselens_trace::{Columns, ShapedBlock, WORDS_AT_ONCE};
-use reuselens_wire::{CODED, DICTIONARY_BYTES, Entry, EntryRow, entry_bytes, unpack_head};
+use reuselens_wire::{
+    DICTIONARY_BYTES, DictionaryEntry, EntryRow, REWRITTEN_BLOCK_RECORD, entry_bytes, unpack_head,
+};
 
 use super::descriptors::{Descriptors, GROUP};
 use super::expand::write_one;
@@ -88,7 +90,7 @@ impl Dictionary {
             equal = if head == last { equal + 1 } else { 0 };
             last = head;
             let is_quick = usize::from(quick.records) == records && records > 0;
-            if head >> 56 != u64::from(CODED) || !is_quick || equal > RUN {
+            if head >> 56 != u64::from(REWRITTEN_BLOCK_RECORD) || !is_quick || equal > RUN {
                 return;
             }
             record[1] = 0;
@@ -115,7 +117,7 @@ impl Dictionary {
             let Some(&head) = words.get(2 * *position + 1) else {
                 return;
             };
-            if head >> 56 != u64::from(CODED) {
+            if head >> 56 != u64::from(REWRITTEN_BLOCK_RECORD) {
                 return;
             }
             let (number, records) = unpack_head(head as u32);
@@ -237,7 +239,7 @@ impl Dictionary {
     fn add_part(
         &mut self,
         number: u32,
-        entry: &Entry,
+        entry: &DictionaryEntry,
         whole: u32,
         rows: &mut Vec<EntryRow>,
     ) -> Option<u32> {
@@ -254,7 +256,12 @@ impl Dictionary {
     }
 
     /// Adds an entry; the place of its descriptor, or `None` if it makes no sense.
-    pub(super) fn add(&mut self, number: u32, entry: &Entry, rows: &[EntryRow]) -> Option<u32> {
+    pub(super) fn add(
+        &mut self,
+        number: u32,
+        entry: &DictionaryEntry,
+        rows: &[EntryRow],
+    ) -> Option<u32> {
         let bytes = self.bytes + entry_bytes(rows.len());
         if bytes > DICTIONARY_BYTES {
             return None;

@@ -18,7 +18,8 @@ use std::sync::Arc;
 
 use reuselens_trace::{Block, Columns, Kind, ShapedBlock};
 use reuselens_wire::{
-    CODED, ENTER_DEPTH_UNKNOWN, NOTE, NOTE_BYTES_MOST, Record, WireKind, unpack_enter,
+    BLOCK_RECORD_BYTES_MOST, ENTER_DEPTH_UNKNOWN, REWRITTEN_BLOCK_RECORD, Record, WireKind,
+    is_block_record, unpack_enter,
 };
 
 use crate::kinds::PLAIN;
@@ -34,7 +35,7 @@ use templates::LoneRow;
 pub(crate) use templates::TemplateBuilder;
 
 /// Words of the longest block record; a power of two.
-const WORDS_MOST: usize = NOTE_BYTES_MOST / 8;
+const WORDS_MOST: usize = BLOCK_RECORD_BYTES_MOST / 8;
 
 /// Reads the block records of all processes.
 #[derive(Default)]
@@ -162,7 +163,7 @@ impl BlockRecords {
                 break;
             }
             let kind = kind_of(address);
-            if !matches!(kind, NOTE | CODED) {
+            if !is_block_record(kind) {
                 // Read here too: to stop and begin again for a single record would cost more.
                 let record = Record {
                     word0: words[2 * position],
@@ -180,7 +181,7 @@ impl BlockRecords {
                 (at, position) = (at + 1, position + 1);
                 continue;
             }
-            let found = if kind == CODED {
+            let found = if kind == REWRITTEN_BLOCK_RECORD {
                 self.dictionary.find(address)
             } else {
                 self.has_compiled = true;

@@ -2,7 +2,7 @@
 
 use super::descriptors::tests::{bytes, descriptors};
 use super::*;
-use reuselens_wire::{Entry, EntryRow, NO_WORD, head_word, note_head};
+use reuselens_wire::{DictionaryEntry, EntryRow, NO_WORD, block_record_head, head_word};
 
 const LOW: u64 = 0x4000;
 const HERE: u16 = 0xffff;
@@ -316,10 +316,10 @@ fn stream(block_records: &mut BlockRecords) -> (Vec<u64>, Rows) {
                 }
             })
             .collect();
-        let entry = Entry {
+        let entry = DictionaryEntry {
             rows: rows.len() as u32,
             words,
-            ..Entry::default()
+            ..DictionaryEntry::default()
         };
         block_records
             .dictionary
@@ -335,7 +335,7 @@ fn stream(block_records: &mut BlockRecords) -> (Vec<u64>, Rows) {
         for _ in 0..[1, 1, 1, 1, 2, 40][numbers.next(6) as usize] {
             let mut record: Vec<u64> = (0..*count).map(|_| numbers.next(1 << 30)).collect();
             expected.extend(rows.iter().filter_map(|row| row_of(row, &record)));
-            record[1] = head_word(note_head(index as u32 * 30, *count));
+            record[1] = head_word(block_record_head(index as u32 * 30, *count));
             words.extend(record);
         }
     }
@@ -345,10 +345,10 @@ fn stream(block_records: &mut BlockRecords) -> (Vec<u64>, Rows) {
 #[test]
 fn unknown_head_or_absurd_entry_is_refused() {
     let mut block_records = BlockRecords::default();
-    let entry = |words| Entry {
+    let entry = |words| DictionaryEntry {
         rows: 1,
         words,
-        ..Entry::default()
+        ..DictionaryEntry::default()
     };
     let row = |kind: u64, word| EntryRow {
         meta: kind << 56,
@@ -373,9 +373,9 @@ fn unknown_head_or_absurd_entry_is_refused() {
     assert!(!add(&mut block_records, 2, 200, 0), "no kind");
     assert!(add(&mut block_records, 2, 1, 0));
     for (head, lost) in [
-        (note_head(4, 2), 0),
-        (note_head(4, 4), 1),
-        (note_head(5, 2), 2),
+        (block_record_head(4, 2), 0),
+        (block_record_head(4, 4), 1),
+        (block_record_head(5, 2), 2),
     ] {
         let mut records = [record(8, head_word(head)), record(0, 0)];
         block_records.expand(of(1), &mut records[..1], 0, 0, WANTED, &mut Block::new());

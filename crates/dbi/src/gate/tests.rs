@@ -1,4 +1,5 @@
-//! Regions of a program whose memory is this process's own, and a segment that nobody reads.
+//! Tests of names of regions and of what is left out, with this process's own memory as the
+//! program's, and a segment without a reader.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -69,7 +70,7 @@ fn long_name_is_cut() {
 }
 
 #[test]
-fn accesses_outside_of_regions_are_counted_as_left_out() {
+fn put_counts_accesses_outside_of_regions_as_left_out() {
     // Zeros are a segment in which nothing has happened yet.
     let memory: &'static mut [u64] = vec![0_u64; SEGMENT_BYTES / 8].leak();
     segment::use_for_tests(memory.as_ptr() as u64);

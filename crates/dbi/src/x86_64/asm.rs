@@ -1,12 +1,14 @@
-//! The ways between the cache and our own code: registers are put into the thread's state, our
-//! stack is taken, and back.
+//! The assembly between the code cache and our own code. Each entry saves the program's registers
+//! into the thread's state, switches to our stack, calls a Rust function, and returns to the cache
+//! with the registers restored (`rl_resume`). The functions below return the entries' addresses,
+//! for code in the cache to jump to.
 //!
-//! Our code uses the general and the sixteen vector registers, whose upper halves it leaves alone;
-//! so those are all that is saved.
+//! Our code uses the general registers and the low halves of the sixteen vector registers, so only
+//! these are saved.
 //!
-//! Our code also relies on flags that the program may set: it copies backwards with DF, faults at
-//! an unaligned access with AC, and traps after each instruction with TF. On every way into it
-//! these are cleared; the program's own come back with its registers.
+//! Flags that the program may set would change what our code does: with DF it copies backwards,
+//! with AC it faults at unaligned accesses, with TF it traps after each instruction. Each entry
+//! clears them; the program's own flags are restored with its registers.
 
 use core::arch::global_asm;
 use core::mem::offset_of;
@@ -44,7 +46,7 @@ global_asm!(
     ".globl rl_dispatch\nrl_dispatch:",
     "rl_save",
     "call {dispatch}",
-    // On in the cache at rax.
+    // Continues in the cache at rax, with the program's registers.
     ".globl rl_resume\nrl_resume:",
     "mov gs:[{jump}], rax",
     "movups xmm0, gs:[{v} + 0]\nmovups xmm1, gs:[{v} + 16]\nmovups xmm2, gs:[{v} + 32]\nmovups xmm3, gs:[{v} + 48]",
@@ -80,7 +82,7 @@ global_asm!(
     "2: mov rdi, gs:[{own}]",
     "call {after}",
     "jmp rl_resume",
-    // A signal came before the call was made, or wants it made again.
+    // A signal arrived before the call was made: the program makes the call again after it.
     ".globl rl_call_interrupted\nrl_call_interrupted:",
     "mov dword ptr gs:[{in_call}], 0",
     "mov rsp, gs:[{stack}]",
@@ -93,16 +95,16 @@ global_asm!(
     "rl_save",
     "call {deliver}",
     "jmp rl_resume",
-    // An instruction that only the processor itself can run.
+    // An instruction that cannot be translated.
     ".globl rl_native\nrl_native:",
     "rl_save",
     "call {native}",
     "jmp rl_resume",
-    // The first instruction of all: rdi = what the analysing side has left here.
+    // The image's first instruction: rdi = address of the `Bootstrap`.
     ".globl rl_start\nrl_start:",
     "call {start}",
     "jmp rl_resume",
-    // A new thread, on its own stack of ours; its state's address is on top.
+    // A new thread starts, on its stack for our code; its state's address is on top.
     ".globl rl_thread\nrl_thread:",
     "pop rdi",
     "wrgsbase rdi",
@@ -142,7 +144,7 @@ global_asm!(
     plain = const PLAIN,
 );
 
-/// The flags that our code runs with at first: interrupts, and the bit that is always set.
+/// The flags with which our code starts: interrupts enabled, and the bit that is always set.
 const PLAIN: u32 = 1 << 9 | 1 << 1;
 /// Flags that our code must not run with: trap (TF), direction (DF), nested task (NT), alignment
 /// check (AC).
@@ -173,27 +175,28 @@ macro_rules! addresses {
 }
 
 addresses! {
-    /// Where blocks go that leave by an exit.
+    /// Entry for a block that is left by an exit.
     dispatch_address rl_dispatch,
-    /// Where indirect branches go that are not in the table.
+    /// Entry for an indirect branch whose target is not in the look-up table.
     missed_address rl_missed,
-    /// Where system calls go.
+    /// Entry for a system call.
     system_call_address rl_system_call,
-    /// Where blocks go that cannot be translated.
+    /// Entry for a block that ends with an instruction that cannot be translated.
     native_address rl_native,
-    /// Where a signal is delivered.
+    /// Entry for the delivery of a signal, with the program's registers in place.
     deliver_address rl_deliver,
-    /// Where all signals arrive.
+    /// The handler of all signals, as the kernel knows it.
     signal_address rl_signal,
-    /// Where the kernel returns from handlers.
+    /// What that handler returns to.
     restorer_address rl_restorer,
-    /// Where new threads begin.
+    /// Start of new threads.
     thread_address rl_thread,
-    /// What interrupted system calls go on with.
+    /// Where a system call continues that a signal interrupted before it was made.
     interrupted_address rl_call_interrupted,
 }
 
-/// From the look for signals before a system call up to the call itself.
+/// Whether an address is between the check for signals before a system call and the call itself,
+/// that included.
 pub fn is_before_call(address: u64) -> bool {
     let (check, made) = (
         rl_call_check as *const () as u64,
@@ -202,7 +205,7 @@ pub fn is_before_call(address: u64) -> bool {
     (check..=made).contains(&address)
 }
 
-/// The system call of the program, and what comes after it.
+/// Whether an address is that of the program's system call or of the instruction after it.
 pub fn is_call(address: u64) -> bool {
     let (made, done) = (
         rl_call_made as *const () as u64,

@@ -1,4 +1,13 @@
-//! Notes: which addresses a block must write down, and how few words that takes.
+//! [`Body`]: the code of a translated block while it is written, without its prologue and exits;
+//! and the block record that it will write. This decides which words a block record has: an access
+//! needs a word for the sum of its registers, but not if an earlier word has the same sum, or the
+//! same sum up to a known distance.
+//!
+//! `translate` fills it instruction by instruction, with `special`, `terminator` and `rewrite`;
+//! `place` puts it into a block.
+//!
+//! Invariant of the methods that record something: they change no register but the scratch
+//! register, and no flags.
 
 use alloc::vec::Vec;
 
@@ -10,14 +19,15 @@ use reuselens_wire::{Record, WireKind};
 
 use super::emit::Emit;
 use super::registers::{RAX, RDX, RSP, number, register};
-use crate::image::blocks::{Part, Spilled};
-use crate::image::descriptor::{Access, NO_WORD, Op};
+use crate::image::blocks::{CodePart, Spilled};
+use crate::image::descriptor::{BlockAccess, NO_WORD, Op};
 use crate::image::thread::Thread;
 
 /// In place of a register's number: the base of fs.
 pub const FS: u8 = 16;
 
-/// A word that was noted: what registers it is the sum of, and how far they have moved since.
+/// A word of the block record: the registers that it is the sum of, and how far the sum has moved
+/// since it was stored. In place of `base`, [`FS`] means the base of fs.
 struct Key {
     base: Option<u8>,
     index: Option<u8>,
@@ -26,10 +36,10 @@ struct Key {
     moved: i64,
 }
 
-/// An address as a note tells it: a word of the note, plus what is known when the block is
-/// translated.
+/// An address as a block record has it: a word of the record plus a number that is known when the
+/// block is translated.
 #[derive(Clone, Copy)]
-pub struct NotedAddress {
+pub struct RecordedAddress {
     /// The word, or [`NO_WORD`].
     pub word: u16,
     pub displacement: u64,
@@ -37,10 +47,10 @@ pub struct NotedAddress {
     pub fs: bool,
 }
 
-impl NotedAddress {
-    /// A word of the note that has `moved` so far since it was noted.
-    pub fn word(word: u16, moved: i64) -> NotedAddress {
-        NotedAddress {
+impl RecordedAddress {
+    /// The sum in a word of the block record, which has moved by `moved` since it was stored.
+    pub fn word(word: u16, moved: i64) -> RecordedAddress {
+        RecordedAddress {
             word,
             displacement: moved as u64,
             fs: false,
@@ -50,10 +60,11 @@ impl NotedAddress {
 
 /// A branch in a block's body that leads out of it.
 pub struct WayOut {
-    /// Where in the body its distance is, which is filled in later.
+    /// Where in the body the branch's distance is, which is filled in later.
     pub at: usize,
+    /// Where the branch goes in the program.
     pub target: u64,
-    /// Accesses before it, words of their note, and its head.
+    /// How many accesses are before it, and the length and the head of their block record.
     pub accesses: usize,
     pub words: u16,
     pub head: u32,
@@ -62,26 +73,28 @@ pub struct WayOut {
 /// The body of a block while it is written.
 pub struct Body {
     pub emit: Emit,
-    /// The borrowed registers: one for addresses, one that points to the note.
+    /// The borrowed registers: one for sums and other values, one that points to the block record.
     pub scratch: u8,
     pub pointer: u8,
     pub scratch_used: bool,
     /// The number that the scratch register holds, if it is known.
     pub scratch_value: Option<u64>,
-    /// Words noted so far, the head included, and the one before it whether it is used or not.
+    /// Words of the block record so far. Word 0 and word 1, which is the head, are always counted.
     pub words: u16,
-    /// Whether that one is free.
+    /// Whether word 0 is not used yet.
     first_is_free: bool,
-    pub accesses: Vec<Access>,
-    /// Head of the notes, once it is known; 0 is none.
+    pub accesses: Vec<BlockAccess>,
+    /// Head of the block's records, once it is known; 0 is none.
     pub head: u32,
-    /// Parts, by offset in the body.
-    pub parts: Vec<Part>,
+    /// Parts, with their offsets in the body.
+    pub parts: Vec<CodePart>,
     /// In the order of the code.
     pub ways_out: Vec<WayOut>,
+    /// The words that later accesses may use.
     keys: Vec<Key>,
+    /// Number of the current instruction.
     instruction: u16,
-    /// Address after the instruction.
+    /// Address after the current instruction.
     next: u64,
 }
 
@@ -105,26 +118,26 @@ impl Body {
         }
     }
 
-    /// The code for an instruction begins.
+    /// The code for an instruction of the block at address `block` begins.
     pub fn begin(&mut self, instruction: &Instruction, block: u64) {
         self.instruction = self.parts.len() as u16;
         self.next = instruction.next_ip();
-        self.parts.push(Part {
+        self.parts.push(CodePart {
             offset: self.emit.len() as u16,
             pc: (instruction.ip() - block) as u16,
             spilled: Spilled::None,
         });
     }
 
-    /// Takes the scratch register: what was in it is gone.
+    /// Returns the scratch register for a new value.
     pub fn take_scratch(&mut self) -> u8 {
         self.scratch_used = true;
         self.scratch_value = None;
         self.scratch
     }
 
-    /// Notes a register as it is; the word's number.
-    pub fn note_register(&mut self, register: u8) -> u16 {
+    /// Stores a register in a new word of the block record. Returns the word's number.
+    pub fn record_register(&mut self, register: u8) -> u16 {
         let word = if core::mem::take(&mut self.first_is_free) {
             0
         } else {
@@ -134,31 +147,31 @@ impl Body {
         word
     }
 
-    /// Stores a register as this word of the note.
+    /// Stores a register in this word of the block record.
     pub fn store_word(&mut self, word: u16, register: u8) {
         self.emit.store(self.pointer, i32::from(word) * 8, register);
     }
 
-    /// Words of the whole note: it is a whole number of records.
+    /// Words of the block record, rounded up to records.
     pub fn length(&self) -> u16 {
         self.words.next_multiple_of(2)
     }
 
-    /// Leaves room for words that are stored otherwise; the first one's number.
+    /// Adds words that the caller stores itself. Returns the first one's number.
     pub fn leave_words(&mut self, count: u16) -> u16 {
         let word = self.words;
         self.words += count;
         word
     }
 
-    /// Adds an access.
-    pub fn access(&mut self, kind: WireKind, size: u64, address: NotedAddress, op: Op) {
-        let NotedAddress {
+    /// Adds an access by the current instruction.
+    pub fn access(&mut self, kind: WireKind, size: u64, address: RecordedAddress, op: Op) {
+        let RecordedAddress {
             word,
             displacement,
             fs,
         } = address;
-        self.accesses.push(Access {
+        self.accesses.push(BlockAccess {
             meta: Record::new(kind, size.min(255) as u8, self.next, 0).word1,
             displacement,
             word,
@@ -168,9 +181,9 @@ impl Body {
         });
     }
 
-    /// Adds a record that is the same each time.
+    /// Adds a record that is the same at each execution.
     pub fn constant(&mut self, record: Record) {
-        self.accesses.push(Access {
+        self.accesses.push(BlockAccess {
             meta: record.word1,
             displacement: record.word0,
             word: NO_WORD,
@@ -180,13 +193,13 @@ impl Body {
         });
     }
 
-    /// Notes what is needed to know an address.
-    pub fn place(&mut self, memory: &UsedMemory) -> NotedAddress {
+    /// Stores what is needed to know the address of a memory operand.
+    pub fn place(&mut self, memory: &UsedMemory) -> RecordedAddress {
         let fs = memory.segment() == Register::FS;
         let displacement = memory.displacement();
         let (base, index) = (memory.base(), memory.index());
         if base == Register::RIP || base == Register::EIP {
-            return NotedAddress {
+            return RecordedAddress {
                 word: NO_WORD,
                 displacement,
                 fs,
@@ -198,7 +211,7 @@ impl Body {
             } else {
                 NO_WORD
             };
-            return NotedAddress {
+            return RecordedAddress {
                 word,
                 displacement,
                 fs: false,
@@ -206,7 +219,7 @@ impl Body {
         }
         if fs && index == Register::None && number(base).is_some_and(|_| base.size() == 8) {
             let (word, moved) = self.thread_local(number(base));
-            return NotedAddress {
+            return RecordedAddress {
                 word,
                 displacement: displacement.wrapping_add_signed(moved),
                 fs: false,
@@ -214,7 +227,7 @@ impl Body {
         }
         let narrow = |r: Register| r != Register::None && r.size() == 4;
         if narrow(base) || narrow(index) {
-            return NotedAddress {
+            return RecordedAddress {
                 word: self.narrow(memory),
                 displacement: 0,
                 fs,
@@ -222,14 +235,15 @@ impl Body {
         }
         let scale = memory.scale() as u8;
         let (word, moved) = self.word(number(base), number(index), scale);
-        NotedAddress {
+        RecordedAddress {
             word,
             displacement: displacement.wrapping_add_signed(moved),
             fs,
         }
     }
 
-    /// The word for a sum of registers, noted now or before, and how far the sum has moved since.
+    /// The word with a sum of registers, which is stored now unless it was before, and how far the
+    /// sum has moved since.
     pub fn word(&mut self, base: Option<u8>, index: Option<u8>, scale: u8) -> (u16, i64) {
         let scale = if index.is_some() { scale } else { 1 };
         let same = |key: &&Key| key.base == base && key.index == index && key.scale == scale;
@@ -237,12 +251,12 @@ impl Body {
             return (key.word, key.moved);
         }
         let word = match (base, index) {
-            (Some(base), None) => self.note_register(base),
-            (None, Some(index)) if scale == 1 => self.note_register(index),
+            (Some(base), None) => self.record_register(base),
+            (None, Some(index)) if scale == 1 => self.record_register(index),
             _ => {
                 let scratch = self.take_scratch();
                 self.emit.sum(scratch, base, index, scale);
-                self.note_register(scratch)
+                self.record_register(scratch)
             }
         };
         self.keys.push(Key {
@@ -255,7 +269,8 @@ impl Body {
         (word, 0)
     }
 
-    /// The word for the base of fs, plus a register, and how far that has moved since.
+    /// The word with the base of fs plus a register, and how far that has moved since it was
+    /// stored.
     fn thread_local(&mut self, register: Option<u8>) -> (u16, i64) {
         let same = |key: &&Key| key.base == Some(FS) && key.index == register;
         if let Some(key) = self.keys.iter().find(same) {
@@ -267,7 +282,7 @@ impl Body {
         if let Some(register) = register {
             self.emit.sum(scratch, Some(register), Some(scratch), 1);
         }
-        let word = self.note_register(scratch);
+        let word = self.record_register(scratch);
         self.keys.push(Key {
             base: Some(FS),
             index: register,
@@ -278,7 +293,7 @@ impl Body {
         (word, 0)
     }
 
-    /// A 32-bit address: computed as the processor does.
+    /// Stores a 32-bit address, computed as the processor does. Returns the word's number.
     fn narrow(&mut self, memory: &UsedMemory) -> u16 {
         use iced_x86::{Code, Encoder, MemoryOperand};
         let scratch = self.take_scratch();
@@ -298,10 +313,10 @@ impl Body {
         {
             self.emit.raw(&encoder.take_buffer());
         }
-        self.note_register(scratch)
+        self.record_register(scratch)
     }
 
-    /// Notes the plain accesses of an instruction.
+    /// Records the plain accesses of an instruction.
     pub fn plain(&mut self, instruction: &Instruction, info: &InstructionInfo) {
         for memory in info.used_memory() {
             let (reads, writes) = match memory.access() {
@@ -331,9 +346,9 @@ impl Body {
         }
     }
 
-    /// Notes when an instruction runs because of which other threads can go on, and has the note
-    /// handed on soon: what others do then must not be read before. Flags stay as they are; rax and
-    /// rdx must not be borrowed.
+    /// Records the time before an instruction by which other threads may go on (an atomic one), and
+    /// sets the limit to 0, so that the buffer is emptied soon: the accesses before it must be read
+    /// before what the other threads do. Flags do not change; rax and rdx must not be borrowed.
     pub fn order(&mut self) {
         const HELD: usize = core::mem::offset_of!(Thread, stamped);
         let word = self.leave_words(1);
@@ -346,16 +361,21 @@ impl Body {
         self.emit.load_gs(RAX, HELD);
         self.emit.load_gs(RDX, HELD + 8);
         self.emit.clear_gs(core::mem::offset_of!(Thread, limit));
-        self.access(WireKind::Atomic, 0, NotedAddress::word(word, 0), Op::Order);
+        self.access(
+            WireKind::Atomic,
+            0,
+            RecordedAddress::word(word, 0),
+            Op::Order,
+        );
     }
 
-    /// A register has another value now.
+    /// A register has an unknown value now: words with it cannot be used for later accesses.
     pub fn changed(&mut self, register: u8) {
         self.keys
             .retain(|key| key.base != Some(register) && key.index != Some(register));
     }
 
-    /// Brings the known sums in line with what an instruction does to its registers.
+    /// Updates the words that later accesses may use, after an instruction has changed registers.
     pub fn executed(&mut self, instruction: &Instruction, info: &InstructionInfo) {
         let moved = moves(instruction);
         for used in info.used_registers() {
@@ -383,7 +403,7 @@ impl Body {
     }
 }
 
-/// Whether a read and write is one step for all processors.
+/// Whether an instruction's read and write of memory are one atomic step.
 pub fn is_atomic(instruction: &Instruction) -> bool {
     let mut operands = instruction.op_kinds();
     let exchanges = instruction.mnemonic() == Mnemonic::Xchg;
@@ -394,8 +414,8 @@ pub fn is_atomic(instruction: &Instruction) -> bool {
 fn bytes(instruction: &Instruction, memory: &UsedMemory) -> u64 {
     let size = memory.memory_size();
     if size == MemorySize::Unknown || size.size() == 0 {
-        let whole = instruction.memory_size().size();
-        return if whole == 0 { 8 } else { whole as u64 };
+        let bytes = instruction.memory_size().size();
+        return if bytes == 0 { 8 } else { bytes as u64 };
     }
     size.size() as u64
 }
@@ -432,7 +452,7 @@ fn moves(instruction: &Instruction) -> Option<(u8, i64)> {
             })
         }
         Mnemonic::Push | Mnemonic::Pushfq | Mnemonic::Popfq => Some((RSP, stack)),
-        // What is popped into rsp is no move.
+        // A value popped into rsp is unknown.
         Mnemonic::Pop if instruction.op0_register() != Register::RSP => Some((RSP, stack)),
         _ if matches!(
             instruction.flow_control(),

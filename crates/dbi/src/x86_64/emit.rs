@@ -1,5 +1,6 @@
-//! An assembler for the few instructions that we add. None of them changes flags, unless it says
-//! so.
+//! [`Emit`]: an assembler for the few instructions that the translator adds to a program's code. A
+//! method appends one instruction or a short sequence, and changes no flags unless its comment says
+//! "changes flags".
 
 use alloc::vec::Vec;
 
@@ -92,7 +93,8 @@ impl Emit {
         }
     }
 
-    /// The bytes that name [base + displacement] beside a register or an opcode's extension.
+    /// The bytes that encode [base + displacement] together with a register or the extension of an
+    /// opcode.
     pub fn operand(&mut self, register: u8, base: u8, displacement: i32) {
         let short = i8::try_from(displacement);
         let mode = if short.is_ok() { 0x40 } else { 0x80 };
@@ -139,7 +141,7 @@ impl Emit {
         self.raw(&number.to_le_bytes());
     }
 
-    /// lea register, [base + index * scale], either of the two left out at will
+    /// lea register, [base + index * scale]; either of the two may be left out
     pub fn sum(&mut self, register: u8, base: Option<u8>, index: Option<u8>, scale: u8) {
         let (x, b) = (index.unwrap_or(RSP), base.unwrap_or(5));
         let rex = 0x48 | (register >> 3) << 2 | (x >> 3) << 1 | b >> 3;
@@ -158,15 +160,15 @@ impl Emit {
         self.raw(&[0x50 | register & 7]);
     }
 
-    /// A call-free jump to an absolute address within reach, from code that begins at `start`.
+    /// A jump with this opcode to an absolute address within 2 GiB, in code that begins at `start`.
     pub fn jump(&mut self, opcode: &[u8], start: u64, target: u64) {
         self.raw(opcode);
         let next = start + self.len() as u64 + 4;
         self.raw(&(target.wrapping_sub(next) as u32).to_le_bytes());
     }
 
-    /// A jump whose target is filled in later, four bytes that lie in one cache line; where they
-    /// are.
+    /// A jump whose distance is filled in later. Returns the offset of the distance: four bytes in
+    /// one cache line, so that they can be changed while other threads run the code.
     pub fn open_jump(&mut self, opcode: &[u8], start: u64) -> usize {
         while (start as usize + self.len() + opcode.len()) & 63 > 60 {
             self.raw(&[0x90]);
@@ -176,7 +178,7 @@ impl Emit {
         self.len() - 4
     }
 
-    /// Fills in a jump that is filled in here.
+    /// Makes the open jump whose distance is at `at` go to the current end of the code.
     pub fn close_jump(&mut self, at: usize) {
         let distance = (self.len() - at - 4) as u32;
         self.bytes[at..at + 4].copy_from_slice(&distance.to_le_bytes());
@@ -200,8 +202,8 @@ mod tests {
         found
     }
 
-    /// What an instruction does, in words that do not depend on how it is encoded.
-    fn told(of: &Instruction) -> String {
+    /// What an instruction does, as a text that does not depend on how it is encoded.
+    fn description(of: &Instruction) -> String {
         let memory = (of.memory_base(), of.memory_index(), of.memory_index_scale());
         alloc::format!(
             "{:?} {:?} {:?} {:?} {memory:?} {:#x}",
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn moves_name_the_registers_they_are_asked_for() {
+    fn moves_encode_all_registers() {
         for number in 0..16 {
             let name = register(number);
             let stored = only(|emit| emit.store_gs(0x1234, number));
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_operands_hold_for_all_bases_and_displacements() {
+    fn memory_operands_encode_all_bases_and_displacements() {
         for (base, other) in (0..16).flat_map(|base| (0..16).map(move |other| (base, other))) {
             for displacement in [0, 8, -128, 127, 128, -4096, i32::MAX] {
                 let store = only(|emit| emit.store(base, displacement, other));
@@ -244,10 +246,20 @@ mod tests {
                 let add = only(|emit| emit.add(other, base, displacement));
                 let number = only(|emit| emit.store_number(base, displacement, 77));
                 for found in [&store, &load, &add, &number] {
-                    assert_eq!(found.memory_base(), register(base), "{}", told(found));
-                    assert_eq!(found.memory_index(), Register::None, "{}", told(found));
+                    assert_eq!(
+                        found.memory_base(),
+                        register(base),
+                        "{}",
+                        description(found)
+                    );
+                    assert_eq!(
+                        found.memory_index(),
+                        Register::None,
+                        "{}",
+                        description(found)
+                    );
                     let at = found.memory_displacement64() as i64;
-                    assert_eq!(at, i64::from(displacement), "{}", told(found));
+                    assert_eq!(at, i64::from(displacement), "{}", description(found));
                 }
                 assert_eq!(store.op1_register(), register(other));
                 assert_eq!(load.op0_register(), register(other));
@@ -259,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_and_copies_name_both_registers() {
+    fn sums_and_copies_encode_both_registers() {
         for (one, other) in (0..16).flat_map(|one| (0..16).map(move |other| (one, other))) {
             let copy = only(|emit| emit.copy(one, other));
             let seen = (copy.op0_register(), copy.op1_register());

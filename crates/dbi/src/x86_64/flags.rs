@@ -1,4 +1,6 @@
-//! Whether flags are dead where a block begins: if so, it may compare.
+//! [`are_dead`]: whether the flags at the start of a block are dead, that is, written before they
+//! are read. Only then may the block's prologue use a comparison, which changes flags, to check for
+//! room in the buffer (see `place`).
 
 use iced_x86::{FlowControl, Instruction, RflagsBits};
 
@@ -9,8 +11,8 @@ const ALL: u32 = RflagsBits::CF
     | RflagsBits::SF
     | RflagsBits::OF;
 
-/// Whether these instructions write every flag before they read it. A handler of a fault in between
-/// may see flags that are not the program's; when it returns they are written before they are read.
+/// Whether these instructions write every flag before they read it. (The handler of a fault before
+/// that may see flags that are not the program's; it returns to code that does not read them.)
 pub fn are_dead<'a>(instructions: impl Iterator<Item = &'a Instruction>) -> bool {
     let mut written = 0;
     for instruction in instructions {
@@ -28,7 +30,7 @@ pub fn are_dead<'a>(instructions: impl Iterator<Item = &'a Instruction>) -> bool
         if written == ALL {
             return true;
         }
-        // The other way may read what this one writes.
+        // The code at the branch's target may read flags that are written here later.
         if instruction.flow_control() == FlowControl::ConditionalBranch {
             return false;
         }
@@ -36,7 +38,8 @@ pub fn are_dead<'a>(instructions: impl Iterator<Item = &'a Instruction>) -> bool
     false
 }
 
-/// Shifts by a register leave flags alone if the count is zero; so do repeated string instructions.
+/// Whether an instruction may leave flags as they are: shifts by a register and repeated string
+/// instructions do if their count is zero.
 fn may_leave_flags(instruction: &Instruction) -> bool {
     use iced_x86::Mnemonic::{Rcl, Rcr, Rol, Ror, Sal, Sar, Shl, Shld, Shr, Shrd};
     let shift = matches!(

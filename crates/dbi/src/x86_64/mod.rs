@@ -1,4 +1,6 @@
-//! The instruction set: everything that knows x86-64.
+//! All code that depends on the instruction set, x86-64: the translator (`translate` with `body`,
+//! `special`, `terminator`, `rewrite`, `flags`, `place` and `emit`) and the entries into our own
+//! code (`asm`).
 
 pub mod asm;
 pub mod body;
@@ -11,7 +13,7 @@ pub mod special;
 pub mod terminator;
 pub mod translate;
 
-/// How far before a block's head those enter who come by an indirect branch.
+/// How many bytes before a block's head indirect branches enter it.
 pub const ENTRY: u64 = place::ENTRY as u64;
 
 /// Bytes that `xsave` writes for the components in `mask`.
@@ -28,7 +30,7 @@ pub fn state_bytes(mask: u64) -> u64 {
     bytes
 }
 
-/// Bytes of the whole state that this processor saves, in the standard form.
-pub fn whole_state_bytes() -> u64 {
+/// Bytes of the state with all components that the system has enabled, in the standard form.
+pub fn full_state_bytes() -> u64 {
     u64::from(core::arch::x86_64::__cpuid_count(0xd, 0).ebx)
 }

@@ -1,12 +1,16 @@
-//! A block as it lies in the cache: entry, check for room, body, exits.
+//! [`place`]: makes a block's bytes for the cache from its body: adds the entry, the prologue with
+//! the check for room, the epilogue, the branch and the exits.
 //!
 //! ```text
-//!         rax, rcx put back          for those who come by an indirect branch
-//! head:   two registers spilled, the buffer's cursor loaded and compared, the head noted
-//!         the program's instructions, with stores of addresses in between
-//!         the cursor advanced, the registers put back
-//!         the branch; for each target that is not translated yet, a stub that asks for it
+//!         restore rax, rcx           entry for indirect branches, which arrive with these spilled
+//! head:   spill two registers; load the buffer's cursor; compare it with the limit; store the head
+//!         the program's instructions, with stores to the block record in between (the body)
+//!         advance the cursor; restore the registers
+//!         the branch; for each of its targets a stub that calls the dispatcher, until it is linked
 //! ```
+//!
+//! The check is left out if the flags are alive at the block's start. Such a block relies on the
+//! guard after the buffer. A loop without a block record checks the limit, too, for signals.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -21,7 +25,7 @@ use super::flags::are_dead;
 use super::registers::{RAX, RCX};
 use super::terminator::{is_fused, is_indirect};
 use super::translate::{Decoded, End, Input};
-use crate::image::blocks::{Part, Spilled};
+use crate::image::blocks::{CodePart, Spilled};
 use crate::image::codes::Exits;
 use crate::image::descriptor::NO_WORD;
 use crate::image::thread::{CODES, KEYS, Thread};
@@ -31,10 +35,10 @@ pub struct Placed {
     pub bytes: Vec<u8>,
     /// Where in them the head is; its address is a multiple of 16.
     pub head: usize,
-    pub parts: Box<[Part]>,
+    pub parts: Box<[CodePart]>,
 }
 
-/// A place that jumps to where a target will be.
+/// A jump whose target is not known in the cache yet.
 struct Open {
     /// Where the jump's distance is, in bytes of the block.
     at: usize,
@@ -53,7 +57,7 @@ const SPILL: [usize; 3] = [
     offset_of!(Thread, spill) + 8,
     offset_of!(Thread, spill) + 16,
 ];
-/// Where in a note its head is.
+/// Offset of the head in a block record.
 const HEAD: i32 = NO_WORD as i32 * 8;
 /// Bytes of the entry for indirect branches.
 pub const ENTRY: usize = 18;
@@ -72,14 +76,14 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
     placing.emit.load_gs(RCX, SPILL[1]);
     placing.emit.load_gs(RAX, SPILL[0]);
     let head = placing.emit.len();
-    let noted = !body.accesses.is_empty();
-    let spills = noted || body.scratch_used;
-    let check = placing.prologue(input, decoded, &body, noted);
+    let has_record = !body.accesses.is_empty();
+    let spills = has_record || body.scratch_used;
+    let check = placing.prologue(input, decoded, &body, has_record);
     let mut parts = shifted(&body, placing.emit.len() - head);
     let start = placing.emit.len();
     placing.emit.raw(&body.emit.bytes);
     let fused = is_indirect(&decoded.end) && is_fused(&body) && spills;
-    placing.epilogue(&body, noted, fused);
+    placing.epilogue(&body, has_record, fused);
     let pc = parts.last().map_or(0, |part| part.pc);
     let offset = (placing.emit.len() - head) as u16;
     let spilled = if fused {
@@ -87,7 +91,7 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
     } else {
         Spilled::None
     };
-    parts.push(Part {
+    parts.push(CodePart {
         offset,
         pc,
         spilled,
@@ -107,8 +111,8 @@ pub fn place(input: &Input<'_>, decoded: &Decoded, body: Body, exits: &mut Exits
     }
 }
 
-/// The parts of a body that lies so many bytes behind the head.
-fn shifted(body: &Body, by: usize) -> Vec<Part> {
+/// The parts of a body that begins `by` bytes after the head.
+fn shifted(body: &Body, by: usize) -> Vec<CodePart> {
     let mut parts = body.parts.clone();
     let first = if body.scratch_used {
         body.scratch
@@ -121,7 +125,7 @@ fn shifted(body: &Body, by: usize) -> Vec<Part> {
             part.spilled = Spilled::Two(first, body.pointer);
         }
     }
-    // The first store of the note belongs to the first instruction: it may meet the buffer's guard.
+    // The prologue belongs to the first instruction: its store of the head may fault at the guard.
     if let Some(first) = parts.first_mut() {
         first.offset = 0;
     }
@@ -129,21 +133,21 @@ fn shifted(body: &Body, by: usize) -> Vec<Part> {
 }
 
 impl Placing<'_> {
-    /// Spills, checks for room, notes the head. Where the check jumps to is open.
+    /// Spills registers, checks for room, stores the head. Returns the open jump of the check.
     fn prologue(
         &mut self,
         input: &Input<'_>,
         decoded: &Decoded,
         body: &Body,
-        noted: bool,
+        has_record: bool,
     ) -> Option<usize> {
         let last = match &decoded.end {
             End::With(last) => Some(last),
             _ => None,
         };
         let dead = are_dead(decoded.instructions.iter().chain(last));
-        if !noted {
-            self.emit.raw(&[0x0f, 0x1f, 0x44, 0x00, 0x00]); // the head can be written over at once
+        if !has_record {
+            self.emit.raw(&[0x0f, 0x1f, 0x44, 0x00, 0x00]); // nop, so that a jump can replace it
             if body.scratch_used {
                 self.emit.store_gs(SPILL[0], body.scratch);
                 self.emit.store_gs(SPILL[1], body.pointer);
@@ -165,7 +169,8 @@ impl Placing<'_> {
         check
     }
 
-    /// Looks whether a signal waits, in a loop that notes nothing. Keeps flags.
+    /// The check for signals in a loop without a block record. Returns its open jump. Flags do not
+    /// change.
     fn poll(&mut self) -> usize {
         let limit = offset_of!(Thread, limit) as u32;
         self.emit.store_gs(SPILL[2], RAX);
@@ -186,9 +191,9 @@ impl Placing<'_> {
         self.emit.load_gs(RAX, SPILL[2]);
     }
 
-    /// Advances the cursor and puts the registers back.
-    fn epilogue(&mut self, body: &Body, noted: bool, fused: bool) {
-        if noted {
+    /// Advances the cursor and restores the registers.
+    fn epilogue(&mut self, body: &Body, has_record: bool, fused: bool) {
+        if has_record {
             self.advance(body.pointer, body.length());
         }
         if !fused {
@@ -201,7 +206,7 @@ impl Placing<'_> {
         self.emit.store_gs(offset_of!(Thread, cursor), pointer);
     }
 
-    /// Puts the borrowed registers back.
+    /// Restores the borrowed registers.
     fn put_back(&mut self, body: &Body) {
         if !body.accesses.is_empty() {
             self.emit.load_gs(body.pointer, SPILL[1]);
@@ -211,9 +216,9 @@ impl Placing<'_> {
         }
     }
 
-    /// The end of a block that was left by a branch in between, whose distance is at `at`: the note
-    /// is that of what has run. Nothing here can meet the buffer's guard: the head was stored
-    /// before.
+    /// The code after a branch out of the middle of a block, whose distance is at `at`: makes the
+    /// block record that of the accesses so far. This cannot fault at the buffer's guard, for the
+    /// head was stored before.
     fn way_out(&mut self, body: &Body, way: &WayOut, at: usize) {
         self.emit.close_jump(at);
         if way.accesses > 0 {
@@ -224,7 +229,8 @@ impl Placing<'_> {
         self.jump_to(&[0xe9], way.target);
     }
 
-    /// There was no room, or a signal waits: asks for attention, and for this block again.
+    /// The check has failed: there is no room, or a signal waits. Calls the dispatcher, with this
+    /// block as the next one.
     fn slow(&mut self, input: &Input<'_>, body: &Body, check: usize) {
         self.emit.close_jump(check);
         self.put_back(body);
@@ -288,21 +294,22 @@ impl Placing<'_> {
             let condition = last.condition_code() as u8 - 1;
             self.jump_to(&[0x0f, 0x80 | condition], taken);
         } else {
-            // loop and its kin reach only a few bytes: over the other jump.
+            // loop, jrcxz and the like have distances of one byte: made to jump over the other
+            // jump.
             let start = (last.ip() - input.pc) as usize;
             let bytes = &input.code[start..start + last.len()];
             self.emit.raw(&bytes[..bytes.len() - 1]);
             self.emit.raw(&[0]);
-            let behind = self.emit.len();
+            let after = self.emit.len();
             self.jump_to(&[0xe9], last.next_ip());
-            self.emit.bytes[behind - 1] = (self.emit.len() - behind) as u8;
+            self.emit.bytes[after - 1] = (self.emit.len() - after) as u8;
             return self.jump_to(&[0xe9], taken);
         }
         self.jump_to(&[0xe9], last.next_ip());
     }
 
-    /// Looks the target up. Keys are negated targets, so that a sum of zero tells equality without
-    /// touching flags.
+    /// Jumps to the target by the look-up table. Keys are negated targets: their sum is zero if
+    /// they are equal, which is tested without changing flags.
     fn indirect(&mut self, last: &Instruction, fused: bool) {
         if !fused {
             self.emit.store_gs(SPILL[0], RAX);
@@ -322,7 +329,7 @@ impl Placing<'_> {
         self.emit.raw(&(CODES as u32).to_le_bytes());
     }
 
-    /// For each target that is not there yet, code that asks for it.
+    /// For each open jump, code that calls the dispatcher for its target.
     fn stubs(&mut self) {
         for open in core::mem::take(&mut self.open) {
             self.emit.close_jump(open.at);
@@ -332,7 +339,7 @@ impl Placing<'_> {
     }
 }
 
-/// Ways into the kernel for 32-bit programs.
+/// Whether an instruction is `int`, by which 32-bit programs make system calls.
 fn is_old_call(last: &Instruction) -> bool {
     last.mnemonic() == Mnemonic::Int
 }

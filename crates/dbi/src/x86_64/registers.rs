@@ -1,4 +1,5 @@
-//! General registers by number.
+//! Numbers of the general registers, as instructions encode them, and the order in which blocks
+//! borrow registers.
 
 use iced_x86::Register;
 
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn number_and_register_are_each_others_inverse() {
+    fn register_and_number_are_inverse() {
         for of in 0..16 {
             assert_eq!(number(register(of)), Some(of));
         }
@@ -59,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn every_register_but_the_stack_pointer_may_be_borrowed_once() {
+    fn borrowed_has_each_register_but_the_stack_pointer_once() {
         let mut borrowed = BORROWED;
         borrowed.sort_unstable();
         let expected = (0..16).filter(|of| *of != RSP);

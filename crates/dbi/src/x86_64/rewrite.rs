@@ -1,5 +1,6 @@
-//! Instructions of the program as they go into the cache: as they are, unless they name an address
-//! relative to their own.
+//! [`append`]: puts an instruction of the program into a block's body. The bytes stay as they are,
+//! unless the instruction has an address relative to its own: that becomes an absolute address by
+//! way of the scratch register.
 
 use iced_x86::{Encoder, Instruction, Mnemonic, Register};
 
@@ -7,7 +8,7 @@ use super::body::{Body, FS};
 use super::registers::{number, register};
 use crate::image::thread::Thread;
 
-/// An instruction could not be encoded with this scratch register.
+/// Error: an instruction cannot be encoded with the body's scratch register.
 pub struct Unfit;
 
 /// Appends an instruction; `bytes` are its own.
@@ -25,7 +26,7 @@ pub fn append(body: &mut Body, instruction: &Instruction, bytes: &[u8]) -> Resul
         body.emit.set(number(to).unwrap_or(0), address);
         return Ok(());
     }
-    // A number in the scratch register serves the addresses near it.
+    // A number in the scratch register is used for all addresses near it.
     let near = body
         .scratch_value
         .filter(|value| i32::try_from(address.wrapping_sub(*value) as i64).is_ok());
@@ -47,7 +48,7 @@ pub fn append(body: &mut Body, instruction: &Instruction, bytes: &[u8]) -> Resul
     Ok(())
 }
 
-/// Keeps our copy of the base of fs.
+/// After `wrfsbase`: stores the new base of fs in the thread's state.
 fn follow_fs(body: &mut Body) {
     let scratch = body.take_scratch();
     // rdfsbase scratch

@@ -1,5 +1,7 @@
-//! Instructions whose accesses depend on more than an address: strings, masks, gathers, saved
-//! state.
+//! [`record`]: what a block records of the accesses of one instruction. Plain accesses need an
+//! address only ([`Body::plain`]); here are the instructions whose accesses depend on more: string
+//! instructions, masked accesses, gathers, saved processor state, and the instructions by which
+//! programs mark regions.
 
 use iced_x86::{
     Code, Encoder, Instruction, InstructionInfo, MemoryOperand, Mnemonic, OpAccess, OpKind,
@@ -7,28 +9,29 @@ use iced_x86::{
 };
 use reuselens_wire::{MARK_ASK, MARK_BEGIN, MARK_END, WireKind};
 
-use super::body::{Body, NotedAddress};
+use super::body::{Body, RecordedAddress};
 use super::registers::{RAX, RBX, RDI, RSI, register};
 use crate::image::descriptor::{Gather, NO_WORD, Op};
 use crate::image::gate;
 
-/// What is noted after a string instruction: the registers where it ended.
+/// What is recorded after a string instruction: the registers with the addresses at which it ended,
+/// and the words for them.
 #[derive(Clone, Copy, Default)]
 pub struct After {
     ends: [Option<(u8, u16)>; 2],
 }
 
 impl After {
-    /// Notes the ends.
-    pub fn note(self, body: &mut Body) {
+    /// Stores the ends.
+    pub fn record(self, body: &mut Body) {
         for (register, word) in self.ends.into_iter().flatten() {
             body.store_word(word, register);
         }
     }
 }
 
-/// Notes what an instruction accesses before it is executed.
-pub fn note(body: &mut Body, instruction: &Instruction, info: &InstructionInfo) -> After {
+/// Records what an instruction is about to access. Returns what must be recorded after it.
+pub fn record(body: &mut Body, instruction: &Instruction, info: &InstructionInfo) -> After {
     if is_repeated(instruction) {
         return strings(body, instruction);
     }
@@ -46,7 +49,7 @@ pub fn note(body: &mut Body, instruction: &Instruction, info: &InstructionInfo) 
         gather(body, instruction, memory);
     } else if let Some(kind) = state(instruction) {
         let place = body.place(memory);
-        let mask = body.note_register(RAX);
+        let mask = body.record_register(RAX);
         body.access(kind, 0, place, Op::State { mask });
     } else if let Some(op) = mask(body, instruction) {
         let place = body.place(memory);
@@ -62,52 +65,53 @@ pub fn note(body: &mut Body, instruction: &Instruction, info: &InstructionInfo) 
             0xc0 | (scratch & 7) << 3,
         ]);
         body.emit.sum(scratch, Some(RBX), Some(scratch), 1);
-        let word = body.note_register(scratch);
-        body.access(WireKind::Load, 1, NotedAddress::word(word, 0), Op::Plain);
+        let word = body.record_register(scratch);
+        body.access(WireKind::Load, 1, RecordedAddress::word(word, 0), Op::Plain);
     } else {
         body.plain(instruction, info);
     }
     After::default()
 }
 
-/// What an instruction says to the rewriter that does nothing otherwise.
+/// An instruction without effect by which a program tells the rewriter something.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
+pub enum MarkInstruction {
     /// A region begins.
     Begin,
     /// A region ends.
     End,
-    /// Whether the program is rewritten is asked.
+    /// The program asks whether it is rewritten.
     Ask,
 }
 
-impl Mark {
-    /// The registers that it tells something by, a bit each.
+impl MarkInstruction {
+    /// The registers with its arguments or its answer, a bit each.
     pub fn registers(self) -> u32 {
         match self {
-            Mark::Begin | Mark::End => 1 << RDI | 1 << RSI,
-            Mark::Ask => 1 << RAX,
+            MarkInstruction::Begin | MarkInstruction::End => 1 << RDI | 1 << RSI,
+            MarkInstruction::Ask => 1 << RAX,
         }
     }
 }
 
-/// The mark that an instruction is.
-pub fn mark(instruction: &Instruction) -> Option<Mark> {
+/// Which [`MarkInstruction`] an instruction is, if it is one.
+pub fn mark(instruction: &Instruction) -> Option<MarkInstruction> {
     if instruction.code() != Code::Nop_rm32 || instruction.memory_base() != Register::RAX {
         return None;
     }
     match instruction.memory_displacement64() as u32 {
-        MARK_BEGIN => Some(Mark::Begin),
-        MARK_END => Some(Mark::End),
-        MARK_ASK => Some(Mark::Ask),
+        MARK_BEGIN => Some(MarkInstruction::Begin),
+        MARK_END => Some(MarkInstruction::End),
+        MARK_ASK => Some(MarkInstruction::Ask),
         _ => None,
     }
 }
 
-/// Answers, or notes where the name of a region is, if somebody asks for regions.
-fn marked(body: &mut Body, mark: Mark) {
-    let begins = mark == Mark::Begin;
-    if mark == Mark::Ask {
+/// Answers the program's question; or records where the name of a region is, if only accesses
+/// within regions are wanted.
+fn marked(body: &mut Body, mark: MarkInstruction) {
+    let begins = mark == MarkInstruction::Begin;
+    if mark == MarkInstruction::Ask {
         // mov eax, 1
         body.emit.raw(&[0xb8, 1, 0, 0, 0]);
         body.changed(RAX);
@@ -116,7 +120,12 @@ fn marked(body: &mut Body, mark: Mark) {
         body.store_word(words, RDI);
         body.store_word(words + 1, RSI);
         let op = Op::Region { begins, words };
-        body.access(WireKind::Statement, 0, NotedAddress::word(NO_WORD, 0), op);
+        body.access(
+            WireKind::Statement,
+            0,
+            RecordedAddress::word(NO_WORD, 0),
+            op,
+        );
     }
 }
 
@@ -145,9 +154,14 @@ fn strings(body: &mut Body, instruction: &Instruction) -> After {
     };
     let mut after = After::default();
     let mut one = |body: &mut Body, slot: usize, register: u8, kind: WireKind| {
-        let start = body.note_register(register);
+        let start = body.record_register(register);
         let end = body.leave_words(1);
-        body.access(kind, size, NotedAddress::word(start, 0), Op::Range { end });
+        body.access(
+            kind,
+            size,
+            RecordedAddress::word(start, 0),
+            Op::Range { end },
+        );
         after.ends[slot] = Some((register, end));
     };
     if source {
@@ -188,22 +202,22 @@ fn state(instruction: &Instruction) -> Option<WireKind> {
     }
 }
 
-/// The mask of an access, noted.
+/// Records the mask of a masked access; `None` if the instruction has no mask.
 fn mask(body: &mut Body, instruction: &Instruction) -> Option<Op> {
     use Mnemonic::{Maskmovdqu, Vmaskmovdqu, Vmaskmovpd, Vmaskmovps, Vpmaskmovd, Vpmaskmovq};
     let size = instruction.memory_size();
     let lanes = size.element_count().min(64) as u8;
     match instruction.mnemonic() {
         Vmaskmovpd | Vmaskmovps | Vpmaskmovd | Vpmaskmovq => {
-            let mask = note_vector(body, instruction.op1_register());
+            let mask = record_vector(body, instruction.op1_register());
             Some(Op::Signed { mask, lanes })
         }
         Maskmovdqu | Vmaskmovdqu => {
-            let mask = note_vector(body, instruction.op2_register());
+            let mask = record_vector(body, instruction.op2_register());
             Some(Op::Signed { mask, lanes })
         }
         _ if instruction.has_op_mask() && !instruction.is_broadcast() => {
-            let mask = note_mask(body, instruction.op_mask());
+            let mask = record_mask(body, instruction.op_mask());
             Some(Op::Masked { mask, lanes })
         }
         _ => None,
@@ -234,12 +248,12 @@ fn gather(body: &mut Body, instruction: &Instruction, memory: &UsedMemory) {
         .max();
     let data_lanes = data.unwrap_or(16) / size;
     let lanes = (index.size() / if wide { 8 } else { 4 }).min(data_lanes) as u8;
-    let indices = note_vector(body, index);
+    let indices = record_vector(body, index);
     let signed = !instruction.has_op_mask();
     let mask = if signed {
-        note_vector(body, instruction.op2_register())
+        record_vector(body, instruction.op2_register())
     } else {
-        note_mask(body, instruction.op_mask())
+        record_mask(body, instruction.op_mask())
     };
     let gather = Gather {
         indices,
@@ -254,7 +268,7 @@ fn gather(body: &mut Body, instruction: &Instruction, memory: &UsedMemory) {
     let displacement = instruction
         .memory_displacement64()
         .wrapping_add_signed(moved);
-    let address = NotedAddress {
+    let address = RecordedAddress {
         word,
         displacement,
         fs: instruction.memory_segment() == Register::FS,
@@ -262,18 +276,18 @@ fn gather(body: &mut Body, instruction: &Instruction, memory: &UsedMemory) {
     body.access(kind_of(memory), size as u64, address, Op::Gather(gather));
 }
 
-/// Notes a mask register.
-fn note_mask(body: &mut Body, mask: Register) -> u16 {
+/// Records a mask register. Returns the word's number.
+fn record_mask(body: &mut Body, mask: Register) -> u16 {
     let scratch = body.take_scratch();
     encode(
         body,
         Instruction::with2(Code::VEX_Kmovq_r64_kr, register(scratch), mask),
     );
-    body.note_register(scratch)
+    body.record_register(scratch)
 }
 
-/// Notes a vector register; the first of its words.
-fn note_vector(body: &mut Body, vector: Register) -> u16 {
+/// Records a vector register. Returns the number of its first word.
+fn record_vector(body: &mut Body, vector: Register) -> u16 {
     let word = body.leave_words((vector.size() / 8) as u16);
     let to = MemoryOperand::with_base_displ_size(register(body.pointer), i64::from(word) * 8, 8);
     let high = vector.number() >= 16;

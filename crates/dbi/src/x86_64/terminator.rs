@@ -1,4 +1,6 @@
-//! The instruction that ends a block: calls, returns, jumps.
+//! The instruction that ends a block (call, return, jump, system call), as far as it belongs to the
+//! block's body: its accesses, the return address that it pushes or pops, and the target of an
+//! indirect branch, which goes into the thread's state. The jumps themselves are added by `place`.
 
 use iced_x86::{
     Code, Encoder, FlowControl, Instruction, InstructionInfo, MemoryOperand, Mnemonic, OpKind,
@@ -6,7 +8,7 @@ use iced_x86::{
 };
 use reuselens_wire::{Record, WireKind, basic_block_words};
 
-use super::body::{Body, NotedAddress, WayOut};
+use super::body::{Body, RecordedAddress, WayOut};
 use super::registers::{RAX, RCX, RSP, number, register};
 use super::translate::{Decoded, End};
 use crate::image::descriptor::Op;
@@ -23,8 +25,8 @@ pub fn is_indirect(end: &End) -> bool {
     )
 }
 
-/// The record that says that a block began. Its end has the numbers of the trace crate's
-/// `BlockEnd`.
+/// The record of a basic block that begins. How it ends has the numbers of `BlockEnd` of crate
+/// `trace`.
 pub fn basic_block(pc: u64, decoded: &Decoded) -> Record {
     let bytes = decoded.next.wrapping_sub(pc);
     let End::With(last) = &decoded.end else {
@@ -42,7 +44,8 @@ pub fn basic_block(pc: u64, decoded: &Decoded) -> Record {
     basic_block_words(pc, end, taken, bytes)
 }
 
-/// Whether a block is but a jump through a table, as calls into other libraries go.
+/// Whether a block only jumps to an address in a table, as the stubs for calls into other libraries
+/// do.
 pub fn is_stub(decoded: &Decoded) -> bool {
     let End::With(last) = &decoded.end else {
         return false;
@@ -53,13 +56,14 @@ pub fn is_stub(decoded: &Decoded) -> bool {
         && decoded.instructions.iter().all(leads)
 }
 
-/// Whether a block ends with an instruction.
+/// Whether an instruction ends a block.
 pub fn ends_block(instruction: &Instruction) -> bool {
     instruction.flow_control() != FlowControl::Next || instruction.mnemonic() == Mnemonic::Syscall
 }
 
-/// Writes a branch in the middle of a block: the block goes on where it is not taken, or round the
-/// loop that begins at `block`, and is left the other way.
+/// Writes a conditional branch in the middle of a block. The block continues with one of its two
+/// sides, and is left by the other: it continues where the branch is not taken, or, if the branch
+/// goes to the block's start `block`, with one more iteration of that loop.
 pub fn leave_by(body: &mut Body, branch: &Instruction, block: u64) {
     let taken = branch.near_branch_target();
     let mut condition = branch.condition_code() as u8 - 1;
@@ -80,16 +84,17 @@ pub fn leave_by(body: &mut Body, branch: &Instruction, block: u64) {
     body.ways_out.push(way);
 }
 
-/// What is noted of what functions return.
+/// What a block records of the results of functions, for allocators.
 #[derive(Clone, Copy)]
 pub struct Results {
-    pub are_noted: bool,
-    /// Whether the block that was stored is noted too.
+    /// Whether results are recorded.
+    pub are_recorded: bool,
+    /// Whether the block of memory that the function has stored is recorded, too.
     pub are_stored: bool,
 }
 
-/// What of the last instruction belongs to the block's body: its accesses, the return address that
-/// it pushes, the target that it reads.
+/// Writes what belongs to the body of a block's last instruction: its accesses, the return address
+/// that it pushes, the target that it reads.
 pub fn body(body: &mut Body, last: &Instruction, info: &InstructionInfo, results: Results) {
     match last.flow_control() {
         FlowControl::Call if last.mnemonic() != Mnemonic::Syscall => {
@@ -98,7 +103,7 @@ pub fn body(body: &mut Body, last: &Instruction, info: &InstructionInfo, results
         FlowControl::IndirectCall if last.code() == Code::Call_rm64 => {
             body.plain(last, info);
             target(body, last);
-            hand_over(body);
+            store_target(body);
             push_return(body, last);
             enter(body, last, info);
         }
@@ -106,7 +111,7 @@ pub fn body(body: &mut Body, last: &Instruction, info: &InstructionInfo, results
             body.plain(last, info);
             target(body, last);
             if !is_fused(body) {
-                hand_over(body);
+                store_target(body);
             }
         }
         FlowControl::Return if matches!(last.code(), Code::Retnq | Code::Retnq_imm16) => {
@@ -130,34 +135,34 @@ fn push_return(body: &mut Body, last: &Instruction) {
     body.emit.push(scratch);
 }
 
-/// The callee's stack pointer: where the return address lies now.
+/// Records a call with the callee's stack pointer, at which the return address is now.
 fn enter(body: &mut Body, last: &Instruction, info: &InstructionInfo) {
     body.executed(last, info);
     let (word, moved) = body.word(Some(RSP), None, 1);
     let op = Op::Enter {
         back: last.next_ip(),
     };
-    body.access(WireKind::Enter, 0, NotedAddress::word(word, moved), op);
+    body.access(WireKind::Enter, 0, RecordedAddress::word(word, moved), op);
 }
 
 fn leave(body: &mut Body, last: &Instruction, results: Results) {
     let (word, moved) = body.word(Some(RSP), None, 1);
-    let place = NotedAddress::word(word, moved);
-    if results.are_noted {
-        let result = body.note_register(RAX);
+    let place = RecordedAddress::word(word, moved);
+    if results.are_recorded {
+        let result = body.record_register(RAX);
         let op = Op::Result {
             pointer: word,
             delta: moved as i32,
-            stored: results.are_stored.then(|| note_stored_block(body)),
+            stored: results.are_stored.then(|| record_stored_block(body)),
         };
-        body.access(WireKind::Alloc, 0, NotedAddress::word(result, 0), op);
+        body.access(WireKind::Alloc, 0, RecordedAddress::word(result, 0), op);
     }
     body.access(WireKind::Load, 8, place, Op::Plain);
     body.access(WireKind::Exit, 0, place, Op::Exit);
     let scratch = body.take_scratch();
     body.emit.load(scratch, RSP, 0);
     if !is_fused(body) {
-        hand_over(body);
+        store_target(body);
     }
     let more = if last.op_count() > 0 {
         i32::from(last.immediate16())
@@ -167,20 +172,20 @@ fn leave(body: &mut Body, last: &Instruction, results: Results) {
     body.emit.add(RSP, RSP, 8 + more);
 }
 
-/// Notes the block that a function has stored before it returns 0; the word's number. Where it
-/// returns another number nothing may be there: a word of the thread's state is read instead. Flags
-/// are free where a function returns.
-fn note_stored_block(body: &mut Body) -> u16 {
+/// Records the block of memory that a function has stored. Returns the word's number. If the
+/// function does not return 0, it may have stored nothing: then a word of the thread's state is
+/// read instead. This changes flags, which are dead where a function returns.
+fn record_stored_block(body: &mut Body) -> u16 {
     let scratch = body.take_scratch();
     let place = core::mem::offset_of!(Thread, block_place);
     body.emit.load_gs(scratch, place);
     let own = core::mem::offset_of!(Thread, own);
     body.emit.load_gs_unless_zero_result(scratch, own);
     body.emit.load(scratch, scratch, 0);
-    body.note_register(scratch)
+    body.record_register(scratch)
 }
 
-/// The branch's target goes into the scratch register.
+/// Loads the branch's target into the scratch register.
 fn target(body: &mut Body, last: &Instruction) {
     let scratch = body.take_scratch();
     if last.op0_kind() == OpKind::Register {
@@ -214,13 +219,14 @@ fn target(body: &mut Body, last: &Instruction) {
     }
 }
 
-/// Whether the borrowed registers are those that the look-up of indirect branches uses: then
-/// nothing is put back in between.
+/// Whether the borrowed registers are those that the look-up of indirect branches uses. Then they
+/// need not be restored and spilled again between the body and the look-up.
 pub fn is_fused(body: &Body) -> bool {
     (body.scratch, body.pointer) == (RAX, RCX)
 }
 
-fn hand_over(body: &mut Body) {
+/// Stores the target, which is in the scratch register, in the thread's state.
+fn store_target(body: &mut Body) {
     body.emit
         .store_gs(core::mem::offset_of!(Thread, target), body.scratch);
 }

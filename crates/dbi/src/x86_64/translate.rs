@@ -1,4 +1,10 @@
-//! From code of the program to code in the cache, a block at a time.
+//! [`translate`]: makes a block of code for the cache from code of the program, in three steps:
+//! decode the instructions of the block ([`decode`]), write its body with the stores that record
+//! accesses ([`write`]), and lay it out for the cache (`place`).
+//!
+//! A block ends at the first call, return or indirect jump. It may continue after conditional
+//! branches, and go round a loop several times, so that one block record has many accesses. Each
+//! block leaves at least two general registers unused, which the added code borrows.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -9,20 +15,20 @@ use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, Register,
 };
 
-use super::body::{Body, NotedAddress, is_atomic};
+use super::body::{Body, RecordedAddress, is_atomic};
 use super::place::{Placed, place};
 use super::registers::{BORROWED, RAX, RCX, RDI, RDX, RSI, RSP, number};
 use super::{rewrite, special, terminator};
 use crate::image::allocations;
 use crate::image::codes::Exits;
-use crate::image::descriptor::{Access, Descriptor, Op};
+use crate::image::descriptor::{BlockAccess, Descriptor, Op};
 use crate::image::thread::Thread;
 
 /// What is to be translated.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     pub pc: u64,
-    /// The code from there on, as far as it can be read or is looked at.
+    /// The code from `pc` on, up to the end of readable code or of what is looked at.
     pub code: &'a [u8],
     /// The allocator's function that begins here.
     pub allocator: Option<u8>,
@@ -30,26 +36,27 @@ pub struct Input<'a> {
     pub results: bool,
     /// Whether an address is in a function that stores its block of memory instead of returning it.
     pub stores: fn(u64) -> bool,
-    /// Whether it is noted that the block began.
+    /// Whether the begin of each block is recorded.
     pub blocks: bool,
-    /// Whether it is noted when instructions run that synchronise threads.
+    /// Whether the times of atomic instructions are recorded.
     pub ordered: bool,
-    /// Whether the code stays as it is, so that a block may go on behind a branch.
+    /// Whether the code cannot change, so that a block may continue after a branch.
     pub lasting: bool,
-    /// Whether a function that is treated in its own way begins at an address.
+    /// Whether a function of an allocator, or one that is to be recorded, begins at an address: it
+    /// must begin a block.
     pub begins: fn(u64) -> bool,
-    /// Whether a function begins here that is to be recorded.
+    /// Whether a function that is to be recorded begins here.
     pub function: bool,
-    /// Where in the cache there is room.
+    /// Address in the cache at which the block will be.
     pub at: u64,
 }
 
 /// A translated block.
 pub struct Translated {
     pub placed: Placed,
-    /// Head of its notes, if it notes anything.
+    /// Head of its block records, if it writes any.
     pub head: Option<NonZeroU32>,
-    /// Whether other threads can go on because of it, and it does not note when.
+    /// Whether it has an atomic instruction and does not record the time at which that runs.
     pub unordered: bool,
     /// Bytes of the program's code that it stands for.
     pub bytes: u64,
@@ -64,12 +71,13 @@ pub enum End {
     With(Instruction),
     /// With bytes that are no instruction.
     Invalid,
-    /// With an instruction that this thread has to leave the cache for, for good.
+    /// With an instruction that cannot be translated: the thread leaves the cache for good.
     Native,
 }
 
-/// The most instructions of a block, and of one that goes round a loop.
+/// The most instructions of a block.
 const MOST: usize = 64;
+/// The most instructions of a block that goes round a loop.
 const MOST_ROUND: usize = 160;
 
 /// Limits on the instructions of a block.
@@ -80,35 +88,37 @@ struct Most {
     round: usize,
 }
 
-/// Words that a block may note, so that it stays within the slack.
+/// The most words of a block record before the last instruction, so that it stays within the slack.
 const WORDS: u16 = 400;
-/// The most branches that a block goes on behind, and how often it goes round a loop.
+/// The most branches after which a block continues, those round its loop included.
 const BRANCHES: usize = 8;
-/// Words and accesses that a block has at most which goes on behind a branch: its notes are to be
-/// handed on as they are.
-const WORDS_BEHIND: u16 = 48;
-const ACCESSES_BEHIND: usize = 128;
+/// The most words and accesses of a block that continues after a branch: its block records are to
+/// be short enough to be sent unchanged.
+const WORDS_AFTER_BRANCH: u16 = 48;
+const ACCESSES_AFTER_BRANCH: usize = 128;
 
-/// A block as it was decoded.
+/// A decoded block.
 pub struct Decoded {
-    /// In the order in which they run; among them branches that lead out of the block the other
-    /// way.
+    /// In the order in which they run. Among them are conditional branches by which the block can
+    /// be left.
     pub instructions: Vec<Instruction>,
     pub end: End,
-    /// Where the program goes on behind the block, if that is not up to its last instruction.
+    /// Address after the last instruction that runs, at which the program continues if that is no
+    /// branch.
     pub next: u64,
-    /// Address behind all of its instructions.
+    /// Address after all of its instructions.
     pub high: u64,
-    /// Branches among the instructions, and those of them that go round the loop that the block is.
+    /// How many of the instructions are branches.
     branches: usize,
+    /// How many of these go round the loop that the block is.
     rounds: usize,
     /// General registers that it uses, a bit each.
     used: u32,
 }
 
-/// Translates a block into bytes for the cache; `add` gives its notes their head, and if it is left
-/// by a branch in between the notes of what has run, which begin as those of the whole with the
-/// given head.
+/// Translates a block into bytes for the cache. `add` adds a descriptor and returns the head for
+/// it. It is called first for the block, then for each branch out of the middle of the block; the
+/// descriptor is then a first part of the block's, whose head is the second argument.
 pub fn translate(
     input: &Input<'_>,
     exits: &mut Exits,
@@ -133,7 +143,7 @@ pub fn translate(
                     bytes,
                 };
             }
-            // An instruction alone leaves enough registers.
+            // A single instruction leaves enough registers, so this ends.
             Err(done) => {
                 most = Most {
                     instructions: done.max(1),
@@ -183,7 +193,7 @@ fn decode(input: &Input<'_>, most: Most) -> Decoded {
         decoded.high = decoded.high.max(decoded.next);
         if !terminator::ends_block(&instruction) {
             decoded.instructions.push(instruction);
-        } else if let Some(next) = behind(input, &decoded, &instruction, most.round)
+        } else if let Some(next) = continuation(input, &decoded, &instruction, most.round)
             && decoder.set_position((next - input.pc) as usize).is_ok()
         {
             decoder.set_ip(next);
@@ -201,13 +211,13 @@ fn decode(input: &Input<'_>, most: Most) -> Decoded {
     decoded
 }
 
-/// General registers that an instruction uses, or what we note of it, a bit each.
+/// General registers that an instruction uses, or the code that records it, a bit each.
 fn registers(
     input: &Input<'_>,
     instruction: &Instruction,
     factory: &mut InstructionInfoFactory,
 ) -> u32 {
-    let mut used = special::mark(instruction).map_or(0, special::Mark::registers);
+    let mut used = special::mark(instruction).map_or(0, special::MarkInstruction::registers);
     for register in factory.info(instruction).used_registers() {
         used |= number(register.register()).map_or(0, |number| 1 << number);
     }
@@ -220,8 +230,9 @@ fn registers(
     used
 }
 
-/// Where a block goes on behind a branch, if it does: straight ahead, or round the loop that it is.
-fn behind(
+/// The address at which a block continues after a branch, if it does: the next instruction, the
+/// target of a jump, or the start of the block again if the block is a loop.
+fn continuation(
     input: &Input<'_>,
     decoded: &Decoded,
     branch: &Instruction,
@@ -231,13 +242,13 @@ fn behind(
     let (next, may) = match branch.flow_control() {
         FlowControl::ConditionalBranch if !branch.is_jcc_short_or_near() => return None,
         FlowControl::ConditionalBranch if target == input.pc => {
-            // A whole round more, or none.
+            // Only if there is room for the instructions of one more iteration.
             let after = decoded.instructions.len() + 1;
             let round = after / (decoded.rounds + 1);
             (target, after + round <= most_round)
         }
         FlowControl::ConditionalBranch => (branch.next_ip(), target > branch.ip()),
-        // The first instruction stays in any case.
+        // Not as the block's first instruction: a block needs one.
         FlowControl::UnconditionalBranch if branch.is_jmp_short_or_near() => (
             target,
             target > branch.ip() && !decoded.instructions.is_empty(),
@@ -253,7 +264,7 @@ fn is_conditional(branch: &Instruction) -> bool {
     branch.flow_control() == FlowControl::ConditionalBranch
 }
 
-/// Registers that may not be borrowed whatever the code does.
+/// Registers that may not be borrowed whatever the code does, a bit each.
 fn reserved(input: &Input<'_>) -> u32 {
     let arguments = 1 << RDI | 1 << RSI | 1 << RDX;
     1 << RSP
@@ -275,7 +286,8 @@ fn uses_gs(instruction: &Instruction) -> bool {
         )
 }
 
-/// The two registers to borrow, and whether they are those that indirect branches need.
+/// The two registers to borrow: the scratch register and the pointer to the block record. rax and
+/// rcx if the block ends with an indirect branch and does not use them.
 fn borrow(decoded: &Decoded) -> (u8, u8) {
     let is_free = |register: u8| decoded.used >> register & 1 == 0;
     if terminator::is_indirect(&decoded.end) && is_free(RAX) && is_free(RCX) {
@@ -285,7 +297,7 @@ fn borrow(decoded: &Decoded) -> (u8, u8) {
     (free.next().unwrap_or(RAX), free.next().unwrap_or(RCX))
 }
 
-/// Writes the body; on failure, how many instructions went well.
+/// Writes the body. On failure, returns with how many instructions to try again.
 fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
     let (scratch, pointer) = borrow(decoded);
     let mut body = Body::new(scratch, pointer);
@@ -314,18 +326,18 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
         if input.ordered && is_atomic(instruction) {
             body.order();
         }
-        let after = special::note(&mut body, instruction, info);
+        let after = special::record(&mut body, instruction, info);
         let start = (instruction.ip() - input.pc) as usize;
         let bytes = &input.code[start..start + instruction.len()];
         rewrite::append(&mut body, instruction, bytes).map_err(|_| index)?;
-        after.note(&mut body);
+        after.record(&mut body);
         body.executed(instruction, info);
         if body.words > WORDS && index + 1 < decoded.instructions.len() {
             return Err(index + 1);
         }
-        let many = body.words > WORDS_BEHIND || body.accesses.len() > ACCESSES_BEHIND;
+        let many = body.words > WORDS_AFTER_BRANCH || body.accesses.len() > ACCESSES_AFTER_BRANCH;
         if many && !body.ways_out.is_empty() && index + 1 < decoded.instructions.len() {
-            // Whole rounds of a loop.
+            // Up to the end of the last iteration of the loop.
             return Err(round.unwrap_or(index + 1));
         }
     }
@@ -333,7 +345,7 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
         body.begin(last, input.pc);
         let info = factory.info(last);
         let results = terminator::Results {
-            are_noted: input.results,
+            are_recorded: input.results,
             are_stored: input.results && (input.stores)(last.ip()),
         };
         terminator::body(&mut body, last, info, results);
@@ -341,14 +353,14 @@ fn write(input: &Input<'_>, decoded: &Decoded) -> Result<Body, usize> {
     Ok(body)
 }
 
-/// Notes the stack pointer of a function that is to be recorded.
+/// Records the stack pointer of a function that is to be recorded.
 fn begin_function(body: &mut Body) {
     let (word, moved) = body.word(Some(RSP), None, 1);
-    let place = NotedAddress::word(word, moved);
+    let place = RecordedAddress::word(word, moved);
     body.access(reuselens_wire::WireKind::Enter, 0, place, Op::Function);
 }
 
-/// Notes an allocator's arguments and where it returns.
+/// Records the arguments and the return address of an allocator's function.
 fn begin_allocator(body: &mut Body, function: u8) {
     let words = body.leave_words(4);
     for (word, register) in (words..).zip([RDI, RSI, RDX]) {
@@ -365,12 +377,12 @@ fn begin_allocator(body: &mut Body, function: u8) {
     body.access(
         kind,
         0,
-        NotedAddress::word(word, moved),
+        RecordedAddress::word(word, moved),
         Op::Allocator { function, words },
     );
 }
 
-/// Gives the notes of a block their head, and those of its ways out.
+/// Adds the descriptors of a block and of its ways out, and sets their heads.
 fn add_heads(
     input: &Input<'_>,
     decoded: &Decoded,
@@ -380,11 +392,11 @@ fn add_heads(
     if body.accesses.is_empty() {
         return;
     }
-    let accesses: &'static [Access] = Box::leak(Box::from(body.accesses.as_slice()));
+    let accesses: &'static [BlockAccess] = Box::leak(Box::from(body.accesses.as_slice()));
     let words = body.length();
-    let whole = add(describe(input, decoded, accesses, words), None);
-    body.head = whole;
-    let mut last = (accesses.len(), words, whole);
+    let head = add(describe(input, decoded, accesses, words), None);
+    body.head = head;
+    let mut last = (accesses.len(), words, head);
     for way in body
         .ways_out
         .iter_mut()
@@ -393,7 +405,7 @@ fn add_heads(
     {
         if (way.accesses, way.words) != (last.0, last.1) {
             let some = describe(input, decoded, &accesses[..way.accesses], way.words);
-            last = (way.accesses, way.words, add(some, Some(whole)));
+            last = (way.accesses, way.words, add(some, Some(head)));
         }
         way.head = last.2;
     }
@@ -402,7 +414,7 @@ fn add_heads(
 fn describe(
     input: &Input<'_>,
     decoded: &Decoded,
-    accesses: &'static [Access],
+    accesses: &'static [BlockAccess],
     words: u16,
 ) -> Descriptor {
     let first = decoded.instructions.first().map(Instruction::next_ip);
@@ -410,7 +422,7 @@ fn describe(
     Descriptor {
         pc: first.unwrap_or(decoded.next),
         words,
-        plain: accesses.iter().all(Access::is_row),
+        plain: accesses.iter().all(BlockAccess::is_row),
         hits: hits.count() as u16 - u16::from(input.blocks),
         exits: accesses.iter().any(|access| access.op == Op::Exit),
         stub: terminator::is_stub(decoded),

@@ -1,4 +1,4 @@
-//! What is kept of a thread's records, and what is counted.
+//! Tests of which records [`Gate::sort`] passes on and how many accesses it counts as left out.
 
 use super::*;
 extern crate std;
@@ -25,12 +25,12 @@ fn sorted(gate: &mut Gate, control: &Control, records: &[Record]) -> Vec<Record>
 }
 
 #[test]
-fn bursts_keep_what_the_schedule_says() {
+fn sort_keeps_the_accesses_of_bursts() {
     let control = Control::new();
     control.after.store(2, Ordering::Relaxed);
     control.on.store(3, Ordering::Relaxed);
     control.off.store(4, Ordering::Relaxed);
-    let mut gate = Gate::new(Place::default());
+    let mut gate = Gate::new(RecordingScope::default());
     let records: Vec<Record> = (0..30).map(load).collect();
     let mut kept = Vec::new();
     for part in records.chunks(4) {
@@ -47,10 +47,10 @@ fn bursts_keep_what_the_schedule_says() {
 }
 
 #[test]
-fn a_function_counts_with_what_it_calls_and_itself() {
+fn sort_keeps_a_wanted_function_with_its_callees() {
     let control = Control::new();
     control.functions.store(1, Ordering::Relaxed);
-    let mut gate = Gate::new(Place::default());
+    let mut gate = Gate::new(RecordingScope::default());
     gate.set_ranges(&[Range { low: 50, high: 60 }]);
     let records = [
         load(0),
@@ -71,20 +71,20 @@ fn a_function_counts_with_what_it_calls_and_itself() {
 }
 
 #[test]
-fn a_function_left_by_an_exception_is_left() {
+fn entry_at_a_higher_stack_pointer_ends_the_function() {
     let control = Control::new();
     control.functions.store(1, Ordering::Relaxed);
-    let mut gate = Gate::new(Place::default());
+    let mut gate = Gate::new(RecordingScope::default());
     gate.set_ranges(&[Range { low: 50, high: 60 }]);
     let records = [enter(55, 10), load(1), enter(99, 5), load(2)];
     assert_eq!(sorted(&mut gate, &control, &records), records[..2]);
 }
 
 #[test]
-fn entries_wait_for_an_access_or_go_with_their_exits() {
+fn entries_wait_for_an_access_or_are_cancelled_by_their_exit() {
     let control = Control::new();
     control.regions.store(1, Ordering::Relaxed);
-    let mut gate = Gate::new(Place::default());
+    let mut gate = Gate::new(RecordingScope::default());
     let outside = [
         enter(1, 10),
         load(0),
@@ -110,17 +110,17 @@ fn entries_wait_for_an_access_or_go_with_their_exits() {
     ];
     assert_eq!(kept, expected);
     gate.end_region();
-    // An exit whose entry is gone already is handed on, in any state.
+    // An exit whose entry was passed on before is passed on, in any state.
     assert_eq!(sorted(&mut gate, &control, &[load(2), exit(1)]), [exit(1)]);
 }
 
 #[test]
-fn regions_nest_and_only_those_with_the_name_count() {
+fn nested_regions_count_by_their_name() {
     let control = Control::new();
     control.regions.store(1, Ordering::Relaxed);
     control.region_bytes.store(1, Ordering::Relaxed);
     control.region[0].store(b'a', Ordering::Relaxed);
-    let mut gate = Gate::new(Place::default());
+    let mut gate = Gate::new(RecordingScope::default());
     let seen = |gate: &mut Gate| gate.take(&control, 1).0;
     gate.begin_region(&control, b"b");
     assert!(!seen(&mut gate));
@@ -138,12 +138,12 @@ fn regions_nest_and_only_those_with_the_name_count() {
 }
 
 #[test]
-fn operands_go_with_their_access_and_other_records_pass() {
+fn operands_are_left_out_with_their_access_and_other_records_pass() {
     let control = Control::new();
     control
         .state
         .store(Recording::Waiting as u32, Ordering::Relaxed);
-    let mut gate = Gate::new(Place::default());
+    let mut gate = Gate::new(RecordingScope::default());
     let operand = Record::new(WireKind::Operand, 0, 0, 9);
     let alloc = Record::new(WireKind::Alloc, 0, 1, 5);
     let range = Record::new(WireKind::RangeLoad, 0, 1, 5);
@@ -154,10 +154,10 @@ fn operands_go_with_their_access_and_other_records_pass() {
 }
 
 #[test]
-fn run_across_the_end_of_the_skipped_part_is_split() {
+fn take_all_refuses_accesses_across_the_end_of_the_skipped_part() {
     let control = Control::new();
     control.after.store(10, Ordering::Relaxed);
-    let mut gate = Gate::new(Place::default());
+    let mut gate = Gate::new(RecordingScope::default());
     // All numbers that are skipped are claimed at once, and one is used.
     assert_eq!(gate.take(&control, 1), (false, 1));
     assert!(control.is_unmetered());
@@ -170,10 +170,10 @@ fn run_across_the_end_of_the_skipped_part_is_split() {
 }
 
 #[test]
-fn a_callee_that_ends_with_a_jump_does_not_end_the_function() {
+fn callee_that_ends_with_a_jump_does_not_end_the_function() {
     let control = Control::new();
     control.functions.store(1, Ordering::Relaxed);
-    let mut gate = Gate::new(Place::default());
+    let mut gate = Gate::new(RecordingScope::default());
     gate.set_ranges(&[Range { low: 50, high: 60 }]);
     // The callee's exit has the pointer of its caller; so has the function's own.
     let records = [
@@ -196,12 +196,12 @@ fn a_callee_that_ends_with_a_jump_does_not_end_the_function() {
 }
 
 #[test]
-fn state_that_was_written_over_is_sorted_in_the_time_of_its_records() {
+fn sort_ends_with_any_numbers_in_the_gate() {
     let control = Control::new();
     control
         .state
         .store(Recording::Waiting as u32, Ordering::Relaxed);
-    let mut gate = Gate::new(Place::default());
+    let mut gate = Gate::new(RecordingScope::default());
     gate.entries_waiting = u64::MAX;
     gate.pointers = [1; ENTRIES];
     (gate.left_out, gate.nested, gate.deeper, gate.function) = (u64::MAX, u64::MAX, u64::MAX, 1);

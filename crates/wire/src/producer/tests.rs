@@ -1,4 +1,5 @@
-//! Producers without a system: one whose waits end at once.
+//! Tests of the producer's side, with system calls that do nothing: waits end at once, and the
+//! consumer is dead after the third.
 
 use super::*;
 use crate::mapped::tests::segment;
@@ -8,11 +9,11 @@ use std::cell::Cell;
 use std::vec::Vec;
 
 std::thread_local! {
-    /// Waits of this thread so far, and its wakings.
+    /// How often this thread has waited, and how often it has woken the consumer.
     static CALLS: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// The consumer is there for three waits.
+/// System calls by which the consumer, process 5, lives for three waits.
 struct Patient;
 
 impl SystemCalls for Patient {
@@ -59,7 +60,7 @@ fn opened() -> (MappedSegment, &'static Slot, u32) {
     miri,
     ignore = "half a million steps, of a loop that other tests run too"
 )]
-fn each_slot_is_claimed_once() {
+fn claim_returns_each_slot_once_and_freed_ones_again() {
     let segment = segment();
     let claimed: Vec<usize> = std::iter::from_fn(|| segment.claim_slot()).collect();
     assert_eq!(claimed, (0..SLOTS).collect::<Vec<_>>());
@@ -71,7 +72,7 @@ fn each_slot_is_claimed_once() {
 }
 
 #[test]
-fn published_block_says_whose_it_is_and_how_long() {
+fn published_block_has_its_owner_and_length() {
     let (segment, slot, index) = opened();
     assert_eq!(slot.owner(), owner(3));
     let block = slot.block.load(Ordering::Relaxed);
@@ -88,7 +89,7 @@ fn published_block_says_whose_it_is_and_how_long() {
 }
 
 #[test]
-fn published_block_notes_live_threads_only() {
+fn published_block_has_the_progress_of_live_threads_only() {
     let (segment, slot, index) = opened();
     let second = segment.slot(segment.claim_slot().unwrap());
     assert!(segment.open_slot::<Patient>(second, &owner(4)));
@@ -97,18 +98,18 @@ fn published_block_notes_live_threads_only() {
     let block = slot.block.load(Ordering::Relaxed);
     assert!(segment.publish::<Patient>(slot, index));
     let header = segment.block(block);
-    assert_eq!(header.others_noted.load(Ordering::Relaxed), 3);
-    let noted: Vec<u32> = (0..3)
+    assert_eq!(header.others_filled.load(Ordering::Relaxed), 3);
+    let blocks: Vec<u32> = (0..3)
         .map(|other| header.others[other].block.load(Ordering::Relaxed))
         .collect();
     let second_block = second.block.load(Ordering::Relaxed);
-    assert_eq!(noted, [NO_BLOCK, second_block, NO_BLOCK]);
+    assert_eq!(blocks, [NO_BLOCK, second_block, NO_BLOCK]);
     let used = header.others[1].used_bytes.load(Ordering::Relaxed) as usize;
     assert_eq!(used, BLOCK_HEADER_BYTES + 16);
 }
 
 #[test]
-fn full_queue_is_given_up_when_the_consumer_is_gone() {
+fn publish_to_a_full_queue_fails_when_the_consumer_is_gone() {
     let (segment, slot, index) = opened();
     for _ in 0..QUEUE_CELLS {
         assert!(segment.publish::<Patient>(slot, index));
@@ -119,11 +120,11 @@ fn full_queue_is_given_up_when_the_consumer_is_gone() {
     assert_eq!(CALLS.get().0, 3, "waits");
     let queue = &segment.header().queue;
     assert_eq!(queue.producers_sleep.load(Ordering::Relaxed), 0);
-    // Announced: not even one wait.
+    // The consumer has announced its end: not even one wait.
     segment.header().consumer_gone.store(1, Ordering::Relaxed);
     assert!(!segment.publish::<Patient>(slot, index));
     assert_eq!(CALLS.get().0, 3, "waits");
-    // With room again all is well.
+    // There is room again.
     assert!(queue.pop(&mut Tail::default()).is_some());
     assert!(segment.publish::<Patient>(slot, index));
 }

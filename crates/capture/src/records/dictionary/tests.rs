@@ -1,15 +1,17 @@
 //! Entries of the dictionary, and those that make no sense.
 
 use super::*;
-use reuselens_wire::{DICTIONARY_OFFSET, ENTRY_UNIT, Record, WireKind, head_word, note_head};
+use reuselens_wire::{
+    DICTIONARY_OFFSET, ENTRY_UNIT, Record, WireKind, block_record_head, head_word,
+};
 use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::Ordering;
 
-fn entry(words: u32, rows: usize) -> Entry {
-    Entry {
+fn entry(words: u32, rows: usize) -> DictionaryEntry {
+    DictionaryEntry {
         rows: rows as u32,
         words,
-        ..Entry::default()
+        ..DictionaryEntry::default()
     }
 }
 
@@ -64,7 +66,7 @@ fn entry_is_unknown_until_it_is_written() {
         .open(segment.path())
         .unwrap();
     let number = 6_u32;
-    let head = head_word(note_head(number, 4));
+    let head = head_word(block_record_head(number, 4));
     let used = |units: u32| {
         let used = &segment.header().dictionary_used;
         used.store(units, Ordering::Relaxed);
@@ -84,10 +86,14 @@ fn entry_is_unknown_until_it_is_written() {
     used(number + 4);
     let found = dictionary.find(head).unwrap().descriptor;
     assert_eq!((found.rows, found.length), (1, 2));
-    assert!(dictionary.find(head_word(note_head(number, 2))).is_none());
     assert!(
         dictionary
-            .find(head_word(note_head(number + 4, 4)))
+            .find(head_word(block_record_head(number, 2)))
+            .is_none()
+    );
+    assert!(
+        dictionary
+            .find(head_word(block_record_head(number + 4, 4)))
             .is_none()
     );
 }
@@ -97,12 +103,12 @@ fn part_with_rows_beyond_the_whole_is_refused() {
     let mut dictionary = Dictionary::default();
     let rows = [load(0), load(2).masked(3, 4), load(5)];
     assert!(dictionary.add(9, &entry(6, 3), &rows).is_some());
-    let part = |words, rows, of| Entry {
+    let part = |words, rows, of| DictionaryEntry {
         of,
         ..entry(words, rows)
     };
     let mut none = Vec::new();
-    let mut add = |number, entry: &Entry| {
+    let mut add = |number, entry: &DictionaryEntry| {
         let of = entry.of - 1;
         dictionary.add_part(number, entry, of, &mut none)
     };
@@ -116,7 +122,7 @@ fn part_with_rows_beyond_the_whole_is_refused() {
     }
     let mut found = |number, words| {
         let found = dictionary
-            .find(head_word(note_head(number, words)))?
+            .find(head_word(block_record_head(number, words)))?
             .descriptor;
         Some((found.rows, found.conditions.is_some()))
     };
@@ -135,7 +141,7 @@ fn entry_without_template_is_looked_up_once() {
     let (mut builder, mut into) = (TemplateBuilder::default(), ShapedBlock::new());
     let mut template = |dictionary: &mut Dictionary, number, words: u32| {
         let mut record = vec![7; words as usize];
-        record[1] = head_word(note_head(number, words));
+        record[1] = head_word(block_record_head(number, words));
         let mut position = 0;
         dictionary.append_templates(&mut record, &mut position, 100, &mut builder, &mut into);
         position

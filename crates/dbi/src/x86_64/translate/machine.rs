@@ -1,6 +1,5 @@
-//! A machine that knows the few instructions that the tests use and the translator adds. It runs
-//! code of a program, and what the translator made of it, with the same meaning of each
-//! instruction.
+//! [`Machine`]: an interpreter of the few x86-64 instructions that the tests use and the translator
+//! adds. The tests run a program's code and its translation on it, and compare what they do.
 
 use std::collections::BTreeMap;
 use std::vec::Vec;
@@ -36,8 +35,8 @@ impl Machine {
         [self.zero, self.carry, self.sign, self.overflow]
     }
 
-    /// Runs one instruction of `code`, which begins at `start`. False, and nothing is done, if the
-    /// next is not there.
+    /// Runs one instruction of `code`, which begins at address `start`. Returns false, and does
+    /// nothing, if the next instruction is not within `code`.
     pub fn step(&mut self, code: &[u8], start: u64) -> bool {
         let Some(rest) = code.get(self.rip.wrapping_sub(start) as usize..) else {
             return false;

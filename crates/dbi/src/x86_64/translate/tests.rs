@@ -1,4 +1,5 @@
-//! Code of a program and its translation do the same, and the notes tell each access.
+//! Tests that a block's translation does the same as the program's code, and that its block record
+//! has each access. Both run on the [`Machine`].
 
 use std::vec::Vec;
 
@@ -13,7 +14,7 @@ use reuselens_wire::{Record, WireKind};
 
 /// Where the program's code is.
 const PC: u64 = 0x40_0000;
-/// Where notes go.
+/// Where block records go.
 const BUFFER: u64 = 0x5a00_0000_0000;
 /// Where the cache is: within reach of the ways out of it, and a megabyte from them.
 fn cache() -> u64 {
@@ -40,7 +41,7 @@ fn input(code: &[u8]) -> Input<'_> {
     }
 }
 
-/// A translated block with the descriptors of its notes, whose heads are their places + 1.
+/// A translated block with its descriptors; a descriptor's head is its index + 1.
 struct Made {
     translated: Translated,
     descriptors: Vec<Descriptor>,
@@ -61,12 +62,13 @@ fn made(input: &Input<'_>) -> Made {
 }
 
 impl Made {
-    /// Runs the block with an empty buffer; where the program goes on.
+    /// Runs the block with an empty buffer. Returns where the program continues.
     fn run(&self, machine: &mut Machine) -> u64 {
         self.run_up_to(BUFFER + 4096, machine)
     }
 
-    /// Runs the block with a buffer that is full from `limit` on; where the program goes on.
+    /// Runs the block with a buffer that is full from `limit` on. Returns where the program
+    /// continues.
     fn run_up_to(&self, limit: u64, machine: &mut Machine) -> u64 {
         let (start, code) = (cache(), &self.translated.placed.bytes);
         machine.rip = start + self.translated.placed.head as u64;
@@ -100,8 +102,8 @@ impl Made {
         self.exits.get(exit as u32).target
     }
 
-    /// The loads and stores that the note in the buffer tells of.
-    fn noted(&self, machine: &Machine) -> Vec<machine::Access> {
+    /// The loads and stores in the block record in the buffer.
+    fn recorded(&self, machine: &Machine) -> Vec<machine::Access> {
         let end = get(&machine.thread, offset_of!(Thread, cursor) as u64, 8);
         if end == BUFFER {
             return Vec::new();
@@ -131,26 +133,26 @@ fn compare(code: &[u8], before: &Machine) {
     let made = made(&input(code));
     let (mut theirs, mut ours) = (before.clone(), before.clone());
     let target = made.run(&mut ours);
-    let noted = made.noted(&ours);
+    let recorded = made.recorded(&ours);
     theirs.rip = PC;
-    while (theirs.rip, theirs.accesses.len()) != (target, noted.len()) {
+    while (theirs.rip, theirs.accesses.len()) != (target, recorded.len()) {
         assert!(
             theirs.step(code, PC),
             "{target:#x} is not reached by {code:x?}"
         );
         assert!(
-            theirs.accesses.len() <= noted.len(),
-            "{code:x?} notes too little"
+            theirs.accesses.len() <= recorded.len(),
+            "{code:x?} records too little"
         );
     }
-    assert_eq!(noted, theirs.accesses, "{code:x?}");
+    assert_eq!(recorded, theirs.accesses, "{code:x?}");
     assert_eq!(ours.registers, theirs.registers, "{code:x?}");
     ours.memory
         .retain(|at, _| at.wrapping_sub(BUFFER) >= 1 << 20);
     assert!(ours.memory == theirs.memory, "{code:x?}");
 }
 
-/// A generator of numbers that are as good as random, the same each time.
+/// A generator of pseudo-random numbers, the same in each run.
 struct Numbers {
     state: u64,
     /// Registers that the program uses. If they are few, sums of registers repeat.
@@ -248,7 +250,7 @@ fn random_state(numbers: &mut Numbers) -> Machine {
 }
 
 #[test]
-fn translation_changes_no_register_or_memory_and_notes_each_access() {
+fn translation_keeps_registers_and_memory_and_records_each_access() {
     let mut numbers = Numbers::new(11);
     for round in 0..4000 {
         numbers.choose_registers();
@@ -326,7 +328,7 @@ fn code_that_may_change_has_one_branch_per_block() {
 }
 
 #[test]
-fn function_that_is_treated_alone_begins_a_block() {
+fn function_of_its_own_ends_the_block_before_it() {
     let code = encoded(&[
         branch(Code::Je_rel32_64, PC + 0x500),
         Instruction::with1(Code::Push_r64, Register::RAX).unwrap(),
@@ -339,7 +341,7 @@ fn function_that_is_treated_alone_begins_a_block() {
 }
 
 #[test]
-fn call_and_return_tell_where_the_stack_is() {
+fn call_and_return_are_recorded() {
     let call = encoded(&[branch(Code::Call_rel32_64, PC - 0x300)]);
     let made_call = made(&input(&call));
     let ops: Vec<Op> = made_call.descriptors[0]
@@ -360,7 +362,7 @@ fn call_and_return_tell_where_the_stack_is() {
 }
 
 #[test]
-fn code_that_uses_gs_is_left_to_the_thread() {
+fn code_that_uses_gs_leaves_the_cache() {
     // mov rax, gs:[rbx]
     let code = [0x65, 0x48, 0x8b, 0x03];
     let made = made(&input(&code));
@@ -398,7 +400,7 @@ fn heads_are_aligned_and_entered_through_both_registers() {
 }
 
 #[test]
-fn distances_of_jumps_lie_in_one_cache_line() {
+fn distances_of_jumps_are_in_one_cache_line() {
     let mut numbers = Numbers::new(5);
     for _ in 0..300 {
         let count = 1 + numbers.below(9);
@@ -462,7 +464,7 @@ fn flags_that_are_read_survive_the_check_for_room() {
 }
 
 #[test]
-fn each_part_of_a_block_has_its_instruction() {
+fn each_part_of_a_block_contains_its_instruction() {
     let mut numbers = Numbers::new(21);
     for _ in 0..300 {
         let count = 1 + numbers.below(9);
