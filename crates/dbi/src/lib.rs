@@ -14,9 +14,10 @@
 //! The image uses nothing of the program: no libc, no thread-local storage, no stack, no heap. The
 //! segment register gs points to the state of the running thread.
 //!
-//! The crate `capture` compiles it with `--cfg reuselens_dbi` and embeds the image. It is not to be
-//! linked into anything; without that flag the crate is empty, but for its tests. These run on the
-//! host what needs no program around it: translation, layout, flags, names of regions.
+//! For: the crate `capture`, which compiles this one with `--cfg reuselens_dbi` and embeds the
+//! image. Not for: being linked into anything; without that flag the crate is empty, but for its
+//! tests. These run on the host what needs no program around it: translation, layout, flags, names
+//! of regions.
 #![cfg_attr(reuselens_dbi, no_std)]
 #![cfg_attr(reuselens_dbi, allow(missing_docs))]
 // What only the panic handler and the allocator use.

@@ -16,8 +16,8 @@
 //! Without a segment (the environment variable is not set) all hooks return at once, so that an
 //! instrumented program also runs on its own.
 //!
-//! The crate is not to be linked into Rust code of this workspace; without the cfg
-//! `reuselens_runtime` it is empty.
+//! For: the crate `capture`. Not for: being linked into Rust code of this workspace; without the
+//! cfg `reuselens_runtime` this crate is empty.
 #![cfg_attr(reuselens_runtime, no_std)]
 #![cfg_attr(reuselens_runtime, allow(missing_docs))]
 
