@@ -18,9 +18,8 @@
 //! The queue has [`QUEUE_CELLS`] cells. A thread that finds it full sleeps until the analysing side
 //! has taken a block, so no record is dropped and no buffer grows.
 //!
-//! Used by `runtime` and `dbi` (producers, inside the measured program) and by `capture`
-//! (consumer). Not for others: the layout changes with [`VERSION`], and both sides come from one
-//! build.
+//! For: `runtime` and `dbi` (producers, inside the measured program) and `capture` (consumer).
+//! Not for: anyone else; the layout changes with [`VERSION`], and both sides come from one build.
 #![no_std]
 
 mod alive;
