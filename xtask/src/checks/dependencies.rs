@@ -105,6 +105,7 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
         "baselines",
         "the counting tree is held to engines of another make, and measured beside them",
     ),
+    ("capture", "testing", MISSING_TOOLS),
     ("ptx", "testing", MISSING_TOOLS),
     ("attribute", "testing", MISSING_TOOLS),
     ("report", "testing", MISSING_TOOLS),
