@@ -1,4 +1,4 @@
-//! The oracle: the definition, word by word.
+//! [`BruteForce`]: the definition of the reuse distance as code. The oracle of tests.
 
 use reuselens_distance::Engine;
 use reuselens_units::{Bytes, Distance, Items};

@@ -1,4 +1,5 @@
-//! The Fenwick tree over time: the simple engine that everybody writes first.
+//! [`FenwickTree`]: an exact engine with a Fenwick tree over time, as most tools have it. A
+//! baseline.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -110,7 +111,7 @@ impl FenwickTree {
     }
 }
 
-/// The lowest bit that is set: how many times a node stands for.
+/// The lowest bit that is set: the number of times that a node sums.
 #[inline(always)]
 fn lowest(time: usize) -> usize {
     time & time.wrapping_neg()

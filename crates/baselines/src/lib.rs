@@ -1,7 +1,7 @@
 //! Reuse-distance engines of the literature: what the engine of this project is compared with and
 //! checked by.
 //!
-//! | engine | distances | per access | bytes per distinct item | is |
+//! | engine | distances | per access | bytes per distinct item | use |
 //! |---|---|---|---|---|
 //! | [`FenwickTree`] | exact | O(log M), misses in a chain | 35–71 | what most tools have |
 //! | [`OlkenTree`] | exact | O(log M), misses in a chain | 43–87 | the sequential baseline |

@@ -1,11 +1,12 @@
-//! The balanced tree: last accesses ordered by time, each subtree with its size.
+//! [`OlkenTree`]: an exact engine with a balanced tree of last accesses ordered by time, in which
+//! each node has the size of its subtree. A baseline.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use reuselens_distance::Engine;
 use reuselens_units::{Bytes, Distance, Items};
 
-/// The link to no node; node 0 stands for it, with size 0.
+/// The link to no node; node 0, of size 0, is never in the tree.
 const NONE: u32 = 0;
 
 /// One item, keyed by the time of its last access. Priorities fall from the root down.
@@ -23,7 +24,7 @@ struct TreeNode {
 /// an arena with 32-bit links, and a hash map from item to node.
 ///
 /// This is the sequential tree of the literature: the baseline that parallel engines are compared
-/// with, and an exact engine of a wholly different make to check the others by.
+/// with, and an exact engine of a different kind to check the others by.
 ///
 /// Cost: O(log M) dependent memory accesses, for M distinct items. Memory: 24 to 48 bytes per
 /// distinct item for the node, 19 to 39 for the map. At most 2³² − 2 distinct items.

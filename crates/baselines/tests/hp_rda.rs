@@ -154,7 +154,7 @@ fn immediate_repeats_are_dropped_across_pieces_and_count_as_zero() {
 
 /// Two chunks of the same four items, over and over: the sums count them again and again.
 #[test]
-fn the_adjustment_brings_distances_beyond_all_items_back() {
+fn adjustment_scales_distances_beyond_all_items() {
     // e, then 5 chunks of a b c d, then e: latest 3 + 4 chunks of 4 + first 0.
     let text = "eabc dabc dabc dabc dabc e";
     let (distances, adjustment) = run(settings(4, 64, 16, 1), &letters(text), &mut Random::new(7));
@@ -192,7 +192,7 @@ fn random_items(random: &mut Random) -> Vec<u64> {
 }
 
 #[test]
-fn random_streams_get_what_the_rules_say() {
+fn hp_rda_equals_its_rules_on_random_streams() {
     for seed in 0..3_000 {
         let mut random = Random::new(seed);
         let items = random_items(&mut random);
@@ -231,7 +231,7 @@ fn check_against_the_truth(
 
 /// Streams of the real chunk size, over several blocks and transfers.
 #[test]
-fn threads_transfers_and_pieces_do_not_show() {
+fn distances_do_not_depend_on_threads_transfers_or_pieces() {
     let mut items = vec![0; 700_000];
     Zipf::new(60_000, 0.7, 4).fill(&mut items);
     Uniform::new(90_000, 4).fill(&mut items[400_000..500_000]);

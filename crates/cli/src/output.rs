@@ -246,7 +246,7 @@ impl Show {
     /// were asked for.
     fn told(&self, profile: &Profile, by: &[Dimension]) -> Vec<Dimension> {
         let all = !profile.method.ids || !self.by.is_empty();
-        let told = by.iter().filter(|by| all || profile.tells(**by));
+        let told = by.iter().filter(|by| all || profile.has_names(**by));
         told.copied().collect()
     }
 

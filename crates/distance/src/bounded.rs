@@ -1,4 +1,5 @@
-//! Distances up to a limit, in memory that grows with the limit and not with the distinct items.
+//! [`Bounded`]: an exact engine for distances up to a limit. Its memory grows with the limit and
+//! not with the distinct items.
 
 use reuselens_units::{Bytes, Distance, Items};
 
@@ -15,7 +16,7 @@ const SMALLEST: usize = 1 << 12;
 ///
 /// An item that was not among the last `limit` different ones cannot come back from nearer than the
 /// limit; so, whenever some four times as many are held, a new tree is begun with the last `limit`
-/// items, in their order. What it says of them is what the old one would have said.
+/// items, in their order. It gives the same distances below the limit as the old one would have.
 ///
 /// Cost: that of the counting tree, and for each new item beyond the limit a third of a pass over
 /// the items held. Memory: that of a counting tree with up to five times `limit` items (at least
@@ -40,7 +41,7 @@ pub struct Bounded {
 }
 
 impl Bounded {
-    /// An engine that has seen nothing, and tells distances below `limit` items (1 at least).
+    /// An engine that has seen nothing, and gives distances below `limit` items (1 at least).
     pub fn new(limit: u64) -> Self {
         let limit = limit.max(1);
         let items = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -52,7 +53,7 @@ impl Bounded {
         }
     }
 
-    /// The smallest distance that is not told.
+    /// The smallest distance that is reported as cold.
     pub fn limit(&self) -> u64 {
         self.limit
     }
@@ -110,7 +111,7 @@ mod tests {
     use crate::generate::{Generator, Uniform};
 
     #[test]
-    fn memory_stays_bounded_where_items_do_not() {
+    fn bounded_memory_does_not_grow_with_items() {
         let mut engine = Bounded::new(10_000);
         let mut items: Vec<u64> = (0..100_000).collect();
         let mut distances = vec![Distance::ZERO; items.len()];

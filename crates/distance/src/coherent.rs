@@ -1,4 +1,5 @@
-//! Reuse distances of several cores with caches of their own that are kept coherent.
+//! [`Coherent`]: the reuse distances of several cores, each with a cache of its own, which are kept
+//! coherent: a store of one core invalidates the item in the stacks of the others.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +18,9 @@ use crate::{CountingTree, Engine};
 /// so several cores may hold an item.
 ///
 /// A stack's order does not depend on which entries are valid, so each stack is an exact engine.
-/// Validity is a number beside it: an item counts the stores to it, and a core notes that count at
+/// Validity is a number beside it: an item counts the stores to it, and a core stores that count at
 /// each of its accesses to the item. A core's entry is valid if the count is still the one that the
-/// core noted: its own stores are accesses of its own.
+/// core stored: its own stores are accesses of its own.
 ///
 /// Cost per access: that of the engine, and two look-ups in hash tables. Memory: that of the
 /// engines, and 17 to 39 bytes for each item and for each pair of a core and an item. Source:
@@ -30,7 +31,7 @@ pub struct Coherent {
     /// The stores to each item so far.
     stores: Counters,
     engine: Box<dyn Fn() -> Box<dyn Engine> + Send>,
-    /// Bytes that the cores hold, as each says of itself.
+    /// Bytes that the cores hold: the sum of what their engines report.
     held: u64,
 }
 
@@ -184,13 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_entry_keeps_its_place_and_its_next_use_is_invalidated() {
+    fn invalidated_entries_keep_their_place() {
         let mut coherent = Coherent::new();
         let (a, d) = (1, 4);
         assert_eq!(one(&mut coherent, 1, a, true), Use::First);
         assert_eq!(one(&mut coherent, 1, d, true), Use::First);
         assert_eq!(one(&mut coherent, 0, d, true), Use::First);
-        // D is not valid any more, and still lies between.
+        // D is not valid any more, and is still between.
         assert_eq!(one(&mut coherent, 1, a, true), Use::Again(1));
         assert_eq!(one(&mut coherent, 1, d, false), Use::Invalidated);
         assert_eq!(one(&mut coherent, 1, d, false), Use::Again(0));
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_accesses_are_as_single_ones() {
+    fn coherent_blocks_equal_single_accesses() {
         let items: Vec<u64> = (0..200).map(|at| at * at % 17).collect();
         let stores: Vec<bool> = (0..200).map(|at| at % 5 == 0).collect();
         let (mut whole, mut single) = (Coherent::new(), Coherent::new());
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_ended_holds_nothing_and_begins_anew() {
+    fn ended_cores_begin_anew() {
         let mut coherent = Coherent::new();
         assert_eq!(one(&mut coherent, 0, 9, true), Use::First);
         assert_eq!(one(&mut coherent, 1, 9, true), Use::First);

@@ -9,13 +9,13 @@
 //! and to the engines of the literature, which are in crate `reuselens-baselines`.
 //!
 //! [`Bounded`] is the counting tree for distances up to a limit, in memory that grows with the
-//! limit. [`Previous`] is no engine: it tells when, and by whom, each item was accessed before.
+//! limit. [`Previous`] is no engine: it finds when, and by whom, each item was accessed before.
 //! [`Coherent`] has a stack for each core of several; a store of one core invalidates the entries
 //! of the others. [`WeightedTree`] has distances in bytes, of objects that have sizes. A
-//! [`Sampler`] looks at a hundredth of that and estimates the miss-ratio curve, with a bound on its
-//! error.
+//! [`Sampler`] looks at a hundredth of the accesses and estimates the miss-ratio curve, with a
+//! bound on its error.
 //!
-//! [`Shard`] is the counting tree on one stretch of a stream, for threads, processes and machines
+//! [`Shard`] is the counting tree on one segment of a stream, for threads, processes and machines
 //! that share the work. [`generate`] makes the streams that engines are measured with.
 //!
 //! For: anyone with a stream of ids. Not for: files, programs, names, reports or histograms; this
@@ -24,7 +24,7 @@
 mod bounded;
 mod coherent;
 mod counting;
-pub mod crowd;
+pub mod dense_ids;
 mod engine;
 pub mod generate;
 mod mix;

@@ -1,4 +1,5 @@
-//! Where an item is looked for in the tables that answer exactly.
+//! Hashing of items: [`mix`] spreads 64-bit numbers, and [`Mixing`] hashes by it with a random key,
+//! for hash maps. No result depends on the key.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -13,8 +14,8 @@ pub(crate) fn mix(number: u64) -> u64 {
     (number ^ (number >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53)
 }
 
-/// Hashes an item by [`mix`], with a key that nobody knows, so that nobody can make ids that
-/// collide. No result depends on it.
+/// Hashes an item by [`mix`], with a random key, so that nobody can make ids that collide. No
+/// result depends on it.
 #[derive(Clone)]
 pub(crate) struct Mixing(u64);
 

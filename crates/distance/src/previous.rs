@@ -1,4 +1,5 @@
-//! When, and by whom, every item was accessed before.
+//! [`Previous`]: for each access of a stream, how many accesses ago its item was accessed, and by
+//! whom. Reuse times and forward distances are made of it; it is no engine.
 
 use reuselens_hugepages::random_key;
 use reuselens_units::Bytes;
@@ -67,8 +68,7 @@ pub struct Previous {
     slots: Vec<Slot>,
     used: usize,
     now: u64,
-    /// What makes the mix one that nobody knows, so that nobody can make ids that collide. No
-    /// result depends on it.
+    /// A random key of the hash, so that nobody can make ids that collide. No result depends on it.
     key: u64,
 }
 
@@ -137,7 +137,7 @@ impl Previous {
         (mix(item ^ self.key) >> (64 - self.slots.len().ilog2())) as usize
     }
 
-    /// Notes an access and tells the one before it. There must be an empty slot.
+    /// Stores an access and returns the one before it. There must be an empty slot.
     #[inline(always)]
     fn replace(&mut self, item: u64, tag: u32, home: usize) -> PreviousAccess {
         self.now += 1;

@@ -1,26 +1,28 @@
-//! One stretch of a stream, analysed by itself and put behind another later.
+//! [`Shard`]: the counting tree on one segment of a stream. Segments are analysed independently,
+//! and joined afterwards in their order.
 //!
 //! # What it is
-//! The first access to an item within a stretch has a distance that depends on what came before;
-//! all other distances of the stretch do not (Niu, Dinan, Lu & Sadayappan, *PARDA*, IPDPS 2012). So
-//! stretches are analysed independently, and only their first accesses wait. The distance of the
-//! j-th of them is what the engine of the stretch before gives when it is fed the firsts as an
-//! ordinary stream: between them, the items that the earlier ones of them touched are exactly the
-//! distinct items since the stretch began. What that engine does not know either stays a first, of
-//! both stretches together. Then the engine is fed the items of the later stretch once more, by
-//! their last access, and stands as if it had seen both stretches. Putting together is associative:
-//! it may be done in any order, as a chain or a tree.
+//! The first access to an item within a segment has a distance that depends on what came before;
+//! all other distances of the segment do not (Niu, Dinan, Lu & Sadayappan, *PARDA*, IPDPS 2012). So
+//! segments are analysed independently, and only their first accesses wait. The engine of the
+//! segment before gets those first accesses as an ordinary stream, and what it gives for each is
+//! the distance: between two of them, the items that the earlier ones accessed are exactly the
+//! distinct items since the segment began. An access whose item that engine has not seen either is
+//! a first access of both segments together. Then the engine is fed the items of the later segment
+//! once more, in the order of their last access; its state is now as if it had seen both segments.
+//! Joining is associative: it may be done in any order, as a chain or a tree.
 //!
 //! # Cost
-//! The stretch costs what the engine costs; to put a stretch of M distinct items behind another is
-//! twice M accesses, or M if nothing follows. Memory: the engine's, and 8 bytes per distinct item.
+//! A segment costs what the engine costs. Joining a segment of M distinct items to the one before
+//! costs twice M accesses, or M if nothing follows. Memory: the engine's, and 8 bytes per distinct
+//! item.
 
 use reuselens_units::{Bytes, Distance, Items};
 
 use crate::tally::note_firsts;
 use crate::{CountingTree, Engine, Expected, Tally};
 
-/// What a stretch leaves to the stretches around it.
+/// What a segment leaves to the segments around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recency {
     /// Its distinct items in the order of their first access.
@@ -29,7 +31,7 @@ pub struct Recency {
     pub lasts: Vec<u64>,
 }
 
-/// An exact engine on one stretch of a stream; stretches that follow can be put behind it.
+/// An exact engine on one segment of a stream; later segments can be joined to it.
 ///
 /// ```
 /// use reuselens_distance::Shard;
@@ -58,12 +60,12 @@ pub struct Shard {
 const PIECE: usize = 1 << 14;
 
 impl Shard {
-    /// A stretch of no accesses.
+    /// A segment without accesses.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A stretch of no accesses, of which that much is known: see [`CountingTree::expecting`].
+    /// A segment without accesses, of which `expected` is known: see [`CountingTree::expecting`].
     pub fn expecting(expected: impl Into<Expected>) -> Self {
         Shard {
             engine: CountingTree::expecting(expected),
@@ -71,8 +73,8 @@ impl Shard {
         }
     }
 
-    /// A stretch of which only this is left. Its accesses are not there; what follows it gets the
-    /// right distances. Cost: an access per item, once something follows.
+    /// A segment of which only its recency is left. Later segments get the right distances. Cost:
+    /// an access per item, once something follows.
     pub fn from_recency(recency: Recency) -> Self {
         Shard {
             firsts: recency.firsts,
@@ -81,8 +83,8 @@ impl Shard {
         }
     }
 
-    /// Processes the next items of the stretch: `distances[i]` becomes the distance of the access
-    /// to `items[i]`, [`Distance::COLD`] if it is the first of its item in the stretch.
+    /// Processes the next items of the segment: `distances[i]` becomes the distance of the access
+    /// to `items[i]`, [`Distance::COLD`] if it is the first of its item in the segment.
     ///
     /// # Panics
     /// If the two slices differ in length (a fault of the caller).
@@ -95,7 +97,7 @@ impl Shard {
         }
     }
 
-    /// The same for who counts distances only: see [`Engine::tally`].
+    /// The same for callers that only count distances: see [`Engine::tally`].
     pub fn tally(&mut self, items: &[u64], tally: &mut Tally) {
         self.settle();
         tally.keep_firsts();
@@ -103,9 +105,9 @@ impl Shard {
         self.firsts.extend(tally.firsts());
     }
 
-    /// Puts the stretch that follows behind this one. `distances` becomes the distances of
+    /// Joins the segment that follows to this one. `distances` becomes the distances of
     /// `later.firsts`, in order: [`Distance::COLD`] where the access is the first of both
-    /// stretches. All other distances of the later stretch are right already.
+    /// segments. All other distances of the later segment are right already.
     pub fn absorb(&mut self, later: Recency, distances: &mut Vec<Distance>) {
         distances.clear();
         distances.resize(later.firsts.len(), Distance::COLD);
@@ -113,7 +115,7 @@ impl Shard {
         self.owed = later.lasts;
     }
 
-    /// The items whose first access was seen since this was last called: for a chain of stretches
+    /// The items whose first access was seen since this was last called: for a chain of segments
     /// that hand their firsts on while they go, so that nothing is left to absorb in the end.
     pub fn take_firsts(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.firsts)
@@ -124,7 +126,7 @@ impl Shard {
         self.firsts.len()
     }
 
-    /// What the stretch leaves.
+    /// What the segment leaves.
     pub fn into_recency(mut self) -> Recency {
         self.settle();
         Recency {
@@ -135,11 +137,11 @@ impl Shard {
 
     /// The number of distinct items so far.
     pub fn distinct(&self) -> Items {
-        // One that came from its recency may not have told its engine yet.
+        // A segment made from its recency may not have passed its items to the engine yet.
         Items(self.engine.distinct().get().max(self.owed.len() as u64))
     }
 
-    /// What a stretch like this one may be expected to be.
+    /// What to expect of a segment like this one.
     pub fn learned(&self) -> Expected {
         Expected {
             distinct: self.distinct(),
@@ -152,7 +154,7 @@ impl Shard {
         self.engine.memory() + self.columns()
     }
 
-    /// The most memory held until so many more accesses are processed: see
+    /// The most memory held until `accesses` more are processed: see
     /// [`Engine::memory_ahead`].
     pub fn memory_ahead(&self, accesses: u64) -> Bytes {
         self.engine.memory_ahead(accesses) + self.columns()
@@ -179,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_may_stand_before_and_behind() {
+    fn absorbing_empty_segments_changes_nothing() {
         let mut distances = vec![Distance::ZERO; 3];
         let mut shard = Shard::new();
         shard.absorb(Recency::default(), &mut distances);

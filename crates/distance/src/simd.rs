@@ -1,4 +1,5 @@
-//! Which instructions the hot loops use.
+//! [`Simd`]: the sets of vector instructions that the hot loops are compiled for, as users of the
+//! crate name them. Results never depend on the choice.
 
 use reuselens_simd::{Icelake, Level, V3};
 
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_is_here_and_none_above_it() {
+    fn simd_level_is_the_best_available() {
         assert!(Simd::best().is_here());
         for simd in Simd::ALL {
             assert_eq!(simd.is_here(), simd <= Simd::best(), "{}", simd.name());

@@ -1,4 +1,5 @@
-//! Distances for who wants to know how many there are of each, and of no access which it has.
+//! [`Tally`]: the distances of a stream for callers that build a histogram: the near ones counted,
+//! the others in a list, without the access that each belongs to.
 
 use reuselens_units::{Bytes, Distance};
 
@@ -9,11 +10,11 @@ const NEAR: usize = 32;
 /// others in a list. Together they are those that [`Engine::process`](crate::Engine::process)
 /// gives; whose each is, and in which order they came, is not kept.
 ///
-/// Most accesses of programs are near ones. Who wants a histogram needs no number of 64 bits for
-/// each, to be written by one and read and counted by the other: that takes a fifth of the time of
-/// an analysis.
+/// Most accesses of programs are near ones. A caller that builds a histogram needs no number of 64
+/// bits for each, which the engine writes and the caller reads and counts: that takes a fifth of
+/// the time of an analysis.
 ///
-/// Memory: 8 bytes for each distance in the list, which whoever counts them empties.
+/// Memory: 8 bytes for each distance in the list, which the caller empties after counting them.
 ///
 /// ```
 /// use reuselens_distance::{CountingTree, Engine, Tally};
@@ -31,8 +32,8 @@ const NEAR: usize = 32;
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     near: [u64; NEAR],
-    /// Of these the first `len` are the list: what is behind them is written again without being
-    /// made anew.
+    /// The first `len` are the list; the others are kept for reuse, so that the list can grow
+    /// without clearing them.
     rest: Vec<Distance>,
     len: usize,
     /// The items of the cold accesses of the list, in order, if they are wanted.
@@ -45,7 +46,7 @@ impl Tally {
         Self::default()
     }
 
-    /// From now on notes the item of each cold access, too.
+    /// From now on also keeps the item of each cold access.
     pub(crate) fn keep_firsts(&mut self) {
         self.firsts.get_or_insert_default();
     }
@@ -65,8 +66,8 @@ impl Tally {
         self.len = 0;
     }
 
-    /// So many accesses more in the list, for an engine that writes their distances itself. Until
-    /// then these are any.
+    /// Adds `accesses` to the list and returns their distances, for an engine that writes them
+    /// itself. Until then they have any value.
     pub fn column(&mut self, accesses: usize) -> &mut [Distance] {
         self.make_room(accesses);
         let before = self.len;
@@ -74,7 +75,7 @@ impl Tally {
         &mut self.rest[before..self.len]
     }
 
-    /// Makes room for so many accesses more in the list.
+    /// Makes room for `accesses` more in the list.
     pub(crate) fn make_room(&mut self, accesses: usize) {
         let needed = self.len + accesses;
         if self.rest.len() < needed {
@@ -107,7 +108,7 @@ impl Tally {
         }
     }
 
-    /// Notes the cold ones of accesses whose distances are the last of the list.
+    /// Keeps the items of the cold ones among accesses whose distances are the last of the list.
     pub(crate) fn note_firsts(&mut self, items: &[u64]) {
         if let Some(firsts) = &mut self.firsts {
             let distances = &self.rest[self.len - items.len()..self.len];
@@ -124,8 +125,8 @@ impl Tally {
 /// Appends the items of cold accesses.
 pub(crate) fn note_firsts(firsts: &mut Vec<u64>, items: &[u64], distances: &[Distance]) {
     for (items, distances) in items.chunks(64).zip(distances.chunks(64)) {
-        // Most have none, which the highest bit of all together says: no other distance is so
-        // large.
+        // Most chunks have no cold access. Only the cold distance has its highest bit set, so the
+        // highest bit of all distances together shows whether there is one.
         let any = distances.iter().fold(0, |any, one| any | one.raw());
         if any >> 63 == 1 {
             let all = items.iter().zip(distances);

@@ -1,4 +1,5 @@
-//! Reuse distances in bytes, of objects that have sizes: what a cache of objects needs.
+//! [`WeightedTree`]: reuse distances in bytes, of objects that have sizes, as a cache of objects
+//! needs them.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -16,7 +17,7 @@ struct Last {
 }
 
 /// A hash map from object to its last request, and a Fenwick tree that has the object's size at the
-/// time of that request: engines of plain distances have ones in the place of sizes.
+/// time of that request: engines of plain distances have ones instead of sizes.
 ///
 /// The distance of a request is the number of bytes before the last byte of its object in the LRU
 /// stack: the sizes of the distinct other objects requested since the last request for it, and its
@@ -199,7 +200,7 @@ impl Default for WeightedTree {
     }
 }
 
-/// The lowest bit that is set: how many times a node stands for.
+/// The lowest bit that is set: the number of times that a node sums.
 #[inline(always)]
 fn lowest(time: usize) -> usize {
     time & time.wrapping_neg()

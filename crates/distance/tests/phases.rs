@@ -30,7 +30,7 @@ fn phase(random: &mut Random, items: &mut Vec<u64>) {
 }
 
 #[test]
-fn the_counting_tree_keeps_its_head() {
+fn counting_tree_equals_olken_tree_through_phases() {
     for seed in 0..12 {
         let mut random = Random::new(seed);
         let mut items = Vec::new();

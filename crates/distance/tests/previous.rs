@@ -76,7 +76,7 @@ fn previous_accesses_are_those_that_a_search_finds() {
 }
 
 #[test]
-fn the_table_grows_and_finds_again() {
+fn previous_survives_growth_of_its_table() {
     let items: Vec<u64> = (0..40_000_u64).map(|item| item << 20).collect();
     let tags: Vec<u32> = (0..40_000).collect();
     let mut found = vec![PreviousAccess::FIRST; items.len()];

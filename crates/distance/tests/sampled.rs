@@ -322,7 +322,7 @@ fn the_counts_add_up() {
 /// What is told of single accesses is what was there: places ascend within each sample, and the
 /// weights of a sample add up to about all accesses.
 #[test]
-fn samples_stand_for_all_accesses() {
+fn sample_weights_sum_to_all_accesses() {
     let items = take(&mut Uniform::new(3000, 1), 600_000);
     let mut sampler = Sampler::new(SampleOptions {
         rate: 0.1,
@@ -349,7 +349,7 @@ fn samples_stand_for_all_accesses() {
 
 /// The exact beginning may be counted by whoever has its distances.
 #[test]
-fn counts_of_the_beginning_may_come_from_elsewhere() {
+fn finish_with_takes_counts_of_the_caller() {
     let items: Vec<u64> = (0..60_000_u64).map(|i| i * i % 3001).collect();
     let options = SampleOptions {
         rate: 0.1,

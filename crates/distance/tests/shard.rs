@@ -109,7 +109,7 @@ fn recency_of(items: &[u64]) -> Recency {
 }
 
 #[test]
-fn any_cuts_merged_in_any_order_give_the_distances_of_the_whole() {
+fn segments_joined_in_any_order_give_all_distances() {
     for seed in 0..3_000 {
         let mut random = Random::new(seed);
         let length = random.below(400) as usize;
@@ -128,7 +128,7 @@ fn any_cuts_merged_in_any_order_give_the_distances_of_the_whole() {
 
 /// Long enough for compactions on the way, and for stretches of many firsts.
 #[test]
-fn long_streams_are_cut_without_a_trace() {
+fn cuts_of_long_streams_change_no_distance() {
     for kind in 0..4 {
         let mut random = Random::new(kind);
         let mut items = vec![0; 300_000];
@@ -146,7 +146,7 @@ fn long_streams_are_cut_without_a_trace() {
 /// A chain in which each stretch hands its firsts to the one before while it goes: no recency
 /// needed.
 #[test]
-fn a_chain_hands_its_firsts_on() {
+fn chains_pass_first_accesses_on() {
     for seed in 0..300 {
         let mut random = Random::new(seed);
         let mut items = vec![0; 500];

@@ -1,4 +1,5 @@
-//! An estimated miss-ratio curve with a bound on the error of each point.
+//! [`BoundedCurve`]: a miss-ratio curve that an approximate engine estimated, with a bound on the
+//! error of each point. It is stored in a profile's method.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -17,7 +18,7 @@ pub struct BoundedPoint {
 /// The miss-ratio curve that an approximate engine estimated, with how far it may be off.
 ///
 /// Each point's bound holds with the same confidence, by itself: of a hundred points at 95 %, about
-/// five may be farther off than they say.
+/// five may be farther off than their bound.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BoundedCurve {
     /// The probability with which each bound holds.
@@ -35,7 +36,7 @@ impl BoundedCurve {
         widths.fold(0.0, f64::max)
     }
 
-    /// The mean half-width over the points, which lie evenly in log2 but for the smallest sizes; 0
+    /// The mean half-width over the points, which are even in log2 except for the smallest sizes; 0
     /// if there are none.
     pub fn mean(&self) -> f64 {
         let sum: f64 = self.points.iter().map(|point| point.half_width).sum();
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn widths_between_points_allow_for_a_fall_anywhere() {
+    fn half_width_between_points_includes_the_fall() {
         let curve = curve();
         assert!((curve.mean() - 0.05).abs() < 1e-12);
         assert_eq!(curve.largest(), 0.1);

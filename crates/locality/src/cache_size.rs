@@ -1,4 +1,5 @@
-//! Caches as people ask for them: by name, by size, by size and ways.
+//! [`CacheSpec`] and [`CacheSize`]: caches as people type them, by name (`L1d`), by size (`48K`),
+//! or by size and ways (`48K:12`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -55,7 +56,7 @@ impl CacheSize {
     /// The model of its sets; `None` where it is fully associative.
     ///
     /// # Errors
-    /// If its lines do not fill sets of so many ways.
+    /// If its lines do not fill sets of that many ways.
     pub fn model(
         &self,
         granularity: Granularity,
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_ways_and_names_are_read() {
+    fn cache_specs_are_parsed() {
         let sized = |bytes, ways| {
             Ok(CacheSpec::Sized(CacheSize {
                 bytes: Bytes(bytes),
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_divide_the_lines() {
+    fn ways_that_do_not_divide_the_lines_are_refused() {
         let model = |bytes, ways| {
             let cache = CacheSize {
                 bytes: Bytes(bytes),

@@ -1,4 +1,5 @@
-//! Costs along the calling context tree: the numbers behind an icicle.
+//! [`Profile::context_tree`]: accesses and misses along the calling context tree, from which
+//! reports draw flame graphs.
 
 use crate::Profile;
 
@@ -92,7 +93,7 @@ mod tests {
     use crate::testing;
 
     #[test]
-    fn callers_cost_what_their_callees_cost() {
+    fn inclusive_costs_sum_callees() {
         let profile = testing::profile();
         let tree = profile.context_tree(64);
         assert_eq!(tree[0].inclusive.accesses, profile.histogram.accesses());
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_that_is_none_does_no_harm() {
+    fn damaged_context_trees_do_not_panic() {
         let mut profile = testing::profile();
         profile.contexts[1].parent = 3;
         profile.cells[0].context = 99;

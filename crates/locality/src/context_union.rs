@@ -1,10 +1,11 @@
-//! Calling context trees of several profiles as one.
+//! [`ContextUnion`]: the calling context trees of several profiles as one tree. Part of merging
+//! profiles.
 
 use std::collections::BTreeMap;
 
 use crate::{Context, Frame};
 
-/// What tells a node from its siblings.
+/// What distinguishes a node from its siblings.
 type Call<'a> = (&'a str, &'a Frame);
 
 #[derive(Default)]
@@ -132,7 +133,7 @@ mod tests {
     use crate::testing::context;
 
     #[test]
-    fn equal_paths_are_one_node_and_unused_ones_go() {
+    fn context_union_joins_equal_paths_and_drops_unused() {
         let a = [
             context(0, "(root)"),
             context(0, "main"),
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn no_trees_leave_a_root() {
+    fn context_union_of_no_trees_is_a_root() {
         let union = ContextUnion::new([(&[][..], vec![7])].into_iter());
         assert_eq!(union.table(), [Context::default()]);
     }

@@ -1,4 +1,5 @@
-//! A long array of counters, and a list of those that lie far off.
+//! [`Counters`]: counts by slot, in one long array of 16-bit counters, and a map for what does not
+//! fit there. It is the memory of [`ExactHistogram`](crate::ExactHistogram).
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -27,12 +28,12 @@ const LARGEST: u64 = 1 << 32;
 /// Slots from one known sum to the next.
 const STEP: u64 = 1 << 12;
 
-/// Counts by slot: 16 bits each in one array, and what does not fit there, too far or too many,
-/// apart. The count of a slot is the sum of both. A processor's caches hold four times as many
-/// narrow counters as wide ones, and those of a large trace are touched at random.
+/// Counts by slot: 16 bits each in one array; a map has the slots beyond the array, and what
+/// exceeds 16 bits. The count of a slot is the sum of both. A processor's caches hold four times as
+/// many narrow counters as wide ones, and those of a large trace are accessed at random.
 ///
-/// The first slots, which short distances come to again and again, have [`LANES`] counters each,
-/// used in turn: one increment need not wait for the one before.
+/// The first slots, which count the short distances, have [`LANES`] counters each, used in turn:
+/// one increment need not wait for the one before.
 #[derive(Clone, Default)]
 pub(crate) struct Counters {
     /// Slot by slot the counters of the first [`NEAR`] slots for each lane, then those of the
@@ -41,8 +42,8 @@ pub(crate) struct Counters {
     apart: BTreeMap<u64, u64>,
     /// How often slots were named, in columns or alone: what the array may grow with.
     named: u64,
-    /// Of each [`STEP`] slots of the array, the counts of them and of all behind. Made when first
-    /// asked for, and gone when anything is counted.
+    /// For each [`STEP`] slots of the array, the sum of their counts and of all after them. Made
+    /// when first asked for, and dropped when anything is counted.
     sums: OnceLock<Box<[u64]>>,
 }
 
@@ -86,8 +87,8 @@ impl Counters {
         }
     }
 
-    /// Counts one for each of the slots that lie so far behind `first`, all of them in the array.
-    /// Cost: less per slot than a column, since they are near each other.
+    /// Counts one for each of the slots `first + offset`, all of them in the array. Cost: less per
+    /// slot than a column, since they are near each other.
     ///
     /// # Panics
     /// If one is not, beyond the first region.
@@ -127,7 +128,7 @@ impl Counters {
         if top >= self.proper() {
             return;
         }
-        // A new array of zeros takes no memory before it is touched.
+        // A new array of zeros takes no memory before it is written.
         let mut flat = Huge::new((top as usize + 1).next_power_of_two().max(1 << 10) + SHIFT);
         let mut at = 0;
         std::mem::take(&mut self.flat).into_pieces(|piece| {
@@ -231,7 +232,7 @@ impl Counters {
         let Some(sum) = self.sums().get(next as usize) else {
             return total(self.iter_from(first).map(|(_, count)| count));
         };
-        // Not all that comes behind: the next that has a count may be far.
+        // Only up to the next known sum: the next slot that has a count may be far.
         let near = first..next * STEP;
         let flat = near.clone().filter(|slot| *slot < self.slots());
         let flat = flat.map(|slot| self.low(slot));
@@ -320,7 +321,7 @@ fn is_empty(counts: &[u16]) -> bool {
     counts.iter().fold(0, |any, count| any | count) == 0
 }
 
-/// The counter of a slot has come round.
+/// The counter of a slot has overflowed to 0.
 #[cold]
 fn carry(apart: &mut BTreeMap<u64, u64>, slot: u64) {
     let count = apart.entry(slot).or_insert(0);
@@ -330,7 +331,7 @@ fn carry(apart: &mut BTreeMap<u64, u64>, slot: u64) {
 /// Where the array has the counter of a slot in a lane.
 #[inline(always)]
 fn place(slot: u64, lane: usize) -> usize {
-    // No branch: which slots are near is anyone's guess.
+    // No branch: a processor could not predict which slots are near.
     let near = usize::from(slot < NEAR as u64).wrapping_neg();
     (slot as usize)
         .saturating_add(SHIFT)

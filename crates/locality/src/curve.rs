@@ -1,9 +1,9 @@
-//! Misses as a function of the cache size.
+//! [`MissRatioCurve`]: the misses of fully associative LRU caches of every size, from a histogram.
 
 use crate::histogram::{Histogram, misses_of_bin, ratio};
 use crate::{ExactHistogram, FineHistogram};
 
-/// Where the eighths of an octave lie, in sixteenths: evenly spaced in log2 to within half of one,
+/// The eighths of an octave in sixteenths of it: evenly spaced in log2 to within half of one,
 /// and on edges of fine bins, so that a curve from a [`FineHistogram`] is exact at all of them.
 const EIGHTHS: [u64; 8] = [16, 17, 19, 21, 23, 25, 27, 29];
 
@@ -22,7 +22,7 @@ pub struct CurvePoint {
 /// items if its distance is at least C, or if it is cold. Never rises with the size.
 ///
 /// From an [`ExactHistogram`] it is exact at every size; from a [`FineHistogram`] wherever
-/// [`FineHistogram::is_exact_at`] says so, and in proportion between. A size is looked up in the
+/// [`FineHistogram::is_exact_at`] is true, and in proportion between. A size is looked up in the
 /// time of a binary search. Memory: 32 bytes per bin that holds accesses.
 ///
 /// Source: Mattson et al. 1970.
@@ -119,7 +119,7 @@ impl MissRatioCurve {
 
     /// The mean absolute error of the miss ratio of `other` with this curve as the reference, over
     /// sizes evenly spaced in log2: eight to every octave, from 1 to where both are flat. Below 8
-    /// items several of the eight are the same whole number and count as often, so that every
+    /// items several of the eight are the same integer and count as often, so that every
     /// octave weighs the same.
     pub fn mean_absolute_error(&self, other: &MissRatioCurve) -> f64 {
         let last = self.flat_from().max(other.flat_from());
@@ -143,7 +143,7 @@ impl From<&FineHistogram> for MissRatioCurve {
     }
 }
 
-/// Cache sizes to show a curve at: whole numbers from 1 on, eight to an octave and evenly spaced in
+/// Cache sizes to show a curve at: integers from 1 on, eight to an octave and evenly spaced in
 /// log2 where that many fit, and `last` at the end.
 pub fn curve_sizes(last: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> = eighths()
@@ -154,7 +154,7 @@ pub fn curve_sizes(last: u64) -> Vec<u64> {
     sizes
 }
 
-/// All eighths of octaves, as whole numbers: 1 eight times, 2 five times, and so on.
+/// All eighths of octaves, as integers: 1 eight times, 2 five times, and so on.
 fn eighths() -> impl Iterator<Item = u64> {
     (0..64_u32).flat_map(|octave| {
         EIGHTHS.map(|sixteenths| match octave {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_curve_is_the_definition() {
+    fn curve_equals_misses_by_definition() {
         let histogram = histogram(&[(0, 4), (3, 2), (1000, 3), (u64::MAX, 1)]);
         let curve = MissRatioCurve::from(&histogram);
         for items in [0, 1, 2, 3, 4, 5, 999, 1000, 1001, 5000, u64::MAX] {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn no_accesses_never_miss() {
+    fn curve_of_no_accesses_is_zero() {
         let curve = MissRatioCurve::new(&ExactHistogram::new());
         assert_eq!(
             (curve.at(1), curve.flat_from(), curve.default_points().len()),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_weighs_every_octave_the_same() {
+    fn curve_error_weighs_octaves_equally() {
         // All hit from 16 items on against never hit (but at 0): they differ in octaves 4 to 7 of
         // 8.
         let near = MissRatioCurve::new(&histogram(&[(15, 1)]));

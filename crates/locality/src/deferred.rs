@@ -1,4 +1,5 @@
-//! An exact histogram in the making, whose increments are put off.
+//! [`DeferredHistogram`]: an exact histogram while it is filled. It puts increments off and does
+//! many together, which saves cache misses; in the end it becomes an [`ExactHistogram`].
 
 use reuselens_hugepages::Huge;
 use reuselens_units::{Bytes, Distance};
@@ -21,21 +22,21 @@ const SPREAD: u32 = 8;
 /// Slots of a cache line.
 const LINE: u64 = 32;
 
-/// Slots of a region, as they came, and a cache line more: lists fill at about the same pace, and
-/// where they all began at the same place of a page their ends would push each other out of a near
-/// cache.
+/// Slots of a region, in the order in which they came, and room for a cache line more: lists fill
+/// at about the same pace, and if they all began at the same place of a page, their ends would
+/// evict each other from a near cache.
 type Batch = [u16; BATCH + LINE as usize];
 
 /// Counts columns of distances, as an [`ExactHistogram`] does, to which it comes in the end; faster
-/// if the distances are many and far apart.
+/// if the distances are many and far from each other.
 ///
 /// The counters of a large trace are in no cache when an engine works beside them, so each
-/// increment waits for memory. Here it is written to the end of a list of those that lie near each
+/// increment waits for memory. Here it is appended to a list of increments that are near each
 /// other, and done when that list is full: two steps that memory is good at (the partitioning of
-/// Manegold, Boncz & Kersten, *Optimizing main-memory join on modern hardware*, TKDE 2002).
-/// Distances that are few or short need nothing of this: which they are is asked of a sample now
-/// and then. Cost per access: some instructions more, and a cache miss less. Memory: beside that of
-/// the histogram 1 to 2 bytes per distance up to the largest, once increments are put off.
+/// Manegold, Boncz & Kersten, *Optimizing main-memory join on modern hardware*, TKDE 2002). Few or
+/// short distances need none of this; a sample of the distances decides now and then. Cost per
+/// access: some instructions more, and a cache miss less. Memory: beside that of the histogram 1 to
+/// 2 bytes per distance up to the largest, once increments are put off.
 ///
 /// ```
 /// use reuselens_locality::DeferredHistogram;
@@ -54,7 +55,8 @@ pub struct DeferredHistogram {
     /// [`BATCH`].
     batches: Huge<Batch>,
     lengths: Vec<u16>,
-    /// Whether the distances were far apart when they were looked at, and the accesses since.
+    /// Whether the distances were far from each other when they were last looked at, and the
+    /// accesses since.
     is_spread: bool,
     unseen: usize,
 }
@@ -93,9 +95,9 @@ impl DeferredHistogram {
         self.is_spread
     }
 
-    /// Writes increments to the lists, or does them where there is no list. How far the array may
-    /// grow depends on the accesses that it was told of, and those put off it is told of late: what
-    /// does not fit until then is counted apart.
+    /// Writes increments to the lists, or does them if there is no list. How far the array may grow
+    /// depends on the accesses counted so far, and those put off are counted late: slots that do
+    /// not fit until then are counted in the map.
     fn defer(&mut self, distances: &[Distance]) {
         let regions = self.histogram.slots() as usize / REGION;
         if self.lengths.len() < regions {
@@ -122,7 +124,7 @@ impl DeferredHistogram {
         }
     }
 
-    /// Does what is put off.
+    /// Does the increments that were put off.
     fn settle(&mut self) {
         let batches = self.batches.iter().zip(&mut self.lengths);
         for (region, (batch, length)) in batches.enumerate() {
@@ -159,7 +161,8 @@ impl DeferredHistogram {
 
 /// Whether a good part of the distances are neither short nor of few counters.
 fn are_spread(distances: &[Distance]) -> bool {
-    // An odd step: what comes in a period of a power of two is not always met at the same place.
+    // An odd step, so that a pattern with a period of a power of two is not always seen at the same
+    // place.
     let step = (distances.len() / LOOKS) | 1;
     let slots = distances.iter().step_by(step).take(LOOKS).map(|d| slot(*d));
     // A bit for each cache line, but that some share one: of 32 lines about 25 bits are set.

@@ -1,4 +1,5 @@
-//! Locality change: the same work before and after a transformation.
+//! [`LocalityChange`]: how locality differs between two profiles of the same work, by cache size
+//! and by distance.
 
 use thiserror::Error;
 
@@ -92,7 +93,7 @@ pub struct BinChange {
 /// How the locality of the same work changed: a gain at one cache size can be a loss at another.
 ///
 /// Misses are compared, not miss ratios: a transformation may save accesses that hit, which would
-/// raise the ratio without costing anything. Both are there.
+/// raise the ratio without costing anything. Both are given.
 ///
 /// Source: Ding & Zhong 2001, sections 3.3 and 3.4.
 #[derive(Clone, Debug, PartialEq)]
@@ -205,7 +206,7 @@ impl LocalityChange {
 
     fn ranges(&self, belongs: impl Fn(&SizeChange) -> bool) -> Vec<SizeRange> {
         let mut ranges = ranges(&self.sizes, belongs);
-        // Beyond that, nothing is known.
+        // Beyond the last size nothing is known.
         let is_end = |range: &SizeRange| range.is_last && self.reach == Some(range.to);
         if let Some(last) = ranges.last_mut().filter(|range| is_end(range)) {
             last.is_last = false;
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_first_touches_are_fewer_misses_at_all_larger_sizes() {
+    fn fewer_cold_accesses_win_at_all_larger_sizes() {
         let before = histogram(&[(3, 50), (u64::MAX, 10)]);
         let after = histogram(&[(3, 50), (u64::MAX, 8)]);
         let wins = LocalityChange::new(&before, &after).wins(0.1);
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_work_changes_nothing() {
+    fn equal_profiles_have_no_changes() {
         let same = histogram(&[(3, 5), (u64::MAX, 2)]);
         let change = LocalityChange::new(&same, &same);
         assert!(change.wins(0.0).is_empty() && change.losses(0.0).is_empty());
@@ -370,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn different_items_do_not_compare() {
+    fn comparing_different_items_is_refused() {
         let (before, mut after) = (testing::profile(), testing::profile());
         assert!(LocalityChange::between(&before, &after).is_ok());
         after.granularity = Granularity::BYTE;

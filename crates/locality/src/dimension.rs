@@ -22,7 +22,7 @@ pub enum Dimension {
     Line,
     /// The data object that was accessed.
     Object,
-    /// The element of a data object that was accessed, where elements are told apart.
+    /// The element of a data object that was accessed, if accesses are broken down by element.
     Element,
     /// The calls that led to the access.
     Context,
@@ -51,7 +51,7 @@ impl Dimension {
         }
     }
 
-    /// Whether a group of this name says more than that nothing is known.
+    /// Whether `name` is a real name, and not that of the group of what is unknown.
     pub(crate) fn is_known(self, name: &str) -> bool {
         let unknown = match self {
             Dimension::Function => "(unknown function)",
@@ -94,7 +94,7 @@ impl Dimension {
         }
     }
 
-    /// The index by which a cell says which name of this dimension it has.
+    /// The cell's index into the table that this dimension names.
     pub(crate) fn index(self, cell: &Cell) -> usize {
         let index = match self {
             Dimension::Program => 0,
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_read_and_print() {
+    fn dimension_names_round_trip() {
         for dimension in Dimension::ALL {
             assert_eq!(dimension.to_string().parse(), Ok(dimension));
         }

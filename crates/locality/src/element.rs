@@ -1,4 +1,5 @@
-//! The elements of data objects.
+//! [`Element`]: one element of a data object, with the accesses to it. A plain value, stored in
+//! [`Object`](crate::Object).
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::FineHistogram;
 pub struct Element {
     /// Its index in the object, from 0, in the order of memory.
     pub index: u64,
-    /// The accesses to it (item touches, as everywhere).
+    /// The accesses to it (of items, as everywhere).
     pub accesses: u64,
     /// Their distances; empty where there were too many elements to keep them for each.
     #[serde(default)]

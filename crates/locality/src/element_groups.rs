@@ -1,4 +1,5 @@
-//! The accesses of a profile, element by element.
+//! Questions about the elements of data objects: [`Profile::elements`], and the groups of
+//! [`Dimension::Element`].
 
 use std::collections::BTreeMap;
 
@@ -7,9 +8,9 @@ use crate::group::CellSum;
 use crate::{Dimension, Element, Group, Profile, names};
 
 impl Profile {
-    /// The elements of every object that has any told apart, by the object's name in
-    /// [`groups`](Profile::groups): ascending, those of objects of one name united. Cost: linear in
-    /// the objects and their elements.
+    /// The elements of every object whose accesses are broken down by element, by the object's name
+    /// in [`groups`](Profile::groups): ascending, those of objects of one name united. Cost: linear
+    /// in the objects and their elements.
     pub fn elements(&self) -> BTreeMap<String, Vec<Element>> {
         let mut elements: BTreeMap<String, Vec<Element>> = BTreeMap::new();
         for object in &self.objects {
@@ -23,16 +24,16 @@ impl Profile {
 
     /// The groups by element: most accesses first, then in the order of objects and indices.
     ///
-    /// What belongs to no element whose distances are known is one group, so that all groups
-    /// together are all cells. Its largest distance is only known to a fine bin: it is at most 1/16
+    /// Accesses of no element with known distances are one group, so that all groups together are
+    /// all cells. Its largest distance is only known to a fine bin: it is at most 1/16
     /// too large.
     pub(crate) fn element_groups(&self) -> Vec<Group> {
         let mut elements: BTreeMap<(&str, u64), CellSum> = BTreeMap::new();
         let mut known = CellSum::default();
         for object in &self.objects {
             let name = names::object(object);
-            let told_apart = object.elements.iter();
-            for element in told_apart.filter(|element| !element.histogram.is_empty()) {
+            let elements_of = object.elements.iter();
+            for element in elements_of.filter(|element| !element.histogram.is_empty()) {
                 let part = CellSum {
                     histogram: element.histogram.clone(),
                     sum: element.distance_sum,
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_and_what_is_none_are_all_accesses() {
+    fn element_groups_sum_to_all_accesses() {
         let mut profile = testing::profile();
         let before = profile.groups(Dimension::Element);
         assert_eq!(before.len(), 1);
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_come_by_the_name_of_their_object() {
+    fn elements_of_equally_named_objects_are_united() {
         let mut profile = testing::profile();
         give(&mut profile, 1, 3, &[1]);
         give(&mut profile, 2, 3, &[1, 2]);

@@ -1,4 +1,5 @@
-//! A fine histogram for each of very many groups of few accesses, filled in one pass.
+//! [`ElementHistograms`]: a fine histogram for each of very many elements with few accesses each,
+//! filled in one pass.
 
 use reuselens_units::{Bytes, Distance};
 
@@ -61,8 +62,8 @@ impl ElementHistograms {
         Self::default()
     }
 
-    /// Counts a column: `distances[i]` for the element `elements[i]`. Elements come to be as they
-    /// are named, with all smaller ones. Cost per access: a search in the bins that the element
+    /// Counts a column: `distances[i]` for the element `elements[i]`. An element exists once it,
+    /// or a larger one, was named. Cost per access: a search in the bins that the element
     /// uses.
     ///
     /// # Panics
@@ -99,7 +100,7 @@ impl ElementHistograms {
     }
 
     /// Takes out the histogram of an element, the sum of its finite distances and the largest of
-    /// them; `None` for one that never came to be.
+    /// them; `None` for one that does not exist.
     pub fn take(&mut self, element: u32) -> Option<(FineHistogram, u128, u64)> {
         let mut tally = std::mem::take(self.tallies.get_mut(element as usize)?);
         self.heap -= tally.histogram.heap_bytes();
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_one_bin_are_all_there() {
+    fn runs_in_one_bin_are_counted_completely() {
         let mut elements = ElementHistograms::new();
         let raw = [0, 0, 40, 41, u64::MAX, 41, 0, 7];
         let distances: Vec<_> = raw.iter().map(|raw| Distance::new(*raw)).collect();
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_become_what_is_made_of_them() {
+    fn map_replaces_histograms_of_elements() {
         let mut elements = ElementHistograms::new();
         let distances = [7, 7, 40].map(Distance::new);
         elements.add_column(&[1, 1, 2], &distances);

@@ -1,4 +1,5 @@
-//! How far one histogram is from another: the field's measures, each under its own name.
+//! Measures of how far one histogram is from another, as the literature defines them, each under
+//! its own name.
 //!
 //! All compare the fractions of accesses `a_k` and `b_k` in the same H bins: the log2 bins from 0
 //! to the highest that either histogram uses, and one for the cold accesses ([`compared_bins`]). A
@@ -59,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_measures_by_hand() {
+    fn error_measures_equal_hand_calculation() {
         // Fractions ½ ¼ 0 ¼ and ¼ ½ ⅛ ⅛: they differ by ¼ + ¼ + ⅛ + ⅛ = ¾ over 4 bins.
         let (a, b) = (histogram(&[2, 1], 1), histogram(&[2, 4, 1], 1));
         assert_eq!(compared_bins(&a, &b), 4);
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn proportions_count_not_lengths() {
+    fn error_measures_ignore_length() {
         let (a, b) = (histogram(&[1, 2, 3], 2), histogram(&[10, 20, 30], 20));
         assert_eq!((average_bin_error(&a, &b), accuracy(&a, &b)), (0.0, 1.0));
     }

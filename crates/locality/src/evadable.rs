@@ -1,5 +1,5 @@
-//! Evadable reuses: those whose distance grows with the input, so that no cache holds them for
-//! ever.
+//! [`Growth`]: how reuse distances grow from a small to a large input of one program. Reuses whose
+//! distance grows are called evadable: no fixed cache holds them for every input.
 
 use crate::Log2Histogram;
 use crate::hills::{Hill, hills};
@@ -10,7 +10,7 @@ use crate::histogram::{Histogram, ratio};
 /// The reuses (accesses that are not cold) of each input are sorted by distance, and equal
 /// fractions are matched: the reuse at the q-th part of the small input with that at the q-th part
 /// of the large one. A reuse is *evadable* if the distance matched with it is at least twice as
-/// long, which is one log2 bin (distance 0 counts as 1 here). A wider bin of a histogram stands for
+/// long, which is one log2 bin (distance 0 counts as 1 here). A wider bin of a histogram counts as
 /// its lowest distance. Choose inputs that differ at least fourfold in data: distances that grow
 /// with its square root then double.
 ///
@@ -187,8 +187,8 @@ mod tests {
     use crate::{ExactHistogram, FineHistogram};
     use reuselens_units::Distance;
 
-    /// An input of `side`² items: a third of the reuses stay near, a third lie a row apart, a third
-    /// a whole sweep.
+    /// An input of `side`² items: a third of the reuses stay near, a third are a row away, a third
+    /// a complete sweep.
     fn sweep(side: u64) -> ExactHistogram {
         let mut histogram = ExactHistogram::new();
         let all = side * side;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn hills_stay_move_with_the_root_or_move_with_the_size() {
+    fn growth_rates_of_constant_root_and_linear_reuses() {
         let growth = Growth::between(&sweep(50), &sweep(200));
         assert_eq!(growth.items, (2500, 40_000));
         assert!((growth.evadable - 8.0 / 12.0).abs() < 1e-12);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distance_is_evadable_from_twice_on() {
+    fn doubled_distances_are_evadable() {
         let evadable = |small: u64, large: u64| {
             let single = |distance| {
                 let mut histogram = ExactHistogram::new();

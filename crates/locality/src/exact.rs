@@ -1,4 +1,4 @@
-//! Counts per exact distance.
+//! [`ExactHistogram`]: how many accesses have each reuse distance.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use crate::histogram::{Histogram, ratio};
 use crate::log2::Log2Histogram;
 use crate::sparse::{Sparse, SparseSteps};
 
-/// How many accesses had each reuse distance, and the cold ones apart. The counts sum to the number
+/// How many accesses had each reuse distance, and how many were cold. The counts sum to the number
 /// of accesses; nothing is dropped. Sums beyond 64 bits saturate.
 ///
 /// Memory: 2 to 4 bytes per distance up to the largest, of which the system gives only what is
-/// touched; about 48 bytes for each distance that is far beyond the number of accesses. Equality,
+/// written; about 48 bytes for each distance that is far beyond the number of accesses. Equality,
 /// and the stored form, depend on the counts alone.
 #[derive(Clone, Default)]
 pub struct ExactHistogram {
@@ -48,8 +48,8 @@ impl ExactHistogram {
         self.counts.slots()
     }
 
-    /// Counts one for each of the slots that lie so far behind `first`, all of them in the array
-    /// (else it may panic).
+    /// Counts one for each of the slots `first + offset`, all of them in the array (else it may
+    /// panic).
     pub(crate) fn add_batch(&mut self, first: usize, behind: &[u16]) {
         self.counts.add_batch(first, behind);
     }
@@ -59,8 +59,9 @@ impl ExactHistogram {
         self.counts.add(slot(distance), accesses);
     }
 
-    /// Counts `accesses` accesses at `distance`, one of few that lie far apart, of an estimate or
-    /// of bins. Memory: 48 bytes, where the array of counters would have a page for each.
+    /// Counts `accesses` accesses at `distance`, one of few distances that are far from each other,
+    /// as of an estimate or of bins. Memory: 48 bytes, where the array of counters would have a
+    /// page for each.
     pub fn add_far(&mut self, distance: Distance, accesses: u64) {
         self.counts.add_in_place(slot(distance), accesses);
     }
@@ -70,8 +71,8 @@ impl ExactHistogram {
         self.counts.merge(&other.counts);
     }
 
-    /// Leaves out the cold accesses: for those who count a stretch of a trace, in which an access
-    /// that is the first to its item need not be so in the whole.
+    /// Drops the cold accesses: for callers that count a segment of a trace, in which the first
+    /// access to an item need not be the first of the trace.
     pub fn forget_cold(&mut self) {
         self.counts.clear(0);
     }
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_is_the_sum_of_its_accesses() {
+    fn column_equals_single_accesses() {
         let raw = [
             0,
             3,
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn enormous_distances_do_not_take_memory() {
+    fn enormous_distances_take_little_memory() {
         let mut histogram = ExactHistogram::new();
         histogram.add_column(&column(&[1 << 60, 1 << 62, 7, 1 << 20]));
         assert!(
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn capacity_does_not_show() {
+    fn equality_ignores_capacity() {
         let mut wide = ExactHistogram::new();
         wide.add(Distance::new(100_000), 0);
         wide.add_column(&[]);
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_counted_and_only_cold() {
+    fn mean_and_max_of_cold_accesses_are_none() {
         let mut histogram = ExactHistogram::new();
         assert_eq!(
             (histogram.max(), histogram.mean(), histogram.accesses()),

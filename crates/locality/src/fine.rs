@@ -1,4 +1,5 @@
-//! Counts in narrow bins: sixteen to an octave.
+//! [`FineHistogram`]: how many accesses have a distance in each of narrow bins, 16 to an octave.
+//! Every cell and group of a profile has one.
 
 use reuselens_units::Distance;
 use serde::de::Error;
@@ -12,7 +13,7 @@ use crate::sparse::{Sparse, SparseSteps};
 /// How many accesses had a distance in each *fine bin*: one bin per distance below 32, then sixteen
 /// equal bins per octave. Small enough to have one for every line of a program; exact at every
 /// cache size of up to 31 · 2ⁿ items, which is what caches are made of, and never wider than 1/16
-/// elsewhere.
+/// of its distances.
 ///
 /// Counts are 64 bits, saturate, and sum to the accesses. Memory: 16 bytes per bin that holds
 /// accesses, of which most groups of a program have a handful.
@@ -118,7 +119,7 @@ impl FineHistogram {
         }
     }
 
-    /// Merges bins of which some are not here yet; those before `at` are smaller than all of them.
+    /// Merges bins of which some are missing here; those before `at` are smaller than all of them.
     fn merge_rest(&mut self, at: usize, others: &[(u16, u64)]) {
         let mine = self.counts.split_off(at);
         let mut mine = mine.into_iter().peekable();
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn bins_meet_wherever_they_lie() {
+    fn merged_bins_equal_bins_counted_together() {
         let of = |bins: &[(u64, u64)]| {
             let mut histogram = FineHistogram::new();
             for &(items, accesses) in bins {
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_bins_past_the_last_are_refused() {
+    fn reading_refuses_bins_past_the_last() {
         for bin in [FineHistogram::BINS as u64, u64::MAX] {
             let text = format!(r#"{{"steps":[[{bin},1]],"cold":0}}"#);
             assert!(serde_json::from_str::<FineHistogram>(&text).is_err());
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bin_that_is_cut_counts_in_proportion() {
+    fn cut_bins_count_in_proportion() {
         let mut histogram = FineHistogram::new();
         histogram.add(Distance::new(u64::MAX - 1), u64::MAX - 5);
         let (low, high) = FineHistogram::range(FineHistogram::BINS - 1);

@@ -1,4 +1,5 @@
-//! Footprint: how many items a stretch of the trace touches, on the average.
+//! The average footprint of a trace, from its [`ReuseTimes`]: how many distinct items a window of
+//! accesses has.
 
 use crate::{FineHistogram, ReuseTimes};
 
@@ -10,7 +11,7 @@ struct Longer {
 }
 
 impl ReuseTimes {
-    /// The average footprint: for windows of so many accesses, the mean number of distinct items
+    /// The average footprint: for windows of each length, the mean number of distinct items
     /// over all windows of that length in the trace (in all runs, where there are several). A point
     /// for every window length that is the lowest of a fine bin (each up to 32, then sixteen to an
     /// octave), up to the longest run. Exact. Never falls. Cost: linear in the bins and in points
@@ -18,8 +19,8 @@ impl ReuseTimes {
     ///
     /// Of the `n − w + 1` windows of `w` accesses, an item is absent from those that fit into its
     /// gaps: before its first access, between two, and after its last. A gap of `g` accesses has
-    /// room for `g − w + 1`. The sum over all gaps is the histogram of reuse times and of what lies
-    /// around them.
+    /// room for `g − w + 1`. The gaps are those between two accesses, which are the reuse times,
+    /// and those before the first access and after the last.
     ///
     /// Source: Xiang, Bao, Ding & Gao, *Linear-time modeling of program working set in shared
     /// cache*, PACT 2011 (there with the time from access to access, one more than the accesses
@@ -37,7 +38,7 @@ impl ReuseTimes {
 
     /// The average footprint of windows of `window` accesses (1 at least): exact where
     /// [`footprint_curve`](Self::footprint_curve) has a point, on the straight line between two
-    /// points elsewhere, the last one beyond. `None` if there are no accesses.
+    /// points otherwise, the last one beyond. `None` if there are no accesses.
     pub fn footprint(&self, window: u64) -> Option<f64> {
         let curve = self.footprint_curve();
         let next = curve.partition_point(|(at, _)| *at < window);

@@ -1,5 +1,5 @@
-//! What the files of profiles and of parts have in common: a mark, a version, a checksum, lengths,
-//! and a compressed body.
+//! [`Framed`]: the form that the files of profiles and of parts have in common: a mark, a version,
+//! a checksum, lengths, and a compressed body.
 //!
 //! | offset | bytes | what |
 //! |---|---|---|
@@ -17,7 +17,7 @@ use std::io::Read;
 
 const HEAD: usize = 32;
 
-/// The form of a kind of file: a checked, compressed body behind a mark.
+/// The form of a kind of file: a mark, and a checked, compressed body.
 #[derive(Clone, Copy, Debug)]
 pub struct Framed {
     /// What every such file begins with.
@@ -30,7 +30,7 @@ pub struct Framed {
     pub largest: u64,
 }
 
-/// Why there is no body in bytes. Whoever reads a kind of file puts its own words around it.
+/// Why bytes have no body. The reader of each kind of file makes an error of its own of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FrameError {
@@ -100,7 +100,7 @@ impl Framed {
     /// Checks the head of a file and the sum over the rest. Nothing is unpacked yet.
     ///
     /// # Errors
-    /// If the bytes are not those of a whole file of this version.
+    /// If the bytes are not those of a complete file of this version.
     pub fn open<'a>(&self, bytes: &'a [u8]) -> Result<Packed<'a>, FrameError> {
         let found = bytes.len() as u64;
         if !self.is_in(bytes) {
@@ -131,7 +131,7 @@ impl Framed {
         self.packed(packed, length)
     }
 
-    /// A compressed body that says it has `length` bytes.
+    /// A compressed body that is said to unpack to `length` bytes.
     ///
     /// # Errors
     /// If those are more than any has.
@@ -144,20 +144,20 @@ impl Framed {
 }
 
 impl Packed<'_> {
-    /// Bytes that it says it unpacks to.
+    /// The bytes that it unpacks to, by its head.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Unpacks it into `body`, which has the room that the caller thinks right: a file can claim
-    /// to hold more than it does, and what grows takes up to twice as much for a while.
+    /// Unpacks it into `body`, whose capacity the caller has chosen: a file can claim to hold more
+    /// than it does, and a vector that grows takes up to twice as much for a while.
     ///
     /// # Errors
-    /// If it does not unpack to as many bytes as it says.
+    /// If it does not unpack to [`length`](Self::length) bytes.
     pub fn unpack(&self, mut body: Vec<u8>) -> Result<Vec<u8>, FrameError> {
         body.clear();
         zstd::stream::read::Decoder::new(self.bytes)
-            // One byte more than it says, to notice if there is more.
+            // One byte more than its length, to notice if there is more.
             .and_then(|decoder| decoder.take(self.length + 1).read_to_end(&mut body))
             .map_err(damaged)?;
         if body.len() as u64 == self.length {

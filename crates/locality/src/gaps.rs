@@ -1,12 +1,12 @@
-//! Stretches of accesses, counted by their length.
+//! [`GapCounts`] and [`Gaps`]: how many gaps between accesses have each length. Reuse times are
+//! made of them.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::FineHistogram;
 
-/// Counts and summed lengths of stretches, in the bins of a [`FineHistogram`], while they are
-/// filled.
+/// Counts and summed lengths of gaps, in the bins of a [`FineHistogram`], while they are filled.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GapCounts {
     bins: Vec<(u64, u128)>,
@@ -65,7 +65,7 @@ impl Gaps {
         }
     }
 
-    /// The bins, ascending: number, stretches, summed length.
+    /// The bins, ascending: number, gaps, summed length.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u16, u64, u128)> + '_ {
         self.bins.iter().copied()
     }

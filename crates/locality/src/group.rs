@@ -1,7 +1,7 @@
 //! [`Group`] and [`CrossGroup`]: accesses that have a name in common, with their counts; and
 //! [`CellSum`], the sum of cells that a group is made of.
 //!
-//! Plain values. Who builds groups from a profile: `grouping`, `element_groups`, `path_groups`.
+//! Plain values. `grouping`, `element_groups` and `path_groups` build groups from a profile.
 
 use crate::{Cell, Dimension, ExactHistogram, FineHistogram};
 
@@ -10,8 +10,8 @@ use crate::{Cell, Dimension, ExactHistogram, FineHistogram};
 pub struct Group {
     /// What was grouped by.
     pub by: Dimension,
-    /// Its name: `src/a.c:12`, `sweep`, `main > solve > sweep`, `prog+0x12ab (a.c:12)`; names of
-    /// what is not known are in parentheses.
+    /// Its name: `src/a.c:12`, `sweep`, `main > solve > sweep`, `prog+0x12ab (a.c:12)`; the names
+    /// of unknown things are in parentheses.
     pub name: String,
     /// The number of accesses.
     pub accesses: u64,

@@ -1,4 +1,5 @@
-//! Locality change, group by group.
+//! [`GroupChanges`]: how the misses of each group differ between two profiles. Groups are matched
+//! by name.
 
 use std::collections::BTreeMap;
 

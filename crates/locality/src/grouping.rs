@@ -1,4 +1,5 @@
-//! Grouping the cells of a profile by name.
+//! Groups of a profile's accesses by one dimension or two: [`Profile::groups`], [`Profile::cross`],
+//! and [`Grouping`] for callers that ask for several.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -10,7 +11,7 @@ impl Profile {
     /// The accesses grouped by one dimension: most accesses first, then by name. The counts of the
     /// groups sum to those of the cells; entries of equal name are one group. The program is
     /// all accesses, cells or not. Elements (`A[17]`, in the order of memory from 0) of
-    /// equally many accesses come by index; what belongs to none of known distances is `(no
+    /// equally many accesses come by index; accesses of no element with known distances are `(no
     /// element)`. Cost: linear in the cells, or in the elements. For several dimensions, see
     /// [`grouping`](Self::grouping).
     pub fn groups(&self, by: Dimension) -> Vec<Group> {
@@ -28,16 +29,17 @@ impl Profile {
         }
     }
 
-    /// Whether its groups of a dimension say more than that nothing is known. What is missing of
-    /// elements has words of its own. Cost: linear in the names, and in the cells only until one
-    /// has a name; that of [`groups`](Self::groups) for paths.
-    pub fn tells(&self, by: Dimension) -> bool {
+    /// Whether any access has a real name in a dimension; if not, all are in the group of what is
+    /// unknown. Always true of elements, whose absence reports explain by themselves. Cost: linear
+    /// in the names, and in the cells only until one has a name; that of [`groups`](Self::groups)
+    /// for paths.
+    pub fn has_names(&self, by: Dimension) -> bool {
         match by {
             Dimension::Program | Dimension::Thread | Dimension::Element => return true,
             Dimension::Path => return self.groups(by).iter().any(|group| by.is_known(&group.name)),
             _ => {}
         }
-        // A histogram of each group is what takes the time, and nothing here depends on one.
+        // No histogram is needed here; building one for each group would take most of the time.
         let names = names::names(self, by);
         let is_named = |cell: &Cell| {
             names
@@ -46,7 +48,7 @@ impl Profile {
         };
         self.cells.iter().any(is_named)
             // Lines are shown with their objects.
-            || by == Dimension::Line && self.tells(Dimension::Object)
+            || by == Dimension::Line && self.has_names(Dimension::Object)
     }
 
     /// The accesses grouped by two dimensions at once: most accesses first, then by both names.
@@ -59,7 +61,7 @@ impl Profile {
         )
     }
 
-    /// To group by several dimensions: what they share is done once.
+    /// To group by several dimensions: shared work is done once.
     pub fn grouping(&self) -> Grouping<'_> {
         Grouping::of(self)
     }
@@ -70,7 +72,7 @@ pub struct Grouping<'a> {
     profile: &'a Profile,
     /// The cells without their contexts.
     cells: Vec<Cell>,
-    /// The names of each dimension, once they were asked for.
+    /// The names of each dimension, once a question needed them.
     names: [OnceCell<DimensionNames>; Dimension::ALL.len()],
 }
 
@@ -87,11 +89,11 @@ impl<'a> Grouping<'a> {
         self.names[by as usize].get_or_init(|| DimensionNames::new(self.profile, by))
     }
 
-    /// As [`Profile::tells`].
-    pub fn tells(&self, by: Dimension) -> bool {
+    /// As [`Profile::has_names`].
+    pub fn has_names(&self, by: Dimension) -> bool {
         let cells = match by {
             Dimension::Program | Dimension::Thread | Dimension::Element | Dimension::Path => {
-                return self.profile.tells(by);
+                return self.profile.has_names(by);
             }
             Dimension::Context => &self.profile.cells,
             _ => &self.cells,
@@ -100,7 +102,7 @@ impl<'a> Grouping<'a> {
         let is_known: Vec<bool> = names.values.iter().map(|name| by.is_known(name)).collect();
         cells.iter().any(|cell| is_known[names.of(cell)])
             // Lines are shown with their objects.
-            || by == Dimension::Line && self.tells(Dimension::Object)
+            || by == Dimension::Line && self.has_names(Dimension::Object)
     }
 
     /// As [`Profile::groups`].
@@ -162,7 +164,7 @@ fn cross(cells: &[Cell], firsts: &DimensionNames, seconds: &DimensionNames) -> V
 /// The names of a dimension, and which cell has which.
 struct DimensionNames {
     by: Dimension,
-    /// In order, each once; that of what is unknown among them.
+    /// In order, each once; among them the name of what is unknown.
     values: Vec<String>,
     /// For each index of the table that the dimension groups by, the number of its name.
     numbers: Vec<u32>,
@@ -174,7 +176,7 @@ impl DimensionNames {
         let names = names::names(profile, by);
         let unknown = by.unknown_name();
         let all = || names.iter().chain([&unknown]);
-        // Most names come often: what is equal is found before anything is sorted.
+        // Most names repeat, so duplicates are removed before sorting.
         let apart: HashSet<&String> = all().collect();
         let mut values: Vec<&String> = apart.into_iter().collect();
         values.sort_unstable();
@@ -200,7 +202,7 @@ mod tests {
     use crate::testing;
 
     #[test]
-    fn groups_are_those_of_the_profile() {
+    fn grouping_gives_the_groups_of_the_profile() {
         let profile = testing::profile();
         let grouping = profile.grouping();
         for by in [
@@ -213,7 +215,7 @@ mod tests {
             Dimension::Path,
         ] {
             assert_eq!(grouping.groups(by), profile.groups(by), "{by}");
-            assert_eq!(grouping.tells(by), profile.tells(by), "{by}");
+            assert_eq!(grouping.has_names(by), profile.has_names(by), "{by}");
         }
     }
 
@@ -258,7 +260,7 @@ mod tests {
     #[test]
     fn dimension_is_known_if_its_groups_are() {
         let mut profile = testing::profile();
-        let tells = |profile: &Profile, by: Dimension| {
+        let has_names = |profile: &Profile, by: Dimension| {
             let unknown = ["unknown", "(root)", &*by.unknown_name()];
             let groups = profile.groups(by);
             groups.iter().any(|group| !unknown.contains(&&*group.name))
@@ -271,7 +273,7 @@ mod tests {
             Dimension::Instruction,
             Dimension::Path,
         ];
-        // Names that no cell has tell nothing.
+        // Names that no cell has do not count.
         for emptied in [false, true] {
             if emptied {
                 profile.cells.truncate(1);
@@ -279,14 +281,18 @@ mod tests {
                 (cell.site, cell.object, cell.context) = (0, 0, u32::MAX);
             }
             for by in dimensions {
-                assert_eq!(profile.tells(by), tells(&profile, by), "{by} {emptied}");
+                assert_eq!(
+                    profile.has_names(by),
+                    has_names(&profile, by),
+                    "{by} {emptied}"
+                );
             }
-            assert_eq!(profile.tells(Dimension::Function), !emptied);
+            assert_eq!(profile.has_names(Dimension::Function), !emptied);
         }
     }
 
     #[test]
-    fn a_cross_of_two_says_which_object_on_which_line() {
+    fn cross_groups_sum_to_the_groups_of_one_dimension() {
         let profile = testing::profile();
         let cross = profile.cross(Dimension::Line, Dimension::Object);
         for line in profile.groups(Dimension::Line) {
@@ -300,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn indices_that_lead_nowhere_are_unknown() {
+    fn indices_out_of_the_table_are_unknown() {
         let mut profile = testing::profile();
         profile.sites.clear();
         assert_eq!(

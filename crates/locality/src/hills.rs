@@ -1,4 +1,5 @@
-//! Hills: the ranges of distances that hold most reuses.
+//! [`hills`]: the ranges of distances that have more reuses than their neighbours. They are the
+//! peaks of a histogram.
 
 use crate::Log2Histogram;
 use crate::histogram::{Histogram, ratio};
@@ -9,7 +10,7 @@ const GROUND: u64 = 1000;
 /// A hill holds at least one reuse in this many.
 const SMALLEST: u64 = 100;
 
-/// A range of distances where reuses crowd.
+/// A range of distances with more reuses than its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hill {
     /// Lowest log2 bin.
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_molehill_is_no_hill() {
+    fn small_peaks_are_no_hills() {
         assert_eq!(of(&[1000, 0, 5, 0, 500]), [(0, 0, 0), (4, 4, 4)]);
         assert_eq!(of(&[1000, 0, 0, 20]), [(0, 0, 0), (3, 3, 3)]);
     }

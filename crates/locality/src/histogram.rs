@@ -1,4 +1,5 @@
-//! What all histograms of distances have in common.
+//! [`Histogram`]: what the models of this crate need of a histogram of distances. All histograms of
+//! the crate implement it.
 
 /// Counts of accesses by reuse distance, in bins that do not overlap.
 ///
@@ -43,11 +44,11 @@ pub(crate) fn misses_of_bin((low, high, count): (u64, u64, u64), items: u64) -> 
     (u128::from(count) * share / width) as u64
 }
 
-/// `part / whole` as a ratio; 0 of nothing is 0.
-pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
+/// `part / total` as a ratio; 0 of nothing is 0.
+pub(crate) fn ratio(part: u64, total: u64) -> f64 {
+    if total == 0 {
         0.0
     } else {
-        part as f64 / whole as f64
+        part as f64 / total as f64
     }
 }

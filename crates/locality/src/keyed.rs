@@ -1,4 +1,4 @@
-//! A fine histogram for each of many groups, filled in one pass.
+//! [`KeyedHistograms`]: a fine histogram for each of many cells, filled in one pass.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use reuselens_units::{Bytes, Distance};
 use crate::FineHistogram;
 use crate::tallies::{CellCounts, Tallies};
 
-/// Distances from here on are not near. Most accesses of a program are, and of those there is
-/// nothing to know but how many: sum and largest follow.
+/// Distances from here on are far. Most accesses of a program are near, and of those only the
+/// number is counted: their sum and the largest follow from it.
 const FAR: u64 = 31;
-/// Accesses of a cell at each near distance, a cache line; the last number is of no meaning.
+/// Accesses of a cell at each near distance, a cache line; the last number has no meaning.
 type Near = [u16; FAR as usize + 1];
 /// Accesses that are counted together.
 const PIECE: usize = 4096;
-/// Cells beyond which their counters are asked for ahead of time: fewer are in the caches anyhow.
+/// With more cells than this their counters are prefetched; fewer are in the caches anyhow.
 const MANY: usize = 4096;
 /// How many accesses ahead.
 const AHEAD: usize = 12;
@@ -27,7 +27,7 @@ const AHEAD: usize = 12;
 /// has.
 #[derive(Clone, Default)]
 pub struct KeyedHistograms {
-    /// Where there is nothing in `near`, and what came round there.
+    /// Far distances, and what has overflowed in `near`.
     tallies: Tallies,
     /// For the cells of columns; not in `tallies` yet.
     near: Huge<Near>,
@@ -45,24 +45,24 @@ impl KeyedHistograms {
         Self::default()
     }
 
-    /// Counts a column: `distances[i]` for the cell `cells[i]`. Cells come to be as they are named,
-    /// with all smaller ones. Cost per access: an addition in a cache line of the cell, and for far
+    /// Counts a column: `distances[i]` for the cell `cells[i]`. A cell exists once it, or a larger
+    /// one, was named. Cost per access: an addition in a cache line of the cell, and for far
     /// ones two lines more; nothing is allocated except when a cell reaches an octave for the first
     /// time.
     ///
     /// # Panics
     /// If the two slices differ in length (a fault of the caller).
     pub fn add_column(&mut self, cells: &[u32], distances: &[Distance]) {
-        self.add_column_and_tell(cells, distances, &mut Vec::new());
+        self.add_column_with_far(cells, distances, &mut Vec::new());
     }
 
-    /// As [`add_column`](Self::add_column), and appends to `far` the distances that are not near.
-    /// Whoever counts those, and at the end [`near`](Self::near), has all, and has touched most
+    /// As [`add_column`](Self::add_column), and appends the far distances to `far`. A caller that
+    /// counts those, and at the end [`near`](Self::near), has counted all, and has looked at most
     /// accesses once instead of twice.
     ///
     /// # Panics
     /// If the first two slices differ in length (a fault of the caller).
-    pub fn add_column_and_tell(
+    pub fn add_column_with_far(
         &mut self,
         cells: &[u32],
         distances: &[Distance],
@@ -86,8 +86,8 @@ impl KeyedHistograms {
         }
     }
 
-    /// Counts a piece of a column, whose cells there are. First all as if they were near, without a
-    /// branch that nobody could guess; then those that are not.
+    /// Counts a piece of a column, whose cells exist. First all as if they were near, without a
+    /// branch that no processor could predict; then the far ones.
     fn add_piece<const MANY: bool>(
         &mut self,
         cells: &[u32],
@@ -139,7 +139,7 @@ impl KeyedHistograms {
             .collect()
     }
 
-    /// All of a cell that there is.
+    /// Adds all that was counted for a cell.
     fn counted(&self, cell: u32, into: &mut CellCounts) {
         into.clear();
         if let Some(near) = self.near.get(cell as usize) {
@@ -152,8 +152,8 @@ impl KeyedHistograms {
         self.tallies.get(cell, into);
     }
 
-    /// Counts `accesses` accesses of a cell at one distance: estimates, of which a few stand for
-    /// many.
+    /// Counts `accesses` accesses of a cell at one distance: for estimates, in which a few samples
+    /// represent many accesses.
     pub fn add(&mut self, cell: u32, distance: Distance, accesses: u64) {
         if accesses > 0 {
             self.tallies.reserve(cell as usize + 1);
@@ -203,7 +203,7 @@ impl KeyedHistograms {
     }
 
     /// The histogram of a cell, the sum of its finite distances and the largest of them; `None` for
-    /// a cell that never came to be.
+    /// a cell that does not exist.
     pub fn get(&self, cell: u32) -> Option<(FineHistogram, u128, u64)> {
         let mut counted = CellCounts::default();
         ((cell as usize) < self.len()).then(|| self.get_with(cell, &mut counted))
@@ -237,7 +237,7 @@ impl KeyedHistograms {
     }
 }
 
-/// A near counter of a cell has come round.
+/// A near counter of a cell has overflowed to 0.
 #[cold]
 fn carry(tallies: &mut Tallies, cell: u32, items: u64) {
     if items < FAR {
@@ -251,14 +251,14 @@ mod tests {
 
     /// A near counter has 16 bits.
     #[test]
-    fn near_counts_go_on_where_16_bits_end() {
+    fn near_counts_exceed_16_bits() {
         let mut keyed = KeyedHistograms::new();
         let accesses = 70_000;
         let distances = vec![Distance::new(2); accesses];
         keyed.add_column(&vec![1; accesses], &distances);
         let mut far = Vec::new();
         let distances = vec![Distance::new(1000); accesses];
-        keyed.add_column_and_tell(&vec![1; accesses], &distances, &mut far);
+        keyed.add_column_with_far(&vec![1; accesses], &distances, &mut far);
         assert_eq!(far, distances);
         let accesses = accesses as u64;
         let (histogram, sum, max) = keyed.get(1).unwrap();
@@ -277,7 +277,7 @@ mod tests {
         let distances: Vec<_> = raw.iter().map(|raw| Distance::new(*raw)).collect();
         let mut keyed = KeyedHistograms::new();
         let mut far = Vec::new();
-        keyed.add_column_and_tell(&[0, 1, 2, 3, 4, 5, 6, 0], &distances, &mut far);
+        keyed.add_column_with_far(&[0, 1, 2, 3, 4, 5, 6, 0], &distances, &mut far);
         let mut all = crate::ExactHistogram::new();
         all.add_column(&far);
         for (distance, accesses) in keyed.near() {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_become_what_is_made_of_them() {
+    fn map_replaces_histograms_of_cells() {
         let mut keyed = KeyedHistograms::new();
         let raw = [5, u64::MAX, 7, 1 << 60, 40, 0];
         let distances: Vec<_> = raw.iter().map(|raw| Distance::new(*raw)).collect();

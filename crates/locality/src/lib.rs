@@ -1,7 +1,7 @@
 //! Histograms, miss-ratio curves, cache models and profiles: pure values that merge.
 //!
-//! Every merge is a sum of 64-bit counts, so the order of merging never shows: equal inputs give
-//! equal values and equal bytes. Sums beyond 64 bits saturate.
+//! Every merge is a sum of 64-bit counts, so results do not depend on the order of merging: equal
+//! inputs give equal values and equal bytes. Sums beyond 64 bits saturate.
 //!
 //! - Counts: [`ExactHistogram`] (each distance), [`FineHistogram`] (16 bins per octave, for every
 //!   line and object of a program), [`KeyedHistograms`] (many of those, filled in one pass),

@@ -1,4 +1,4 @@
-//! Limits: rules about a profile's numbers that a check holds it against.
+//! [`Limit`]: a rule about a number of a profile, which the command `check` holds against profiles.
 //!
 //! A rule is written `METRIC[@SIZE] [of line|object|function NAME] >|< BOUND` and is *broken* where
 //! that is true: `misses@L1d > +5 %`, `misses@64 > 10`, `miss-ratio@256K of object grid > 2 %`. The

@@ -1,11 +1,12 @@
-//! Counts in the field's logarithmic bins.
+//! [`Log2Histogram`]: how many accesses have a distance in each of the literature's logarithmic
+//! bins.
 
 use reuselens_units::Distance;
 
 use crate::histogram::{Histogram, total};
 
 /// How many accesses had a distance in each log2 bin: bin 0 is distance 0, bin x ≥ 1 is
-/// [2^(x−1), 2^x − 1], and the cold accesses are apart.
+/// [2^(x−1), 2^x − 1], and the cold accesses are counted separately.
 ///
 /// A view of an [`ExactHistogram`](crate::ExactHistogram) or a
 /// [`FineHistogram`](crate::FineHistogram), both of which give the same one for the same accesses.
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bins_are_those_of_the_field() {
+    fn log2_bins_are_those_of_the_literature() {
         let mut histogram = Log2Histogram::new();
         for items in [0, 1, 1, 2, 3, 4, 7, 8] {
             histogram.add(Distance::new(items), 1);

@@ -1,4 +1,5 @@
-//! What follows from the description of a machine's caches. Reads nothing from the machine.
+//! Methods of [`Machine`] and [`Cache`]: names, sizes in items, models. Nothing is read from the
+//! machine here; the values come from the profile.
 
 use reuselens_units::{Bytes, Granularity};
 
@@ -56,7 +57,7 @@ impl Cache {
         self.size.get().checked_div(self.line.get()).unwrap_or(0)
     }
 
-    /// The whole items that it holds.
+    /// The number of complete items that it holds.
     pub fn items(&self, granularity: Granularity) -> u64 {
         self.size.items(granularity).get()
     }
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn caches_have_names_and_sizes() {
+    fn caches_are_found_by_name() {
         let machine = Machine {
             processor: "test".into(),
             caches: vec![
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_numbers_do_no_harm() {
+    fn unknown_cache_parameters_give_no_model() {
         let nothing = Cache::default();
         assert_eq!(
             (nothing.lines(), nothing.model(), nothing.label()),

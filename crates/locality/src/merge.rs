@@ -1,4 +1,5 @@
-//! Profiles of several runs as one, and the canonical form of a profile.
+//! [`Profile::merge`]: the profiles of several runs as one, and [`Profile::canonicalise`]: the form
+//! in which equal profiles are equal bytes.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ impl Profile {
     /// the same in whatever order, and in whatever groups, the profiles are merged.
     ///
     /// Where the runs differ in what is not a count, the result keeps the value that orders last
-    /// (the outcome: the worst) and has a warning that says so. It is exact if all are, and its
+    /// (the outcome: the worst) and has a warning about it. It is exact if all are, and its
     /// error bound is the largest. Cost: linear in the sizes of the profiles, and the sorting of
     /// their tables.
     ///
@@ -85,9 +86,8 @@ impl Profile {
     }
 
     /// The canonical form: tables sorted, equal entries united, and entries dropped that no access
-    /// belongs to; except that index 0 of sites, objects and contexts stays what it is. Two
-    /// profiles that say the same are equal, and equal in bytes, in this form. It is its own
-    /// canonical form.
+    /// belongs to; except that index 0 of sites, objects and contexts stays. Two profiles with the
+    /// same contents are equal, and equal in bytes, in this form. It is its own canonical form.
     pub fn canonicalise(&mut self) {
         let lacks_forward = lacks_forward(self);
         // One profile has one granularity, so this cannot fail.
@@ -185,8 +185,8 @@ fn method(profiles: &[Profile]) -> Method {
     }
 }
 
-/// The largest bound: the miss ratio of the whole is a mean of those of its parts. None if a part
-/// that is not exact has none.
+/// The largest bound: the total miss ratio is a mean of those of the runs. `None` if a run that is
+/// not exact has none.
 fn error_bound(profiles: &[Profile]) -> Option<f64> {
     let bounds = profiles.iter().map(|profile| &profile.method);
     if bounds
@@ -206,7 +206,7 @@ fn max_distance(profiles: &[Profile]) -> Option<u64> {
     limits.flatten().min()
 }
 
-/// Those of all accesses, or none: a part of them would pass for all.
+/// The reuse times of all accesses, or none: those of some runs would be taken for those of all.
 fn reuse_times(profiles: &[Profile]) -> Option<ReuseTimes> {
     let mut times: Option<ReuseTimes> = None;
     for profile in profiles {
@@ -260,8 +260,8 @@ fn worst(profiles: &[Profile]) -> Outcome {
         .unwrap_or_default()
 }
 
-/// All warnings, sorted, and those that the merging itself gives cause for. Their texts do not
-/// depend on the values, so that they do not on the order of merging.
+/// All warnings, sorted, with those about the merging itself. Their texts do not depend on the
+/// values, so they do not depend on the order of merging.
 fn warnings(profiles: &[Profile]) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = profiles
         .iter()
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn the_canonical_form_is_its_own() {
+    fn canonicalising_twice_changes_nothing() {
         let mut profile = testing::profile();
         profile.canonicalise();
         assert!(

@@ -1,4 +1,4 @@
-//! Why profiles do not merge.
+//! [`MergeError`]: why profiles cannot be merged.
 
 use thiserror::Error;
 

@@ -1,4 +1,5 @@
-//! How sites, objects, contexts and threads are called in reports.
+//! The names that reports give to sites, objects, contexts and threads: [`names`] has one for each
+//! index of a profile's table.
 
 mod contexts;
 mod known;
@@ -45,7 +46,7 @@ pub(crate) fn names(profile: &Profile, by: Dimension) -> Vec<String> {
     }
 }
 
-/// How a signal is called, `SIGSEGV`; by its number where it has no name of its own.
+/// The name of a signal, `SIGSEGV`; with its number if it has no name.
 pub fn signal_name(signal: i32) -> String {
     const NAMES: [&str; 31] = [
         "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
@@ -67,7 +68,7 @@ pub(crate) fn path_site(site: &crate::PathSite) -> String {
     }
 }
 
-/// Code of the dynamic loader, which is in no way the program's: one row. `None` for all other
+/// The one name of all code of the dynamic loader, which is not the program's. `None` for all other
 /// code.
 fn loader(site: &Site) -> Option<String> {
     // Not musl's `ld-musl-`: that file is the C library too, so `memcpy` and `malloc` are in it.
@@ -178,7 +179,7 @@ impl<'a> ShortPaths<'a> {
     }
 }
 
-/// The ends of a path in whole components, shortest first; the last is all of it.
+/// The ends of a path in complete components, shortest first; the last is the path.
 fn ends_of(file: &str) -> impl Iterator<Item = String> {
     let parts: Vec<&str> = file
         .split('/')
@@ -194,7 +195,7 @@ mod tests {
     use crate::{Context, testing};
 
     #[test]
-    fn paths_are_as_short_as_they_can_be() {
+    fn source_paths_are_shortened_to_unique_ends() {
         let mut profile = testing::profile();
         let files = ["/home/p/src/a.c", "/home/p/lib/a.c", "/home/p/b.c", "a.c"];
         profile.sites = files
@@ -343,7 +344,7 @@ mod tests {
     /// The path to each of many contexts is not gone through from end to end: that would take hours
     /// here.
     #[test]
-    fn the_deepest_contexts_have_names() {
+    fn context_names_of_a_chain_take_linear_time() {
         let call = |parent| Context {
             parent,
             function: "f".to_owned(),

@@ -1,18 +1,19 @@
-//! Paths: the recent outcomes of conditional branches before an access.
+//! [`Path`]: the outcomes of the last conditional branches before an access; [`BlockTrace`], which
+//! identifies the blocks that ran meanwhile; and [`PathShares`], what paths of one length show.
 
 use serde::{Deserialize, Serialize};
 
 /// The most outcomes that a path has.
 pub const LONGEST: u32 = 32;
 
-/// A number for each of the last 32 stretches of a trace of basic blocks: each stretch begins with
-/// a block that ends in a conditional branch. Two traces that differ in a stretch have different
-/// numbers there in 255 of 256 cases. The newest stretch is the lowest byte of the first number.
+/// A number for each of the last 32 sections of a trace of basic blocks: each section begins with a
+/// block that ends in a conditional branch. Two traces that differ in a section have different
+/// numbers there in 255 of 256 cases. The newest section is the lowest byte of the first number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockTrace([u64; 4]);
 
 impl BlockTrace {
-    /// A block ran, and its conditional branch begins a new stretch.
+    /// A block ran, and its conditional branch begins a new section.
     #[inline]
     pub fn begin(&mut self, block: u64) {
         let [a, b, c, d] = self.0;
@@ -25,14 +26,14 @@ impl BlockTrace {
         ];
     }
 
-    /// A block ran that belongs to the newest stretch.
+    /// A block ran that belongs to the newest section.
     #[inline]
     pub fn go_on(&mut self, block: u64) {
         let newest = (self.0[0] as u8).wrapping_mul(167).wrapping_add(tag(block));
         self.0[0] = self.0[0] & !0xFF | u64::from(newest);
     }
 
-    /// The newest stretch where two differ, from 0 on; [`LONGEST`] if none does.
+    /// The newest section where two differ, from 0 on; [`LONGEST`] if none does.
     #[inline]
     fn newest_difference(&self, other: &BlockTrace) -> u8 {
         let words = self.0.iter().zip(&other.0);
@@ -87,8 +88,8 @@ impl Path {
     }
 }
 
-/// The traces of blocks that one history stands for: the first one, and the newest stretch where
-/// another differs from it.
+/// The traces of blocks with the same history of outcomes: the first one, and the newest section
+/// where another differs from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Traces {
     first: BlockTrace,
@@ -137,7 +138,7 @@ impl Traces {
     }
 }
 
-/// What paths of one length say about the instructions of a program; see
+/// How well paths of one length separate the patterns of a program's instructions; see
 /// [`PathTable::shares`](crate::PathTable::shares). Counts are of instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathShares {
@@ -145,7 +146,7 @@ pub struct PathShares {
     pub length: u32,
     /// Distinct pairs of an instruction and a path to it; rarer paths counted together are one.
     pub paths: u64,
-    /// Accesses whose path has so many outcomes; of the others fewer are known. 0 in profiles of
+    /// Accesses whose path has `length` outcomes; of the others fewer are known. 0 in profiles of
     /// earlier versions.
     #[serde(default)]
     pub accesses: u64,
@@ -155,13 +156,13 @@ pub struct PathShares {
     pub multiple: u64,
     /// Of those with several: each path has at most one pattern.
     pub differentiable: u64,
-    /// Of those with several, not differentiable: a path with several patterns stands for several
+    /// Of those with several, not differentiable: a path with several patterns belongs to several
     /// traces of blocks.
     pub aliased: u64,
     /// Of those with several, not differentiable: they have short and long patterns.
     pub short_and_long: u64,
     /// Of those with several: it is not known whether each path has at most one pattern, since
-    /// several are in rarer paths that were not told apart. They are in none of the three above.
+    /// several are in rarer paths that were counted together. They are in none of the three above.
     #[serde(default)]
     pub unknown: u64,
 }

@@ -1,4 +1,5 @@
-//! The distances of paths to instructions, and what they say of the instructions.
+//! [`PathCell`]: the distances of one instruction on one path; and [`Shares`], which calculates
+//! from such cells the [`PathShares`] of each length of paths.
 
 use crate::histogram::Histogram;
 use crate::path::{LONGEST, Path, PathShares, Traces};
@@ -11,8 +12,8 @@ pub struct PathCell {
     pub site: u32,
     /// The outcomes, newest in the lowest bit.
     pub outcomes: u32,
-    /// How many they are: as many as were asked for, or fewer if this is all rarer paths that end
-    /// in them.
+    /// How many outcomes those are: the length asked for, or fewer if this is the sum of all rarer
+    /// paths that end in them.
     pub length: u32,
     /// The distances.
     pub bins: PatternBins,
@@ -27,8 +28,7 @@ impl PathCell {
     }
 }
 
-/// What paths of several lengths say about the instructions of a program, from one instruction
-/// after the other.
+/// Calculates the [`PathShares`] of several lengths of paths, from one instruction after the other.
 ///
 /// Source: Fang et al. 2006, section 4.2.
 pub(crate) struct Shares {
@@ -39,10 +39,10 @@ pub(crate) struct Shares {
     /// Neighbours among the sorted paths of an instruction, by the number of newest outcomes that
     /// they share.
     neighbours: [u64; LONGEST as usize + 1],
-    /// Accesses, by the number of outcomes that are told apart.
+    /// Accesses, by the number of outcomes of their path that are known.
     accesses: [u64; LONGEST as usize + 1],
-    /// The paths of the instruction that is looked at, by their outcomes from the newest on, how
-    /// many those are, and where they are.
+    /// The paths of the current instruction, in order: outcomes from the newest on, how many those
+    /// are, and the index of the path's cell.
     order: Vec<(u32, u32, u32)>,
 }
 
@@ -90,13 +90,13 @@ impl Shares {
         for pair in self.order.windows(2) {
             self.neighbours[first_difference(pair[0], pair[1]) as usize] += 1;
         }
-        let mut whole = PatternBins::new();
+        let mut all = PatternBins::new();
         for cell in cells {
-            whole.merge(&cell.bins);
+            all.merge(&cell.bins);
             let accesses = &mut self.accesses[cell.length.min(LONGEST) as usize];
             *accesses = accesses.saturating_add(cell.bins.accesses());
         }
-        let found = patterns_of(&whole, self.rule);
+        let found = patterns_of(&all, self.rule);
         let is_long = |pattern: &Pattern| pattern.mean >= self.long as f64;
         let both = found.iter().any(is_long) && !found.iter().all(is_long);
         for shares in &mut self.shares {
@@ -155,8 +155,8 @@ impl Shares {
     }
 }
 
-/// The length from which on two neighbours among sorted paths differ, less one: in an outcome, or
-/// as one of them has no more.
+/// The number of newest outcomes that two neighbours among sorted paths have in common: up to the
+/// first outcome that differs, or the end of the shorter one.
 fn first_difference(a: (u32, u32, u32), b: (u32, u32, u32)) -> u32 {
     let outcomes = (a.0 ^ b.0).leading_zeros();
     match a.1 == b.1 {
@@ -170,8 +170,8 @@ fn cut(cuts: &mut Vec<Cut>, length: u32, rule: PatternRule) {
     for cut in &mut *cuts {
         cut.length = cut.length.min(length);
     }
-    // Of those that begin alike, those with fewer outcomes come first: what becomes one lies
-    // together.
+    // Of paths that begin alike, those with fewer outcomes come first, so that cuts that become
+    // equal are neighbours.
     let kept = |cut: &Cut| {
         (
             Path::newest(cut.reversed.reverse_bits(), length),

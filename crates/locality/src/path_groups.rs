@@ -1,9 +1,9 @@
-//! Accesses grouped by the path to them.
+//! The groups of [`Dimension::Path`]: accesses by instruction and path.
 
 use crate::group::{CellSum, Group, all_accesses};
 use crate::{Dimension, Profile, names};
 
-/// Outcomes that tell paths apart where they are shown.
+/// Outcomes of the paths that are shown.
 const SHOWN_OUTCOMES: u32 = 8;
 
 impl Profile {

@@ -1,4 +1,5 @@
-//! What a profile keeps of paths.
+//! [`PathProfile`]: what a profile stores of paths. It is made from a [`PathTable`] at the end of
+//! an analysis.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +22,8 @@ pub const LONG: u64 = 1024;
 pub struct PathDistances {
     /// Outcomes of conditional branches, 1 for taken, the newest in the lowest bit.
     pub outcomes: u32,
-    /// How many those are. Fewer than were asked for: these are all rarer paths that end in them,
-    /// counted together.
+    /// How many outcomes those are. If they are fewer than the length asked for, this is the sum of
+    /// all rarer paths that end in them.
     #[serde(default = "longest", skip_serializing_if = "is_longest")]
     pub length: u32,
     /// The distances.
@@ -50,7 +51,7 @@ pub struct PathSite {
     pub paths: Vec<PathDistances>,
 }
 
-/// Distances by instruction and path, and what they say about the program.
+/// Distances by instruction and path, and how well paths of each length separate patterns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathProfile {
     /// Iterations of a loop whose outcomes were kept.
@@ -99,7 +100,7 @@ impl PathProfile {
                 }));
         });
         let sites = found.into_values().map(|mut site| {
-            // Of a place that has several numbers.
+            // Several sites may be the same place in the program.
             if !site.paths.is_sorted_by(|a, b| a.key() < b.key()) {
                 site.paths = joined(&site.paths, LONGEST);
             }
@@ -165,13 +166,13 @@ impl PathDistances {
         fine
     }
 
-    /// What it is known by.
+    /// What distinguishes it from other paths of the instruction.
     fn key(&self) -> (u32, u32) {
         (self.outcomes, self.length)
     }
 
-    /// The newest `length` outcomes as digits, the newest last. Of rarer paths that were not told
-    /// apart those that are known, and an ellipsis before them.
+    /// The newest `length` outcomes as digits, the newest last. For rarer paths that were counted
+    /// together, the outcomes that they share, and an ellipsis before them.
     pub fn digits(&self, length: u32) -> String {
         Path::ending(self.outcomes, self.length, length)
     }

@@ -1,12 +1,13 @@
-//! Distances for each path to each instruction, in one pass for all lengths of paths.
+//! [`PathTable`]: distances by instruction and path, counted in one pass for all lengths of paths,
+//! in bounded memory.
 
 mod admission;
 mod ahead;
 mod count;
-mod elsewhere;
-mod folding;
 mod gather;
 mod nodes;
+mod overflow_bins;
+mod shortening;
 #[cfg(test)]
 mod tests;
 mod uniting;
@@ -23,31 +24,31 @@ use crate::path_cells::{PathCell, Shares};
 use admission::Admission;
 use ahead::ROOM;
 use count::Count;
-use elsewhere::Elsewhere;
 use nodes::FREE;
+use overflow_bins::OverflowBins;
 
 /// Lengths of paths: where one is too rare, the next shorter is kept.
 const LENGTHS: [u32; 7] = [0, 1, 2, 4, 8, 16, LONGEST];
 
-/// Instructions of a block on a path that are looked for one after the other; those behind are
-/// hashed. More are in few basic blocks, and in all that runs before any block is known.
+/// The first instructions of a block on a path are searched one after the other, the others by a
+/// hash. Few basic blocks have more; so does the code that runs before any block is known.
 const LISTED: u32 = 64;
 
-/// Touches that follow each other in one basic block.
+/// Successive item accesses in one basic block.
 #[derive(Clone, Copy, Debug)]
 pub struct PathStep {
-    /// The block: any number that it is known by.
+    /// The block: any number that identifies it.
     pub block: u64,
     /// The path to it.
     pub path: Path,
-    /// The touch after its last one.
+    /// The index of the access after its last one.
     pub until: u32,
-    /// Whether it is the rest of the step before it of its thread, which was cut: it is counted as
-    /// that is, so that it is the same where a trace is cut.
+    /// Whether it is the rest of its thread's step before, which was cut in two. It is counted with
+    /// that step, so that results do not depend on where a trace is cut.
     pub continued: bool,
 }
 
-/// A block that was reached on a path: what the instructions in it have in common. One cache line.
+/// A basic block that was reached on a path, with its list of instructions. One cache line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 struct PathNode {
@@ -84,32 +85,33 @@ struct ListPosition {
 /// basic block are reached on one path, so there is one look-up per block that runs; its
 /// instructions follow from there in their order.
 ///
-/// Memory is bounded by the number of pairs of an instruction in a block and a path. When there
-/// would be more, the rarest paths are *folded*: they are counted with all others that end in the
-/// same outcomes, of which there are fewer (16 of 32, then 8, 4, 2, 1, 0). Blocks that have few
-/// keep all, and code that seldom runs is not lost beside what often does. Of new paths that end
-/// like folded ones only one in so many gets a place in the table, by which those that come often
-/// are soon there, and those that come rarely are not. Nothing is dropped: an access whose path is
-/// not told apart is counted under the longest end of it that is. At length 0 there is one pair per
+/// Memory is bounded by the number of pairs of an instruction in a block and a path. When a pair
+/// would be too many, the rarest paths are *shortened*: they are counted with all other paths that
+/// end in the same outcomes, of which there are fewer (16 of 32, then 8, 4, 2, 1, 0). Blocks with
+/// few pairs keep them, so that code that seldom runs is not lost beside code that often does. Of
+/// new paths that end like shortened ones only one in N is inserted into the table: frequent ones
+/// soon are, and rare ones are not. No access is dropped: one whose path is not in the table is
+/// counted under the longest end of the path that is. At length 0 there is one pair per
 /// instruction, bound or not.
 ///
-/// Source: Fang et al. 2006, section 3.2, for paths, and the one pass is ours. What stays follows
-/// lossy counting (Manku & Motwani 2002) and, where what is new gets a place, sample and hold
-/// (Estan & Varghese 2002).
+/// Source: Fang et al. 2006, section 3.2, for paths; counting all lengths in one pass is ours.
+/// Which paths stay follows lossy counting (Manku & Motwani 2002), and which are inserted, sample
+/// and hold (Estan & Varghese 2002).
 #[derive(Clone, Debug)]
 pub struct PathTable {
     most: usize,
     length: u32,
     admission: Admission,
     nodes: Vec<PathNode>,
-    /// Those of a node follow each other; in between are places that nodes have left, and room.
+    /// The counts of each node, one after the other. Between those of two nodes there may be free
+    /// places: room to grow, or places that a node has left.
     counts: Vec<Count>,
-    elsewhere: Elsewhere,
+    overflow_bins: OverflowBins,
     /// Pairs of an instruction and a path.
     pairs: usize,
     /// Open addressing: part of the hash of a node, and its number. At most half full.
     slots: Vec<u64>,
-    /// A random key: nobody can choose block addresses that all begin at one place.
+    /// A random key of the hash, so that nobody can choose block addresses that collide.
     key: u64,
     /// The places of instructions after the first [`LISTED`] of a node, by node and instruction.
     behind: HashMap<(u32, u32), u32>,
@@ -124,7 +126,7 @@ impl PathTable {
             admission: Admission::default(),
             nodes: Vec::new(),
             counts: Vec::new(),
-            elsewhere: Elsewhere::new(),
+            overflow_bins: OverflowBins::new(),
             pairs: 0,
             slots: vec![FREE; 1024],
             key: random_key(),
@@ -153,16 +155,16 @@ impl PathTable {
         let nodes = self.nodes.capacity() * size_of::<PathNode>();
         // A key, a value and a byte of control.
         let behind = self.behind.capacity() * 13;
-        self.elsewhere.memory() + Bytes((counts + nodes + behind + 8 * self.slots.len()) as u64)
+        self.overflow_bins.memory() + Bytes((counts + nodes + behind + 8 * self.slots.len()) as u64)
     }
 
-    /// Folds rare paths until no more than so much memory is held, and no more pairs than there are
-    /// then; whether that was enough. While it does, it holds twice as much. Cost: linear in the
-    /// pairs, for each time that their number is halved.
+    /// Shortens rare paths until at most `most` bytes are held; the number of pairs is bounded by
+    /// what is left. Returns whether that was possible. Meanwhile it holds twice as much. Cost:
+    /// linear in the pairs, for each time that their number is halved.
     pub fn shrink(&mut self, most: Bytes) -> bool {
         while self.memory() > most && self.length > 0 {
             self.most = self.pairs.max(1);
-            self.fold();
+            self.shorten_rare();
             self.slots = Vec::new();
             self.index((self.nodes.len() * 4).next_power_of_two().max(1024));
         }
@@ -186,15 +188,14 @@ impl PathTable {
         );
     }
 
-    /// Counts touches: those of the first step, up to where it ends, then those of the next.
+    /// Counts item accesses: those of the first step, up to where it ends, then those of the next.
     /// `cells[i]` is of the instruction `sites[cells[i]]`.
     ///
-    /// Cost: a hashed look-up per step, for which memory is asked ahead of time, and per touch a
-    /// look at the instruction that came next the first time; nothing is allocated but for what was
-    /// never seen.
+    /// Cost: a hashed look-up per step, whose memory is prefetched, and per access a look at the
+    /// instruction that came next the first time; memory is only allocated for new pairs.
     ///
     /// # Panics
-    /// If a step ends after the last touch, or a cell has no instruction (a fault of the caller).
+    /// If a step ends after the last access, or a cell has no instruction (a fault of the caller).
     pub fn add_steps(
         &mut self,
         steps: &[PathStep],
@@ -220,15 +221,15 @@ impl PathTable {
                 place.node = self.make_room(place.node, step, site);
                 place.at = self.seek(place.node, site);
                 let first = self.nodes[place.node as usize - 1].first as usize;
-                self.counts[first + place.at].add(distance, &mut self.elsewhere);
+                self.counts[first + place.at].add(distance, &mut self.overflow_bins);
             }
             from = until;
         }
-        self.elsewhere.flush();
+        self.overflow_bins.flush();
     }
 
-    /// Counts touches as long as each is of the instruction that came next the first time, or of
-    /// the one before once more; the first that is not.
+    /// Counts accesses as long as each is of the instruction that came next the first time, or of
+    /// the one before once more. Returns the first that is not.
     #[inline(always)]
     fn follow(
         &mut self,
@@ -244,12 +245,12 @@ impl PathTable {
             } else if list.get(place.at).is_none_or(|count| count.site != site) {
                 return Some((site, distance));
             }
-            list[place.at].add(distance, &mut self.elsewhere);
+            list[place.at].add(distance, &mut self.overflow_bins);
         }
         None
     }
 
-    /// The place of an instruction wherever it is in a block, or a new one after all others.
+    /// The place of an instruction in a block's list, or a new one at its end.
     #[inline(never)]
     fn seek(&mut self, node: u32, site: u32) -> usize {
         if let Some(at) = self.search(node, site) {
@@ -294,7 +295,7 @@ impl PathTable {
         self.behind.get(&(node, site)).map(|at| *at as usize)
     }
 
-    /// Hashes the instructions after the listed ones anew when they have other numbers.
+    /// Hashes the instructions after the first [`LISTED`] again, when their numbers have changed.
     fn hash_behind(&mut self) {
         self.behind.clear();
         for (number, node) in (1..).zip(&self.nodes) {
@@ -305,13 +306,14 @@ impl PathTable {
         }
     }
 
-    /// Folds rare paths if an instruction would be one pair too many; the node of the step then.
+    /// Shortens rare paths if an instruction would be one pair too many. Returns the node that the
+    /// step then has.
     fn make_room(&mut self, node: u32, step: &PathStep, site: u32) -> u32 {
         let full = self.pairs >= self.most && self.length > 0;
         if !full || self.search(node, site).is_some() {
             return node;
         }
-        self.fold();
+        self.shorten_rare();
         self.find(step)
     }
 
@@ -334,7 +336,7 @@ impl PathTable {
         })
     }
 
-    /// What paths of a length say about the program; none if that was not kept. From a mean of
+    /// The shares of paths of a length; `None` if that was not kept. From a mean of
     /// `long` items on, a pattern is long. Source: Fang et al. 2006, section 4.2; aliasing is
     /// looked at for every length here.
     pub fn shares(&self, length: u32, rule: PatternRule, long: u64) -> Option<PathShares> {

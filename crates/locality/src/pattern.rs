@@ -1,4 +1,4 @@
-//! Locality patterns: the clusters of distances that an instruction has.
+//! [`patterns`]: the locality patterns of an instruction, which are the clusters of its distances.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::{FineHistogram, PatternBin};
 
 /// Where a pattern ends although the next bin is near: at a minimum of frequency. The literature
-/// does not say which; this is the choice, and whoever shows patterns says which it was.
+/// leaves open at which; reports that show patterns give the rule that was used.
 ///
 /// Frequencies are compared between ranges of distances that are equally wide in proportion:
 /// octaves below 1024 items, as the bins are, and quarters of octaves above, where many bins are in
-/// each. Else a cluster twice as far away would be looked at in bins half as wide, and would fall
-/// apart by chance where the near one does not.
+/// each. Else a cluster twice as far away would be looked at in bins half as wide, and would be cut
+/// by chance where the near one is not.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PatternRule {
@@ -98,17 +98,17 @@ impl Pattern {
 /// accesses form the same patterns however they were counted. The lowest, highest and mean distance
 /// of a pattern are as exact as those of its bins.
 ///
-/// Cost: linear in the bins, if valleys are near the slopes behind them.
+/// Cost: linear in the bins, if valleys are near the slopes after them.
 ///
 /// Source: Fang et al. 2006, section 3.1.
 pub fn patterns(bins: &[PatternBin], rule: PatternRule) -> Vec<Pattern> {
     clusters(&no_finer(bins), rule).map(join).collect()
 }
 
-/// The patterns of what is not rare. Bins in ranges (see [`PatternRule`]) that hold less than
-/// `share` of all reuses are left out first, and then at either end of each pattern the bins that
-/// together hold less than that share of it. A handful of accesses far from all others, of
-/// millions, would otherwise be a pattern, or the end of one.
+/// The patterns of the accesses that are not rare. Bins in ranges (see [`PatternRule`]) that hold
+/// less than `share` of all reuses are left out first, and then at either end of each pattern the
+/// bins that together hold less than that share of it. A handful of accesses far from all others,
+/// of millions, would otherwise be a pattern, or the end of one.
 ///
 /// Not in the literature.
 pub fn common_patterns(bins: &[PatternBin], rule: PatternRule, share: f64) -> Vec<Pattern> {
@@ -253,7 +253,7 @@ mod tests {
     use reuselens_units::Distance;
 
     #[test]
-    fn rules_read_and_print() {
+    fn pattern_rules_round_trip() {
         for text in ["valley:2", "valley:1.5", "threshold:0.05"] {
             assert_eq!(text.parse::<PatternRule>().unwrap().to_string(), text);
         }
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_far_away_is_as_whole_as_a_near_one() {
+    fn a_far_cluster_is_cut_no_more_than_a_near_one() {
         // Every third of its bins is nearly empty, as when what is in it has gaps.
         let cluster = |start: u64| {
             let bins_of = |bin: u64| (start + bin * 1024 + 500, if bin % 3 == 2 { 5 } else { 100 });

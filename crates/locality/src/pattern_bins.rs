@@ -1,4 +1,4 @@
-//! Counts in the bins that locality patterns are made of.
+//! [`PatternBins`]: counts of distances in the bins that locality patterns are made of.
 
 use reuselens_units::Distance;
 use serde::de::Error;
@@ -13,7 +13,7 @@ const WIDE: u64 = 1024;
 /// Bins below [`WIDE`]: distance 0, and one for each of ten powers of two.
 const NARROW: u64 = 11;
 
-/// What happened in one bin: a range of distances, and the accesses seen in it.
+/// One bin: a range of distances, and the accesses that were counted in it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PatternBin {
     /// Its lowest distance, in items.
@@ -56,7 +56,7 @@ impl PatternBin {
 
     /// The bins of a fine histogram, which does not know the lowest, highest and mean distance of a
     /// bin: they are taken as the edges and the middle of its own bins. From 16,384 items on those
-    /// are wider than 1024, and stand for several.
+    /// are wider than 1024, and each counts as several.
     pub fn of_fine(histogram: &FineHistogram) -> Vec<PatternBin> {
         let mut bins: Vec<PatternBin> = Vec::new();
         for (low, high, accesses) in histogram.bins() {
@@ -206,7 +206,7 @@ impl PatternBins {
         self.cold
     }
 
-    /// Bytes that it holds beside itself.
+    /// Bytes that it holds on the heap.
     pub(crate) fn memory(&self) -> usize {
         match self.bins.spilled() {
             true => self.bins.capacity() * size_of::<BinCount>(),
@@ -289,7 +289,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn bins_are_those_of_the_paper() {
+    fn pattern_bins_are_those_of_the_paper() {
         let numbers = [0, 1, 2, 3, 4, 511, 512, 1023, 1024, 2047, 2048, 10_000];
         let expected = [0, 1, 2, 2, 3, 9, 10, 10, 11, 11, 12, 19];
         assert_eq!(numbers.map(PatternBin::number), expected);
@@ -341,7 +341,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bin_knows_its_own_distances(
+        fn bins_keep_lowest_highest_and_mean(
             distances in prop::collection::vec(prop_oneof![0..3000_u64, 0..u64::MAX], 0..60),
             split in 0..60_usize,
         ) {

@@ -1,8 +1,8 @@
 //! [`Profile`]: everything that a report can show about one run, as one value.
 //!
-//! Only the value, with its machine, its method and its warnings. Its tables are made of the
-//! [`entries`](crate::entries). The questions asked of it are in the files that answer them:
-//! `grouping`, `sums`, `context_tree`, `element_groups`, `path_groups`, `merge`, `difference`.
+//! Only the value is here, with its machine, its method and its warnings. Its tables are made of
+//! [`entries`](crate::entries). Questions about it are methods in files of their own: `grouping`,
+//! `sums`, `context_tree`, `element_groups`, `path_groups`, `merge`, `difference`.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ pub enum Sharing {
     #[default]
     Shared,
     /// Those of the same thread (of the same process) only: what a cache sees that each thread has
-    /// for itself, if no other takes lines away from it. An item that several threads touch has a
+    /// for itself, if no other takes lines away from it. An item that several threads access has a
     /// first access in each of them. All counts are sums over the threads.
     Private,
     /// As [`Private`](Sharing::Private), in caches that are kept coherent: a store of a thread
@@ -87,25 +87,24 @@ pub struct Method {
     pub engine: String,
     /// Whether the distances are exact.
     pub exact: bool,
-    /// Bound on the error of a miss ratio, where the engine has one. One that is not finite is no
-    /// bound, and is not stored.
+    /// Bound on the error of a miss ratio, if the engine has one. A bound that is not finite is not
+    /// stored.
     #[serde(serialize_with = "finite_bound")]
     pub error_bound: Option<f64>,
     /// The smallest distance in items that was not measured: cold accesses are these and the first
     /// ones. `None` if every distance was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_distance: Option<u64>,
-    /// That bound for each cache size, where the engine has one.
+    /// The bound for each cache size, if the engine has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_bounds: Option<BoundedCurve>,
-    /// Whether the items are ids, which have no size: the caches of a machine say nothing about
-    /// them.
+    /// Whether the items are ids, which have no size, so that the machine's caches do not apply.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ids: bool,
     /// Whether the program was analysed as a whole, without a breakdown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
-    /// Where the accesses come from and what is seen.
+    /// Where the accesses come from, and which are seen.
     pub source: String,
     /// How the order between threads came about.
     pub order: String,
@@ -139,7 +138,7 @@ pub enum Outcome {
     Incomplete(String),
 }
 
-/// Something the reader must know before believing the numbers.
+/// Something that a reader must know before relying on the numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Warning {
     /// A short stable name.
@@ -172,8 +171,7 @@ pub struct Profile {
     pub granularity: Granularity,
     /// Loads, stores, atomics and ranges that the program executed and that count.
     pub references: u64,
-    /// Exact distances of all accesses (item touches: a reference that covers two items counts
-    /// twice).
+    /// Exact distances of all accesses of items: a reference that covers two items counts twice.
     pub histogram: ExactHistogram,
     /// Of the cold accesses, those whose item another thread's store had invalidated; 0 unless the
     /// sharing is [`Sharing::Coherent`].
@@ -221,7 +219,7 @@ impl Profile {
         self.histogram.cold().saturating_sub(self.invalidated)
     }
 
-    /// The accesses that found their item invalidated, where such accesses are counted apart.
+    /// The accesses that found their item invalidated, if such accesses are counted.
     pub fn invalidations(&self) -> Option<u64> {
         (self.method.sharing == Sharing::Coherent).then_some(self.invalidated)
     }

@@ -1,4 +1,5 @@
-//! The file of a profile, `NAME.rlprof`: equal profiles are equal bytes.
+//! [`Profile::to_bytes`] and [`Profile::from_bytes`]: the file of a profile, `NAME.rlprof`. Equal
+//! profiles give equal bytes.
 //!
 //! | offset | bytes | what |
 //! |---|---|---|
@@ -24,7 +25,8 @@ const FORM: Framed = Framed {
     largest: 4 << 30,
 };
 
-/// A profile that cannot be read. The messages do not name the file: whoever opened it knows it.
+/// A profile that cannot be read. The messages do not name the file: the caller that opened it
+/// does.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ProfileError {
@@ -88,10 +90,10 @@ impl Profile {
     }
 
     /// Reads the bytes of a profile's file. Whatever the bytes are, this returns: its memory is
-    /// bounded by what the file says of itself, at most 4 GiB, and by its histograms.
+    /// bounded by the length in its head, at most 4 GiB, and by its histograms.
     ///
     /// # Errors
-    /// If the bytes are not those of a whole profile, or its indices lead nowhere.
+    /// If the bytes are not those of a complete profile, or an index is out of its table.
     pub fn from_bytes(bytes: &[u8]) -> Result<Profile, ProfileError> {
         let body = FORM.open(bytes)?.unpack(Vec::new())?;
         let profile: Profile = serde_json::from_slice(&body).map_err(ProfileError::corrupted)?;
@@ -104,7 +106,8 @@ impl Profile {
         FORM.is_in(bytes)
     }
 
-    /// Every index leads somewhere, and callers come before those whom they call.
+    /// Checks that every index is in its table, and that callers come before the functions they
+    /// call.
     fn check(&self) -> Result<(), ProfileError> {
         for (number, cell) in self.cells.iter().enumerate() {
             let tables = [
@@ -195,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flip_and_every_cut_is_noticed() {
+    fn damaged_profile_files_are_refused() {
         let bytes = testing::profile().to_bytes();
         for at in 0..bytes.len() {
             assert!(Profile::from_bytes(&bytes[..at]).is_err(), "cut at {at}");
@@ -211,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_under_a_right_checksum_does_no_harm() {
+    fn damage_with_a_right_checksum_is_refused() {
         let bytes = testing::profile().to_bytes();
         for at in 16..bytes.len() {
             let mut damaged = bytes.clone();
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_has_its_message() {
+    fn profile_errors_name_the_damage() {
         let bytes = testing::profile().to_bytes();
         assert!(matches!(error(b""), ProfileError::NotAProfile));
         assert!(matches!(
@@ -247,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_file_cannot_claim_to_be_large() {
+    fn huge_claimed_lengths_are_refused() {
         let zeros = zstd::bulk::compress(&vec![b' '; 1 << 20], 3).unwrap();
         let inflate = |bytes: &[u8], length| FORM.packed(bytes, length)?.unpack(Vec::new());
         assert!(inflate(&zeros, 1000).is_err());

@@ -1,4 +1,5 @@
-//! Reuse times: accesses, not items, between two uses.
+//! [`ReuseTimes`]: how many accesses have each reuse time, which counts accesses and not items
+//! between two uses; and [`ReuseTimeCounts`], which counts them in one pass.
 
 use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
@@ -29,7 +30,7 @@ pub struct ReuseTimeCounts {
 }
 
 impl ReuseTimeCounts {
-    /// Of a trace that is to begin.
+    /// No accesses yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -91,7 +92,7 @@ pub struct ReuseTimes {
 }
 
 impl ReuseTimes {
-    /// How many accesses had each reuse time, first accesses apart (as cold).
+    /// How many accesses had each reuse time; first accesses are cold.
     pub fn histogram(&self) -> FineHistogram {
         let mut histogram = FineHistogram::new();
         for (bin, count, _) in self.between.iter() {
@@ -112,7 +113,7 @@ impl ReuseTimes {
         (accesses > 0).then(|| sum as f64 / accesses as f64)
     }
 
-    /// Adds other runs. The order of merging does not show.
+    /// Adds other runs. The result does not depend on the order of merging.
     pub fn merge(&mut self, other: &ReuseTimes) {
         self.between.merge(&other.between);
         self.around.merge(&other.around);

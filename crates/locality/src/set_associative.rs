@@ -1,4 +1,4 @@
-//! Misses of a cache with sets.
+//! [`SetAssociative`]: the misses to expect in a cache with sets, by a model.
 
 use reuselens_units::Distance;
 
@@ -10,12 +10,12 @@ const LARGE: f64 = 1e250;
 /// A bin of a histogram that is wider than this is asked about at this many of its distances.
 const SAMPLES: u64 = 8;
 
-/// Distances that are no further apart than this come from each other; after as many times as many
-/// they are worked out anew.
+/// A distance at most this much larger than the one before is calculated from it; after `CLOSE`
+/// times `CLOSE` it is calculated anew.
 const CLOSE: u64 = 16;
 
-/// A distance, the probability to hit there, and the last term of its sum. From here others follow
-/// below `until`.
+/// A distance, the probability to hit there, and the last term of its sum. Probabilities of
+/// distances below `until` are calculated from these.
 #[derive(Clone, Copy, Debug, Default)]
 struct At {
     items: u64,
@@ -73,7 +73,7 @@ impl SetAssociative {
     /// The probability that an access at `distance` (in lines) hits. Never rises with the distance.
     /// Cost: at most one multiplication and division per way.
     ///
-    /// The terms are summed relative to the first, whose logarithm is kept apart: for a long
+    /// The terms are summed relative to the first, whose logarithm is kept separately: for a long
     /// distance that term is far below the smallest number (10⁻⁶⁸³⁷⁶⁴⁷ for 10⁹ lines and 64 sets).
     pub fn hit_probability(&self, distance: Distance) -> f64 {
         distance.items().map_or(0.0, |items| self.at(items).hit)
@@ -85,8 +85,8 @@ impl SetAssociative {
             items,
             hit,
             last,
-            // What hits for certain, and a term that was not worked out though it becomes large
-            // some hundred distances on, say nothing of the next distance.
+            // Nothing follows for the next distance from one that hits for certain, or from a term
+            // that was not calculated although it becomes large some hundred distances later.
             until: match last > 0.0 && items > self.ways {
                 true => items.saturating_add(CLOSE * CLOSE),
                 false => 0,
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_closed_form_is_the_share_of_placements() {
+    fn hit_probability_equals_share_of_placements() {
         for (sets, longest) in [(1, 6), (2, 12), (3, 8), (4, 7)] {
             for distance in 0..=longest {
                 for ways in 0..=distance as u64 + 2 {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn long_distances_and_many_sets_stay_true() {
+    fn hit_probability_holds_for_long_distances() {
         // With d = S lines, the number in the set is Poisson(1) in the limit.
         let poisson: f64 = [1.0, 1.0, 0.5, 1.0 / 6.0].iter().sum::<f64>() / std::f64::consts::E;
         let sets = 1 << 24;
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn one_set_is_the_fully_associative_cache() {
+    fn one_set_equals_fully_associative() {
         let (mut exact, mut fine) = (ExactHistogram::new(), FineHistogram::new());
         for items in 0..3000 {
             exact.add(Distance::new(items), items % 7 + 1);

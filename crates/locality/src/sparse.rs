@@ -1,4 +1,5 @@
-//! The form in which histograms are stored: only what occurs, as steps.
+//! [`Sparse`]: the form in which histograms are stored, which is only the keys that occur, as
+//! steps.
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -11,7 +12,7 @@ pub(crate) struct Sparse {
     cold: u64,
 }
 
-/// What is written of a histogram: what [`Sparse`] reads.
+/// The form in which a histogram is written, which [`Sparse`] reads.
 #[derive(Serialize)]
 #[serde(rename = "Sparse", bound = "")]
 pub(crate) struct SparseSteps<I: Iterator<Item = (u64, u64)> + Clone> {

@@ -1,4 +1,4 @@
-//! Sums of many histograms.
+//! [`HistogramSum`]: the sum of many fine histograms; and sums of a profile's cells by a key.
 
 use crate::group::CellSum;
 use crate::{Cell, FineHistogram, Profile};
@@ -43,7 +43,7 @@ impl HistogramSum {
         }
     }
 
-    /// What was added since the last time.
+    /// Returns the sum, and begins a new one.
     pub fn take(&mut self) -> FineHistogram {
         let mut bins = Vec::new();
         let mut octaves = std::mem::take(&mut self.octaves);
@@ -61,7 +61,7 @@ impl HistogramSum {
     }
 }
 
-/// Groups of so few cells are added one to the other.
+/// Groups of at most this many cells are added without a [`HistogramSum`].
 const FEW: usize = 3;
 
 /// The sums of the cells with each key below `keys`, where there are any. Cost: linear in the cells
@@ -131,8 +131,9 @@ impl Profile {
         groups.map(of).collect()
     }
 
-    /// The cells with those summed up that differ by calling context alone: what groups by anything
-    /// but contexts is of these, and they are fewer. Cost: linear in the cells and their bins.
+    /// The cells, with those summed that differ only in calling context. They are fewer, and groups
+    /// by any dimension except contexts can be made of them. Cost: linear in the cells and their
+    /// bins.
     pub(crate) fn cells_of_all_contexts(&self) -> Vec<Cell> {
         let mut cells: Vec<Cell> = Vec::new();
         let same =
@@ -165,7 +166,7 @@ mod tests {
     use reuselens_units::Distance;
 
     #[test]
-    fn a_sum_is_what_merging_gives() {
+    fn histogram_sum_equals_merged_histograms() {
         let mut sum = HistogramSum::new();
         assert_eq!(sum.take(), FineHistogram::new());
         for round in 1..4 {

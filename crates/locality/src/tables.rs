@@ -1,8 +1,9 @@
-//! The tables of several profiles as one: entries united by value and sorted, cells renumbered.
+//! [`Tables`]: the tables of several profiles as one. Entries are united by value and sorted, and
+//! cells are renumbered. Part of merging profiles.
 //!
-//! Entry 0 of sites and objects stands for the unknown: it is only united with other entries 0.
-//! What has no accesses is not looked at, in each profile for itself: else the result would depend
-//! on which of them had been merged before.
+//! Entry 0 of sites and objects is the unknown one; it is only united with other entries 0. Entries
+//! without accesses are left out, in each profile by itself: else the result would depend on which
+//! profiles had been merged before.
 
 use crate::context_union::ContextUnion;
 use crate::element::merge_elements;
@@ -11,7 +12,7 @@ use crate::{Cell, Context, Frame, Object, ObjectKind, Profile, ProfiledThread, S
 /// What makes an object the same in another run: not how large it was there.
 type ObjectKey<'a> = (ObjectKind, &'a str, &'a [Frame], u64);
 
-/// A thread that a cell names and the table does not have.
+/// The thread of cells whose thread is missing in the table.
 static NO_THREAD: ProfiledThread = ProfiledThread {
     name: String::new(),
     process: 0,
@@ -32,7 +33,7 @@ pub(crate) struct Tables<'a> {
 struct Used {
     sites: Vec<bool>,
     objects: Vec<bool>,
-    /// The last is for threads that are not there.
+    /// The last is for threads that are missing in the table.
     threads: Vec<bool>,
     contexts: Vec<u32>,
 }
@@ -155,7 +156,7 @@ impl<'a> Tables<'a> {
             if let Some(unknown) = profile.objects.first() {
                 let blocks = objects[0].blocks.saturating_add(unknown.blocks);
                 unite(&mut objects[0], unknown);
-                // Whatever kind it claims to be: else the order of merging would show.
+                // Whatever kind it has: else the result would depend on the order of merging.
                 objects[0].blocks = blocks;
             }
         }

@@ -1,4 +1,5 @@
-//! Counts in fine bins for many cells at once, in little memory.
+//! [`Tallies`]: counts in fine bins for many cells at once, in little memory.
+//! [`KeyedHistograms`](crate::KeyedHistograms) is made of it.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ const OWN: usize = 7;
 /// Chunks of bins that a cell can have.
 const CHUNKS: usize = FineHistogram::BINS / WIDTH;
 
-/// The distances of one cell. One cache line; the counters are elsewhere.
+/// The distances of one cell. One cache line; its counters are in chunks.
 #[derive(Clone, Debug, Default)]
 #[repr(align(64))]
 struct CellTally {
@@ -64,8 +65,8 @@ impl Default for Tallies {
     }
 }
 
-/// Where the number of a chunk of bins stands. Octaves come in the order in which far distances
-/// need them; what only estimates count here, the shortest distances, comes last.
+/// The place of a chunk's number in its cell. Octaves come in the order in which far distances need
+/// them; the shortest distances, which only estimates count here, come last.
 #[inline(always)]
 fn place(chunk: usize) -> usize {
     if chunk == 0 { CHUNKS - 1 } else { chunk - 1 }
@@ -77,20 +78,20 @@ impl Tallies {
         self.cells.len()
     }
 
-    /// Makes sure that there are so many cells.
+    /// Makes sure that there are at least `cells` cells.
     pub fn reserve(&mut self, cells: usize) {
         if cells > self.cells.len() {
             self.cells.resize(cells, CellTally::default());
         }
     }
 
-    /// The cells, to ask for them ahead of time.
+    /// Prefetches a cell.
     #[inline(always)]
     pub fn prefetch(&self, cell: u32) {
         reuselens_hugepages::prefetch(&self.cells, cell as usize);
     }
 
-    /// Counts accesses of a cell that there is.
+    /// Counts accesses of an existing cell.
     #[inline(always)]
     pub fn add(&mut self, cell: u32, distance: Distance, accesses: u64) {
         let tally = &mut self.cells[cell as usize];
@@ -175,7 +176,7 @@ impl Tallies {
         }
     }
 
-    /// So many of a cell's chunks of bins can hold anything.
+    /// How many of a cell's chunks of bins can hold counts.
     fn chunks_of(&self, tally: &CellTally) -> usize {
         match tally.chunks[OWN] {
             // The first is named last.
@@ -232,7 +233,7 @@ impl Tallies {
         counts
     }
 
-    /// Adds what was counted elsewhere to a cell that there is.
+    /// Adds the counts of another table to an existing cell.
     pub fn put(&mut self, cell: u32, counted: &CellCounts) {
         for &(bin, accesses) in &counted.bins {
             let chunk = self.chunk(cell, place(usize::from(bin) / WIDTH));
@@ -252,7 +253,7 @@ impl Tallies {
 }
 
 impl CellCounts {
-    /// Sorts the bins; what was counted twice for one becomes one count.
+    /// Sorts the bins; two counts of one bin become one.
     fn unite(&mut self) {
         self.bins.sort_unstable();
         self.bins.dedup_by(|again, first| {

@@ -104,7 +104,7 @@ pub(crate) fn profile() -> Profile {
     profile
 }
 
-/// Adds a cell with these raw distances, also to the histogram of the whole.
+/// Adds a cell with these raw distances, also to the histogram of all accesses.
 pub(crate) fn add_cell(profile: &mut Profile, key: [u32; 4], raw: impl Iterator<Item = u64>) {
     let [site, object, context, thread] = key;
     let mut cell = Cell {

@@ -71,7 +71,7 @@ proptest! {
 }
 
 #[test]
-fn the_longest_window_touches_everything() {
+fn longest_window_has_all_items() {
     let items: Vec<u8> = (0..=255).cycle().take(1 << 10).collect();
     let times = times(&items);
     assert_eq!(times.footprint(1), Some(1.0));

@@ -280,7 +280,7 @@ proptest! {
     }
 
     #[test]
-    fn the_canonical_form_says_the_same(profile in profile()) {
+    fn canonical_form_keeps_the_contents(profile in profile()) {
         let mut canonical = profile.clone();
         canonical.canonicalise();
         prop_assert_eq!(&canonical.histogram, &profile.histogram);
@@ -293,7 +293,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200), mark in any::<bool>()) {
+    fn reading_arbitrary_bytes_does_not_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200), mark in any::<bool>()) {
         if mark {
             bytes.splice(0..0, *b"\x8Frlprof\n\x01\0\0\0");
         }

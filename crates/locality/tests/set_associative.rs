@@ -70,7 +70,7 @@ fn simulate(trace: &[u64], sets: u64, ways: usize, random: &mut Random) -> u64 {
 /// The mean of many random placements is within five standard errors of the model, for which the
 /// error comes from the spread of the placements: by chance, one in two million would not be.
 #[test]
-fn the_model_is_the_mean_of_simulated_caches() {
+fn set_model_equals_mean_of_simulated_caches() {
     const PLACEMENTS: u64 = 300;
     let mut random = Random(2001);
     for (lines, sets, ways) in [

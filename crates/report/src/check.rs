@@ -146,7 +146,7 @@ impl<'a> Checked<'a> {
         ) else {
             return String::new();
         };
-        if !profile.tells(Dimension::Line) {
+        if !profile.has_names(Dimension::Line) {
             return String::new();
         }
         let (what, causes) = match self.base.filter(|_| rule.needs_base()) {

@@ -140,7 +140,7 @@ pub fn diff_json(
             .map(|bin| (bin.low, bin.high, bin.before, bin.after))
             .collect(),
         groups: groups
-            .filter(|by| before.tells(**by) || after.tells(**by))
+            .filter(|by| before.has_names(**by) || after.has_names(**by))
             .flat_map(|by| group_changes(before, after, *by, &levels))
             .collect(),
         conflicts: conflicts::sentence(&[("before", before), ("after", after)], &levels),

@@ -1,4 +1,4 @@
-//! The reuse distance of one access.
+//! [`Distance`]: the reuse distance of one access, or that it is cold.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ impl Distance {
         self.0 == u64::MAX
     }
 
-    /// The number behind the distance; `u64::MAX` for a cold access.
+    /// The distance as a number; `u64::MAX` for a cold access.
     #[inline]
     pub const fn raw(self) -> u64 {
         self.0

@@ -1,9 +1,9 @@
-//! What counts as "the same data".
+//! [`Granularity`]: the size of an item, which turns addresses into items.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The size of a data item in bytes: a power of two. An access touches every item that it covers.
+/// The size of a data item in bytes: a power of two. An access is one to every item that it covers.
 ///
 /// 64 on most CPUs (a cache line); 1 for traces whose ids already are the items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

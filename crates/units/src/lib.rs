@@ -7,13 +7,13 @@
 //! For: every crate of the workspace. Not for: anything that computes; there is no analysis here.
 
 mod distance;
+mod format;
 mod granularity;
 mod quantity;
 mod shown;
-mod written;
 
 pub use distance::Distance;
+pub use format::{counted, grouped, grouped_wide};
 pub use granularity::{Granularity, GranularityError};
 pub use quantity::{Accesses, Bytes, Items, SizeError};
 pub use shown::{shown, shown_json, shown_lines};
-pub use written::{counted, grouped, grouped_wide};

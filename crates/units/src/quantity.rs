@@ -1,4 +1,5 @@
-//! Counts with their unit in the type, and sizes as people type them.
+//! Counts with their unit in the type ([`Bytes`], [`Items`], [`Accesses`]), and sizes as people
+//! type them (`48K`).
 
 use std::fmt;
 use std::ops::{Add, AddAssign};
@@ -51,7 +52,7 @@ quantity!(
     Items
 );
 quantity!(
-    /// A number of accesses (item touches), duplicates counted: also the unit of reuse *time*.
+    /// A number of accesses to items, duplicates counted: also the unit of reuse *time*.
     Accesses
 );
 
@@ -63,7 +64,7 @@ impl Items {
 }
 
 impl Bytes {
-    /// The whole items of `granularity` that fit.
+    /// The number of complete items of `granularity` that fit.
     pub const fn items(self, granularity: Granularity) -> Items {
         Items(self.0 >> granularity.shift())
     }

@@ -1,4 +1,5 @@
-//! Text from outside as people may see it: names of files, programs, threads and symbols.
+//! Escapes text from outside (names of files, programs, threads and symbols) before people see it:
+//! characters that steer a terminal or hide text become visible.
 
 use std::borrow::Cow;
 
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_obeys_is_escaped() {
+    fn control_characters_are_escaped() {
         assert_eq!(shown("a\u{1b}[31mb\r\n"), "a\\u{1b}[31mb\\r\\n");
         assert_eq!(shown("\u{9b}2J\u{7f}"), "\\u{9b}2J\\u{7f}");
         assert_eq!(shown("\u{202e}c.exe"), "\\u{202e}c.exe");
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_its_own_escapes() {
+    fn json_escapes_control_characters() {
         let json = "{\n \"n\": \"\u{7f}\u{9b}2J\u{202e}ö\\u001b\"\n}";
         let expected = "{\n \"n\": \"\\u007f\\u009b2J\\u202eö\\u001b\"\n}";
         assert_eq!(shown_json(json), expected);
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_borrowed() {
+    fn text_without_control_characters_is_borrowed() {
         for text in ["", "src/größe.c:12", "std::vector<int> 数 🦀", "C:\\x"] {
             assert!(matches!(shown(text), Cow::Borrowed(same) if same == text));
         }

@@ -1,4 +1,4 @@
-//! The correction of distances that count items more than once.
+//! [`Adjustment`]: step 5 of HP-RDA, the correction of distances that count items more than once.
 
 use reuselens_units::{Distance, Items};
 
@@ -38,7 +38,7 @@ impl Adjustment {
         }
     }
 
-    /// A distance, adjusted. What holds of each holds of a histogram: whoever has one moves its
+    /// A distance, adjusted. A histogram is adjusted in the same way, by moving its
     /// counts. Not monotonous: M stays and M + 1 falls to about M · ef. Rounded to the nearest
     /// number of items, halves up. Exact in integers.
     pub fn adjust(&self, distance: Distance) -> Distance {

@@ -1,4 +1,5 @@
-//! Merging at thread level: the chunks of one block.
+//! Steps 3 and 4 of HP-RDA within a block: a [`Worker`] analyses the chunks of a block and merges
+//! them into a [`MergedBlock`].
 
 use std::time::Instant;
 
@@ -11,10 +12,10 @@ use super::partition::{PARTITIONS, partition};
 use super::settings::BlockCount;
 use super::times::HpRdaTimes;
 
-/// So many look-ups ahead memory is asked for.
+/// Memory is prefetched this many look-ups ahead.
 const AHEAD: usize = 16;
 
-/// What a block tells of one of its items. Places within a block are sums of chunks' counts.
+/// What is known of an item of a block. Places within a block are sums of chunks' counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BlockItem {
     pub(super) item: u64,
@@ -97,7 +98,7 @@ impl MergedBlock {
     }
 }
 
-/// One thread's tools.
+/// The memory that a thread works in.
 pub(super) struct Worker {
     chunk: Chunk,
     summaries: Vec<Summary>,

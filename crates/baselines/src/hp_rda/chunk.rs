@@ -1,12 +1,13 @@
-//! The analysis of one chunk, exact inside of it.
+//! Step 3 of HP-RDA, the analysis of one chunk: distances within the chunk, which are exact, and a
+//! [`Summary`] for each of its items.
 
 use reuselens_simd::entry_point;
 use reuselens_units::Distance;
 
 use super::numbers::Numbers;
 
-/// What a chunk tells of one of its items. Its `first`, the distinct items before its first access,
-/// is its number: summaries are in the order of first accesses.
+/// What is known of an item of a chunk. Its `first`, the distinct items before its first access, is
+/// its number: summaries are in the order of first accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
     pub(super) item: u64,
@@ -16,7 +17,7 @@ pub(super) struct Summary {
     pub(super) latest: u32,
 }
 
-/// The tools to analyse one chunk after the other.
+/// The memory to analyse one chunk after the other.
 #[derive(Default)]
 pub(super) struct Chunk {
     numbers: Numbers,
@@ -133,7 +134,7 @@ mod tests {
 
     /// Figure 6 of the publication: (first, latest) of every item, count.
     #[test]
-    fn the_summaries_of_the_worked_example() {
+    fn chunk_summaries_equal_the_worked_example() {
         let (distances, summaries) = analyse("dacbcg");
         assert_eq!(distances, [None, None, None, None, Some(1), None]);
         let expected = [

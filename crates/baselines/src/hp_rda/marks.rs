@@ -1,4 +1,5 @@
-//! Where every item of a partition was accessed last.
+//! [`Marks`]: a hash table with the place of each item's last access, for one partition of the
+//! items.
 
 use reuselens_hugepages::{prefetch, random_key};
 
@@ -15,7 +16,7 @@ pub(super) struct Marks {
     slots: Vec<[u64; 2]>,
     shift: u32,
     used: usize,
-    /// What makes the mix one that nobody knows: no result depends on it.
+    /// A random key of the hash. No result depends on it.
     key: u64,
 }
 

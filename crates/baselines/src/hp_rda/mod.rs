@@ -1,4 +1,5 @@
-//! HP-RDA: chunks analysed on their own, distances across chunks put together from sums.
+//! [`HpRda`]: the parallel analysis of Cui et al. Chunks are analysed independently; a distance
+//! from chunk to chunk is a sum of counts of distinct items, and thus approximate.
 
 mod adjustment;
 mod block;
@@ -147,7 +148,7 @@ impl HpRda {
         self.buffer.len() >= self.settings.transfer()
     }
 
-    /// Analyses all whole blocks in the buffer. Returns the distances, as merged, of the kept
+    /// Analyses all complete blocks in the buffer. Returns the distances, as merged, of the kept
     /// references that they hold: those that follow what was returned before.
     pub fn analyse(&mut self) -> &[Distance] {
         let block = self.settings.block();

@@ -1,4 +1,5 @@
-//! Numbers for the items of a short stretch: 0, 1, 2 and so on, as they appear.
+//! [`Numbers`]: a hash table that numbers the items of one chunk or block, 0, 1, 2 and so on, in
+//! the order in which they appear.
 
 use reuselens_hugepages::{prefetch, random_key};
 
@@ -18,7 +19,7 @@ pub(super) fn mix(number: u64) -> u64 {
 pub(super) struct Numbers {
     slots: Vec<u32>,
     shift: u32,
-    /// What makes the mix one that nobody knows: no result depends on it.
+    /// A random key of the hash. No result depends on it.
     key: u64,
 }
 
@@ -53,7 +54,7 @@ impl Numbers {
         prefetch(&self.slots, self.home(item));
     }
 
-    /// The slot of `item`: its number plus one, or 0, which the caller then replaces. `is` tells
+    /// The slot of `item`: its number plus one, or 0, which the caller then replaces. `is` returns
     /// whether a number is that of the item. There must be an empty slot.
     #[inline(always)]
     pub(super) fn slot(&mut self, item: u64, is: impl Fn(usize) -> bool) -> &mut u32 {
@@ -108,8 +109,8 @@ mod tests {
     }
 
     #[test]
-    fn items_chosen_to_collide_do_not() {
-        // Multiples of four are all that the table takes apart by their mix.
+    fn colliding_items_are_spread() {
+        // The table mixes only the multiples of four.
         let chosen = (0..).map(unmix).filter(|item| *item < 1 << 62);
         let items: Vec<u64> = chosen.map(|item| item << NEIGHBOURS).take(2000).collect();
         let mut known = Numbers {

@@ -1,4 +1,5 @@
-//! Merging at block level: the items of a part of the hash values, over all blocks.
+//! Step 4 of HP-RDA across blocks: a [`Partition`] has the items of a part of the hash values, and
+//! merges them over all blocks.
 
 use reuselens_units::Distance;
 
@@ -6,11 +7,11 @@ use super::block::MergedBlock;
 use super::marks::Marks;
 use super::numbers::mix;
 
-/// Parts that the items are dealt into: more than most machines have threads, so that none is idle
-/// long, and always the same, so that the threads do not show.
+/// Parts that the items are dealt into: more than most machines have threads, so that no thread is
+/// idle for long, and a fixed number, so that results do not depend on the threads.
 pub(super) const PARTITIONS: usize = 32;
 
-/// So many look-ups ahead memory is asked for.
+/// Memory is prefetched this many look-ups ahead.
 const AHEAD: usize = 16;
 
 /// The partition of an item; its neighbours share it.

@@ -1,4 +1,5 @@
-//! How the stream is cut up.
+//! [`HpRdaSettings`]: how HP-RDA cuts the stream into chunks, blocks and transfers, and how many
+//! threads it uses.
 
 use std::num::NonZeroUsize;
 
@@ -43,11 +44,12 @@ impl Default for HpRdaSettings {
 }
 
 impl HpRdaSettings {
-    /// Bytes that a reference of a transfer takes at most: its item, its distance, what its block
-    /// says of it, and its distance from block to block.
+    /// Bytes that a reference of a transfer takes at most: its item, its distance, its entry in the
+    /// block, and its distance from block to block.
     pub const REFERENCE_BYTES: usize = 66;
 
-    /// These, with so few blocks per transfer that its columns take at most `bytes`, or one block.
+    /// These settings with fewer blocks per transfer, so that its columns take at most `bytes`; one
+    /// block at least.
     /// Distances do not depend on it.
     pub fn with_transfer_of(self, bytes: u64) -> HpRdaSettings {
         let block = self.within_limits().block() * Self::REFERENCE_BYTES;

@@ -1,4 +1,4 @@
-//! Tasks for several workers.
+//! [`share`]: lets several workers take tasks until none is left.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-//! Where the time goes.
+//! [`HpRdaTimes`]: the time that each step of HP-RDA took.
 
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};

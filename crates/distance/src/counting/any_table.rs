@@ -6,15 +6,15 @@ use reuselens_hugepages::Huge;
 use super::compare::Portable;
 use super::dense::Dense;
 use super::expected::Expected;
-use super::sparse::{Habits, Sparse};
+use super::pending::AHEAD;
+use super::sparse::{Sparse, TableStatistics};
 use super::table::Table;
-use super::work::AHEAD;
 
 /// The table that suits the ids.
 pub(crate) enum AnyTable {
-    /// A hash table, for ids that lie anywhere.
+    /// A hash table, for any ids.
     Sparse(Sparse),
-    /// Shadow pages, for ids that lie close together.
+    /// Shadow pages, for ids that are close together.
     Dense(Box<Dense>),
 }
 
@@ -22,9 +22,9 @@ impl AnyTable {
     /// An empty table for such a stream.
     pub(crate) fn expecting(expected: Expected) -> Self {
         let items = expected.items();
-        match expected.crowded {
+        match expected.dense_shift {
             Some(shift) => {
-                let dense = Dense::expecting(items, shift, Habits::expecting(items));
+                let dense = Dense::expecting(items, shift, TableStatistics::expecting(items));
                 AnyTable::Dense(Box::new(dense))
             }
             None => AnyTable::Sparse(Sparse::expecting(items)),
@@ -35,17 +35,17 @@ impl AnyTable {
     pub(crate) fn adapt(&mut self) {
         match self {
             AnyTable::Sparse(sparse) => {
-                if let Some(shift) = sparse.is_crowded() {
+                if let Some(shift) = sparse.dense_shift() {
                     let old = std::mem::take(sparse);
-                    let dense = Dense::new(shift, old.habits());
+                    let dense = Dense::new(shift, old.statistics());
                     *self = AnyTable::Dense(Box::new(moved(old, dense)));
                 }
             }
             AnyTable::Dense(dense) => {
                 if dense.is_thin() {
-                    let none = Dense::new(0, dense.habits());
+                    let none = Dense::new(0, dense.statistics());
                     let old = std::mem::replace(&mut **dense, none);
-                    let sparse = Sparse::like(old.habits(), old.len());
+                    let sparse = Sparse::like(old.statistics(), old.len());
                     *self = AnyTable::Sparse(moved(old, sparse));
                 }
             }
@@ -53,7 +53,7 @@ impl AnyTable {
     }
 
     /// Of shadow pages, how many low bits are the same in all ids.
-    pub(crate) fn crowded(&self) -> Option<u32> {
+    pub(crate) fn dense_shift(&self) -> Option<u32> {
         match self {
             AnyTable::Sparse(_) => None,
             AnyTable::Dense(dense) => Some(dense.shift()),
@@ -75,8 +75,8 @@ impl AnyTable {
     }
 
     /// See [`Table::bytes_with`]. A hash table that grows may become shadow pages then, which
-    /// counts too. The way back does not: how soon so many pages come, each with so few items,
-    /// nobody knows.
+    /// counts too. The way back does not: nobody knows how soon there will be many pages with few
+    /// items each.
     pub(crate) fn bytes_with(&self, more: usize) -> usize {
         match self {
             AnyTable::Sparse(sparse) => {
@@ -108,9 +108,9 @@ const DIRECTORY: usize = 4 << 10;
 
 /// All items of one table in another.
 ///
-/// One kind has its items in order and the other anywhere, so all of the new table would be there
-/// before half of the old one is gone. So they wait in a list in between, 12 bytes each: never more
-/// is held than the larger table, or the list and the new one.
+/// One kind has its items in order and the other anywhere, so moving them directly would fill all
+/// of the new table before half of the old one is given back. So items wait in a list, 12 bytes
+/// each: never more is held than the larger table, or the list and the new one.
 fn moved<T: Table>(from: impl Table, mut to: T) -> T {
     let mut waiting: Huge<[u32; 3]> = Huge::new(from.len());
     let mut places = waiting.iter_mut();
@@ -143,9 +143,9 @@ mod tests {
         table.replace(Portable, item, home, step)
     }
 
-    /// A table that is about to go over to shadow pages says so in time.
+    /// A table that is about to become shadow pages includes their memory in its forecast.
     #[test]
-    fn what_a_change_of_kind_takes_is_seen_before() {
+    fn memory_forecast_includes_a_change_of_kind() {
         for (items, stride) in [(60_000_u64, 3), (60_000, 1), (9_000, 2)] {
             let mut table = AnyTable::expecting(Expected::default());
             for item in 0..items {
@@ -165,14 +165,14 @@ mod tests {
         }
     }
 
-    /// Whatever is expected, every step is kept.
+    /// Every step is kept, whatever was expected.
     #[test]
-    fn expectations_may_be_wrong() {
+    fn wrong_expectations_lose_no_step() {
         for distinct in [1, 1 << 40, u64::MAX] {
-            for crowded in [None, Some(0), Some(63), Some(200)] {
+            for dense_shift in [None, Some(0), Some(63), Some(200)] {
                 let expected = Expected {
                     distinct: Items(distinct),
-                    crowded,
+                    dense_shift,
                 };
                 let mut table = AnyTable::expecting(expected);
                 for step in 1..9_u32 {
@@ -190,13 +190,13 @@ mod tests {
         }
     }
 
-    /// What was said to be crowded begins as shadow pages, and stays so while there are few: unless
-    /// it goes on too far.
+    /// A stream whose ids are expected to be dense begins as shadow pages, and stays so while there
+    /// are few: unless it goes on too far.
     #[test]
-    fn pages_that_are_expected_to_fill_are_given_time() {
+    fn expected_pages_stay_while_they_fill() {
         let expected = Expected {
             distinct: Items(512_000),
-            crowded: Some(6),
+            dense_shift: Some(6),
         };
         let mut table = AnyTable::expecting(expected);
         let mut changes = 0;
@@ -215,9 +215,9 @@ mod tests {
         assert_eq!(table.len(), changes);
     }
 
-    /// Items that lie close together, then items that lie apart, and back.
+    /// Items that are close together, then items that are not, and back.
     #[test]
-    fn what_was_learned_outlasts_a_change_of_kind() {
+    fn statistics_outlast_a_change_of_kind() {
         let mut table = AnyTable::expecting(Items(3_000_000).into());
         let AnyTable::Sparse(sparse) = &mut table else {
             unreachable!("it begins as one");
@@ -226,17 +226,17 @@ mod tests {
         for item in 0..60_000_u64 {
             assert_eq!(replace(sparse, item << 6, item as u32 + 1), NEVER);
         }
-        let habits = sparse.habits();
+        let statistics = sparse.statistics();
         assert_ne!(
-            habits,
-            Sparse::new().habits(),
+            statistics,
+            Sparse::new().statistics(),
             "another mix, and what is expected"
         );
         table.adapt();
         let AnyTable::Dense(dense) = &mut table else {
             panic!("shadow pages suit these");
         };
-        assert_eq!((dense.len(), dense.habits()), (60_000, habits));
+        assert_eq!((dense.len(), dense.statistics()), (60_000, statistics));
         for item in 1..30_000_u64 {
             assert_eq!(replace(&mut **dense, item << 40, 7), NEVER);
         }
@@ -244,7 +244,7 @@ mod tests {
         let AnyTable::Sparse(sparse) = &mut table else {
             panic!("shadow pages do not suit these");
         };
-        assert_eq!((sparse.len(), sparse.habits()), (89_999, habits));
+        assert_eq!((sparse.len(), sparse.statistics()), (89_999, statistics));
         for item in 0..60_000_u64 {
             assert_eq!(replace(sparse, item << 6, 9), item as u32 + 1);
         }

@@ -1,4 +1,5 @@
-//! The part of the counting engine that no engine of its kind can do without.
+//! [`LookupBound`]: only the table look-ups of the counting tree. Benchmarks give the speed of an
+//! engine as a share of its speed.
 
 use reuselens_simd::entry_point;
 

@@ -1,4 +1,5 @@
-//! The bits of a stretch of time, and the counts over them.
+//! [`Chunk`]: the bits of 256 Ki steps of the time axis, with counts over them at three levels.
+//! [`live_bits`](super::live_bits) puts the axis together of chunks.
 
 use reuselens_hugepages::Zeroable;
 
@@ -10,12 +11,12 @@ const GROUP: u32 = LINE + 5;
 pub(super) const CHUNK: u32 = GROUP + 4;
 
 /// Row `part` masks the parts after `part` of a block. The last row is all ones and never used:
-/// without it the compiler sees that the first column is 0, leaves it out, and makes odd pieces of
-/// full vectors.
+/// without it the compiler sees that the first column is 0, leaves it out, and splits vectors
+/// unevenly.
 #[repr(align(64))]
-struct Behind<T>([[T; 32]; 33]);
+struct MaskAfter<T>([[T; 32]; 33]);
 
-macro_rules! behind {
+macro_rules! after {
     ($type:ty) => {{
         let mut rows = [[<$type>::MAX; 32]; 33];
         let mut index = 0;
@@ -25,15 +26,15 @@ macro_rules! behind {
             }
             index += 1;
         }
-        Behind(rows)
+        MaskAfter(rows)
     }};
 }
 
 /// The same for the eight words of a line.
 #[repr(align(16))]
-struct BehindWord([[u16; 8]; 9]);
+struct MaskAfterWord([[u16; 8]; 9]);
 
-static BEHIND_WORD: BehindWord = {
+static AFTER_WORD: MaskAfterWord = {
     let mut rows = [[u16::MAX; 8]; 9];
     let mut index = 0;
     while index < 8 * 8 {
@@ -42,16 +43,16 @@ static BEHIND_WORD: BehindWord = {
         }
         index += 1;
     }
-    BehindWord(rows)
+    MaskAfterWord(rows)
 };
-static BEHIND_16: Behind<u16> = behind!(u16);
-static BEHIND_32: Behind<u32> = behind!(u32);
+static AFTER_16: MaskAfter<u16> = after!(u16);
+static AFTER_32: MaskAfter<u32> = after!(u32);
 
 /// Adds `count` to those of `parts` that come after `part`. The mask is copied before the sum is
 /// made: then this is a few vector instructions, and no branch depends on `part`.
 #[inline(always)]
-fn add_behind_16(parts: &mut [u16; 32], part: usize, count: u16) {
-    let mask = BEHIND_16.0[part % 32];
+fn add_after_16(parts: &mut [u16; 32], part: usize, count: u16) {
+    let mask = AFTER_16.0[part % 32];
     for (before, mask) in parts.iter_mut().zip(mask) {
         *before = before.wrapping_add(count & mask);
     }
@@ -59,8 +60,8 @@ fn add_behind_16(parts: &mut [u16; 32], part: usize, count: u16) {
 
 /// The same for wider counts.
 #[inline(always)]
-pub(super) fn add_behind_32<const N: usize>(parts: &mut [u32; N], part: usize, count: u32) {
-    let mask = BEHIND_32.0[part % 32];
+pub(super) fn add_after_32<const N: usize>(parts: &mut [u32; N], part: usize, count: u32) {
+    let mask = AFTER_32.0[part % 32];
     for (before, mask) in parts.iter_mut().zip(mask) {
         *before = before.wrapping_add(count & mask);
     }
@@ -103,17 +104,17 @@ impl Chunk {
     }
 
     /// Adds `count` (which may be negative: arithmetic wraps) live steps in the word of `step` to
-    /// all parts behind it in its line, group and chunk.
+    /// all parts after it in its line, group and chunk.
     #[inline(always)]
     pub(super) fn count(&mut self, step: usize, count: u64) {
         let line = &mut self.lines[(step >> LINE) % (1 << (CHUNK - LINE))];
-        let mask = BEHIND_WORD.0[(step >> 6) & 7];
+        let mask = AFTER_WORD.0[(step >> 6) & 7];
         for (before, mask) in line.iter_mut().zip(mask) {
             *before = before.wrapping_add(count as u16 & mask);
         }
         let group = (step >> GROUP) % 16;
-        add_behind_16(&mut self.groups[group], step >> LINE, count as u16);
-        add_behind_32(&mut self.parts, group, count as u32);
+        add_after_16(&mut self.groups[group], step >> LINE, count as u16);
+        add_after_32(&mut self.parts, group, count as u32);
     }
 
     /// Sets the bits of exactly those steps that are below `end` (steps of this chunk).

@@ -1,4 +1,5 @@
-//! A table of last accesses for ids that lie close together, as addresses do: shadow pages.
+//! [`Dense`]: the table of last accesses for ids that are close together, as addresses are: shadow
+//! pages, with 4 bytes for each id of a page.
 
 use std::collections::HashMap;
 
@@ -7,9 +8,9 @@ use reuselens_hugepages::Huge;
 use super::compare::Compare;
 use super::line::NEVER;
 use super::live_bits::LiveBits;
-use super::sparse::Habits;
+use super::sparse::TableStatistics;
 use super::table::Table;
-use crate::crowd::PAGE;
+use crate::dense_ids::PAGE;
 use crate::mix::Mixing;
 use crate::prefetch::prefetch;
 
@@ -18,13 +19,13 @@ const MOST_AT_ONCE: usize = 1 << 30;
 /// Pages that are found without the directory.
 const RECENT: usize = 256;
 
-/// The last step of every item of the pages that were touched: 4 bytes each, in use or not, 2 KiB a
-/// page. Neighbours in memory stay neighbours here, so that a sweep over an array is a sweep over
-/// its steps.
+/// The last step of every item of the pages in use: 4 bytes each, whether the item occurs or not, 2
+/// KiB a page. Neighbours in memory stay neighbours here, so that a sweep over an array is a sweep
+/// over its steps.
 ///
 /// Ids that are byte addresses of elements or of lines have the same low bits, all of them. Ids are
-/// rotated to the right by those, so that such ids are close together too; any other id just lies
-/// elsewhere.
+/// rotated to the right by those, so that such ids are close together too; any other id is just in
+/// another place.
 pub(crate) struct Dense {
     /// The low bits that are the same, as far as is known.
     shift: u32,
@@ -36,15 +37,15 @@ pub(crate) struct Dense {
     /// The pages last found, each where its number says: number and place.
     recent: [(u64, usize); RECENT],
     used: usize,
-    /// Items that were expected before there were any; 0 if nobody knew.
+    /// Items that were expected at the beginning; 0 if that was unknown.
     expected: usize,
-    /// Those of the hash table that it was, for the one that it may become.
-    habits: Habits,
+    /// What the hash table before knew of the stream, for the one that may follow.
+    statistics: TableStatistics,
 }
 
 impl Dense {
     /// An empty table for ids with the same `shift` low bits.
-    pub(crate) fn new(shift: u32, habits: Habits) -> Self {
+    pub(crate) fn new(shift: u32, statistics: TableStatistics) -> Self {
         Dense {
             shift,
             steps: Huge::default(),
@@ -54,16 +55,16 @@ impl Dense {
             recent: [(u64::MAX, 0); RECENT],
             used: 0,
             expected: 0,
-            habits,
+            statistics,
         }
     }
 
-    /// The same, of which is known that it will have about so many items, on pages that they fill
-    /// to a quarter at least.
-    pub(crate) fn expecting(expected: usize, shift: u32, habits: Habits) -> Self {
+    /// The same, if about `expected` items are expected, on pages of which they fill at least a
+    /// quarter.
+    pub(crate) fn expecting(expected: usize, shift: u32, statistics: TableStatistics) -> Self {
         Dense {
             expected,
-            ..Self::new(shift, habits)
+            ..Self::new(shift, statistics)
         }
     }
 
@@ -72,14 +73,13 @@ impl Dense {
         self.shift
     }
 
-    /// What a hash table is to know of the stream.
-    pub(crate) fn habits(&self) -> Habits {
-        self.habits
+    /// What is known of the stream, for a hash table that may follow.
+    pub(crate) fn statistics(&self) -> TableStatistics {
+        self.statistics
     }
 
     /// Whether so few of the items of its pages occur that a hash table is smaller: it takes up to
-    /// 24 bytes for each that does. Where items are still expected they count as if they were
-    /// there.
+    /// 24 bytes for each that does. Items that are still expected count as if they had occurred.
     pub(crate) fn is_thin(&self) -> bool {
         let items = self.used.max(self.expected);
         self.pages.len() > 64 && items.saturating_mul(6) < self.pages.len() << PAGE
@@ -120,12 +120,12 @@ impl Table for Dense {
 
     fn bytes(&self) -> usize {
         let directory = self.directory.capacity() * (size_of::<(u64, u32)>() + 1);
-        // Beyond those of its pages nothing was touched.
+        // Only the pages in use have memory.
         let steps = (self.pages.len() << PAGE) * size_of::<u32>();
         steps + self.pages.capacity() * size_of::<u64>() + directory
     }
 
-    /// Pages come one by one, and how many nobody knows: they are seen when they are there.
+    /// The bytes now: pages come one by one, and nobody knows how many will.
     fn bytes_with(&self, _: usize) -> usize {
         self.bytes()
     }
@@ -135,7 +135,7 @@ impl Table for Dense {
     fn make_room(&mut self, more: usize) -> bool {
         let needed = (self.pages.len() + more) << PAGE;
         if needed > self.steps.len() {
-            // Address space: it becomes memory where it is touched.
+            // Address space: it becomes memory where it is written.
             let expected = self.expected.saturating_mul(2).min(MOST_AT_ONCE);
             self.steps.lengthen((needed + needed / 2).max(expected));
         }
@@ -210,14 +210,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_come_as_they_are_touched() {
+    fn shadow_pages_are_made_when_used() {
         for shift in [0, 3, 12] {
             check(shift);
         }
     }
 
     fn check(shift: u32) {
-        let mut table = Dense::new(shift, Habits::default());
+        let mut table = Dense::new(shift, TableStatistics::default());
         let items = [
             0,
             511,

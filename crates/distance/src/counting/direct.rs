@@ -1,4 +1,6 @@
-//! Every access through the table and the bits: for streams that reuse far.
+//! [`Direct`]: the way of the counting tree for streams that seldom reuse within the window: each
+//! access goes through the table and the bits, in batches of 64. `window` is the other way; both
+//! give the same distances.
 
 use reuselens_simd::entry_point;
 use reuselens_units::Distance;
@@ -59,8 +61,8 @@ impl LookupBatch {
         }
     }
 
-    /// Stage 2: notes and replaces the last step of each item, of which the first is now at step
-    /// `now`. `ask` is told of each, to ask for what will be wanted of it.
+    /// Stage 2: replaces the last step of each item and keeps the one before; the first item is at
+    /// step `now`. `ask` is called with each previous step, to prefetch its bits.
     #[inline(always)]
     pub(super) fn look_up(
         &mut self,
@@ -158,8 +160,8 @@ impl LookupBatch {
     }
 }
 
-/// Asks for items of the stream that is left: so many other lines are asked for that the processor
-/// does not see a sequence there by itself.
+/// Prefetches items of the stream. So many other lines are fetched in between that the processor
+/// does not recognise the sequence by itself.
 #[inline(always)]
 pub(super) fn ask_ahead(rest: &[u64]) {
     for line in (AHEAD..AHEAD + BATCH).step_by(8) {
@@ -167,7 +169,8 @@ pub(super) fn ask_ahead(rest: &[u64]) {
     }
 }
 
-/// What all accesses go through. Its loop is compiled once, whatever becomes of the distances.
+/// The loop that all accesses go through. It writes a column of distances, so it is compiled once
+/// for both outputs.
 pub(crate) struct Direct<'a, T> {
     pub(super) table: &'a mut T,
     pub(super) bits: &'a mut LiveBits,

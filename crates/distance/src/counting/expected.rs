@@ -1,16 +1,17 @@
-//! What an engine may be told of a stream before it sees it.
+//! [`Expected`]: what a caller knows of a stream before the engine sees it, for instance from a
+//! sample. If it is wrong it costs time or memory; results do not change.
 
 use reuselens_units::Items;
 
-/// What is known of a stream beforehand, from a sample say. If it is wrong nothing comes out
-/// otherwise; it costs time or memory.
+/// What is known of a stream beforehand, from a sample for instance. A wrong expectation changes no
+/// result; it costs time or memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// About how many distinct items it has; 0 if nobody knows.
+    /// About how many distinct items it has; 0 if that is unknown.
     pub distinct: Items,
     /// If at least a quarter of the ids around those that occur do, as those of addresses do: how
     /// many low bits are the same in all ids.
-    pub crowded: Option<u32>,
+    pub dense_shift: Option<u32>,
 }
 
 impl Expected {
@@ -21,11 +22,11 @@ impl Expected {
 }
 
 impl From<Items> for Expected {
-    /// So many distinct items that may lie anywhere.
+    /// That many distinct items, whose ids may be anywhere.
     fn from(distinct: Items) -> Self {
         Expected {
             distinct,
-            crowded: None,
+            dense_shift: None,
         }
     }
 }

@@ -1,18 +1,19 @@
-//! Short reuses, found without a table: how many accesses back the same item was, if not far.
+//! [`Recent`]: short reuses, found without a table. For each access it finds the *lag*: how many
+//! accesses back the same item was accessed, if at most [`WINDOW`].
 //!
-//! Everything here compares an access with each of the [`WINDOW`] before it, a whole block at a
-//! time, and nothing waits for the result of the access before: a few instructions per access. What
-//! is compared are keys of sixteen bits, so that 64 accesses fit into a vector; the items
-//! themselves are looked at once, to see that equal keys are equal items.
+//! All code here compares each access of a block with each of the [`WINDOW`] accesses before it,
+//! and never waits for the result of the access before: a few instructions per access. Keys of 16
+//! bits are compared, so that 64 accesses fit into a vector. Then each lag is checked once against
+//! the items themselves, since different items may have equal keys.
 
 use reuselens_units::Distance;
 
 use super::compare::Compare;
 use super::window_layout::{BACK, BLOCK, FAR, Kept, Keys, Reach, Todo, WINDOW};
 
-/// Accesses that go through one step together, and then through the next: what a step has written
-/// is read by the next one from elsewhere, in pieces that lie across those written, and a processor
-/// waits for that if it comes too soon.
+/// Accesses that go through one step together, and then through the next. The next step reads what
+/// the one before has written, at other boundaries; a processor stalls if such a read follows the
+/// write too soon.
 pub(crate) const CHUNK: usize = 16 * BLOCK;
 
 /// The key of an item.
@@ -29,12 +30,12 @@ fn key(item: u64) -> (u8, u8) {
 pub(crate) struct Recent {
     /// Those of the chunk from [`BACK`] on, and room for a block more.
     items: [u64; BACK + CHUNK + BLOCK],
-    /// Which access of the call each of the chunk is; or what lies between it and the one before,
-    /// if that is not asked.
+    /// The number of each access of the chunk within the call; or, where accesses are not numbered,
+    /// the distinct items within the window between it and the access before to its item.
     numbers: [u32; CHUNK + BLOCK],
     /// Block by block of the stream: which accesses are kept.
     kept: [u64; CHUNK / BLOCK],
-    /// How many that are in all.
+    /// The number of accesses that are kept.
     len: usize,
     /// How many accesses there were before, [`BACK`] at most.
     before: usize,
@@ -71,7 +72,7 @@ impl Recent {
     }
 
     /// Takes the next accesses of a call, from `at` on, and returns how many: a chunk, or all that
-    /// are left. Which access of the call each is, is noted only if they are numbered.
+    /// are left. The number of each within the call is written only if they are numbered.
     #[inline(always)]
     pub(crate) fn take(
         &mut self,
@@ -101,12 +102,12 @@ impl Recent {
         taken
     }
 
-    /// What lies where no access is must not be taken for one.
+    /// Fills the places without an access with values that are not taken for one.
     #[inline(always)]
     fn pad(&mut self) {
         if self.before < BACK {
-            // A number that is no item of those which look back so far: of so many numbers one is
-            // not among them.
+            // A number that is none of the items that look back beyond the first access. They are
+            // at most 32, so one of 64 numbers is not among them.
             let window = &self.items[BACK..BACK + WINDOW.min(self.len)];
             let seen = |seen: u64, item: &u64| seen | u64::from(*item < 64) << (item & 63);
             let other = window.iter().fold(0, seen).trailing_ones();
@@ -151,8 +152,8 @@ impl Recent {
         }
     }
 
-    /// Counts how many distinct items of the window lie between each access taken and the one
-    /// before to the same item.
+    /// Counts the distinct items of the window between each access taken and the access before to
+    /// the same item.
     #[inline(always)]
     pub(crate) fn count(&mut self, compare: impl Compare) {
         let blocks = self.reach.iter_mut().zip((0..self.len).step_by(BLOCK));
@@ -198,9 +199,9 @@ impl Recent {
         }
     }
 
-    /// Counts what lies within the window between the accesses taken and those before to their
-    /// items, of which there are so many with those not kept: how many there are of each number,
-    /// but for the far ones, of which it becomes the number.
+    /// Adds the distances of the near accesses to `counts`; `accesses` is how many there are with
+    /// those not kept, whose distance is 0. The number of a far access becomes the distinct items
+    /// of the window between it and the access before to its item.
     #[inline(always)]
     pub(crate) fn tally(
         &mut self,
@@ -228,7 +229,7 @@ impl Recent {
         self.len.div_ceil(BLOCK)
     }
 
-    /// What there is to do for a block: its far accesses, and those at which the one [`BACK`]
+    /// The work that a block leaves: its far accesses, and those at which the access [`BACK`]
     /// before leaves.
     #[inline(always)]
     pub(crate) fn block(&self, compare: impl Compare, block: usize) -> Todo<'_> {
@@ -261,8 +262,8 @@ impl Recent {
         self.len = 0;
     }
 
-    /// What there is to do at the end, after all chunks: those of the last [`BACK`] accesses leave
-    /// that were renewed by none of those after it.
+    /// The work at the end, after all chunks: those of the last [`BACK`] accesses leave that no
+    /// later access has renewed.
     pub(crate) fn last(&self) -> Todo<'_> {
         let renewed = |index: usize| {
             let mut after = index + 1..BACK;
@@ -319,7 +320,7 @@ pub(crate) fn mostly_near(compare: impl Compare, recent: &mut Recent, items: &[u
     recent.clear();
     let taken = recent.take(compare, true, items, at);
     recent.find(compare);
-    // Behind the first of them there is no window yet.
+    // The first accesses of the sample have no complete window before them.
     let (first, before) = match recent.numbers[..recent.len].get(WINDOW) {
         Some(number) => (WINDOW, *number as usize - at),
         None => (0, 0),

@@ -1,4 +1,5 @@
-//! A cache line of the table: five items and the steps of their last accesses.
+//! [`TableLine`]: a cache line of the hash table, with five items and the steps of their last
+//! accesses. [`NEVER`] is the step of an empty place in both kinds of tables.
 
 use reuselens_hugepages::Zeroable;
 

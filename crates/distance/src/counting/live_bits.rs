@@ -1,9 +1,10 @@
-//! The time axis: one bit per step, set if that step is still the last access to its item, and
-//! counts over it.
+//! [`LiveBits`]: the time axis of the counting tree. One bit per step is set if that step is still
+//! the last access to its item; counts over the bits give the number of set bits before a step
+//! without a loop.
 
 use reuselens_hugepages::Huge;
 
-use super::chunk::{CHUNK, Chunk, LINE, add_behind_32};
+use super::chunk::{CHUNK, Chunk, LINE, add_after_32};
 use crate::prefetch::prefetch;
 
 /// The longest axis: steps are numbers of 32 bits.
@@ -24,7 +25,7 @@ struct Region {
 /// adds a constant to the parts that follow, which is a few vector instructions.
 ///
 /// The counts of chunks and regions after [`now`](Self::now) have no meaning yet; they are set when
-/// time enters the chunk, so that near reuses touch none of the two upper levels.
+/// time enters the chunk, so that near reuses need neither of the two upper levels.
 ///
 /// Step 0 is never used. Per step: 1/8 byte of bits and 1/28 byte of counts.
 pub(crate) struct LiveBits {
@@ -40,7 +41,7 @@ pub(crate) struct LiveBits {
 }
 
 impl LiveBits {
-    /// An axis for about so many items; 0 if nobody knows.
+    /// An axis for about `items` items; 0 if the number is unknown.
     pub(super) fn expecting(items: u64) -> Self {
         let mut bits = LiveBits {
             chunks: Huge::default(),
@@ -66,7 +67,7 @@ impl LiveBits {
         self.live
     }
 
-    /// Whether there is room for `steps` steps, which must lie in one chunk. If the rest of the
+    /// Whether there is room for `steps` steps, which must be in one chunk. If the rest of the
     /// chunk is too short, it stays unused. Without room, [`restart`](Self::restart) the axis.
     #[inline(always)]
     pub(super) fn has_room(&mut self, steps: u64) -> bool {
@@ -89,7 +90,7 @@ impl LiveBits {
         self.bytes().max(chunks * size_of::<Chunk>() + regions)
     }
 
-    /// How long an axis is made when so many steps are live.
+    /// The length of an axis that is made while `live` steps are live.
     fn end_for(&self, live: u64) -> u64 {
         let live = live + 64;
         // Not at once as long as is expected: that may be wrong, and all of the axis is written.
@@ -110,7 +111,7 @@ impl LiveBits {
         }
     }
 
-    /// The number of live steps before `step`, which must lie before [`now`](Self::now).
+    /// The number of live steps before `step`, which must be before [`now`](Self::now).
     #[inline(always)]
     pub(crate) fn rank(&self, step: u32) -> u64 {
         let step = u64::from(step);
@@ -133,7 +134,7 @@ impl LiveBits {
         }
     }
 
-    /// What it takes to make live steps dead ones, while time stands still. There must be
+    /// A [`Taker`], which makes live steps dead ones while time does not go on. There must be
     /// [room](Self::has_room) for time to go on.
     #[inline(always)]
     pub(super) fn taker(&mut self) -> Taker<'_> {
@@ -219,7 +220,7 @@ pub(super) struct Taker<'a> {
 }
 
 impl Taker<'_> {
-    /// Makes a live step a dead one, and says how many were live before it.
+    /// Makes a live step a dead one, and returns how many live steps are before it.
     #[inline(always)]
     pub(super) fn take(&mut self, step: u32) -> u64 {
         let step = step as usize;
@@ -230,7 +231,7 @@ impl Taker<'_> {
         let region = &mut self.regions[index >> 5];
         let before = region.before + u64::from(region.chunks[index % 32]);
         let rank = before + take_in(&mut self.past[index], step);
-        add_behind_32(&mut region.chunks, index, 1_u32.wrapping_neg());
+        add_after_32(&mut region.chunks, index, 1_u32.wrapping_neg());
         for region in &mut self.regions[(index >> 5) + 1..=self.current >> 5] {
             region.before -= 1;
         }

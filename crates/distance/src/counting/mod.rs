@@ -1,28 +1,30 @@
-//! The counting tree: a bit per step of time, counted fast.
+//! [`CountingTree`]: the exact engine of this crate. It has a bit per step of time, and counts set
+//! bits fast.
 //!
 //! # What it is
 //! Keep a bit per time step, set if that step is still the last access to its item. The distance of
 //! an access is the number of set bits after the previous access to its item; then that bit is
-//! cleared and one for now is set (Bennett & Kruskal, *LRU stack processing*, 1975; as told by Ding
-//! & Zhong 2001, section 2.1, whose printed listing mixes up the levels of the counters: this is
-//! the idea, not the listing). Time is compacted: when the axis is full, the live steps are
+//! cleared and one for now is set (Bennett & Kruskal, *LRU stack processing*, 1975; as described by
+//! Ding & Zhong 2001, section 2.1, whose printed listing mixes up the levels of the counters: this
+//! is the idea, not the listing). Time is compacted: when the axis is full, the live steps are
 //! renumbered 1, 2, …, so memory is proportional to the distinct items, not to the length of the
 //! stream, and a stream may be longer than 2³² accesses.
 //!
 //! # Why it is fast
 //! - **Runs** of accesses to one item count once: all but the first have distance 0, and no other
 //!   distance depends on them.
-//! - **Near reuses** need no table. As long as most accesses find their item among the last 32
-//!   accesses that are left, those are dealt with by comparing many accesses at a time ([`window`],
-//!   [`lags`]), and only what leaves that window of recent accesses enters the table and the bits.
-//!   It is as exact: reuses in the window and reuses beyond it are counted separately.
-//! - **Last accesses** lie in cache lines of five items each ([`sparse`]), or, where ids lie close
-//!   together as addresses do, in shadow pages of 4 bytes per id ([`dense`]): whichever suits the
-//!   ids, looked at anew as the table grows. Accesses are taken 64 at a time: the lines of the next
-//!   64 are asked for, some at a time, while the present 64 are counted, so the misses overlap, and
-//!   items that are not in the line that they belong into are looked for last. Tables lie on huge
-//!   pages where the system has them. Of a stream in memory a sample says beforehand how many items
-//!   there are, and whether as shadow pages ([`Expected`]).
+//! - **Near reuses** need no table. As long as most accesses find their item among the 32
+//!   accesses before, many accesses are compared at a time ([`window`], [`lags`]), and only those
+//!   that leave that window of recent accesses enter the table and the bits. Distances stay exact:
+//!   reuses in the window and reuses beyond it are counted separately.
+//! - **Last accesses** are in cache lines of five items each ([`sparse`]), or, if ids are close
+//!   together as addresses are, in shadow pages of 4 bytes per id ([`dense`]). The choice depends
+//!   on the ids, and is made anew when the table grows ([`any_table`]). Accesses are taken 64 at a
+//!   time: the lines of the next 64 are prefetched, some at a time, while the present 64 are
+//!   counted, so the misses overlap; items that are not in the line that they belong into are
+//!   looked for last. Tables are on huge pages where the system has them. For a stream in memory, a
+//!   sample gives beforehand the number of items, and whether shadow pages suit them
+//!   ([`Expected`]).
 //! - **Counts** are running sums at five levels (word, line of 512 steps, 16 Ki, 256 Ki, 8 Mi). A
 //!   distance is a popcount and five additions, without a loop; a change adds a constant to the
 //!   sums that follow it in its block, which is a few vector instructions, and reaches the upper
@@ -38,7 +40,6 @@
 //! is given back piece by piece), 4 to 24 for shadow pages; 0.2 (all steps live) to 1.6 for the
 //! time axis. Up to about 4 · 10⁹ distinct items, any number of accesses.
 
-mod answers;
 mod any_table;
 mod bound;
 mod chunk;
@@ -49,11 +50,12 @@ mod expected;
 mod lags;
 mod line;
 mod live_bits;
+mod output;
+mod pending;
 mod sparse;
 mod table;
 mod window;
 mod window_layout;
-mod work;
 
 use reuselens_simd::entry_point;
 use reuselens_units::{Bytes, Distance, Items};
@@ -62,15 +64,15 @@ use crate::{Engine, Simd, Tally};
 pub use bound::LookupBound;
 pub use expected::Expected;
 
-use answers::{Answers, Column};
 use any_table::AnyTable;
 #[cfg(target_arch = "x86_64")]
 use compare::{Avx2, Avx512};
 use compare::{Compare, Portable};
 use direct::{Direct, direct_dense, direct_sparse};
 use live_bits::LiveBits;
+use output::{Column, DistanceOutput};
 
-use work::Work;
+use pending::PendingWork;
 
 /// The counting tree of Bennett & Kruskal (1975) on a compacted time axis: the fastest exact engine
 /// here. 4 to 28 bytes per distinct item, up to 32 while a table goes over to another kind; no
@@ -88,16 +90,16 @@ use work::Work;
 pub struct CountingTree {
     table: AnyTable,
     bits: LiveBits,
-    /// Whether most accesses were near ones of late.
+    /// Whether most of the last accesses were near ones.
     near: bool,
     scratch: Box<Scratch>,
     simd: Simd,
 }
 
-/// Memory of the passes, of no meaning between them.
+/// Memory that a call works in; it means nothing between calls.
 struct Scratch {
     batches: [direct::LookupBatch; 2],
-    works: [Work; 2],
+    works: [PendingWork; 2],
     recent: lags::Recent,
 }
 
@@ -107,11 +109,11 @@ impl CountingTree {
         Self::expecting(Expected::default())
     }
 
-    /// An engine that has seen nothing of a stream of which that much is known. Its table grows to
-    /// what so many items take at once, which saves growing step by step; where ids are said to be
-    /// crowded it begins as shadow pages, which saves the time and the memory of becoming such. If
-    /// it is wrong nothing comes out otherwise; if there are fewer items it takes up to 26 bytes
-    /// for each that was expected, or 128 MiB.
+    /// An engine that has seen nothing, for a stream of which `expected` is known. Its table grows
+    /// at once to the expected number of items, which saves growing step by step. If ids are
+    /// expected to be dense it begins as shadow pages, which saves the time and the memory of
+    /// becoming such. A wrong expectation changes no distance; if there are fewer items it takes up
+    /// to 26 bytes for each that was expected, or 128 MiB.
     pub fn expecting(expected: impl Into<Expected>) -> Self {
         let expected = expected.into();
         CountingTree {
@@ -120,25 +122,25 @@ impl CountingTree {
             near: true,
             scratch: Box::new(Scratch {
                 batches: [const { direct::LookupBatch::EMPTY }; 2],
-                works: [const { Work::EMPTY }; 2],
+                works: [const { PendingWork::EMPTY }; 2],
                 recent: lags::Recent::EMPTY,
             }),
             simd: Simd::Avx512,
         }
     }
 
-    /// The same engine with these instructions at most, for those who compare: it is slower, and
-    /// finds the same.
+    /// The same engine with these instructions at most, for comparisons: it is slower, and gives
+    /// the same distances.
     #[must_use]
     pub fn with_simd(self, simd: Simd) -> Self {
         CountingTree { simd, ..self }
     }
 
-    /// What a stream like this one may be expected to be.
+    /// What to expect of a stream like this one.
     pub fn learned(&self) -> Expected {
         Expected {
             distinct: self.distinct(),
-            crowded: self.table.crowded(),
+            dense_shift: self.table.dense_shift(),
         }
     }
 
@@ -151,13 +153,13 @@ impl CountingTree {
         items
     }
 
-    /// The memory held if table and axis take so many bytes.
+    /// The memory held if the table takes `table` bytes and the axis `bits`.
     fn with_parts(&self, table: usize, bits: usize) -> Bytes {
         let parts = table + bits + size_of_val(&*self.scratch);
         Bytes((size_of::<Self>() + parts) as u64)
     }
 
-    /// The whole work of [`Engine::process`], to be compiled once per instruction set.
+    /// All the work of [`Engine::process`], compiled once per instruction set.
     #[inline(always)]
     pub(crate) fn process_here(
         &mut self,
@@ -175,18 +177,18 @@ impl CountingTree {
     }
 
     #[inline(always)]
-    fn answer(&mut self, compare: impl Compare, items: &[u64], mut answers: impl Answers) {
+    fn answer(&mut self, compare: impl Compare, items: &[u64], mut output: impl DistanceOutput) {
         let mut items = items;
         while !items.is_empty() {
             self.table.adapt();
             let (known, near) = (self.table.len(), self.near);
             let done = if near {
-                self.window(compare, items, &mut answers)
+                self.window(compare, items, &mut output)
             } else {
-                self.direct(items, &mut answers)
+                self.direct(items, &mut output)
             };
             let (past, left) = items.split_at(done);
-            answers.passed(past, !near && self.table.len() != known);
+            output.passed(past, !near && self.table.len() != known);
             self.near = lags::mostly_near(compare, &mut self.scratch.recent, past);
             items = left;
         }
@@ -198,28 +200,28 @@ impl CountingTree {
         &mut self,
         compare: impl Compare,
         items: &[u64],
-        answers: &mut impl Answers,
+        output: &mut impl DistanceOutput,
     ) -> usize {
-        // Where a distance goes is a number of 32 bits there.
+        // Accesses have numbers of 32 bits in the window.
         let items = &items[..items.len().min(1 << 30)];
         let (bits, scratch) = (&mut self.bits, &mut *self.scratch);
         let (recent, works) = (&mut scratch.recent, &mut scratch.works);
         match &mut self.table {
             AnyTable::Sparse(table) => {
-                window::run(compare, table, bits, recent, works, items, answers)
+                window::run(compare, table, bits, recent, works, items, output)
             }
             AnyTable::Dense(table) => {
-                window::run(compare, &mut **table, bits, recent, works, items, answers)
+                window::run(compare, &mut **table, bits, recent, works, items, output)
             }
         }
     }
 
-    /// Takes some items through table and bits alone, and returns how many.
-    fn direct(&mut self, items: &[u64], answers: &mut impl Answers) -> usize {
+    /// Takes some items through the table and the bits without the window, and returns how many.
+    fn direct(&mut self, items: &[u64], output: &mut impl DistanceOutput) -> usize {
         /// Accesses after which the choice is made anew.
         const STRETCH: usize = 1 << 14;
         let items = &items[..STRETCH.min(items.len())];
-        let column = answers.column(items.len());
+        let column = output.column(items.len());
         let (bits, batches) = (&mut self.bits, &mut self.scratch.batches);
         match &mut self.table {
             AnyTable::Sparse(table) => {
@@ -300,7 +302,7 @@ impl Engine for CountingTree {
         // come than that, the tables are small.
         let known = self.table.len();
         let more = usize::try_from(accesses).map_or(known, |accesses| accesses.min(known / 2));
-        let more = more + work::AHEAD;
+        let more = more + pending::AHEAD;
         self.with_parts(self.table.bytes_with(more), self.bits.bytes_with(more))
     }
 }

@@ -1,4 +1,5 @@
-//! A table of last accesses for ids that lie anywhere: a hash table of cache lines.
+//! [`Sparse`]: the table of last accesses for any ids: a hash table of cache lines. Nothing is ever
+//! removed from it.
 
 use std::collections::HashSet;
 
@@ -8,7 +9,7 @@ use super::compare::Compare;
 use super::line::{ITEMS, NEVER, TableLine};
 use super::live_bits::LiveBits;
 use super::table::Table;
-use crate::crowd::{low_bits, most_pages, page};
+use crate::dense_ids::{low_bits, most_pages, page};
 use crate::mix::mix;
 use crate::prefetch::prefetch;
 
@@ -19,24 +20,24 @@ const SMALLEST: usize = 256;
 /// the places in use, nothing ever removed. 16 to 24 bytes per item, 26 if as many as were expected
 /// come, more if fewer do.
 ///
-/// What does not fit into its line goes to the other line of the pair, and then to the pairs
-/// behind. Processors fetch lines in pairs, and one item in ten to twenty lies there: it need not
-/// wait for memory a second time.
+/// An item that does not fit into its line goes to the other line of the pair, and then to the
+/// pairs after it. Processors fetch lines in pairs, and one item in ten to twenty is in the other
+/// line: it need not wait for memory a second time.
 ///
 /// Which line is a strong mix of all bits of the item, so that no stride and no alignment of real
 /// addresses crowds one part of the table. Whoever writes a trace and knows the mix can make ids
-/// that all belong into one line: when an item is found to lie far from home, the table is made
-/// anew with a mix that nobody knows. No result depends on it. Lines keep the order of the mixed
-/// items, so that growing is one sweep over the old table and one over the new.
+/// that all belong into one line: when an item is found far from home, the table is made anew with
+/// a random mix. No result depends on it. Lines keep the order of the mixed items, so that growing
+/// is one sweep over the old table and one over the new.
 #[derive(Default)]
 pub(crate) struct Sparse {
     lines: Huge<TableLine>,
     used: usize,
     /// If it has grown since it was last asked: the bits that were set in any item, and in all.
     grown: Option<(u64, u64)>,
-    /// Whether an item was found to lie far from home.
+    /// Whether an item was found far from home.
     is_jammed: bool,
-    habits: Habits,
+    statistics: TableStatistics,
 }
 
 impl TableLine {
@@ -58,21 +59,21 @@ impl TableLine {
     }
 }
 
-/// What is known of the stream, whatever table there is at a time.
+/// What the tables know of the stream. It is handed on when one kind of table becomes the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Habits {
-    /// What makes the mix another.
+pub(crate) struct TableStatistics {
+    /// The key of the mix; 0 until a random one is needed.
     key: u64,
     /// Lines that a table grows to, once it has more than a few.
     expected: usize,
 }
 
-impl Habits {
-    /// Of a stream of about so many items: half of the places in use, as far as [`AT_ONCE`] allows.
-    /// Samples are wrong by a tenth easily, and where two thirds are in use, twice as many items
-    /// lie away from home as where three fifths are.
+impl TableStatistics {
+    /// For a stream of about `items` items: half of the places in use, as far as [`AT_ONCE`]
+    /// allows. Samples are wrong by a tenth easily, and where two thirds are in use, twice as many
+    /// items are away from home as where three fifths are.
     pub(crate) fn expecting(items: usize) -> Self {
-        Habits {
+        TableStatistics {
             key: 0,
             expected: (items / 5 * 2).next_multiple_of(2),
         }
@@ -84,8 +85,8 @@ const FEW: usize = 1 << 13;
 /// Lines that it grows to at once at most if it has few: 128 MiB.
 const AT_ONCE: usize = 1 << 21;
 
-/// The line to look at after `line`, which is the one so many after the first: the other of its
-/// pair, then both of the next.
+/// The line to look at after `line`, which is `lines_past` lines after the first: the other of its
+/// pair, then both of the next pair.
 #[inline(always)]
 fn after(line: usize, lines_past: u32, lines: usize) -> usize {
     // The first pair was entered at either line, all others at their first.
@@ -112,33 +113,33 @@ impl Sparse {
             used: 0,
             grown: None,
             is_jammed: false,
-            habits: Habits::default(),
+            statistics: TableStatistics::default(),
         }
     }
 
-    /// An empty table for about so many items. It begins small: only when it grows can be seen
-    /// whether it suits.
+    /// An empty table for about `items` items. It begins small, since only when it grows is it
+    /// known whether a hash table suits the ids.
     pub(crate) fn expecting(items: usize) -> Self {
         Sparse {
-            habits: Habits::expecting(items),
+            statistics: TableStatistics::expecting(items),
             ..Self::new()
         }
     }
 
     /// An empty table for `items` items, or a few more.
-    pub(crate) fn like(habits: Habits, items: usize) -> Self {
+    pub(crate) fn like(statistics: TableStatistics, items: usize) -> Self {
         Sparse {
-            habits,
+            statistics,
             ..Self::with_lines((items / 3).next_multiple_of(2).max(SMALLEST))
         }
     }
 
-    /// What another table is to know of the stream.
-    pub(crate) fn habits(&self) -> Habits {
-        self.habits
+    /// What is known of the stream, for the next table.
+    pub(crate) fn statistics(&self) -> TableStatistics {
+        self.statistics
     }
 
-    /// As if an item lay far from home.
+    /// As if an item were far from home.
     #[cfg(test)]
     pub(crate) fn jam(&mut self) {
         self.is_jammed = true;
@@ -151,13 +152,13 @@ impl Sparse {
         let expected = if lines < FEW {
             0
         } else {
-            self.habits.expected.min(AT_ONCE.max(4 * lines))
+            self.statistics.expected.min(AT_ONCE.max(4 * lines))
         };
         // Whole pairs.
         ((lines + lines / 2) & !1).max(expected)
     }
 
-    /// Whether a table of `lines` lines is too small for so many items.
+    /// Whether a table of `lines` lines is too small for `items` items.
     #[inline(always)]
     fn is_full(lines: usize, items: usize) -> bool {
         items * 5 > lines * ITEMS * 4
@@ -166,16 +167,19 @@ impl Sparse {
     #[cold]
     fn grow(&mut self) {
         let larger = Self::with_lines(self.larger(self.lines.len()));
-        let habits = self.habits;
-        self.move_to(Sparse { habits, ..larger });
+        let statistics = self.statistics;
+        self.move_to(Sparse {
+            statistics,
+            ..larger
+        });
     }
 
     /// The same size, another mix.
     #[cold]
     fn mix_anew(&mut self) {
         let mut other = Self::with_lines(self.lines.len());
-        other.habits = self.habits;
-        other.habits.key = random_key();
+        other.statistics = self.statistics;
+        other.statistics.key = random_key();
         let grown = self.grown;
         self.move_to(other);
         self.grown = grown;
@@ -187,8 +191,8 @@ impl Sparse {
         self.used = old.used;
         let (step, mut ready, mut moved) = (self.lines.len() as f64 / old.lines.len() as f64, 0, 0);
         old.lines.into_pieces(|lines| {
-            // Both are in order: what these lines become lies behind what those before became.
-            // (With another mix it lies anywhere, and any piece is as good as another.)
+            // Both tables are in order: the items of these lines go after those of the lines
+            // before. (With another mix they go anywhere, and any piece is as good as another.)
             moved += lines.len();
             let end = ((moved as f64 * step) as usize).min(self.lines.len());
             self.lines.make_ready(ready..end);
@@ -201,7 +205,7 @@ impl Sparse {
         self.grown = Some((any, all));
     }
 
-    /// Makes a place for an item that is not there.
+    /// Inserts an item that is missing.
     #[inline(always)]
     fn put(&mut self, item: u64, step: u32) {
         let mut home = self.home(item);
@@ -220,10 +224,10 @@ impl Sparse {
     }
 
     /// Whether shadow pages would be smaller: whether at least a quarter of the ids of the pages
-    /// that are touched occur. If so, the number of low bits that all items share, as far as the
-    /// table held them when it grew. Known anew each time that it has; costs a pass over it at
-    /// most.
-    pub(crate) fn is_crowded(&mut self) -> Option<u32> {
+    /// that occur at all do. If so, the number of low bits that all items share, as far as the
+    /// table held them when it grew. Looked at anew each time that it has grown; costs a pass over
+    /// it at most.
+    pub(crate) fn dense_shift(&mut self) -> Option<u32> {
         let (any, all) = self.grown.take()?;
         let shift = low_bits(any, all);
         let most = most_pages(self.used as u64) as usize;
@@ -280,7 +284,7 @@ impl Table for Sparse {
 
     #[inline(always)]
     fn home(&mut self, item: u64) -> usize {
-        ((u128::from(mix(item ^ self.habits.key)) * self.lines.len() as u128) >> 64) as usize
+        ((u128::from(mix(item ^ self.statistics.key)) * self.lines.len() as u128) >> 64) as usize
     }
 
     #[inline(always)]

@@ -1,4 +1,5 @@
-//! What the engine asks of a table of last accesses.
+//! [`Table`]: the operations of a table of last accesses, which gives for each item the step of its
+//! last access. `sparse` and `dense` implement it, and `any_table` chooses between them.
 
 use super::compare::Compare;
 use super::live_bits::LiveBits;

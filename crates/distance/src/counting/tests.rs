@@ -43,8 +43,7 @@ fn check(items: &[u64], lengths: &[usize], what: &str) {
     }
 }
 
-/// The same distances are tallied, in calls of which some are not, and the items of cold ones
-/// are told.
+/// Tallied calls and others in turns give the same distances, and the items of the cold ones.
 fn tally(mut tree: CountingTree, items: &[u64], expected: &[Distance], what: &str) {
     let (mut found, mut counts) = (Vec::new(), Tally::new());
     counts.keep_firsts();
@@ -102,7 +101,7 @@ fn look_alike(random: &mut Random, items: u64) -> u64 {
 }
 
 #[test]
-fn items_that_look_alike_are_told_apart_in_calls_of_any_length() {
+fn items_with_equal_keys_get_distances_of_their_own_in_calls_of_any_length() {
     const LENGTHS: [usize; 16] = [
         1, 2, 31, 32, 33, 34, 63, 64, 65, 127, 128, 511, 512, 513, 1025, 5000,
     ];
@@ -132,7 +131,7 @@ fn runs_of_any_length_count_once() {
         let reach = [2, 20, 60, 400][random.below(4) as usize];
         let mut items = Vec::new();
         while items.len() < 7_000 {
-            // Some runs go on as long as a whole chunk and more, so that nothing of one is
+            // Some runs are longer than a chunk, so that nothing of one is
             // kept.
             let run = 1 + random.below(most) * random.below(2);
             let item = look_alike(&mut random, reach);
@@ -144,7 +143,7 @@ fn runs_of_any_length_count_once() {
 }
 
 #[test]
-fn a_call_may_have_any_length() {
+fn calls_of_any_length_give_the_same_distances() {
     let mut random = Random::new(7);
     let items: Vec<u64> = (0..1_100).map(|_| look_alike(&mut random, 60)).collect();
     for length in (0..140).chain(500..530).chain(1_020..1_030) {
@@ -162,11 +161,11 @@ fn a_call_may_have_any_length() {
 }
 
 #[test]
-fn the_window_comes_and_goes_in_one_call() {
+fn leaving_the_window_within_a_call_keeps_distances() {
     for seed in 0..6 {
         let mut random = Random::new(seed);
         let mut items = Vec::new();
-        // Several stretches of each kind: the window is left in the midst of a call, and
+        // Several segments of each kind: the window is left in the midst of a call, and
         // entered again.
         for phase in 0..4 {
             let reach = [40, 3_000][(phase + seed as usize) % 2];

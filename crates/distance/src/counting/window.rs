@@ -1,42 +1,43 @@
-//! Near reuses apart: only what leaves a window of recent accesses enters the table and the bits.
+//! The way of the counting tree for streams that mostly reuse within a window of recent accesses:
+//! only accesses that leave the window enter the table and the bits.
 //!
-//! An access to the same item as the access before has distance 0, and what is left of the stream
-//! without it has the same distances: such accesses are dropped first, and get their distance when
-//! those of a chunk are written.
+//! An access to the same item as the access before has distance 0, and the stream without it has
+//! the same other distances. Such accesses are dropped first, and get their distance when those of
+//! a chunk are written.
 //!
-//! An access whose item is among the last [`WINDOW`](super::lags::WINDOW) that are left is dealt
-//! with by [`lags`]: its distance is a few comparisons. The others, the *far* ones, take the item's
-//! step out of the bits: their distance is the distinct items of the window and the live steps
-//! since. A step is given to an access only when it *leaves* the window without having been
-//! renewed. So the bits hold the last accesses that lie outside of the window, in order, and
-//! everything is as exact as without it.
+//! An access whose item is among the last [`WINDOW`](super::window_layout::WINDOW) kept accesses is
+//! *near*: [`lags`] gives its distance by a few comparisons. For the others, the *far* ones, the
+//! item's step is taken out of the bits; their distance is the number of distinct items in the
+//! window plus the number of live steps since. An access gets a step only when it *leaves* the
+//! window without having been renewed. So the bits hold exactly the last accesses outside of the
+//! window, in order, and all distances are exact.
 //!
-//! The window begins and ends with a call: at its end all that is in it leaves.
+//! A call begins with an empty window, and at its end all accesses in the window leave.
 
-use super::answers::Answers;
 use super::compare::Compare;
 use super::lags::{CHUNK, Recent};
 use super::live_bits::LiveBits;
+use super::output::DistanceOutput;
+use super::pending::PendingWork;
 use super::table::Table;
-use super::work::Work;
 use crate::prefetch::prefetch;
 
-/// Accesses after which the share of far ones is looked at.
+/// After this many accesses the share of far ones decides whether the window goes on.
 const STRETCH: usize = 1 << 12;
-/// Far accesses of a stretch from which on the window does not pay.
+/// Far accesses among [`STRETCH`] from which on the window costs more than it saves.
 const TOO_MANY: usize = STRETCH * 9 / 16;
 
 /// Takes `items` through the window, up to where it does not pay any more, and returns how many
 /// that were.
 #[inline(always)]
-pub(super) fn run<A: Answers>(
+pub(super) fn run<A: DistanceOutput>(
     compare: impl Compare,
     table: &mut impl Table,
     bits: &mut LiveBits,
     recent: &mut Recent,
-    works: &mut [Work; 2],
+    works: &mut [PendingWork; 2],
     items: &[u64],
-    answers: &mut A,
+    output: &mut A,
 ) -> usize {
     let [current, next] = works;
     let (mut current, mut next) = (current, next);
@@ -48,7 +49,7 @@ pub(super) fn run<A: Answers>(
         let taken = recent.take(compare, A::NUMBERED, items, at);
         recent.find(compare);
         recent.count(compare);
-        answers.near(compare, recent, taken);
+        output.near(compare, recent, taken);
         let mut asked = at + CHUNK;
         for block in 0..recent.blocks() {
             let todo = recent.block(compare, block);
@@ -62,7 +63,7 @@ pub(super) fn run<A: Answers>(
             next.gather(compare, todo);
             if next.is_full() {
                 next.locate(table, current);
-                current.run(compare, table, bits, answers);
+                current.run(compare, table, bits, output);
                 std::mem::swap(&mut current, &mut next);
                 next.clear();
             }
@@ -78,12 +79,12 @@ pub(super) fn run<A: Answers>(
         }
     }
     next.locate(table, current);
-    current.run(compare, table, bits, answers);
-    next.run(compare, table, bits, answers);
+    current.run(compare, table, bits, output);
+    next.run(compare, table, bits, output);
     current.clear();
     next.clear();
     current.gather(compare, recent.last());
     current.locate(table, next);
-    current.run(compare, table, bits, answers);
+    current.run(compare, table, bits, output);
     at
 }

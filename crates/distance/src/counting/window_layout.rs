@@ -2,7 +2,7 @@
 //! accesses are, and the columns that they hand to a way of comparing ([`Compare`]).
 //!
 //! Numbers and plain types. [`Compare`] works on them, [`lags`](super::lags) fills them, and
-//! [`work`](super::work) takes what a block leaves to be done.
+//! [`pending`](super::pending) takes what a block leaves to be done.
 //!
 //! [`Compare`]: super::compare::Compare
 
@@ -37,7 +37,8 @@ pub(crate) struct Keys<T> {
 pub(crate) struct Todo<'a> {
     /// The [`BACK`] items before the block, and those of the block.
     pub items: &'a [u64; BACK + BLOCK],
-    /// Which access of the call each of the block is, or what lies between it and the one before.
+    /// The number of each access of the block within the call; or, where accesses are not numbered,
+    /// the distinct items within the window between it and the access before to its item.
     pub numbers: &'a [u32; BLOCK],
     /// Bit i: access i of the block is a far one.
     pub far: u64,
@@ -45,11 +46,12 @@ pub(crate) struct Todo<'a> {
     pub leaving: u64,
 }
 
-/// Where accesses that are kept are written: items, and which access of the call each is.
+/// Where accesses that are kept are written: items, and the number of each within the call.
 pub(crate) type Kept<'a> = (&'a mut [u64], &'a mut [u32]);
 
 /// Marks a piece that leaves the window, and is not a far access.
 pub(crate) const LEAVES: u32 = u32::MAX;
 
-/// Where pieces of work are written: items, and which access of the call, or [`LEAVES`].
+/// Where pieces of work are written: items, and the number of the access in the call, or
+/// [`LEAVES`].
 pub(crate) type Pieces<'a> = (&'a mut [u64], &'a mut [u32]);

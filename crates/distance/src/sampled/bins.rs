@@ -1,4 +1,4 @@
-//! Bins of distances: one per distance below 32, then sixteen to an octave.
+//! The bins of the sampler's curves: one per distance below 32, then 16 to an octave.
 
 /// Bins that there are.
 pub(super) const BINS: usize = 32 + 59 * 16;
@@ -21,7 +21,7 @@ pub(super) const fn low(bin: usize) -> u64 {
     ((bin & 15) as u64 + 16) << ((bin >> 4) - 1)
 }
 
-/// Makes `counts[b]` the sum of itself and all behind it: accesses by bin become misses by cache
+/// Makes `counts[b]` the sum of itself and all after it: accesses by bin become misses by cache
 /// size.
 pub(super) fn sum_from_above(counts: &mut [f64]) {
     let mut sum = 0.0;

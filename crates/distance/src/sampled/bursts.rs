@@ -1,5 +1,5 @@
-//! Samples of time: short bursts of accesses, at chance places, for the distances that a sample of
-//! items cannot see.
+//! [`Bursts`]: samples of time, which are short bursts of accesses at random places. They measure
+//! the short distances that a sample of items cannot measure.
 
 use reuselens_units::{Bytes, Distance};
 
@@ -12,10 +12,10 @@ use crate::{CountingTree, Engine};
 
 /// Accesses of the shortest bursts, and sampled accesses of all.
 pub(super) const SHORTEST: u64 = 1 << 13;
-/// The part of a burst that is not measured but fills the cache: one in so many.
+/// One in this many accesses of a burst is not measured: the first ones, which fill the cache.
 const FILLING: u64 = 4;
-/// The bursts of the next level are so many times longer, as a power of two, and of so many times
-/// fewer items.
+/// log2 of how many times longer the bursts of the next level are, and how many times fewer items
+/// they look at.
 pub(super) const STEP: u32 = 6;
 
 /// Sampled accesses of a burst that are measured, on average.
@@ -37,7 +37,7 @@ pub(super) struct Bursts {
     /// Accesses from burst to burst, once the trace is long.
     period: u64,
     random: Random,
-    /// The access with which the burst begins, and how many accesses it stands for.
+    /// The access with which the burst begins, and how many accesses it represents.
     begin: u64,
     weight: u64,
     burst: Burst,
@@ -60,7 +60,7 @@ struct Burst {
     spread: Spread,
 }
 
-/// What a burst says: misses for each cache size, and of how many accesses nothing is known.
+/// The result of a burst: misses for each cache size, and the accesses of which nothing is known.
 struct BurstMisses {
     misses: Vec<f64>,
     unknown: Vec<f64>,
@@ -106,8 +106,8 @@ impl Bursts {
         self.burst.tree.memory() + Bytes(curves as u64)
     }
 
-    /// Measures what of these items lies in bursts. The first is access number `at`, at `place` in
-    /// the caller's column.
+    /// Measures those of the items that are in bursts. The first is access number `at`, at `place`
+    /// in the caller's column.
     pub(super) fn process(&mut self, items: &[u64], at: u64, place: usize, samples: &mut Samples) {
         let end = at + items.len() as u64;
         while self.begin < end {
@@ -137,7 +137,7 @@ impl Bursts {
         }
     }
 
-    /// The whole: moments of the miss ratio (which takes half of what is unknown for misses), the
+    /// The result: moments of the miss ratio (which takes half of what is unknown for misses), the
     /// unknown share for each size, and the number of accesses that were measured.
     pub(super) fn finish(mut self) -> (Moments, Vec<f64>, f64) {
         let weight = self.moments.weight().max(1.0);

@@ -1,4 +1,5 @@
-//! From samples to one curve with a bound on the error of each of its points.
+//! [`Estimate`]: joins the exact beginning, the sample of items and the bursts into one miss-ratio
+//! curve, with a bound on the error of each of its points.
 
 use super::bins::{BINS, bin, low};
 use super::bursts::{Bursts, STEP, anchor};
@@ -8,9 +9,10 @@ use super::scale::{BLUR, blur, factor, shift};
 use super::spatial::Spatial;
 use super::unseen::Unseen;
 
-/// Widens what the differences between few replicates say: their own deviation is not quite normal.
+/// Widens the deviation that differences between few replicates give, which is not quite normal.
 const MARGIN: f64 = 1.1;
-/// So many items of a cache must be in the sample of the items for it to tell what misses there.
+/// The sample of the items measures the misses of a cache only if it has at least this many of the
+/// items that the cache holds.
 const TELLS: f64 = 4.0;
 
 /// One point of an estimated miss-ratio curve.
@@ -24,7 +26,7 @@ pub struct BoundedPoint {
     pub half_width: f64,
 }
 
-/// What a [`Sampler`](super::Sampler) says about a stream.
+/// What a [`Sampler`](super::Sampler) estimates of a stream.
 #[derive(Clone, Debug)]
 pub struct Estimate {
     /// All accesses.
@@ -43,7 +45,7 @@ pub struct Estimate {
     pub bins: Vec<(u64, u64, u64)>,
     /// The cold ones of them. With those in `bins`, they sum to the accesses after the exact part.
     pub cold: u64,
-    /// For distances from the first number on, the second tells best: ascending, the first from 0.
+    /// The best source for the distances from a number on: ascending, the first from 0.
     pub sources: Vec<(u64, SampleSource)>,
 }
 
@@ -148,7 +150,7 @@ impl Estimate {
         widths.fold(0.0, f64::max)
     }
 
-    /// Whole numbers of accesses that add up.
+    /// Rounds shares of accesses to integers that add up.
     fn count(&mut self, mean: &[f64], top: usize, rest: u64) {
         let misses = |bin: usize| (mean[bin] * rest as f64).round() as u64;
         let mut above = rest;
@@ -201,10 +203,10 @@ fn curves(spatial: &Spatial, bursts: Vec<Bursts>, rest: u64) -> Vec<CurveWithBou
     curves
 }
 
-/// The largest share of accesses that may be first touches, as a sample of the items tells it,
+/// The largest share of accesses that may be first accesses by the sample of the items,
 /// which is one of all times: bursts know nothing of the time between them, and a thousand items
 /// that come once, all at one moment, are in none. (Not yet corrected by bursts, which would take
-/// out just those.) 0 if it tells nothing.
+/// out just those.) 0 if it gives no bound.
 fn most_first_touches(spatial: &Spatial, rest: u64) -> f64 {
     let Some(curve) = spatial.moments(rest, 0).curve(None) else {
         return 0.0;
@@ -216,7 +218,7 @@ fn most_first_touches(spatial: &Spatial, rest: u64) -> f64 {
     })
 }
 
-/// What the curve before tells at the anchor of a level.
+/// The value of the curve before at the anchor of a level.
 fn known(curves: &[CurveWithBound], level: usize) -> Option<Known> {
     let (last, at) = (curves.last()?, anchor(level));
     Some(Known {
@@ -248,10 +250,11 @@ impl CurveWithBound {
         }
     }
 
-    /// Bursts do not tell better than a sample of the items how many misses there are in caches
-    /// from the bin `from` on, whose distances that can tell, but for a share of accesses,
-    /// `unseen`, to items that are not in it; bursts only tell better which distances they have.
-    /// What misses there misses in all smaller caches too, and what hits, hits in all larger ones.
+    /// Bursts do not measure better than the sample of the items how many misses there are in
+    /// caches from the bin `from` on, whose distances that sample can measure, except for a share
+    /// of accesses, `unseen`, to items that are not in it; bursts only measure better which
+    /// distances they have. What misses there misses in all smaller caches too, and what hits, hits
+    /// in all larger ones.
     fn allow_for_what_items_saw(&mut self, items: &CurveWithBound, unseen: f64, from: usize) {
         let vertical =
             |bin: usize| items.half[bin] - 2.0 * items.scale[bin] + unseen - self.half[bin];

@@ -1,4 +1,5 @@
-//! Which items are in a sample, and where they stand in a column.
+//! [`Filter`]: finds the items of a column that are in the sample, which are those whose [`Hash`]
+//! is below a threshold.
 
 use reuselens_simd::{Level, entry_point};
 
@@ -8,8 +9,8 @@ use crate::counting::compare::{Compare, Portable};
 use crate::generate::Random;
 
 /// A hash of items that decides who is in a sample: two multiplications, each with the high half
-/// folded down before it. Different seeds give samples that have nothing to do with each other,
-/// also of items in regular steps.
+/// added to the low one before it. Different seeds give independent samples, also of items in
+/// regular steps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hash {
     offset: u64,
@@ -44,7 +45,7 @@ pub(crate) struct Filter {
 
 /// Items that are looked at together.
 const STRETCH: usize = 16;
-/// Below, most stretches hold none of the sample.
+/// With thresholds below this, most groups of [`STRETCH`] items hold none of the sample.
 const FEW: u64 = 1 << 59;
 
 entry_point! {

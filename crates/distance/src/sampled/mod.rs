@@ -7,7 +7,7 @@
 //!   among them, divided by the rate, estimates the distance among all. At a fixed rate, or with a
 //!   fixed memory: then the threshold is halved whenever the items would take more.
 //! - *Bursts of time*, because a sample of the items at rate R cannot see distances below about
-//!   1/R: at places chosen by chance, a short piece of the trace goes whole through an exact engine
+//!   1/R: at places chosen by chance, a short piece of the trace goes through an exact engine
 //!   that begins empty, and a longer one with a 64th of its items. What a burst cannot know
 //!   (whether the item was accessed before it began) is counted, and is part of the error.
 //! - *Each corrects the next.* Where one sample sees what another sees better, the error of the one
@@ -22,20 +22,19 @@
 //! - chance: Student's t times the standard deviation and a tenth more, from the differences
 //!   between bursts, or between 64 groups of the sampled items;
 //! - what the sample of the items cannot know of items that it does not hold: no more misses than
-//!   the share of accesses that is missing from the sample, and no more than so many items can have
-//!   as a sample of this rate holds none of, with 95 % confidence: three by the rate (the rule of
-//!   three);
+//!   the share of accesses that is missing from the sample, and no more than 3 / R items can have:
+//!   with 95 % confidence, a sample at rate R holds some of any larger group (the rule of three);
 //! - what bursts cannot know: half of its share, as the estimate takes the middle;
-//! - what bursts do not see because it is between them: they claim no more of first touches, and of
-//!   misses in caches that the sample of the items can tell, than that sample does, which is one of
-//!   all times;
+//! - what bursts do not see because it is between them: they claim no more first accesses than the
+//!   sample of the items, which is one of all times, and no more misses in caches that it can
+//!   measure;
 //! - the scale: a distance d among all is d·R ± √(d·R·(1 − R)) among the sampled. What the curve
 //!   falls within two such deviations, where that is the same error for all accesses (one sample of
 //!   the items); how much steeper it is within three than beside them, where it is another in each
 //!   burst.
 //!
 //! `tests/sampled.rs` holds it to that: 200 seeds, at every size, on seven kinds of streams. What
-//! no sample can tell is not in it: something that happens once, for a short time, between the
+//! no sample can measure is not in it: something that happens once, for a short time, between the
 //! bursts, and only to caches smaller than a few times 1/R.
 //!
 //! # Cost
@@ -72,8 +71,8 @@ pub struct SampleOptions {
     pub seed: u64,
     /// So many accesses at the beginning are measured exactly, so that short streams are exact.
     pub exact: u64,
-    /// Whether those are counted by their distances here. Who counts them anyway tells
-    /// [`finish_with`](Sampler::finish_with).
+    /// Whether those are counted by their distances here. A caller that counts them anyway passes
+    /// its counts to [`finish_with`](Sampler::finish_with).
     pub count_exact: bool,
     /// The most memory for the sampled items; the rate is halved whenever they would take more.
     pub memory: Option<Bytes>,
@@ -91,8 +90,8 @@ impl Default for SampleOptions {
     }
 }
 
-/// Accesses in bursts of one length are at most this share of all: more does not tell more than the
-/// items do.
+/// Accesses in bursts of one length are at most this share of all: with more, the sample of the
+/// items is as good.
 const MOST_IN_BURSTS: f64 = 0.01;
 
 /// A stream of items in, an estimate of its miss-ratio curve out: exact first, then sampled.
@@ -104,7 +103,7 @@ const MOST_IN_BURSTS: f64 = 0.01;
 /// sampler.process(&[10, 20, 20, 10]);
 /// let estimate = sampler.finish();
 /// assert_eq!((estimate.points[1].items, estimate.points[1].miss_ratio), (2, 0.5));
-/// assert_eq!(estimate.largest_half_width(), 0.0); // short streams are measured whole
+/// assert_eq!(estimate.largest_half_width(), 0.0); // short streams are measured completely
 /// ```
 pub struct Sampler {
     options: SampleOptions,
@@ -143,8 +142,8 @@ impl Sampler {
         }
     }
 
-    /// Processes the next items of the stream; [`samples`](Self::samples) tells what was seen of
-    /// them.
+    /// Processes the next items of the stream; [`samples`](Self::samples) has what was measured
+    /// of them.
     ///
     /// # Panics
     /// With more than 2³¹ items at once, as places in a column are 32 bits.
@@ -153,7 +152,7 @@ impl Sampler {
         self.go_on(items, None);
     }
 
-    /// The same for who counts the exact distances and does not ask whose they are: they are added
+    /// The same for callers that count the exact distances without their accesses: they are added
     /// to `tally`, and [`samples`](Self::samples) has none of them. Returns how many of the first
     /// accesses they are.
     ///
@@ -299,7 +298,7 @@ impl Sampler {
         self.with_exact(CountingTree::memory)
     }
 
-    /// The most memory held until so many more accesses are processed, as far as they are exact:
+    /// The most memory held until `accesses` more are processed, as far as they are exact:
     /// see [`Engine::memory_ahead`].
     pub fn memory_ahead(&self, accesses: u64) -> Bytes {
         self.with_exact(|tree| tree.memory_ahead(accesses))
@@ -316,8 +315,8 @@ impl Sampler {
         stage + Bytes((self.samples.places.capacity() * 12 + self.exact.len() * 8) as u64)
     }
 
-    /// As [`finish`](Self::finish), where the accesses of the exact beginning were counted
-    /// elsewhere: how many at each distance.
+    /// As [`finish`](Self::finish), if the caller has counted the accesses of the exact beginning:
+    /// `exact` is how many have each distance.
     pub fn finish_with(mut self, exact: impl IntoIterator<Item = (Distance, u64)>) -> Estimate {
         for (distance, accesses) in exact {
             self.exact[distance.items().map_or(BINS, bin)] += accesses;

@@ -1,5 +1,5 @@
-//! Mean and variance of a curve over replicates that differ by chance, corrected by what is known
-//! better.
+//! [`Moments`]: mean and variance of a curve over replicates that differ by chance, corrected where
+//! the value at one place is known better from another sample.
 
 use super::bins::BINS;
 
@@ -11,11 +11,12 @@ pub(super) struct Curve {
     pub(super) variance: Vec<f64>,
     /// How much the mean may be off beside that, from what it was corrected by.
     pub(super) bias: Vec<f64>,
-    /// Replicates behind it; with unequal weights, so many equal ones.
+    /// The number of replicates; with unequal weights, the number of equal ones that are worth as
+    /// much.
     pub(super) replicates: f64,
 }
 
-/// What is known of the value at one place from elsewhere.
+/// What is known of the value at one place from another sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) mean: f64,
@@ -67,7 +68,7 @@ impl Moments {
         self.weight
     }
 
-    /// As many replicates of equal weight would tell as much.
+    /// The number of replicates of equal weight that would be worth as much.
     pub(super) fn replicates(&self) -> f64 {
         if self.weight_squares > 0.0 {
             self.weight * self.weight / self.weight_squares
@@ -87,9 +88,9 @@ impl Moments {
         between / (self.replicates() - 1.0) * self.variance_factor
     }
 
-    /// The mean curve. Where the value at the anchor is known from elsewhere, what goes along with
-    /// the error there is taken away: the best linear combination of both (a control variate).
-    /// `None` if there are too few replicates to tell how much they vary.
+    /// The mean curve. If the value at the anchor is known from another sample, the part of the
+    /// error that goes along with the error there is subtracted: the best linear combination of
+    /// both (a control variate). `None` if there are too few replicates to know how much they vary.
     pub(super) fn curve(&self, anchor: Option<Known>) -> Option<Curve> {
         let replicates = self.replicates();
         if replicates < 3.999 {
@@ -124,7 +125,7 @@ impl Moments {
     }
 }
 
-/// How many standard deviations hold 95 % of the cases if the deviation is known from so many
+/// How many standard deviations hold 95 % of the cases if the deviation is known from `freedom`
 /// independent differences (Student's t, by a series that is right to 2 % from 2 on).
 pub(super) fn student_95(freedom: f64) -> f64 {
     let inverse = 1.0 / freedom.max(1.0);
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_with_the_anchor_is_taken_away() {
+    fn control_variate_removes_correlated_error() {
         let mut moments = Moments::new(0);
         for value in [0.9, 1.1, 1.3, 0.8, 1.2] {
             let mut curve = vec![value / 2.0; BINS + 1];
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn few_replicates_tell_nothing() {
+    fn few_replicates_give_no_curve() {
         let mut moments = Moments::new(0);
         assert!(moments.curve(None).is_none());
         for _ in 0..3 {

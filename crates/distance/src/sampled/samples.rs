@@ -1,4 +1,5 @@
-//! What a sampler saw of one column of items.
+//! [`Samples`]: the accesses of the last column that a sampler measured, for callers that count
+//! them by something else than their distance.
 
 use std::ops::Range;
 
@@ -13,12 +14,12 @@ pub enum SampleSource {
     Bursts(usize),
 }
 
-/// Accesses of one sample, each of which stands for `weight` accesses of its sort.
+/// Accesses of one sample, each of which represents `weight` accesses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SamplePart {
     /// The sample.
     pub source: SampleSource,
-    /// How many accesses each stands for, up to a factor that is the same in all of one source.
+    /// How many accesses each represents, up to a factor that is the same in all of one source.
     pub weight: u64,
     /// Which of [`Samples::places`] and [`Samples::distances`] they are.
     pub range: Range<usize>,
@@ -41,7 +42,7 @@ impl Samples {
         &self.exact
     }
 
-    /// Where in the column each sampled access stands.
+    /// The index in the column of each sampled access.
     pub fn places(&self) -> &[u32] {
         &self.places
     }
@@ -84,7 +85,7 @@ impl Samples {
 }
 
 /// Spreads what a distance among sampled items can mean evenly over the distances among all items:
-/// one of `s` sampled items stands for distances from `s / rate` to `(s + 1) / rate`, on average.
+/// a distance of `s` sampled items can be one from `s / rate` to `(s + 1) / rate`, on average.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spread(u64);
 

@@ -1,4 +1,5 @@
-//! What it does to a curve that distances among sampled items are only about those among all.
+//! How much a curve may be off because a distance among sampled items is only approximately the
+//! distance among all items.
 
 use super::bins::{BINS, bin, low};
 
@@ -51,7 +52,7 @@ pub(super) fn shift(mean: &[f64], bin: usize, rate: f64) -> f64 {
     nearer.max(farther).max(0.0)
 }
 
-/// How much more the curve falls in a bin than in those beside it, per octave: a step that may lie
+/// How much more the curve falls in a bin than in those beside it, per octave: a step that may be
 /// anywhere in it.
 fn cliff(mean: &[f64], bin: usize) -> f64 {
     if bin == 0 || bin + 2 >= BINS {

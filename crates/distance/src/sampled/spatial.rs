@@ -1,4 +1,5 @@
-//! A sample of the items: all accesses to some items, none to the others (SHARDS).
+//! [`Spatial`]: a sample of the items (SHARDS). All accesses to a sampled item go through a
+//! counting tree, those to other items are ignored.
 
 use reuselens_units::{Bytes, Distance, Items};
 
@@ -8,9 +9,9 @@ use super::moments::Moments;
 use super::samples::{SampleSource, Samples, Spread};
 use crate::{CountingTree, Engine};
 
-/// Parts of the sample that vary independently: their differences tell the error.
+/// Parts of the sample that vary independently: their differences give the error.
 const GROUPS: usize = 64;
-/// Where the hash tells the group: not where it is compared with the threshold.
+/// The bits of the hash that choose the group: other ones than those that the threshold decides by.
 const GROUP_SHIFT: u32 = 24;
 /// Two to the power of this: all items.
 const HASH_BITS: i32 = 64;
@@ -83,7 +84,7 @@ impl Spatial {
         self.tree.process(&items, &mut distances);
     }
 
-    /// Counts the sampled ones of these items, of which the first stands at `place` in the caller's
+    /// Counts the sampled ones of these items, of which the first is at `place` in the caller's
     /// column.
     pub(super) fn process(&mut self, items: &[u64], place: usize, samples: &mut Samples) {
         self.filter.find(items);

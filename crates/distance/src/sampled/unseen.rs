@@ -1,4 +1,4 @@
-//! What a sample of the items cannot know of those that it does not hold.
+//! [`Unseen`]: how much a curve may be off because of items that are not in the sample.
 
 use super::bins::low;
 use super::moments::Curve;
@@ -7,19 +7,19 @@ use super::moments::Curve;
 /// rule of three).
 const NEVER_SEEN: f64 = 3.0;
 
-/// What a sample of the items cannot know because it holds none of some items, however much they
-/// matter: no differences between its parts tell that.
+/// How far a sample of the items may be off because it holds none of some items, however often they
+/// are accessed. Differences between its parts do not show that.
 pub(super) struct Unseen {
     /// The share of accesses that is missing from the sample, or too much.
     missing: f64,
-    /// So many items may be unseen, with the confidence of the estimate.
+    /// The most items that may be unseen, with the confidence of the estimate.
     items: f64,
     accesses: f64,
 }
 
 impl Unseen {
-    /// For a curve from a sample of the items at this rate, of so many accesses. All accesses miss
-    /// in a cache of no items, so what the curve says of that tells how much is missing.
+    /// For a curve from a sample of the items at this rate, of `accesses` accesses. All accesses
+    /// miss in a cache of no items, so the curve's value there gives the share that is missing.
     pub(super) fn new(curve: &Curve, rate: f64, accesses: u64) -> Self {
         Unseen {
             missing: (1.0 - curve.mean[0]).abs(),
@@ -40,7 +40,7 @@ impl Unseen {
 
     /// The share of accesses that the unseen items may have if each comes once. (That no accesses
     /// seem to be missing says nothing of them: others may be too much.) `None` where that could be
-    /// all accesses: so small a sample tells nothing.
+    /// all accesses: so small a sample gives no bound.
     pub(super) fn once(&self) -> Option<f64> {
         Some(self.items / self.accesses.max(1.0)).filter(|share| *share < 1.0)
     }

@@ -120,7 +120,7 @@ fn resident(array: &[u16]) -> Option<usize> {
     Some(there.count() * 4096)
 }
 
-/// Two slots far apart, and the pages between them: read by whoever adds them, but never written.
+/// Two slots with many pages between them, which adding arrays reads and never writes.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn empty_pages_take_no_memory_when_arrays_are_added_or_grow() {

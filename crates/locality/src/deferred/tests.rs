@@ -1,3 +1,5 @@
+//! Deferred counts against direct ones.
+
 use super::*;
 
 /// Numbers that look drawn by chance.
@@ -45,7 +47,7 @@ fn deferred_counts_equal_direct_counts() {
 }
 
 #[test]
-fn counters_come_round() {
+fn counters_may_overflow() {
     // Half of all at eight places, the others all over the array, so that increments are put off.
     let raw: Vec<u64> = numbers(7)
         .take(1_400_000)
@@ -60,7 +62,7 @@ fn counters_come_round() {
 }
 
 #[test]
-fn only_what_is_far_apart_is_put_off() {
+fn only_distances_far_from_each_other_are_put_off() {
     let puts_off = |raw: &mut dyn Iterator<Item = u64>| {
         let mut histogram = DeferredHistogram::new();
         let first: Vec<Distance> = (0..=WORTH).step_by(32).map(Distance::new).collect();

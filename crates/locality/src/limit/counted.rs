@@ -1,4 +1,5 @@
-//! What a limit counts, and what that is worth.
+//! The number of a profile that a limit is about, with how far it may be off ([`Measured`]); or why
+//! there is none ([`CheckError`]).
 
 use thiserror::Error;
 
@@ -22,7 +23,7 @@ pub enum Certainty {
 pub struct Measured {
     /// The number, in the metric's own unit.
     pub value: f64,
-    /// What it is worth.
+    /// How far it may be off.
     pub certainty: Certainty,
 }
 
@@ -35,7 +36,7 @@ pub enum CheckError {
     /// The two count different items.
     #[error(transparent)]
     Difference(#[from] DifferenceError),
-    /// The line, object or function is not there.
+    /// The line, object or function does not exist.
     #[error(transparent)]
     GroupFinder(#[from] NamedError),
     /// The cache cannot exist.
@@ -115,11 +116,11 @@ impl CountedAccesses<'_> {
             (Some(model), Some(group)) => (model.misses(&group.histogram), BY_SETS),
             (None, None) => (
                 profile.histogram.misses(items) as f64,
-                self.whole(unsure(profile, items)),
+                self.certainty_of_all(unsure(profile, items)),
             ),
             (None, Some(group)) => (
                 group.misses(items) as f64,
-                self.part(group.histogram.is_exact_at(items)),
+                self.certainty_of_group(group.histogram.is_exact_at(items)),
             ),
         };
         Ok(match metric {
@@ -157,8 +158,8 @@ impl CountedAccesses<'_> {
             // Samples count all accesses, and estimate their distances.
             None if metric == Metric::Accesses => Certainty::Exact,
             None if is_mean && !profile.method.exact => UNBOUNDED,
-            None => self.whole(unsure(profile, u64::MAX)),
-            Some(_) => self.part(true),
+            None => self.certainty_of_all(unsure(profile, u64::MAX)),
+            Some(_) => self.certainty_of_group(true),
         };
         Ok(Measured { value, certainty })
     }
@@ -176,8 +177,8 @@ impl CountedAccesses<'_> {
         }
     }
 
-    /// What a count of all accesses is worth, if it may be off by `width`.
-    fn whole(&self, width: f64) -> Certainty {
+    /// The certainty of a count of all accesses that may be off by `width`.
+    fn certainty_of_all(&self, width: f64) -> Certainty {
         let method = &self.profile.method;
         match (method.exact, method.error_bound.is_some()) {
             (true, _) => Certainty::Exact,
@@ -186,8 +187,8 @@ impl CountedAccesses<'_> {
         }
     }
 
-    /// What a count of a group is worth; `is_edge` if no bin of its histogram is cut.
-    fn part(&self, is_edge: bool) -> Certainty {
+    /// The certainty of a count of a group; `is_edge` if no bin of its histogram is cut.
+    fn certainty_of_group(&self, is_edge: bool) -> Certainty {
         match (self.profile.method.exact, is_edge) {
             (true, true) => Certainty::Exact,
             (true, false) => Certainty::Estimate(
@@ -206,7 +207,7 @@ pub(super) const BY_SETS: Certainty =
 const UNBOUNDED: Certainty =
     Certainty::Estimate("the profile is an estimate without a bound on its error");
 
-/// Misses per access, for misses that are no whole number; 0 if there are no accesses.
+/// Misses per access, for misses that are no integer; 0 if there are no accesses.
 fn share(misses: f64, accesses: u64) -> f64 {
     match accesses {
         0 => 0.0,

@@ -1,4 +1,5 @@
-//! A group of a profile by the name that a rule gives it.
+//! [`GroupFinder`]: finds the line, object or function that a rule names, and proposes similar
+//! names if there is none.
 
 use thiserror::Error;
 
@@ -84,7 +85,7 @@ fn alternatives(names: &[String], by: Dimension) -> String {
 }
 
 impl GroupFinder<'_> {
-    /// The group of this name: the whole name; else, if it is one group alone, an object or a
+    /// The group of this name: the complete name; else, if only one group matches, an object or a
     /// function without what follows in parentheses (`grid` for `grid (a.c)`), a variable of a
     /// function by its own name (`grid` for `grid in main` and for `grid.0 (a.c)`), or a line with
     /// more or fewer folders (`a.c:12` for `src/a.c:12`). `profile` is what errors call the
@@ -128,7 +129,7 @@ impl GroupFinder<'_> {
     }
 }
 
-/// Whether `end` is the end of a path in whole components.
+/// Whether `end` is the end of a path in complete components.
 fn is_end(path: &str, end: &str) -> bool {
     path.strip_suffix(end)
         .is_some_and(|rest| rest.ends_with('/'))
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_whole_or_without_their_place() {
+    fn names_are_found_completely_or_without_their_place() {
         let profile = testing::profile();
         let found = [
             (Dimension::Object, "table (a.c)", "table (a.c)"),
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_come_with_names_like_them() {
+    fn unknown_names_propose_similar_ones() {
         let profile = testing::profile();
         let error = find(&profile, Dimension::Function, "sweeep")
             .unwrap_err()
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_without_groups_says_so() {
+    fn missing_groups_are_reported_as_such() {
         let mut profile = testing::profile();
         (profile.cells, profile.method.whole) = (Vec::new(), true);
         let error = find(&profile, Dimension::Function, "sweep")

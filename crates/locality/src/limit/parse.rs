@@ -1,4 +1,4 @@
-//! Limits as people write them.
+//! Reads limits as people write them, with errors that give the place and what to write.
 
 use std::str::FromStr;
 
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_of_the_contract_are_read() {
+    fn contract_rules_are_parsed() {
         let rule = limit("misses@L1d > +5 %");
         assert_eq!((rule.metric, rule.side), (Metric::Misses, Side::Above));
         assert_eq!(rule.cache, Some(CacheSpec::Named("L1d".into())));
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_have_units_signs_and_points() {
+    fn bounds_with_units_signs_and_points_are_parsed() {
         let bounds = [
             ("accesses>2.5M", Bound::Value(2_500_000.0)),
             ("cold < 1_000k", Bound::Value(1_000_000.0)),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn names_may_have_signs_and_spaces() {
+    fn group_names_with_signs_and_spaces_are_parsed() {
         let of = |text: &str| limit(text).of.unwrap();
         assert_eq!(
             of("misses@64 of function std::vector<int>::at(int) > 5"),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_have_their_place() {
+    fn limit_errors_name_their_place() {
         let faults = [
             ("", 0, "expected > or <"),
             ("misses@L1d", 10, "expected > or <"),

@@ -1,4 +1,4 @@
-//! A limit held against profiles.
+//! [`Limit::check`]: holds a limit against a profile, and gives a [`Verdict`].
 
 use super::counted::{Certainty, CheckError, CountedAccesses, Measured};
 use super::{Bound, GroupFinder, Limit, Side};
@@ -28,7 +28,7 @@ pub struct Verdict {
     pub cache: Option<CacheSize>,
     /// How many items that cache holds.
     pub items: Option<u64>,
-    /// The whole name of the line, object or function in the profile.
+    /// The complete name of the line, object or function in the profile.
     pub name: Option<String>,
     /// What follows.
     pub judgement: Judgement,
@@ -44,7 +44,7 @@ impl Limit {
     /// the limit is of a line, an object or a function.
     ///
     /// # Errors
-    /// If the profiles do not tell whether the limit holds: see [`CheckError`].
+    /// If it cannot be known from the profiles whether the limit holds: see [`CheckError`].
     pub fn check(&self, profile: &Profile, base: Option<&Profile>) -> Result<Verdict, CheckError> {
         let cache = self.cache_of(profile)?;
         let (now, name) = self.measure(profile, cache, "the profile")?;
@@ -87,7 +87,7 @@ impl Limit {
         })
     }
 
-    /// The number in one profile, and the whole name of what it is of.
+    /// The number in one profile, and the complete name of its line, object or function.
     fn measure(
         &self,
         profile: &Profile,
@@ -131,7 +131,7 @@ impl Limit {
                 Side::Below => slack,
             };
             let value = now.value + toward * off(now);
-            // In hundredths, so that whole percentages of whole numbers are compared exactly.
+            // In hundredths, so that integer percentages of integers are compared exactly.
             let (value, bound) = match (self.bound, base) {
                 (Bound::Change(percent), Some(base)) => (
                     value * 100.0,

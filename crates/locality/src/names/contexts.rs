@@ -1,4 +1,4 @@
-//! Names of calling contexts.
+//! Names of calling contexts: the functions on the way, as `main > solve > sweep`.
 
 use super::known::known;
 use crate::Context;
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_to_callers_are_as_many_as_contexts_however_deep() {
+    fn context_names_take_linear_time_however_deep() {
         const DEEP: u32 = 300_000;
         let mut profile = testing::profile();
         profile.contexts = (0..DEEP)

@@ -1,8 +1,8 @@
-//! Which of the paths that are not in the table get a place in it, where others that end like them
-//! were folded.
+//! [`Admission`]: which of the paths that the table does not have are inserted, once rare paths
+//! were shortened.
 
-/// Lets in one of every N paths, by pseudo-random numbers that are the same each time: a frequent
-/// path is soon in.
+/// Inserts one of every N paths, by pseudo-random numbers that are the same each time: a frequent
+/// path is inserted soon.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Admission {
     /// N for the longest paths; a power of two.
@@ -10,11 +10,11 @@ pub(super) struct Admission {
     state: u64,
 }
 
-/// The most of which one is let in.
+/// The largest N.
 const MOST: u64 = 1 << 40;
 
 impl Default for Admission {
-    /// Everything is let in.
+    /// Inserts every path.
     fn default() -> Self {
         Admission {
             one_in: 1,
@@ -23,8 +23,9 @@ impl Default for Admission {
     }
 }
 
-/// How often a path of so many outcomes has to come to stay, if the longest have to come `longest`
-/// times. A shorter one stands for many: it is a quarter for each step that it is shorter.
+/// How often a path of `length` outcomes has to occur to stay, if the longest have to occur
+/// `longest` times. A shorter path is the sum of many: the number is a quarter for each step that
+/// it is shorter.
 pub(super) fn enough(longest: u64, length: u32) -> u64 {
     match length {
         32.. => longest,
@@ -37,13 +38,13 @@ pub(super) fn enough(longest: u64, length: u32) -> u64 {
 }
 
 impl Admission {
-    /// Whether all get a place.
+    /// Whether all paths are inserted.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.one_in == 1
     }
 
-    /// Whether a path of `length` outcomes gets a place.
+    /// Whether the next path of `length` outcomes is inserted.
     #[inline]
     pub fn admits(&mut self, length: u32) -> bool {
         let one_in = enough(self.one_in, length);
@@ -57,14 +58,14 @@ impl Admission {
         self.state >> 20 & (one_in - 1) == 0
     }
 
-    /// Lets in a quarter as many as before at most, and of those that come less than `rare` times
-    /// fewer than one in two.
+    /// Inserts at most a quarter as many as before, and of the paths that occur less than `rare`
+    /// times fewer than one in two.
     pub fn tighten(&mut self, rare: u64) {
         let half = (rare / 2).max(1).next_power_of_two();
         self.one_in = (self.one_in * 4).max(half).min(MOST);
     }
 
-    /// Lets in no more than another one does.
+    /// Inserts no more than `other` does.
     pub fn join(&mut self, other: &Admission) {
         self.one_in = self.one_in.max(other.one_in);
     }
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn admission_lets_in_one_of_n() {
+    fn admission_inserts_one_of_n() {
         let mut admission = Admission::default();
         assert!((0..100).all(|_| admission.admits(32)));
         admission.tighten(4);

@@ -1,21 +1,22 @@
-//! Counts of one instruction in a block on a path: half a cache line.
+//! [`Count`]: the counts of one instruction in a block on a path, in half a cache line. It has the
+//! bin that its distances fell into last; its other bins are in [`OverflowBins`].
 
 use reuselens_units::Distance;
 
-use super::elsewhere::Elsewhere;
+use super::overflow_bins::OverflowBins;
 use crate::pattern_bins::BinCount;
 use crate::{PatternBin, PatternBins};
 
 /// An instruction in a block that was reached on a path, and what was counted in one of its bins:
-/// the one that its distances fell into lately. All other bins are [`Elsewhere`].
+/// the one that its distances fell into last. All its other bins are in [`OverflowBins`].
 ///
-/// Two of them share a cache line, and the instructions of a block lie behind each other: most
-/// accesses touch nothing else.
+/// Two of them share a cache line, and the instructions of a block are one after the other: most
+/// accesses need no other memory.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(super) struct Count {
     pub site: u32,
-    /// The number that its bins are known by elsewhere.
+    /// The number of its bins in [`OverflowBins`].
     pub owner: u32,
     /// The bin that is here; larger numbers never are.
     number: u32,
@@ -43,14 +44,14 @@ impl Count {
     }
 
     /// Counts an access. Cost: a look at its own half of a cache line, if the distance is in the
-    /// same bin as lately.
+    /// same bin as the last one.
     #[inline(always)]
-    pub fn add(&mut self, distance: Distance, elsewhere: &mut Elsewhere) {
+    pub fn add(&mut self, distance: Distance, overflow_bins: &mut OverflowBins) {
         // The number of a cold access is larger than any that is here.
         let items = distance.items().unwrap_or(u64::MAX);
         let full = self.accesses.wrapping_sub(1) >= u32::MAX - 1;
         if PatternBin::number(items) != u64::from(self.number) || full {
-            return self.add_other(distance, elsewhere);
+            return self.add_other(distance, overflow_bins);
         }
         self.missed = false;
         self.add_here(items);
@@ -65,23 +66,24 @@ impl Count {
         self.max = self.max.max(above as u16);
     }
 
-    /// In another bin, or there is no room for more in this one. Who comes twice takes the place.
+    /// Counts an access in another bin, or if this one is full. A bin that is hit twice in
+    /// succession takes the place of the one here.
     #[inline(never)]
-    fn add_other(&mut self, distance: Distance, elsewhere: &mut Elsewhere) {
+    fn add_other(&mut self, distance: Distance, overflow_bins: &mut OverflowBins) {
         let number = distance
             .items()
             .and_then(|items| u32::try_from(PatternBin::number(items)).ok())
-            // The last one is the number of cold accesses elsewhere.
+            // The last number means cold accesses in the overflow bins.
             .filter(|number| *number < u32::MAX);
         let (Some(number), Some(items)) = (number, distance.items()) else {
-            return elsewhere.add(self.owner, distance);
+            return overflow_bins.add(self.owner, distance);
         };
         if self.accesses > 0 {
             if !self.missed && self.number != number {
                 self.missed = true;
-                return elsewhere.add(self.owner, distance);
+                return overflow_bins.add(self.owner, distance);
             }
-            elsewhere.put(self.owner, &self.tally());
+            overflow_bins.put(self.owner, &self.tally());
             *self = Count::new(self.site, self.owner);
         }
         self.number = number;
@@ -104,8 +106,8 @@ impl Count {
         }
     }
 
-    /// Adds what is counted here in another one.
-    pub fn merge(&mut self, other: &Count, elsewhere: &mut Elsewhere) {
+    /// Adds what `other` has counted here.
+    pub fn merge(&mut self, other: &Count, overflow_bins: &mut OverflowBins) {
         if other.accesses == 0 {
             return;
         }
@@ -117,7 +119,7 @@ impl Count {
                 self.min = self.min.min(other.min);
                 self.max = self.max.max(other.max);
             }
-            None => elsewhere.put(self.owner, &other.tally()),
+            None => overflow_bins.put(self.owner, &other.tally()),
         }
     }
 
@@ -134,31 +136,31 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn bins(count: &Count, mut elsewhere: Elsewhere) -> PatternBins {
-        elsewhere.flush();
+    fn bins(count: &Count, mut overflow_bins: OverflowBins) -> PatternBins {
+        overflow_bins.flush();
         let mut bins = PatternBins::new();
-        elsewhere.by_owner(9).add_to(count.owner, &mut bins);
+        overflow_bins.by_owner(9).add_to(count.owner, &mut bins);
         count.add_to(&mut bins);
         bins
     }
 
     #[test]
-    fn two_share_a_cache_line() {
+    fn a_count_is_half_a_cache_line() {
         assert_eq!(size_of::<Count>(), 32);
     }
 
     #[test]
-    fn a_full_bin_makes_room() {
-        let (mut full, mut elsewhere) = (Count::new(1, 1), Elsewhere::new());
-        full.add(Distance::new(70), &mut elsewhere);
+    fn a_full_bin_goes_to_the_overflow_bins() {
+        let (mut full, mut overflow_bins) = (Count::new(1, 1), OverflowBins::new());
+        full.add(Distance::new(70), &mut overflow_bins);
         full.accesses = u32::MAX;
         let mut sum = Count { owner: 2, ..full };
-        sum.merge(&full, &mut elsewhere);
-        full.add(Distance::new(71), &mut elsewhere);
+        sum.merge(&full, &mut overflow_bins);
+        full.add(Distance::new(71), &mut overflow_bins);
         let most = u64::from(u32::MAX);
-        let mut theirs = Elsewhere::new();
-        elsewhere.flush();
-        elsewhere.move_to(&mut theirs, |owner| if owner == 1 { 1 } else { 3 });
+        let mut theirs = OverflowBins::new();
+        overflow_bins.flush();
+        overflow_bins.move_to(&mut theirs, |owner| if owner == 1 { 1 } else { 3 });
         sum.owner = 3;
         for (count, expected) in [(full, most + 1), (sum, 2 * most)] {
             let bins = bins(&count, theirs.clone());
@@ -175,16 +177,16 @@ mod tests {
             split in 0..200_usize,
         ) {
             let (mut left, mut right) = (Count::new(3, 1), Count::new(3, 2));
-            let mut elsewhere = Elsewhere::new();
+            let mut overflow_bins = OverflowBins::new();
             let mut expected = PatternBins::new();
             for (at, items) in distances.iter().enumerate() {
                 let distance = Distance::new(*items);
                 expected.add(distance, 1);
-                if at < split { &mut left } else { &mut right }.add(distance, &mut elsewhere);
+                if at < split { &mut left } else { &mut right }.add(distance, &mut overflow_bins);
             }
-            elsewhere.flush();
-            let mut both = Elsewhere::new();
-            elsewhere.move_to(&mut both, |_| 5);
+            overflow_bins.flush();
+            let mut both = OverflowBins::new();
+            overflow_bins.move_to(&mut both, |_| 5);
             left.owner = 5;
             left.merge(&right, &mut both);
             prop_assert_eq!(bins(&left, both), expected);

@@ -1,7 +1,8 @@
-//! All that was counted, instruction by instruction.
+//! Reads the table: the paths of each instruction, with their distances
+//! ([`PathTable::for_each_site`]).
 
 use super::PathTable;
-use super::elsewhere::ByOwner;
+use super::overflow_bins::ByOwner;
 use crate::PatternBins;
 use crate::path::Path;
 use crate::path_cells::PathCell;
@@ -20,27 +21,27 @@ struct PathInstruction {
 const DIGIT: u32 = 11;
 
 impl PathTable {
-    /// Hands over the paths to each instruction, ascending by outcomes and their number, which are
-    /// cut to a length; where fewer are told apart, they are fewer. Instructions ascend. The cells
-    /// may be taken out of what is handed over.
+    /// Calls `each` with the paths to each instruction, cut to a length, ascending by outcomes and
+    /// their number; shortened paths have fewer outcomes. Instructions ascend. `each` may take the
+    /// cells out of the list.
     ///
     /// Cost: linear in pairs and bins, and a sort of the nodes. Memory: 40 bytes a pair, 4 a bin.
     pub(crate) fn for_each_site(&self, length: u32, mut each: impl FnMut(&mut Vec<PathCell>)) {
-        let elsewhere = self.elsewhere.by_owner(self.pairs);
+        let overflow_bins = self.overflow_bins.by_owner(self.pairs);
         let entries = sorted_by_site(self.entries(length));
         let mut cells = Vec::new();
         for of_site in entries.chunk_by(|a, b| a.site == b.site) {
             cells.clear();
             let path = |entry: &PathInstruction| (entry.outcomes, entry.length);
             let paths = of_site.chunk_by(|a, b| path(a) == path(b));
-            cells.extend(paths.map(|equal| self.cell(equal, &elsewhere)));
+            cells.extend(paths.map(|equal| self.cell(equal, &overflow_bins)));
             each(&mut cells);
         }
     }
 
     /// All instructions of all nodes, ascending by outcomes.
     fn entries(&self, length: u32) -> Vec<PathInstruction> {
-        // Far fewer than instructions, so that these are sorted.
+        // Nodes are sorted, of which there are far fewer than instructions.
         let mut order: Vec<(u32, u32, u32)> = (0..)
             .zip(&self.nodes)
             .map(|(number, node)| {
@@ -68,12 +69,12 @@ impl PathTable {
         entries
     }
 
-    /// The sum of what has the same instruction and outcomes.
-    fn cell(&self, equal: &[PathInstruction], elsewhere: &ByOwner) -> PathCell {
+    /// The sum of the entries of the same instruction and outcomes.
+    fn cell(&self, equal: &[PathInstruction], overflow_bins: &ByOwner) -> PathCell {
         let mut bins = PatternBins::new();
         for entry in equal {
             let count = &self.counts[entry.count as usize];
-            elsewhere.add_to(count.owner, &mut bins);
+            overflow_bins.add_to(count.owner, &mut bins);
             count.add_to(&mut bins);
         }
         let traces = |entry: &PathInstruction| self.nodes[entry.node as usize].traces;
@@ -126,7 +127,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn instructions_are_sorted_and_what_they_share_stays(
+        fn radix_sort_by_site_is_stable(
             sites in prop::collection::vec(prop_oneof![0..5_u32, 2040..2060_u32, any::<u32>()], 0..300),
         ) {
             let entry = |(count, site): (u32, &u32)| PathInstruction { site: *site, count, ..PathInstruction::default() };

@@ -1,4 +1,5 @@
-//! Blocks on paths, by block and outcomes.
+//! The nodes of the table, which are blocks on paths, and the hash table that finds a node by block
+//! and outcomes.
 
 use super::{LENGTHS, PathNode, PathStep, PathTable};
 use crate::path::{Path, Traces};
@@ -7,7 +8,7 @@ use crate::path::{Path, Traces};
 pub(super) type Key = (u64, u32, u8);
 
 impl PathNode {
-    /// What it is known by.
+    /// The key that finds it.
     #[inline(always)]
     pub fn key(&self) -> Key {
         (self.block, self.outcomes, self.traces.length() as u8)
@@ -15,7 +16,7 @@ impl PathNode {
 }
 
 impl PathTable {
-    /// What a step is known by, if so many outcomes are told apart.
+    /// The key of a step whose path is cut to `length` outcomes.
     #[inline(always)]
     fn key(step: &PathStep, length: u32) -> Key {
         (
@@ -31,14 +32,14 @@ impl PathTable {
         self.home_of(step, self.length)
     }
 
-    /// The slot where so many outcomes of a step belong.
+    /// The slot where a step belongs whose path is cut to `length` outcomes.
     #[inline(always)]
     pub(super) fn home_of(&self, step: &PathStep, length: u32) -> usize {
         self.hash(Self::key(step, length)) as usize & (self.slots.len() - 1)
     }
 
-    /// The node of so many outcomes of a step if it is at home, which most are; 0 if another one or
-    /// none is.
+    /// The node of a step whose path is cut to `length` outcomes, if it is in its first slot, as
+    /// most are; 0 if another node or none is there.
     #[inline(always)]
     pub(super) fn guess(&self, step: &PathStep, length: u32) -> u32 {
         let hash = self.hash(Self::key(step, length));
@@ -49,9 +50,9 @@ impl PathTable {
         }
     }
 
-    /// Whether there may be paths that are known by their ends.
+    /// Whether the table may have shortened paths.
     #[inline(always)]
-    pub(super) fn is_folded(&self) -> bool {
+    pub(super) fn has_shortened(&self) -> bool {
         !self.admission.is_open()
     }
 
@@ -67,8 +68,8 @@ impl PathTable {
         node
     }
 
-    /// The node of the longest end of a path that there is, or a new one where it is admitted. What
-    /// goes on with a step is not asked again.
+    /// The node of the longest end of the path that the table has, or a new node if the path is
+    /// inserted. A step that continues another is never inserted.
     #[inline(never)]
     pub(super) fn find(&mut self, step: &PathStep) -> u32 {
         let slot = self.slot(Self::key(step, self.length));
@@ -86,7 +87,7 @@ impl PathTable {
                 (found != FREE).then(|| (length, number(found)))
             }),
         };
-        // Where nothing was folded there is room for more.
+        // As long as no path was shortened there is room for more.
         let Some((known, node)) = known else {
             return self.push(Self::key(step, self.length), slot, step);
         };
@@ -129,7 +130,7 @@ impl PathTable {
             #[cfg(test)]
             super::tests::step();
             let found = self.slots[slot];
-            // Most others are known by their tag, without a look at the node.
+            // Most other nodes differ in their tag, which needs no look at the node.
             let same = tag(found) == tag(hash)
                 && found != FREE
                 && self.nodes[number(found) as usize - 1].key() == key;
@@ -151,9 +152,9 @@ impl PathTable {
         }
     }
 
-    /// Where a node is looked for. The key of the table turns bits of the block, so that the
-    /// carries of the products differ. Places begin with the highest bits of the second product,
-    /// which all bits reach.
+    /// The hash of a key. The table's random key changes bits of the block, so that the carries of
+    /// the products differ. The slot is chosen by the highest bits of the second product, which
+    /// depend on all bits.
     #[inline(always)]
     fn hash(&self, (block, outcomes, length): Key) -> u64 {
         const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -1,4 +1,4 @@
-//! Every length against its definition.
+//! Paths of every length against their definition; tables that are too small, cut or merged.
 
 use super::*;
 use crate::PatternBins;
@@ -41,7 +41,7 @@ fn cells(table: &PathTable, length: u32) -> Cells {
     map
 }
 
-/// The accesses of cells whose paths have so many outcomes.
+/// The accesses of cells whose paths have `length` outcomes.
 fn apart(cells: &Cells, length: u32) -> u64 {
     let told = cells.iter().filter(|(key, _)| key.2 == length);
     told.map(|(_, bins)| bins.accesses()).sum()
@@ -82,9 +82,9 @@ fn check(table: &PathTable, accesses: &[Access]) {
     }
 }
 
-/// Any table: what has fewer outcomes than asked for ends like that; no path has more than it had,
-/// and all of each instruction is there, exactly.
-fn check_folded(table: &PathTable, accesses: &[Access]) {
+/// Any table: a path with fewer outcomes than asked for is the end of paths in the definition, no
+/// path has more accesses than there, and each instruction has all its accesses, exactly.
+fn check_shortened(table: &PathTable, accesses: &[Access]) {
     let of_length = |length| (length, by_definition(accesses, length));
     let expected: BTreeMap<u32, Cells> = LENGTHS.into_iter().map(of_length).collect();
     for length in LENGTHS
@@ -121,7 +121,7 @@ proptest! {
         let (left, right) = accesses.split_at(split.min(accesses.len()));
         let path = Path { outcomes: 5, ..Path::default() };
         let more = [&accesses[..], &[(1, 5, 7)]].concat();
-        for (most, check) in [(1000, check as fn(&PathTable, &[Access])), (most, check_folded)] {
+        for (most, check) in [(1000, check as fn(&PathTable, &[Access])), (most, check_shortened)] {
             let whole = table(&accesses, most);
             check(&whole, &accesses);
             prop_assert!(whole.len() <= most.max(4));
@@ -166,8 +166,8 @@ fn full_table_keeps_frequent_paths_within_its_bound() {
     let table = table(&accesses, 1100);
     assert!(table.len() <= 1100 && table.length() == 32);
     assert!(table.memory() < Bytes(1 << 21), "{}", table.memory());
-    check_folded(&table, &accesses);
-    // The ten paths to each of three instructions, but for what came before they were in.
+    check_shortened(&table, &accesses);
+    // The ten paths to each of three instructions, except accesses before they were inserted.
     let (found, expected) = (cells(&table, 32), by_definition(&accesses, 32));
     let often = expected.iter().filter(|(_, bins)| bins.accesses() > 1000);
     let shares: Vec<f64> = often
@@ -180,7 +180,7 @@ fn full_table_keeps_frequent_paths_within_its_bound() {
         shares.len() == 30 && shares.iter().all(|share| *share > 0.9),
         "{shares:?}"
     );
-    // Of the others all that is known is how they end; what is rare takes no place from that.
+    // Of the others only their ends are known; single rare paths take no place from these.
     let told = |length| apart(&cells(&table, length), length) as f64 / 200_000.0;
     assert!((0.45..0.6).contains(&told(32)), "{}", told(32));
     assert!(told(4) > 0.99, "{}", told(4));
@@ -195,7 +195,7 @@ fn equal_accesses_are_equal_tables() {
     }
 }
 
-/// Counts steps of five touches each, cut into pieces of `piece` touches.
+/// Counts steps of five accesses each, cut into pieces of `piece` accesses.
 fn in_pieces(paths: &[Access], most: usize, piece: usize) -> PathTable {
     const EACH: u32 = 5;
     let sites: Vec<u32> = (0..100).collect();
@@ -237,7 +237,7 @@ fn in_pieces(paths: &[Access], most: usize, piece: usize) -> PathTable {
 fn path_counts_do_not_depend_on_cuts() {
     let paths = few_and_many(20_000);
     let whole = in_pieces(&paths, 3000, usize::MAX);
-    assert!(whole.is_folded() && whole.length() > 0);
+    assert!(whole.has_shortened() && whole.length() > 0);
     for piece in [1, 3, 7, 64, 997] {
         let pieces = in_pieces(&paths, 3000, piece);
         for length in LENGTHS {
@@ -261,14 +261,14 @@ fn less_memory_keeps_shorter_paths_and_all_accesses() {
     let half = Bytes(before.get() / 2);
     assert!(table.shrink(half));
     assert!(table.memory() <= half && table.length() == length);
-    check_folded(&table, &accesses);
+    check_shortened(&table, &accesses);
     assert!(!table.shrink(Bytes(1)) && table.length() == 0);
-    check_folded(&table, &accesses);
+    check_shortened(&table, &accesses);
 }
 
 #[test]
-fn a_block_of_all_instructions_is_quick() {
-    // No two rounds have the same order: what came next the last time says nothing.
+fn a_block_of_many_instructions_takes_linear_time() {
+    // No two rounds have the same order, so the instruction that came next before is no hint.
     const SITES: u32 = 10_000;
     let orders = [1, 7, 3, 9, 7919];
     let rounds = orders.map(|step| (0..SITES).map(move |at| at * step % SITES));
@@ -300,7 +300,7 @@ fn a_block_of_all_instructions_is_quick() {
         &sites,
         &distances,
     );
-    // Twice for what was never seen: is there room, and then where.
+    // Twice for a new pair: once for whether there is room, once for the place.
     let most = u64::from(until) * u64::from(LISTED) * 2;
     assert!((1..=most).contains(&STEPS.get()), "{}", STEPS.get());
     check(&table, &accesses);
@@ -335,7 +335,7 @@ fn a_block_of_all_instructions_is_quick() {
 /// Blocks whose products with the multiplier are the highest bits of the place, in turn: all begin
 /// at one place of a table without a key.
 #[test]
-fn blocks_chosen_to_collide_do_not() {
+fn colliding_blocks_are_spread() {
     const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
     // Newton's iteration for the inverse modulo 2⁶⁴.
     let inverse = (0..6).fold(GOLDEN, |found, _| {

@@ -1,19 +1,20 @@
-//! Nodes that became equal, since fewer outcomes of their paths are kept.
+//! Makes one node of nodes that have become equal because their paths were shortened, and merges
+//! tables.
 
 use std::collections::HashMap;
 
 use super::PathTable;
-use super::elsewhere::Elsewhere;
 use super::nodes::Key;
+use super::overflow_bins::OverflowBins;
 use crate::path::Path;
 
 impl PathTable {
-    /// Makes nodes one that have become equal. The slots are wrong then.
+    /// Makes nodes one that have become equal. Afterwards the slots must be indexed again.
     pub(super) fn unite(&mut self) {
         let old = std::mem::take(&mut self.nodes);
         let counts = std::mem::take(&mut self.counts);
-        self.elsewhere.flush();
-        let elsewhere = std::mem::replace(&mut self.elsewhere, Elsewhere::new());
+        self.overflow_bins.flush();
+        let overflow_bins = std::mem::replace(&mut self.overflow_bins, OverflowBins::new());
         let mut owners = vec![0; self.pairs];
         (self.pairs, self.behind) = (0, HashMap::new());
         let mut order: Vec<(Key, u32)> =
@@ -30,14 +31,14 @@ impl PathTable {
                 let traces = &mut self.nodes[number as usize - 1].traces;
                 traces.merge(&of(at).traces);
                 for count in &counts[of(at).range()] {
-                    // Nothing lies behind this node yet, so that it stays where it is.
+                    // No list follows that of this node yet, so that it stays in place.
                     let into = first + self.seek(number, count.site);
-                    self.counts[into].merge(count, &mut self.elsewhere);
+                    self.counts[into].merge(count, &mut self.overflow_bins);
                     owners[count.owner as usize] = self.counts[into].owner;
                 }
             }
         }
-        elsewhere.move_to(&mut self.elsewhere, |owner| owners[owner as usize]);
+        overflow_bins.move_to(&mut self.overflow_bins, |owner| owners[owner as usize]);
     }
 
     /// Adds all counts of another table, whose instructions and blocks have the same numbers.
@@ -46,8 +47,8 @@ impl PathTable {
         self.admission.join(&other.admission);
         let (counts, pairs) = (self.counts.len() as u32, self.pairs as u32);
         other
-            .elsewhere
-            .move_to(&mut self.elsewhere, |owner| owner + pairs);
+            .overflow_bins
+            .move_to(&mut self.overflow_bins, |owner| owner + pairs);
         self.pairs += other.pairs;
         self.counts
             .extend(other.counts.into_iter().map(|mut count| {
@@ -67,7 +68,7 @@ impl PathTable {
         let slots = (self.nodes.len() * 4).next_power_of_two();
         self.index(slots.max(self.slots.len()));
         if self.pairs > self.most {
-            self.fold();
+            self.shorten_rare();
         }
     }
 }

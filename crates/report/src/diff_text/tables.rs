@@ -60,7 +60,7 @@ impl DiffView<'_> {
     pub(super) fn groups(&self, out: &mut String, by: Dimension, reason: &mut Option<&str>) {
         if ![self.before, self.after]
             .iter()
-            .any(|profile| profile.tells(by))
+            .any(|profile| profile.has_names(by))
         {
             return;
         }

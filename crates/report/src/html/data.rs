@@ -189,9 +189,9 @@ pub(crate) fn tables(scene: &Scene) -> Vec<GroupTable> {
 fn tells(scene: &Scene, by: Dimension) -> bool {
     match by {
         Dimension::Thread => {
-            scene.profile.threads.len() > 1 || scene.grouping.tells(Dimension::Line)
+            scene.profile.threads.len() > 1 || scene.grouping.has_names(Dimension::Line)
         }
-        by => scene.grouping.tells(by),
+        by => scene.grouping.has_names(by),
     }
 }
 

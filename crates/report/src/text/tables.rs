@@ -119,7 +119,7 @@ pub(crate) fn misses(
     let mut reason = format!("({reason}{ranking})");
     let grouping = profile.grouping();
     let (told, untold): (Vec<Dimension>, Vec<Dimension>) =
-        options.by.iter().partition(|by| grouping.tells(**by));
+        options.by.iter().partition(|by| grouping.has_names(**by));
     for by in &told {
         let title = format!("Most misses in {} by {by}", chosen.label());
         heading(out, &title, &reason, width, paint);

@@ -17,7 +17,7 @@ pub(super) fn add_told_apart(
     far: &mut Vec<Distance>,
 ) {
     far.clear();
-    keyed.add_column_and_tell(cells, distances, far);
+    keyed.add_column_with_far(cells, distances, far);
     histogram.add_column(far);
 }
 

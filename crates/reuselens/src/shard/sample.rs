@@ -1,7 +1,7 @@
 //! How many distinct items there are about, and how they lie, from a few of the accesses.
 
 use reuselens_distance::Expected;
-use reuselens_distance::crowd::{most_pages, page, same_low_bits};
+use reuselens_distance::dense_ids::{most_pages, page, same_low_bits};
 use reuselens_distance::generate::Random;
 use reuselens_units::Items;
 
@@ -41,7 +41,7 @@ pub(super) fn expected_of(items: &[u64]) -> Expected {
     let is_crowded = classes(&mut pages, stride) <= most_pages(distinct);
     Expected {
         distinct: Items(distinct),
-        crowded: is_crowded.then_some(shift),
+        dense_shift: is_crowded.then_some(shift),
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
         let crowded = |id: fn(u64) -> u64| {
             let mut random = Random::new(1);
             let items: Vec<u64> = (0..LENGTH).map(|_| id(random.below(200_000))).collect();
-            expected_of(&items).crowded
+            expected_of(&items).dense_shift
         };
         assert_eq!(crowded(|number| number), Some(0));
         assert_eq!(crowded(|number| (0x7f00_0000_0000 + number) << 6), Some(6));
@@ -145,6 +145,6 @@ mod tests {
         assert_eq!(crowded(|number| number * 10 + 1), None);
         let mut scattered = vec![0; LENGTH as usize];
         Uniform::new(200_000, 1).fill(&mut scattered);
-        assert_eq!(expected_of(&scattered).crowded, None);
+        assert_eq!(expected_of(&scattered).dense_shift, None);
     }
 }

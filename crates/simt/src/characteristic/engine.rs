@@ -8,7 +8,7 @@ use reuselens_workers::together;
 use crate::SimtError;
 use crate::characteristic::Characteristic;
 use crate::characteristic::correlate::Correlator;
-use crate::characteristic::fold::Folded;
+use crate::characteristic::distinct_lists::DistinctLists;
 use crate::characteristic::index::{Census, InvertedIndex};
 use crate::scenario::ReferenceStream;
 
@@ -33,7 +33,7 @@ impl Default for Limits {
     }
 }
 
-/// Bytes of an entry in the index and in the folded lists.
+/// Bytes of an entry in the index and in the lists lists.
 const ENTRY: u64 = 16;
 /// Lists that a thread takes at a time.
 const LISTS: usize = 64;
@@ -68,8 +68,8 @@ pub fn characteristic(
     let ranges = census.ranges(most.min(entries / threads as u64 + 1));
     let mut total = vec![0_u64; length as usize + 1];
     for some in ranges.chunks(threads) {
-        let folded = fold(stream, &census, some);
-        for degrees in correlate(&folded, length as usize, threads) {
+        let lists = read_lists(stream, &census, some);
+        for degrees in correlate(&lists, length as usize, threads) {
             for (sum, degree) in total.iter_mut().zip(degrees) {
                 *sum += degree;
             }
@@ -86,18 +86,18 @@ pub fn characteristic(
 
 /// Reads the lists of some ranges of items, on as many threads as there are ranges, and joins them
 /// in the order of the ranges.
-fn fold(
+fn read_lists(
     stream: &(impl ReferenceStream + Sync + ?Sized),
     census: &Census,
     ranges: &[std::ops::Range<u32>],
-) -> Folded {
+) -> DistinctLists {
     let read = |range: std::ops::Range<u32>| {
-        let mut folded = Folded::default();
+        let mut lists = DistinctLists::default();
         let index = InvertedIndex::read(stream, census, range);
         for list in index.lists().filter(|list| list.len() > 1) {
-            folded.add(list, 1);
+            lists.add(list, 1);
         }
-        folded
+        lists
     };
     let next = AtomicUsize::new(0);
     let read_some = || {
@@ -110,8 +110,8 @@ fn fold(
             parts.push((at, read(range.clone())));
         }
     };
-    let parts = together("fold", ranges.len(), read_some, read_some);
-    let mut parts: Vec<(usize, Folded)> = parts.into_iter().flatten().collect();
+    let parts = together("lists", ranges.len(), read_some, read_some);
+    let mut parts: Vec<(usize, DistinctLists)> = parts.into_iter().flatten().collect();
     parts.sort_unstable_by_key(|(at, _)| *at);
     let mut parts = parts.into_iter().map(|(_, part)| part);
     let mut all = parts.next().unwrap_or_default();
@@ -125,22 +125,22 @@ fn fold(
 }
 
 /// Correlates the lists on some threads: each one's sums.
-fn correlate(folded: &Folded, length: usize, threads: usize) -> Vec<Vec<u64>> {
+fn correlate(lists: &DistinctLists, length: usize, threads: usize) -> Vec<Vec<u64>> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut correlator = Correlator::new(length);
         loop {
             let from = next.fetch_add(LISTS, Ordering::Relaxed);
-            if from >= folded.len() {
+            if from >= lists.len() {
                 break;
             }
-            for at in from..folded.len().min(from + LISTS) {
-                let (list, weight) = folded.get(at);
+            for at in from..lists.len().min(from + LISTS) {
+                let (list, weight) = lists.get(at);
                 correlator.add(list, weight);
             }
         }
         correlator.finish()
     };
-    let threads = threads.min(folded.entries() / (LISTS * LISTS) + 1);
+    let threads = threads.min(lists.entries() / (LISTS * LISTS) + 1);
     together("correlate", threads, work, work)
 }

@@ -3,8 +3,8 @@
 
 mod correlate;
 mod difference;
+mod distinct_lists;
 mod engine;
-mod fold;
 mod index;
 mod naive;
 mod ntt;

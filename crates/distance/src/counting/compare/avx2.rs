@@ -1,4 +1,4 @@
-//! With vectors of 256 bits.
+//! [`Avx2`]: [`Compare`] with vectors of 256 bits.
 
 use std::arch::x86_64::{
     __m256i, _mm256_and_si256, _mm256_blendv_epi8, _mm256_castsi256_pd, _mm256_cmpeq_epi8,
@@ -46,7 +46,7 @@ impl Avx2 {
 }
 
 /// Half a block each. Functions of their own, not closures: those are not always put in the place
-/// of their calls, and what is compiled apart is compiled without AVX2.
+/// of their calls, and a closure that is compiled by itself is compiled without AVX2.
 impl Avx2 {
     #[inline(always)]
     fn nearest_half(self, keys: Keys<&[u8]>, half: usize) -> __m256i {

@@ -1,4 +1,4 @@
-//! With vectors of 512 bits.
+//! [`Avx512`]: [`Compare`] with vectors of 512 bits.
 
 use std::arch::x86_64::{
     __m512i, _mm_loadl_epi64, _mm256_and_si256, _mm256_cmpeq_epi64_mask, _mm256_cvtepu8_epi32,
@@ -55,7 +55,7 @@ impl Avx512 {
 impl Compare for Avx512 {
     #[inline(always)]
     fn equal(self, line: &TableLine, item: u64) -> u32 {
-        // Not the whole line in one load: that would have to wait for the last step to be written.
+        // Not all of the line in one load: that would wait for the last step to be written.
         // SAFETY: there is a value of this type, so the processor has AVX-512; the 32 bytes read
         // are the first four items.
         let four = unsafe {
@@ -84,7 +84,7 @@ impl Compare for Avx512 {
     #[inline(always)]
     fn lead_to_same(self, recent: &[u64; WINDOW + BLOCK], lags: &[u8; BLOCK]) -> bool {
         // SAFETY: there is a value of this type, so the processor has AVX-512. No lag is taken for
-        // more than WINDOW, and the first place is WINDOW: all numbers that are gathered lie in
+        // more than WINDOW, and the first place is WINDOW: all numbers that are gathered are in
         // `recent`.
         unsafe {
             let mut different = _mm512_setzero_si512();
@@ -205,7 +205,7 @@ impl Compare for Avx512 {
         }
         for eight in (0..len).step_by(8) {
             // SAFETY: as above. Places are accesses of a block, with or without the mark; those
-            // behind the last are 0. Where items leave they lead into the first BLOCK of
+            // after the last are 0. Where items leave they lead into the first BLOCK of
             // `todo.items`, else into the last. At most 2 · BLOCK pieces are written, and a vector
             // of eight from the last on.
             unsafe {

@@ -1,4 +1,6 @@
-//! Ways of comparing many numbers at once: for any processor, with AVX2, with AVX-512.
+//! [`Compare`]: the operations of the counting tree that compare many numbers at once. There are
+//! three implementations with the same results: for any processor ([`Portable`]), with AVX2 and
+//! with AVX-512.
 
 /// Does something for each number of accesses back in the window, the farthest first, without a
 /// loop: the numbers become constants in vectors, and nothing waits for a counter.

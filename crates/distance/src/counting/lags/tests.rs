@@ -1,8 +1,10 @@
+//! Lags of items whose keys are equal.
+
 use super::super::compare::Portable;
 use super::*;
 
 #[test]
-fn items_with_equal_keys_are_told_apart() {
+fn lags_of_items_with_equal_keys_are_right() {
     let other = |item: u64| item ^ (0x5555_5555 << 32 | 0x5555_5555);
     assert_eq!(key(3), key(other(3)));
     let twin = |i: u64| {

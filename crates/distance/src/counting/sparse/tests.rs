@@ -1,3 +1,5 @@
+//! The hash table of last accesses: overflow, growth, expectations, and ids that collide.
+
 use super::super::compare::Portable;
 use super::*;
 
@@ -8,7 +10,7 @@ fn replace(table: &mut Sparse, item: u64, step: u32) -> u32 {
 }
 
 #[test]
-fn every_number_can_be_an_item() {
+fn zero_and_maximum_are_items() {
     let mut table = Sparse::new();
     for (item, step) in [(0, 1), (u64::MAX, 2), (1 << 63, 3)] {
         assert_eq!(replace(&mut table, item, step), NEVER);
@@ -62,7 +64,7 @@ fn growth_to_what_is_expected_keeps_every_step() {
 
 /// Far too many were expected: that costs memory, but not all that there is.
 #[test]
-fn what_is_expected_is_not_believed_without_end() {
+fn huge_expectations_take_bounded_memory() {
     let mut table = Sparse::expecting(u32::MAX as usize);
     for item in 0..50_000_u64 {
         replace(&mut table, item << 40, 1);
@@ -70,9 +72,9 @@ fn what_is_expected_is_not_believed_without_end() {
     assert_eq!(table.bytes(), 128 << 20);
 }
 
-/// What is told to lie elsewhere is found by the long way, new or not.
+/// An item that is not at its home is found by the long way, whether it is new or not.
 #[test]
-fn the_memory_at_home_and_the_rest_make_the_whole() {
+fn replacing_at_home_and_elsewhere_is_complete() {
     let mut random = crate::generate::Random::new(3);
     let (mut parts, mut whole) = (Sparse::with_lines(64), Sparse::with_lines(64));
     let mut elsewhere = 0;
@@ -92,7 +94,7 @@ fn the_memory_at_home_and_the_rest_make_the_whole() {
 
 /// Ids made for the mix: their images are neighbours.
 #[test]
-fn ids_that_collide_on_purpose_do_not_crowd() {
+fn ids_made_to_collide_are_spread() {
     let inverse = |odd: u64| {
         (0..6).fold(odd, |x, _| {
             x.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(x)))
@@ -120,7 +122,7 @@ fn ids_that_collide_on_purpose_do_not_crowd() {
 
 /// Strided ids are what real traces are made of: no stride may make probes long.
 #[test]
-fn strides_do_not_crowd() {
+fn strided_ids_are_spread() {
     for stride in (0..62)
         .map(|log2| 1_u64 << log2)
         .chain([3, 24, 4096 + 64, 0x9E37_79B9_7F4A_7C15])

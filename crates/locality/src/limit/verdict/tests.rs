@@ -6,7 +6,7 @@ use crate::CacheSizeError;
 use crate::{Cache, CacheKind, Machine, testing};
 use reuselens_units::{Bytes, Distance, Granularity};
 
-/// A profile of 100 accesses: so many at distance 10, the others at 0.
+/// A profile of 100 accesses: `far` at distance 10, the others at 0.
 fn profile(far: u64) -> Profile {
     let mut profile = testing::profile();
     (profile.cells, profile.histogram) = (Vec::new(), Default::default());
@@ -33,7 +33,7 @@ fn check(rule: &str, now: &Profile, base: Option<&Profile>) -> Result<Verdict, C
 }
 
 #[test]
-fn a_limit_is_broken_beyond_its_bound_and_not_at_it() {
+fn limit_holds_at_its_bound() {
     let (base, now) = (profile(20), profile(21));
     let cases = [
         ("misses@640 > 20", Judgement::Broken),
@@ -57,7 +57,7 @@ fn a_limit_is_broken_beyond_its_bound_and_not_at_it() {
 }
 
 #[test]
-fn a_change_from_nothing_is_more_than_any_percentage() {
+fn change_from_zero_breaks_any_percentage() {
     let (none, some) = (profile(0), profile(1));
     let rule = "misses@640 > +1000 %";
     assert_eq!(judge(rule, &some, Some(&none)), Judgement::Broken);
@@ -103,7 +103,7 @@ fn samples_break_limits_by_more_than_they_may_be_off() {
 }
 
 #[test]
-fn groups_have_limits_of_their_own() {
+fn limits_of_groups_count_only_the_group() {
     let profile = testing::profile();
     let group = profile.groups(crate::Dimension::Function);
     let sweep = group.iter().find(|group| group.name == "sweep").unwrap();
@@ -133,7 +133,7 @@ fn groups_have_limits_of_their_own() {
 }
 
 #[test]
-fn caches_with_sets_are_those_of_the_model() {
+fn limits_of_caches_with_sets_use_the_model() {
     let profile = profile(30);
     let model = crate::SetAssociative::new(4, 4);
     let verdict = check("misses@1K:4 > 0", &profile, None).unwrap();

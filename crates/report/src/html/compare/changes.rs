@@ -15,7 +15,7 @@ impl ComparedProfiles<'_> {
         let mut tables = String::new();
         for (index, variant) in self.variants.iter().enumerate().skip(1) {
             let known = [self.first.profile, variant.profile];
-            let told = |by: &&Dimension| known.iter().any(|profile| profile.tells(**by));
+            let told = |by: &&Dimension| known.iter().any(|profile| profile.has_names(**by));
             for by in options.by.iter().filter(told) {
                 let all = conflicts::changed_groups(
                     self.first.profile,

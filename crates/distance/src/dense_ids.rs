@@ -1,7 +1,7 @@
-//! Whether ids lie so close together that shadow pages suit them better than a hash table.
+//! Whether ids are so close together that shadow pages suit them better than a hash table.
 //!
-//! What asks the ids themselves (a table that has grown) and what asks a sample of them say the
-//! same of it.
+//! Two callers decide by the same functions: a hash table that has grown, about the ids that it
+//! holds, and the sampling of a stream in memory, about the ids of its sample.
 
 /// log2 of the ids of a page.
 pub(crate) const PAGE: u32 = 9;
@@ -23,7 +23,7 @@ pub fn page(id: u64, shift: u32) -> u64 {
     id.rotate_right(shift) >> PAGE
 }
 
-/// The most pages on which so many ids are crowded: they are a quarter of all that the pages have.
+/// The most pages on which `ids` ids count as dense: they are at least a quarter of the pages' ids.
 pub fn most_pages(ids: u64) -> u64 {
     ids >> (PAGE - 2)
 }

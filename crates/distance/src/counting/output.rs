@@ -1,4 +1,5 @@
-//! Where distances go.
+//! [`DistanceOutput`]: where the counting tree puts the distances of a call. A [`Column`] has one
+//! for each access; a [`Tally`] counts them.
 
 use reuselens_units::Distance;
 
@@ -7,32 +8,32 @@ use super::lags::Recent;
 use crate::Tally;
 
 /// Where the distances of a call go: one for each access, or counted.
-pub(super) trait Answers {
-    /// Whether it must be known which access of the call each is.
+pub(super) trait DistanceOutput {
+    /// Whether [`far`](Self::far) needs the number of each access within the call.
     const NUMBERED: bool;
 
-    /// The next accesses of the call, of which the window has those that are left, and how many
-    /// distinct items of it lie between each and the one before to its item: that is the distance
-    /// of all but the far ones.
+    /// Takes the next accesses of the call. `recent` has those that are kept, and for each the
+    /// number of distinct items of the window since the access before to its item: that is the
+    /// distance of all but the far ones.
     fn near(&mut self, compare: impl Compare, recent: &mut Recent, accesses: usize);
 
-    /// A far access: the number that the window has of it, its item, and the distinct items that
-    /// lie outside of the window since the one before; `None` if there was none.
+    /// Takes a far access: the number that the window has of it, its item, and the distinct items
+    /// outside of the window since the access before to its item; `None` if there was none.
     fn far(&mut self, number: u32, item: u64, outside: Option<u64>);
 
-    /// All distances of the next accesses, to be written at once.
+    /// The distances of the next accesses, to be written by the caller.
     fn column(&mut self, accesses: usize) -> &mut [Distance];
 
-    /// These accesses of the call have passed and have their distances. Whether some may be cold
-    /// that were written as a [`column`](Self::column).
+    /// These accesses of the call have all their distances. `may_be_cold` is set if some of those
+    /// written as a [`column`](Self::column) may be cold.
     fn passed(&mut self, items: &[u64], may_be_cold: bool);
 }
 
 /// A distance for each access, in order.
 pub(super) struct Column<'a> {
-    /// Those of the accesses that are left since the last that passed.
+    /// The distances of the accesses after the last that passed.
     left: &'a mut [Distance],
-    /// Accesses of these that the window has.
+    /// How many of these accesses the window has taken.
     near: usize,
 }
 
@@ -45,7 +46,7 @@ impl<'a> Column<'a> {
     }
 }
 
-impl Answers for Column<'_> {
+impl DistanceOutput for Column<'_> {
     const NUMBERED: bool = true;
 
     #[inline(always)]
@@ -75,7 +76,7 @@ impl Answers for Column<'_> {
     }
 }
 
-impl Answers for &mut Tally {
+impl DistanceOutput for &mut Tally {
     const NUMBERED: bool = false;
 
     #[inline(always)]
@@ -87,7 +88,7 @@ impl Answers for &mut Tally {
     fn far(&mut self, number: u32, item: u64, outside: Option<u64>) {
         let distance = match outside {
             None => Distance::COLD,
-            // Accesses have no number of their own here but what lies within the window.
+            // Accesses are not numbered here: `number` is the distinct items within the window.
             Some(outside) => Distance::new(u64::from(number) + outside),
         };
         self.push(distance, item);

@@ -1,9 +1,11 @@
-//! What a window of recent accesses leaves to be done by the table and the bits.
+//! [`PendingWork`]: what the window has found for the table and the bits to do: far accesses, and
+//! accesses that leave the window, in order of time. It is done many pieces at a time, so that
+//! cache misses overlap.
 
-use super::answers::Answers;
 use super::compare::Compare;
 use super::line::NEVER;
 use super::live_bits::LiveBits;
+use super::output::DistanceOutput;
 use super::table::Table;
 use super::window_layout::{BLOCK, LEAVES, Todo};
 
@@ -15,16 +17,16 @@ const MOST: usize = ENOUGH + 2 * BLOCK + 16;
 /// is one instruction.
 const ROOM: usize = MOST.next_power_of_two();
 
-/// So many items before it is full a table grows, at most.
+/// A table has room for at least this many more items before each batch of work.
 pub(super) const AHEAD: usize = 2 * MOST;
 
 /// Far accesses, and accesses that leave the window, in order of time. No loop over them has a
 /// branch that depends on which of the two a piece is: no processor could guess it.
-pub(super) struct Work {
+pub(super) struct PendingWork {
     len: usize,
     items: [u64; ROOM],
     homes: [usize; ROOM],
-    /// The number that the window has of a far access; or [`LEAVES`].
+    /// The number that the window has of a far access, or [`LEAVES`].
     accesses: [u32; ROOM],
     /// The step that the item had.
     previous: [u32; ROOM],
@@ -34,8 +36,8 @@ pub(super) struct Work {
     far_len: usize,
 }
 
-impl Work {
-    pub(super) const EMPTY: Work = Work {
+impl PendingWork {
+    pub(super) const EMPTY: PendingWork = PendingWork {
         len: 0,
         items: [0; ROOM],
         homes: [0; ROOM],
@@ -56,7 +58,7 @@ impl Work {
         self.len >= ENOUGH
     }
 
-    /// Notes what there is to do for a block of accesses.
+    /// Adds the work of a block of accesses.
     #[inline(always)]
     pub(super) fn gather(&mut self, compare: impl Compare, todo: Todo<'_>) {
         let to = (&mut self.items[self.len..], &mut self.accesses[self.len..]);
@@ -68,7 +70,7 @@ impl Work {
     /// Finds where the table may have the items, and asks for that memory. If the table had to
     /// grow, finds those of the work that is `waiting` anew.
     #[inline(always)]
-    pub(super) fn locate(&mut self, table: &mut impl Table, waiting: &mut Work) {
+    pub(super) fn locate(&mut self, table: &mut impl Table, waiting: &mut PendingWork) {
         if table.make_room(AHEAD) {
             waiting.find(table);
         }
@@ -83,21 +85,21 @@ impl Work {
         }
     }
 
-    /// Does it all.
+    /// Does all of the work.
     #[inline(always)]
     pub(super) fn run(
         &mut self,
         compare: impl Compare,
         table: &mut impl Table,
         bits: &mut LiveBits,
-        answers: &mut impl Answers,
+        output: &mut impl DistanceOutput,
     ) {
         if !bits.has_room(self.leaving.into()) {
             table.renumber(bits);
             bits.restart(self.leaving.into());
         }
         self.look_up(compare, table, bits);
-        self.count(bits, answers);
+        self.count(bits, output);
     }
 
     /// Gives steps to those that leave, and takes those of the far.
@@ -119,9 +121,9 @@ impl Work {
         }
     }
 
-    /// Adds what lies outside of the window to the distances of the far.
+    /// Adds the distinct items outside of the window to the distances of the far accesses.
     #[inline(always)]
-    fn count(&self, bits: &mut LiveBits, answers: &mut impl Answers) {
+    fn count(&self, bits: &mut LiveBits, output: &mut impl DistanceOutput) {
         let live = bits.live();
         bits.begin(self.leaving.into());
         let mut taken = 0;
@@ -137,7 +139,7 @@ impl Work {
                     Some(live + left - taken - taker.take(step))
                 }
             };
-            answers.far(self.accesses[piece], self.items[piece], outside);
+            output.far(self.accesses[piece], self.items[piece], outside);
         }
         bits.end(self.leaving.into(), taken);
     }

@@ -1,12 +1,12 @@
-//! [`Folded`]: distinct lists of appearances, each with the number of items that have it. Lists
-//! that are equal up to a shift in time are one.
+//! [`DistinctLists`]: distinct lists of appearances, each with the number of items that have it.
+//! Lists that are equal up to a shift in time are one.
 
 use hashbrown::HashTable;
 
 /// Distinct lists and how many items have each. A list is kept with its positions relative to its
 /// first.
 #[derive(Default)]
-pub(super) struct Folded {
+pub(super) struct DistinctLists {
     table: HashTable<u32>,
     lists: Vec<Kept>,
     entries: Vec<(u32, u32)>,
@@ -19,7 +19,7 @@ struct Kept {
     weight: u64,
 }
 
-impl Folded {
+impl DistinctLists {
     /// Adds a list, `weight` times.
     pub(super) fn add(&mut self, list: &[(u32, u32)], weight: u64) {
         let Some(&(first, _)) = list.first() else {

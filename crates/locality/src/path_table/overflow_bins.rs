@@ -1,5 +1,5 @@
-//! Bins that are not with their instruction: a hash table of all of them, whose memory is asked for
-//! ahead of time.
+//! [`OverflowBins`]: a hash table of all bins that are not in the [`Count`](super::count::Count) of
+//! their instruction.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::histogram::Histogram;
 use crate::pattern_bins::BinCount;
 use crate::{PatternBin, PatternBins};
 
-/// Additions that wait for their memory.
+/// Additions that wait for their prefetched memory.
 const WAITING: usize = 16;
 /// The number of the bin of cold accesses.
 const COLD: u32 = u32::MAX;
@@ -21,7 +21,7 @@ const COLD: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(32))]
 struct BinSlot {
-    /// The instruction on its path, as the table numbers them.
+    /// The number that the table gives to the instruction on its path.
     owner: u32,
     /// The bin.
     number: u32,
@@ -56,16 +56,16 @@ impl BinSlot {
     }
 }
 
-/// Bins by instruction on a path and number. What is added waits until some more were: its memory
-/// was asked for meanwhile, and no access waits for it.
+/// Bins by the number of an instruction on a path, and the number of the bin. An addition is done
+/// after [`WAITING`] more: its memory is prefetched meanwhile, so that no access waits for it.
 ///
 /// Memory: 32 to 103 bytes a bin.
 #[derive(Clone, Debug)]
-pub(super) struct Elsewhere {
+pub(super) struct OverflowBins {
     /// Open addressing, at most five eighths full.
     slots: Vec<BinSlot>,
     filled: usize,
-    /// What makes the places of bins unknown to whoever chose the distances.
+    /// A random key of the hash, so that nobody can choose distances that collide.
     key: u64,
     waiting: [BinSlot; WAITING],
     next: usize,
@@ -73,9 +73,9 @@ pub(super) struct Elsewhere {
     far: HashMap<u32, PatternBins>,
 }
 
-impl Elsewhere {
+impl OverflowBins {
     pub fn new() -> Self {
-        Elsewhere {
+        OverflowBins {
             slots: vec![BinSlot::default(); 64],
             filled: 0,
             key: random_key(),
@@ -128,7 +128,7 @@ impl Elsewhere {
         self.settle(&ready);
     }
 
-    /// Adds what waits.
+    /// Does all additions that wait.
     pub fn flush(&mut self) {
         for ready in std::mem::take(&mut self.waiting) {
             self.settle(&ready);
@@ -139,9 +139,9 @@ impl Elsewhere {
     fn home(&self, slot: &BinSlot) -> usize {
         const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
         let (owner, number) = slot.key();
-        // Many owners have the same few numbers, and some have many, often a power of two apart:
-        // the place must depend on all bits of both. So a number is spread over all the bits of an
-        // owner first, in a way that depends on the key.
+        // Many owners have the same few numbers, and some have many, often spaced by a power of
+        // two: the place must depend on all bits of both. So a number is spread over all the bits
+        // of an owner first, in a way that depends on the key.
         let spread = (u64::from(number) ^ self.key).wrapping_mul(GOLDEN) >> 32;
         let key = spread ^ u64::from(owner);
         (key.wrapping_mul(GOLDEN) >> 24) as usize & (self.slots.len() - 1)
@@ -183,9 +183,9 @@ impl Elsewhere {
         }
     }
 
-    /// Moves all bins to another table, where instructions have other numbers. Nothing may wait
-    /// here.
-    pub fn move_to(&self, to: &mut Elsewhere, number: impl Fn(u32) -> u32) {
+    /// Moves all bins to another table, where instructions have other numbers. Call
+    /// [`flush`](Self::flush) before.
+    pub fn move_to(&self, to: &mut OverflowBins, number: impl Fn(u32) -> u32) {
         for slot in self.slots.iter().filter(|slot| slot.count > 0) {
             let owner = number(slot.owner);
             to.wait(BinSlot { owner, ..*slot });
@@ -196,7 +196,7 @@ impl Elsewhere {
         }
     }
 
-    /// The accesses in here of the instructions numbered from 0 to `owners`. Nothing may wait.
+    /// The accesses in here of each instruction below `owners`. Call [`flush`](Self::flush) before.
     pub fn accesses(&self, owners: usize) -> Vec<u64> {
         let mut accesses = vec![0_u64; owners];
         for slot in self.slots.iter().filter(|slot| slot.count > 0) {
@@ -210,8 +210,8 @@ impl Elsewhere {
         accesses
     }
 
-    /// The bins of the instructions numbered from 0 to `owners`. Nothing may wait. Cost: linear,
-    /// and a sort of each one's.
+    /// The bins of each instruction below `owners`. Call [`flush`](Self::flush) before. Cost:
+    /// linear, and a sort of the bins of each.
     pub fn by_owner(&self, owners: usize) -> ByOwner<'_> {
         let full = || {
             (0_u32..)
@@ -251,7 +251,7 @@ impl Elsewhere {
 
 /// All bins by instruction.
 pub(super) struct ByOwner<'a> {
-    of: &'a Elsewhere,
+    of: &'a OverflowBins,
     /// By owner, the end of its part of `order`.
     ends: Vec<u32>,
     /// Slots.
@@ -266,7 +266,7 @@ impl ByOwner<'_> {
         let mine = &self.order[first as usize..self.ends[owner] as usize];
         let mut slots: SmallVec<[&BinSlot; 8]> =
             mine.iter().map(|at| &self.of.slots[*at as usize]).collect();
-        // In their order each is put behind the one before.
+        // In order, so that each is appended to the one before.
         slots.sort_unstable_by_key(|slot| slot.number);
         for slot in slots {
             match slot.number {

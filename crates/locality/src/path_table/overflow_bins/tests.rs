@@ -1,3 +1,5 @@
+//! Overflow bins against a map, and keys that are chosen to collide.
+
 use super::*;
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -18,13 +20,13 @@ fn distances() -> impl Strategy<Value = u64> {
 }
 
 /// Counts all of it; bins of owners from 0 to 9.
-fn counted(more: &[(u32, u64)]) -> Elsewhere {
-    let mut elsewhere = Elsewhere::new();
+fn counted(more: &[(u32, u64)]) -> OverflowBins {
+    let mut overflow_bins = OverflowBins::new();
     for (owner, items) in more {
-        elsewhere.add(*owner, Distance::new(*items));
+        overflow_bins.add(*owner, Distance::new(*items));
     }
-    elsewhere.flush();
-    elsewhere
+    overflow_bins.flush();
+    overflow_bins
 }
 
 fn by_map(all: &[(u32, u64)]) -> BTreeMap<u32, PatternBins> {
@@ -35,8 +37,8 @@ fn by_map(all: &[(u32, u64)]) -> BTreeMap<u32, PatternBins> {
     map
 }
 
-fn check(elsewhere: &Elsewhere, all: &[(u32, u64)]) {
-    let (by_owner, map) = (elsewhere.by_owner(10), by_map(all));
+fn check(overflow_bins: &OverflowBins, all: &[(u32, u64)]) {
+    let (by_owner, map) = (overflow_bins.by_owner(10), by_map(all));
     for owner in 0..10 {
         let mut bins = PatternBins::new();
         by_owner.add_to(owner, &mut bins);
@@ -55,7 +57,7 @@ fn far_begins_where_the_number_is_that_of_cold_accesses() {
     assert_eq!((near.filled, near.far.len()), (2, 0));
     let far = counted(&[(1, FIRST_FAR), (1, u64::MAX - 1), (2, FIRST_FAR)]);
     assert_eq!((far.filled, far.far.len()), (0, 2));
-    assert!(far.memory() > Elsewhere::new().memory());
+    assert!(far.memory() > OverflowBins::new().memory());
 }
 
 proptest! {
@@ -76,19 +78,19 @@ proptest! {
 
 /// Looks at slots per addition, when each of many owners has some bins.
 fn probes(owners: impl Iterator<Item = u32>, numbers: &[u64]) -> f64 {
-    let mut elsewhere = Elsewhere::new();
+    let mut overflow_bins = OverflowBins::new();
     let all: Vec<(u32, u64)> = owners
         .flat_map(|owner| numbers.iter().map(move |items| (owner, *items)))
         .collect();
     for _ in 0..4 {
         PROBES.set(0);
         for (owner, items) in &all {
-            elsewhere.add(*owner, Distance::new(*items));
+            overflow_bins.add(*owner, Distance::new(*items));
         }
-        elsewhere.flush();
+        overflow_bins.flush();
     }
-    assert_eq!(elsewhere.filled, all.len());
-    // All are there: none of these made it grow.
+    assert_eq!(overflow_bins.filled, all.len());
+    // All bins exist: none of these additions makes the table grow.
     PROBES.get() as f64 / all.len() as f64
 }
 
@@ -120,14 +122,14 @@ fn chosen() -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn bins_chosen_to_collide_do_not() {
+fn colliding_bins_are_spread() {
     let chosen = chosen();
     let probes = |key: Option<u64>| {
-        let mut elsewhere = Elsewhere::new();
-        elsewhere.key = key.unwrap_or(elsewhere.key);
+        let mut overflow_bins = OverflowBins::new();
+        overflow_bins.key = key.unwrap_or(overflow_bins.key);
         PROBES.set(0);
         for (owner, number) in &chosen {
-            elsewhere.put(
+            overflow_bins.put(
                 *owner,
                 &BinCount {
                     number: (*number).into(),
@@ -138,8 +140,8 @@ fn bins_chosen_to_collide_do_not() {
                 },
             );
         }
-        elsewhere.flush();
-        assert_eq!(elsewhere.filled, chosen.len());
+        overflow_bins.flush();
+        assert_eq!(overflow_bins.filled, chosen.len());
         PROBES.get()
     };
     assert!(probes(Some(0)) > 2_000_000, "all begin at one place");

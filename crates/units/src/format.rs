@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers as people read them: digits in groups of three, and plurals.
 
 /// A count in full, in groups of three: `1,234,567`.
 pub fn grouped(value: u64) -> String {
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_of_three_and_one_of_each() {
+    fn numbers_are_grouped_and_nouns_pluralised() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(123_456), "123,456");
         assert_eq!(grouped(1_234_567), "1,234,567");

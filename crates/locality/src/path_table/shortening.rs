@@ -1,4 +1,5 @@
-//! Rare paths are counted with others that end like them.
+//! Shortens rare paths when the table is full: they are counted with all others that end in the
+//! same outcomes.
 
 use std::collections::HashMap;
 
@@ -7,7 +8,7 @@ use super::nodes::Key;
 use super::{Count, LENGTHS, PathNode, PathTable};
 use crate::path::Path;
 
-/// Paths that come this often are never rare.
+/// Paths that occur this often are never rare.
 const OFTEN: u64 = 1 << 48;
 
 /// A node, and how often it was reached.
@@ -21,24 +22,24 @@ struct Weighed {
 }
 
 impl Weighed {
-    /// Whether it is not looked at, as its block has few. If there is no room for any path, no
-    /// block has.
+    /// Whether it is kept because its block has few pairs. If there is no room for any path, no
+    /// block is kept.
     fn is_left(&self, rare: u64) -> bool {
         self.few && rare < OFTEN
     }
 }
 
 impl PathTable {
-    /// Folds the rarest paths, so that at least a quarter of the pairs is free again; if even the
-    /// most frequent ones were not enough, there are no paths from then on.
+    /// Shortens the rarest paths, so that at least a quarter of the pairs is free again. If even
+    /// the most frequent ones do not fit, the table has only paths of length 0 from then on.
     ///
     /// Cost: linear in pairs and bins, and a sort of the nodes.
-    pub(super) fn fold(&mut self) {
+    pub(super) fn shorten_rare(&mut self) {
         let mut rare = 1;
         while self.length > 0 && self.pairs > self.most / 4 * 3 {
-            self.elsewhere.flush();
+            self.overflow_bins.flush();
             let weighed = self.weighed();
-            // Half of the room, or, where all instructions alone need that, three quarters.
+            // Half of the room, or, if the instructions alone need that much, three quarters.
             let begin = rare;
             for room in [self.most / 2, self.most / 4 * 3] {
                 rare = begin;
@@ -60,9 +61,9 @@ impl PathTable {
         self.index(self.slots.len());
     }
 
-    /// All nodes, with the accesses of the instruction in them that has most.
+    /// All nodes, each with the accesses of its most frequent instruction.
     fn weighed(&self) -> Vec<Weighed> {
-        let mut times = self.elsewhere.accesses(self.pairs);
+        let mut times = self.overflow_bins.accesses(self.pairs);
         for node in &self.nodes {
             for count in &self.counts[node.range()] {
                 times[count.owner as usize] += count.accesses();
@@ -85,7 +86,7 @@ impl PathTable {
         (0..).zip(&self.nodes).map(weigh).collect()
     }
 
-    /// Pairs of nodes that are not folded if less than `rare` is rare.
+    /// The pairs that stay if paths of less than `rare` accesses are shortened.
     fn staying(&self, weighed: &[Weighed], rare: u64) -> usize {
         let stays = |one: &&Weighed| {
             one.is_left(rare) || one.key.2 == 0 || one.times >= enough(rare, u32::from(one.key.2))
@@ -94,8 +95,8 @@ impl PathTable {
         weighed.iter().filter(stays).map(pairs).sum()
     }
 
-    /// Cuts the paths of nodes until those that are equal then come often enough together, the
-    /// longest first.
+    /// Cuts the paths of nodes, the longest first, until those that become equal are frequent
+    /// enough together.
     fn cut(&mut self, weighed: Vec<Weighed>, rare: u64) {
         let mut by_length: [Vec<Weighed>; LENGTHS.len()] = Default::default();
         let place = |length: u8| LENGTHS.partition_point(|known| *known < u32::from(length));
