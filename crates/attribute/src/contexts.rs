@@ -35,6 +35,9 @@ pub(crate) struct ContextNode {
     pub frames: u32,
     /// The node where accesses count: this one, or that of the function further up on the path.
     counts_for: u32,
+    /// Whether calls further down count for this node: its function calls itself, by itself or
+    /// through others.
+    recurs: bool,
     key: CallKey,
 }
 
@@ -93,6 +96,7 @@ impl Contexts {
             coarser: 0,
             frames: 0,
             counts_for: 0,
+            recurs: false,
             key: NO_CALL,
         };
         Contexts {
@@ -152,6 +156,12 @@ impl Contexts {
         self.nodes[node as usize].depth >= MAX_DEPTH || self.other == Some(node)
     }
 
+    /// Whether calls may have been made between this node's call and those of its children, which
+    /// the tree does not have: those of a recursion, and those below the depth that is followed.
+    pub fn hides_calls(&self, node: u32) -> bool {
+        self.nodes[node as usize].recurs || self.is_deepest(node)
+    }
+
     /// Whether there is no room for new nodes.
     pub fn is_full(&self) -> bool {
         self.nodes.len() >= MAX_NODES
@@ -195,10 +205,12 @@ impl Contexts {
             },
             frames,
             counts_for: back.unwrap_or(node),
+            recurs: false,
             key,
         });
         self.insert(node);
         if let Some(back) = back {
+            self.nodes[back as usize].recurs = true;
             self.places.push(NOWHERE);
             return back;
         }

@@ -8,7 +8,9 @@ mod contexts;
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{Context, Element, Frame, Object, ObjectKind, ProfiledThread, Site};
+use reuselens_locality::{
+    Context, Element, FileOffset, Frame, Object, ObjectKind, ProfiledThread, Site,
+};
 use reuselens_trace::Kind;
 
 use crate::cells::CellKey;
@@ -201,10 +203,31 @@ impl<'a> Resolver<'a> {
         if number == next {
             self.objects.push(object);
         }
+        let origin = self.origin_of(&raw_object.key);
         let usage = self.shared.objects.usage(raw);
-        add_counts(&mut self.objects[number as usize], &raw_object, usage);
+        let object = &mut self.objects[number as usize];
+        add_counts(object, &raw_object, usage);
+        if let Some(origin) = origin {
+            object.add_origin(origin);
+        }
         self.object_numbers.insert(raw, number);
         number
+    }
+
+    /// The calls that allocated an object, or the place of a symbol; `None` for other objects.
+    fn origin_of(&mut self, key: &ObjectKey) -> Option<Vec<FileOffset>> {
+        let origin = match *key {
+            ObjectKey::Static { module, address } => {
+                vec![self.offset(CodePlace { module, address })]
+            }
+            ObjectKey::Heap { node, call } => self.heap_origin(node, call),
+            _ => return None,
+        };
+        // Code without a file does not say where it is in another run.
+        origin
+            .first()
+            .is_some_and(|place| !place.module.is_empty())
+            .then_some(origin)
     }
 
     /// An object without its counts.

@@ -11,6 +11,7 @@ use reuselens::locality::Profile;
 use reuselens::shard::{Part, PartError};
 use reuselens::trace::Confidence;
 use reuselens::trace::{Noted, Selection};
+use reuselens::units::Bytes;
 use reuselens_warp::file as warps;
 
 use crate::part;
@@ -124,6 +125,24 @@ pub fn read_profile(path: &Path) -> anyhow::Result<Profile> {
         refuse_source(path, "no profile")?;
     }
     Profile::from_bytes(&bytes).with_context(|| path.display().to_string())
+}
+
+/// The text of a file of at most `limit` bytes.
+///
+/// # Errors
+/// If it cannot be read, is larger, or is no UTF-8.
+pub fn read_text(path: &Path, limit: u64) -> std::io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?
+        .take(limit + 1)
+        .read_to_string(&mut text)?;
+    match text.len() as u64 <= limit {
+        true => Ok(text),
+        false => Err(std::io::Error::other(format!(
+            "it is larger than {}",
+            Bytes(limit)
+        ))),
+    }
 }
 
 /// Why a file cannot be read, and what to do `next`.

@@ -207,3 +207,67 @@ fn profile_whose_distances_end_early_says_so() {
         .fails(1)
         .says(&["--max-distance", "--cache with at most"]);
 }
+
+#[test]
+fn placement_file_names_the_allocation_of_the_matrix_and_its_build() {
+    let place = transposed();
+    let words = [
+        "place",
+        "t.rlprof",
+        "--fast",
+        "600K",
+        "--cache",
+        "24K",
+        "-o",
+        "t.rlplace",
+    ];
+    place
+        .run(&words)
+        .succeeds()
+        .prints(&["Next: reuselens run --placement t.rlplace"]);
+    let text = String::from_utf8(place.read("t.rlplace")).unwrap();
+    let file = reuselens_placement::PlacementFile::from_toml(&text).unwrap();
+    let names: Vec<&str> = file.objects.iter().map(|object| &*object.name).collect();
+    assert_eq!(names, ["heap from main (transpose.c:6)"]);
+    assert_eq!(file.objects[0].bytes, 256 * 256 * 8);
+    assert_eq!(file.tiers[0].capacity_bytes, 600 << 10);
+    let path = &file.objects[0].paths[0];
+    assert_eq!(path.len(), 1, "{path:?}");
+    assert_eq!(path[0].module, "transpose");
+    assert!(file.builds["transpose"].len() >= 16, "{text}");
+    // The place is in the line that allocates.
+    let addr2line = std::process::Command::new("addr2line")
+        .args(["-e", "transpose", &format!("{:#x}", path[0].offset)])
+        .current_dir(place.path(""))
+        .output()
+        .unwrap();
+    let line = String::from_utf8(addr2line.stdout).unwrap();
+    assert!(line.contains("transpose.c:6"), "{line}");
+    place.run(&words).fails(1).says(&["t.rlplace"]);
+}
+
+#[test]
+fn cache_is_given_by_its_name() {
+    let place = transposed();
+    let words = ["place", "t.rlprof", "--fast", "600K", "--cache", "L9"];
+    place
+        .run(&words)
+        .fails(2)
+        .says(&["--cache L9 is neither a size"]);
+    let words = ["place", "t.rlprof", "--fast", "600K", "--cache", "24K:4"];
+    place
+        .run(&words)
+        .fails(2)
+        .says(&["leave the ways out: --cache 24K"]);
+}
+
+#[test]
+fn large_machine_files_are_refused() {
+    let place = transposed();
+    place.write("m.toml", "#".repeat((1 << 20) + 1));
+    let words = ["place", "t.rlprof", "--machine", "m.toml"];
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["it is larger than 1 MiB"]);
+}

@@ -53,6 +53,17 @@ pub enum ObjectKind {
     Named,
 }
 
+/// A place in a module's file, so that it means the same wherever the module is loaded. With an
+/// empty module it stands for calls that are unknown: any number of them, none included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FileOffset {
+    /// File name of the module.
+    pub module: String,
+    /// Address as in the module's symbol table. For a call, that of its last byte: one below the
+    /// return address, and what debuggers look lines up by.
+    pub offset: u64,
+}
+
 /// A data object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Object {
@@ -62,6 +73,11 @@ pub struct Object {
     pub name: String,
     /// For heap objects: the call path of the allocation, innermost first.
     pub path: Vec<Frame>,
+    /// Where it comes from, ascending, at most [`Object::ORIGINS`]: for heap objects the calls that
+    /// allocated it, each a path from the innermost outwards; for symbols one path of one place.
+    /// Empty in profiles of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<Vec<FileOffset>>,
     /// Bytes: of the symbol, or the largest number live at one time for heap and stack. Where
     /// several allocations have one name, the sum of what each had live at most. 0 = unknown.
     pub bytes: u64,
@@ -71,6 +87,20 @@ pub struct Object {
     pub blocks: u64,
     /// The elements that were accessed, if accesses are broken down by element; by index.
     pub elements: Vec<Element>,
+}
+
+impl Object {
+    /// Number of origins that are kept.
+    pub const ORIGINS: usize = 64;
+
+    /// Adds an origin, unless it is there. The smallest ones are kept, so that the order in which
+    /// they are added does not show.
+    pub fn add_origin(&mut self, origin: Vec<FileOffset>) {
+        if let Err(at) = self.origins.binary_search(&origin) {
+            self.origins.insert(at, origin);
+            self.origins.truncate(Self::ORIGINS);
+        }
+    }
 }
 
 /// A node of the calling context tree. Node 0 is the root, which has no caller.

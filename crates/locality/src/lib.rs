@@ -97,7 +97,7 @@ pub use difference::{
 pub use dimension::{Dimension, DimensionError};
 pub use element::Element;
 pub use element_histograms::ElementHistograms;
-pub use entries::{Cell, Context, Frame, Object, ObjectKind, ProfiledThread, Site};
+pub use entries::{Cell, Context, FileOffset, Frame, Object, ObjectKind, ProfiledThread, Site};
 pub use evadable::{Growth, HillGrowth};
 pub use exact::ExactHistogram;
 pub use fine::FineHistogram;

@@ -275,13 +275,19 @@ fn unite(into: &mut Object, other: &Object) {
         ObjectKind::Static => into.blocks.max(other.blocks),
         _ => into.blocks.saturating_add(other.blocks),
     };
+    let origins = std::mem::take(&mut into.origins);
     if key(other) > key(into) {
         *into = Object {
             elements: Vec::new(),
+            origins: Vec::new(),
             ..other.clone()
         };
     }
     (into.bytes, into.blocks, into.elements) = (bytes, blocks, elements);
+    into.origins = origins;
+    for origin in &other.origins {
+        into.add_origin(origin.clone());
+    }
 }
 
 /// Adds a cell's distances.

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use reuselens_locality::{
-    Cell, Context, Dimension, Element, ExactHistogram, FineHistogram, Frame, Machine, MergeError,
-    Method, Object, ObjectKind, Outcome, Profile, ProfiledThread, ReuseTimeCounts, ReuseTimes,
-    Site, Warning,
+    Cell, Context, Dimension, Element, ExactHistogram, FileOffset, FineHistogram, Frame, Machine,
+    MergeError, Method, Object, ObjectKind, Outcome, Profile, ProfiledThread, ReuseTimeCounts,
+    ReuseTimes, Site, Warning,
 };
 use reuselens_units::{Distance, Granularity};
 
@@ -68,6 +68,11 @@ fn object() -> impl Strategy<Value = Object> {
         .prop_map(|(kind, name, path, bytes, blocks, elements)| Object {
             kind,
             name,
+            // Few enough for some to be equal.
+            origins: vec![vec![FileOffset {
+                module: "prog".into(),
+                offset: bytes % 3,
+            }]],
             path,
             bytes,
             element_bytes: bytes % 2,

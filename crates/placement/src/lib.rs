@@ -10,6 +10,7 @@
 //! - [`RULES`] are the ways to choose: the published greedy rule, what others do, and the optimum
 //!   by branch and bound. All are measured by the same objective.
 //! - [`plan`] does all of that, and is what a report shows.
+//! - [`PlacementFile`] is a plan as a file, by which a program can be run.
 //!
 //! ```
 //! use reuselens_placement::{Problem, ProblemBin, ProblemItem, optimum};
@@ -34,6 +35,7 @@
 
 mod baselines;
 mod candidate;
+mod file;
 mod greedy;
 mod machine;
 mod objective;
@@ -43,6 +45,9 @@ mod problem;
 mod rules;
 
 pub use candidate::{Candidate, Unplaceable, candidates};
+pub use file::{
+    FileObject, FileTier, MAX_FILE_BYTES, PlacedKind, PlacementFile, PlacementFileError,
+};
 pub use machine::{MachineFileError, MemoryMachine, MemoryTier, SHIPPED, TierKind, TierScope};
 pub use objective::Objective;
 pub use plan::{Placed, PlacementPlan, PlanError, PlanOptions, Reason, RuleResult, TierUse, plan};

@@ -1,11 +1,11 @@
 //! The memory of a machine: its tiers, from a TOML file with hwloc's words.
 
 use reuselens_units::Bytes;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// A sort of memory; hwloc's subtypes of NUMA nodes, and its scratchpads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TierKind {
     /// High-bandwidth memory.
     #[serde(rename = "HBM")]
@@ -22,6 +22,19 @@ pub enum TierKind {
     /// A scratchpad: fast memory that only software fills.
     #[serde(rename = "SPM")]
     Spm,
+}
+
+impl TierKind {
+    /// Its name in machine files.
+    pub fn name(self) -> &'static str {
+        match self {
+            TierKind::Hbm => "HBM",
+            TierKind::Dram => "DRAM",
+            TierKind::CxlDram => "CXL-DRAM",
+            TierKind::Nvm => "NVM",
+            TierKind::Spm => "SPM",
+        }
+    }
 }
 
 /// Who can access a tier.

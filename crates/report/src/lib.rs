@@ -49,6 +49,8 @@ pub use html::{CompareOptions, HtmlOptions, ProfileVariant, SheetSection, compar
 pub use json::{Bins, JsonOptions, SCHEMA, json};
 pub use numbers::grouped;
 pub use parquet::{ParquetExportError, groups_parquet};
-pub use placement::{PLACEMENT_SCHEMA, placement_json, placement_text};
+pub use placement::{
+    PLACEMENT_SCHEMA, placed_run_text, placed_run_warnings, placement_json, placement_text,
+};
 pub use text::{TextOptions, summary};
 pub use words::{TRUNCATED, about};

@@ -1,12 +1,14 @@
 //! Plans of what belongs in the fast memory, as text and JSON.
 
 mod json;
+mod run;
 mod text;
 
 use reuselens_locality::Frame;
 use reuselens_placement::{Placed, PlacementPlan, Reason};
 
 pub use json::{PLACEMENT_SCHEMA, placement_json};
+pub use run::{placed_run_text, placed_run_warnings};
 pub use text::placement_text;
 
 /// Where an object belongs, in words: the tier, and whose core's it is.

@@ -39,7 +39,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("capture", &["units", "hugepages", "wire", "io", "trace"]),
     ("predict", &["units", "hugepages", "locality"]),
     ("placement", &["units", "locality"]),
-    ("report", &["units", "locality", "placement", "predict"]),
+    ("preload", &["units", "io", "locality", "placement"]),
+    (
+        "report",
+        &["units", "locality", "placement", "preload", "predict"],
+    ),
     ("simt", &["units", "workers", "trace", "warp"]),
     (
         "reuselens",
@@ -67,6 +71,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "locality",
             "capture",
             "placement",
+            "preload",
             "predict",
             "simt",
             "ptx",

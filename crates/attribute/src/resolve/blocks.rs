@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use reuselens_locality::{FileOffset, Frame};
+
 use super::Resolver;
 use crate::cells::CellKey;
 use crate::naming::{Caller, is_library_frame, is_system_module};
@@ -61,6 +63,50 @@ impl Resolver<'_> {
             path.pop();
         }
         path
+    }
+
+    /// An allocation's call path as places in files, innermost first, with what [`heap_path`] leaves
+    /// out left out here too.
+    ///
+    /// [`heap_path`]: Self::heap_path
+    pub(super) fn heap_origin(&mut self, node: u32, call: CodePlace) -> Vec<FileOffset> {
+        let mut path = vec![call];
+        let mut node = self.outside_allocator(node, call);
+        let first = *self.shared.contexts.places(node);
+        if node != 0 && self.function(call) != self.function(first.function) {
+            path.push(CodePlace::UNKNOWN);
+        }
+        while node != 0 {
+            if self.shared.contexts.hides_calls(node) {
+                path.push(CodePlace::UNKNOWN);
+            }
+            path.push(self.shared.contexts.places(node).call);
+            node = self.shared.contexts.node(node).parent;
+        }
+        path.dedup();
+        while path.len() > 1 && path.last().is_some_and(|last| self.is_outermost(*last)) {
+            path.pop();
+        }
+        path.into_iter().map(|place| self.offset(place)).collect()
+    }
+
+    /// Whether a place at the outer end of a path is left out: what called `main`.
+    fn is_outermost(&mut self, place: CodePlace) -> bool {
+        let is_start = |frame: &Frame| {
+            is_library_frame(frame) || frame.function.split('+').next() == Some("_start")
+        };
+        self.is_system(place) || self.frames(place).last().is_some_and(is_start)
+    }
+
+    /// A place, for profiles.
+    pub(super) fn offset(&self, place: CodePlace) -> FileOffset {
+        match self.module_name(place) {
+            "" => FileOffset::default(),
+            module => FileOffset {
+                module: module.to_owned(),
+                offset: place.address,
+            },
+        }
     }
 
     /// The context of an allocating call. Where libraries are seen too, a block is known when the

@@ -18,6 +18,7 @@ pub mod profile;
 pub mod record;
 pub mod reorder;
 pub mod report;
+pub mod run;
 pub mod shard;
 pub mod simt;
 
@@ -51,6 +52,7 @@ pub enum Command {
     Diff(diff::Args),
     Check(check::Args),
     Place(place::Args),
+    Run(run::Args),
     Predict(predict::Args),
     Reorder(reorder::Args),
     Simt(simt::Args),
@@ -81,6 +83,7 @@ impl Command {
             Command::Diff(args) => args.run(),
             Command::Check(args) => args.run(),
             Command::Place(args) => args.run(),
+            Command::Run(args) => args.run(),
             Command::Predict(args) => args.run(),
             Command::Reorder(args) => args.run(),
             Command::Simt(args) => args.run(),

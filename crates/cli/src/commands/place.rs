@@ -3,15 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use reuselens::io::AtomicFile;
-use reuselens::locality::Profile;
-use reuselens::units::{Bytes, shown_json};
-use reuselens_placement::{MemoryMachine, Objective, PlanOptions, SHIPPED, plan};
+use reuselens::locality::{CacheSize, CacheSpec, Profile};
+use reuselens::units::{Bytes, shown, shown_json};
+use reuselens_placement::{
+    MemoryMachine, Objective, PlacementFile, PlacementPlan, PlanOptions, SHIPPED, plan,
+};
 use reuselens_report::{placement_json, placement_text};
 
 use crate::exit::{Outcome, Usage};
-use crate::files::{read_profile, unreadable};
+use crate::files::{read_profile, read_text, unreadable};
 use crate::output::{color, terminal_width, top, write_text};
-use crate::say::say;
+use crate::say::{say, tell};
+
+/// Larger machine files are refused.
+const MAX_MACHINE_BYTES: u64 = 1 << 20;
 
 /// Choose the data objects that belong in a small fast memory, and bound how far that is from the
 /// best choice
@@ -35,15 +40,19 @@ pub struct Args {
     #[arg(long, value_name = "OBJECTIVE", default_value = "misses")]
     objective: Objective,
 
-    /// Size of the cache in front of the memory [default: the machine file's, else the last cache
-    /// of the machine that the profile is from]
-    #[arg(long, value_name = "SIZE")]
-    cache: Option<Bytes>,
+    /// The cache in front of the memory: its size, or its name on the profile's machine (1M, L2)
+    /// [default: the machine file's, else the last cache of the machine that the profile is from]
+    #[arg(long, value_name = "CACHE")]
+    cache: Option<String>,
 
     /// Write the plan as JSON (schema reuselens-placement/1); `-` is standard output, and then
     /// nothing else is printed there
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
+
+    /// Write a placement file, by which `reuselens run --placement FILE` runs the program
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
 
     /// Name at most N objects
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = top, help_heading = "Output")]
@@ -67,7 +76,8 @@ impl Args {
                         machine in a file and name it with --machine, or take --objective misses";
             return Err(Usage(text.to_owned()).into());
         }
-        if let Some(path) = self.json.as_deref().filter(|path| *path != Path::new("-")) {
+        let json = self.json.as_deref().filter(|path| *path != Path::new("-"));
+        for path in json.into_iter().chain(self.output.as_deref()) {
             AtomicFile::check(path, self.force)?;
         }
         let profile = read_profile(&self.profile)?;
@@ -80,6 +90,9 @@ impl Args {
         if let Some(path) = &self.json {
             write_text(path, &shown_json(&placement_json(&name, &plan)), self.force)?;
         }
+        if let Some(path) = &self.output {
+            self.write_file(path, &profile, &plan)?;
+        }
         let is_shown = !self.quiet && self.json.as_deref() != Some(Path::new("-"));
         if is_shown {
             let text = placement_text(
@@ -90,9 +103,35 @@ impl Args {
                 color(),
             );
             write_text(Path::new("-"), &text, false)?;
-            say!("\nNext: reuselens report {name} --by object,line")?;
+            let next = match &self.output {
+                Some(path) => format!(
+                    "reuselens run --placement {} --verify -- {}",
+                    path.display(),
+                    shown(&profile.command.join(" "))
+                ),
+                None => format!("reuselens report {name} --by object,line"),
+            };
+            say!("\nNext: {next}")?;
         }
         Ok(Default::default())
+    }
+
+    /// Writes the placement file.
+    fn write_file(
+        &self,
+        path: &Path,
+        profile: &Profile,
+        plan: &PlacementPlan,
+    ) -> anyhow::Result<()> {
+        let (file, left_out) = PlacementFile::new(profile, plan)?;
+        for name in left_out {
+            tell!(
+                "reuselens: warning: '{name}' is not in {}: another run cannot find it by an \
+                 allocating call or a symbol",
+                path.display()
+            );
+        }
+        write_text(path, &file.to_toml(), self.force)
     }
 
     /// The memory that the options describe.
@@ -119,7 +158,9 @@ impl Args {
     fn cache_in_front(&self, machine: &MemoryMachine, profile: &Profile) -> anyhow::Result<Bytes> {
         let known = profile.machine.data_caches();
         let last = known.last().map(|cache| cache.size);
-        match self.cache.or(machine.cache).or(last) {
+        let asked = self.cache.as_deref();
+        let asked = asked.map(|text| asked_cache(text, profile)).transpose()?;
+        match asked.or(machine.cache).or(last) {
             Some(size) => Ok(size),
             // The published metric does not need caches.
             None if self.objective == Objective::F => Ok(Bytes(0)),
@@ -132,12 +173,38 @@ impl Args {
     }
 }
 
+/// The cache that `--cache` names.
+fn asked_cache(text: &str, profile: &Profile) -> Result<Bytes, Usage> {
+    let spec = text.parse::<CacheSpec>();
+    let spec = spec.map_err(|error| Usage(format!("--cache {text}: {error}")))?;
+    match spec.on(&profile.machine) {
+        Some(CacheSize { bytes, ways: 0 }) => Ok(bytes),
+        Some(_) => Err(Usage(format!(
+            "--cache {text}: misses are those of a fully associative cache here; leave the ways \
+             out: --cache {}",
+            text.split(':').next().unwrap_or_default()
+        ))),
+        None => {
+            let known = profile.machine.data_caches();
+            let known: Vec<String> = known.iter().map(|cache| cache.name()).collect();
+            Err(Usage(format!(
+                "--cache {text} is neither a size (1M, 512KiB) nor a cache of the profile's \
+                 machine ({})",
+                match known.is_empty() {
+                    true => "none known".to_owned(),
+                    false => known.join(", "),
+                }
+            )))
+        }
+    }
+}
+
 /// The machine of a file, or one that comes with reuselens.
 fn machine(name: &str) -> anyhow::Result<MemoryMachine> {
     let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
     let text = match shipped {
         Some((_, text)) => (*text).to_owned(),
-        None => std::fs::read_to_string(name).map_err(|error| {
+        None => read_text(Path::new(name), MAX_MACHINE_BYTES).map_err(|error| {
             let next = format!(
                 "name a TOML file of memory tiers (docs/commands/place.md), or one of: {}",
                 names()

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// All commands.
-pub const COMMANDS: [&str; 22] = [
+pub const COMMANDS: [&str; 23] = [
     "profile",
     "record",
     "analyze",
@@ -19,6 +19,7 @@ pub const COMMANDS: [&str; 22] = [
     "diff",
     "check",
     "place",
+    "run",
     "predict",
     "reorder",
     "simt",

@@ -68,6 +68,9 @@ fn head(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
     };
     line("objective", &objective);
     line("data", &data(plan));
+    if plan.objective == Objective::Time {
+        line("saves", &saved_time(plan.best.value));
+    }
     for &tier in &plan.gainless {
         let (tier, slowest) = (&plan.machine.tiers[tier].name, &plan.machine.slowest().name);
         line(
@@ -75,6 +78,20 @@ fn head(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
             &format!("{tier} gains nothing over {slowest} by this objective"),
         );
     }
+}
+
+/// What the plan saves by the objective `time`. Its unit is that of the machine file's latencies,
+/// which are ns wherever its bandwidths mean anything.
+fn saved_time(nanoseconds: f64) -> String {
+    let (time, unit) = match nanoseconds {
+        time if time < 1e3 => (time, "ns"),
+        time if time < 1e6 => (time / 1e3, "µs"),
+        time if time < 1e9 => (time / 1e6, "ms"),
+        time => (time / 1e9, "s"),
+    };
+    format!(
+        "{time:.3} {unit} of waiting for memory, by the model with the machine file's latencies as ns"
+    )
 }
 
 /// What can be placed, and what cannot.

@@ -1,0 +1,440 @@
+//! Placement files, `NAME.rlplace`: which data of a program goes into which tier.
+//!
+//! The file is TOML, to be read and changed by people. Allocations and symbols are named by places
+//! in files, `module+0x1234`, so that they mean the same wherever the program is loaded; build ids
+//! say which files are meant.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use reuselens_locality::{FileOffset, Frame, ObjectKind, Profile};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thiserror::Error;
+
+use crate::machine::TierKind;
+use crate::plan::{PlacementPlan, Reason};
+
+/// Larger files are refused.
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
+/// The version of the form that is written and read.
+const VERSION: u32 = 1;
+/// Stands in a path for calls that are unknown.
+const UNKNOWN_CALLS: &str = "...";
+/// Calls of one path, at most.
+const MAX_CALLS: usize = 1024;
+
+const HEAD: &str = "\
+# Which data of a program goes into which memory: written by `reuselens place`, honoured by
+# `reuselens run --placement`. Paths are calls as module+address, the innermost first; \"...\" stands
+# for any number of other calls. docs/commands/place.md has all fields.
+
+";
+
+/// What sort of object is placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PlacedKind {
+    /// Blocks from some allocation call paths.
+    Heap,
+    /// A symbol.
+    Static,
+}
+
+/// A placement file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlacementFile {
+    version: u32,
+    /// The command that was profiled.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// The tiers that hold objects, fastest first.
+    #[serde(default, rename = "tier")]
+    pub tiers: Vec<FileTier>,
+    /// Build ids in hexadecimal, by the file names of modules. A module without one is missing.
+    #[serde(default)]
+    pub builds: BTreeMap<String, String>,
+    /// The objects.
+    #[serde(default, rename = "object")]
+    pub objects: Vec<FileObject>,
+}
+
+/// A tier of a placement file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileTier {
+    /// Its name.
+    pub name: String,
+    /// What sort of memory it is.
+    pub kind: TierKind,
+    /// How many bytes it holds.
+    pub capacity_bytes: u64,
+    /// How the tier is made on this machine, in the words of `run --as`; chosen by kind if missing.
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    pub way: Option<String>,
+}
+
+/// An object of a placement file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileObject {
+    /// Its name as people read it.
+    pub name: String,
+    /// What sort.
+    pub kind: PlacedKind,
+    /// The name of its tier.
+    pub tier: String,
+    /// Its size: of the symbol, or the largest number of bytes that were live at one time.
+    pub bytes: u64,
+    /// The source of its first path, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<String>,
+    /// Where it comes from: paths of calls, innermost first; for a symbol its address.
+    #[serde(serialize_with = "write_paths", deserialize_with = "read_paths")]
+    pub paths: Vec<Vec<FileOffset>>,
+    /// The parts of each block (or of the symbol) that are placed, as first byte and first byte
+    /// after; all of it if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chunks: Vec<(u64, u64)>,
+}
+
+/// Why there is no placement file, or why it cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlacementFileError {
+    /// The text is not TOML, or has a field that is not known.
+    #[error("it cannot be read: {0}")]
+    Syntax(String),
+    /// A later version wrote it.
+    #[error(
+        "it has version {0}, and this reuselens reads version {VERSION}; write it again with `reuselens place`"
+    )]
+    Version(u32),
+    /// A value cannot be.
+    #[error("{of}: {what}")]
+    Value {
+        /// The object or tier.
+        of: String,
+        /// What is wrong with it, and what it must be.
+        what: String,
+    },
+    /// The profile has no places.
+    #[error(
+        "the profile does not say which calls allocate its objects: an earlier version of reuselens made it; make it again with `reuselens profile`"
+    )]
+    OldProfile,
+    /// Nothing is placed.
+    #[error(
+        "the plan puts no heap object or symbol into fast memory, so there is nothing to write; {0}"
+    )]
+    Empty(&'static str),
+}
+
+impl PlacementFile {
+    /// The file of a plan for `profile`, and the names of the objects that belong in a fast memory
+    /// but cannot be found again in another run: structures that the program names itself, and
+    /// blocks that code without a file allocates.
+    ///
+    /// # Errors
+    /// If no object is left, or the profile is of a version that did not note where objects are.
+    pub fn new(
+        profile: &Profile,
+        plan: &PlacementPlan,
+    ) -> Result<(PlacementFile, Vec<String>), PlacementFileError> {
+        let placed = plan.objects.iter();
+        let placed = placed.filter(|placed| placed.reason == Reason::Placed);
+        let (mut objects, mut left_out) = (Vec::new(), Vec::new());
+        for placed in placed {
+            let object = &profile.objects[placed.candidate.object];
+            let kind = match object.kind {
+                ObjectKind::Heap => PlacedKind::Heap,
+                ObjectKind::Static => PlacedKind::Static,
+                _ => {
+                    left_out.push(object.name.clone());
+                    continue;
+                }
+            };
+            if object.origins.is_empty() {
+                left_out.push(object.name.clone());
+                continue;
+            }
+            objects.push(FileObject {
+                name: object.name.clone(),
+                kind,
+                tier: plan.machine.tiers[placed.tier].name.clone(),
+                bytes: object.bytes,
+                calls: object.path.iter().map(call).collect(),
+                paths: object.origins.clone(),
+                chunks: Vec::new(),
+            });
+        }
+        if objects.is_empty() {
+            let knows = |object: &reuselens_locality::Object| !object.origins.is_empty();
+            return Err(
+                match (left_out.is_empty(), profile.objects.iter().any(knows)) {
+                    (false, false) => PlacementFileError::OldProfile,
+                    (true, _) => {
+                        PlacementFileError::Empty("take a larger --fast or another --objective")
+                    }
+                    (false, true) => PlacementFileError::Empty(
+                        "what belongs there is named by the program or allocated by generated code",
+                    ),
+                },
+            );
+        }
+        let used = |name: &str| objects.iter().any(|object| object.tier == name);
+        let tiers = plan.machine.tiers.iter().filter(|tier| used(&tier.name));
+        let file = PlacementFile {
+            version: VERSION,
+            command: profile.command.clone(),
+            tiers: tiers
+                .map(|tier| FileTier {
+                    name: tier.name.clone(),
+                    kind: tier.kind,
+                    capacity_bytes: tier.capacity.map_or(u64::MAX >> 1, |bytes| bytes.get()),
+                    way: None,
+                })
+                .collect(),
+            builds: builds(profile, &objects),
+            objects,
+        };
+        Ok((file, left_out))
+    }
+
+    /// The file as text.
+    pub fn to_toml(&self) -> String {
+        // It cannot fail: there are no maps with odd keys.
+        let text = toml::to_string_pretty(self).unwrap_or_default();
+        format!("{HEAD}{text}")
+    }
+
+    /// A file from its text, which the caller bounds ([`MAX_FILE_BYTES`]).
+    ///
+    /// # Errors
+    /// If the text is no such file, or if a value in it cannot be.
+    pub fn from_toml(text: &str) -> Result<PlacementFile, PlacementFileError> {
+        let file: PlacementFile =
+            toml::from_str(text).map_err(|error| PlacementFileError::Syntax(error.to_string()))?;
+        if file.version != VERSION {
+            return Err(PlacementFileError::Version(file.version));
+        }
+        file.check()?;
+        Ok(file)
+    }
+
+    /// The index of a tier by its name.
+    pub fn tier(&self, name: &str) -> Option<usize> {
+        self.tiers.iter().position(|tier| tier.name == name)
+    }
+
+    fn check(&self) -> Result<(), PlacementFileError> {
+        for (index, tier) in self.tiers.iter().enumerate() {
+            let wrong = |what: &str| PlacementFileError::Value {
+                of: format!("tier '{}'", tier.name),
+                what: what.to_owned(),
+            };
+            if tier.capacity_bytes == 0 {
+                return Err(wrong("capacity_bytes is 0; it must be above 0"));
+            }
+            if self.tier(&tier.name) != Some(index) {
+                return Err(wrong(
+                    "two tiers have this name; give each a name of its own",
+                ));
+            }
+        }
+        for (name, build) in &self.builds {
+            if build.is_empty() || !build.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+                return Err(PlacementFileError::Value {
+                    of: format!("build '{name}'"),
+                    what: format!("{build:?} is no build id in hexadecimal"),
+                });
+            }
+        }
+        self.objects
+            .iter()
+            .try_for_each(|object| self.check_object(object))
+    }
+
+    fn check_object(&self, object: &FileObject) -> Result<(), PlacementFileError> {
+        let wrong = |what: String| PlacementFileError::Value {
+            of: format!("object '{}'", object.name),
+            what,
+        };
+        if self.tier(&object.tier).is_none() {
+            return Err(wrong(format!("there is no tier '{}'", object.tier)));
+        }
+        if object.paths.is_empty() {
+            return Err(wrong(
+                "paths has no path; it must have one at least".to_owned(),
+            ));
+        }
+        for path in &object.paths {
+            if path.len() > MAX_CALLS {
+                return Err(wrong(format!("a path has more than {MAX_CALLS} calls")));
+            }
+            if path.first().is_none_or(|first| first.module.is_empty()) {
+                let what = "a path must begin with the call of the allocator, module+0x1234";
+                return Err(wrong(what.to_owned()));
+            }
+            if object.kind == PlacedKind::Static && path.len() != 1 {
+                return Err(wrong(
+                    "a path of a static object is its address alone".to_owned(),
+                ));
+            }
+        }
+        let order = |chunks: &[(u64, u64)]| chunks[0].1 <= chunks[1].0;
+        let ascending = object.chunks.windows(2).all(order);
+        if !ascending || object.chunks.iter().any(|(low, high)| low >= high) {
+            let what = "chunks must be pairs of first byte and first byte after, ascending";
+            return Err(wrong(what.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// The build ids of the modules of some objects.
+fn builds(profile: &Profile, objects: &[FileObject]) -> BTreeMap<String, String> {
+    let places = objects
+        .iter()
+        .flat_map(|object| object.paths.iter().flatten());
+    let known = places.filter_map(|place| profile.builds.get_key_value(&place.module));
+    known
+        .map(|(name, build)| (name.clone(), build.clone()))
+        .collect()
+}
+
+/// `make (a.c:12)`.
+fn call(frame: &Frame) -> String {
+    match (frame.file.as_str(), frame.line) {
+        ("", _) => frame.function.clone(),
+        (file, 0) => format!("{} ({file})", frame.function),
+        (file, line) => format!("{} ({file}:{line})", frame.function),
+    }
+}
+
+/// A call of a path as text.
+struct CallText<'a>(&'a FileOffset);
+
+impl fmt::Display for CallText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.module.as_str() {
+            "" => f.write_str(UNKNOWN_CALLS),
+            module => write!(f, "{module}+{:#x}", self.0.offset),
+        }
+    }
+}
+
+fn write_paths<S: Serializer>(paths: &[Vec<FileOffset>], to: S) -> Result<S::Ok, S::Error> {
+    let text = |path: &Vec<FileOffset>| -> Vec<String> {
+        path.iter().map(|call| CallText(call).to_string()).collect()
+    };
+    to.collect_seq(paths.iter().map(text))
+}
+
+fn read_paths<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Vec<FileOffset>>, D::Error> {
+    let paths: Vec<Vec<String>> = Deserialize::deserialize(from)?;
+    let path = |path: Vec<String>| path.iter().map(|call| read_call(call)).collect();
+    let paths: Result<_, String> = paths.into_iter().map(path).collect();
+    paths.map_err(serde::de::Error::custom)
+}
+
+/// Reads `module+0x1234` or `...`.
+fn read_call(text: &str) -> Result<FileOffset, String> {
+    if text == UNKNOWN_CALLS {
+        return Ok(FileOffset::default());
+    }
+    let parts = text
+        .rsplit_once("+0x")
+        .filter(|(module, _)| !module.is_empty());
+    let read = |(module, digits): (&str, &str)| {
+        let offset = u64::from_str_radix(digits, 16).ok()?;
+        let module = module.to_owned();
+        (!digits.starts_with('+')).then_some(FileOffset { module, offset })
+    };
+    parts.and_then(read).ok_or_else(|| {
+        format!(
+            "{text:?} is no place in a file; write it as module+0x1234, or \"...\" for any calls"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"
+version = 1
+command = ["./prog"]
+
+[[tier]]
+name = "fast"
+kind = "DRAM"
+capacity_bytes = 4194304
+
+[builds]
+prog = "00ff"
+
+[[object]]
+name = "heap from f (a.c:3)"
+kind = "heap"
+tier = "fast"
+bytes = 100
+paths = [["libstdc++.so.6+0x10", "...", "prog+0x1189"], ["prog+0x7"]]
+"#;
+
+    #[test]
+    fn a_file_is_read_as_it_is_written() {
+        let file = PlacementFile::from_toml(FILE).unwrap();
+        let path = &file.objects[0].paths[0];
+        assert_eq!(
+            (path[0].module.as_str(), path[0].offset),
+            ("libstdc++.so.6", 16)
+        );
+        assert_eq!(path[1], FileOffset::default());
+        let text = file.to_toml();
+        assert!(text.starts_with("# Which data"), "{text}");
+        assert_eq!(PlacementFile::from_toml(&text).unwrap(), file);
+    }
+
+    #[test]
+    fn impossible_values_are_named() {
+        let cases = [
+            ("version = 1", "version = 2", "it has version 2"),
+            ("4194304", "0", "tier 'fast': capacity_bytes is 0"),
+            ("4194304", "-1", "capacity_bytes"),
+            ("\"00ff\"", "\"no\"", "build 'prog': \"no\""),
+            (
+                "tier = \"fast\"",
+                "tier = \"slow\"",
+                "there is no tier 'slow'",
+            ),
+            ("prog+0x7", "prog", "\"prog\" is no place"),
+            ("prog+0x7", "prog+0x", "\"prog+0x\" is no place"),
+            ("prog+0x7", "+0x7", "\"+0x7\" is no place"),
+            ("prog+0x7", "prog+0x+7", "\"prog+0x+7\" is no place"),
+            ("\"prog+0x7\"", "\"...\"", "a path must begin with"),
+            ("\"prog+0x7\"", "", "a path must begin with"),
+            ("kind = \"heap\"", "kind = \"static\"", "its address alone"),
+            (
+                "bytes = 100",
+                "bytes = 100\nchunks = [[5, 5]]",
+                "chunks must be",
+            ),
+            (
+                "bytes = 100",
+                "bytes = 100\nchunks = [[0, 9], [8, 10]]",
+                "chunks must be",
+            ),
+            (
+                "bytes = 100",
+                "bytes = 100\nspeed = 1",
+                "unknown field `speed`",
+            ),
+        ];
+        for (from, to, expected) in cases {
+            assert!(FILE.contains(from), "{from}");
+            let error = PlacementFile::from_toml(&FILE.replacen(from, to, 1));
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains(expected), "{to}: {error}");
+        }
+    }
+}

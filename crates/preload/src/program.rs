@@ -1,0 +1,120 @@
+//! The program: whether a library can be preloaded into it, and whether it is the one that was
+//! profiled.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use object::Object;
+use object::read::elf::{FileHeader, ProgramHeader};
+use reuselens_io::read_object_file;
+use reuselens_placement::PlacementFile;
+use thiserror::Error;
+
+/// Why a program cannot be run by a placement file.
+#[derive(Debug, Error)]
+pub enum ProgramError {
+    /// There is none.
+    #[error("there is no program '{}'; write its path, or the name of one in PATH", .0.to_string_lossy())]
+    NotFound(OsString),
+    /// Nothing is loaded into it.
+    #[error(
+        "{} is linked statically, so no allocator can be put before its own; link it dynamically (without -static)", .0.display()
+    )]
+    Static(PathBuf),
+    /// It is for another processor.
+    #[error(
+        "{} is a program for another processor or of 32 bits; reuselens run is for x86-64", .0.display()
+    )]
+    OtherProcessor(PathBuf),
+    /// The system loads nothing foreign into it.
+    #[error(
+        "{} runs as another user (setuid or setgid), and the system loads no allocator of ours into such programs; run a copy of it that is not", .0.display()
+    )]
+    Setuid(PathBuf),
+    /// It was built again.
+    #[error(
+        "{} is not the build that was profiled: its build id is {found}, and the placement file is for {planned}; profile this build again, or add --loosely to find allocations at the same offsets all the same", .path.display()
+    )]
+    OtherBuild {
+        /// The program.
+        path: PathBuf,
+        /// Its build id.
+        found: String,
+        /// That of the file.
+        planned: String,
+    },
+    /// Builds of it cannot be told from each other.
+    #[error(
+        "the placement file has no build id for {0}, so this may be another build; link it with -Wl,--build-id, or add --loosely"
+    )]
+    NoBuild(String),
+}
+
+/// Finds a program as the system does.
+pub(crate) fn find(program: &OsStr) -> Result<PathBuf, ProgramError> {
+    let not_found = || ProgramError::NotFound(program.to_owned());
+    if program.as_bytes().contains(&b'/') {
+        let path = PathBuf::from(program);
+        return path.is_file().then_some(path).ok_or_else(not_found);
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(program));
+    let is_program = |path: &PathBuf| {
+        std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.mode() & 0o111 != 0)
+    };
+    paths.find(is_program).ok_or_else(not_found)
+}
+
+/// Checks a program. What is no binary (a script) is not looked into: the file may be for the
+/// program that it starts.
+pub(crate) fn check(path: &Path, file: &PlacementFile, is_loose: bool) -> Result<(), ProgramError> {
+    let owned = || path.to_owned();
+    if std::fs::metadata(path).is_ok_and(|about| about.mode() & 0o6000 != 0) {
+        return Err(ProgramError::Setuid(owned()));
+    }
+    let Ok((_, bytes)) = read_object_file(path) else {
+        return Ok(());
+    };
+    type Header = object::elf::FileHeader64<object::Endianness>;
+    let Ok(header) = Header::parse(&*bytes) else {
+        return Err(ProgramError::OtherProcessor(owned()));
+    };
+    let endian = header.endian().unwrap_or_default();
+    if header.e_machine(endian) != object::elf::EM_X86_64 {
+        return Err(ProgramError::OtherProcessor(owned()));
+    }
+    let segments = header.program_headers(endian, &*bytes).unwrap_or_default();
+    let is_interpreter = |segment: &object::elf::ProgramHeader64<_>| {
+        segment.p_type(endian) == object::elf::PT_INTERP
+    };
+    if !segments.iter().any(is_interpreter) {
+        return Err(ProgramError::Static(owned()));
+    }
+    let real = path.canonicalize().unwrap_or_else(|_| owned());
+    let name = real.file_name().unwrap_or_default().to_string_lossy();
+    let mut places = file
+        .objects
+        .iter()
+        .flat_map(|object| object.paths.iter().flatten());
+    if is_loose || !places.any(|place| place.module == name) {
+        return Ok(());
+    }
+    let planned = file.builds.get(&*name);
+    let planned = planned.ok_or_else(|| ProgramError::NoBuild(name.to_string()))?;
+    let parsed = object::File::parse(&*bytes).ok();
+    let found = parsed.and_then(|file| file.build_id().ok().flatten().map(hexadecimal));
+    match found {
+        Some(found) if found.eq_ignore_ascii_case(planned) => Ok(()),
+        found => Err(ProgramError::OtherBuild {
+            path: owned(),
+            found: found.unwrap_or_else(|| "none".to_owned()),
+            planned: planned.clone(),
+        }),
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

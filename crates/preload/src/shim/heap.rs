@@ -1,0 +1,510 @@
+//! The memory of the tiers: a range of addresses for each, reserved at the first planned
+//! allocation, in spans of 2 MiB.
+//!
+//! Blocks of up to 1 MiB share spans with others of their size class (eight classes to a
+//! doubling); larger blocks are runs of spans. What is known of spans is outside of them. Nothing
+//! is served beyond a tier's capacity: the caller then asks the ordinary allocator.
+//!
+//! Freed spans keep their pages while the tier has room for them, since pages are expensive; they
+//! are given back to the system before more are taken.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use super::lock::Lock;
+use super::{plan, policy, sys};
+use crate::layout::{head, object, table, tier, way};
+
+pub const SPAN: usize = 2 << 20;
+/// The largest block that shares a span.
+const SMALL: usize = 1 << 20;
+const CLASSES: usize = 112;
+/// Tiers of a plan, at most; the host refuses more.
+pub const MAX_TIERS: usize = 15;
+const NO_SPAN: u32 = u32::MAX;
+
+/// All ranges together, one after another; 0 and 0 before they are reserved. Read without a lock.
+static BASE: AtomicUsize = AtomicUsize::new(0);
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+pub static LOCK: Lock = Lock::new();
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+enum Use {
+    Free,
+    /// Blocks of a class.
+    Small,
+    /// The first of a run.
+    Head,
+    /// Another one of a run.
+    Tail,
+}
+
+/// What is known of a span.
+#[derive(Clone, Copy)]
+struct Span {
+    used_as: Use,
+    /// Whether its bytes may be other than 0 (and, of pages from the pool, whether it has any).
+    is_dirty: bool,
+    /// The class of a small span; the number of spans of a run.
+    class: u32,
+    /// Blocks in use.
+    blocks: u32,
+    /// Blocks that were in use at any time: those after them are as new.
+    fresh: u32,
+    /// The first free block and 1; each begins with the next.
+    free: u32,
+    /// The other spans of the class that have free blocks.
+    previous: u32,
+    next: u32,
+    /// What a run is charged with.
+    charge: u64,
+}
+
+/// A tier's range, or that of blocks with chunks in tiers, which is the last.
+struct Range {
+    /// Spans that were in use at any time.
+    top: usize,
+    /// Spans in use.
+    used: usize,
+    /// Free spans that are dirty.
+    kept: usize,
+    /// Bytes that count against the capacity.
+    charge: u64,
+    /// By class: the first span with free blocks.
+    partial: [u32; CLASSES],
+}
+
+struct State {
+    is_tried: bool,
+    /// Spans of each range.
+    spans: usize,
+    table: *mut Span,
+    ranges: [Range; MAX_TIERS + 1],
+}
+
+/// Changed by who holds [`LOCK`] only.
+struct Shared(core::cell::UnsafeCell<State>);
+// SAFETY: all accesses are made under `LOCK`.
+unsafe impl Sync for Shared {}
+
+static STATE: Shared = Shared(core::cell::UnsafeCell::new(State {
+    is_tried: false,
+    spans: 0,
+    table: core::ptr::null_mut(),
+    ranges: [const {
+        Range {
+            top: 0,
+            used: 0,
+            kept: 0,
+            charge: 0,
+            partial: [NO_SPAN; CLASSES],
+        }
+    }; MAX_TIERS + 1],
+}));
+
+/// Calls `work` with the state, under the lock.
+fn locked<T>(work: impl FnOnce(&mut State) -> T) -> T {
+    let _held = LOCK.hold();
+    // SAFETY: the lock is held, and `work` does not lock again.
+    work(unsafe { &mut *STATE.0.get() })
+}
+
+/// Whether a block is one of ours.
+#[inline]
+pub fn is_ours(at: usize) -> bool {
+    at.wrapping_sub(BASE.load(Ordering::Relaxed)) < BYTES.load(Ordering::Relaxed)
+}
+
+/// The number of the class of a block, and the bytes of its blocks.
+fn class(bytes: usize) -> (usize, usize) {
+    let last = bytes.max(1) - 1;
+    if last < 128 {
+        return (last / 16, (last / 16 + 1) * 16);
+    }
+    let step = last.ilog2() as usize - 3;
+    (
+        (step - 4) * 8 + (last >> step),
+        ((last >> step) + 1) << step,
+    )
+}
+
+/// The bytes of the blocks of a class.
+fn class_bytes(class: usize) -> usize {
+    match class {
+        0..8 => (class + 1) * 16,
+        _ => (class % 8 + 9) << (class / 8 + 3),
+    }
+}
+
+/// A block of an object: its address, and whether its bytes are 0. `None` where the ordinary
+/// allocator has to serve it; the plan's counts say why.
+pub fn allocate(number: usize, bytes: usize, align: usize) -> Option<(usize, bool)> {
+    let tier = plan::get(plan::of_object(number, object::TIER)) as usize;
+    let has_chunks = plan::get(plan::of_object(number, object::CHUNKS)) > 0;
+    // Blocks of a power of two are aligned to it.
+    let wanted = match align {
+        0..=16 => bytes,
+        _ => bytes.max(align).checked_next_power_of_two()?,
+    };
+    if align > SPAN || wanted > 1 << 46 {
+        return None;
+    }
+    let found = locked(|state| {
+        if !state.reserve() {
+            plan::add(head::NO_RANGE, 1);
+            return None;
+        }
+        let found = match wanted <= SMALL && !has_chunks {
+            true => state.small(tier, class(wanted).0).map(|at| (at, false)),
+            false => state.run(tier, number, bytes, has_chunks),
+        };
+        if found.is_none() {
+            plan::add(plan::of_object(number, object::NO_ROOM), 1);
+            plan::add(plan::of_object(number, object::NO_ROOM_BYTES), bytes as u64);
+        }
+        found
+    })?;
+    plan::add(plan::of_object(number, object::BLOCKS), 1);
+    plan::add(plan::of_object(number, object::PLACED), bytes as u64);
+    Some(found)
+}
+
+/// The bytes that a block of ours has room for.
+pub fn room(at: usize) -> usize {
+    locked(|state| {
+        let span = state.span_of(at);
+        // SAFETY: a block's span is in the table.
+        let known = unsafe { &*state.table.add(span) };
+        match known.used_as {
+            Use::Small => class_bytes(known.class as usize),
+            _ => known.class as usize * SPAN,
+        }
+    })
+}
+
+/// Gives a block of ours back.
+pub fn free(at: usize) {
+    locked(|state| state.free(at));
+}
+
+/// Counts bytes against a tier's capacity, if it has room.
+pub fn charge(tier: usize, bytes: u64) -> bool {
+    locked(|state| state.charge(tier, bytes).is_some())
+}
+
+/// Bytes that were counted are the tier's no more.
+pub fn discharge(tier: usize, bytes: u64) {
+    locked(|state| state.ranges[tier].charge = state.ranges[tier].charge.saturating_sub(bytes));
+}
+
+impl State {
+    /// Reserves the ranges, at the first call; whether there are any.
+    fn reserve(&mut self) -> bool {
+        if self.is_tried {
+            return self.spans > 0;
+        }
+        self.is_tried = true;
+        let tiers = plan::count(table::TIERS);
+        let largest = (0..tiers).map(|tier| plan::get(plan::of_tier(tier, tier::CAPACITY)));
+        let largest = largest.max().unwrap_or(0).clamp(SPAN as u64, 1 << 40) as usize;
+        // Four times as many addresses as bytes leave room for fragments.
+        let mut spans = (4 * largest).max(1 << 30) / SPAN;
+        while spans >= 16 {
+            if let Some(()) = self.map(tiers, spans) {
+                return true;
+            }
+            spans /= 2;
+        }
+        false
+    }
+
+    fn map(&mut self, tiers: usize, spans: usize) -> Option<()> {
+        let bytes = (tiers + 1) * spans * SPAN;
+        let flags = sys::MAP_NORESERVE;
+        // SAFETY: new mappings, at places that the system chooses.
+        let (at, known) = unsafe {
+            let at = sys::map(0, bytes + SPAN, sys::PROT_READ_WRITE, flags).ok()?;
+            let known = (tiers + 1) * spans * size_of::<Span>();
+            let known = sys::map(0, known, sys::PROT_READ_WRITE, flags);
+            if known.is_err() {
+                sys::call(sys::MUNMAP, [at, bytes + SPAN, 0, 0, 0, 0]);
+            }
+            (at.next_multiple_of(SPAN), known.ok()?)
+        };
+        self.spans = spans;
+        self.table = known as *mut Span;
+        for number in 0..tiers {
+            policy::prepare(number, at + number * spans * SPAN, spans * SPAN);
+        }
+        BASE.store(at, Ordering::Relaxed);
+        BYTES.store(bytes, Ordering::Relaxed);
+        Some(())
+    }
+
+    fn span_of(&self, at: usize) -> usize {
+        (at - BASE.load(Ordering::Relaxed)) / SPAN
+    }
+
+    fn address(&self, span: usize) -> usize {
+        BASE.load(Ordering::Relaxed) + span * SPAN
+    }
+
+    fn span(&mut self, span: usize) -> &mut Span {
+        // SAFETY: spans are numbered within the table, which the state alone refers to.
+        unsafe { &mut *self.table.add(span) }
+    }
+
+    /// A block of a class.
+    fn small(&mut self, tier: usize, class: usize) -> Option<usize> {
+        let first = match self.ranges[tier].partial[class] {
+            NO_SPAN => self.take_small(tier, class)?,
+            span => span as usize,
+        };
+        let bytes = class_bytes(class);
+        let start = self.address(first);
+        let span = self.span(first);
+        let block = match span.free {
+            0 => {
+                span.fresh += 1;
+                span.fresh as usize - 1
+            }
+            free => free as usize - 1,
+        };
+        let at = start + block * bytes;
+        if span.free > 0 {
+            // SAFETY: a free block begins with the number of the next.
+            span.free = unsafe { *(at as *const u32) };
+        }
+        span.blocks += 1;
+        let is_full = span.free == 0 && (span.fresh as usize + 1) * bytes > SPAN;
+        if is_full {
+            self.unlink(tier, first);
+        }
+        Some(at)
+    }
+
+    /// A new span for a class.
+    fn take_small(&mut self, tier: usize, class: usize) -> Option<usize> {
+        self.charge(tier, SPAN as u64)?;
+        let Some((span, _)) = self.take(tier, 1) else {
+            self.ranges[tier].charge -= SPAN as u64;
+            return None;
+        };
+        let known = self.span(span);
+        (known.used_as, known.class, known.charge) = (Use::Small, class as u32, SPAN as u64);
+        (known.blocks, known.fresh, known.free) = (0, 0, 0);
+        self.link(tier, span);
+        Some(span)
+    }
+
+    /// A block of spans of its own.
+    fn run(
+        &mut self,
+        tier: usize,
+        number: usize,
+        bytes: usize,
+        has_chunks: bool,
+    ) -> Option<(usize, bool)> {
+        let count = bytes.max(1).div_ceil(SPAN);
+        let charge = match has_chunks {
+            true => plan::chunks(number)
+                .map(|(low, high)| (high.min(bytes) - low.min(bytes)) as u64)
+                .sum(),
+            false if plan::get(plan::of_tier(tier, tier::WAY)) == way::NODE => {
+                bytes.next_multiple_of(4096) as u64
+            }
+            false => (count * SPAN) as u64,
+        };
+        self.charge(tier, charge)?;
+        let range = if has_chunks {
+            plan::count(table::TIERS)
+        } else {
+            tier
+        };
+        let Some((first, is_zero)) = self.take(range, count) else {
+            self.ranges[tier].charge -= charge;
+            return None;
+        };
+        for span in first..first + count {
+            self.span(span).used_as = Use::Tail;
+        }
+        let head = self.span(first);
+        (head.used_as, head.class, head.charge) = (Use::Head, count as u32, charge);
+        // Where a run with chunks was charged.
+        head.blocks = tier as u32;
+        let at = self.address(first);
+        if has_chunks {
+            for (low, high) in plan::chunks(number) {
+                policy::apply(tier, at + low.min(bytes), at + high.min(bytes));
+            }
+        }
+        Some((at, is_zero))
+    }
+
+    /// Counts bytes against a tier's capacity, if it has room.
+    fn charge(&mut self, tier: usize, bytes: u64) -> Option<()> {
+        let capacity = plan::get(plan::of_tier(tier, tier::CAPACITY));
+        let charge = self.ranges[tier].charge.checked_add(bytes)?;
+        if charge > capacity {
+            return None;
+        }
+        self.ranges[tier].charge = charge;
+        plan::word(plan::of_tier(tier, tier::PEAK)).fetch_max(charge, Ordering::Relaxed);
+        Some(())
+    }
+
+    /// The first of some free spans in a row, which has no use yet; whether they are all 0.
+    fn take(&mut self, range: usize, count: usize) -> Option<(usize, bool)> {
+        let start = range * self.spans;
+        let first = match self.hole(range, count) {
+            Some(first) => first,
+            None => {
+                let top = self.ranges[range].top;
+                if count > self.spans - top {
+                    return None;
+                }
+                self.give_back(range, count);
+                self.ranges[range].top = top + count;
+                start + top
+            }
+        };
+        let mut is_zero = true;
+        for span in first..first + count {
+            let is_dirty = self.span(span).is_dirty;
+            if is_dirty {
+                self.ranges[range].kept -= 1;
+                is_zero = false;
+            } else if !policy::supply(range, self.address(span), SPAN) {
+                // What was supplied stays, for the next.
+                for supplied in first..span {
+                    self.span(supplied).is_dirty = true;
+                    self.ranges[range].kept += 1;
+                }
+                return None;
+            }
+            // From now on it is the user's.
+            self.span(span).is_dirty = true;
+            if is_dirty {
+                continue;
+            }
+        }
+        self.ranges[range].used += count;
+        Some((first, is_zero))
+    }
+
+    /// The first free spans in a row among those that were in use.
+    fn hole(&mut self, range: usize, count: usize) -> Option<usize> {
+        let (start, top) = (range * self.spans, self.ranges[range].top);
+        if top - self.ranges[range].used < count {
+            return None;
+        }
+        let mut free = 0;
+        for span in start..start + top {
+            free = match self.span(span).used_as {
+                Use::Free => free + 1,
+                _ => 0,
+            };
+            if free == count {
+                return Some(span + 1 - count);
+            }
+        }
+        None
+    }
+
+    /// Gives the pages of free spans back, if the tier has no room for them and more.
+    fn give_back(&mut self, range: usize, more: usize) {
+        let known = &self.ranges[range];
+        let room = match range < plan::count(table::TIERS) {
+            true => plan::get(plan::of_tier(range, tier::CAPACITY)) / SPAN as u64,
+            false => 0,
+        };
+        if known.kept == 0 || (known.used + known.kept + more) as u64 <= room {
+            return;
+        }
+        let (start, top) = (range * self.spans, known.top);
+        for span in start..start + top {
+            let known = self.span(span);
+            if known.used_as == Use::Free && known.is_dirty {
+                known.is_dirty = false;
+                policy::drop_pages(range, self.address(span), SPAN);
+                self.ranges[range].kept -= 1;
+            }
+        }
+    }
+
+    fn free(&mut self, at: usize) {
+        let span = self.span_of(at);
+        let range = span / self.spans;
+        let start = self.address(span);
+        let known = *self.span(span);
+        if known.used_as != Use::Small {
+            return self.free_run(range, span, &known);
+        }
+        let bytes = class_bytes(known.class as usize);
+        let was_full = known.free == 0 && (known.fresh as usize + 1) * bytes > SPAN;
+        // SAFETY: the block is free now, and 16 bytes at least.
+        unsafe { *(at as *mut u32) = known.free };
+        let now = self.span(span);
+        now.free = ((at - start) / bytes) as u32 + 1;
+        now.blocks -= 1;
+        let is_empty = now.blocks == 0;
+        if was_full {
+            self.link(range, span);
+        }
+        if is_empty {
+            self.unlink(range, span);
+            self.release(range, span, 1);
+            self.ranges[range].charge -= known.charge;
+        }
+    }
+
+    fn free_run(&mut self, range: usize, first: usize, known: &Span) {
+        let (count, tier) = (known.class as usize, known.blocks as usize);
+        self.release(range, first, count);
+        self.ranges[tier].charge -= known.charge;
+        if range == plan::count(table::TIERS) {
+            // The next block may have other chunks.
+            policy::renew(self.address(first), count * SPAN);
+            for span in first..first + count {
+                self.span(span).is_dirty = false;
+            }
+            self.ranges[range].kept -= count;
+        }
+    }
+
+    fn release(&mut self, range: usize, first: usize, count: usize) {
+        for span in first..first + count {
+            self.span(span).used_as = Use::Free;
+        }
+        self.ranges[range].used -= count;
+        self.ranges[range].kept += count;
+    }
+
+    /// Puts a span before the others of its class with free blocks.
+    fn link(&mut self, tier: usize, span: usize) {
+        let class = self.span(span).class as usize;
+        let first = self.ranges[tier].partial[class];
+        let known = self.span(span);
+        (known.previous, known.next) = (NO_SPAN, first);
+        if first != NO_SPAN {
+            self.span(first as usize).previous = span as u32;
+        }
+        self.ranges[tier].partial[class] = span as u32;
+    }
+
+    fn unlink(&mut self, tier: usize, span: usize) {
+        let Span {
+            previous,
+            next,
+            class,
+            ..
+        } = *self.span(span);
+        match previous {
+            NO_SPAN => self.ranges[tier].partial[class as usize] = next,
+            previous => self.span(previous as usize).next = next,
+        }
+        if next != NO_SPAN {
+            self.span(next as usize).previous = previous;
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! A lock that needs nothing from the C library.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use super::sys;
+
+/// A lock over some state that is elsewhere. Held for short times only.
+pub struct Lock(AtomicBool);
+
+/// Holds a [`Lock`].
+pub struct Held<'a>(&'a Lock);
+
+impl Lock {
+    pub const fn new() -> Self {
+        Lock(AtomicBool::new(false))
+    }
+
+    /// Waits for the lock, and holds it until the value is dropped.
+    pub fn hold(&self) -> Held<'_> {
+        self.take();
+        Held(self)
+    }
+
+    /// Waits for the lock. Who takes it gives it back with [`release`](Self::release).
+    pub fn take(&self) {
+        let mut spins = 0_u32;
+        while self.0.swap(true, Ordering::Acquire) {
+            spins += 1;
+            match spins < 64 {
+                true => core::hint::spin_loop(),
+                false => sys::yield_now(),
+            }
+        }
+    }
+
+    /// Gives it back.
+    pub fn release(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}

@@ -1,0 +1,84 @@
+//! Memory that the program maps itself (`mmap`): its pages are advised where they are.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use super::lock::Lock;
+use super::unwind::Cursor;
+use super::{heap, plan, sites, symbols, verify};
+use crate::layout::object;
+
+/// Mappings whose end is noticed, at most; the bytes of others count to the end.
+const KNOWN: usize = 256;
+
+struct Mapping {
+    at: AtomicUsize,
+    bytes: AtomicUsize,
+    tier: AtomicUsize,
+}
+
+static MAPPINGS: [Mapping; KNOWN] = [const {
+    Mapping {
+        at: AtomicUsize::new(0),
+        bytes: AtomicUsize::new(0),
+        tier: AtomicUsize::new(0),
+    }
+}; KNOWN];
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static LOCK: Lock = Lock::new();
+
+/// The program mapped memory without a file.
+pub fn mapped(at: usize, bytes: usize, from: Cursor) {
+    let Some(number) = sites::object(from) else {
+        return;
+    };
+    let tier = plan::get(plan::of_object(number, object::TIER)) as usize;
+    if !heap::charge(tier, bytes as u64) {
+        plan::add(plan::of_object(number, object::NO_ROOM), 1);
+        plan::add(plan::of_object(number, object::NO_ROOM_BYTES), bytes as u64);
+        return;
+    }
+    plan::add(plan::of_object(number, object::BLOCKS), 1);
+    plan::add(plan::of_object(number, object::PLACED), bytes as u64);
+    symbols::apply(number, tier, at, bytes);
+    verify::add(number, at, bytes);
+    let _held = LOCK.hold();
+    let free = MAPPINGS
+        .iter()
+        .find(|known| known.at.load(Ordering::Relaxed) == 0);
+    if let Some(free) = free {
+        free.at.store(at, Ordering::Relaxed);
+        free.bytes.store(bytes, Ordering::Relaxed);
+        free.tier.store(tier, Ordering::Relaxed);
+        COUNT.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The program is about to unmap memory. Only whole mappings are noticed.
+#[inline]
+pub fn unmapped(at: usize, bytes: usize) {
+    if COUNT.load(Ordering::Relaxed) > 0 {
+        end(at, bytes);
+    }
+}
+
+#[cold]
+fn end(at: usize, bytes: usize) {
+    let mut found = None;
+    {
+        let _held = LOCK.hold();
+        for known in &MAPPINGS {
+            let range = known.at.load(Ordering::Relaxed);
+            if range == at && known.bytes.load(Ordering::Relaxed) <= bytes && at != 0 {
+                known.at.store(0, Ordering::Relaxed);
+                COUNT.fetch_sub(1, Ordering::Relaxed);
+                let (tier, bytes) = (&known.tier, &known.bytes);
+                found = Some((tier.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed)));
+                break;
+            }
+        }
+    }
+    if let Some((tier, bytes)) = found {
+        verify::remove(at);
+        heap::discharge(tier, bytes as u64);
+    }
+}

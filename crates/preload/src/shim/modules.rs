@@ -1,0 +1,155 @@
+//! The files that the process has mapped as code.
+
+use core::ffi::{c_int, c_void};
+
+/// `dl_phdr_info`, as far as it is used.
+#[repr(C)]
+struct Info {
+    bias: u64,
+    name: *const u8,
+    headers: *const Header,
+    count: u16,
+}
+
+/// `Elf64_Phdr`.
+#[repr(C)]
+struct Header {
+    kind: u32,
+    flags: u32,
+    offset: u64,
+    address: u64,
+    physical: u64,
+    file_bytes: u64,
+    bytes: u64,
+    align: u64,
+}
+
+const LOAD: u32 = 1;
+const NOTE: u32 = 4;
+const EH_FRAME: u32 = 0x6474_e550;
+
+unsafe extern "C" {
+    fn dl_iterate_phdr(
+        each: unsafe extern "C" fn(*const Info, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+}
+
+/// A module.
+pub struct Module<'a> {
+    /// What to add to an address of its file.
+    pub bias: u64,
+    /// Its path; empty for the program itself.
+    pub path: &'a [u8],
+    headers: &'a [Header],
+}
+
+/// The segment of code around an address, and the frame information of its module.
+#[derive(Clone, Copy)]
+pub struct Code {
+    /// The head of the frame information, and the first address after it.
+    pub frames: u64,
+    pub frames_end: u64,
+    /// First address after the module's segment with the frame information.
+    pub end: u64,
+}
+
+/// Calls `each` with every module until it returns true.
+pub fn for_each<F: FnMut(&Module<'_>) -> bool>(mut each: F) {
+    unsafe extern "C" fn visit<F: FnMut(&Module<'_>) -> bool>(
+        info: *const Info,
+        _: usize,
+        data: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid description, whose tables are mapped during the call,
+        // and what `for_each` gave it.
+        let (info, each) = unsafe { (&*info, &mut *data.cast::<F>()) };
+        // SAFETY: as above.
+        let headers = unsafe { core::slice::from_raw_parts(info.headers, info.count.into()) };
+        let path = match info.name.is_null() {
+            true => &[][..],
+            // SAFETY: a name ends with a zero byte.
+            false => unsafe { core::ffi::CStr::from_ptr(info.name.cast()) }.to_bytes(),
+        };
+        let module = Module {
+            bias: info.bias,
+            path,
+            headers,
+        };
+        each(&module).into()
+    }
+    let data = (&raw mut each).cast();
+    // SAFETY: `visit` gets the closure that it is made for, which outlives the call.
+    unsafe { dl_iterate_phdr(visit::<F>, data) };
+}
+
+/// The code around an address.
+pub fn code_at(address: u64) -> Option<Code> {
+    let mut found = None;
+    for_each(|module| {
+        let is_around = module.segment_at(address).is_some();
+        if is_around {
+            found = module.code();
+        }
+        is_around
+    });
+    found
+}
+
+impl Module<'_> {
+    /// The segment around an address in memory, as first address and first after.
+    fn segment_at(&self, address: u64) -> Option<(u64, u64)> {
+        let loads = self.headers.iter().filter(|header| header.kind == LOAD);
+        let mut ranges = loads.map(|header| {
+            let low = self.bias.wrapping_add(header.address);
+            (low, low.wrapping_add(header.bytes))
+        });
+        ranges.find(|(low, high)| (*low..*high).contains(&address))
+    }
+
+    fn code(&self) -> Option<Code> {
+        let header = self.headers.iter().find(|header| header.kind == EH_FRAME)?;
+        let frames = self.bias.wrapping_add(header.address);
+        let (_, end) = self.segment_at(frames)?;
+        Some(Code {
+            frames,
+            frames_end: frames + header.bytes,
+            end,
+        })
+    }
+
+    /// Whether an address is in its memory.
+    pub fn holds(&self, address: u64) -> bool {
+        self.segment_at(address).is_some()
+    }
+
+    /// The GNU build id; empty if it has none.
+    pub fn build_id(&self) -> &[u8] {
+        let mut notes = self.headers.iter().filter(|header| header.kind == NOTE);
+        notes
+            .find_map(|header| self.build_in(header))
+            .unwrap_or(&[])
+    }
+
+    fn build_in(&self, notes: &Header) -> Option<&[u8]> {
+        let at = self.bias.wrapping_add(notes.address);
+        let (_, end) = self.segment_at(at)?;
+        let bytes = notes.bytes.min(end - at) as usize;
+        // SAFETY: the notes are within a mapped segment.
+        let mut rest = unsafe { core::slice::from_raw_parts(at as *const u8, bytes) };
+        let align = if notes.align == 8 { 8 } else { 4_usize };
+        loop {
+            let (head, behind) = rest.split_at_checked(12)?;
+            let word = |at: usize| {
+                u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
+            };
+            let (name, bytes) = (word(0) as usize, word(4) as usize);
+            let at = name.checked_next_multiple_of(align.min(4))?;
+            let data = behind.get(at..at.checked_add(bytes)?)?;
+            if word(8) == 3 && behind.get(..name) == Some(b"GNU\0") {
+                return Some(data);
+            }
+            rest = behind.get(at + bytes.checked_next_multiple_of(align)?..)?;
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! How the memory of a tier is made: huge pages, pages of the pool, pages of a node.
+
+use core::sync::atomic::Ordering;
+
+use super::{plan, sys};
+use crate::layout::{tier, way};
+
+/// `mbind`: pages of one node, where it has any.
+const MPOL_PREFERRED: usize = 1;
+/// `mbind`: move the pages that are there.
+const MPOL_MF_MOVE: usize = 2;
+/// Nodes that a mask of ours can name.
+const NODES: usize = 1024;
+
+fn way_of(number: usize) -> u64 {
+    plan::get(plan::of_tier(number, tier::WAY))
+}
+
+/// Notes what a system call for a tier ended with; whether it did what was asked.
+fn note(number: usize, result: isize) -> bool {
+    if result < 0 {
+        plan::add(plan::of_tier(number, tier::REFUSED), 1);
+        let error = plan::word(plan::of_tier(number, tier::ERROR));
+        error.store(-result as u64, Ordering::Relaxed);
+    }
+    result >= 0
+}
+
+/// Prepares a tier's range, which is mapped already.
+pub fn prepare(number: usize, at: usize, bytes: usize) {
+    match way_of(number) {
+        way::HUGETLB => {
+            // Only what is in use is taken from the pool.
+            let flags = sys::MAP_FIXED | sys::MAP_NORESERVE;
+            // SAFETY: the range is ours, and nothing is in it.
+            let _ = unsafe { sys::map(at, bytes, sys::PROT_NONE, flags) };
+        }
+        _ => apply(number, at, at + bytes),
+    }
+}
+
+/// Asks for the tier's sort of pages in a range. Bytes that are there stay.
+pub fn apply(number: usize, low: usize, high: usize) {
+    // Whole pages of it.
+    let (low, high) = (low.next_multiple_of(4096), high & !4095);
+    if low >= high {
+        return;
+    }
+    let result = match way_of(number) {
+        way::NODE => bind(
+            low,
+            high,
+            plan::get(plan::of_tier(number, tier::NODE)) as usize,
+        ),
+        // SAFETY: this changes no bytes.
+        _ => unsafe { sys::madvise(low, high - low, sys::MADV_HUGEPAGE) },
+    };
+    note(number, result);
+}
+
+fn bind(low: usize, high: usize, node: usize) -> isize {
+    let mut mask = [0_u64; NODES / 64];
+    let Some(word) = mask.get_mut(node / 64) else {
+        return -22;
+    };
+    *word = 1 << (node % 64);
+    let mask = mask.as_ptr() as usize;
+    // The kernel reads one bit less than it is told of.
+    let a = [
+        low,
+        high - low,
+        MPOL_PREFERRED,
+        mask,
+        NODES + 1,
+        MPOL_MF_MOVE,
+    ];
+    // SAFETY: this changes no bytes, and the kernel reads the mask only.
+    unsafe { sys::call(sys::MBIND, a) }
+}
+
+/// Puts pages behind a free part of a range, where the tier's way needs that before they are used.
+pub fn supply(range: usize, at: usize, bytes: usize) -> bool {
+    if range >= plan::count(crate::layout::table::TIERS) || way_of(range) != way::HUGETLB {
+        return true;
+    }
+    let flags = sys::MAP_FIXED | sys::MAP_HUGETLB;
+    // SAFETY: the part is ours, and nothing is in it.
+    match unsafe { sys::map(at, bytes, sys::PROT_READ_WRITE, flags) } {
+        Ok(_) => true,
+        Err(error) => {
+            // A failed mapping may have taken the old one away.
+            let flags = sys::MAP_FIXED | sys::MAP_NORESERVE;
+            // SAFETY: as above.
+            let _ = unsafe { sys::map(at, bytes, sys::PROT_NONE, flags) };
+            note(range, -(error as isize))
+        }
+    }
+}
+
+/// Gives the pages of a free part of a range back to the system.
+pub fn drop_pages(range: usize, at: usize, bytes: usize) {
+    let tiers = plan::count(crate::layout::table::TIERS);
+    // SAFETY: the part is free, so its bytes are nobody's.
+    unsafe {
+        if range < tiers && way_of(range) == way::HUGETLB {
+            let flags = sys::MAP_FIXED | sys::MAP_NORESERVE;
+            let _ = sys::map(at, bytes, sys::PROT_NONE, flags);
+        } else {
+            sys::madvise(at, bytes, sys::MADV_DONTNEED);
+        }
+    }
+}
+
+/// Makes a free part of a range as new, without wishes for its pages.
+pub fn renew(at: usize, bytes: usize) {
+    let flags = sys::MAP_FIXED | sys::MAP_NORESERVE;
+    // SAFETY: the part is free, so its bytes are nobody's.
+    let _ = unsafe { sys::map(at, bytes, sys::PROT_READ_WRITE, flags) };
+}

@@ -1,0 +1,328 @@
+//! Which object an allocation belongs to, by the calls that it comes from.
+//!
+//! Most allocations belong to none, and must cost nothing: the return address of the allocator's
+//! call is looked up in a small table of those that planned paths begin with. Only where it is
+//! there are the other calls of the thread compared with the paths.
+
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+use super::lock::Lock;
+use super::modules;
+use super::plan::{self, Match};
+use super::sys;
+use super::unwind::{self, Cursor};
+use crate::layout::{module, table};
+
+/// Calls of a thread that are looked at, at most.
+const DEPTH: usize = 256;
+const NONE: u64 = u64::MAX;
+/// Calls of the allocator after `dlopen` that look whether there is a new module.
+const PATIENCE: usize = 4096;
+
+/// The table: a mask, then as many addresses as it allows, then their first paths. Null while no
+/// planned module is mapped.
+static SITES: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
+/// By module: what to add to its addresses, [`NONE`] where it is not mapped. After those, by path:
+/// the next path that begins with the same call.
+static BIASES: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
+/// How many more allocations look for new modules.
+static LOOKS: AtomicUsize = AtomicUsize::new(0);
+pub static SCANNING: Lock = Lock::new();
+
+/// Whether an allocation may belong to an object, by the return address of its call.
+#[inline]
+pub fn is_candidate(return_address: u64) -> bool {
+    let sites = SITES.load(Ordering::Acquire);
+    !sites.is_null() && (first_path(sites, return_address) != NONE)
+}
+
+/// The first path that begins with this call.
+#[inline]
+fn first_path(sites: *mut AtomicU64, return_address: u64) -> u64 {
+    // SAFETY: the table has a mask, and twice as many entries as that says; it is never unmapped.
+    unsafe {
+        let mask = (*sites).load(Ordering::Relaxed);
+        let (keys, paths) = (sites.add(1), sites.add(2 + mask as usize));
+        let mut at = hash(return_address) & mask;
+        loop {
+            match (*keys.add(at as usize)).load(Ordering::Acquire) {
+                0 => return NONE,
+                key if key == return_address => {
+                    return (*paths.add(at as usize)).load(Ordering::Acquire);
+                }
+                _ => at = (at + 1) & mask,
+            }
+        }
+    }
+}
+
+#[inline]
+fn hash(address: u64) -> u64 {
+    address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+}
+
+/// The object that an allocation belongs to.
+pub fn object(from: Cursor) -> Option<usize> {
+    let sites = SITES.load(Ordering::Acquire);
+    if sites.is_null() {
+        return None;
+    }
+    let mut walk = Walk {
+        calls: [0; DEPTH],
+        known: 0,
+        cursor: Some(from),
+    };
+    let mut number = first_path(sites, from.return_address);
+    while number != NONE {
+        let path = plan::path(number as usize);
+        if walk.has(&path) {
+            return Some(path.object);
+        }
+        number = next_path(number as usize).load(Ordering::Acquire);
+    }
+    None
+}
+
+/// The calls that a thread is in, as far as they were looked at.
+struct Walk {
+    calls: [u64; DEPTH],
+    known: usize,
+    cursor: Option<Cursor>,
+}
+
+impl Walk {
+    /// The return address of a call, from the innermost.
+    fn call(&mut self, number: usize) -> Option<u64> {
+        while self.known <= number {
+            let cursor = self.cursor.filter(|_| self.known < DEPTH)?;
+            self.calls[self.known] = cursor.return_address;
+            self.known += 1;
+            self.cursor = cursor.caller();
+        }
+        Some(self.calls[number])
+    }
+
+    /// Whether the path is how the thread came here. Between known calls of a path there may be
+    /// any others; the first place where the next known ones are is as good as any, since what
+    /// follows may be anywhere after it.
+    fn has(&mut self, path: &plan::Path) -> bool {
+        // The start of the known calls that are compared now, in the path and in the thread.
+        let (mut from, mut start, mut is_free) = (0, 0, false);
+        loop {
+            while from < path.calls && path.call(from).0.is_none() {
+                (from, is_free) = (from + 1, true);
+            }
+            if from == path.calls {
+                return true;
+            }
+            let known = (from..path.calls).take_while(|call| path.call(*call).0.is_some());
+            let end = from + known.count();
+            loop {
+                let same = |index: usize| {
+                    let expected = address(path.call(index))?;
+                    Some(self.call(start + index - from)? == expected)
+                };
+                let mut compared = (from..end).map(same);
+                match compared.find(|same| *same != Some(true)) {
+                    None => break,
+                    // The thread has no more calls.
+                    Some(None) => return false,
+                    Some(_) if !is_free => return false,
+                    Some(_) => start += 1,
+                }
+            }
+            (start, from, is_free) = (start + end - from, end, false);
+        }
+    }
+}
+
+/// A call's return address in memory.
+fn address((module, offset): (Option<usize>, u64)) -> Option<u64> {
+    match bias(module?).load(Ordering::Relaxed) {
+        NONE => None,
+        bias => Some(bias.wrapping_add(offset)),
+    }
+}
+
+fn bias(module: usize) -> &'static AtomicU64 {
+    // SAFETY: `begin` mapped a word for each module; a plan's numbers are in range.
+    unsafe { &*BIASES.load(Ordering::Acquire).add(module) }
+}
+
+fn next_path(path: usize) -> &'static AtomicU64 {
+    bias(plan::count(table::MODULES) + path)
+}
+
+/// Makes the tables, and fills them with the modules that are mapped. Called once.
+pub fn begin() {
+    let (modules, paths) = (plan::count(table::MODULES), plan::count(table::PATHS));
+    let slots = (4 * paths + 16).next_power_of_two();
+    let words = modules + paths + 2 * slots + 1;
+    // SAFETY: a new mapping, at a place that the system chooses.
+    let Ok(at) = (unsafe { sys::map(0, 8 * words, sys::PROT_READ_WRITE, 0) }) else {
+        return;
+    };
+    let at = at as *mut AtomicU64;
+    BIASES.store(at, Ordering::Release);
+    for module in 0..modules {
+        bias(module).store(NONE, Ordering::Relaxed);
+    }
+    // SAFETY: the mapping has room for the table after the other words.
+    let sites = unsafe { at.add(modules + paths) };
+    // SAFETY: as above.
+    unsafe { (*sites).store(slots as u64 - 1, Ordering::Relaxed) };
+    SPARE.store(sites, Ordering::Release);
+    scan();
+}
+
+/// The table before a module of the plan is mapped.
+static SPARE: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Whether a path begins in a module that is not mapped yet.
+fn waits() -> bool {
+    let modules = 0..plan::count(table::MODULES);
+    modules
+        .into_iter()
+        .any(|module| bias(module).load(Ordering::Relaxed) == NONE)
+}
+
+/// The program is about to map or unmap modules.
+pub fn modules_change() {
+    if !BIASES.load(Ordering::Acquire).is_null() {
+        LOOKS.store(PATIENCE, Ordering::Release);
+    }
+}
+
+/// Looks for new modules, where the program may have mapped some. Cheap where it has not.
+#[inline]
+pub fn look() {
+    if LOOKS.load(Ordering::Relaxed) > 0 {
+        look_now();
+    }
+}
+
+#[cold]
+fn look_now() {
+    LOOKS.fetch_sub(1, Ordering::Relaxed);
+    scan();
+    if !waits() {
+        LOOKS.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Finds the modules of the plan among those that are mapped.
+fn scan() {
+    let _held = SCANNING.hold();
+    let mut changed = false;
+    for number in 0..plan::count(table::MODULES) {
+        let mut now = NONE;
+        let mut is_other = false;
+        modules::for_each(|mapped| {
+            let mut buffer = [0_u8; 512];
+            let name = file_name(mapped.path, &mut buffer);
+            match plan::matches(number, name, mapped.build_id()) {
+                Match::Same => now = mapped.bias,
+                Match::OtherBuild => is_other = true,
+                Match::No => {}
+            }
+            now != NONE
+        });
+        let before = bias(number).swap(now, Ordering::AcqRel);
+        let at = plan::record(table::MODULES, number);
+        if before == NONE && now != NONE {
+            plan::add(at + module::SEEN, 1);
+            changed = true;
+        } else if before != now {
+            changed = true;
+        }
+        if is_other && now == NONE && plan::get(at + module::OTHER_BUILD) == 0 {
+            plan::add(at + module::OTHER_BUILD, 1);
+        }
+    }
+    if changed {
+        fill();
+        unwind::forget();
+        place_symbols();
+    }
+}
+
+/// The last part of a module's path; of the program itself, from the system.
+fn file_name<'a>(path: &'a [u8], buffer: &'a mut [u8; 512]) -> &'a [u8] {
+    let path = match path.is_empty() {
+        true => sys::executable(buffer),
+        false => path,
+    };
+    let start = path.iter().rposition(|byte| *byte == b'/');
+    &path[start.map_or(0, |at| at + 1)..]
+}
+
+/// Fills the table of first calls. Threads that read it meanwhile may miss an allocation.
+fn fill() {
+    let sites = SPARE.load(Ordering::Acquire);
+    // SAFETY: `begin` made it, with a mask and room for twice as many entries as that says.
+    unsafe {
+        let mask = (*sites).load(Ordering::Relaxed);
+        let (keys, paths) = (sites.add(1), sites.add(2 + mask as usize));
+        for at in 0..=mask as usize {
+            (*keys.add(at)).store(0, Ordering::Release);
+        }
+        // Backwards, as each path comes before those that are there.
+        for number in (0..plan::count(table::PATHS)).rev() {
+            let path = plan::path(number);
+            if super::is_static(path.object) {
+                continue;
+            }
+            let Some(key) = address(path.call(0)) else {
+                continue;
+            };
+            let mut at = hash(key) & mask;
+            loop {
+                match (*keys.add(at as usize)).load(Ordering::Relaxed) {
+                    0 => {
+                        next_path(number).store(NONE, Ordering::Release);
+                        break;
+                    }
+                    there if there == key => {
+                        let first = (*paths.add(at as usize)).load(Ordering::Relaxed);
+                        next_path(number).store(first, Ordering::Release);
+                        break;
+                    }
+                    _ => at = (at + 1) & mask,
+                }
+            }
+            (*paths.add(at as usize)).store(number as u64, Ordering::Release);
+            (*keys.add(at as usize)).store(key, Ordering::Release);
+        }
+    }
+    SITES.store(sites, Ordering::Release);
+}
+
+/// Places the symbols that are new. The word of a symbol's path says whether it is placed.
+fn place_symbols() {
+    for number in 0..plan::count(table::PATHS) {
+        let path = plan::path(number);
+        if !super::is_static(path.object) {
+            continue;
+        }
+        let is_placed = next_path(number);
+        match address(path.call(0)) {
+            None => is_placed.store(0, Ordering::Relaxed),
+            Some(at) if is_placed.swap(1, Ordering::Relaxed) == 0 => {
+                super::symbols::place(path.object, at);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Calls `each` with the symbols of the plan that are mapped: object, address.
+pub fn for_each_symbol(mut each: impl FnMut(usize, u64)) {
+    for number in 0..plan::count(table::PATHS) {
+        let path = plan::path(number);
+        if super::is_static(path.object)
+            && let Some(at) = address(path.call(0))
+        {
+            each(path.object, at);
+        }
+    }
+}

@@ -1,0 +1,538 @@
+//! The calls that a thread is in, from the call frame information (`.eh_frame`) of the code: what
+//! exceptions are unwound by. Code keeps no frame pointers, so there is no shorter way that is
+//! exact. The rule of each return address is looked up once: a further frame costs nanoseconds.
+//!
+//! Only what the frames of functions need in practice is read: the canonical frame address from
+//! `rsp` or `rbp`, or from where `rbp` points (realigned stacks), and where `rbp` is saved. A walk
+//! ends at anything else, such as signal frames or code without such information.
+//!
+//! Source: DWARF 5, section 6.4; Linux Standard Base 5.0, chapter 10.6 (`.eh_frame`).
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::lock::Lock;
+use super::modules::{self, Code};
+
+/// Where a walk is: a return address, and the registers just after the return.
+#[derive(Clone, Copy)]
+pub struct Cursor {
+    pub return_address: u64,
+    pub sp: u64,
+    pub bp: u64,
+}
+
+/// How the caller's registers come from those of a function at one of its calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Rule {
+    /// The frame address counts from `rbp`, else from `rsp`.
+    from_bp: bool,
+    /// The frame address is what is stored there.
+    is_stored: bool,
+    offset: i32,
+    bp: SavedBp,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SavedBp {
+    /// It has its value.
+    Same,
+    /// At the frame address and this.
+    AtFrame(i32),
+    /// Where `rbp` points, and this.
+    AtBp(i32),
+}
+
+impl Cursor {
+    /// The caller's. `None` where the walk ends.
+    pub fn caller(self) -> Option<Cursor> {
+        let rule = rule(self.return_address)?;
+        let base = if rule.from_bp { self.bp } else { self.sp };
+        let mut frame = base.wrapping_add_signed(rule.offset.into());
+        if rule.is_stored {
+            frame = load(frame)?;
+        }
+        // Frames are further up than what they call.
+        if frame <= self.sp.wrapping_sub(8) || frame % 8 != 0 {
+            return None;
+        }
+        let bp = match rule.bp {
+            SavedBp::Same => self.bp,
+            SavedBp::AtFrame(offset) => load(frame.wrapping_add_signed(offset.into()))?,
+            SavedBp::AtBp(offset) => load(self.bp.wrapping_add_signed(offset.into()))?,
+        };
+        Some(Cursor {
+            return_address: load(frame - 8)?,
+            sp: frame,
+            bp,
+        })
+    }
+}
+
+/// A word of the stack.
+fn load(at: u64) -> Option<u64> {
+    if at % 8 != 0 || at < 4096 {
+        return None;
+    }
+    // SAFETY: the frame information of the running code says that a word of the stack is there.
+    Some(unsafe { *(at as *const u64) })
+}
+
+const SLOTS: usize = 4096;
+
+struct Slot {
+    return_address: AtomicU64,
+    rule: AtomicU64,
+}
+
+/// Rules by return address. A slot is written with its address 0 meanwhile.
+static CACHE: [Slot; SLOTS] = [const {
+    Slot {
+        return_address: AtomicU64::new(0),
+        rule: AtomicU64::new(0),
+    }
+}; SLOTS];
+pub static WRITING: Lock = Lock::new();
+
+fn rule(return_address: u64) -> Option<Rule> {
+    let hash = return_address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
+    let slot = &CACHE[hash as usize % SLOTS];
+    if slot.return_address.load(Ordering::Acquire) == return_address {
+        let packed = slot.rule.load(Ordering::Acquire);
+        if slot.return_address.load(Ordering::Acquire) == return_address {
+            return unpack(packed);
+        }
+    }
+    let rule = find(return_address);
+    let _held = WRITING.hold();
+    slot.return_address.store(0, Ordering::SeqCst);
+    slot.rule.store(pack(rule), Ordering::SeqCst);
+    slot.return_address.store(return_address, Ordering::SeqCst);
+    rule
+}
+
+/// Forgets all rules: code was unmapped.
+pub fn forget() {
+    let _held = WRITING.hold();
+    for slot in &CACHE {
+        slot.return_address.store(0, Ordering::SeqCst);
+    }
+}
+
+/// Offsets fit 28 bits signed: [`find`] refuses others.
+fn pack(rule: Option<Rule>) -> u64 {
+    let Some(rule) = rule else { return 0 };
+    let (kind, bp) = match rule.bp {
+        SavedBp::Same => (1, 0),
+        SavedBp::AtFrame(offset) => (2, offset),
+        SavedBp::AtBp(offset) => (3, offset),
+    };
+    let low = |offset: i32| u64::from(offset as u32 & 0xfff_ffff);
+    kind | u64::from(rule.from_bp) << 2
+        | u64::from(rule.is_stored) << 3
+        | low(rule.offset) << 4
+        | low(bp) << 32
+}
+
+fn unpack(packed: u64) -> Option<Rule> {
+    let signed = |bits: u64| ((bits as u32) << 4) as i32 >> 4;
+    let bp = signed(packed >> 32 & 0xfff_ffff);
+    Some(Rule {
+        from_bp: packed & 4 != 0,
+        is_stored: packed & 8 != 0,
+        offset: signed(packed >> 4 & 0xfff_ffff),
+        bp: match packed & 3 {
+            0 => return None,
+            1 => SavedBp::Same,
+            2 => SavedBp::AtFrame(bp),
+            _ => SavedBp::AtBp(bp),
+        },
+    })
+}
+
+/// Looks a rule up.
+fn find(return_address: u64) -> Option<Rule> {
+    let address = return_address.checked_sub(1)?;
+    let code = modules::code_at(address)?;
+    let description = description(&code, address)?;
+    let rule = description.rule(address)?;
+    let fits = |offset: i32| (-(1 << 27)..1 << 27).contains(&offset);
+    let bp = match rule.bp {
+        SavedBp::Same => 0,
+        SavedBp::AtFrame(offset) | SavedBp::AtBp(offset) => offset,
+    };
+    (fits(rule.offset) && fits(bp)).then_some(rule)
+}
+
+/// Reads a module's frame information.
+#[derive(Clone, Copy)]
+struct Reader {
+    at: u64,
+    end: u64,
+}
+
+impl Reader {
+    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let next = self.at.checked_add(N as u64)?;
+        if next > self.end {
+            return None;
+        }
+        // SAFETY: the range is within a mapped segment of a module.
+        let bytes = unsafe { core::ptr::read_unaligned(self.at as *const [u8; N]) };
+        self.at = next;
+        Some(bytes)
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.bytes::<1>().map(|[byte]| byte)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.bytes().map(u32::from_le_bytes)
+    }
+
+    fn uleb(&mut self) -> Option<u64> {
+        let (mut value, mut shift) = (0_u64, 0);
+        loop {
+            let byte = self.u8()?;
+            value |= u64::from(byte & 0x7f).checked_shl(shift)?;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+    }
+
+    fn sleb(&mut self) -> Option<i64> {
+        let (mut value, mut shift) = (0_i64, 0_u32);
+        loop {
+            let byte = self.u8()?;
+            value |= i64::from(byte & 0x7f).checked_shl(shift)?;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                let unused = 64_u32.saturating_sub(shift);
+                return Some(value << unused >> unused);
+            }
+        }
+    }
+
+    /// A pointer in one of the encodings of `.eh_frame`; `data` is what it may count from.
+    fn pointer(&mut self, encoding: u8, data: u64) -> Option<u64> {
+        let base = match encoding & 0x70 {
+            0x00 => 0,
+            0x10 => self.at,
+            0x30 => data,
+            _ => return None,
+        };
+        let value = match encoding & 0x0f {
+            0x00 | 0x04 | 0x0c => u64::from_le_bytes(self.bytes()?),
+            0x03 => self.u32()?.into(),
+            0x0b => i64::from(self.u32()? as i32) as u64,
+            0x02 => u16::from_le_bytes(self.bytes()?).into(),
+            0x0a => i64::from(i16::from_le_bytes(self.bytes()?)) as u64,
+            _ => return None,
+        };
+        Some(base.wrapping_add(value))
+    }
+
+    fn skip(&mut self, bytes: u64) -> Option<()> {
+        self.at = self.at.checked_add(bytes).filter(|at| *at <= self.end)?;
+        Some(())
+    }
+
+    /// The next so many bytes.
+    fn take(&mut self, bytes: u64) -> Option<Reader> {
+        let at = self.at;
+        self.skip(bytes)?;
+        Some(Reader { at, end: self.at })
+    }
+}
+
+/// What describes the frames of a function: the part that is common to many, and its own.
+struct Description {
+    common: Reader,
+    own: Reader,
+    code_step: u64,
+    data_step: i64,
+    start: u64,
+}
+
+/// By binary search in the table of the module (`.eh_frame_hdr`).
+fn description(code: &Code, address: u64) -> Option<Description> {
+    let mut reader = Reader {
+        at: code.frames,
+        end: code.frames_end,
+    };
+    let [version, frame_form, count_form, table_form] = reader.bytes()?;
+    // Linkers write tables of pairs of 4 bytes, counted from the head.
+    if version != 1 || table_form != 0x3b {
+        return None;
+    }
+    reader.pointer(frame_form, code.frames)?;
+    let count = reader.pointer(count_form, code.frames)?;
+    let entry = |index: u64| {
+        let mut reader = reader;
+        reader.skip(index.checked_mul(8)?)?;
+        let start = reader.pointer(table_form, code.frames)?;
+        Some((start, reader.pointer(table_form, code.frames)?))
+    };
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match entry(middle)?.0 <= address {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    let (_, at) = entry(low.checked_sub(1)?)?;
+    let end = code.end;
+    read_description(Reader { at, end }, address)
+}
+
+fn read_description(mut reader: Reader, address: u64) -> Option<Description> {
+    let bytes = reader.u32()?;
+    let mut own = reader.take(bytes.into())?;
+    let here = own.at;
+    let back = own.u32()?;
+    let mut common = Reader {
+        at: here.checked_sub(back.into())?,
+        end: reader.end,
+    };
+    let bytes = common.u32()?;
+    let mut common = common.take(bytes.into())?;
+    if common.u32()? != 0 || !matches!(common.u8()?, 1 | 3) {
+        return None;
+    }
+    let mut letters = [0_u8; 8];
+    let mut count = 0;
+    loop {
+        match common.u8()? {
+            0 => break,
+            letter => *letters.get_mut(count)? = letter,
+        }
+        count += 1;
+    }
+    let (code_step, data_step) = (common.uleb()?, common.sleb()?);
+    let register = common.uleb()?;
+    // Register 16 is the return address.
+    if register != 16 {
+        return None;
+    }
+    let mut form = 0;
+    let has_data = letters[0] == b'z';
+    if has_data {
+        let bytes = common.uleb()?;
+        let mut data = common.take(bytes)?;
+        for letter in &letters[1..count] {
+            match letter {
+                b'R' => form = data.u8()?,
+                b'L' => drop(data.u8()?),
+                b'P' => {
+                    let form = data.u8()?;
+                    data.pointer(form & !0x80, 0)?;
+                }
+                b'B' => {}
+                // `S`: the frame of a signal.
+                _ => return None,
+            }
+        }
+    } else if count > 0 {
+        return None;
+    }
+    let start = own.pointer(form, 0)?;
+    let range = own.pointer(form & 0x0f, 0)?;
+    if !(start..start.checked_add(range)?).contains(&address) {
+        return None;
+    }
+    if has_data {
+        let bytes = own.uleb()?;
+        own.skip(bytes)?;
+    }
+    Some(Description {
+        common,
+        own,
+        code_step,
+        data_step,
+        start,
+    })
+}
+
+const BP: u64 = 6;
+const SP: u64 = 7;
+const RETURN: u64 = 16;
+
+/// A row of the table that the instructions describe.
+#[derive(Clone, Copy)]
+struct Row {
+    frame_register: u64,
+    is_stored: bool,
+    offset: i64,
+    bp: Option<SavedBp>,
+    /// Whether the return address is not where calls put it.
+    is_outermost: bool,
+}
+
+impl Description {
+    /// The rule at an address of the function.
+    fn rule(&self, address: u64) -> Option<Rule> {
+        let row = Row {
+            frame_register: SP,
+            is_stored: false,
+            offset: 8,
+            bp: Some(SavedBp::Same),
+            is_outermost: false,
+        };
+        let initial = self.run(self.common, row, row, u64::MAX)?;
+        let row = self.run(self.own, initial, initial, address)?;
+        if row.is_outermost || !matches!(row.frame_register, BP | SP) {
+            return None;
+        }
+        Some(Rule {
+            from_bp: row.frame_register == BP,
+            is_stored: row.is_stored,
+            offset: i32::try_from(row.offset).ok()?,
+            bp: row.bp?,
+        })
+    }
+
+    /// Runs instructions up to an address.
+    fn run(&self, mut code: Reader, mut row: Row, initial: Row, until: u64) -> Option<Row> {
+        let mut at = self.start;
+        let mut saved = [row; 8];
+        let mut depth = 0;
+        while code.at < code.end {
+            let byte = code.u8()?;
+            let low = u64::from(byte & 0x3f);
+            let step = match byte {
+                0x40..=0x7f => low,
+                0x02 => code.u8()?.into(),
+                0x03 => u16::from_le_bytes(code.bytes()?).into(),
+                0x04 => code.u32()?.into(),
+                0x0a => {
+                    *saved.get_mut(depth)? = row;
+                    depth += 1;
+                    0
+                }
+                0x0b => {
+                    depth = depth.checked_sub(1)?;
+                    row = saved[depth];
+                    0
+                }
+                _ => {
+                    self.change(byte, &mut code, &mut row, &initial)?;
+                    0
+                }
+            };
+            at += step * self.code_step;
+            if step > 0 && at > until {
+                break;
+            }
+        }
+        Some(row)
+    }
+
+    /// One instruction that changes the row.
+    fn change(&self, byte: u8, code: &mut Reader, row: &mut Row, initial: &Row) -> Option<()> {
+        let low = u64::from(byte & 0x3f);
+        match byte {
+            0x00 => {}
+            0x80..=0xbf => {
+                let offset = code.uleb()? as i64 * self.data_step;
+                self.save(row, low, Some(offset))?;
+            }
+            0xc0..=0xff => self.restore(row, low, initial),
+            0x05 => {
+                let register = code.uleb()?;
+                let offset = code.uleb()? as i64 * self.data_step;
+                self.save(row, register, Some(offset))?;
+            }
+            0x11 => {
+                let register = code.uleb()?;
+                let offset = code.sleb()? * self.data_step;
+                self.save(row, register, Some(offset))?;
+            }
+            0x06 => {
+                let register = code.uleb()?;
+                self.restore(row, register, initial);
+            }
+            0x07 => {
+                let register = code.uleb()?;
+                self.save(row, register, None)?;
+            }
+            0x08 => match code.uleb()? {
+                BP => row.bp = Some(SavedBp::Same),
+                _ => {}
+            },
+            0x0c => {
+                (row.frame_register, row.offset, row.is_stored) =
+                    (code.uleb()?, code.uleb()? as i64, false)
+            }
+            0x12 => {
+                (row.frame_register, row.offset, row.is_stored) =
+                    (code.uleb()?, code.sleb()? * self.data_step, false)
+            }
+            0x0d => (row.frame_register, row.is_stored) = (code.uleb()?, false),
+            0x0e => row.offset = code.uleb()? as i64,
+            0x13 => row.offset = code.sleb()? * self.data_step,
+            0x0f => {
+                let bytes = code.uleb()?;
+                let (register, offset) = stored_at(code.take(bytes)?)?;
+                (row.frame_register, row.offset, row.is_stored) = (register, offset, true);
+            }
+            0x10 => {
+                let register = code.uleb()?;
+                let bytes = code.uleb()?;
+                let place = at_register(code.take(bytes)?);
+                if register == BP {
+                    row.bp = match place {
+                        Some((BP, offset)) => Some(SavedBp::AtBp(offset.try_into().ok()?)),
+                        _ => None,
+                    };
+                }
+            }
+            0x2e => drop(code.uleb()?),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// A register is saved at an offset from the frame address, or lost.
+    fn save(&self, row: &mut Row, register: u64, offset: Option<i64>) -> Option<()> {
+        match (register, offset) {
+            (BP, Some(offset)) => row.bp = Some(SavedBp::AtFrame(offset.try_into().ok()?)),
+            (BP, None) => row.bp = None,
+            (RETURN, offset) => row.is_outermost = offset != Some(-8),
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn restore(&self, row: &mut Row, register: u64, initial: &Row) {
+        match register {
+            BP => row.bp = initial.bp,
+            RETURN => row.is_outermost = initial.is_outermost,
+            _ => {}
+        }
+    }
+}
+
+/// Reads an expression that is a register and an offset.
+fn at_register(mut code: Reader) -> Option<(u64, i64)> {
+    let place = register_and_offset(&mut code)?;
+    (code.at == code.end).then_some(place)
+}
+
+/// Reads an expression that is what is stored at a register and an offset.
+fn stored_at(mut code: Reader) -> Option<(u64, i64)> {
+    const DEREF: u8 = 0x06;
+    let place = register_and_offset(&mut code)?;
+    (code.u8()? == DEREF && code.at == code.end).then_some(place)
+}
+
+fn register_and_offset(code: &mut Reader) -> Option<(u64, i64)> {
+    const BREG0: u8 = 0x70;
+    let register = code
+        .u8()?
+        .checked_sub(BREG0)
+        .filter(|register| *register < 32)?;
+    Some((register.into(), code.sleb()?))
+}

@@ -1,0 +1,224 @@
+//! What became of a run by a placement file, as text.
+
+use std::fmt::Write;
+
+use reuselens_placement::{FileObject, PlacementFile};
+use reuselens_preload::{ObjectOutcome, PlacedRun};
+use reuselens_units::{Bytes, counted, shown};
+
+use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
+
+/// Where the pages of each object were, as a table with the judgement after it. `width` is that of
+/// the terminal, 60 at least. Ends with a line break.
+pub fn placed_run_text(file: &PlacementFile, run: &PlacedRun, width: usize, color: bool) -> String {
+    let (paint, width) = (Paint::new(color), width.max(60));
+    let mut out = String::new();
+    heading(
+        &mut out,
+        "Where the pages of each object were",
+        "",
+        width,
+        paint,
+    );
+    let columns = [
+        TextColumn::left("object"),
+        TextColumn::left("tier"),
+        TextColumn::left("as"),
+        TextColumn::right("blocks"),
+        TextColumn::right("placed"),
+        TextColumn::right("as planned"),
+        TextColumn::right("elsewhere"),
+        TextColumn::right("untouched"),
+        TextColumn::left("verified"),
+    ];
+    let cells: Vec<Vec<String>> = objects(file, run)
+        .map(|(object, outcome)| {
+            let tier = file.tier(&object.tier).unwrap_or(0);
+            let bytes = |count: u64| Bytes(count).to_string();
+            vec![
+                object.name.clone(),
+                object.tier.clone(),
+                run.tiers
+                    .get(tier)
+                    .map_or_else(String::new, |tier| tier.way.to_string()),
+                outcome.blocks.to_string(),
+                bytes(outcome.placed),
+                bytes(outcome.as_planned),
+                bytes(outcome.elsewhere),
+                bytes(outcome.untouched),
+                verdict(run, object, outcome, tier).to_owned(),
+            ]
+        })
+        .collect();
+    rows(&mut out, &columns, &cells, width, paint);
+    let label = paint.ink(TextStyle::Soft, "verified");
+    let _ = writeln!(out, "{label}  {}", wrap(&judgement(file, run), width, 10));
+    out
+}
+
+fn objects<'a>(
+    file: &'a PlacementFile,
+    run: &'a PlacedRun,
+) -> impl Iterator<Item = (&'a FileObject, &'a ObjectOutcome)> {
+    file.objects.iter().zip(&run.objects)
+}
+
+/// Whether an object is as planned, in a word.
+fn verdict(
+    run: &PlacedRun,
+    object: &FileObject,
+    outcome: &ObjectOutcome,
+    tier: usize,
+) -> &'static str {
+    let is_forbidden = run.tiers.get(tier).is_some_and(|tier| tier.is_forbidden());
+    match outcome {
+        ObjectOutcome {
+            blocks: 0,
+            no_room: 0,
+            ..
+        } => "not seen",
+        ObjectOutcome { blocks: 0, .. } => "no room",
+        _ if is_forbidden => "skipped",
+        ObjectOutcome { elsewhere: 1.., .. } => "no",
+        ObjectOutcome {
+            as_planned: 0,
+            unknown: 1..,
+            ..
+        } => "skipped",
+        ObjectOutcome {
+            as_planned: 0,
+            untouched: 0,
+            ..
+        } => "not asked",
+        _ if object.bytes > 0 && outcome.no_room > 0 => "in part",
+        _ => "yes",
+    }
+}
+
+fn judgement(file: &PlacementFile, run: &PlacedRun) -> String {
+    let forbidden = run.tiers.iter().any(|tier| tier.is_forbidden());
+    let unknown: u64 = run.objects.iter().map(|object| object.unknown).sum();
+    let elsewhere: u64 = run.objects.iter().map(|object| object.elsewhere).sum();
+    let planned: u64 = run.objects.iter().map(|object| object.as_planned).sum();
+    if run.is_misplaced() {
+        let others = objects(file, run)
+            .filter(|(_, outcome)| outcome.elsewhere > 0)
+            .count();
+        return format!(
+            "no: {} of {} are not where the file puts them, of {}",
+            Bytes(elsewhere),
+            Bytes(elsewhere.saturating_add(planned)),
+            counted(others as u64, "object", "objects")
+        );
+    }
+    if forbidden || planned == 0 && unknown > 0 {
+        return "skipped: the system did not allow it".to_owned();
+    }
+    if planned == 0 {
+        return "nothing: no page of a placed object was accessed".to_owned();
+    }
+    format!(
+        "all {} of accessed pages are where the file puts them",
+        Bytes(planned)
+    )
+}
+
+/// What the user must know of a run: each a sentence or two.
+pub fn placed_run_warnings(file: &PlacementFile, run: &PlacedRun) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if run.processes == 0 {
+        warnings.push(
+            "the allocator was not loaded into the program, so nothing was placed; the system \
+             refuses that for privileged programs, for those of other processors, and where \
+             programs cannot be run from the folder of temporary files (set TMPDIR)"
+                .to_owned(),
+        );
+        return warnings;
+    }
+    if run.own_allocators > 0 {
+        warnings.push(format!(
+            "{} an allocator built in, so blocks of the heap were not seen; mappings and static \
+             objects were placed",
+            match run.processes {
+                1 => "the program has".to_owned(),
+                all => format!("{} of {all} processes have", run.own_allocators),
+            }
+        ));
+    }
+    for module in &run.modules {
+        let name = shown(&module.name).into_owned();
+        match (module.seen, module.other_build) {
+            (0, 1..) => warnings.push(format!(
+                "{name} is another build than the one that was profiled: what the file places by \
+                 it was not found; profile again, or add --loosely"
+            )),
+            (0, 0) => warnings.push(format!(
+                "{name} was not loaded by the program: what the file places by it was not found"
+            )),
+            _ => {}
+        }
+    }
+    tier_warnings(file, run, &mut warnings);
+    object_warnings(file, run, &mut warnings);
+    warnings
+}
+
+fn tier_warnings(file: &PlacementFile, run: &PlacedRun, warnings: &mut Vec<String>) {
+    for (tier, outcome) in file
+        .tiers
+        .iter()
+        .zip(&run.tiers)
+        .filter(|(_, it)| it.refused > 0)
+    {
+        let name = shown(&tier.name);
+        warnings.push(match outcome.is_forbidden() {
+            true => format!(
+                "tier '{name}': the system forbids {} here (containers often do), so its objects \
+                 are wherever the system puts them",
+                outcome.way
+            ),
+            false => format!(
+                "tier '{name}': the system refused {} for {}; such blocks were left to the \
+                 ordinary allocator",
+                outcome.way,
+                counted(outcome.refused, "request", "requests")
+            ),
+        });
+    }
+    if run.no_range > 0 {
+        warnings.push(
+            "no addresses could be reserved for the tiers (is there a limit, ulimit -v?), so the \
+             heap was left to the ordinary allocator"
+                .to_owned(),
+        );
+    }
+}
+
+fn object_warnings(file: &PlacementFile, run: &PlacedRun, warnings: &mut Vec<String>) {
+    let names = |is_meant: &dyn Fn(&ObjectOutcome) -> bool| {
+        let found = objects(file, run).filter(|(_, outcome)| is_meant(outcome));
+        let names: Vec<String> = found
+            .map(|(object, _)| shown(&object.name).into_owned())
+            .collect();
+        match &names[..] {
+            [] => None,
+            [one] => Some(format!("'{one}'")),
+            [first, others @ ..] => {
+                let others = counted(others.len() as u64, "other object", "other objects");
+                Some(format!("'{first}' and {others}"))
+            }
+        }
+    };
+    if let Some(names) = names(&|it| it.no_room > 0 && run.no_range == 0) {
+        let bytes: u64 = run.objects.iter().map(|object| object.no_room_bytes).sum();
+        warnings.push(format!(
+            "no room for {} of {names}: that was left to the ordinary allocator",
+            Bytes(bytes)
+        ));
+    }
+    // Modules that were not found are told of already.
+    let all_seen = run.modules.iter().all(|module| module.seen > 0);
+    if let Some(names) = names(&|it| it.blocks == 0 && it.no_room == 0).filter(|_| all_seen) {
+        warnings.push(format!("the program allocated nothing for {names}"));
+    }
+}
