@@ -140,46 +140,9 @@ impl PlacementFile {
         profile: &Profile,
         plan: &PlacementPlan,
     ) -> Result<(PlacementFile, Vec<String>), PlacementFileError> {
-        let placed = plan.objects.iter();
-        let placed = placed.filter(|placed| placed.reason == Reason::Placed);
-        let (mut objects, mut left_out) = (Vec::new(), Vec::new());
-        for placed in placed {
-            let object = &profile.objects[placed.candidate.object];
-            let kind = match object.kind {
-                ObjectKind::Heap => PlacedKind::Heap,
-                ObjectKind::Static => PlacedKind::Static,
-                _ => {
-                    left_out.push(object.name.clone());
-                    continue;
-                }
-            };
-            if object.origins.is_empty() {
-                left_out.push(object.name.clone());
-                continue;
-            }
-            objects.push(FileObject {
-                name: object.name.clone(),
-                kind,
-                tier: plan.machine.tiers[placed.tier].name.clone(),
-                bytes: object.bytes,
-                calls: object.path.iter().map(call).collect(),
-                paths: object.origins.clone(),
-                chunks: Vec::new(),
-            });
-        }
+        let (objects, left_out) = placed_objects(profile, plan);
         if objects.is_empty() {
-            let knows = |object: &reuselens_locality::Object| !object.origins.is_empty();
-            return Err(
-                match (left_out.is_empty(), profile.objects.iter().any(knows)) {
-                    (false, false) => PlacementFileError::OldProfile,
-                    (true, _) => {
-                        PlacementFileError::Empty("take a larger --fast or another --objective")
-                    }
-                    (false, true) => PlacementFileError::Empty(
-                        "what belongs there is named by the program or allocated by generated code",
-                    ),
-                },
-            );
+            return Err(nothing(profile, &left_out));
         }
         let used = |name: &str| objects.iter().any(|object| object.tier == name);
         let tiers = plan.machine.tiers.iter().filter(|tier| used(&tier.name));
@@ -288,6 +251,48 @@ impl PlacementFile {
             return Err(wrong(what.to_owned()));
         }
         Ok(())
+    }
+}
+
+/// The objects in fast memory that another run can find, and the names of the others.
+fn placed_objects(profile: &Profile, plan: &PlacementPlan) -> (Vec<FileObject>, Vec<String>) {
+    let placed = plan.objects.iter();
+    let placed = placed.filter(|placed| placed.reason == Reason::Placed);
+    let (mut objects, mut left_out) = (Vec::new(), Vec::new());
+    for placed in placed {
+        let object = &profile.objects[placed.candidate.object];
+        let kind = match object.kind {
+            _ if object.origins.is_empty() => None,
+            ObjectKind::Heap => Some(PlacedKind::Heap),
+            ObjectKind::Static => Some(PlacedKind::Static),
+            _ => None,
+        };
+        let Some(kind) = kind else {
+            left_out.push(object.name.clone());
+            continue;
+        };
+        objects.push(FileObject {
+            name: object.name.clone(),
+            kind,
+            tier: plan.machine.tiers[placed.tier].name.clone(),
+            bytes: object.bytes,
+            calls: object.path.iter().map(call).collect(),
+            paths: object.origins.clone(),
+            chunks: Vec::new(),
+        });
+    }
+    (objects, left_out)
+}
+
+/// Why a file would have no objects.
+fn nothing(profile: &Profile, left_out: &[String]) -> PlacementFileError {
+    let mut known = profile.objects.iter();
+    match (left_out.is_empty(), known.any(|it| !it.origins.is_empty())) {
+        (false, false) => PlacementFileError::OldProfile,
+        (true, _) => PlacementFileError::Empty("take a larger --fast or another --objective"),
+        (false, true) => PlacementFileError::Empty(
+            "what belongs there is named by the program or allocated by generated code",
+        ),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Puts the data of an unmodified program where a placement file says.
 //!
 //! This crate is compiled twice. As a library of the workspace it checks a program and a placement
-//! file ([`Placed`]), runs the program, and says what became of each object ([`PlacedRun`]). As a
-//! shared library without std (`--cfg reuselens_preload`, by the build script, embedded here) it is
-//! preloaded into the program, where it stands before the allocator: blocks of planned call paths
-//! come from the memory of their tier, all others from the allocator that the program uses anyway.
+//! file ([`PlacedProgram`]), runs the program, and says what became of each object ([`PlacedRun`]).
+//! As a shared library without std (`--cfg reuselens_preload`, by the build script, embedded here)
+//! it is preloaded into the program, where it stands before the allocator: blocks of planned call
+//! paths come from the memory of their tier, all others from the allocator that the program uses
+//! anyway.
 //!
 //! | what | modules |
 //! |---|---|
@@ -37,7 +38,7 @@ mod ways;
 #[cfg(not(reuselens_preload))]
 pub use program::ProgramError;
 #[cfg(not(reuselens_preload))]
-pub use run::{Placed, PlacedRun, RunError};
+pub use run::{PlacedProgram, PlacedRun, RunError};
 #[cfg(not(reuselens_preload))]
 pub use segment::{ModuleSeen, ObjectOutcome, TierOutcome};
 #[cfg(not(reuselens_preload))]

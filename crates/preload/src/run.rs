@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::layout::head;
 use crate::program::{self, ProgramError};
-use crate::segment::{ModuleSeen, ObjectOutcome, Segment, TierOutcome};
+use crate::segment::{ModuleSeen, ObjectOutcome, PlanWords, TierOutcome};
 use crate::ways::{System, Way, WayError, Ways, resolve};
 
 /// The preloaded library; empty on other processors than x86-64.
@@ -61,11 +61,11 @@ pub enum RunError {
 
 /// A program that is ready to run by a placement file.
 #[derive(Debug)]
-pub struct Placed {
+pub struct PlacedProgram {
     command: Vec<OsString>,
     path: PathBuf,
     ways: Vec<Way>,
-    segment: Segment,
+    segment: PlanWords,
 }
 
 /// What became of a run.
@@ -95,13 +95,13 @@ impl PlacedRun {
     }
 }
 
-impl std::fmt::Debug for Segment {
+impl std::fmt::Debug for PlanWords {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Segment").finish_non_exhaustive()
+        f.debug_struct("PlanWords").finish_non_exhaustive()
     }
 }
 
-impl Placed {
+impl PlacedProgram {
     /// Checks that `command` (program and arguments; the program is looked up as a shell does) can
     /// run by `file`. With `verifies` the kernel is asked where pages are; with `is_loose` modules
     /// are found by name, whatever their build.
@@ -114,7 +114,7 @@ impl Placed {
         ways: &Ways,
         verifies: bool,
         is_loose: bool,
-    ) -> Result<Placed, RunError> {
+    ) -> Result<PlacedProgram, RunError> {
         if LIBRARY.is_empty() {
             return Err(RunError::Processor);
         }
@@ -128,10 +128,10 @@ impl Placed {
         let path = program::find(program)?;
         program::check(&path, file, is_loose)?;
         let ways = resolve(file, ways, &System::now())?;
-        Ok(Placed {
+        Ok(PlacedProgram {
             command: command.to_vec(),
             path,
-            segment: Segment::new(file, &ways, verifies, is_loose),
+            segment: PlanWords::new(file, &ways, verifies, is_loose),
             ways,
         })
     }

@@ -63,13 +63,13 @@ pub struct ModuleSeen {
 }
 
 /// The words of a plan.
-pub(crate) struct Segment {
+pub(crate) struct PlanWords {
     words: Vec<u64>,
     modules: Vec<String>,
 }
 
-impl Segment {
-    pub fn new(file: &PlacementFile, ways: &[Way], verifies: bool, is_loose: bool) -> Segment {
+impl PlanWords {
+    pub fn new(file: &PlacementFile, ways: &[Way], verifies: bool, is_loose: bool) -> PlanWords {
         let mut modules: BTreeMap<&str, u64> = BTreeMap::new();
         let places = file
             .objects
@@ -121,7 +121,7 @@ impl Segment {
         words[head::VERIFY] = u64::from(verifies);
         words[head::LOOSE] = u64::from(is_loose);
         words[head::WORDS] = words.len() as u64;
-        Segment {
+        PlanWords {
             words,
             modules: modules.keys().map(|name| (*name).to_owned()).collect(),
         }
@@ -254,7 +254,7 @@ mod tests {
             paths = [[\"prog+0x10\", \"...\", \"lib.so+0x20\"], [\"prog+0x30\"]]\nchunks = [[1, 2]]\n\
             [[object]]\nname = \"b\"\nkind = \"static\"\ntier = \"t\"\nbytes = 7\npaths = [[\"prog+0x40\"]]\n";
         let file = PlacementFile::from_toml(text).unwrap();
-        let mut segment = Segment::new(&file, &[Way::Node(3)], true, false);
+        let mut segment = PlanWords::new(&file, &[Way::Node(3)], true, false);
         let calls: Vec<&[u64]> = segment.records(table::CALLS).collect();
         // Modules are numbered by name: the library first.
         let expected: [[u64; 2]; 5] = [[1, 0x11], [call::ANY, 0], [0, 0x21], [1, 0x31], [1, 0x40]];

@@ -151,6 +151,8 @@ fn long_options(text: &str) -> Vec<(usize, String)> {
             continue;
         }
         let field = code[end + 2..].trim_start().trim_start_matches("pub ");
+        // A field that is called like a word of the language.
+        let field = field.trim_start_matches("r#");
         let name: String = field
             .chars()
             .take_while(|c| c.is_alphanumeric() || *c == '_')

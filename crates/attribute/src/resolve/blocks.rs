@@ -65,10 +65,7 @@ impl Resolver<'_> {
         path
     }
 
-    /// An allocation's call path as places in files, innermost first, with what [`heap_path`] leaves
-    /// out left out here too.
-    ///
-    /// [`heap_path`]: Self::heap_path
+    /// An allocation's call path as places in files, innermost first, without what called `main`.
     pub(super) fn heap_origin(&mut self, node: u32, call: CodePlace) -> Vec<FileOffset> {
         let mut path = vec![call];
         let mut node = self.outside_allocator(node, call);

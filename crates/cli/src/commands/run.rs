@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 
 use reuselens_placement::{MAX_FILE_BYTES, PlacementFile};
-use reuselens_preload::{Placed, PlacedRun, Ways};
+use reuselens_preload::{PlacedProgram, PlacedRun, Ways};
 use reuselens_report::{placed_run_text, placed_run_warnings};
 
 use crate::exit::{LIMIT_BROKEN, Outcome, Usage};
@@ -25,8 +25,8 @@ pub struct Args {
 
     /// How tiers are made: `huge`, `madvise`, `hugetlb` or `node:N`, for all tiers or for one of
     /// them (TIER=WAY) [default: what the file says, else huge pages for tiers of DRAM]
-    #[arg(long = "as", value_name = "WAY")]
-    ways: Vec<String>,
+    #[arg(long, value_name = "WAY")]
+    r#as: Vec<String>,
 
     /// Ask the kernel where the pages of each object are; print a table, and exit with 3 if some
     /// are not as planned
@@ -51,8 +51,8 @@ impl Args {
     /// Runs it.
     pub fn run(self) -> Outcome {
         let file = read_placement(&self.placement)?;
-        let ways = Ways::parse(&self.ways).map_err(|error| Usage(format!("--as: {error}")))?;
-        let placed = Placed::new(&file, &self.command, &ways, self.verify, self.loosely)?;
+        let ways = Ways::parse(&self.r#as).map_err(|error| Usage(format!("--as: {error}")))?;
+        let placed = PlacedProgram::new(&file, &self.command, &ways, self.verify, self.loosely)?;
         let stop = interrupt::graceful();
         let run = placed.run(move || stop.heed())?;
         if !self.quiet {

@@ -7,7 +7,7 @@ use core::arch::naked_asm;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use super::unwind::Cursor;
+use super::unwind::CallCursor;
 use super::{heap, mappings, next, sites, start, sys, verify};
 
 const NULL: *mut u8 = core::ptr::null_mut();
@@ -136,8 +136,8 @@ notices! {
 }
 
 #[inline]
-fn cursor(return_address: u64, sp: u64, bp: u64) -> Cursor {
-    Cursor {
+fn cursor(return_address: u64, sp: u64, bp: u64) -> CallCursor {
+    CallCursor {
         return_address,
         sp: sp + 8,
         bp,
@@ -146,7 +146,7 @@ fn cursor(return_address: u64, sp: u64, bp: u64) -> Cursor {
 
 /// A block for an object of the plan; null where the ordinary allocator has to serve it.
 #[cold]
-fn planned(from: Cursor, bytes: usize, align: usize, is_zero: bool) -> *mut u8 {
+fn planned(from: CallCursor, bytes: usize, align: usize, is_zero: bool) -> *mut u8 {
     let Some(number) = sites::object(from) else {
         return NULL;
     };
@@ -237,7 +237,7 @@ extern "C" fn realloc_from(old: *mut u8, bytes: usize, address: u64, sp: u64, bp
 #[inline]
 fn aligned(
     (align, bytes): (usize, usize),
-    from: Cursor,
+    from: CallCursor,
     ordinary: impl FnOnce() -> *mut u8,
 ) -> *mut u8 {
     if start::is_starting() {

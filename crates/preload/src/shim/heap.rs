@@ -83,11 +83,11 @@ struct State {
 }
 
 /// Changed by who holds [`LOCK`] only.
-struct Shared(core::cell::UnsafeCell<State>);
+struct HeapCell(core::cell::UnsafeCell<State>);
 // SAFETY: all accesses are made under `LOCK`.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for HeapCell {}
 
-static STATE: Shared = Shared(core::cell::UnsafeCell::new(State {
+static STATE: HeapCell = HeapCell(core::cell::UnsafeCell::new(State {
     is_tried: false,
     spans: 0,
     table: core::ptr::null_mut(),

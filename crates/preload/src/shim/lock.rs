@@ -4,11 +4,11 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::sys;
 
-/// A lock over some state that is elsewhere. Held for short times only.
+/// A lock over some state that is elsewhere. It is held for short times only.
 pub struct Lock(AtomicBool);
 
 /// Holds a [`Lock`].
-pub struct Held<'a>(&'a Lock);
+pub struct LockHeld<'a>(&'a Lock);
 
 impl Lock {
     pub const fn new() -> Self {
@@ -16,9 +16,9 @@ impl Lock {
     }
 
     /// Waits for the lock, and holds it until the value is dropped.
-    pub fn hold(&self) -> Held<'_> {
+    pub fn hold(&self) -> LockHeld<'_> {
         self.take();
-        Held(self)
+        LockHeld(self)
     }
 
     /// Waits for the lock. Who takes it gives it back with [`release`](Self::release).
@@ -39,7 +39,7 @@ impl Lock {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for LockHeld<'_> {
     fn drop(&mut self) {
         self.0.release();
     }

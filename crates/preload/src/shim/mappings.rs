@@ -3,21 +3,21 @@
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::lock::Lock;
-use super::unwind::Cursor;
+use super::unwind::CallCursor;
 use super::{heap, plan, sites, symbols, verify};
 use crate::layout::object;
 
 /// Mappings whose end is noticed, at most; the bytes of others count to the end.
 const KNOWN: usize = 256;
 
-struct Mapping {
+struct KnownMapping {
     at: AtomicUsize,
     bytes: AtomicUsize,
     tier: AtomicUsize,
 }
 
-static MAPPINGS: [Mapping; KNOWN] = [const {
-    Mapping {
+static MAPPINGS: [KnownMapping; KNOWN] = [const {
+    KnownMapping {
         at: AtomicUsize::new(0),
         bytes: AtomicUsize::new(0),
         tier: AtomicUsize::new(0),
@@ -27,7 +27,7 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 static LOCK: Lock = Lock::new();
 
 /// The program mapped memory without a file.
-pub fn mapped(at: usize, bytes: usize, from: Cursor) {
+pub fn mapped(at: usize, bytes: usize, from: CallCursor) {
     let Some(number) = sites::object(from) else {
         return;
     };

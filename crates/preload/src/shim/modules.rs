@@ -7,13 +7,13 @@ use core::ffi::{c_int, c_void};
 struct Info {
     bias: u64,
     name: *const u8,
-    headers: *const Header,
+    headers: *const SegmentHeader,
     count: u16,
 }
 
 /// `Elf64_Phdr`.
 #[repr(C)]
-struct Header {
+struct SegmentHeader {
     kind: u32,
     flags: u32,
     offset: u64,
@@ -36,17 +36,17 @@ unsafe extern "C" {
 }
 
 /// A module.
-pub struct Module<'a> {
+pub struct MappedModule<'a> {
     /// What to add to an address of its file.
     pub bias: u64,
     /// Its path; empty for the program itself.
     pub path: &'a [u8],
-    headers: &'a [Header],
+    headers: &'a [SegmentHeader],
 }
 
 /// The segment of code around an address, and the frame information of its module.
 #[derive(Clone, Copy)]
-pub struct Code {
+pub struct FrameTable {
     /// The head of the frame information, and the first address after it.
     pub frames: u64,
     pub frames_end: u64,
@@ -55,8 +55,8 @@ pub struct Code {
 }
 
 /// Calls `each` with every module until it returns true.
-pub fn for_each<F: FnMut(&Module<'_>) -> bool>(mut each: F) {
-    unsafe extern "C" fn visit<F: FnMut(&Module<'_>) -> bool>(
+pub fn for_each<F: FnMut(&MappedModule<'_>) -> bool>(mut each: F) {
+    unsafe extern "C" fn visit<F: FnMut(&MappedModule<'_>) -> bool>(
         info: *const Info,
         _: usize,
         data: *mut c_void,
@@ -71,7 +71,7 @@ pub fn for_each<F: FnMut(&Module<'_>) -> bool>(mut each: F) {
             // SAFETY: a name ends with a zero byte.
             false => unsafe { core::ffi::CStr::from_ptr(info.name.cast()) }.to_bytes(),
         };
-        let module = Module {
+        let module = MappedModule {
             bias: info.bias,
             path,
             headers,
@@ -84,7 +84,7 @@ pub fn for_each<F: FnMut(&Module<'_>) -> bool>(mut each: F) {
 }
 
 /// The code around an address.
-pub fn code_at(address: u64) -> Option<Code> {
+pub fn code_at(address: u64) -> Option<FrameTable> {
     let mut found = None;
     for_each(|module| {
         let is_around = module.segment_at(address).is_some();
@@ -96,7 +96,7 @@ pub fn code_at(address: u64) -> Option<Code> {
     found
 }
 
-impl Module<'_> {
+impl MappedModule<'_> {
     /// The segment around an address in memory, as first address and first after.
     fn segment_at(&self, address: u64) -> Option<(u64, u64)> {
         let loads = self.headers.iter().filter(|header| header.kind == LOAD);
@@ -107,11 +107,11 @@ impl Module<'_> {
         ranges.find(|(low, high)| (*low..*high).contains(&address))
     }
 
-    fn code(&self) -> Option<Code> {
+    fn code(&self) -> Option<FrameTable> {
         let header = self.headers.iter().find(|header| header.kind == EH_FRAME)?;
         let frames = self.bias.wrapping_add(header.address);
         let (_, end) = self.segment_at(frames)?;
-        Some(Code {
+        Some(FrameTable {
             frames,
             frames_end: frames + header.bytes,
             end,
@@ -131,7 +131,7 @@ impl Module<'_> {
             .unwrap_or(&[])
     }
 
-    fn build_in(&self, notes: &Header) -> Option<&[u8]> {
+    fn build_in(&self, notes: &SegmentHeader) -> Option<&[u8]> {
         let at = self.bias.wrapping_add(notes.address);
         let (_, end) = self.segment_at(at)?;
         let bytes = notes.bytes.min(end - at) as usize;

@@ -29,7 +29,7 @@ macro_rules! next {
         $(
             #[inline]
             pub fn $name($($arg: $type),*) -> $result {
-                let at = SLOTS[Slot::$name as usize].load(Ordering::Acquire);
+                let at = SLOTS[NextFunction::$name as usize].load(Ordering::Acquire);
                 if at == 0 {
                     return $none;
                 }
@@ -42,14 +42,14 @@ macro_rules! next {
         )+
 
         #[allow(non_camel_case_types)]
-        enum Slot { $($name),+ }
+        enum NextFunction { $($name),+ }
 
         static SLOTS: [AtomicUsize; [$($symbol),+].len()] =
             [const { AtomicUsize::new(0) }; [$($symbol),+].len()];
 
         /// Finds all of them.
         pub fn find_all() {
-            $(SLOTS[Slot::$name as usize].store(find($symbol), Ordering::Release);)+
+            $(SLOTS[NextFunction::$name as usize].store(find($symbol), Ordering::Release);)+
         }
     };
 }

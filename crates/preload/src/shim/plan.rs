@@ -69,22 +69,22 @@ pub fn chunks(number: usize) -> impl Iterator<Item = (usize, usize)> {
 
 /// A path of calls.
 #[derive(Clone, Copy)]
-pub struct Path {
+pub struct PlannedPath {
     pub object: usize,
     first: usize,
     pub calls: usize,
 }
 
-pub fn path(number: usize) -> Path {
+pub fn path(number: usize) -> PlannedPath {
     let at = record(table::PATHS, number);
-    Path {
+    PlannedPath {
         object: get(at + path::OBJECT) as usize,
         first: get(at + path::CALL) as usize,
         calls: get(at + path::CALLS) as usize,
     }
 }
 
-impl Path {
+impl PlannedPath {
     /// The module (`None` for any calls) and the address in its file of a call.
     pub fn call(&self, number: usize) -> (Option<usize>, u64) {
         let at = record(table::CALLS, self.first + number);

@@ -10,7 +10,7 @@ use super::lock::Lock;
 use super::modules;
 use super::plan::{self, Match};
 use super::sys;
-use super::unwind::{self, Cursor};
+use super::unwind::{self, CallCursor};
 use crate::layout::{module, table};
 
 /// Calls of a thread that are looked at, at most.
@@ -62,7 +62,7 @@ fn hash(address: u64) -> u64 {
 }
 
 /// The object that an allocation belongs to.
-pub fn object(from: Cursor) -> Option<usize> {
+pub fn object(from: CallCursor) -> Option<usize> {
     let sites = SITES.load(Ordering::Acquire);
     if sites.is_null() {
         return None;
@@ -87,7 +87,7 @@ pub fn object(from: Cursor) -> Option<usize> {
 struct Walk {
     calls: [u64; DEPTH],
     known: usize,
-    cursor: Option<Cursor>,
+    cursor: Option<CallCursor>,
 }
 
 impl Walk {
@@ -105,7 +105,7 @@ impl Walk {
     /// Whether the path is how the thread came here. Between known calls of a path there may be
     /// any others; the first place where the next known ones are is as good as any, since what
     /// follows may be anywhere after it.
-    fn has(&mut self, path: &plan::Path) -> bool {
+    fn has(&mut self, path: &plan::PlannedPath) -> bool {
         // The start of the known calls that are compared now, in the path and in the thread.
         let (mut from, mut start, mut is_free) = (0, 0, false);
         loop {

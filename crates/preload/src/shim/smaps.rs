@@ -12,7 +12,7 @@ pub enum Sort {
 
 /// A mapping, as far as its lines were read.
 #[derive(Default)]
-struct Mapping {
+struct SmapsEntry {
     low: u64,
     high: u64,
     resident: u64,
@@ -26,8 +26,8 @@ pub fn ask(low: usize, high: usize, mut each: impl FnMut(Sort, u64)) -> bool {
         return false;
     };
     let (mut buffer, mut line, mut len) = ([0_u8; 4096], [0_u8; 256], 0);
-    let (mut mapping, mut seen) = (Mapping::default(), 0);
-    let mut count = |mapping: &Mapping| {
+    let (mut mapping, mut seen) = (SmapsEntry::default(), 0);
+    let mut count = |mapping: &SmapsEntry| {
         let bytes = mapping
             .high
             .min(high as u64)
@@ -56,10 +56,10 @@ pub fn ask(low: usize, high: usize, mut each: impl FnMut(Sort, u64)) -> bool {
             len = 0;
             if let Some((low, high)) = range(text) {
                 count(&mapping);
-                mapping = Mapping {
+                mapping = SmapsEntry {
                     low,
                     high,
-                    ..Mapping::default()
+                    ..SmapsEntry::default()
                 };
             } else if let Some(bytes) = field(text, b"Rss:") {
                 mapping.resident += bytes;

@@ -1,6 +1,6 @@
 //! The calls that a thread is in, from the call frame information (`.eh_frame`) of the code: what
-//! exceptions are unwound by. Code keeps no frame pointers, so there is no shorter way that is
-//! exact. The rule of each return address is looked up once: a further frame costs nanoseconds.
+//! exceptions are unwound by. Compiled code keeps no frame pointers, so no shorter way is exact.
+//! The rule of each return address is looked up once: a further frame costs nanoseconds.
 //!
 //! Only what the frames of functions need in practice is read: the canonical frame address from
 //! `rsp` or `rbp`, or from where `rbp` points (realigned stacks), and where `rbp` is saved. A walk
@@ -11,11 +11,11 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::lock::Lock;
-use super::modules::{self, Code};
+use super::modules::{self, FrameTable};
 
 /// Where a walk is: a return address, and the registers just after the return.
 #[derive(Clone, Copy)]
-pub struct Cursor {
+pub struct CallCursor {
     pub return_address: u64,
     pub sp: u64,
     pub bp: u64,
@@ -42,9 +42,9 @@ enum SavedBp {
     AtBp(i32),
 }
 
-impl Cursor {
+impl CallCursor {
     /// The caller's. `None` where the walk ends.
-    pub fn caller(self) -> Option<Cursor> {
+    pub fn caller(self) -> Option<CallCursor> {
         let rule = rule(self.return_address)?;
         let base = if rule.from_bp { self.bp } else { self.sp };
         let mut frame = base.wrapping_add_signed(rule.offset.into());
@@ -60,7 +60,7 @@ impl Cursor {
             SavedBp::AtFrame(offset) => load(frame.wrapping_add_signed(offset.into()))?,
             SavedBp::AtBp(offset) => load(self.bp.wrapping_add_signed(offset.into()))?,
         };
-        Some(Cursor {
+        Some(CallCursor {
             return_address: load(frame - 8)?,
             sp: frame,
             bp,
@@ -79,14 +79,14 @@ fn load(at: u64) -> Option<u64> {
 
 const SLOTS: usize = 4096;
 
-struct Slot {
+struct CachedRule {
     return_address: AtomicU64,
     rule: AtomicU64,
 }
 
 /// Rules by return address. A slot is written with its address 0 meanwhile.
-static CACHE: [Slot; SLOTS] = [const {
-    Slot {
+static CACHE: [CachedRule; SLOTS] = [const {
+    CachedRule {
         return_address: AtomicU64::new(0),
         rule: AtomicU64::new(0),
     }
@@ -257,7 +257,7 @@ struct Description {
 }
 
 /// By binary search in the table of the module (`.eh_frame_hdr`).
-fn description(code: &Code, address: u64) -> Option<Description> {
+fn description(code: &FrameTable, address: u64) -> Option<Description> {
     let mut reader = Reader {
         at: code.frames,
         end: code.frames_end,
@@ -299,6 +299,28 @@ fn read_description(mut reader: Reader, address: u64) -> Option<Description> {
     };
     let bytes = common.u32()?;
     let mut common = common.take(bytes.into())?;
+    let (code_step, data_step, form) = read_common(&mut common)?;
+    let start = own.pointer(form.unwrap_or(0), 0)?;
+    let range = own.pointer(form.unwrap_or(0) & 0x0f, 0)?;
+    if !(start..start.checked_add(range)?).contains(&address) {
+        return None;
+    }
+    if form.is_some() {
+        let bytes = own.uleb()?;
+        own.skip(bytes)?;
+    }
+    Some(Description {
+        common,
+        own,
+        code_step,
+        data_step,
+        start,
+    })
+}
+
+/// Reads up to the instructions of what is common to many functions: the steps of code addresses
+/// and of offsets, and the form of addresses, if the descriptions have data of that sort.
+fn read_common(common: &mut Reader) -> Option<(u64, i64, Option<u8>)> {
     if common.u32()? != 0 || !matches!(common.u8()?, 1 | 3) {
         return None;
     }
@@ -317,43 +339,26 @@ fn read_description(mut reader: Reader, address: u64) -> Option<Description> {
     if register != 16 {
         return None;
     }
+    if letters[0] != b'z' {
+        return (count == 0).then_some((code_step, data_step, None));
+    }
     let mut form = 0;
-    let has_data = letters[0] == b'z';
-    if has_data {
-        let bytes = common.uleb()?;
-        let mut data = common.take(bytes)?;
-        for letter in &letters[1..count] {
-            match letter {
-                b'R' => form = data.u8()?,
-                b'L' => drop(data.u8()?),
-                b'P' => {
-                    let form = data.u8()?;
-                    data.pointer(form & !0x80, 0)?;
-                }
-                b'B' => {}
-                // `S`: the frame of a signal.
-                _ => return None,
+    let bytes = common.uleb()?;
+    let mut data = common.take(bytes)?;
+    for letter in &letters[1..count] {
+        match letter {
+            b'R' => form = data.u8()?,
+            b'L' => drop(data.u8()?),
+            b'P' => {
+                let form = data.u8()?;
+                data.pointer(form & !0x80, 0)?;
             }
+            b'B' => {}
+            // `S`: the frame of a signal.
+            _ => return None,
         }
-    } else if count > 0 {
-        return None;
     }
-    let start = own.pointer(form, 0)?;
-    let range = own.pointer(form & 0x0f, 0)?;
-    if !(start..start.checked_add(range)?).contains(&address) {
-        return None;
-    }
-    if has_data {
-        let bytes = own.uleb()?;
-        own.skip(bytes)?;
-    }
-    Some(Description {
-        common,
-        own,
-        code_step,
-        data_step,
-        start,
-    })
+    Some((code_step, data_step, Some(form)))
 }
 
 const BP: u64 = 6;
@@ -462,6 +467,27 @@ impl Description {
                 BP => row.bp = Some(SavedBp::Same),
                 _ => {}
             },
+            0x0c..=0x0f | 0x12 | 0x13 => self.change_frame(byte, code, row)?,
+            0x10 => {
+                let register = code.uleb()?;
+                let bytes = code.uleb()?;
+                let place = at_register(code.take(bytes)?);
+                if register == BP {
+                    row.bp = match place {
+                        Some((BP, offset)) => Some(SavedBp::AtBp(offset.try_into().ok()?)),
+                        _ => None,
+                    };
+                }
+            }
+            0x2e => drop(code.uleb()?),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// One instruction that changes the frame address.
+    fn change_frame(&self, byte: u8, code: &mut Reader, row: &mut Row) -> Option<()> {
+        match byte {
             0x0c => {
                 (row.frame_register, row.offset, row.is_stored) =
                     (code.uleb()?, code.uleb()? as i64, false)
@@ -478,18 +504,6 @@ impl Description {
                 let (register, offset) = stored_at(code.take(bytes)?)?;
                 (row.frame_register, row.offset, row.is_stored) = (register, offset, true);
             }
-            0x10 => {
-                let register = code.uleb()?;
-                let bytes = code.uleb()?;
-                let place = at_register(code.take(bytes)?);
-                if register == BP {
-                    row.bp = match place {
-                        Some((BP, offset)) => Some(SavedBp::AtBp(offset.try_into().ok()?)),
-                        _ => None,
-                    };
-                }
-            }
-            0x2e => drop(code.uleb()?),
             _ => return None,
         }
         Some(())

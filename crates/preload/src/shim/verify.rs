@@ -128,7 +128,7 @@ pub fn finish() {
 
 /// What the kernel says of some bytes.
 #[derive(Default)]
-struct Found {
+struct PageCounts {
     as_planned: u64,
     elsewhere: u64,
     untouched: u64,
@@ -137,7 +137,7 @@ struct Found {
 
 /// Asks about bytes of an object, or about its chunks of a block there.
 pub fn check(number: usize, at: usize, bytes: usize) {
-    let mut found = Found::default();
+    let mut found = PageCounts::default();
     let is_whole = plan::get(plan::of_object(number, object::CHUNKS)) == 0;
     if is_whole {
         ask(number, at, at + bytes, &mut found);
@@ -161,7 +161,7 @@ pub fn check(number: usize, at: usize, bytes: usize) {
     }
 }
 
-fn ask(number: usize, low: usize, high: usize, found: &mut Found) {
+fn ask(number: usize, low: usize, high: usize, found: &mut PageCounts) {
     if low >= high {
         return;
     }
@@ -193,7 +193,7 @@ fn ask(number: usize, low: usize, high: usize, found: &mut Found) {
 }
 
 /// By `move_pages`, which moves nothing where it is given no nodes.
-fn nodes(low: usize, high: usize, node: u64, found: &mut Found) {
+fn nodes(low: usize, high: usize, node: u64, found: &mut PageCounts) {
     const BATCH: usize = 256;
     let mut page = low & !4095;
     while page < high {
@@ -243,7 +243,7 @@ struct Scan {
 /// `struct page_region`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Region {
+struct ScanRegion {
     start: u64,
     end: u64,
     categories: u64,
@@ -255,11 +255,11 @@ const SWAPPED: u64 = 1 << 4;
 const HUGE: u64 = 1 << 6;
 
 /// Whether pages are huge, page by page; false where the kernel cannot say.
-fn huge_pages(low: usize, high: usize, found: &mut Found) -> bool {
+fn huge_pages(low: usize, high: usize, found: &mut PageCounts) -> bool {
     let Some(file) = File::open(b"/proc/self/pagemap\0", sys::O_RDONLY_CLOEXEC) else {
         return false;
     };
-    let mut regions = [Region::default(); 64];
+    let mut regions = [ScanRegion::default(); 64];
     let mut scan = Scan {
         size: size_of::<Scan>() as u64,
         start: low as u64 & !4095,

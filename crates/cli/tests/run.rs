@@ -1,0 +1,482 @@
+//! `reuselens run`.
+
+mod common;
+
+use std::process::Command;
+
+use common::{Done, Place, has};
+
+/// Two arrays that one function allocates: one is read at random, the other once from end to end.
+/// Exits with 7.
+const TWO: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+enum { N = 1 << 20 };
+static double *get(size_t count) { return malloc(count * sizeof(double)); }
+int main(void) {
+  double *hot = get(N);
+  double *cold = get(N);
+  unsigned long long x = 1;
+  double sum = 0;
+  for (int i = 0; i < N; i++) cold[i] = hot[i] = i;
+  for (int i = 0; i < 200000; i++) {
+    x = x * 6364136223846793005ull + 1;
+    sum += hot[(x >> 33) % N];
+  }
+  printf("%f\n", sum + cold[N / 2]);
+  FILE *maps = fopen("smaps.txt", "w"), *smaps = fopen("/proc/self/smaps", "r");
+  fprintf(maps, "hot %p cold %p\n", (void *)hot, (void *)cold);
+  for (int c; (c = getc(smaps)) != EOF;) putc(c, maps);
+  fclose(maps);
+  free(hot);
+  free(cold);
+  return 7;
+}
+"#;
+
+fn gcc(place: &Place, options: &[&str]) {
+    let done = Command::new("gcc")
+        .args(options)
+        .current_dir(place.path(""))
+        .status();
+    assert!(done.unwrap().success(), "{options:?}");
+}
+
+/// Profiles `program` and plans for a fast memory of `fast`.
+fn planned(place: &Place, program: &[&str], fast: &str) {
+    let words = [&["profile", "-q", "-f", "-o", "p", "--"], program].concat();
+    place.run(&words);
+    let words = [
+        "place",
+        "p.rlprof",
+        "--fast",
+        fast,
+        "--cache",
+        "32K",
+        "--objective",
+        "f",
+        "-q",
+        "-f",
+        "-o",
+        "p.rlplace",
+    ];
+    place.run(&words).succeeds();
+}
+
+fn two() -> Place {
+    let place = Place::new();
+    place.write("two.c", TWO);
+    gcc(&place, &["-O1", "-g", "-fno-inline", "two.c", "-o", "two"]);
+    planned(&place, &["./two"], "8M");
+    place
+}
+
+fn run(place: &Place, options: &[&str], program: &[&str]) -> Done {
+    place.run(
+        &[
+            &["run", "--placement", "p.rlplace"],
+            options,
+            &["--"],
+            program,
+        ]
+        .concat(),
+    )
+}
+
+/// Whether huge pages can be had by asking.
+fn has_huge_pages() -> bool {
+    let path = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let modes = std::fs::read_to_string(path).unwrap_or_default();
+    let is_on = modes.contains("[madvise]") || modes.contains("[always]");
+    if !is_on {
+        eprintln!("skipped: no transparent huge pages here");
+    }
+    is_on
+}
+
+/// `AnonHugePages` of the mapping around an address, in KiB.
+fn huge_kib(smaps: &str, address: u64) -> u64 {
+    let mut is_around = false;
+    for line in smaps.lines() {
+        let range = line
+            .split(' ')
+            .next()
+            .and_then(|range| range.split_once('-'));
+        let hex = |text| u64::from_str_radix(text, 16).ok();
+        if let Some((Some(low), Some(high))) = range.map(|(low, high)| (hex(low), hex(high))) {
+            is_around = (low..high).contains(&address);
+        }
+        if let Some(rest) = line.strip_prefix("AnonHugePages:").filter(|_| is_around) {
+            return rest.trim().trim_end_matches(" kB").parse().unwrap();
+        }
+    }
+    panic!("no mapping at {address:#x}")
+}
+
+#[test]
+fn planned_array_is_huge_and_the_other_is_not() {
+    if !has_huge_pages() {
+        return;
+    }
+    let place = two();
+    let done = run(&place, &["--verify"], &["./two"]).ends_with(7);
+    assert!(
+        done.err.contains("all 8 MiB of accessed pages"),
+        "{}",
+        done.err
+    );
+    let text = String::from_utf8(place.read("smaps.txt")).unwrap();
+    let words: Vec<&str> = text.lines().next().unwrap().split(' ').collect();
+    let address = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap();
+    assert!(huge_kib(&text, address(words[1])) >= 8 << 10, "{text}");
+    let modes = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap();
+    if modes.contains("[madvise]") {
+        assert_eq!(huge_kib(&text, address(words[3])), 0, "{text}");
+    }
+    // The same output as without.
+    let native = Command::new(place.path("two"))
+        .current_dir(place.path(""))
+        .output()
+        .unwrap();
+    assert_eq!(done.out.as_bytes(), native.stdout);
+}
+
+#[test]
+fn capacity_is_honoured_and_what_does_not_fit_is_told() {
+    if !has_huge_pages() {
+        return;
+    }
+    let place = two();
+    let text = String::from_utf8(place.read("p.rlplace")).unwrap();
+    place.write(
+        "p.rlplace",
+        text.replace("capacity_bytes = 8388608", "capacity_bytes = 8388607"),
+    );
+    let done = run(&place, &["--verify"], &["./two"]).ends_with(7);
+    assert!(
+        done.err.contains("no room for 8 MiB of 'heap from get"),
+        "{}",
+        done.err
+    );
+    assert!(done.err.contains("no room"), "{}", done.err);
+}
+
+#[test]
+fn node_is_asked_page_by_page() {
+    let place = two();
+    let done = run(&place, &["--verify", "--as", "fast=node:0"], &["./two"]).ends_with(7);
+    let is_told = done.err.contains("all 8 MiB of accessed pages") || done.err.contains("skipped");
+    assert!(is_told, "{}", done.err);
+    let done = run(&place, &["--as", "node:999"], &["./two"]);
+    done.fails(1).says(&["no memory node 999; it has 0"]);
+}
+
+/// What the allocator must survive; each step prints what it found.
+const FAULTS: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char *early;
+__attribute__((constructor)) static void before_main(void) { early = malloc(3000); strcpy(early, "early"); }
+static void fill(char *at, size_t n, int with) { for (size_t i = 0; i < n; i += 61) at[i] = with; }
+static int same(char *at, size_t n, int with) { for (size_t i = 0; i < n; i += 61) if (at[i] != (char)with) return 0; return 1; }
+static char *shared[64];
+static void *make(void *arg) { for (int i = 0; i < 64; i++) { shared[i] = malloc(1000 * i + 1); fill(shared[i], 1000 * i + 1, i); } return arg; }
+static void *drop(void *arg) { int ok = 1; for (int i = 0; i < 64; i++) { ok &= same(shared[i], 1000 * i + 1, i); free(shared[i]); } printf("other thread %d\n", ok); return arg; }
+static void *churn(void *arg) {
+  unsigned seed = (unsigned)(uintptr_t)arg; char *held[32] = {0}; size_t size[32] = {0}; int ok = 1;
+  for (int i = 0; i < 4000; i++) {
+    int at = rand_r(&seed) % 32; size_t n = 1 + rand_r(&seed) % (i % 50 ? 5000 : 3000000);
+    if (held[at]) ok &= same(held[at], size[at], at);
+    held[at] = realloc(held[at], n); size[at] = n; fill(held[at], n, at);
+  }
+  for (int i = 0; i < 32; i++) free(held[i]);
+  if (!ok) printf("churn broke\n");
+  return arg;
+}
+int main(void) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  printf("%s\n", early);
+  early = realloc(early, 5000000); printf("%.5s\n", early); early = realloc(early, 10); printf("%.5s\n", early); free(early);
+  for (size_t align = 8; align <= 4u << 20; align *= 2) {
+    void *at; int e = posix_memalign(&at, align, align + 5); fill(at, align + 5, 3);
+    void *b = aligned_alloc(align, align); void *c = memalign(align, 77);
+    printf("%zu %d %d %d %d\n", align, e, (int)((uintptr_t)at % align), (int)((uintptr_t)b % align), (int)((uintptr_t)c % align));
+    free(at); free(b); free(c);
+  }
+  void *v = valloc(10), *w = pvalloc(5000); printf("%d %d\n", (int)((uintptr_t)v % 4096), (int)((uintptr_t)w % 4096)); free(v); free(w);
+  void *odd; printf("%d\n", posix_memalign(&odd, 24, 100) == EINVAL);
+  volatile size_t huge = SIZE_MAX; errno = 0; void *none = malloc(huge); printf("%d %d\n", none == NULL, errno == ENOMEM);
+  errno = 0; none = calloc(huge / 2, 4); printf("%d %d\n", none == NULL, errno == ENOMEM);
+  none = malloc(1ul << 46); printf("%d\n", none == NULL);
+  char *zero = malloc(0); printf("%d\n", zero != NULL); zero = realloc(zero, 100); fill(zero, 100, 1); printf("%d\n", realloc(zero, 0) == NULL);
+  for (int i = 0; i < 50; i++) {
+    size_t n = 1 + i * 90001; char *dirty = malloc(n); fill(dirty, n, 255); free(dirty);
+    char *clear = calloc(1, n); if (!same(clear, n, 0)) printf("not zero %zu\n", n); free(clear);
+  }
+  char *usable = malloc(1000); printf("%d\n", malloc_usable_size(usable) >= 1000); memset(usable, 1, malloc_usable_size(usable)); free(usable);
+  char *mapped = mmap(NULL, 5 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); fill(mapped, 5 << 20, 9); printf("%d\n", munmap(mapped, 5 << 20));
+  errno = 0; printf("%d %d\n", mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED, errno == EINVAL);
+  pthread_t one, two; pthread_create(&one, NULL, make, NULL); pthread_join(one, NULL); pthread_create(&two, NULL, drop, NULL); pthread_join(two, NULL);
+  pthread_t many[4]; for (uintptr_t i = 0; i < 4; i++) pthread_create(&many[i], NULL, churn, (void *)(i + 1));
+  for (int i = 0; i < 20; i++) {
+    char *before = malloc(100000); fill(before, 100000, i);
+    pid_t child = fork();
+    if (child == 0) { int ok = same(before, 100000, i); free(before); char *more = malloc(3000000); fill(more, 3000000, 1); free(more); _exit(ok ? 3 : 4); }
+    int status; waitpid(child, &status, 0); if (WEXITSTATUS(status) != 3) printf("fork broke\n"); free(before);
+  }
+  for (int i = 0; i < 4; i++) pthread_join(many[i], NULL);
+  for (int i = 0; i < 3; i++) {
+    void *library = dlopen("./later.so", RTLD_NOW); if (!library) { printf("%s\n", dlerror()); return 1; }
+    char *(*later)(int) = (char *(*)(int))dlsym(library, "later");
+    for (int n = 0; n < 100; n++) { char *at = later(n); if (at[n] != 'l') printf("dlopen broke\n"); free(at); }
+    dlclose(library);
+  }
+  char *copy = strdup("copied by the library"); puts(copy); free(copy);
+  return 0;
+}
+"#;
+const LATER: &str = "#include <stdlib.h>\n#include <string.h>\n\
+    char *later(int n) { char *at = malloc(200000 + n); memset(at, 'l', 200000); return at; }\n";
+
+#[test]
+fn allocator_survives_what_programs_do() {
+    let place = Place::new();
+    place.write("faults.c", FAULTS);
+    place.write("later.c", LATER);
+    gcc(
+        &place,
+        &[
+            "-O1",
+            "-g",
+            "-fno-builtin",
+            "-pthread",
+            "faults.c",
+            "-o",
+            "faults",
+            "-ldl",
+        ],
+    );
+    gcc(
+        &place,
+        &[
+            "-O1",
+            "-g",
+            "-fno-builtin",
+            "-shared",
+            "-fPIC",
+            "later.c",
+            "-o",
+            "later.so",
+        ],
+    );
+    let native = Command::new(place.path("faults"))
+        .current_dir(place.path(""))
+        .output()
+        .unwrap();
+    assert!(native.status.success());
+    let native = String::from_utf8(native.stdout).unwrap();
+    assert!(!native.contains("broke"), "{native}");
+    planned(&place, &["./faults"], "512M");
+    let file = String::from_utf8(place.read("p.rlplace")).unwrap();
+    assert!(file.contains("later.so+0x"), "{file}");
+    // With room, almost without, and on a node.
+    let small = file.replace("capacity_bytes = 536870912", "capacity_bytes = 4194304");
+    assert_ne!(file, small);
+    for (file, options) in [
+        (&file, &["--as", "madvise"][..]),
+        (&file, &["--as", "node:0"]),
+        (&file, &["--as", "node:0", "--verify"]),
+        (&small, &["--as", "madvise", "-q"]),
+    ] {
+        place.write("p.rlplace", file);
+        let done = run(&place, options, &["./faults"]);
+        assert_eq!(done.code, 0, "{options:?}: {} {}", done.out, done.err);
+        assert_eq!(done.out, native, "{options:?}");
+    }
+}
+
+#[test]
+fn blocks_of_a_library_that_is_loaded_later_are_placed() {
+    if !has_huge_pages() {
+        return;
+    }
+    let place = Place::new();
+    place.write("later.c", LATER);
+    let main = "#include <dlfcn.h>\nint main(void) {\n\
+        char *(*later)(int) = (char *(*)(int))dlsym(dlopen(\"./later.so\", RTLD_NOW), \"later\");\n\
+        char *at = later(1); int sum = 0;\n\
+        for (int k = 0; k < 50; k++) for (int i = 0; i < 200000; i++) sum += at[i];\n\
+        return sum == 200000 * 50 * 'l' ? 5 : 6; }\n";
+    place.write("main.c", main);
+    gcc(&place, &["-O1", "-g", "main.c", "-o", "main", "-ldl"]);
+    gcc(
+        &place,
+        &["-O1", "-g", "-shared", "-fPIC", "later.c", "-o", "later.so"],
+    );
+    planned(&place, &["./main"], "2M");
+    let done = run(&place, &["--verify"], &["./main"]).ends_with(5);
+    assert!(
+        done.err.contains("all 195.3 KiB of accessed pages"),
+        "{}",
+        done.err
+    );
+}
+
+#[test]
+fn static_array_gets_huge_pages() {
+    if !has_huge_pages() {
+        return;
+    }
+    let place = Place::new();
+    let program = "static long table[1 << 20];\n\
+        int main(void) { long sum = 0; for (int k = 0; k < 3; k++)\n\
+        for (int i = 0; i < 1 << 20; i++) sum += table[i]++;\n\
+        return sum == 3l << 20 ? 4 : 5; }\n";
+    place.write("table.c", program);
+    gcc(&place, &["-O1", "-g", "table.c", "-o", "table"]);
+    planned(&place, &["./table"], "16M");
+    let done = run(&place, &["--verify"], &["./table"]).ends_with(4);
+    assert!(done.err.contains("table (table.c)"), "{}", done.err);
+    assert!(
+        done.err
+            .contains("accessed pages are where the file puts them"),
+        "{}",
+        done.err
+    );
+}
+
+#[test]
+fn other_builds_are_refused_unless_loosely() {
+    let place = two();
+    place.write("two.c", TWO.replace("return 7", "return 8"));
+    gcc(&place, &["-O1", "-g", "-fno-inline", "two.c", "-o", "two"]);
+    run(&place, &[], &["./two"])
+        .fails(1)
+        .says(&["not the build that was profiled", "--loosely"]);
+    run(&place, &["--loosely", "--as", "node:0"], &["./two"]).ends_with(8);
+}
+
+#[test]
+fn programs_that_nothing_is_loaded_into_are_refused() {
+    let place = two();
+    gcc(&place, &["-O1", "-static", "two.c", "-o", "fixed"]);
+    run(&place, &[], &["./fixed"])
+        .fails(1)
+        .says(&["linked statically"]);
+    std::fs::copy(place.path("two"), place.path("other-user")).unwrap();
+    let mode = Command::new("chmod")
+        .args(["u+s", "other-user"])
+        .current_dir(place.path(""))
+        .status();
+    assert!(mode.unwrap().success());
+    run(&place, &[], &["./other-user"])
+        .fails(1)
+        .says(&["setuid"]);
+    run(&place, &[], &["./missing"])
+        .fails(1)
+        .says(&["there is no program './missing'"]);
+    let done = place.run(&["run", "--placement", "none.rlplace", "--", "./two"]);
+    done.fails(1)
+        .says(&["none.rlplace", "there is no such file", "reuselens place"]);
+    place.write("p.rlplace", "version = 1\n[[tier]]\nname = \"t\"\n");
+    run(&place, &[], &["./two"])
+        .fails(1)
+        .says(&["p.rlplace", "missing field"]);
+    let done = run(&place, &["--as", "quick"], &["./two"]);
+    assert!(done.err.contains("p.rlplace"), "{}", done.err);
+}
+
+#[test]
+fn program_with_an_allocator_of_its_own_is_told() {
+    let place = Place::new();
+    // An allocator that hands out and never takes back.
+    let own = "#include <stddef.h>\nstatic char heap[1 << 22]; static size_t used;\n\
+        void *malloc(size_t n) { char *at = heap + used; used += (n + 31) & ~15ul; *(size_t *)at = n; return at + 16; }\n\
+        void free(void *at) { (void)at; }\n\
+        void *calloc(size_t a, size_t b) { return malloc(a * b); }\n\
+        void *realloc(void *at, size_t n) { char *to = malloc(n); if (at) for (size_t i = 0; i < n && i < ((size_t *)at)[-2]; i++) to[i] = ((char *)at)[i]; return to; }\n\
+        int main(void) { volatile char *at = malloc(100000); for (int i = 0; i < 100000; i++) at[i] = i; return 9; }\n";
+    place.write("own.c", own);
+    gcc(&place, &["-O1", "-g", "-fno-builtin", "own.c", "-o", "own"]);
+    planned(&place, &["./own"], "8M");
+    let done = run(&place, &["--as", "node:0"], &["./own"]).ends_with(9);
+    assert!(
+        done.err.contains("has an allocator built in"),
+        "{}",
+        done.err
+    );
+}
+
+/// Programs of the system, by plans of their own with room for everything.
+#[test]
+fn programs_of_the_system_print_the_same() {
+    let place = Place::new();
+    let text: String = (0..1000)
+        .map(|line| format!("{} line {line}\n", line * 7919 % 1013))
+        .collect();
+    place.write("text", text);
+    place.write("sort.cc", SORT);
+    gcc(
+        &place,
+        &[
+            "-x", "c++", "-O1", "-g", "-pthread", "sort.cc", "-o", "sorted", "-lstdc++",
+        ],
+    );
+    let programs: [&[&str]; 6] = [
+        &["gzip", "-kc", "text"],
+        &["sort", "--parallel=2", "-n", "text"],
+        &[
+            "awk",
+            "{s[$1]+=$3} END {n=0; for (k in s) n+=s[k]; print n}",
+            "text",
+        ],
+        &[
+            "perl",
+            "-ne",
+            "$n{$1}++ if /^(\\d+)/; END { print scalar(keys %n), \"\\n\" }",
+            "text",
+        ],
+        &["grep", "-c", "line 1", "text"],
+        &["./sorted"],
+    ];
+    for program in programs {
+        if !program[0].starts_with('.') && !has(program[0]) {
+            continue;
+        }
+        let native = Command::new(program[0])
+            .args(&program[1..])
+            .current_dir(place.path(""))
+            .output()
+            .unwrap();
+        planned(&place, program, "1G");
+        let words = [
+            &["run", "--placement", "p.rlplace", "--as", "node:0", "--"],
+            program,
+        ]
+        .concat();
+        let done = Command::new(env!("CARGO_BIN_EXE_reuselens"))
+            .args(&words)
+            .current_dir(place.path(""))
+            .output()
+            .unwrap();
+        assert_eq!(done.stdout, native.stdout, "{program:?}");
+        assert_eq!(done.status.code(), native.status.code(), "{program:?}");
+    }
+}
+
+const SORT: &str = "#include <algorithm>\n#include <cstdio>\n#include <map>\n#include <string>\n#include <thread>\n#include <vector>\n\
+    static long work(unsigned seed) { std::vector<std::string> all; std::map<std::string, int> count;\n\
+    for (int i = 0; i < 3000; i++) { seed = seed * 1664525 + 1013904223; all.push_back(std::to_string(seed % 977) + std::string(seed % 90, 'x')); count[all.back()]++; }\n\
+    std::sort(all.begin(), all.end()); try { throw all[7]; } catch (std::string &s) { return (long)(s.size() + count.size()); } }\n\
+    int main() { long r[3]; std::vector<std::thread> t; for (int i = 0; i < 3; i++) t.emplace_back([&r, i] { r[i] = work(i); });\n\
+    for (auto &x : t) x.join(); std::printf(\"%ld %ld %ld\\n\", r[0], r[1], r[2]); }\n";
