@@ -20,6 +20,9 @@ pub const MAX_FILE_BYTES: u64 = 64 << 20;
 const VERSION: u32 = 1;
 /// Stands in a path for calls that are unknown.
 const UNKNOWN_CALLS: &str = "...";
+/// Smaller symbols share their pages with others, and cannot be moved alone. What is counted as one
+/// object and is in several places is small too: variables without a name.
+const PAGE: u64 = 4096;
 /// Calls of one path, at most.
 const MAX_CALLS: usize = 1024;
 
@@ -261,6 +264,9 @@ fn placed_objects(profile: &Profile, plan: &PlacementPlan) -> (Vec<FileObject>, 
     let (mut objects, mut left_out) = (Vec::new(), Vec::new());
     for placed in placed {
         let object = &profile.objects[placed.candidate.object];
+        if object.kind == ObjectKind::Static && (object.bytes < PAGE || object.origins.len() > 1) {
+            continue;
+        }
         let kind = match object.kind {
             _ if object.origins.is_empty() => None,
             ObjectKind::Heap => Some(PlacedKind::Heap),

@@ -1,12 +1,13 @@
 //! The memory of the tiers: a range of addresses for each, reserved at the first planned
-//! allocation, in spans of 2 MiB.
+//! allocation, in spans of 64 KiB.
 //!
-//! Blocks of up to 1 MiB share spans with others of their size class (eight classes to a
+//! Blocks of up to 32 KiB share spans with others of their size class (eight classes to a
 //! doubling); larger blocks are runs of spans. What is known of spans is outside of them. Nothing
-//! is served beyond a tier's capacity: the caller then asks the ordinary allocator.
+//! is served beyond a tier's capacity: the caller then asks the ordinary allocator. A range of huge
+//! pages has no more addresses than the capacity, so that fragments cannot take more pages either.
 //!
-//! Freed spans keep their pages while the tier has room for them, since pages are expensive; they
-//! are given back to the system before more are taken.
+//! Freed spans keep their pages. On nodes, where there are more addresses than bytes, they are
+//! given back to the system before the capacity would be exceeded.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,10 +15,14 @@ use super::lock::Lock;
 use super::{plan, policy, sys};
 use crate::layout::{head, object, table, tier, way};
 
-pub const SPAN: usize = 2 << 20;
+const SPAN: usize = 64 << 10;
+/// Bytes of a huge page; ranges begin at a multiple.
+pub const HUGE_PAGE: usize = 2 << 20;
+/// Spans of a huge page.
+const PER_PAGE: usize = HUGE_PAGE / SPAN;
 /// The largest block that shares a span.
-const SMALL: usize = 1 << 20;
-const CLASSES: usize = 112;
+const SMALL: usize = SPAN / 2;
+const CLASSES: usize = 72;
 /// Tiers of a plan, at most; the host refuses more.
 pub const MAX_TIERS: usize = 15;
 const NO_SPAN: u32 = u32::MAX;
@@ -43,8 +48,10 @@ enum Use {
 #[derive(Clone, Copy)]
 struct Span {
     used_as: Use,
-    /// Whether its bytes may be other than 0 (and, of pages from the pool, whether it has any).
+    /// Whether its bytes may be other than 0.
     is_dirty: bool,
+    /// Of the first span of a huge page: whether the page is supplied.
+    has_page: bool,
     /// The class of a small span; the number of spans of a run.
     class: u32,
     /// Blocks in use.
@@ -68,6 +75,8 @@ struct Range {
     used: usize,
     /// Free spans that are dirty.
     kept: usize,
+    /// No span before this one is free.
+    lowest: usize,
     /// Bytes that count against the capacity.
     charge: u64,
     /// By class: the first span with free blocks.
@@ -96,6 +105,7 @@ static STATE: HeapCell = HeapCell(core::cell::UnsafeCell::new(State {
             top: 0,
             used: 0,
             kept: 0,
+            lowest: 0,
             charge: 0,
             partial: [NO_SPAN; CLASSES],
         }
@@ -146,7 +156,7 @@ pub fn allocate(number: usize, bytes: usize, align: usize) -> Option<(usize, boo
         0..=16 => bytes,
         _ => bytes.max(align).checked_next_power_of_two()?,
     };
-    if align > SPAN || wanted > 1 << 46 {
+    if align > HUGE_PAGE || wanted > 1 << 46 {
         return None;
     }
     let found = locked(|state| {
@@ -156,7 +166,8 @@ pub fn allocate(number: usize, bytes: usize, align: usize) -> Option<(usize, boo
         }
         let found = match wanted <= SMALL && !has_chunks {
             true => state.small(tier, class(wanted).0).map(|at| (at, false)),
-            false => state.run(tier, number, bytes, has_chunks),
+            false if has_chunks => state.run_with_chunks(tier, number, bytes),
+            false => state.run(tier, tier, bytes, align),
         };
         if found.is_none() {
             plan::add(plan::of_object(number, object::NO_ROOM), 1);
@@ -208,8 +219,8 @@ impl State {
         let largest = (0..tiers).map(|tier| plan::get(plan::of_tier(tier, tier::CAPACITY)));
         let largest = largest.max().unwrap_or(0).clamp(SPAN as u64, 1 << 40) as usize;
         // Four times as many addresses as bytes leave room for fragments.
-        let mut spans = (4 * largest).max(1 << 30) / SPAN;
-        while spans >= 16 {
+        let mut spans = (4 * largest).max(1 << 30).next_multiple_of(HUGE_PAGE) / SPAN;
+        while spans >= PER_PAGE && spans.is_multiple_of(PER_PAGE) {
             if let Some(()) = self.map(tiers, spans) {
                 return true;
             }
@@ -223,13 +234,13 @@ impl State {
         let flags = sys::MAP_NORESERVE;
         // SAFETY: new mappings, at places that the system chooses.
         let (at, known) = unsafe {
-            let at = sys::map(0, bytes + SPAN, sys::PROT_READ_WRITE, flags).ok()?;
+            let at = sys::map(0, bytes + HUGE_PAGE, sys::PROT_READ_WRITE, flags).ok()?;
             let known = (tiers + 1) * spans * size_of::<Span>();
             let known = sys::map(0, known, sys::PROT_READ_WRITE, flags);
             if known.is_err() {
-                sys::call(sys::MUNMAP, [at, bytes + SPAN, 0, 0, 0, 0]);
+                sys::call(sys::MUNMAP, [at, bytes + HUGE_PAGE, 0, 0, 0, 0]);
             }
-            (at.next_multiple_of(SPAN), known.ok()?)
+            (at.next_multiple_of(HUGE_PAGE), known.ok()?)
         };
         self.spans = spans;
         self.table = known as *mut Span;
@@ -285,11 +296,7 @@ impl State {
 
     /// A new span for a class.
     fn take_small(&mut self, tier: usize, class: usize) -> Option<usize> {
-        self.charge(tier, SPAN as u64)?;
-        let Some((span, _)) = self.take(tier, 1) else {
-            self.ranges[tier].charge -= SPAN as u64;
-            return None;
-        };
+        let (span, _) = self.take_charged(tier, tier, (1, 1), SPAN as u64)?;
         let known = self.span(span);
         (known.used_as, known.class, known.charge) = (Use::Small, class as u32, SPAN as u64);
         (known.blocks, known.fresh, known.free) = (0, 0, 0);
@@ -297,48 +304,65 @@ impl State {
         Some(span)
     }
 
-    /// A block of spans of its own.
+    /// A block of spans of its own, in a range, charged to a tier.
     fn run(
+        &mut self,
+        range: usize,
+        tier: usize,
+        bytes: usize,
+        align: usize,
+    ) -> Option<(usize, bool)> {
+        let count = bytes.max(1).div_ceil(SPAN);
+        let charge = (count * SPAN) as u64;
+        let align = align.div_ceil(SPAN);
+        let (first, is_zero) = self.take_charged(range, tier, (count, align), charge)?;
+        self.begin_run(first, count, (tier, charge));
+        Some((self.address(first), is_zero))
+    }
+
+    /// A block of which parts only are placed, in the range of such blocks.
+    fn run_with_chunks(
         &mut self,
         tier: usize,
         number: usize,
         bytes: usize,
-        has_chunks: bool,
     ) -> Option<(usize, bool)> {
-        let count = bytes.max(1).div_ceil(SPAN);
-        let charge = match has_chunks {
-            true => plan::chunks(number)
-                .map(|(low, high)| (high.min(bytes) - low.min(bytes)) as u64)
-                .sum(),
-            false if plan::get(plan::of_tier(tier, tier::WAY)) == way::NODE => {
-                bytes.next_multiple_of(4096) as u64
-            }
-            false => (count * SPAN) as u64,
-        };
-        self.charge(tier, charge)?;
-        let range = if has_chunks {
-            plan::count(table::TIERS)
-        } else {
-            tier
-        };
-        let Some((first, is_zero)) = self.take(range, count) else {
-            self.ranges[tier].charge -= charge;
-            return None;
-        };
+        let chunks = || plan::chunks(number).map(|(low, high)| (low.min(bytes), high.min(bytes)));
+        let charge = chunks().map(|(low, high)| (high - low) as u64).sum();
+        let (range, count) = (plan::count(table::TIERS), bytes.max(1).div_ceil(SPAN));
+        let (first, is_zero) = self.take_charged(range, tier, (count, PER_PAGE), charge)?;
+        self.begin_run(first, count, (tier, charge));
+        let at = self.address(first);
+        for (low, high) in chunks() {
+            policy::apply(tier, at + low, at + high);
+        }
+        Some((at, is_zero))
+    }
+
+    fn begin_run(&mut self, first: usize, count: usize, (tier, charge): (usize, u64)) {
         for span in first..first + count {
             self.span(span).used_as = Use::Tail;
         }
         let head = self.span(first);
         (head.used_as, head.class, head.charge) = (Use::Head, count as u32, charge);
-        // Where a run with chunks was charged.
+        // Where the run is charged.
         head.blocks = tier as u32;
-        let at = self.address(first);
-        if has_chunks {
-            for (low, high) in plan::chunks(number) {
-                policy::apply(tier, at + low.min(bytes), at + high.min(bytes));
-            }
+    }
+
+    /// Free spans of a range, charged to a tier.
+    fn take_charged(
+        &mut self,
+        range: usize,
+        tier: usize,
+        spans: (usize, usize),
+        charge: u64,
+    ) -> Option<(usize, bool)> {
+        self.charge(tier, charge)?;
+        let taken = self.take(range, spans);
+        if taken.is_none() {
+            self.ranges[tier].charge -= charge;
         }
-        Some((at, is_zero))
+        taken
     }
 
     /// Counts bytes against a tier's capacity, if it has room.
@@ -353,71 +377,95 @@ impl State {
         Some(())
     }
 
-    /// The first of some free spans in a row, which has no use yet; whether they are all 0.
-    fn take(&mut self, range: usize, count: usize) -> Option<(usize, bool)> {
+    /// The first of some free spans in a row, at a multiple of `align` spans, which has no use
+    /// yet; whether they are all 0.
+    fn take(&mut self, range: usize, (count, align): (usize, usize)) -> Option<(usize, bool)> {
         let start = range * self.spans;
-        let first = match self.hole(range, count) {
+        let first = match self.hole(range, count, align) {
             Some(first) => first,
             None => {
-                let top = self.ranges[range].top;
-                if count > self.spans - top {
+                let first = self.ranges[range].top.next_multiple_of(align);
+                if first + count > self.limit(range) {
                     return None;
                 }
                 self.give_back(range, count);
-                self.ranges[range].top = top + count;
-                start + top
+                self.ranges[range].top = first + count;
+                start + first
             }
         };
+        if !self.supply(range, first, count) {
+            return None;
+        }
         let mut is_zero = true;
         for span in first..first + count {
-            let is_dirty = self.span(span).is_dirty;
-            if is_dirty {
-                self.ranges[range].kept -= 1;
-                is_zero = false;
-            } else if !policy::supply(range, self.address(span), SPAN) {
-                // What was supplied stays, for the next.
-                for supplied in first..span {
-                    self.span(supplied).is_dirty = true;
-                    self.ranges[range].kept += 1;
-                }
-                return None;
-            }
-            // From now on it is the user's.
-            self.span(span).is_dirty = true;
-            if is_dirty {
-                continue;
-            }
+            let known = self.span(span);
+            let was_dirty = core::mem::replace(&mut known.is_dirty, true);
+            is_zero &= !was_dirty;
+            self.ranges[range].kept -= usize::from(was_dirty);
         }
         self.ranges[range].used += count;
         Some((first, is_zero))
     }
 
+    /// The number of spans of a range that may be used.
+    fn limit(&self, range: usize) -> usize {
+        if range == plan::count(table::TIERS)
+            || plan::get(plan::of_tier(range, tier::WAY)) == way::NODE
+        {
+            return self.spans;
+        }
+        let pages = plan::get(plan::of_tier(range, tier::CAPACITY)) / HUGE_PAGE as u64;
+        self.spans.min((pages as usize).saturating_mul(PER_PAGE))
+    }
+
     /// The first free spans in a row among those that were in use.
-    fn hole(&mut self, range: usize, count: usize) -> Option<usize> {
-        let (start, top) = (range * self.spans, self.ranges[range].top);
-        if top - self.ranges[range].used < count {
+    fn hole(&mut self, range: usize, count: usize, align: usize) -> Option<usize> {
+        let (start, known) = (range * self.spans, &self.ranges[range]);
+        let (lowest, top) = (known.lowest, known.top);
+        if top - known.used < count {
             return None;
         }
-        let mut free = 0;
-        for span in start..start + top {
-            free = match self.span(span).used_as {
-                Use::Free => free + 1,
-                _ => 0,
-            };
-            if free == count {
-                return Some(span + 1 - count);
+        let mut first = lowest.next_multiple_of(align);
+        let mut is_lowest = true;
+        for span in lowest..top {
+            if self.span(start + span).used_as != Use::Free {
+                first = (span + 1).next_multiple_of(align);
+                continue;
+            }
+            if core::mem::take(&mut is_lowest) {
+                self.ranges[range].lowest = span;
+            }
+            if span + 1 == first + count {
+                return Some(start + first);
             }
         }
         None
     }
 
+    /// Puts pages behind spans, where the tier's way needs that; whether it could.
+    fn supply(&mut self, range: usize, first: usize, count: usize) -> bool {
+        if !policy::needs_supply(range) {
+            return true;
+        }
+        let pages = first / PER_PAGE..(first + count).div_ceil(PER_PAGE);
+        pages.into_iter().all(|page| {
+            let span = page * PER_PAGE;
+            let at = self.address(span);
+            let known = self.span(span);
+            known.has_page = known.has_page || policy::supply(range, at, HUGE_PAGE);
+            known.has_page
+        })
+    }
+
     /// Gives the pages of free spans back, if the tier has no room for them and more.
     fn give_back(&mut self, range: usize, more: usize) {
         let known = &self.ranges[range];
-        let room = match range < plan::count(table::TIERS) {
-            true => plan::get(plan::of_tier(range, tier::CAPACITY)) / SPAN as u64,
-            false => 0,
-        };
+        if range == plan::count(table::TIERS)
+            || plan::get(plan::of_tier(range, tier::WAY)) != way::NODE
+        {
+            return;
+        }
+        let room = plan::get(plan::of_tier(range, tier::CAPACITY)) / SPAN as u64;
         if known.kept == 0 || (known.used + known.kept + more) as u64 <= room {
             return;
         }
@@ -426,7 +474,7 @@ impl State {
             let known = self.span(span);
             if known.used_as == Use::Free && known.is_dirty {
                 known.is_dirty = false;
-                policy::drop_pages(range, self.address(span), SPAN);
+                policy::drop_pages(self.address(span), SPAN);
                 self.ranges[range].kept -= 1;
             }
         }
@@ -476,8 +524,11 @@ impl State {
         for span in first..first + count {
             self.span(span).used_as = Use::Free;
         }
-        self.ranges[range].used -= count;
-        self.ranges[range].kept += count;
+        let of_range = first - range * self.spans;
+        let known = &mut self.ranges[range];
+        known.used -= count;
+        known.kept += count;
+        known.lowest = known.lowest.min(of_range);
     }
 
     /// Puts a span before the others of its class with free blocks.

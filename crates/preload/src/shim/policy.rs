@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use super::{plan, sys};
-use crate::layout::{tier, way};
+use crate::layout::{table, tier, way};
 
 /// `mbind`: pages of one node, where it has any.
 const MPOL_PREFERRED: usize = 1;
@@ -58,6 +58,17 @@ pub fn apply(number: usize, low: usize, high: usize) {
     note(number, result);
 }
 
+/// The bytes between two addresses whose pages a tier's way can choose: whole pages, which other
+/// data does not share.
+pub fn whole_pages(number: usize, low: usize, high: usize) -> (usize, usize) {
+    let page = match way_of(number) {
+        way::NODE => 4096,
+        _ => super::heap::HUGE_PAGE,
+    };
+    let (low, high) = (low.next_multiple_of(page), high / page * page);
+    (low, high.max(low))
+}
+
 fn bind(low: usize, high: usize, node: usize) -> isize {
     let mut mask = [0_u64; NODES / 64];
     let Some(word) = mask.get_mut(node / 64) else {
@@ -78,11 +89,13 @@ fn bind(low: usize, high: usize, node: usize) -> isize {
     unsafe { sys::call(sys::MBIND, a) }
 }
 
-/// Puts pages behind a free part of a range, where the tier's way needs that before they are used.
+/// Whether pages of a range have to be supplied before they are used.
+pub fn needs_supply(range: usize) -> bool {
+    range < plan::count(table::TIERS) && way_of(range) == way::HUGETLB
+}
+
+/// Puts a page of the pool behind a part of a range that has none.
 pub fn supply(range: usize, at: usize, bytes: usize) -> bool {
-    if range >= plan::count(crate::layout::table::TIERS) || way_of(range) != way::HUGETLB {
-        return true;
-    }
     let flags = sys::MAP_FIXED | sys::MAP_HUGETLB;
     // SAFETY: the part is ours, and nothing is in it.
     match unsafe { sys::map(at, bytes, sys::PROT_READ_WRITE, flags) } {
@@ -98,17 +111,9 @@ pub fn supply(range: usize, at: usize, bytes: usize) -> bool {
 }
 
 /// Gives the pages of a free part of a range back to the system.
-pub fn drop_pages(range: usize, at: usize, bytes: usize) {
-    let tiers = plan::count(crate::layout::table::TIERS);
+pub fn drop_pages(at: usize, bytes: usize) {
     // SAFETY: the part is free, so its bytes are nobody's.
-    unsafe {
-        if range < tiers && way_of(range) == way::HUGETLB {
-            let flags = sys::MAP_FIXED | sys::MAP_NORESERVE;
-            let _ = sys::map(at, bytes, sys::PROT_NONE, flags);
-        } else {
-            sys::madvise(at, bytes, sys::MADV_DONTNEED);
-        }
-    }
+    unsafe { sys::madvise(at, bytes, sys::MADV_DONTNEED) };
 }
 
 /// Makes a free part of a range as new, without wishes for its pages.

@@ -177,7 +177,7 @@ fn ask(number: usize, low: usize, high: usize, found: &mut PageCounts) {
     };
     let (mut low, mut high) = (low, high);
     if is_inner(low) {
-        let span = super::heap::SPAN;
+        let span = super::heap::HUGE_PAGE;
         (low, high) = (low.next_multiple_of(span), high / span * span);
     }
     if low < high

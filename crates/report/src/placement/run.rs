@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_placement::{FileObject, PlacementFile};
+use reuselens_placement::{FileObject, PlacedKind, PlacementFile};
 use reuselens_preload::{ObjectOutcome, PlacedRun};
 use reuselens_units::{Bytes, counted, shown};
 
@@ -85,6 +85,12 @@ fn verdict(
             unknown: 1..,
             ..
         } => "skipped",
+        ObjectOutcome {
+            as_planned: 0,
+            untouched: 0,
+            unknown: 0,
+            ..
+        } if object.kind == PlacedKind::Static => "too small",
         ObjectOutcome {
             as_planned: 0,
             untouched: 0,
