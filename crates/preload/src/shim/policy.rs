@@ -62,8 +62,8 @@ pub fn apply(number: usize, low: usize, high: usize) {
 /// data does not share.
 pub fn whole_pages(number: usize, low: usize, high: usize) -> (usize, usize) {
     let page = match way_of(number) {
-        way::NODE => 4096,
-        _ => super::heap::HUGE_PAGE,
+        way::MADVISE | way::HUGETLB => super::heap::HUGE_PAGE,
+        _ => 4096,
     };
     let (low, high) = (low.next_multiple_of(page), high / page * page);
     (low, high.max(low))
