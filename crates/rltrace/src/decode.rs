@@ -1,18 +1,18 @@
 //! Streams to rows and events.
 
-use crate::decode_shaped::{Notes, SLACK, ShapeDecoder};
+use crate::decode_rows::{Rows, Streams};
+use crate::decode_templates::{Notes, SLACK, ShapeDecoder};
 use crate::decoders::BlockForm;
 use crate::encode::{BLOCK, SHAPED, Totals};
-use crate::folding::Folding;
-use crate::rows::{Rows, Streams};
-use crate::touch_rows::{Stage, classes};
-use crate::touching::Toucher;
-use crate::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, dispatch, events};
+use crate::item_extractor::Toucher;
+use crate::repeat_sink::Folding;
+use crate::row_classifier::{Stage, classes};
+use crate::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, events, processor};
 use reuselens_io::varint::{Cursor, Damage};
 use reuselens_trace::SHAPE_ROWS_MOST;
 use reuselens_trace::{Block, Event, ProcessId, Repeats, ThreadId};
 
-mod touch;
+mod items;
 
 /// What comes next in a chunk.
 pub(super) enum Piece {
@@ -172,11 +172,11 @@ impl Decoder {
         let read = match notes {
             None => {
                 let mut columns = rows.overwrite(count);
-                dispatch::block(&mut self.rows, &mut streams, count, &mut columns)
+                processor::block(&mut self.rows, &mut streams, count, &mut columns)
             }
             Some(notes) => {
                 let columns = &mut rows.overwrite(count + SLACK);
-                dispatch::shaped(&mut self.shapes, &mut streams, notes, columns)
+                processor::shaped(&mut self.shapes, &mut streams, notes, columns)
             }
         };
         rows.truncate(count);
@@ -197,11 +197,11 @@ impl Decoder {
             None => {
                 repeats.known = self.shapes.templates();
                 let mut folding = Folding::new(columns, repeats);
-                dispatch::block(&mut self.rows, streams, count, &mut folding)?;
+                processor::block(&mut self.rows, streams, count, &mut folding)?;
                 Ok(count - folding.folded())
             }
             Some(notes) => {
-                dispatch::folded(&mut self.shapes, streams, notes, (&mut columns, repeats))
+                processor::folded(&mut self.shapes, streams, notes, (&mut columns, repeats))
             }
         }
     }
@@ -281,8 +281,8 @@ const STREAMS: Damage = Damage("the lengths inside a chunk do not fit together")
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::NEW;
-    use crate::rows::MOST_SITES;
+    use crate::decode_rows::MOST_SITES;
+    use crate::sites::NEW;
     use reuselens_io::varint::{put, put_signed};
     use reuselens_trace::Kind;
 

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use crate::columns::{Index, NEW, START, Site, Trail};
 use crate::compress::Output;
-use crate::encode_shaped::{ShapeEncoder, Whose};
+use crate::encode_templates::{ShapeEncoder, Whose};
 use crate::events;
-use crate::fuser::Fuser;
+use crate::sites::{Index, NEW, START, Site, Trail};
+use crate::superblocks::Fuser;
 use reuselens_io::varint::{LONGEST, put, put_at, put_signed, zigzag};
 use reuselens_trace::summary::KINDS;
 use reuselens_trace::{Block, Event, ProcessId, Row, ShapedBlock, Shapes, ThreadId};

@@ -37,33 +37,29 @@
 //! For: whoever records, keeps or copies traces, and the list of all formats (crate `formats`).
 //! Not for: other formats, and not for what a trace means.
 
-mod columns;
 mod compress;
 mod decode;
-mod decode_shaped;
+mod decode_rows;
+mod decode_templates;
 mod decoders;
-mod dispatch;
 mod encode;
-mod encode_shaped;
+mod encode_templates;
 mod events;
 mod find;
-mod folding;
-mod fuser;
 mod header;
 mod index;
-mod laps;
+mod item_extractor;
+mod iterations;
 mod part;
+mod predicted_runs;
+mod processor;
 mod reader;
-mod replay;
-mod rows;
-mod shaper;
-mod shapes;
-mod touch_rows;
-mod touching;
-#[cfg(target_arch = "x86_64")]
-mod wide;
-#[cfg(target_arch = "x86_64")]
-mod widest;
+mod repeat_sink;
+mod row_classifier;
+mod sites;
+mod superblocks;
+mod template_inference;
+mod templates;
 mod writer;
 
 pub use header::{Header, VERSION};

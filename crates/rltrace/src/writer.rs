@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::compress::{BackgroundCompressor, ChunkCompressor, CompressedChunk};
 use crate::encode::{ENOUGH_ROWS, Encoder, event_len};
-use crate::encode_shaped::Whose;
+use crate::encode_templates::Whose;
 use crate::index::{ChunkEntry, Index, TRAILER, Trailer};
-use crate::shaper::Shaper;
+use crate::template_inference::Shaper;
 use crate::{Header, MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
 use reuselens_io::chunk::{self, Content};
 use reuselens_trace::summary::KINDS;

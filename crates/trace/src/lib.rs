@@ -17,23 +17,25 @@ mod block;
 mod confidence;
 mod event;
 mod item_batch;
-mod noted;
 mod repeats;
 mod selection;
-mod shaped;
 mod source;
 mod stop;
 pub mod summary;
+mod templates;
+mod with_remark;
 
 pub use basic_block::{BasicBlock, BlockEnd};
 pub use block::{Block, Columns, Kind, Row};
 pub use confidence::Confidence;
 pub use event::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};
 pub use item_batch::{ItemBatch, ItemProjection};
-pub use noted::Noted;
 pub use repeats::{Repeat, RepeatExpander, RepeatOf, Repeats, RowTemplate};
 pub use selection::{Extent, Place, Selected, Selection};
-pub use shaped::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, ShapedBlock, Shapes, WORDS_AT_ONCE};
 pub use source::{AnySegment, Projection, Source, Step, TraceError, TraceSegment};
 pub use stop::{Stop, Stoppable};
 pub use summary::Summary;
+pub use templates::{
+    SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, ShapedBlock, Shapes, WORDS_AT_ONCE,
+};
+pub use with_remark::Noted;

@@ -52,7 +52,7 @@ const DERIVED: &[(&str, &str, &str)] = &[
         "a processor with instructions for it",
     ),
     (
-        "crates/rltrace/src/dispatch.rs",
+        "crates/rltrace/src/processor.rs",
         "",
         "a processor with instructions for it",
     ),

@@ -94,15 +94,15 @@ const ALLOWED: &[Exception] = &[
         reason: "calls code compiled for AVX2 or AVX-512 once that was detected",
     },
     Exception {
-        path: "crates/rltrace/src/dispatch.rs",
+        path: "crates/rltrace/src/processor.rs",
         reason: "calls code compiled for BMI2 once that was detected",
     },
     Exception {
-        path: "crates/rltrace/src/wide.rs",
+        path: "crates/rltrace/src/processor/varint.rs",
         reason: "vector instructions once they were detected, loads and stores for them",
     },
     Exception {
-        path: "crates/rltrace/src/widest.rs",
+        path: "crates/rltrace/src/processor/avx512.rs",
         reason: "loads and stores for vector instructions",
     },
 ];

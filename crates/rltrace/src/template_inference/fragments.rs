@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use super::{MOST, MOST_PATH_ROWS, Site};
-use crate::shapes::is_plain;
+use crate::templates::is_plain;
 use reuselens_trace::{Block, Kind};
 
 /// No piece.

@@ -1,21 +1,21 @@
 //! Tokens and words of shapes to rows.
 
+use crate::decode_rows::{SITE, Streams};
 use crate::encode::ENOUGH_ROWS;
-use crate::rows::{SITE, Streams};
-use crate::shapes::{
+use crate::templates::{
     AGAIN, MOST_SHAPE_ROWS, MOST_SHAPE_WORDS, NEW, Nexts, OTHER, Plan, START, Trails, Word, Words,
     follow,
 };
-use crate::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, dispatch::Processor};
-use group::{GROUP, GROUPS, Group, NO_GROUP, fill};
+use crate::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, processor::Processor};
+use items::{Eight, Left, NO_EIGHT};
 use reuselens_io::varint::{Cursor, Damage, END, unzigzag};
 use reuselens_trace::{Columns, ItemProjection};
 use reuselens_trace::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
-use touch::{Eight, Left, NO_EIGHT};
+use row_group::{GROUP, GROUPS, Group, NO_GROUP, fill};
 
-mod fold;
-mod group;
-pub(super) mod touch;
+pub(super) mod items;
+mod repeats;
+mod row_group;
 
 /// Columns must be that much longer than the rows that are wanted.
 pub(super) const SLACK: usize = SHAPE_ROWS_MOST + GROUPS * GROUP;
@@ -290,7 +290,7 @@ impl ShapeDecoder {
         let can_fold = Note::folds(&self.described);
         let projection = self.projection.as_ref();
         let (left, first_eight) = projection.map_or((Left::All, 0), |projection| {
-            touch::enter(&mut self.eights, &mut self.described, projection)
+            items::enter(&mut self.eights, &mut self.described, projection)
         });
         let groups = self.groups.len() - GROUPS;
         self.sites.push(Site {

@@ -1,7 +1,7 @@
 //! Rows to touches: what is left of rows where nothing but the items is to be known of an access.
 //!
 //! Most rows are accesses to one item, or nothing that counts. Those go through a buffer of
-//! addresses a few at a time, without a branch for each ([`super::touch_rows`]). The others are
+//! addresses a few at a time, without a branch for each ([`super::row_classifier`]). The others are
 //! taken one by one: what an operand is of, accesses to several items, ranges; and what becomes a
 //! row of the block, as whoever takes it must know more
 //! ([`ItemBatch`](reuselens_trace::ItemBatch)).
@@ -9,7 +9,7 @@
 //! A block's touches are either plain accesses or those that the program names; those of the other
 //! sort become rows. A program has one or the other, so the rows so far of a chunk say which.
 
-use crate::dispatch::Processor;
+use crate::processor::Processor;
 use reuselens_trace::{Block, ItemProjection, Kind, Row};
 
 /// Addresses that wait to become items.

@@ -1,4 +1,4 @@
-use super::paths::MOST_PATHS;
+use super::fragments::MOST_PATHS;
 use super::*;
 use reuselens_trace::Row;
 

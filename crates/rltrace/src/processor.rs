@@ -1,18 +1,19 @@
 //! The hot loops, compiled for any processor and for those since about 2020, which gather the bits
 //! of a number in one instruction.
 
-use crate::decode_shaped::touch::{Eight, FEW_WORDS, completed};
-use crate::decode_shaped::{Notes, ShapeDecoder};
-use crate::rows::{Rows, Sink, Streams};
-use crate::touch_rows::Touching;
-#[cfg(target_arch = "x86_64")]
-use crate::wide;
-#[cfg(target_arch = "x86_64")]
-use crate::widest;
+use crate::decode_rows::{Rows, Sink, Streams};
+use crate::decode_templates::items::{Eight, FEW_WORDS, completed};
+use crate::decode_templates::{Notes, ShapeDecoder};
+use crate::row_classifier::Touching;
 use reuselens_io::varint::{Damage, Portable, Squeeze, pack_here};
 #[cfg(target_arch = "x86_64")]
 use reuselens_io::varint::{ENDS, several};
 use reuselens_trace::{Columns, Repeats};
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod varint;
 
 /// What the hot loops ask of a processor: numbers of variable length, and several rows at once.
 pub(super) trait Processor: Squeeze {
@@ -164,7 +165,7 @@ impl Squeeze for Widest {
     #[inline(always)]
     fn several(self, bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
         // SAFETY: as in `bits`.
-        match unsafe { wide::unpack(bytes, into) } {
+        match unsafe { varint::unpack(bytes, into) } {
             (0, _) => several(self, bytes, into),
             some => some,
         }
@@ -176,31 +177,31 @@ impl Processor for Widest {
     #[inline(always)]
     fn bits(self, bytes: &[u8; 64], of: u8) -> u64 {
         // SAFETY: there is a `Widest` only where all was seen that the function is compiled for.
-        unsafe { widest::bits(bytes, of) }
+        unsafe { avx512::bits(bytes, of) }
     }
 
     #[inline(always)]
     fn over(self, addrs: &[u64; 64], sizes: &[u8; 64], mask: u64) -> u64 {
         // SAFETY: as in `bits`.
-        unsafe { widest::over(addrs, sizes, mask) }
+        unsafe { avx512::over(addrs, sizes, mask) }
     }
 
     #[inline(always)]
     fn compress(self, numbers: &[u64; 64], which: u64, into: &mut [u64; 64]) -> usize {
         // SAFETY: as in `bits`.
-        unsafe { widest::compress(numbers, which, into) }
+        unsafe { avx512::compress(numbers, which, into) }
     }
 
     #[inline(always)]
     fn step(self, addrs: &mut [u64], steps: &[u64]) {
         // SAFETY: as in `bits`.
-        unsafe { widest::step(addrs, steps) }
+        unsafe { avx512::step(addrs, steps) }
     }
 
     #[inline(always)]
     fn copy(self, addrs: &[u64], sizes: &[u64], mask: u64, into: &mut [u64]) -> bool {
         // SAFETY: as in `bits`.
-        unsafe { widest::copy(addrs, sizes, mask, into) }
+        unsafe { avx512::copy(addrs, sizes, mask, into) }
     }
 
     #[inline(always)]
@@ -212,7 +213,7 @@ impl Processor for Widest {
         into: &mut [u64; 8],
     ) -> bool {
         // SAFETY: as in `bits`.
-        unsafe { widest::complete(of, words, mask, into) }
+        unsafe { avx512::complete(of, words, mask, into) }
     }
 }
 
@@ -244,7 +245,7 @@ pub(super) const ROOM: usize = 64;
 pub(super) fn pack<const SIGNED: bool>(numbers: &[u64], bytes: &mut [u8]) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
-        if let Some(written) = wide::pack::<SIGNED>(numbers, bytes) {
+        if let Some(written) = varint::pack::<SIGNED>(numbers, bytes) {
             return written;
         }
         if let Some(processor) = Newer::new() {

@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
-use crate::dispatch::Processor;
-use crate::rows::{Here, Rows, Sink};
+use crate::decode_rows::{Here, Rows, Sink};
+use crate::processor::Processor;
 use reuselens_io::varint::Damage;
 use reuselens_trace::Columns;
 

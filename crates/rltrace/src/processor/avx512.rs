@@ -1,9 +1,9 @@
-//! Many rows at once on processors with AVX-512: what [`super::dispatch::Widest`] does for touches.
+//! Many rows at once on processors with AVX-512: what [`super::Widest`] does for touches.
 //! Functions of their own, as they are called by code that is compiled for any processor.
 
 use std::arch::x86_64::*;
 
-use crate::decode_shaped::touch::{Eight, FEW_WORDS};
+use crate::decode_templates::items::{Eight, FEW_WORDS};
 
 /// Bit i is set if byte i has one of these bits.
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -53,7 +53,7 @@ pub(super) fn compress(numbers: &[u64; 64], which: u64, into: &mut [u64; 64]) ->
     count
 }
 
-/// As [`super::dispatch::Processor::step`].
+/// As [`super::Processor::step`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn step(addrs: &mut [u64], steps: &[u64]) {
     for (addr, step) in addrs.iter_mut().zip(steps) {
@@ -61,7 +61,7 @@ pub(super) fn step(addrs: &mut [u64], steps: &[u64]) {
     }
 }
 
-/// As [`super::dispatch::Processor::copy`].
+/// As [`super::Processor::copy`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn copy(addrs: &[u64], sizes: &[u64], mask: u64, into: &mut [u64]) -> bool {
     let mut over = 0;
@@ -72,7 +72,7 @@ pub(super) fn copy(addrs: &[u64], sizes: &[u64], mask: u64, into: &mut [u64]) ->
     over == 0
 }
 
-/// As [`super::dispatch::Processor::complete`].
+/// As [`super::Processor::complete`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn complete(
@@ -116,7 +116,7 @@ pub(super) fn complete(
 #[cfg(test)]
 mod tests {
     use super::{Eight, FEW_WORDS};
-    use crate::dispatch::{Processor, widest};
+    use crate::processor::{Processor, widest};
     use reuselens_io::varint::Portable;
 
     #[test]

@@ -1,10 +1,10 @@
 //! Blocks of a chunk as touches.
 
 use super::{Decoder, Head, is_block};
-use crate::decode_shaped::Notes;
-use crate::dispatch;
-use crate::touch_rows::Touching;
-use crate::touching::Toucher;
+use crate::decode_templates::Notes;
+use crate::item_extractor::Toucher;
+use crate::processor;
+use crate::row_classifier::Touching;
 use reuselens_io::varint::{Cursor, Damage};
 use reuselens_trace::Block;
 
@@ -70,7 +70,7 @@ impl Decoder {
                     stage: &mut self.stage,
                     out,
                 };
-                dispatch::block(&mut self.rows, &mut streams, count, &mut to)
+                processor::block(&mut self.rows, &mut streams, count, &mut to)
             }
             None => {
                 let mut to = Touching::<false> {
@@ -78,7 +78,7 @@ impl Decoder {
                     stage: &mut self.stage,
                     out,
                 };
-                dispatch::block(&mut self.rows, &mut streams, count, &mut to)
+                processor::block(&mut self.rows, &mut streams, count, &mut to)
             }
             Some(notes) => {
                 let notes = Notes { notes, rows: count };
@@ -87,7 +87,7 @@ impl Decoder {
                     stage: &mut self.stage,
                     out,
                 };
-                dispatch::touch(&mut self.shapes, &mut streams, notes, &mut to)
+                processor::touch(&mut self.shapes, &mut streams, notes, &mut to)
             }
         };
         read?;

@@ -1,11 +1,11 @@
-//! Rows without those that come again: long runs of zeros are laps, as in [`super::replay`], which
+//! Rows without those that come again: long runs of zeros are laps, as in [`super::predicted_runs`], which
 //! need not be made.
 
 use std::ops::Range;
 
-use crate::dispatch::Processor;
-use crate::replay;
-use crate::rows::{Entry, Here, Rows, Sink};
+use crate::decode_rows::{Entry, Here, Rows, Sink};
+use crate::predicted_runs;
+use crate::processor::Processor;
 use reuselens_io::varint::Damage;
 use reuselens_trace::{Columns, Kind, Repeat, RepeatOf, Repeats};
 
@@ -60,7 +60,7 @@ impl Sink for Folding<'_> {
         let is_whole = is_whole(self.columns.kinds[first..end].iter().copied());
         if range.len() < WORTH || !is_whole {
             let range = end..range.end - self.folded;
-            replay::repeat(rows, here.site, lap, &mut self.columns, range);
+            predicted_runs::repeat(rows, here.site, lap, &mut self.columns, range);
             return Ok(());
         }
         let laps = range.len() / lap;

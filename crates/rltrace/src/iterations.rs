@@ -1,14 +1,14 @@
-//! Long runs of zeros to touches: laps as in [`super::replay`], of which only the accesses are
+//! Long runs of zeros to touches: laps as in [`super::predicted_runs`], of which only the accesses are
 //! looked at.
 
 use std::ops::Range;
 
-use crate::columns::START;
-use crate::dispatch::Processor;
-use crate::replay::COPIED;
-use crate::rows::{Here, Rows, Sink};
-use crate::touch_rows::Touching;
-use crate::touching::{AT_ONCE, COUNTED, NAMED, OPERAND, RANGE, SPECIAL};
+use crate::decode_rows::{Here, Rows, Sink};
+use crate::item_extractor::{AT_ONCE, COUNTED, NAMED, OPERAND, RANGE, SPECIAL};
+use crate::predicted_runs::COPIED;
+use crate::processor::Processor;
+use crate::row_classifier::Touching;
+use crate::sites::START;
 use reuselens_io::varint::Damage;
 use reuselens_trace::{Kind, Row};
 

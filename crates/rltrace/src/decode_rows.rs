@@ -3,15 +3,15 @@
 //! Rows are decoded a few dozen at a time, one step after the other: the numbers of both streams,
 //! then which site each row is of, then its columns. So no step waits for a branch of another that
 //! nothing foretells. Where both streams are zeros the sites repeat in a cycle, see
-//! [`super::replay`].
+//! [`super::predicted_runs`].
 
 use std::ops::Range;
 
-use crate::columns::{AGAIN, NEW, START, Trail};
-use crate::dispatch::Processor;
 use crate::encode::ENOUGH_ROWS;
-use crate::laps::Laps;
-use crate::{MAX_BLOCK_ROWS, replay};
+use crate::iterations::Laps;
+use crate::processor::Processor;
+use crate::sites::{AGAIN, NEW, START, Trail};
+use crate::{MAX_BLOCK_ROWS, predicted_runs};
 use reuselens_io::varint::{Cursor, Damage, unzigzag};
 use reuselens_trace::{Columns, Kind};
 
@@ -51,7 +51,7 @@ pub(super) struct Rows {
     pub(super) sites: Vec<Entry>,
     /// The program counter of the site last described.
     pc: u64,
-    /// See [`replay`].
+    /// See [`predicted_runs`].
     pub(super) steps: Vec<u64>,
     pub(super) laps: Laps,
     /// By number of a kind.
@@ -85,7 +85,7 @@ pub(super) trait Sink {
     /// No more rows come, or what comes next are laps.
     fn end(&mut self, squeeze: impl Processor, sites: &[Entry]);
 
-    /// Whole laps of `lap` rows, for `range`; see [`replay`]. Those that come after each other from
+    /// Whole laps of `lap` rows, for `range`; see [`predicted_runs`]. Those that come after each other from
     /// `here` on.
     fn laps(
         &mut self,
@@ -120,7 +120,7 @@ impl Sink for Columns<'_> {
         lap: usize,
         range: Range<usize>,
     ) -> Result<(), Damage> {
-        replay::repeat(rows, here.site, lap, self, range);
+        predicted_runs::repeat(rows, here.site, lap, self, range);
         Ok(())
     }
 }
@@ -161,7 +161,7 @@ impl Rows {
         while at + TOGETHER <= count {
             let calm = calm(streams, count - at);
             if calm > TOGETHER {
-                replay::calm(self, squeeze, &mut here, sink, at..at + calm)?;
+                predicted_runs::calm(self, squeeze, &mut here, sink, at..at + calm)?;
                 streams.tokens.skip(calm);
                 streams.addrs.skip(calm);
                 at += calm;

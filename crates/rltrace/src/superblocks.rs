@@ -11,7 +11,7 @@
 //! for the numbers, which are those of shapes here. Each chunk describes anew what it has notes of,
 //! so what counts is how often two come in a chunk; and what no longer comes makes room.
 
-use crate::shapes::is_plain;
+use crate::templates::is_plain;
 use reuselens_trace::{Kind, Shapes};
 use reuselens_trace::{ShapeRow, WORDS_AT_ONCE};
 

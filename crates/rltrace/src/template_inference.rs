@@ -6,22 +6,22 @@
 //! by its rows without their addresses. For each there are a few shapes ([`variants`]), which say
 //! what the addresses have to do with each other. The file then has a note for each piece and a
 //! number for each address that does not follow from another; what it has in it, see
-//! [`super::shapes`].
+//! [`super::templates`].
 //!
 //! A block becomes shapes only if they are cheaper to read: not where pieces do not repeat, and
-//! not where rows are runs of zeros, which [`super::replay`] reads faster than anything. If not,
+//! not where rows are runs of zeros, which [`super::predicted_runs`] reads faster than anything. If not,
 //! some of the blocks behind it are not looked at.
 
 use std::ops::Range;
 
 use crate::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
-use paths::{Cut, Paths, START};
+use fragments::{Cut, Paths, START};
 use reuselens_trace::{Block, Kind, ShapeRow, ShapedBlock, Shapes};
-use singles::Singles;
+use single_rows::Singles;
 use variants::{Addrs, Variants};
 
-mod paths;
-mod singles;
+mod fragments;
+mod single_rows;
 mod variants;
 
 /// The most rows of a piece.

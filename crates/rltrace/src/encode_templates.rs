@@ -8,8 +8,8 @@ use std::hint::select_unpredictable;
 
 use crate::MAX_SHAPED_WORDS;
 use crate::compress::Output;
-use crate::dispatch::{self, ROOM};
-use crate::shapes::{ENOUGH_DESCRIBED, NEW, Nexts, OTHER, START, Trails, Word};
+use crate::processor::{self, ROOM};
+use crate::templates::{ENOUGH_DESCRIBED, NEW, Nexts, OTHER, START, Trails, Word};
 use reuselens_io::varint::LONGEST;
 use reuselens_trace::WORDS_AT_ONCE;
 use reuselens_trace::summary::KINDS;
@@ -66,7 +66,7 @@ impl Site {
 /// Who numbers the shapes of a block. Each counts from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// Who adds it; what [`Fuser`](super::fuser::Fuser) makes of it.
+    /// Who adds it; what [`Fuser`](super::superblocks::Fuser) makes of it.
     Source,
     /// What made it of rows.
     Shaper,
@@ -374,6 +374,6 @@ fn at_least<T: Copy + Default>(numbers: &mut Vec<T>, count: usize) {
 /// Adds numbers to a stream; `SIGNED` ones zig-zag.
 fn pack<const SIGNED: bool>(numbers: &[u64], output: &mut Output) {
     let room = output.room(numbers.len() * LONGEST + ROOM);
-    let written = dispatch::pack::<SIGNED>(numbers, room);
+    let written = processor::pack::<SIGNED>(numbers, room);
     output.advance(written);
 }

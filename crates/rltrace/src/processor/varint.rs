@@ -7,7 +7,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::dispatch::ROOM;
+use crate::processor::ROOM;
 use reuselens_io::varint::{ENDS, LONGEST, put_at, zigzag};
 
 /// As [`reuselens_io::varint::pack_here`]. `None` if the processor cannot, or if there are no
@@ -164,7 +164,7 @@ fn join(bytes: __m512i) -> __m512i {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dispatch::{Processor, widest};
+    use crate::processor::{Processor, widest};
     use reuselens_io::varint::{Cursor, Damage, Portable, pack_here};
 
     fn same<const SIGNED: bool>(numbers: &[u64]) {

@@ -3,10 +3,10 @@
 
 use std::ops::Range;
 
-use crate::dispatch::Processor;
-use crate::laps;
-use crate::rows::{Entry, Here, Rows, Sink, TOGETHER};
-use crate::touching::{COUNTED, NAMED, OPERAND, RANGE, SPECIAL, Toucher};
+use crate::decode_rows::{Entry, Here, Rows, Sink, TOGETHER};
+use crate::item_extractor::{COUNTED, NAMED, OPERAND, RANGE, SPECIAL, Toucher};
+use crate::iterations;
+use crate::processor::Processor;
 use reuselens_io::varint::Damage;
 use reuselens_trace::{Block, ItemProjection, Kind, Row};
 
@@ -254,6 +254,6 @@ impl<const BY_NAME: bool> Sink for Touching<'_, BY_NAME> {
         lap: usize,
         range: Range<usize>,
     ) -> Result<(), Damage> {
-        laps::touch(squeeze, rows, here, lap, self, range)
+        iterations::touch(squeeze, rows, here, lap, self, range)
     }
 }

@@ -1,7 +1,7 @@
 //! What forged blocks of shapes cost.
 
 use super::*;
-use crate::shapes::ENOUGH_DESCRIBED;
+use crate::templates::ENOUGH_DESCRIBED;
 use reuselens_io::varint::Portable;
 use reuselens_trace::{Block, Kind};
 use reuselens_units::Granularity;

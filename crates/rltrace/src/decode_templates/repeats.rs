@@ -1,9 +1,9 @@
 //! Words of shapes to rows, but for those of shapes that are there already.
 
 use super::{GROUP, Group, Note, Notes, ROWS, SLACK, ShapeDecoder, fill};
-use crate::decode_shaped::group::GROUPS;
-use crate::dispatch::Processor;
-use crate::rows::Streams;
+use crate::decode_rows::Streams;
+use crate::decode_templates::row_group::GROUPS;
+use crate::processor::Processor;
 use reuselens_io::varint::Damage;
 use reuselens_trace::SHAPE_WORDS_MOST;
 use reuselens_trace::{Columns, Repeat, RepeatOf, Repeats, RowTemplate};
@@ -89,6 +89,6 @@ fn addresses(groups: &[Group], words: &[u64; SHAPE_WORDS_MOST], into: &mut [u64]
 impl Note {
     /// Whether a shape of these rows may be left out where it comes again.
     pub(super) fn folds(rows: &[reuselens_trace::ShapeRow]) -> bool {
-        crate::folding::is_whole(rows.iter().map(|row| row.kind))
+        crate::repeat_sink::is_whole(rows.iter().map(|row| row.kind))
     }
 }

@@ -1,10 +1,10 @@
 //! Words of shapes to touches.
 
 use super::{GROUP, GROUPS, Group, Note, Notes, ROWS, ShapeDecoder};
-use crate::dispatch::Processor;
-use crate::rows::Streams;
-use crate::shapes::is_plain;
-use crate::touch_rows::Touching;
+use crate::decode_rows::Streams;
+use crate::processor::Processor;
+use crate::row_classifier::Touching;
+use crate::templates::is_plain;
 use reuselens_io::varint::Damage;
 use reuselens_trace::{ItemProjection, Kind, Row};
 use reuselens_trace::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
@@ -324,4 +324,4 @@ fn by_row(
 }
 
 /// The most touches of a note, and what is written beyond, fit into the room that is made for them.
-const _: () = assert!(SHAPE_ROWS_MOST + GROUPS * GROUP <= crate::touching::AT_ONCE);
+const _: () = assert!(SHAPE_ROWS_MOST + GROUPS * GROUP <= crate::item_extractor::AT_ONCE);
