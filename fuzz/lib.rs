@@ -159,7 +159,7 @@ fn in_segments(bytes: &[u8]) -> Option<(Vec<u64>, Attributor, bool)> {
                 segments.insert(0, half);
             }
             match segment.next(&mut block) {
-                Ok(Step::Block) if block.item_batch.uneven => return None,
+                Ok(Step::Block) if block.item_batch.elements_straddle => return None,
                 Ok(Step::Block) => {
                     attributor.gather(&mut block, &mut columns, |piece| keep(&mut items, piece));
                 }

@@ -3,8 +3,8 @@
 
 use reuselens_attribute::{Attributor, Columns, NoSymbols, Options, Tables};
 use reuselens_trace::{
-    Block, Event, Kind, ProcessEnd, ProcessId, Repeat, RepeatExpander, RepeatOf, Repeats, Row,
-    RowTemplate, Thread, ThreadId,
+    Block, Event, Kind, ProcessEnd, ProcessId, Repeat, RepeatExpander, RepeatOf, RepeatTemplate,
+    Repeats, Row, Thread, ThreadId,
 };
 
 fn load(pc: u64, addr: u64) -> Row {
@@ -56,7 +56,10 @@ fn pattern(rows: &[Row]) -> Block {
     let mut block = Block::new();
     block.extend(rows.iter().copied());
     let rows = rows.len() as u32;
-    block.repeats.templates.push(RowTemplate { first: 0, rows });
+    block
+        .repeats
+        .templates
+        .push(RepeatTemplate { first: 0, rows });
     block
 }
 
@@ -240,7 +243,7 @@ fn a_stack_in_memory_that_another_thread_accesses() {
     block
         .repeats
         .templates
-        .push(RowTemplate { first: 2, rows: 2 });
+        .push(RepeatTemplate { first: 2, rows: 2 });
     for number in [0, 1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0] {
         let at = if number == 0 { 0x1f_4000 } else { 0x40_4000 };
         again(&mut block, RepeatOf::Template(number), &[at, at + 64]);

@@ -23,7 +23,7 @@ use std::path::Path;
 use reuselens_capture::{Delivered, Launch, Running};
 use reuselens_io::AtomicFile;
 use reuselens_rltrace as native;
-use reuselens_trace::{Block, ShapedBlock, Shapes, Source, Step, TraceError};
+use reuselens_trace::{Block, Source, Step, TemplateBlock, Templates, TraceError};
 
 /// Takes all and keeps nothing.
 struct Nowhere;
@@ -46,7 +46,7 @@ const KEPT: usize = 40 << 20;
 /// What was captured.
 enum Piece {
     Rows(Block),
-    Shaped(ShapedBlock),
+    Templates(TemplateBlock),
 }
 
 fn main() {
@@ -66,20 +66,20 @@ fn main() {
         return record(running, Path::new(file)).expect("the file can be written");
     }
     let (mut pieces, mut kept) = (Vec::new(), 0);
-    let (mut notes, mut words) = (0, 0);
+    let (mut executions, mut operands) = (0, 0);
     while kept < KEPT {
-        let (mut block, mut shaped) = (Block::new(), ShapedBlock::new());
+        let (mut block, mut executed) = (Block::new(), TemplateBlock::new());
         let delivered = if rows_only {
             running.next(&mut block).map(Delivered::Rows)
         } else {
-            running.next_shaped(&mut block, &mut shaped)
+            running.next_templates(&mut block, &mut executed)
         };
         match delivered.expect("a live source cannot be corrupt") {
-            Delivered::Shaped => {
-                kept += shaped.rows();
-                notes += shaped.shapes().len();
-                words += shaped.words().len();
-                pieces.push(Piece::Shaped(shaped));
+            Delivered::Templates => {
+                kept += executed.rows();
+                executions += executed.templates().len();
+                operands += executed.operands().len();
+                pieces.push(Piece::Templates(executed));
             }
             Delivered::Rows(Step::Block) => {
                 kept += block.len();
@@ -89,12 +89,12 @@ fn main() {
             Delivered::Rows(Step::End) => break,
         }
     }
-    let shapes = running.shapes().clone();
+    let templates = running.templates().clone();
     running.wait();
     let (mut fastest, mut reading, mut counts) = (f64::INFINITY, f64::INFINITY, (0, 0));
     for _ in 0..RUNS {
         let begun = processor_time();
-        counts = encode(&pieces, &shapes);
+        counts = encode(&pieces, &templates);
         fastest = fastest.min(processor_time() - begun);
         let begun = processor_time();
         pieces.iter().for_each(bring_near);
@@ -104,7 +104,7 @@ fn main() {
     let (accesses, bytes) = counts;
     let speed = |count: u64| count as f64 / seconds / 1e6;
     eprintln!(
-        "{kept} rows ({notes} shapes with {words} words), {accesses} accesses: {:.0} M rows/s, {:.0} M accesses/s, {:.4} bytes \
+        "{kept} rows ({executions} templates with {operands} operands), {accesses} accesses: {:.0} M rows/s, {:.0} M accesses/s, {:.4} bytes \
          per access",
         speed(kept as u64),
         speed(accesses),
@@ -114,7 +114,7 @@ fn main() {
 
 /// Writes what a program does into a file.
 fn record(mut running: Running, path: &Path) -> std::result::Result<(), TraceError> {
-    let (mut block, mut shaped) = (Block::new(), ShapedBlock::new());
+    let (mut block, mut executed) = (Block::new(), TemplateBlock::new());
     let header = native::Header {
         has_addresses: true,
         description: running.describe(),
@@ -123,10 +123,10 @@ fn record(mut running: Running, path: &Path) -> std::result::Result<(), TraceErr
     file.keep_partial()?;
     file.sync_ahead()?;
     let mut writer = native::Writer::new(file, path, &header)?;
-    writer.pack_aside()?;
+    writer.compress_in_background()?;
     loop {
-        match running.next_shaped(&mut block, &mut shaped)? {
-            Delivered::Shaped => writer.shaped(&shaped, running.shapes())?,
+        match running.next_templates(&mut block, &mut executed)? {
+            Delivered::Templates => writer.template_block(&executed, running.templates())?,
             Delivered::Rows(Step::Block) => writer.block(&block)?,
             Delivered::Rows(Step::Event(event)) => writer.event(&event)?,
             Delivered::Rows(Step::End) => break,
@@ -141,9 +141,12 @@ fn bring_near(piece: &Piece) {
     let sum = |numbers: &[u64]| numbers.iter().fold(0, |sum: u64, &number| sum ^ number);
     std::hint::black_box(match piece {
         Piece::Rows(block) => sum(block.pcs()) ^ sum(block.addrs()),
-        Piece::Shaped(block) => {
-            let shapes = block.shapes().iter().fold(0, |sum, &shape| sum ^ shape);
-            sum(block.words()) ^ u64::from(shapes)
+        Piece::Templates(block) => {
+            let templates = block
+                .templates()
+                .iter()
+                .fold(0, |sum, &template| sum ^ template);
+            sum(block.operands()) ^ u64::from(templates)
         }
     });
 }
@@ -157,7 +160,7 @@ fn processor_time() -> f64 {
 }
 
 /// Encodes what was captured; accesses and bytes.
-fn encode(pieces: &[Piece], shapes: &Shapes) -> (u64, u64) {
+fn encode(pieces: &[Piece], templates: &Templates) -> (u64, u64) {
     let header = native::Header {
         has_addresses: true,
         description: String::new(),
@@ -168,7 +171,7 @@ fn encode(pieces: &[Piece], shapes: &Shapes) -> (u64, u64) {
         bring_near(piece);
         match piece {
             Piece::Rows(block) => writer.block(block),
-            Piece::Shaped(block) => writer.shaped(block, shapes),
+            Piece::Templates(block) => writer.template_block(block, templates),
         }
         .expect("nowhere takes all");
     }

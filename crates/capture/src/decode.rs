@@ -8,7 +8,7 @@ use std::sync::Arc;
 use object::Object as _;
 use reuselens_io::read_object_file;
 use reuselens_trace::{
-    Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, ShapedBlock, Shapes, Step,
+    Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Step, TemplateBlock, Templates,
     Thread, ThreadId,
 };
 use reuselens_wire::{Record, WireKind, is_block_record};
@@ -24,7 +24,7 @@ const TEXT_MOST: u64 = 4096;
 
 /// What [`Decoder::next_templates`] found.
 pub(crate) enum TemplateStep {
-    /// Templates and operands, in the shaped block.
+    /// Templates and operands, in the template block.
     Templates,
     /// What [`Decoder::next`] would have found.
     Other(Step),
@@ -113,7 +113,7 @@ impl Decoder {
     }
 
     /// The templates that [`Self::next_templates`] has named so far.
-    pub fn templates(&self) -> &Shapes {
+    pub fn templates(&self) -> &Templates {
         &self.builder.templates
     }
 
@@ -126,7 +126,7 @@ impl Decoder {
     pub fn next_templates(
         &mut self,
         block: &mut Block,
-        shaped: &mut ShapedBlock,
+        executed: &mut TemplateBlock,
     ) -> Option<TemplateStep> {
         if !self.by_call || self.without_templates {
             return self.next(block).map(TemplateStep::Other);
@@ -134,8 +134,8 @@ impl Decoder {
         if let Some(event) = self.events.pop_front() {
             return Some(TemplateStep::Other(Step::Event(event)));
         }
-        self.fill_templates(shaped);
-        if shaped.rows() > 0 {
+        self.fill_templates(executed);
+        if executed.rows() > 0 {
             return Some(TemplateStep::Templates);
         }
         if let Some(event) = self.events.pop_front() {
@@ -146,13 +146,13 @@ impl Decoder {
     }
 
     /// Turns records into templates and operands up to the next control record.
-    fn fill_templates(&mut self, shaped: &mut ShapedBlock) {
-        shaped.clear();
-        shaped.process = ProcessId(self.raw.process as u16);
-        shaped.thread = ThreadId(self.raw.thread);
-        shaped.first_stamp = self.raw.first_stamp;
-        shaped.last_stamp = self.raw.last_stamp;
-        while shaped.rows() < ROWS_WANTED {
+    fn fill_templates(&mut self, executed: &mut TemplateBlock) {
+        executed.clear();
+        executed.process = ProcessId(self.raw.process as u16);
+        executed.thread = ThreadId(self.raw.thread);
+        executed.first_stamp = self.raw.first_stamp;
+        executed.last_stamp = self.raw.last_stamp;
+        while executed.rows() < ROWS_WANTED {
             let (of, builder) = (self.origin(), &mut self.builder);
             let records = &mut self.raw.records;
             self.position = self.block_records.append_templates(
@@ -161,12 +161,12 @@ impl Decoder {
                 self.position,
                 ROWS_WANTED,
                 builder,
-                shaped,
+                executed,
             );
             let Some(&record) = self.raw.records.get(self.position) else {
                 break;
             };
-            if shaped.rows() >= ROWS_WANTED {
+            if executed.rows() >= ROWS_WANTED {
                 break;
             }
             let number = record.kind();
@@ -176,7 +176,7 @@ impl Decoder {
                 if self.without_templates {
                     break;
                 }
-                self.expand_next(shaped);
+                self.expand_next(executed);
             } else if number >= WireKind::Process as u8 {
                 self.position += 1;
                 if let Some(event) = self.control(number, record) {
@@ -191,7 +191,7 @@ impl Decoder {
     }
 
     /// Delivers what is next and has no template: ranges, allocations, conditional rows.
-    fn expand_next(&mut self, shaped: &mut ShapedBlock) {
+    fn expand_next(&mut self, executed: &mut TemplateBlock) {
         let of = self.origin();
         let mut scratch = std::mem::take(&mut self.builder.scratch);
         let records = &mut self.raw.records;
@@ -202,7 +202,7 @@ impl Decoder {
             drop_torn_end(&mut scratch);
         }
         self.builder.scratch = scratch;
-        self.builder.push_scratch(shaped);
+        self.builder.push_scratch(executed);
     }
 
     fn origin(&self) -> Origin {

@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 
 use reuselens_hugepages::address_space_limit;
 use reuselens_trace::{
-    AnySegment, Block, Event, ItemProjection, Note, ProcessEnd, ProcessId, Projection, ShapedBlock,
-    Shapes, Source, Step, Stop, TraceError,
+    AnySegment, Block, Event, ItemProjection, Note, ProcessEnd, ProcessId, Projection, Source,
+    Step, Stop, TemplateBlock, Templates, TraceError,
 };
 
 use crate::CaptureError;
@@ -64,13 +64,13 @@ pub struct Running {
 /// taken. What processes that go on put into it meanwhile is not waited for, however fast they are.
 const LOOKS_AFTER_END: usize = 2 * reuselens_wire::QUEUE_CELLS;
 
-/// What [`Running::next_shaped`] found.
+/// What [`Running::next_templates`] found.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Delivered {
     /// What [`Source::next`] would have.
     Rows(Step),
     /// Templates and operands.
-    Shaped,
+    Templates,
 }
 
 /// What was done about a request that the program end.
@@ -169,28 +169,28 @@ impl Running {
     }
 
     /// As [`Source::next`], but delivers what rewritten code did as templates and operands where
-    /// possible, for callers that need no rows of it. Fills either `block` or `shaped`, as
+    /// possible, for callers that need no rows of it. Fills either `block` or `executed`, as
     /// [`Delivered`] says. Where the recording is controlled (regions, limits of accesses),
     /// delivers everything as rows.
     ///
     /// # Errors
     /// As [`Source::next`].
-    pub fn next_shaped(
+    pub fn next_templates(
         &mut self,
         block: &mut Block,
-        shaped: &mut ShapedBlock,
+        executed: &mut TemplateBlock,
     ) -> Result<Delivered, TraceError> {
         if self.control.needs_counts() {
             return self.next(block).map(Delivered::Rows);
         }
         loop {
-            match self.decoder.next_templates(block, shaped) {
+            match self.decoder.next_templates(block, executed) {
                 Some(TemplateStep::Templates) if self.limiter.is_stopped() => {}
                 Some(TemplateStep::Templates) => {
-                    let (begin, end) = (shaped.first_stamp, shaped.last_stamp);
-                    let rows = shaped.rows() as u64;
-                    self.unordered.add(shaped.thread.0, begin, end, rows);
-                    return Ok(Delivered::Shaped);
+                    let (begin, end) = (executed.first_stamp, executed.last_stamp);
+                    let rows = executed.rows() as u64;
+                    self.unordered.add(executed.thread.0, begin, end, rows);
+                    return Ok(Delivered::Templates);
                 }
                 Some(TemplateStep::Other(step)) => {
                     if let Some(step) = self.pass_on(step, block) {
@@ -203,8 +203,8 @@ impl Running {
         }
     }
 
-    /// The templates that [`Self::next_shaped`] has named so far.
-    pub fn shapes(&self) -> &Shapes {
+    /// The templates that [`Self::next_templates`] has named so far.
+    pub fn templates(&self) -> &Templates {
         self.decoder.templates()
     }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 use reuselens_capture::{Capture, Delivered, Launch, Running};
-use reuselens_trace::{Block, Event, Kind, Note, ProcessEnd, Row, ShapedBlock, Source, Step};
+use reuselens_trace::{Block, Event, Kind, Note, ProcessEnd, Row, Source, Step, TemplateBlock};
 
 use common::{Told, watch};
 use programs::build;
@@ -214,30 +214,30 @@ fn calls_of_exec_that_fail_hold_nobody_up() {
 }
 
 /// Everything a program does, as rows, whichever way they are handed over.
-fn rows_of(program: &Path, as_shapes: bool) -> (Block, usize) {
+fn rows_of(program: &Path, as_templates: bool) -> (Block, usize) {
     let mut running = Running::start(&Launch {
         command: vec![program.into()],
         capture: Capture::Rewriting,
         ..Launch::default()
     })
     .unwrap();
-    let (mut all, mut block, mut shaped) = (Block::new(), Block::new(), ShapedBlock::new());
-    let mut shapes = 0;
+    let (mut all, mut block, mut executed) = (Block::new(), Block::new(), TemplateBlock::new());
+    let mut templates = 0;
     loop {
-        let delivered = if as_shapes {
-            running.next_shaped(&mut block, &mut shaped).unwrap()
+        let delivered = if as_templates {
+            running.next_templates(&mut block, &mut executed).unwrap()
         } else {
             Delivered::Rows(running.next(&mut block).unwrap())
         };
         match delivered {
-            Delivered::Shaped => {
-                shapes += shaped.shapes().len();
-                shaped.expand(running.shapes(), &mut block);
-                assert_eq!(block.len(), shaped.rows());
+            Delivered::Templates => {
+                templates += executed.templates().len();
+                executed.expand(running.templates(), &mut block);
+                assert_eq!(block.len(), executed.rows());
             }
             Delivered::Rows(Step::Block) => {}
             Delivered::Rows(Step::Event(_)) => continue,
-            Delivered::Rows(Step::End) => return (all, shapes),
+            Delivered::Rows(Step::End) => return (all, templates),
         }
         all.append(block.kinds(), block.sizes(), block.pcs(), block.addrs());
     }
@@ -246,13 +246,13 @@ fn rows_of(program: &Path, as_shapes: bool) -> (Block, usize) {
 #[test]
 fn templates_and_operands_stand_for_the_same_rows() {
     let folder = tempfile::tempdir().unwrap();
-    // Instructions of their own kind have masks and ranges, which have no shape.
+    // Instructions of their own kind have masks and ranges, which have no template.
     for source in ["counted.c", "instructions.c"] {
         let program = build(folder.path(), source, &["-no-pie"]);
         let (rows, none) = rows_of(&program, false);
-        let (again, shapes) = rows_of(&program, true);
-        assert!(none == 0 && shapes > 1000, "{shapes} shapes");
-        assert!(rows.len() > 10_000 && shapes < rows.len());
+        let (again, templates) = rows_of(&program, true);
+        assert!(none == 0 && templates > 1000, "{templates} templates");
+        assert!(rows.len() > 10_000 && templates < rows.len());
         // The start has what the kernel chose at random; the program itself does the same each
         // time.
         let own = |block: &Block| -> Vec<Row> {

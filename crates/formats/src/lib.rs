@@ -41,7 +41,7 @@ use std::path::Path;
 
 use reuselens_io::Input;
 use reuselens_rltrace as native;
-use reuselens_trace::{Confidence, Noted, Selected, Selection, Source, TraceError};
+use reuselens_trace::{Confidence, Selected, Selection, Source, TraceError, WithRemark};
 
 pub use convert::{Converted, Target, convert};
 pub use survey::{Survey, survey};
@@ -215,7 +215,7 @@ pub fn read(mut input: Input, format: Option<&str>) -> Result<AnySource, TraceEr
     }
     let source = (format.open)(input)?;
     Ok(match doubt {
-        Some(note) => Box::new(Noted::new(source, note)),
+        Some(note) => Box::new(WithRemark::new(source, note)),
         None => source,
     })
 }

@@ -9,7 +9,9 @@ use reuselens_io::Input;
 use reuselens_rltrace::{Header, Reader, Writer};
 use reuselens_testing::traces::damage::{damage, rows_of};
 use reuselens_testing::traces::{Random, drain, native, open, sample};
-use reuselens_trace::{Block, Kind, SHAPE_ROWS_MOST, ShapeRow, ShapedBlock, Shapes, ThreadId};
+use reuselens_trace::{
+    Block, Kind, MAX_TEMPLATE_ROWS, TemplateBlock, TemplateRow, Templates, ThreadId,
+};
 
 const ROUNDS: u64 = 3000;
 /// What damage puts in: ends of numbers, and what text readers cut at.
@@ -98,39 +100,39 @@ fn native_chunks_with_good_checksums() {
 
 const KINDS: [Kind; 4] = [Kind::Load, Kind::Store, Kind::Enter, Kind::Operand];
 
-/// Shapes of a few rows that share words, program counters and displacements.
-fn shapes(random: &mut Random) -> Shapes {
-    let mut shapes = Shapes::new();
-    let row = |random: &mut Random| ShapeRow {
+/// Templates of a few rows that share operands, program counters and displacements.
+fn templates(random: &mut Random) -> Templates {
+    let mut templates = Templates::new();
+    let row = |random: &mut Random| TemplateRow {
         kind: KINDS[random.below(KINDS.len())],
         size: 8,
         pc: 0x4000 + random.below(100) as u64,
-        word: (random.below(4) > 0).then(|| random.below(5) as u8),
+        operand: (random.below(4) > 0).then(|| random.below(5) as u8),
         displacement: random.below(300) as u64,
     };
     for _ in 0..6 {
         let rows = 1 + random.below(9);
-        let rows: Vec<ShapeRow> = (0..rows).map(|_| row(random)).collect();
-        shapes.add(&rows).unwrap();
+        let rows: Vec<TemplateRow> = (0..rows).map(|_| row(random)).collect();
+        templates.add(&rows).unwrap();
     }
-    shapes
+    templates
 }
 
-fn shaped(random: &mut Random, shapes: &Shapes, number: u32) -> ShapedBlock {
-    let mut block = ShapedBlock::new();
+fn shaped(random: &mut Random, templates: &Templates, number: u32) -> TemplateBlock {
+    let mut block = TemplateBlock::new();
     block.thread = ThreadId(number % 2);
     block.first_stamp = 100 * u64::from(number);
     block.last_stamp = block.first_stamp + 50;
     for _ in 0..8 {
-        let shape = random.below(shapes.len()) as u32;
-        let words = 0..shapes.words(shape);
+        let template = random.below(templates.len()) as u32;
+        let words = 0..templates.operands(template);
         let words: Vec<u64> = words.map(|_| random.next() >> random.below(64)).collect();
-        block.push(shape, shapes.rows(shape).len(), &words);
+        block.push(template, templates.rows(template).len(), &words);
     }
     block
 }
 
-/// A file without a description: a chunk of two blocks of shapes with one of rows between, and one
+/// A file without a description: a chunk of two blocks of templates with one of rows between, and one
 /// of another two.
 fn shaped_file(random: &mut Random) -> Vec<u8> {
     let header = Header {
@@ -138,13 +140,13 @@ fn shaped_file(random: &mut Random) -> Vec<u8> {
         description: String::new(),
     };
     let mut writer = Writer::new(Vec::new(), Path::new("trace"), &header).unwrap();
-    let (shapes, mut rows) = (shapes(random), Block::new());
+    let (templates, mut rows) = (templates(random), Block::new());
     for number in 0..4 {
-        let block = shaped(random, &shapes, number);
-        writer.shaped(&block, &shapes).unwrap();
+        let block = shaped(random, &templates, number);
+        writer.template_block(&block, &templates).unwrap();
         match number {
             0 => {
-                block.expand(&shapes, &mut rows);
+                block.expand(&templates, &mut rows);
                 writer.block(&rows).unwrap();
             }
             1 => writer.flush().unwrap(),
@@ -154,7 +156,7 @@ fn shaped_file(random: &mut Random) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// The same of blocks of shapes. A note is at least a byte, and has no more rows than a shape.
+/// The same of blocks of templates. An execution is a byte or more, and has no more rows than a template.
 #[test]
 fn shapes_with_good_checksums() {
     let (mut read_some, mut refused) = (0, 0);
@@ -171,7 +173,7 @@ fn shapes_with_good_checksums() {
             let began = Instant::now();
             let rows = rows_of(open(&file, Some("native")));
             assert!(began.elapsed() < Duration::from_secs(10), "seed {seed}");
-            assert!(rows <= SHAPE_ROWS_MOST * plain.len(), "seed {seed}");
+            assert!(rows <= MAX_TEMPLATE_ROWS * plain.len(), "seed {seed}");
             if round == 0 {
                 assert_eq!(with_threads(&file, 1), with_threads(&file, 3));
             }
@@ -200,7 +202,7 @@ fn with_threads(
 #[test]
 fn native_file_of_shapes() {
     let bytes = shaped_file(&mut Random(9));
-    fuzz_up_to(SHAPE_ROWS_MOST, 9, &bytes, Some("native"));
+    fuzz_up_to(MAX_TEMPLATE_ROWS, 9, &bytes, Some("native"));
 }
 
 fn push_chunk(file: &mut Vec<u8>, plain: &[u8]) {

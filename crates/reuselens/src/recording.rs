@@ -9,7 +9,7 @@ use reuselens_hugepages::out_of_memory;
 use reuselens_io::AtomicFile;
 use reuselens_rltrace as native;
 use reuselens_trace::{
-    Block, Event, Note, ProcessEnd, ProcessId, ShapedBlock, Shapes, Source, Step, TraceError,
+    Block, Event, Note, ProcessEnd, ProcessId, Source, Step, TemplateBlock, Templates, TraceError,
 };
 use reuselens_units::Bytes;
 
@@ -111,21 +111,21 @@ pub fn record(
 trait Recordable {
     fn source(&self) -> &dyn Source;
 
-    /// The next piece; shapes only where `rows` is not set.
+    /// The next piece; templates only where `rows` is not set.
     fn next(&mut self, rows: bool, pieces: &mut Pieces) -> Result<Delivered, TraceError>;
 
     /// Records no more, for a reason.
     fn stop(&mut self, why: String);
 
-    /// The shapes named so far.
-    fn shapes(&self) -> Option<&Shapes>;
+    /// The templates named so far.
+    fn templates(&self) -> Option<&Templates>;
 }
 
 /// What a piece is delivered in.
 #[derive(Default)]
 struct Pieces {
     block: Block,
-    shaped: ShapedBlock,
+    executed: TemplateBlock,
 }
 
 /// A program that runs.
@@ -140,15 +140,16 @@ impl Recordable for Program<'_> {
         if rows {
             return self.0.next(&mut pieces.block).map(Delivered::Rows);
         }
-        self.0.next_shaped(&mut pieces.block, &mut pieces.shaped)
+        self.0
+            .next_templates(&mut pieces.block, &mut pieces.executed)
     }
 
     fn stop(&mut self, why: String) {
         self.0.stop(why);
     }
 
-    fn shapes(&self) -> Option<&Shapes> {
-        Some(self.0.shapes())
+    fn templates(&self) -> Option<&Templates> {
+        Some(self.0.templates())
     }
 }
 
@@ -166,7 +167,7 @@ impl Recordable for Others<'_> {
 
     fn stop(&mut self, _: String) {}
 
-    fn shapes(&self) -> Option<&Shapes> {
+    fn templates(&self) -> Option<&Templates> {
         None
     }
 }
@@ -225,9 +226,9 @@ fn header(source: &dyn Source) -> native::Header {
     }
 }
 
-/// A piece of what is recorded; rows and shapes are where they were delivered.
+/// A piece of what is recorded; rows and templates are where they were delivered.
 enum Piece {
-    Shaped,
+    Templates,
     Rows,
     Event(Event),
 }
@@ -235,7 +236,7 @@ enum Piece {
 /// `None` at the end.
 fn piece_of(delivered: Delivered) -> Option<Piece> {
     match delivered {
-        Delivered::Shaped => Some(Piece::Shaped),
+        Delivered::Templates => Some(Piece::Templates),
         Delivered::Rows(Step::Block) => Some(Piece::Rows),
         Delivered::Rows(Step::Event(event)) => Some(Piece::Event(event)),
         Delivered::Rows(Step::End) => None,
@@ -246,7 +247,7 @@ fn piece_of(delivered: Delivered) -> Option<Piece> {
 /// is looked at: a chunk is on its way then. Without a thread it takes longer, no more.
 fn pack_aside(writer: &mut native::Writer<AtomicFile>) {
     if std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
-        let _ = writer.pack_aside();
+        let _ = writer.compress_in_background();
     }
 }
 
@@ -283,10 +284,12 @@ fn write(
     }
     while let Some(piece) = piece_of(step) {
         match piece {
-            Piece::Shaped => {
-                let shapes = source.shapes();
-                recorded.block(pieces.shaped.rows());
-                shapes.map_or(Ok(()), |shapes| writer.shaped(&pieces.shaped, shapes))?;
+            Piece::Templates => {
+                let templates = source.templates();
+                recorded.block(pieces.executed.rows());
+                templates.map_or(Ok(()), |templates| {
+                    writer.template_block(&pieces.executed, templates)
+                })?;
             }
             Piece::Rows => {
                 keeping.block(&mut pieces.block);

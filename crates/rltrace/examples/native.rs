@@ -14,7 +14,7 @@ use reuselens_units::Granularity;
 
 /// Runs of each measurement.
 const RUNS: usize = 5;
-/// Rows that are kept to be encoded.
+/// RowDecoder that are kept to be encoded.
 const KEPT: usize = 40 << 20;
 
 fn main() {

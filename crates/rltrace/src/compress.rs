@@ -1,15 +1,17 @@
-//! The bytes of a chunk that is being made ([`Output`]), and how they are compressed: on the
+//! The bytes of a chunk that is being made ([`Output`]), and how a chunk is compressed: on the
 //! writer's own thread ([`ChunkCompressor`]), or on another ([`BackgroundCompressor`]).
+//!
+//! The encoders append to an `Output`; the `Writer` compresses. Both ways store the same bytes.
 
-use std::io::{Error, Result};
+use std::io::Result;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::Builder;
 
+use reuselens_workers::Background;
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::{CParameter, compress_bound};
 
-/// Bytes that are added at the end. The memory after the end holds anything: to make it zeros
-/// first would take longer than most of what is written.
+/// A list of bytes that grows at its end. The memory after the end is arbitrary: to fill it with
+/// zeros first would take longer than most of what is written.
 #[derive(Default)]
 pub(super) struct Output {
     bytes: Vec<u8>,
@@ -32,7 +34,7 @@ impl Output {
         self.used = 0;
     }
 
-    /// Room for `count` bytes after the end. It holds anything.
+    /// Room for `count` bytes after the end. What is in it is arbitrary.
     #[inline]
     pub(super) fn room(&mut self, count: usize) -> &mut [u8] {
         let end = self.used + count;
@@ -49,13 +51,12 @@ impl Output {
     }
 }
 
-/// The fastest of the usual levels: while a program is recorded, compressing takes as long as
-/// all else,
-/// and level 3 makes files smaller by a tenth only.
+/// The fastest of the usual levels: while a program is recorded, compressing takes as long as all
+/// else, and level 3 makes files smaller by a tenth only.
 const LEVEL: i32 = 1;
-/// How far that level goes on where it finds nothing, and that it leaves bytes as they are that it
-/// finds nowhere. Takes a quarter less time than without to compress, and less to decompress;
-/// files are a fifth larger.
+/// How many bytes that level skips where it finds no match. With this parameter it also leaves
+/// bytes uncompressed that match nothing. Compressing takes a quarter less time than without it, and
+/// decompressing takes less too; files are a fifth larger.
 const STEP: u32 = 3;
 
 /// Compresses chunks.
@@ -91,42 +92,59 @@ pub(super) struct CompressedChunk {
 /// A thread that compresses one chunk while the next is made. It ends when this is dropped; what it
 /// was compressing then is lost.
 pub(super) struct BackgroundCompressor {
-    jobs: SyncSender<CompressedChunk>,
+    worker: Option<Background<CompressedChunk, ()>>,
     done: Receiver<Result<CompressedChunk>>,
 }
 
 impl BackgroundCompressor {
-    /// Starts the thread.
+    /// Starts the thread; `None` if the system gives none.
     ///
     /// # Errors
-    /// If there is none to be had.
-    pub(super) fn new() -> Result<BackgroundCompressor> {
-        let mut compressor = ChunkCompressor::new()?;
-        let (jobs, waiting) = sync_channel::<CompressedChunk>(1);
+    /// If there is no memory for zstd's state.
+    pub(super) fn new() -> Result<Option<BackgroundCompressor>> {
         let (finished, done) = sync_channel(1);
-        let thread = Builder::new().name("pack".to_owned());
-        thread.spawn(move || {
-            while let Ok(mut chunk) = waiting.recv() {
-                let packed = compressor.compress(&chunk.plain, &mut chunk.stored);
-                if finished.send(packed.map(|()| chunk)).is_err() {
-                    return;
-                }
-            }
-        })?;
-        Ok(BackgroundCompressor { jobs, done })
+        let state = (ChunkCompressor::new()?, finished);
+        let worker = Background::begin("pack", 1, state, compress_all);
+        Ok(worker.ok().map(|worker| BackgroundCompressor {
+            worker: Some(worker),
+            done,
+        }))
     }
 
-    /// Begins with a chunk; the one before was taken.
-    pub(super) fn begin(&self, chunk: CompressedChunk) -> Result<()> {
-        self.jobs.send(chunk).map_err(|_| gone())
+    /// Begins with a chunk. The one before must have been taken.
+    pub(super) fn begin(&self, chunk: CompressedChunk) {
+        if let Some(worker) = &self.worker {
+            worker.send(chunk);
+        }
     }
 
     /// Waits for the chunk that was begun.
-    pub(super) fn take(&self) -> Result<CompressedChunk> {
-        self.done.recv().map_err(|_| gone())?
+    ///
+    /// # Errors
+    /// If zstd refuses it.
+    ///
+    /// # Panics
+    /// If the thread did, with what it panicked with.
+    pub(super) fn take(&mut self) -> Result<CompressedChunk> {
+        if let Ok(compressed) = self.done.recv() {
+            return compressed;
+        }
+        if let Some(worker) = self.worker.take() {
+            worker.finish();
+        }
+        unreachable!("the thread ends before its queue does only if it panics")
     }
 }
 
-fn gone() -> Error {
-    Error::other("the thread that packs has ended")
+/// Compresses chunks until there are no more, or nobody takes them.
+fn compress_all(
+    (mut compressor, finished): (ChunkCompressor, SyncSender<Result<CompressedChunk>>),
+    jobs: Receiver<CompressedChunk>,
+) {
+    for mut chunk in jobs {
+        let compressed = compressor.compress(&chunk.plain, &mut chunk.stored);
+        if finished.send(compressed.map(|()| chunk)).is_err() {
+            return;
+        }
+    }
 }

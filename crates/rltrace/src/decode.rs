@@ -1,21 +1,32 @@
-//! Streams to rows and events.
+//! Decodes a chunk: its four streams to blocks and events.
+//!
+//! `decoders` calls [`ChunkDecoder::begin`] with the unpacked bytes of a chunk, then
+//! [`ChunkDecoder::next`] until it returns [`ChunkPiece::End`]. Blocks are delivered in the
+//! [`BlockForm`] that the reader was asked for: rows, rows with repeats, or item accesses (`items`,
+//! which merges blocks). What is in a block is decoded by `decode_rows` and `decode_templates`.
+//!
+//! *Invariant:* a chunk is decoded without any other: all predictors begin anew. Each stream is
+//! read up to where the last complete block left it, and lengths are checked before memory is taken.
 
-use crate::decode_rows::{Rows, Streams};
-use crate::decode_templates::{Notes, SLACK, ShapeDecoder};
+use crate::decode_rows::{RowDecoder, Streams, decode_rows};
+use crate::decode_templates::{
+    COLUMN_SLACK, TemplateDecoder, TemplateHead, decode_templates, decode_templates_to_repeats,
+};
 use crate::decoders::BlockForm;
-use crate::encode::{BLOCK, SHAPED, Totals};
-use crate::item_extractor::Toucher;
-use crate::repeat_sink::Folding;
-use crate::row_classifier::{Stage, classes};
-use crate::{MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, events, processor};
+use crate::encode::{BLOCK, TEMPLATE_BLOCK, Totals};
+use crate::item_extractor::ItemExtractor;
+use crate::processor::level;
+use crate::repeat_sink::RepeatSink;
+use crate::row_classifier::{RowBatch, classes};
+use crate::{MAX_BLOCK_ROWS, MAX_TEMPLATE_BLOCK_ROWS, events};
 use reuselens_io::varint::{Cursor, Damage};
-use reuselens_trace::SHAPE_ROWS_MOST;
-use reuselens_trace::{Block, Event, ProcessId, Repeats, ThreadId};
+use reuselens_trace::{Block, Event, MAX_TEMPLATE_ROWS, ProcessId, Repeats, ThreadId};
 
 mod items;
 
 /// What comes next in a chunk.
-pub(super) enum Piece {
+pub(super) enum ChunkPiece {
+    /// A block; it is in the caller's.
     Block,
     Event(Event),
     End,
@@ -38,55 +49,61 @@ impl Stream {
     }
 }
 
-/// The state of a chunk being read.
-pub(super) struct Decoder {
-    rows: Rows,
-    shapes: ShapeDecoder,
+/// Decodes chunks, one at a time.
+pub(super) struct ChunkDecoder {
+    rows: RowDecoder,
+    templates: TemplateDecoder,
+    /// The last stamp of the block before.
     stamp: u64,
     heads: Stream,
-    described: Stream,
+    descriptions: Stream,
     tokens: Stream,
     addrs: Stream,
-    /// Makes touches of rows, if they are wished for.
-    toucher: Option<Toucher>,
-    stage: Box<Stage>,
-    /// Whether rows that come again are left out, and memory for those that are there: longer than
-    /// they are, and not made anew.
-    is_folded: bool,
-    there: Block,
-    /// What was wrong with the block behind the touches that were handed over.
-    failed: Option<Damage>,
+    /// Makes item accesses of rows, if those were asked for.
+    extractor: Option<ItemExtractor>,
+    batch: Box<RowBatch>,
+    /// Whether repeated rows are left out.
+    with_repeats: bool,
+    /// Memory for the rows of a block with repeats. How many there are is known only at the end, so
+    /// it is longer than they are, and never shrinks.
+    scratch: Block,
+    /// The error of a block, if the item accesses of the blocks before it were delivered in its
+    /// place.
+    deferred: Option<Damage>,
 }
 
-/// A block: how many rows it has, and how many notes, if it is one of shapes.
-struct Head {
-    count: usize,
-    notes: Option<usize>,
+/// How many rows a block has, and how many executions if it is one of templates.
+struct BlockHead {
+    rows: usize,
+    executions: Option<usize>,
 }
 
-impl Decoder {
+impl ChunkDecoder {
     /// A decoder that is at its end.
-    pub(super) fn new(form: BlockForm) -> Decoder {
+    pub(super) fn new(form: BlockForm) -> ChunkDecoder {
         let projection = form.projection();
-        Decoder {
-            is_folded: form.is_folded(),
-            there: Block::new(),
-            rows: Rows::new(projection.as_ref().map_or([0; 16], classes)),
-            shapes: ShapeDecoder::new(projection),
+        ChunkDecoder {
+            with_repeats: form.with_repeats(),
+            scratch: Block::new(),
+            rows: RowDecoder::new(projection.as_ref().map_or([0; 16], classes)),
+            templates: TemplateDecoder::new(projection),
             stamp: 0,
             heads: Stream::default(),
-            described: Stream::default(),
+            descriptions: Stream::default(),
             tokens: Stream::default(),
             addrs: Stream::default(),
-            toucher: projection.map(Toucher::new),
-            stage: Box::new(Stage::new()),
-            failed: None,
+            extractor: projection.map(ItemExtractor::new),
+            batch: Box::new(RowBatch::new()),
+            deferred: None,
         }
     }
 
-    /// Begins with the chunk `plain`. Its named accesses are `bare` touches until a structure calls
-    /// for more.
-    pub(super) fn begin(&mut self, plain: &[u8], bare: bool) -> Result<(), Damage> {
+    /// Begins with the chunk `plain`. `address_only`: whether the items of named accesses follow
+    /// from their addresses alone, until a structure of the chunk says otherwise.
+    ///
+    /// # Errors
+    /// If the lengths of the streams are not those of the chunk.
+    pub(super) fn begin(&mut self, plain: &[u8], address_only: bool) -> Result<(), Damage> {
         let mut cursor = Cursor::new(plain, 0);
         let mut lengths = [0_usize; 4];
         for length in &mut lengths {
@@ -95,7 +112,7 @@ impl Decoder {
         let mut at = cursor.at();
         let streams = [
             &mut self.heads,
-            &mut self.described,
+            &mut self.descriptions,
             &mut self.tokens,
             &mut self.addrs,
         ];
@@ -108,11 +125,11 @@ impl Decoder {
             at = stream.end;
         }
         self.rows.clear();
-        self.shapes.clear();
+        self.templates.clear();
         self.stamp = 0;
-        self.failed = None;
-        if let Some(toucher) = &mut self.toucher {
-            toucher.clear(bare);
+        self.deferred = None;
+        if let Some(extractor) = &mut self.extractor {
+            extractor.begin_chunk(address_only);
         }
         if at == plain.len() {
             Ok(())
@@ -121,145 +138,175 @@ impl Decoder {
         }
     }
 
-    /// The next piece. `rows` is filled if it is a block.
-    pub(super) fn next(&mut self, plain: &[u8], rows: &mut Block) -> Result<Piece, Damage> {
-        if let Some(damage) = self.failed {
+    /// The next piece. `block` is filled if it is a block. `plain` must be the bytes of
+    /// [`Self::begin`].
+    ///
+    /// # Errors
+    /// If the chunk is damaged there; the decoder must then not be asked for more of it.
+    pub(super) fn next(&mut self, plain: &[u8], block: &mut Block) -> Result<ChunkPiece, Damage> {
+        if let Some(damage) = self.deferred {
             return Err(damage);
         }
         if self.heads.is_at_end() {
-            let rest = [self.described, self.tokens, self.addrs];
+            let rest = [self.descriptions, self.tokens, self.addrs];
             let done = rest.into_iter().all(Stream::is_at_end);
-            return if done { Ok(Piece::End) } else { Err(STREAMS) };
+            return if done {
+                Ok(ChunkPiece::End)
+            } else {
+                Err(STREAMS)
+            };
         }
         let mut heads = self.heads.cursor(plain);
         let tag = heads.byte()?;
         if !is_block(tag) {
             let event = events::get(tag, &mut heads)?;
             self.heads.at = heads.at();
-            return Ok(Piece::Event(event));
+            return Ok(ChunkPiece::Event(event));
         }
-        match self.toucher.take() {
-            None => self.block(plain, tag, &mut heads, rows)?,
-            Some(mut toucher) => {
-                let touched = self.touch(plain, &mut toucher, rows);
-                self.toucher = Some(toucher);
-                touched?;
-                return Ok(Piece::Block);
+        match self.extractor.take() {
+            None => self.block(plain, tag, &mut heads, block)?,
+            Some(mut extractor) => {
+                let extracted = self.item_batch(plain, &mut extractor, block);
+                self.extractor = Some(extractor);
+                extracted?;
+                return Ok(ChunkPiece::Block);
             }
         }
         self.heads.at = heads.at();
-        Ok(Piece::Block)
+        Ok(ChunkPiece::Block)
     }
 
-    /// A block as rows.
+    /// Decodes a block to rows, with or without repeats.
     fn block(
         &mut self,
         plain: &[u8],
         tag: u8,
         heads: &mut Cursor<'_>,
-        rows: &mut Block,
+        block: &mut Block,
     ) -> Result<(), Damage> {
-        let Head { count, notes } = self.head(tag, heads, rows)?;
+        let head = self.head(tag, heads, block)?;
         let mut streams = self.streams(plain);
-        let notes = notes.map(|notes| Notes { notes, rows: count });
-        if self.is_folded {
-            rows.clear();
-            let there = self.folded(&mut streams, (count, notes), &mut rows.repeats);
-            self.went_on(&streams);
-            rows.append_first(&self.there, there?);
+        if self.with_repeats {
+            block.clear();
+            let rows = self.rows_with_repeats(&mut streams, &head, &mut block.repeats);
+            self.advance_to(&streams);
+            block.append_first(&self.scratch, rows?);
             return Ok(());
         }
-        let read = match notes {
+        let rows = head.rows;
+        let read = match head.executions {
             None => {
-                let mut columns = rows.overwrite(count);
-                processor::block(&mut self.rows, &mut streams, count, &mut columns)
+                let columns = &mut block.overwrite(rows);
+                decode_rows(level(), &mut self.rows, &mut streams, rows, columns)
             }
-            Some(notes) => {
-                let columns = &mut rows.overwrite(count + SLACK);
-                processor::shaped(&mut self.shapes, &mut streams, notes, columns)
+            Some(executions) => {
+                let head = TemplateHead { executions, rows };
+                let columns = &mut block.overwrite(rows + COLUMN_SLACK);
+                decode_templates(level(), &mut self.templates, &mut streams, head, columns)
             }
         };
-        rows.truncate(count);
-        self.went_on(&streams);
+        block.truncate(rows);
+        self.advance_to(&streams);
         read
     }
 
-    /// A block without the rows that come again; how many are there.
-    fn folded(
+    /// Decodes a block to rows and repeats. Returns how many rows were written to `scratch`.
+    fn rows_with_repeats(
         &mut self,
         streams: &mut Streams<'_>,
-        (count, notes): (usize, Option<Notes>),
+        head: &BlockHead,
         repeats: &mut Repeats,
     ) -> Result<usize, Damage> {
-        let needed = (count + SLACK).max(self.there.len());
-        let mut columns = self.there.overwrite(needed);
-        match notes {
+        let rows = head.rows;
+        let needed = (rows + COLUMN_SLACK).max(self.scratch.len());
+        let mut columns = self.scratch.overwrite(needed);
+        match head.executions {
             None => {
-                repeats.known = self.shapes.templates();
-                let mut folding = Folding::new(columns, repeats);
-                processor::block(&mut self.rows, streams, count, &mut folding)?;
-                Ok(count - folding.folded())
+                repeats.known = self.templates.repeat_templates();
+                let mut sink = RepeatSink::new(columns, repeats);
+                decode_rows(level(), &mut self.rows, streams, rows, &mut sink)?;
+                Ok(rows - sink.omitted())
             }
-            Some(notes) => {
-                processor::folded(&mut self.shapes, streams, notes, (&mut columns, repeats))
+            Some(executions) => {
+                let head = TemplateHead { executions, rows };
+                let to = (&mut columns, repeats);
+                decode_templates_to_repeats(level(), &mut self.templates, streams, head, to)
             }
         }
     }
 
-    /// The head of a block.
-    fn head(&mut self, tag: u8, heads: &mut Cursor<'_>, rows: &mut Block) -> Result<Head, Damage> {
-        self.whose(heads, rows)?;
+    /// Reads the head of a block, and checks that its chunk can hold so many rows.
+    fn head(
+        &mut self,
+        tag: u8,
+        heads: &mut Cursor<'_>,
+        block: &mut Block,
+    ) -> Result<BlockHead, Damage> {
+        self.thread_and_stamps(heads, block)?;
         let tokens = self.tokens.end - self.tokens.at;
-        if tag != SHAPED {
-            let count: usize = heads.small()?;
+        if tag != TEMPLATE_BLOCK {
+            let rows: usize = heads.small()?;
             // Every row has at least one byte of tokens.
-            if count > MAX_BLOCK_ROWS || count > tokens {
+            if rows > MAX_BLOCK_ROWS || rows > tokens {
                 return Err(MORE_ROWS);
             }
-            return Ok(Head { count, notes: None });
+            return Ok(BlockHead {
+                rows,
+                executions: None,
+            });
         }
-        let (notes, count): (usize, usize) = (heads.small()?, heads.small()?);
-        // Every note has at least one bit of tokens.
+        let (executions, rows): (usize, usize) = (heads.small()?, heads.small()?);
+        // Every execution has at least one bit of tokens.
         let most = tokens.saturating_mul(8);
-        if count > MAX_SHAPED_ROWS || notes > most || count > notes.saturating_mul(SHAPE_ROWS_MOST)
-        {
+        let too_many_rows =
+            rows > MAX_TEMPLATE_BLOCK_ROWS || rows > executions.saturating_mul(MAX_TEMPLATE_ROWS);
+        if too_many_rows || executions > most {
             return Err(MORE_ROWS);
         }
-        let notes = Some(notes);
-        Ok(Head { count, notes })
+        let executions = Some(executions);
+        Ok(BlockHead { rows, executions })
     }
 
-    /// Whose a block is, and when it was made.
-    fn whose(&mut self, heads: &mut Cursor<'_>, rows: &mut Block) -> Result<(), Damage> {
-        rows.process = ProcessId(heads.small()?);
-        rows.thread = ThreadId(heads.small()?);
-        rows.first_stamp = self.stamp.wrapping_add(heads.signed()?);
-        rows.last_stamp = rows.first_stamp.wrapping_add(heads.signed()?);
-        self.stamp = rows.last_stamp;
+    /// Reads which thread made a block, and when.
+    fn thread_and_stamps(
+        &mut self,
+        heads: &mut Cursor<'_>,
+        block: &mut Block,
+    ) -> Result<(), Damage> {
+        block.process = ProcessId(heads.small()?);
+        block.thread = ThreadId(heads.small()?);
+        block.first_stamp = self.stamp.wrapping_add(heads.signed()?);
+        block.last_stamp = block.first_stamp.wrapping_add(heads.signed()?);
+        self.stamp = block.last_stamp;
         Ok(())
     }
 
-    /// What rows are made of, from where it is read on.
+    /// The streams of rows, from where the block before has left them.
     fn streams<'a>(&self, plain: &'a [u8]) -> Streams<'a> {
         Streams {
-            described: self.described.cursor(plain),
+            descriptions: self.descriptions.cursor(plain),
             tokens: self.tokens.cursor(plain),
             addrs: self.addrs.cursor(plain),
         }
     }
 
-    fn went_on(&mut self, streams: &Streams<'_>) {
-        self.described.at = streams.described.at();
+    /// The next block begins where `streams` are.
+    fn advance_to(&mut self, streams: &Streams<'_>) {
+        self.descriptions.at = streams.descriptions.at();
         self.tokens.at = streams.tokens.at();
         self.addrs.at = streams.addrs.at();
     }
 }
 
+/// Whether a head of this tag is a block's, and not an event's.
 fn is_block(tag: u8) -> bool {
-    matches!(tag, BLOCK | SHAPED)
+    matches!(tag, BLOCK | TEMPLATE_BLOCK)
 }
 
 /// The totals in an ending.
+///
+/// # Errors
+/// If these are not four numbers.
 pub(super) fn totals(plain: &[u8]) -> Result<Totals, Damage> {
     let mut cursor = Cursor::new(plain, 0);
     let totals = Totals {
@@ -281,8 +328,8 @@ const STREAMS: Damage = Damage("the lengths inside a chunk do not fit together")
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode_rows::MOST_SITES;
-    use crate::sites::NEW;
+    use crate::decode_rows::MAX_SITES;
+    use crate::sites::NEW_SITE;
     use reuselens_io::varint::{put, put_signed};
     use reuselens_trace::Kind;
 
@@ -299,7 +346,7 @@ mod tests {
         let streams = [
             heads,
             [Kind::Load as u8, 1, 2].repeat(sites),
-            vec![NEW as u8; sites],
+            vec![NEW_SITE as u8; sites],
             vec![0; sites],
         ];
         let mut plain = Vec::new();
@@ -313,16 +360,19 @@ mod tests {
     const ROWS: usize = MAX_BLOCK_ROWS / 4;
 
     #[test]
-    fn a_forged_chunk_has_no_more_sites_than_a_writers() {
-        let plain = chunk(MOST_SITES / ROWS + 1);
-        let (mut decoder, mut rows) = (Decoder::new(BlockForm::Rows), Block::new());
+    fn decoder_refuses_more_sites_than_a_writer_makes() {
+        let plain = chunk(MAX_SITES / ROWS + 1);
+        let (mut decoder, mut rows) = (ChunkDecoder::new(BlockForm::Rows), Block::new());
         decoder.begin(&plain, true).unwrap();
-        for _ in 0..MOST_SITES / ROWS {
-            assert!(matches!(decoder.next(&plain, &mut rows), Ok(Piece::Block)));
+        for _ in 0..MAX_SITES / ROWS {
+            assert!(matches!(
+                decoder.next(&plain, &mut rows),
+                Ok(ChunkPiece::Block)
+            ));
             assert_eq!(rows.len(), ROWS);
         }
         let damage = decoder.next(&plain, &mut rows).map(|_| ()).unwrap_err();
         assert!(damage.0.contains("more sites"), "{}", damage.0);
-        assert_eq!(decoder.rows.sites.len(), MOST_SITES + 1);
+        assert_eq!(decoder.rows.sites.len(), MAX_SITES + 1);
     }
 }

@@ -1,24 +1,26 @@
-//! Decodes chunks: where they are read ([`SerialDecoder`]), or by threads of a pool, some ahead of
-//! the reader ([`DecoderPool`]). Both hand over the same pieces in the same order; a reader uses
-//! either as [`Decoders`].
+//! Decodes chunks: on the reader's thread ([`SerialDecoder`]), or ahead of it on the threads of a
+//! pool ([`DecoderPool`]). The `Reader` uses either as [`Decoders`]: it begins chunks while there is
+//! room, and takes their pieces one by one.
 //!
-//! In a pool every chunk has a queue of its own, so the reader takes chunk after chunk in whatever
-//! order they are done. What is decoded and not yet taken is bounded: by the number of chunks, and
-//! within a chunk, which a forger can make large, by what a queue holds.
+//! *Invariant:* both deliver the same pieces in the same order, whatever the number of threads. In a
+//! pool every chunk has a queue of its own, so the reader takes chunk after chunk in whatever order
+//! they are done. What is decoded and not yet taken is bounded: by the number of chunks, and within
+//! a chunk, which a forger can make large, by what a queue holds.
 
 use std::collections::VecDeque;
-use std::io::{Error, Result};
+use std::io::Result;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::sync::{Arc, Mutex};
 
 use reuselens_io::chunk::{Stored, Unpacker};
 use reuselens_io::varint::Damage;
 use reuselens_trace::{Block, Event, ItemProjection};
+use reuselens_workers::{Worker, lock, spawn};
 
-use crate::decode::{Decoder, Piece};
+use crate::decode::{ChunkDecoder, ChunkPiece};
 
-/// What a reader delivers of the rows of a file.
+/// The form in which a reader delivers blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum BlockForm {
     /// All rows.
@@ -40,7 +42,7 @@ impl BlockForm {
     }
 
     /// Whether rows that repeat earlier ones are left out.
-    pub(super) fn is_folded(&self) -> bool {
+    pub(super) fn with_repeats(&self) -> bool {
         matches!(self, BlockForm::Repeats)
     }
 }
@@ -52,14 +54,32 @@ pub(super) enum Decoders {
         decoder: Box<SerialDecoder>,
         /// Memory for a block.
         spare: Block,
-        /// Whether named accesses are bare touches.
-        bare: bool,
+        /// Whether the items of named accesses follow from their addresses alone.
+        address_only: bool,
     },
     /// One for each thread of a pool.
     Pool(DecoderPool),
 }
 
 impl Decoders {
+    /// A pool of up to `threads` threads, as many as the system gives. With 0 or 1, and if it gives
+    /// none, a serial decoder.
+    ///
+    /// # Errors
+    /// If there is no memory for zstd's state.
+    pub(super) fn new(threads: usize, form: BlockForm) -> Result<Decoders> {
+        if threads > 1
+            && let Some(pool) = DecoderPool::new(threads, form)?
+        {
+            return Ok(Decoders::Pool(pool));
+        }
+        Ok(Decoders::Serial {
+            decoder: Box::new(SerialDecoder::new(form)?),
+            spare: Block::new(),
+            address_only: true,
+        })
+    }
+
     /// Whether another chunk can be begun.
     pub(super) fn has_room(&self) -> bool {
         match self {
@@ -76,7 +96,7 @@ impl Decoders {
         }
     }
 
-    /// Where the chunk begins that comes next, if one was begun.
+    /// Where in the file the chunk begins whose pieces come next, if one was begun.
     pub(super) fn start(&self) -> Option<u64> {
         match self {
             Decoders::Serial { decoder, .. } => decoder.start(),
@@ -84,15 +104,22 @@ impl Decoders {
         }
     }
 
-    /// Begins with a chunk, which is handed over after those before. There is room for it.
+    /// Begins with a chunk, which is delivered after those before. There must be room for it.
     pub(super) fn begin(&mut self, chunk: Stored) {
         match self {
-            Decoders::Serial { decoder, bare, .. } => decoder.begin(&chunk, *bare),
+            Decoders::Serial {
+                decoder,
+                address_only,
+                ..
+            } => decoder.begin(&chunk, *address_only),
             Decoders::Pool(pool) => pool.begin(chunk),
         }
     }
 
     /// What comes next.
+    ///
+    /// # Panics
+    /// If a thread of the pool did, with what it panicked with.
     pub(super) fn next(&mut self) -> Taken {
         match self {
             Decoders::Serial { decoder, spare, .. } => decoder.next(|| std::mem::take(spare)),
@@ -100,11 +127,12 @@ impl Decoders {
         }
     }
 
-    /// From the next chunk on named accesses are not bare touches: one that was taken said so.
-    pub(super) fn not_bare(&mut self) {
+    /// From the next chunk on the items of named accesses depend on their bases: a block that was
+    /// taken said so ([`elements_straddle`](reuselens_trace::ItemBatch::elements_straddle)).
+    pub(super) fn need_bases(&mut self) {
         match self {
-            Decoders::Serial { bare, .. } => *bare = false,
-            Decoders::Pool(pool) => pool.not_bare(),
+            Decoders::Serial { address_only, .. } => *address_only = false,
+            Decoders::Pool(pool) => pool.need_bases(),
         }
     }
 
@@ -115,21 +143,6 @@ impl Decoders {
             Decoders::Pool(pool) => pool.give_back(block),
         }
     }
-
-    /// A pool of `threads` threads; with 0 or 1 a serial decoder.
-    ///
-    /// # Errors
-    /// If there is no thread to be had, or no memory for zstd's state.
-    pub(super) fn new(threads: usize, form: BlockForm) -> Result<Decoders> {
-        if threads > 1 {
-            return DecoderPool::new(threads, form).map(Decoders::Pool);
-        }
-        Ok(Decoders::Serial {
-            decoder: Box::new(SerialDecoder::new(form)?),
-            spare: Block::new(),
-            bare: true,
-        })
-    }
 }
 
 /// A decoded piece of a chunk.
@@ -139,7 +152,7 @@ pub(super) enum Decoded {
     Event(Event),
 }
 
-/// What a decoder hands over.
+/// What a decoder delivers.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -152,28 +165,26 @@ pub(super) enum Taken {
     End,
     /// A chunk is damaged: where it begins, and how.
     Damaged(u64, Damage),
-    /// A thread broke down.
-    Broken(Error),
 }
 
 /// Unpacks and decodes one chunk at a time.
 pub(super) struct SerialDecoder {
     unpacker: Unpacker,
     plain: Vec<u8>,
-    decoder: Decoder,
-    rows: Block,
+    decoder: ChunkDecoder,
+    block: Block,
     /// Where the chunk that is being decoded begins, and what was wrong with it from the start.
     chunk: Option<(u64, std::result::Result<(), Damage>)>,
 }
 
 impl SerialDecoder {
-    /// Delivers rows in this form.
+    /// Delivers blocks in this form.
     pub(super) fn new(form: BlockForm) -> Result<SerialDecoder> {
         Ok(SerialDecoder {
             unpacker: Unpacker::new()?,
             plain: Vec::new(),
-            decoder: Decoder::new(form),
-            rows: Block::new(),
+            decoder: ChunkDecoder::new(form),
+            block: Block::new(),
             chunk: None,
         })
     }
@@ -188,26 +199,26 @@ impl SerialDecoder {
         self.chunk.map(|(start, _)| start)
     }
 
-    /// Begins with a chunk; see [`Decoder::begin`].
-    pub(super) fn begin(&mut self, chunk: &Stored, bare: bool) {
+    /// Begins with a chunk; see [`ChunkDecoder::begin`]. An error is delivered by [`Self::next`].
+    pub(super) fn begin(&mut self, chunk: &Stored, address_only: bool) {
         let unpacked = self.unpacker.unpack(chunk, &mut self.plain);
-        let begun = unpacked.and_then(|()| self.decoder.begin(&self.plain, bare));
+        let begun = unpacked.and_then(|()| self.decoder.begin(&self.plain, address_only));
         self.chunk = Some((chunk.start, begun));
     }
 
-    /// The next piece of the chunk. A block gets its memory from `spare`.
+    /// The next piece of the chunk. `spare` gives memory for the block after it.
     pub(super) fn next(&mut self, spare: impl FnOnce() -> Block) -> Taken {
         let Some((start, begun)) = self.chunk else {
             return Taken::End;
         };
-        let next = begun.and_then(|()| self.decoder.next(&self.plain, &mut self.rows));
+        let next = begun.and_then(|()| self.decoder.next(&self.plain, &mut self.block));
         let ended = match next {
-            Ok(Piece::Block) => {
-                let rows = std::mem::replace(&mut self.rows, spare());
-                return Taken::Piece(Decoded::Block(rows));
+            Ok(ChunkPiece::Block) => {
+                let block = std::mem::replace(&mut self.block, spare());
+                return Taken::Piece(Decoded::Block(block));
             }
-            Ok(Piece::Event(event)) => return Taken::Piece(Decoded::Event(event)),
-            Ok(Piece::End) => Taken::End,
+            Ok(ChunkPiece::Event(event)) => return Taken::Piece(Decoded::Event(event)),
+            Ok(ChunkPiece::End) => Taken::End,
             Err(damage) => Taken::Damaged(start, damage),
         };
         self.chunk = None;
@@ -215,77 +226,92 @@ impl SerialDecoder {
     }
 }
 
-/// Rows as touches after which a part of a chunk is handed over: many, since a thread that waits is
-/// woken for each, which takes as long as thousands of rows where processors are virtual, and few
-/// enough that they are in a cache when it takes them.
-const PART: usize = 1 << 17;
-/// How many of those a row is: it takes three times the memory.
-const ROW: usize = 4;
-/// Parts of a chunk that may wait: more than the writer's chunks have, so that no
-/// decoder waits for another.
-const WAITING: usize = 48;
-/// What a piece costs besides its rows.
-const PIECE: usize = 16 * ROW;
-/// Blocks kept to be used again.
-const SPARE: usize = 512;
+/// The size after which a part of a chunk is delivered, counted in item accesses. Large, because a
+/// thread that waits is woken for each part, which takes as long as thousands of rows on virtual
+/// processors; and small enough that a part is in a cache when it is taken.
+const PART_SIZE: usize = 1 << 17;
+/// The size of a row: it takes about three times the memory of an item access.
+const ROW_SIZE: usize = 4;
+/// The size of a piece besides its rows.
+const PIECE_SIZE: usize = 16 * ROW_SIZE;
+/// Parts of a chunk that may wait: more than a writer's chunks have, so that no decoder waits for
+/// another.
+const WAITING_PARTS: usize = 48;
+/// Blocks whose memory is kept to be used again.
+const SPARE_BLOCKS: usize = 512;
 
 /// Some pieces of a chunk; in its last part also how it ended.
-struct Part {
+struct ChunkPart {
     pieces: Vec<Decoded>,
     ended: Option<Taken>,
 }
 
 /// A chunk for the next free thread.
-struct Job {
+struct DecodeJob {
     chunk: Arc<Stored>,
-    bare: bool,
-    parts: SyncSender<Part>,
+    address_only: bool,
+    parts: SyncSender<ChunkPart>,
 }
 
-/// A chunk that is being decoded.
+/// A chunk that is being decoded. The stored bytes stay, in case it must be decoded anew.
 struct PendingChunk {
     chunk: Arc<Stored>,
-    parts: Receiver<Part>,
+    parts: Receiver<ChunkPart>,
     pieces: std::vec::IntoIter<Decoded>,
     ended: Option<Taken>,
 }
 
+/// What the threads of a pool share.
+struct PoolShared {
+    jobs: Mutex<Receiver<DecodeJob>>,
+    spare: Mutex<Vec<Block>>,
+}
+
 /// Threads that decode chunks ahead of the reader.
 pub(super) struct DecoderPool {
-    jobs: Option<Sender<Job>>,
-    threads: Vec<JoinHandle<()>>,
+    /// Taken when the pool is dropped, so that threads that wait for jobs end.
+    jobs: Option<Sender<DecodeJob>>,
+    workers: Vec<Worker<()>>,
     pending: VecDeque<PendingChunk>,
-    spare: Arc<Mutex<Vec<Block>>>,
-    /// Whether named accesses are bare touches.
-    bare: bool,
+    shared: Arc<PoolShared>,
+    /// Whether the items of named accesses follow from their addresses alone.
+    address_only: bool,
 }
 
 impl DecoderPool {
-    /// A pool of that many threads.
-    pub(super) fn new(threads: usize, form: BlockForm) -> Result<DecoderPool> {
-        let (jobs, waiting) = channel();
-        let waiting = Arc::new(Mutex::new(waiting));
-        let spare = Arc::default();
-        let mut pool = DecoderPool {
-            jobs: Some(jobs),
-            threads: Vec::new(),
-            pending: VecDeque::new(),
-            spare: Arc::clone(&spare),
-            bare: true,
-        };
+    /// A pool of up to that many threads; `None` if the system gives none.
+    ///
+    /// # Errors
+    /// If there is no memory for zstd's state.
+    pub(super) fn new(threads: usize, form: BlockForm) -> Result<Option<DecoderPool>> {
+        let (sender, jobs) = channel();
+        let shared = Arc::new(PoolShared {
+            jobs: Mutex::new(jobs),
+            spare: Mutex::default(),
+        });
+        let mut workers = Vec::new();
         for _ in 0..threads {
-            let (waiting, spare) = (Arc::clone(&waiting), Arc::clone(&spare));
-            let mut decoder = SerialDecoder::new(form)?;
-            let thread = Builder::new().name("decode".to_owned());
-            let thread = thread.spawn(move || work(&waiting, &spare, &mut decoder))?;
-            pool.threads.push(thread);
+            let state = (Arc::clone(&shared), SerialDecoder::new(form)?);
+            let work = |(shared, mut decoder): (Arc<PoolShared>, SerialDecoder)| {
+                decode_chunks(&shared, &mut decoder);
+            };
+            match spawn("decode", state, work) {
+                Ok(worker) => workers.push(worker),
+                Err(_) => break,
+            }
         }
-        Ok(pool)
+        Ok((!workers.is_empty()).then(|| DecoderPool {
+            jobs: Some(sender),
+            workers,
+            pending: VecDeque::new(),
+            shared,
+            address_only: true,
+        }))
     }
 
     /// Whether another chunk keeps all threads busy, and does not go too far ahead.
     pub(super) fn has_room(&self) -> bool {
-        self.pending.len() <= self.threads.len()
+        self.pending.len() <= self.workers.len()
     }
 
     /// Whether all that was begun has been taken.
@@ -298,21 +324,23 @@ impl DecoderPool {
         self.pending.front().map(|first| first.chunk.start)
     }
 
-    /// Begins with a chunk, which is handed over after those before.
+    /// Begins with a chunk, which is delivered after those before.
     pub(super) fn begin(&mut self, chunk: Stored) {
         let chunk = self.submit(Arc::new(chunk));
         self.pending.push_back(chunk);
     }
 
     fn submit(&self, chunk: Arc<Stored>) -> PendingChunk {
-        let (sender, parts) = sync_channel(WAITING);
-        let job = Job {
+        let (sender, parts) = sync_channel(WAITING_PARTS);
+        let job = DecodeJob {
             chunk: Arc::clone(&chunk),
-            bare: self.bare,
+            address_only: self.address_only,
             parts: sender,
         };
-        // If no thread is there to take it, the other end of `parts` closes.
-        let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
+        if let Some(jobs) = &self.jobs {
+            // The other end is in `shared`.
+            let _ = jobs.send(job);
+        }
         PendingChunk {
             chunk,
             parts,
@@ -321,19 +349,21 @@ impl DecoderPool {
         }
     }
 
-    /// Named accesses are not bare touches in the chunks after the one that was begun first: they
-    /// are decoded anew.
-    pub(super) fn not_bare(&mut self) {
-        if !std::mem::take(&mut self.bare) {
+    /// The chunks after the first that is pending are decoded anew, with bases.
+    pub(super) fn need_bases(&mut self) {
+        if !std::mem::take(&mut self.address_only) {
             return;
         }
         for at in 1..self.pending.len() {
-            // Its decoder finds that nobody takes the parts.
+            // The decoder of what is dropped finds that nobody takes its parts, and stops.
             self.pending[at] = self.submit(Arc::clone(&self.pending[at].chunk));
         }
     }
 
-    /// The next piece of the first chunk that was begun. To be called if there is one.
+    /// The next piece of the first chunk that was begun; [`Taken::End`] if there is no chunk.
+    ///
+    /// # Panics
+    /// If a thread did, with what it panicked with.
     pub(super) fn next(&mut self) -> Taken {
         while let Some(first) = self.pending.front_mut() {
             if let Some(piece) = first.pieces.next() {
@@ -344,8 +374,8 @@ impl DecoderPool {
                 return ended;
             }
             let Ok(part) = first.parts.recv() else {
-                self.pending.clear();
-                return Taken::Broken(Error::other("a thread that decodes it broke down"));
+                self.end_workers().for_each(Worker::join);
+                unreachable!("a decoder drops its chunk only if it panics");
             };
             first.pieces = part.pieces.into_iter();
             first.ended = part.ended;
@@ -353,10 +383,17 @@ impl DecoderPool {
         Taken::End
     }
 
-    /// Takes back the memory of a block.
+    /// Makes the threads end: those that wait for jobs, or for room in a queue.
+    fn end_workers(&mut self) -> impl Iterator<Item = Worker<()>> + '_ {
+        self.jobs = None;
+        self.pending.clear();
+        self.workers.drain(..)
+    }
+
+    /// Takes the memory of a block, to use it again.
     pub(super) fn give_back(&self, block: Block) {
-        let mut spare = lock(&self.spare);
-        if spare.len() < SPARE {
+        let mut spare = lock(&self.shared.spare);
+        if spare.len() < SPARE_BLOCKS {
             spare.push(block);
         }
     }
@@ -364,60 +401,53 @@ impl DecoderPool {
 
 impl Drop for DecoderPool {
     fn drop(&mut self) {
-        // Threads that wait for jobs or for room in a queue learn that nobody is there any more.
-        self.jobs = None;
-        self.pending.clear();
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
+        for worker in self.end_workers() {
+            // Who drops a reader wants nothing more of it, so a panic has no one to go to.
+            let _ = catch_unwind(AssertUnwindSafe(|| worker.join()));
         }
     }
 }
 
-/// What a thread does.
-fn work(jobs: &Mutex<Receiver<Job>>, spare: &Mutex<Vec<Block>>, decoder: &mut SerialDecoder) {
+/// What a thread of a pool does: it decodes chunks until there are no more jobs.
+fn decode_chunks(shared: &PoolShared, decoder: &mut SerialDecoder) {
     loop {
-        let job = lock(jobs).recv();
-        let Ok(Job { chunk, bare, parts }) = job else {
+        let job = lock(&shared.jobs).recv();
+        let Ok(job) = job else {
             return;
         };
-        decoder.begin(&chunk, bare);
+        decoder.begin(&job.chunk, job.address_only);
         loop {
-            let part = decode(decoder, spare);
+            let part = decode_part(decoder, &shared.spare);
             let ended = part.ended.is_some();
-            if parts.send(part).is_err() || ended {
+            if job.parts.send(part).is_err() || ended {
                 break;
             }
         }
     }
 }
 
-/// Decodes on until a part is full or the chunk is over.
-fn decode(decoder: &mut SerialDecoder, spare: &Mutex<Vec<Block>>) -> Part {
-    let (mut pieces, mut rows) = (Vec::new(), 0);
-    while rows < PART {
+/// Decodes until a part is full or the chunk is over.
+fn decode_part(decoder: &mut SerialDecoder, spare: &Mutex<Vec<Block>>) -> ChunkPart {
+    let (mut pieces, mut size) = (Vec::new(), 0);
+    while size < PART_SIZE {
         let piece = match decoder.next(|| lock(spare).pop().unwrap_or_default()) {
             Taken::Piece(piece) => piece,
             ended => {
                 let ended = Some(ended);
-                return Part { pieces, ended };
+                return ChunkPart { pieces, ended };
             }
         };
-        rows += match &piece {
+        size += match &piece {
             Decoded::Block(block) => {
-                let condensed = block.item_batch.rows as usize + block.repeats.numbers.len();
-                ROW * block.len() + condensed + PIECE
+                let others = block.item_batch.rows as usize + block.repeats.numbers.len();
+                ROW_SIZE * block.len() + others + PIECE_SIZE
             }
-            Decoded::Event(_) => PIECE,
+            Decoded::Event(_) => PIECE_SIZE,
         };
         pieces.push(piece);
     }
-    Part {
+    ChunkPart {
         pieces,
         ended: None,
     }
-}
-
-/// Ignores poisoning: a list is valid between statements, also after a thread broke down.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,59 +1,67 @@
-//! Rows and events to streams.
+//! Encodes a chunk: blocks and events to its four streams.
+//!
+//! The `Writer` adds blocks and events to a [`ChunkEncoder`], and takes the bytes of the chunk by
+//! [`ChunkEncoder::finish`]. Blocks of rows are encoded here, as `sites` describes; blocks of
+//! templates by `encode_templates`, after `superblocks` joined the templates that often follow each
+//! other.
+//!
+//! *Invariant:* a chunk is encoded without any other: after `finish` all predictors begin anew.
 
 use std::ops::Range;
 
 use crate::compress::Output;
-use crate::encode_templates::{ShapeEncoder, Whose};
+use crate::encode_templates::{TemplateEncoder, TemplateOwner};
 use crate::events;
-use crate::sites::{Index, NEW, START, Site, Trail};
-use crate::superblocks::Fuser;
+use crate::sites::{AddressPredictor, NEW_SITE, RowSite, START_SITE, SiteTable};
+use crate::superblocks::SuperblockBuilder;
 use reuselens_io::varint::{LONGEST, put, put_at, put_signed, zigzag};
 use reuselens_trace::summary::KINDS;
-use reuselens_trace::{Block, Event, ProcessId, Row, ShapedBlock, Shapes, ThreadId};
+use reuselens_trace::{Block, Event, ProcessId, Row, TemplateBlock, Templates, ThreadId};
 
 /// A chunk is written when it has this many rows.
-pub(super) const ENOUGH_ROWS: u64 = 1 << 20;
+pub(super) const FULL_ROWS: u64 = 1 << 20;
 
 /// Rows that are encoded together.
-const TOGETHER: usize = 64;
+const BATCH_ROWS: usize = 64;
 
-/// Head of a block; every other head is an event's.
+/// Head of a block of rows; every other head is that of a block of templates or of an event.
 pub(super) const BLOCK: u8 = 0;
-/// Head of a block of shapes.
-pub(super) const SHAPED: u8 = 18;
+/// Head of a block of templates.
+pub(super) const TEMPLATE_BLOCK: u8 = 18;
 
 /// The streams of a chunk in the making.
-pub(super) struct Encoder {
-    sites: Vec<Site>,
-    trails: Vec<Trail>,
-    /// For each site the one that followed it last time; 0 = none yet.
-    nexts: Vec<u32>,
-    index: Index,
-    shapes: ShapeEncoder,
-    fuser: Fuser,
-    /// The program counter of the site last described: others lie near it.
+pub(super) struct ChunkEncoder {
+    /// The sites of the chunk by number, their predictors, and for each the site that followed it
+    /// the last time; 0 for none yet.
+    sites: Vec<RowSite>,
+    predictors: Vec<AddressPredictor>,
+    successors: Vec<u32>,
+    table: SiteTable,
+    templates: TemplateEncoder,
+    superblocks: SuperblockBuilder,
+    /// The program counter of the site last described: others are near it.
     pc: u64,
     /// The last stamp written.
     stamp: u64,
     heads: Vec<u8>,
-    described: Vec<u8>,
+    descriptions: Vec<u8>,
     tokens: Output,
     addrs: Output,
 }
 
-impl Encoder {
-    pub(super) fn new() -> Encoder {
-        Encoder {
-            sites: vec![Site::start()],
-            trails: vec![Trail::default()],
-            nexts: vec![START as u32],
-            index: Index::new(),
-            shapes: ShapeEncoder::new(),
-            fuser: Fuser::new(),
+impl ChunkEncoder {
+    pub(super) fn new() -> ChunkEncoder {
+        ChunkEncoder {
+            sites: vec![RowSite::start()],
+            predictors: vec![AddressPredictor::default()],
+            successors: vec![START_SITE as u32],
+            table: SiteTable::new(),
+            templates: TemplateEncoder::new(),
+            superblocks: SuperblockBuilder::new(),
             pc: 0,
             stamp: 0,
             heads: Vec::new(),
-            described: Vec::new(),
+            descriptions: Vec::new(),
             tokens: Output::default(),
             addrs: Output::default(),
         }
@@ -61,18 +69,20 @@ impl Encoder {
 
     /// Bytes encoded so far.
     pub(super) fn len(&self) -> usize {
-        self.heads.len() + self.described.len() + self.tokens.len() + self.addrs.len()
+        self.heads.len() + self.descriptions.len() + self.tokens.len() + self.addrs.len()
     }
 
-    /// Whether what is to be known of its shapes takes so much that the chunk is to be written.
+    /// Whether the chunk has so many templates that it should be written.
     pub(super) fn is_full(&self) -> bool {
-        self.shapes.is_full()
+        self.templates.is_full()
     }
 
+    /// Adds an event.
     pub(super) fn event(&mut self, event: &Event) {
         events::put(&mut self.heads, event);
     }
 
+    /// Adds a block of rows.
     pub(super) fn block(&mut self, block: &Block) {
         let stamps = (block.first_stamp, block.last_stamp);
         self.head(BLOCK, block.process, block.thread, stamps);
@@ -80,28 +90,29 @@ impl Encoder {
         self.rows(block);
     }
 
-    /// Adds a block of shapes; how many rows it has. `None`, and the chunk is of no use any more,
-    /// if it does not fit `shapes`.
-    pub(super) fn shaped(
+    /// Adds a block of templates. Returns how many rows it stands for. `None` if it does not fit
+    /// `templates`; the chunk is of no use any more then.
+    pub(super) fn template_block(
         &mut self,
-        block: &ShapedBlock,
-        shapes: &Shapes,
-        whose: Whose,
+        block: &TemplateBlock,
+        templates: &Templates,
+        owner: TemplateOwner,
     ) -> Option<usize> {
         let stamps = (block.first_stamp, block.last_stamp);
-        self.head(SHAPED, block.process, block.thread, stamps);
-        let streams = (&mut self.described, &mut self.tokens, &mut self.addrs);
-        let (notes, shapes) = match whose {
-            Whose::Source => {
-                self.fuser.fuse(block.shapes(), shapes)?;
-                self.fuser.made()
+        self.head(TEMPLATE_BLOCK, block.process, block.thread, stamps);
+        let streams = (&mut self.descriptions, &mut self.tokens, &mut self.addrs);
+        // Joining leaves operands as they are: those of a superblock are those of its parts.
+        let (executions, templates) = match owner {
+            TemplateOwner::Source => {
+                self.superblocks.join(block.templates(), templates)?;
+                self.superblocks.joined()
             }
-            Whose::Shaper => (block.shapes(), shapes),
+            TemplateOwner::Inference => (block.templates(), templates),
         };
-        let rows = self
-            .shapes
-            .block((notes, block.words()), (shapes, whose), streams)?;
-        put(&mut self.heads, notes.len() as u64);
+        let rows =
+            self.templates
+                .block((executions, block.operands()), (templates, owner), streams)?;
+        put(&mut self.heads, executions.len() as u64);
         put(&mut self.heads, rows as u64);
         Some(rows)
     }
@@ -115,14 +126,14 @@ impl Encoder {
         self.stamp = last;
     }
 
-    /// Puts the streams into `plain` and forgets everything, so that the next chunk stands alone.
-    /// Adds the rows of shapes to `kinds`.
+    /// Puts the chunk into `plain` and begins the next. Adds to `kinds` the rows of each kind that
+    /// template blocks stand for.
     pub(super) fn finish(&mut self, plain: &mut Vec<u8>, kinds: &mut [u64; KINDS]) {
         plain.clear();
         plain.reserve(self.len() + 40);
         let streams = [
             &self.heads[..],
-            &self.described,
+            &self.descriptions,
             self.tokens.bytes(),
             self.addrs.bytes(),
         ];
@@ -133,46 +144,48 @@ impl Encoder {
             plain.extend_from_slice(stream);
         }
         self.heads.clear();
-        self.described.clear();
+        self.descriptions.clear();
         self.tokens.clear();
         self.addrs.clear();
         self.sites.truncate(1);
-        self.trails.truncate(1);
-        self.trails[START] = Trail::default();
-        self.nexts.clear();
-        self.nexts.push(START as u32);
-        self.index.clear();
-        self.shapes.finish(kinds);
-        self.fuser.chunk_ended();
+        self.predictors.truncate(1);
+        self.predictors[START_SITE] = AddressPredictor::default();
+        self.successors.clear();
+        self.successors.push(START_SITE as u32);
+        self.table.clear();
+        self.templates.finish(kinds);
+        self.superblocks.chunk_ended();
         self.pc = 0;
         self.stamp = 0;
     }
 
     fn rows(&mut self, block: &Block) {
-        let mut before = (START, 0);
+        let mut previous = (START_SITE, 0);
         let mut tokens = std::mem::take(&mut self.tokens);
         let mut addrs = std::mem::take(&mut self.addrs);
-        for from in (0..block.len()).step_by(TOGETHER) {
-            let rows = from..block.len().min(from + TOGETHER);
-            before = self.some_rows(block, rows, before, (&mut tokens, &mut addrs));
+        for from in (0..block.len()).step_by(BATCH_ROWS) {
+            let rows = from..block.len().min(from + BATCH_ROWS);
+            previous = self.row_batch(block, rows, previous, (&mut tokens, &mut addrs));
         }
         (self.tokens, self.addrs) = (tokens, addrs);
     }
 
-    /// Writes some rows into room that is made for all of them: the zeros, which most numbers are,
-    /// are there already. The site and the step of the last of them.
+    /// Encodes up to [`BATCH_ROWS`] rows. Takes the site and the step of the row before, and
+    /// returns those of the last row.
     #[inline(always)]
-    fn some_rows(
+    fn row_batch(
         &mut self,
         block: &Block,
         rows: Range<usize>,
-        (mut before, mut step): (usize, u64),
+        (mut previous, mut step): (usize, u64),
         (tokens, differences): (&mut Output, &mut Output),
     ) -> (usize, u64) {
         let (mut token_at, mut addr_at) = (0, 0);
+        // Room for the longest numbers of all rows, filled with zeros at once: most numbers are 0,
+        // and then nothing is left to write.
         let (into_tokens, into_differences) = (
-            tokens.room(TOGETHER * LONGEST),
-            differences.room(TOGETHER * LONGEST),
+            tokens.room(BATCH_ROWS * LONGEST),
+            differences.room(BATCH_ROWS * LONGEST),
         );
         into_tokens.fill(0);
         into_differences.fill(0);
@@ -185,47 +198,48 @@ impl Encoder {
                 pc,
                 addr,
             };
-            let guess = self.nexts[before] as usize;
-            let number = if guess != START && self.sites[guess].makes(&row, before) {
+            let guess = self.successors[previous] as usize;
+            let number = if guess != START_SITE && self.sites[guess].makes(&row, previous) {
                 token_at += 1;
                 guess
             } else {
-                let (token, number) = self.other(&row, before);
+                let (token, number) = self.other_site(&row, previous);
                 put_at(into_tokens, &mut token_at, token);
                 number
             };
-            let (difference, made) = self.trails[number].learn(addr, step);
+            let (difference, made) = self.predictors[number].learn(addr, step);
             put_at(into_differences, &mut addr_at, zigzag(difference));
             step = made;
-            before = number;
+            previous = number;
         }
         tokens.advance(token_at);
         differences.advance(addr_at);
-        (before, step)
+        (previous, step)
     }
 
-    /// The token of a row that was not expected, and its site.
+    /// The token and the site of a row that is not of the last successor.
     #[cold]
     #[inline(never)]
-    fn other(&mut self, row: &Row, before: usize) -> (u64, usize) {
-        let (token, number) = match self.index.find(&self.sites, row, before) {
-            Some(number) => (number as u64 + NEW, number),
-            None => (NEW, self.describe(row, before)),
+    fn other_site(&mut self, row: &Row, previous: usize) -> (u64, usize) {
+        let (token, number) = match self.table.find(&self.sites, row, previous) {
+            Some(number) => (number as u64 + NEW_SITE, number),
+            None => (NEW_SITE, self.describe(row, previous)),
         };
-        self.nexts[before] = number as u32;
+        self.successors[previous] = number as u32;
         (token, number)
     }
 
-    fn describe(&mut self, row: &Row, before: usize) -> usize {
-        self.described.push(row.kind as u8);
-        self.described.push(row.size);
-        put_signed(&mut self.described, row.pc.wrapping_sub(self.pc));
+    /// Adds the site of a row to the chunk. Returns its number.
+    fn describe(&mut self, row: &Row, previous: usize) -> usize {
+        self.descriptions.push(row.kind as u8);
+        self.descriptions.push(row.size);
+        put_signed(&mut self.descriptions, row.pc.wrapping_sub(self.pc));
         self.pc = row.pc;
         self.sites
-            .push(Site::new(row.kind, row.size, row.pc, before));
-        self.trails.push(Trail::default());
-        self.nexts.push(START as u32);
-        self.index.enter_last(&self.sites);
+            .push(RowSite::new(row.kind, row.size, row.pc, previous));
+        self.predictors.push(AddressPredictor::default());
+        self.successors.push(START_SITE as u32);
+        self.table.enter_last(&self.sites);
         self.sites.len() - 1
     }
 }

@@ -1,139 +1,152 @@
-//! Shapes and words to streams.
+//! Encodes a block of templates: executions and operands to tokens and differences.
 //!
-//! Three steps for each block: which token each note has, and which words; how far each word is
-//! from what is expected of it; then the numbers are packed, several at once where the processor
-//! can. No step has a branch over what nothing foretells.
+//! `encode` calls [`TemplateEncoder::block`] for each block. It works in three steps, each a loop
+//! over the whole block without branches that a processor would mispredict: which token each
+//! execution has, and which predictors its operands have; how far each operand is from its
+//! predictor's last address; then the numbers are packed, eight at once where the processor can.
+//! What is stored is described in `templates`.
+//!
+//! *Invariant:* `decode_templates` rebuilds the same templates, successors and last addresses from
+//! the streams. A block that does not fit its templates is refused as a whole.
 
 use std::hint::select_unpredictable;
 
-use crate::MAX_SHAPED_WORDS;
+use crate::MAX_TEMPLATE_BLOCK_OPERANDS;
 use crate::compress::Output;
-use crate::processor::{self, ROOM};
-use crate::templates::{ENOUGH_DESCRIBED, NEW, Nexts, OTHER, START, Trails, Word};
-use reuselens_io::varint::LONGEST;
-use reuselens_trace::WORDS_AT_ONCE;
+#[cfg(target_arch = "x86_64")]
+use crate::processor::{Avx2, Avx512};
+use crate::processor::{PACK_SLACK, level};
+use crate::templates::{
+    FULL_TEMPLATES, NEW_TEMPLATE, OLDER_SUCCESSOR, PredictorTable, START_TEMPLATE, Successors,
+    TemplateOperand,
+};
+use reuselens_io::varint::{LONGEST, Portable, pack_here};
+use reuselens_simd::{Level, entry_point};
 use reuselens_trace::summary::KINDS;
-use reuselens_trace::{Kind, Shapes};
+use reuselens_trace::{Kind, OPERANDS_AT_ONCE, Templates};
 
-/// Words that are copied of every note: few have more, but for shapes that were made of several.
-const FEW: usize = 4;
+/// Operands that are copied for every execution: few have more, except superblocks.
+const FEW_OPERANDS: usize = 4;
 
-/// A shape in the chunk: what each note needs of it, in two lines of a cache.
+/// A template in the chunk: what each execution needs of it, in two cache lines.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
-struct Site {
-    nexts: Nexts,
-    /// Where all of its words are.
+struct EncodedTemplate {
+    successors: Successors,
+    /// Where all of its operands begin in [`TemplateEncoder::operands`].
     first: u32,
-    words: u16,
+    operands: u16,
     rows: u16,
-    /// How many notes there were of it.
+    /// How many executions there were of it.
     uses: u32,
-    /// Its first words, as many as most have; what is too much is anything.
-    trails: [u32; WORDS_AT_ONCE],
-    displacements: [u64; WORDS_AT_ONCE],
+    /// The predictors and displacements of its first operands. Beyond `operands` they are 0.
+    predictors: [u32; OPERANDS_AT_ONCE],
+    displacements: [u64; OPERANDS_AT_ONCE],
 }
 
-impl Site {
-    /// Writes its words from place `at` on. What is too much is written over.
+impl EncodedTemplate {
+    /// Copies the predictors and displacements of its operands to place `at`. Copies have constant
+    /// lengths; the next execution's overwrite what is too much.
     #[inline(always)]
-    fn plan(
+    fn copy_operands(
         &self,
-        all: &Columns,
-        (trails, displacements): (&mut [u32], &mut [u64]),
+        all: &OperandColumns,
+        (predictors, displacements): (&mut [u32], &mut [u64]),
         at: usize,
     ) -> Option<()> {
-        let count = usize::from(self.words);
-        let few: &mut [_; WORDS_AT_ONCE] = trails.get_mut(at..)?.first_chunk_mut()?;
-        let far: &mut [_; WORDS_AT_ONCE] = displacements.get_mut(at..)?.first_chunk_mut()?;
-        few[..FEW].copy_from_slice(&self.trails[..FEW]);
-        far[..FEW].copy_from_slice(&self.displacements[..FEW]);
-        if count > FEW {
-            few[FEW..].copy_from_slice(&self.trails[FEW..]);
-            far[FEW..].copy_from_slice(&self.displacements[FEW..]);
+        let count = usize::from(self.operands);
+        let to: &mut [_; OPERANDS_AT_ONCE] = predictors.get_mut(at..)?.first_chunk_mut()?;
+        let far: &mut [_; OPERANDS_AT_ONCE] = displacements.get_mut(at..)?.first_chunk_mut()?;
+        to[..FEW_OPERANDS].copy_from_slice(&self.predictors[..FEW_OPERANDS]);
+        far[..FEW_OPERANDS].copy_from_slice(&self.displacements[..FEW_OPERANDS]);
+        if count > FEW_OPERANDS {
+            to[FEW_OPERANDS..].copy_from_slice(&self.predictors[FEW_OPERANDS..]);
+            far[FEW_OPERANDS..].copy_from_slice(&self.displacements[FEW_OPERANDS..]);
         }
-        if count > WORDS_AT_ONCE {
+        if count > OPERANDS_AT_ONCE {
             let own = self.first as usize..self.first as usize + count;
-            let trails = trails.get_mut(at..at + count)?;
+            let predictors = predictors.get_mut(at..at + count)?;
             let displacements = displacements.get_mut(at..at + count)?;
-            trails.copy_from_slice(all.trails.get(own.clone())?);
+            predictors.copy_from_slice(all.predictors.get(own.clone())?);
             displacements.copy_from_slice(all.displacements.get(own)?);
         }
         Some(())
     }
 }
 
-/// Who numbers the shapes of a block. Each counts from 0.
+/// Who numbers the templates of a block. Each counts from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
-    /// Who adds it; what [`Fuser`](super::superblocks::Fuser) makes of it.
+pub(super) enum TemplateOwner {
+    /// The source that delivers template blocks; `superblocks` renumbers its templates.
     Source,
-    /// What made it of rows.
-    Shaper,
+    /// `template_inference`, which makes templates of rows.
+    Inference,
 }
 
-/// The rest of it.
+/// Where a template in the chunk comes from.
 #[derive(Clone, Copy)]
-struct Origin {
-    whose: Whose,
-    /// Its number in the source.
-    shape: u32,
-    /// Where the kinds of its rows are.
+struct TemplateOrigin {
+    owner: TemplateOwner,
+    /// Its number there.
+    template: u32,
+    /// Where the kinds of its rows begin in [`TemplateEncoder::kinds`].
     first_row: u32,
 }
 
-/// What the notes of a chunk have shown so far.
-pub(super) struct ShapeEncoder {
-    /// By a shape's number in the source that in the chunk, or 0; for each [`Whose`].
-    places: [Vec<u32>; 2],
-    sites: Vec<Site>,
-    /// Of all sites but the first.
-    origins: Vec<Origin>,
-    /// The words of all sites.
-    words: Columns,
-    trails: Trails,
-    /// The last address of each trail.
-    lasts: Vec<u64>,
+/// Encodes the template blocks of a chunk.
+pub(super) struct TemplateEncoder {
+    /// By an owner's number of a template its number in the chunk, or 0; for each
+    /// [`TemplateOwner`].
+    numbers: [Vec<u32>; 2],
+    /// The templates of the chunk; the first is [`START_TEMPLATE`].
+    templates: Vec<EncodedTemplate>,
+    /// Of all templates but the first.
+    origins: Vec<TemplateOrigin>,
+    /// The operands of all templates.
+    operands: OperandColumns,
+    predictors: PredictorTable,
+    /// The last address of each predictor.
+    last_addrs: Vec<u64>,
     /// The kinds of all rows described.
     kinds: Vec<Kind>,
-    /// Those of a shape.
-    described: Vec<Word>,
-    /// The words of a block's notes.
-    plan: Columns,
-    /// For each note of a block whether its token is not 0, as bytes and as bits.
+    /// Memory for the operands of a template that is described.
+    described: Vec<TemplateOperand>,
+    /// The operands of a block's executions.
+    plan: OperandColumns,
+    /// For each execution of a block whether its token is not 0, as bytes and as bits.
     flags: Vec<u8>,
     bits: Vec<u8>,
-    /// The numbers of a block: its tokens that are not 0, and the differences of its words.
+    /// The numbers of a block: its tokens that are not 0, and the differences of its operands.
     tokens: Vec<u64>,
     differences: Vec<u64>,
 }
 
-/// Words, each field by itself.
+/// Predictors and displacements of operands, in columns.
 #[derive(Default)]
-struct Columns {
-    trails: Vec<u32>,
+struct OperandColumns {
+    predictors: Vec<u32>,
     displacements: Vec<u64>,
 }
 
-impl Columns {
+impl OperandColumns {
     fn resize(&mut self, count: usize) {
-        self.trails.resize(count, 0);
+        self.predictors.resize(count, 0);
         self.displacements.resize(count, 0);
     }
 }
 
-impl ShapeEncoder {
-    pub(super) fn new() -> ShapeEncoder {
-        ShapeEncoder {
-            places: [Vec::new(), Vec::new()],
-            sites: vec![Site::default()],
+impl TemplateEncoder {
+    pub(super) fn new() -> TemplateEncoder {
+        TemplateEncoder {
+            numbers: [Vec::new(), Vec::new()],
+            templates: vec![EncodedTemplate::default()],
             origins: Vec::new(),
-            words: Columns::default(),
-            trails: Trails::default(),
-            lasts: Vec::new(),
+            operands: OperandColumns::default(),
+            predictors: PredictorTable::default(),
+            last_addrs: Vec::new(),
             kinds: Vec::new(),
             described: Vec::new(),
-            plan: Columns::default(),
+            plan: OperandColumns::default(),
             flags: Vec::new(),
             bits: Vec::new(),
             tokens: Vec::new(),
@@ -141,220 +154,232 @@ impl ShapeEncoder {
         }
     }
 
-    /// Whether the chunk describes so much that it is to be written.
+    /// Whether the chunk describes so much that it should be written.
     pub(super) fn is_full(&self) -> bool {
-        let words = self.words.trails.len();
-        self.kinds.len() >= ENOUGH_DESCRIBED || words >= ENOUGH_DESCRIBED
+        let operands = self.operands.predictors.len();
+        self.kinds.len() >= FULL_TEMPLATES || operands >= FULL_TEMPLATES
     }
 
-    /// Adds up the rows of each kind, and forgets everything.
+    /// A chunk is over: adds the rows of each kind that its executions stand for to `kinds`, and
+    /// forgets all templates.
     pub(super) fn finish(&mut self, kinds: &mut [u64; KINDS]) {
-        for (site, origin) in self.sites[1..].iter().zip(&self.origins) {
+        for (template, origin) in self.templates[1..].iter().zip(&self.origins) {
             let first = origin.first_row as usize;
-            for kind in &self.kinds[first..first + usize::from(site.rows)] {
-                kinds[*kind as usize % KINDS] += u64::from(site.uses);
+            for kind in &self.kinds[first..first + usize::from(template.rows)] {
+                kinds[*kind as usize % KINDS] += u64::from(template.uses);
             }
-            self.places[origin.whose as usize][origin.shape as usize] = 0;
+            self.numbers[origin.owner as usize][origin.template as usize] = 0;
         }
-        self.sites.truncate(1);
-        self.sites[START] = Site::default();
+        self.templates.truncate(1);
+        self.templates[START_TEMPLATE] = EncodedTemplate::default();
         self.origins.clear();
-        self.words.resize(0);
-        self.trails.clear();
-        self.lasts.clear();
+        self.operands.resize(0);
+        self.predictors.clear();
+        self.last_addrs.clear();
         self.kinds.clear();
     }
 
-    /// Writes the notes of a block; how many rows they stand for. `None`, and the streams are of no
-    /// use any more, if they do not fit `shapes`.
+    /// Encodes the executions of a block. Returns how many rows they stand for. `None` if they do
+    /// not fit `templates`, or have too many operands; the streams are of no use any more then.
     pub(super) fn block(
         &mut self,
-        (notes, values): (&[u32], &[u64]),
-        (shapes, whose): (&Shapes, Whose),
-        (described, tokens, addrs): (&mut Vec<u8>, &mut Output, &mut Output),
+        (executions, values): (&[u32], &[u64]),
+        (templates, owner): (&Templates, TemplateOwner),
+        (descriptions, tokens, addrs): (&mut Vec<u8>, &mut Output, &mut Output),
     ) -> Option<usize> {
-        let places = &mut self.places[whose as usize];
-        if places.len() < shapes.len() {
-            places.resize(shapes.len().next_power_of_two(), 0);
+        let numbers = &mut self.numbers[owner as usize];
+        if numbers.len() < templates.len() {
+            numbers.resize(templates.len().next_power_of_two(), 0);
         }
-        let (all, words) = (notes.len(), values.len());
-        if words > MAX_SHAPED_WORDS {
+        let (count, operands) = (executions.len(), values.len());
+        if operands > MAX_TEMPLATE_BLOCK_OPERANDS {
             return None;
         }
-        at_least(&mut self.tokens, all + 1);
-        at_least(&mut self.flags, all.next_multiple_of(8));
-        at_least(&mut self.differences, words);
-        if self.plan.trails.len() < words + WORDS_AT_ONCE {
+        at_least(&mut self.tokens, count + 1);
+        at_least(&mut self.flags, count.next_multiple_of(8));
+        at_least(&mut self.differences, operands);
+        if self.plan.predictors.len() < operands + OPERANDS_AT_ONCE {
             self.plan
-                .resize((words + WORDS_AT_ONCE).next_power_of_two());
+                .resize((operands + OPERANDS_AT_ONCE).next_power_of_two());
         }
-        let (rows, named) = self.numbers((notes, words), (shapes, whose), described)?;
-        self.differences_of(values)?;
+        let owned = (templates, owner);
+        let (rows, stored) = self.plan_block((executions, operands), owned, descriptions)?;
+        self.subtract_last_addrs(values)?;
         self.bits.clear();
-        self.flags[all..all.next_multiple_of(8)].fill(0);
-        let eights = self.flags[..all.next_multiple_of(8)].as_chunks().0;
+        self.flags[count..count.next_multiple_of(8)].fill(0);
+        let eights = self.flags[..count.next_multiple_of(8)].as_chunks().0;
         self.bits.extend(eights.iter().map(|&eight| bits_of(eight)));
         tokens.room(self.bits.len()).copy_from_slice(&self.bits);
         tokens.advance(self.bits.len());
-        pack::<false>(&self.tokens[..named], tokens);
-        pack::<true>(&self.differences[..words], addrs);
+        append(&self.tokens[..stored], tokens, pack_tokens);
+        append(&self.differences[..operands], addrs, pack_differences);
         Some(rows)
     }
 
-    /// The tokens of a block's notes, and which words they have; how many rows they stand for, and
-    /// how many tokens are not 0.
-    fn numbers(
+    /// Fills `tokens`, `flags` and `plan`. Returns how many rows the executions stand for, and how
+    /// many tokens are not 0.
+    fn plan_block(
         &mut self,
-        (notes, words): (&[u32], usize),
-        (shapes, whose): (&Shapes, Whose),
-        described: &mut Vec<u8>,
+        (executions, operands): (&[u32], usize),
+        (templates, owner): (&Templates, TemplateOwner),
+        descriptions: &mut Vec<u8>,
     ) -> Option<(usize, usize)> {
-        let mut here = Here::default();
-        while here.notes < notes.len() {
-            self.known((notes, whose), words, &mut here)?;
-            if let Some(&shape) = notes.get(here.notes)
-                && self.places[whose as usize].get(shape as usize) == Some(&0)
+        let mut progress = BlockProgress::default();
+        while progress.executions < executions.len() {
+            self.plan_known((executions, owner), operands, &mut progress)?;
+            if let Some(&template) = executions.get(progress.executions)
+                && self.numbers[owner as usize].get(template as usize) == Some(&0)
             {
-                self.describe(shape, (shapes, whose), described)?;
+                self.describe(template, (templates, owner), descriptions)?;
             }
         }
-        (here.words == words).then_some((here.rows, here.named))
+        (progress.operands == operands).then_some((progress.rows, progress.stored))
     }
 
-    /// Goes on up to a note of a shape that is not in the chunk yet, or to the end. What it looks
-    /// at over and over again is in variables of its own.
+    /// Goes on to the first execution of a template that is not in the chunk yet, or to the end.
+    /// State that changes with each execution is in local variables, so that it stays in registers.
     #[inline(never)]
-    fn known(
+    fn plan_known(
         &mut self,
-        (notes, whose): (&[u32], Whose),
+        (executions, owner): (&[u32], TemplateOwner),
         most: usize,
-        here: &mut Here,
+        progress: &mut BlockProgress,
     ) -> Option<()> {
-        let (places, sites) = (
-            self.places[whose as usize].as_slice(),
-            self.sites.as_mut_slice(),
+        let (numbers, templates) = (
+            self.numbers[owner as usize].as_slice(),
+            self.templates.as_mut_slice(),
         );
-        let into_trails = self.plan.trails.as_mut_slice();
+        let into_predictors = self.plan.predictors.as_mut_slice();
         let into_displacements = self.plan.displacements.as_mut_slice();
-        let Here {
-            notes: mut done,
-            words: mut at,
+        let BlockProgress {
+            executions: mut done,
+            operands: mut at,
             mut rows,
-            mut named,
+            mut stored,
             mut before,
-            mut fresh,
-        } = *here;
+            mut is_new,
+        } = *progress;
         let tokens = self.tokens.as_mut_slice();
         let flags = self.flags.get_mut(done..)?;
-        for (&shape, flag) in notes[done..].iter().zip(flags) {
-            let number = *places.get(shape as usize)?;
+        for (&template, flag) in executions[done..].iter().zip(flags) {
+            let number = *numbers.get(template as usize)?;
             if number == 0 {
-                fresh = true;
+                is_new = true;
                 break;
             }
-            // Nothing foretells which, so there is no branch. A new one is neither.
-            let [last, other] = sites[before].nexts;
-            let again = number == last;
-            let token = select_unpredictable(fresh, NEW, u64::from(number) + OTHER);
-            *tokens.get_mut(named)? = select_unpredictable(number == other, OTHER, token);
-            *flag = u8::from(!again);
-            named += usize::from(!again);
-            sites[before].nexts = [number, select_unpredictable(again, other, last)];
-            fresh = false;
+            // Which token it is varies, so it is selected without a branch. A template that was
+            // just described is neither successor. A token of 0 is written too, and overwritten by
+            // the next.
+            let [last, older] = templates[before].successors;
+            let is_last = number == last;
+            let token =
+                select_unpredictable(is_new, NEW_TEMPLATE, u64::from(number) + OLDER_SUCCESSOR);
+            *tokens.get_mut(stored)? =
+                select_unpredictable(number == older, OLDER_SUCCESSOR, token);
+            *flag = u8::from(!is_last);
+            stored += usize::from(!is_last);
+            templates[before].successors = [number, select_unpredictable(is_last, older, last)];
+            is_new = false;
 
+            // The operands of the execution, in the order in which their values come.
             before = number as usize;
-            let site = &mut sites[before];
-            site.uses += 1;
-            rows += usize::from(site.rows);
-            let count = usize::from(site.words);
-            site.plan(&self.words, (into_trails, into_displacements), at)?;
+            let known = &mut templates[before];
+            known.uses += 1;
+            rows += usize::from(known.rows);
+            let count = usize::from(known.operands);
+            known.copy_operands(&self.operands, (into_predictors, into_displacements), at)?;
             at += count;
             if at > most {
                 return None;
             }
             done += 1;
         }
-        *here = Here {
-            notes: done,
-            words: at,
+        *progress = BlockProgress {
+            executions: done,
+            operands: at,
             rows,
-            named,
+            stored,
             before,
-            fresh,
+            is_new,
         };
         Some(())
     }
 
-    /// How far the words of a block are from where their trails were last.
-    fn differences_of(&mut self, words: &[u64]) -> Option<()> {
-        let trails = self.plan.trails.get(..words.len())?;
-        let displacements = self.plan.displacements.get(..words.len())?;
-        let into = self.differences.get_mut(..words.len())?;
-        let lasts = self.lasts.as_mut_slice();
-        let of = trails.iter().zip(displacements).zip(words).zip(into);
-        for (((&trail, &displacement), &value), difference) in of {
+    /// Fills `differences`: how far the operands of a block are from the last addresses of their
+    /// predictors.
+    fn subtract_last_addrs(&mut self, values: &[u64]) -> Option<()> {
+        let predictors = self.plan.predictors.get(..values.len())?;
+        let displacements = self.plan.displacements.get(..values.len())?;
+        let into = self.differences.get_mut(..values.len())?;
+        let last_addrs = self.last_addrs.as_mut_slice();
+        let of = predictors.iter().zip(displacements).zip(values).zip(into);
+        for (((&predictor, &displacement), &value), difference) in of {
+            // The address of the operand's first row is what is stored.
             let addr = value.wrapping_add(displacement);
-            let last = lasts.get_mut(trail as usize)?;
+            let last = last_addrs.get_mut(predictor as usize)?;
             *difference = addr.wrapping_sub(*last);
             *last = addr;
         }
         Some(())
     }
 
+    /// Adds a template to the chunk.
     #[cold]
     #[inline(never)]
     fn describe(
         &mut self,
-        shape: u32,
-        (shapes, whose): (&Shapes, Whose),
-        described: &mut Vec<u8>,
+        number: u32,
+        (templates, owner): (&Templates, TemplateOwner),
+        descriptions: &mut Vec<u8>,
     ) -> Option<()> {
-        let rows = shapes.rows(shape);
+        let rows = templates.rows(number);
         rows.first()?;
-        let words = shapes.words(shape);
-        self.trails.put(described, rows);
-        let number = self.sites.len() as u32;
+        let operands = templates.operands(number);
+        self.predictors.put(descriptions, rows);
+        let own_number = self.templates.len() as u32;
         self.described.clear();
-        self.trails.words_of(rows, words, &mut self.described);
-        self.lasts.resize(self.trails.len(), 0);
-        let mut site = Site {
-            first: self.words.trails.len() as u32,
-            words: words as u16,
+        self.predictors
+            .operands_of(rows, operands, &mut self.described);
+        self.last_addrs.resize(self.predictors.len(), 0);
+        let mut template = EncodedTemplate {
+            first: self.operands.predictors.len() as u32,
+            operands: operands as u16,
             rows: rows.len() as u16,
-            ..Site::default()
+            ..EncodedTemplate::default()
         };
-        for (at, word) in self.described.iter().enumerate() {
-            self.words.trails.push(word.trail);
-            self.words.displacements.push(word.displacement);
-            if at < WORDS_AT_ONCE {
-                (site.trails[at], site.displacements[at]) = (word.trail, word.displacement);
+        for (at, operand) in self.described.iter().enumerate() {
+            self.operands.predictors.push(operand.predictor);
+            self.operands.displacements.push(operand.displacement);
+            if at < OPERANDS_AT_ONCE {
+                template.predictors[at] = operand.predictor;
+                template.displacements[at] = operand.displacement;
             }
         }
-        self.sites.push(site);
-        self.origins.push(Origin {
-            whose,
-            shape,
+        self.templates.push(template);
+        self.origins.push(TemplateOrigin {
+            owner,
+            template: number,
             first_row: self.kinds.len() as u32,
         });
-        self.places[whose as usize][shape as usize] = number;
+        self.numbers[owner as usize][number as usize] = own_number;
         self.kinds.extend(rows.iter().map(|row| row.kind));
         Some(())
     }
 }
 
-/// How far in a block.
+/// How far the first step is in a block.
 #[derive(Clone, Copy, Default)]
-struct Here {
-    notes: usize,
-    words: usize,
-    /// How many rows the notes so far stand for.
+struct BlockProgress {
+    executions: usize,
+    operands: usize,
+    /// Rows that the executions so far stand for.
     rows: usize,
     /// How many of their tokens are not 0.
-    named: usize,
-    /// The site of the note before.
+    stored: usize,
+    /// The template of the execution before.
     before: usize,
-    /// Whether the next note's shape has just been described.
-    fresh: bool,
+    /// Whether the template of the next execution has just been described.
+    is_new: bool,
 }
 
 /// The lowest bit of each byte.
@@ -371,9 +396,28 @@ fn at_least<T: Copy + Default>(numbers: &mut Vec<T>, count: usize) {
     }
 }
 
-/// Adds numbers to a stream; `SIGNED` ones zig-zag.
-fn pack<const SIGNED: bool>(numbers: &[u64], output: &mut Output) {
-    let room = output.room(numbers.len() * LONGEST + ROOM);
-    let written = processor::pack::<SIGNED>(numbers, room);
+/// Appends numbers to a stream, packed by one of the entry points below.
+fn append(numbers: &[u64], output: &mut Output, pack: impl Fn(Level, &[u64], &mut [u8]) -> usize) {
+    let room = output.room(numbers.len() * LONGEST + PACK_SLACK);
+    let written = pack(level(), numbers, room);
     output.advance(written);
+}
+
+entry_point! {
+    /// Packs numbers as they are. Returns how many bytes were written, out of `LONGEST` for each
+    /// and [`PACK_SLACK`].
+    fn pack_tokens(level, numbers: &[u64], bytes: &mut [u8]) -> usize {
+        Icelake(proof) => Avx512::with(proof).pack::<false>(numbers, bytes),
+        V3(proof) => pack_here::<false>(Avx2::with(proof), numbers, bytes),
+        _ => pack_here::<false>(Portable, numbers, bytes),
+    }
+}
+
+entry_point! {
+    /// Packs numbers zig-zag, likewise.
+    fn pack_differences(level, numbers: &[u64], bytes: &mut [u8]) -> usize {
+        Icelake(proof) => Avx512::with(proof).pack::<true>(numbers, bytes),
+        V3(proof) => pack_here::<true>(Avx2::with(proof), numbers, bytes),
+        _ => pack_here::<true>(Portable, numbers, bytes),
+    }
 }

@@ -1,11 +1,14 @@
-//! Events to bytes and back: a tag, then the fields in the order of their declaration.
+//! Codes events: a tag, then the fields in the order of their declaration.
+//!
+//! `encode` and `index` call [`put`], `decode` and `index` [`get`]. The tag is read by the caller of
+//! `get`, because blocks have tags too. *Invariant:* `get` returns what `put` was given.
 
 use reuselens_io::varint::{self, Cursor, Damage, put_bytes};
 use reuselens_trace::{
     Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId,
 };
 
-// 0 is a block.
+// Tags 0 and 18 are blocks: see `encode`.
 const PROCESS: u8 = 1;
 const PROCESS_ENDED: u8 = 2;
 const MODULE: u8 = 3;
@@ -13,6 +16,7 @@ const THREAD: u8 = 4;
 const THREAD_ENDED: u8 = 5;
 const NOTE: u8 = 6;
 
+/// Appends an event, with its tag.
 pub(super) fn put(out: &mut Vec<u8>, event: &Event) {
     match event {
         Event::Process(process) => put_process(out, process),
@@ -32,6 +36,10 @@ pub(super) fn put(out: &mut Vec<u8>, event: &Event) {
     }
 }
 
+/// Reads an event whose tag was read.
+///
+/// # Errors
+/// If the tag is none of an event, or a field cannot be what it says.
 pub(super) fn get(tag: u8, from: &mut Cursor<'_>) -> Result<Event, Damage> {
     Ok(match tag {
         PROCESS => Event::Process(process(from)?),

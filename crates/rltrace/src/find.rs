@@ -1,4 +1,8 @@
-//! Finds what is where in a file: by its index, or else by reading all of it.
+//! Finds the index of a file from its end: the trailer says where it is.
+//!
+//! Called by `Reader::take_index`. A file without a usable index is no error: the caller then reads
+//! all of it. *Invariant:* the chunks of an index that is returned are in ascending order and before
+//! the index.
 
 use crate::index::{Index, TRAILER, Trailer};
 use reuselens_io::chunk::{Chunks, Content, Unpacker};
@@ -6,7 +10,7 @@ use reuselens_io::varint::Damage;
 use reuselens_io::{FileError, Input};
 use reuselens_trace::TraceError;
 
-/// The index of a file, or why there is none to be had. The input is anywhere then.
+/// The index of a file, or why there is none to be had. Leaves the input at an arbitrary place.
 ///
 /// # Errors
 /// `FileError::Io` if the file cannot be read.
@@ -46,8 +50,8 @@ fn at_end(input: &mut Input, length: u64) -> Result<Result<Index, Damage>, Trace
     Ok(unpacked
         .and_then(|()| Index::get(&plain))
         .and_then(|index| {
-            // Chunks lie before it, one behind the other.
-            let lie = index
+            // One chunk after the other, and all before the index.
+            let ascending = index
                 .chunks
                 .windows(2)
                 .all(|two| two[0].offset < two[1].offset);
@@ -55,6 +59,10 @@ fn at_end(input: &mut Input, length: u64) -> Result<Result<Index, Damage>, Trace
                 .chunks
                 .last()
                 .is_none_or(|last| last.offset < trailer.offset);
-            if lie && last { Ok(index) } else { Err(NONE) }
+            if ascending && last {
+                Ok(index)
+            } else {
+                Err(NONE)
+            }
         }))
 }

@@ -1,4 +1,7 @@
-//! The head of a native file.
+//! The head of a native file: magic, version, flags, description, checksum (see the crate's page).
+//!
+//! `Writer::new` writes it, `Reader::new` reads it, and refuses files of other versions. *Invariant:*
+//! a head that is read has the right checksum.
 
 use std::io::Write;
 
@@ -23,6 +26,7 @@ pub struct Header {
 }
 
 impl Header {
+    /// Writes the head. Returns how many bytes it has.
     pub(super) fn write(&self, out: &mut impl Write) -> std::io::Result<usize> {
         let mut end = self.description.len().min(MAX_DESCRIPTION);
         while !self.description.is_char_boundary(end) {
@@ -39,7 +43,10 @@ impl Header {
         Ok(bytes.len())
     }
 
-    /// The head.
+    /// Reads the head, and leaves `input` after it.
+    ///
+    /// # Errors
+    /// If it is no native file, of another version, damaged or cut off.
     pub(super) fn read(input: &mut Input) -> Result<Header, TraceError> {
         let fixed = fixed(input)?;
         let length = u32::from_le_bytes([fixed[12], fixed[13], fixed[14], fixed[15]]) as usize;
@@ -48,9 +55,12 @@ impl Header {
                 .bad_bytes(12, "the head of the trace is damaged")
                 .into());
         }
-        let whole = FIXED + length + 4;
-        let bytes = input.at_least(whole)?;
-        let Some((head, check)) = bytes.get(..whole).and_then(<[u8]>::split_last_chunk::<4>) else {
+        let complete = FIXED + length + 4;
+        let bytes = input.at_least(complete)?;
+        let Some((head, check)) = bytes
+            .get(..complete)
+            .and_then(<[u8]>::split_last_chunk::<4>)
+        else {
             return Err(cut(input));
         };
         let description = std::str::from_utf8(&head[FIXED..]).map(str::to_owned);
@@ -62,7 +72,7 @@ impl Header {
         let Ok(description) = description else {
             return Err(input.bad_bytes(16, "the description is no UTF-8").into());
         };
-        input.consume(whole);
+        input.consume(complete);
         let word = |at: usize| u16::from_le_bytes([fixed[at], fixed[at + 1]]);
         Ok(Header {
             has_addresses: word(10) & ADDRESSES != 0,

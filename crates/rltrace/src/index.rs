@@ -1,4 +1,8 @@
-//! What is where in a file: the chunks, what of each thread is in them, and all events.
+//! The index of a file: where each chunk is, how much of each thread is in it, and all events.
+//!
+//! The `Writer` builds an [`Index`] while it writes, and stores it before the ending. Readers take
+//! it (`find`) to read a part of a file (`part`), or segments of it (`reader::segment`), without the
+//! rest. `reader::ending` checks that it matches the chunks.
 //!
 //! ```text
 //! index   = chunks: number of them, then for each: bytes from the one before to its head, blocks,
@@ -9,8 +13,11 @@
 //! trailer = magic (8 bytes)  offset of the index's chunk u64  its number u32  crc32 of all that
 //! ```
 //!
-//! Events are in the chunks too, among the blocks. Whoever begins in the midst of a file needs
-//! those before it.
+//! Events are in the chunks too, among the blocks. Whoever begins in the middle of a file needs those
+//! before it, and takes them from the index.
+//!
+//! *Invariant:* in an index that [`Index::get`] returns, the rows of all kinds add up to those of
+//! all chunks, and each event is in one of the chunks.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,8 +25,8 @@ use std::ops::Range;
 use crate::encode::Totals;
 use crate::events;
 use reuselens_io::varint::{Cursor, Damage, put, put_signed};
-use reuselens_trace::summary::{KINDS, Run, Summary, joined, stamps};
-use reuselens_trace::{Block, Event, Kind, Selection, ShapedBlock, ThreadId};
+use reuselens_trace::summary::{BlockTotals, KINDS, Summary, joined, stamps};
+use reuselens_trace::{Block, Event, Kind, Selection, TemplateBlock, ThreadId};
 
 /// Bytes of a trailer.
 pub(super) const TRAILER: usize = 24;
@@ -43,47 +50,52 @@ pub struct ChunkEntry {
 }
 
 impl ChunkEntry {
-    /// Adds a block but for how many of its rows are accesses.
-    fn run(&mut self, run: Run) {
+    /// Adds a block, but not how many of its rows are accesses.
+    fn add(&mut self, block: BlockTotals) {
         let (blocks, rows) = (&mut self.blocks, &mut self.rows);
-        run.add_to(blocks, rows, &mut self.stamps, &mut self.threads);
+        block.add_to(blocks, rows, &mut self.stamps, &mut self.threads);
     }
 }
 
-/// What is where in a native file.
+/// The chunks of a native file, and what they add up to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Index {
     /// The chunks, in their order.
     pub chunks: Vec<ChunkEntry>,
-    /// What they add up to.
+    /// The sums of all chunks, and all events.
     pub summary: Summary,
-    /// For each event of the summary the chunk that it is in.
+    /// For each event of the summary the number of its chunk.
     pub event_chunks: Vec<u32>,
 }
 
 impl Index {
-    /// Adds a block of the chunk that is being written.
+    /// Adds a block of rows to the chunk that is being written.
     pub(super) fn block(&mut self, chunk: &mut ChunkEntry, block: &Block) {
         let accesses = self.summary.accesses();
         self.summary.block(block);
         chunk.accesses += self.summary.accesses() - accesses;
-        chunk.run(Run::of(block));
+        chunk.add(BlockTotals::of(block));
     }
 
-    /// Adds a block of shapes of the chunk that is being written. What its rows are is said by
-    /// [`Self::rows_of_shapes`].
-    pub(super) fn shaped(&mut self, chunk: &mut ChunkEntry, block: &ShapedBlock, rows: usize) {
-        let run = Run {
+    /// Adds a block of templates to the chunk that is being written. The kinds of its rows are added
+    /// by [`Self::template_rows`].
+    pub(super) fn template_block(
+        &mut self,
+        chunk: &mut ChunkEntry,
+        block: &TemplateBlock,
+        rows: usize,
+    ) {
+        let totals = BlockTotals {
             thread: block.thread,
             rows: rows as u64,
             stamps: stamps(block.first_stamp, block.last_stamp),
         };
-        self.summary.run(run);
-        chunk.run(run);
+        self.summary.add(totals);
+        chunk.add(totals);
     }
 
-    /// Adds the rows of each kind that shapes stood for in the chunk that is being written.
-    pub(super) fn rows_of_shapes(&mut self, chunk: &mut ChunkEntry, kinds: &[u64; KINDS]) {
+    /// Adds the rows of each kind that template blocks stand for in the chunk that is being written.
+    pub(super) fn template_rows(&mut self, chunk: &mut ChunkEntry, kinds: &[u64; KINDS]) {
         let accesses = self.summary.accesses();
         for (sum, rows) in self.summary.kinds.iter_mut().zip(kinds) {
             *sum += rows;
@@ -91,13 +103,13 @@ impl Index {
         chunk.accesses += self.summary.accesses() - accesses;
     }
 
-    /// Adds an event of the chunk `number`, the one that is being written.
+    /// Adds an event. `number` is that of the chunk that is being written.
     pub(super) fn event(&mut self, number: usize, event: &Event) {
         self.summary.events.push(event.clone());
         self.event_chunks.push(number as u32);
     }
 
-    /// What it says that the file has.
+    /// The totals of the file, as the index has them.
     pub(super) fn totals(&self) -> Totals {
         Totals {
             chunks: self.chunks.len() as u64,
@@ -116,7 +128,7 @@ impl Index {
         &self.summary.events[place(chunks.start)..place(chunks.end)]
     }
 
-    /// Whether chunk `number`, whose first row is `first`, can hold what is wanted.
+    /// Whether chunk `number`, whose first row is `first`, may have rows that are wanted.
     pub(super) fn wants(&self, selection: &Selection, number: usize, first: u64) -> bool {
         let chunk = &self.chunks[number];
         let rows = first..first + chunk.rows;
@@ -125,6 +137,7 @@ impl Index {
         selection.wants(rows, chunk.stamps, threads, has_state)
     }
 
+    /// Replaces `out` by the bytes of the index.
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         out.clear();
         put(out, self.chunks.len() as u64);
@@ -161,6 +174,10 @@ impl Index {
         }
     }
 
+    /// Reads what [`Self::put`] wrote.
+    ///
+    /// # Errors
+    /// If it is cut off, or its numbers do not match.
     pub(super) fn get(plain: &[u8]) -> Result<Index, Damage> {
         let (mut from, mut index) = (Cursor::new(plain, 0), Index::default());
         let (mut offset, mut stamp) = (0, 0);
@@ -231,7 +248,8 @@ fn chunk(
     Ok(chunk)
 }
 
-/// How many of something follow: each takes a byte or more.
+/// Reads how many of something follow. Each takes a byte or more, so a number larger than the rest
+/// is refused before memory is taken for it.
 fn count(from: &mut Cursor<'_>, plain: &[u8]) -> Result<usize, Damage> {
     let count: usize = from.small()?;
     if count > plain.len() - from.at() {
@@ -244,7 +262,7 @@ fn added(one: u64, other: u64) -> Result<u64, Damage> {
     one.checked_add(other).ok_or(WRONG)
 }
 
-/// The last bytes of a file: where its index is.
+/// The last bytes of a file: where its index is, and the number of the index's chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trailer {
     pub(super) offset: u64,
@@ -262,7 +280,7 @@ impl Trailer {
         bytes
     }
 
-    /// `None` if these are no trailer.
+    /// `None` if these bytes are no trailer.
     pub(super) fn of(bytes: &[u8; TRAILER]) -> Option<Trailer> {
         let offset = u64::from_le_bytes(*bytes[8..].first_chunk()?);
         let number = u32::from_le_bytes(*bytes[16..].first_chunk()?);

@@ -1,233 +1,254 @@
-//! Rows to touches: what is left of rows where nothing but the items is to be known of an access.
+//! Rows to item accesses, for consumers that asked for
+//! [`Projection::Items`](reuselens_trace::Projection::Items): all that is left of a row is the
+//! number of its item.
 //!
-//! Most rows are accesses to one item, or nothing that counts. Those go through a buffer of
-//! addresses a few at a time, without a branch for each ([`super::row_classifier`]). The others are
-//! taken one by one: what an operand is of, accesses to several items, ranges; and what becomes a
-//! row of the block, as whoever takes it must know more
-//! ([`ItemBatch`](reuselens_trace::ItemBatch)).
+//! Most rows are accesses to one item, or count for nothing. Their addresses go through the buffer
+//! of an [`ItemExtractor`] many at a time, without a branch for each: from blocks of rows by
+//! `row_classifier` and `iterations`, from blocks of templates by `decode_templates::items`. All
+//! others go through [`ItemExtractor::row`] one by one: operands, accesses to several items, ranges,
+//! and rows that consumers must see as they are, which become rows of the block
+//! ([`ItemBatch`](reuselens_trace::ItemBatch) says which).
 //!
-//! A block's touches are either plain accesses or those that the program names; those of the other
-//! sort become rows. A program has one or the other, so the rows so far of a chunk say which.
+//! The item accesses of a block are either plain accesses (loads, stores, atomics, ranges) or
+//! accesses that the program names; those of the other sort become rows. A program has one sort or
+//! the other, so the rows of the chunk so far decide which sort the next block has.
+//!
+//! *Invariant:* items and rows are appended to a block in the order of the rows that they are from.
+//! A row that waits for its operand is either the last address of the buffer (`last_waits`), or in
+//! `operand_of`, never in both.
 
 use crate::processor::Processor;
 use reuselens_trace::{Block, ItemProjection, Kind, Row};
 
-/// Addresses that wait to become items.
-pub(super) const ROOM: usize = 2048;
-/// Addresses that may be appended without a look at the room.
-pub(super) const AT_ONCE: usize = 512;
-/// An access to more items than this stays a row.
-const MOST_ITEMS: u64 = 4;
+/// Addresses that the buffer holds.
+const BUFFER: usize = 2048;
+/// Addresses that may be appended after [`ItemExtractor::make_room`] without a check.
+pub(super) const APPEND_ROOM: usize = 512;
+/// An access to more items than this becomes a row.
+const MAX_ITEMS: u64 = 4;
 
-/// An access that counts.
+// The classes of rows, a bit each: see `row_classifier::classes`.
+
+/// A load, store or atomic that counts.
 pub(super) const COUNTED: u8 = 1;
-/// What is to be looked at by itself.
+/// A row that is looked at by itself.
 pub(super) const SPECIAL: u8 = 2;
-/// An access that the program names.
+/// An access that the program names; its base follows as an operand.
 pub(super) const NAMED: u8 = 4;
-/// An operand.
+/// An operand row.
 pub(super) const OPERAND: u8 = 8;
-
-/// An access to a range, which has its length behind it, and counts.
+/// An access to a range that counts; its length follows as an operand.
 pub(super) const RANGE: u8 = 16;
 
-/// What operands that come next are of.
+/// What the operand rows that come next belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Open {
-    /// A row that needs none.
+enum OperandOf {
+    /// Nothing that matters: they are dropped.
     Nothing,
     /// A range operation or a named access, which waits for its operand.
-    Access(Row),
-    /// A row of the block.
-    Row,
+    Waiting(Row),
+    /// A row of the block: they become rows too.
+    KeptRow,
 }
 
-/// Makes touches of rows.
-pub(super) struct Toucher {
+/// Makes item accesses of rows. The same extractor serves all blocks of a file.
+pub(super) struct ItemExtractor {
     projection: ItemProjection,
-    /// Whether touches are what the program names, in this block and in the next.
+    /// Whether the item accesses of this block are those that the program names.
     by_name: bool,
+    /// The same of the next block, as far as the rows so far say.
     by_name_next: bool,
-    /// The bits of an address below its item's.
+    /// The bits of an address below its item's number.
     mask: u64,
-    open: Open,
-    /// Addresses.
-    addrs: Box<[u64; ROOM]>,
-    /// The bases of named accesses.
-    bases: Box<[u64; ROOM]>,
-    /// How many there are.
+    operand_of: OperandOf,
+    /// Addresses that wait to become items; the first `used` are valid.
+    addrs: Box<[u64; BUFFER]>,
+    /// The bases of named accesses, each where its address is.
+    bases: Box<[u64; BUFFER]>,
     used: usize,
-    /// Whether the last is of a row that waits for its operand.
-    waits: bool,
-    /// Of what kind that is.
-    waiting: Kind,
-    /// Items beyond the first of accesses, among those in the buffer.
-    more: u64,
-    /// Whether named accesses are items, without their bases.
-    bare: bool,
-    /// The structure that is being named: its base, and how many operands of the row there were.
-    data: Option<(u64, u8)>,
+    /// Whether the last address is of a row that waits for its operand.
+    last_waits: bool,
+    /// The kind of that row.
+    waiting_kind: Kind,
+    /// Items beyond the first of accesses to several, among those in the buffer.
+    extra_items: u64,
+    /// Whether the item of a named access follows from its address alone, without its base: true
+    /// as long as no element of a named structure can be in several items.
+    address_only: bool,
+    /// The structure whose operands are being read: its base, and the operands so far.
+    structure: Option<(u64, u8)>,
 }
 
-impl Toucher {
-    pub(super) fn new(projection: ItemProjection) -> Toucher {
-        Toucher {
-            bare: true,
-            data: None,
+impl ItemExtractor {
+    pub(super) fn new(projection: ItemProjection) -> ItemExtractor {
+        ItemExtractor {
+            address_only: true,
+            structure: None,
             projection,
             by_name: false,
             by_name_next: false,
             mask: projection.granularity.bytes() - 1,
-            open: Open::Nothing,
-            addrs: Box::new([0; ROOM]),
-            bases: Box::new([0; ROOM]),
+            operand_of: OperandOf::Nothing,
+            addrs: Box::new([0; BUFFER]),
+            bases: Box::new([0; BUFFER]),
             used: 0,
-            waits: false,
-            waiting: Kind::Named,
-            more: 0,
+            last_waits: false,
+            waiting_kind: Kind::Named,
+            extra_items: 0,
         }
     }
 
-    /// A chunk begins: what touches are does not depend on others, but for whether named ones are
-    /// `bare`.
-    pub(super) fn clear(&mut self, bare: bool) {
+    /// A chunk begins. What it depends on of the chunks before is only whether named accesses are
+    /// `address_only`.
+    pub(super) fn begin_chunk(&mut self, address_only: bool) {
         self.by_name_next = false;
-        self.bare = bare;
+        self.address_only = address_only;
         self.forget();
     }
 
     #[inline(always)]
-    pub(super) fn is_bare(&self) -> bool {
-        self.bare
+    pub(super) fn is_address_only(&self) -> bool {
+        self.address_only
     }
 
-    pub(super) fn begin(&mut self) {
+    /// A block of item accesses begins.
+    pub(super) fn begin_block(&mut self) {
         self.by_name = self.by_name_next;
         self.forget();
     }
 
+    /// Drops what is in the buffer and what waits.
     pub(super) fn forget(&mut self) {
-        self.open = Open::Nothing;
-        self.waits = false;
-        self.data = None;
-        (self.used, self.more) = (0, 0);
+        self.operand_of = OperandOf::Nothing;
+        self.last_waits = false;
+        self.structure = None;
+        (self.used, self.extra_items) = (0, 0);
     }
 
+    /// Whether the item accesses of this block are those that the program names.
     pub(super) fn is_by_name(&self) -> bool {
         self.by_name
     }
 
-    pub(super) fn changes(&self) -> bool {
+    /// Whether the next block has the other sort of item accesses.
+    pub(super) fn sort_changes(&self) -> bool {
         self.by_name != self.by_name_next
     }
 
-    /// A block of rows is over: operands that come next are of no row of it.
-    pub(super) fn end(&mut self, out: &mut Block) {
-        self.settle();
+    /// A block of the file is over: operands that come next belong to no row of it.
+    pub(super) fn end_block(&mut self, out: &mut Block) {
+        self.take_waiting_out();
         self.close(out);
         self.flush(out);
     }
 
-    /// Whether operands that come next are of none of the rows before.
+    /// Whether operands that come next belong to no row before.
     #[inline(always)]
     pub(super) fn is_closed(&self) -> bool {
-        self.nothing_open() && !self.waits
+        self.is_closed_outside() && !self.last_waits
     }
 
-    /// The same, but for a row that is in the buffer.
+    /// Whether operands that come next belong to no row before, except the last in the buffer.
     #[inline(always)]
-    pub(super) fn nothing_open(&self) -> bool {
-        self.open == Open::Nothing
+    pub(super) fn is_closed_outside(&self) -> bool {
+        self.operand_of == OperandOf::Nothing
     }
 
-    /// Whether so many bytes are there, and in one item.
+    /// Whether that many bytes are at least one, and within one item.
     #[inline(always)]
     pub(super) fn is_in_one(&self, addr: u64, bytes: u64) -> bool {
         bytes.wrapping_sub(1) <= self.mask && (addr & self.mask) + bytes <= self.mask + 1
     }
 
-    /// Makes room for [`AT_ONCE`] addresses.
+    /// Makes room for [`APPEND_ROOM`] addresses.
     #[inline(always)]
     pub(super) fn make_room(&mut self, out: &mut Block) {
-        if self.used > ROOM - AT_ONCE {
+        if self.used > BUFFER - APPEND_ROOM {
             self.flush(out);
         }
     }
 
+    /// The bits of an address below its item's number.
     pub(super) fn mask(&self) -> u64 {
         self.mask
     }
 
+    /// Whether the last address of the buffer waits for its operand.
     #[inline(always)]
-    pub(super) fn waits(&self) -> bool {
-        self.waits
+    pub(super) fn last_waits(&self) -> bool {
+        self.last_waits
     }
 
-    /// That address; 0 if there is none.
+    /// The address that waits in the buffer; 0 if none does.
     pub(super) fn waiting_addr(&self) -> u64 {
-        match (self.waits, self.used.checked_sub(1)) {
+        match (self.last_waits, self.used.checked_sub(1)) {
             (true, Some(last)) => self.addrs[last],
             _ => 0,
         }
     }
 
-    /// The places for bases of those that have none, if there is room.
+    /// The places for the bases of addresses that have none yet, from that of the address that
+    /// waits on. `None` if there are not `N`.
     #[inline(always)]
     pub(super) fn free_bases<const N: usize>(&mut self) -> Option<&mut [u64; N]> {
-        self.bases[self.used - usize::from(self.waits)..].first_chunk_mut()
+        self.bases[self.used - usize::from(self.last_waits)..].first_chunk_mut()
     }
 
-    /// The last address waits for its operand, if it is of a row of some kind that has one.
+    /// Says whether the last address waits for its operand: with the kind of its row if it does.
     #[inline(always)]
-    pub(super) fn waits_for_operand(&mut self, kind: Option<Kind>) {
-        self.waits = kind.is_some();
-        self.waiting = kind.unwrap_or(self.waiting);
+    pub(super) fn set_waiting(&mut self, kind: Option<Kind>) {
+        self.last_waits = kind.is_some();
+        self.waiting_kind = kind.unwrap_or(self.waiting_kind);
     }
 
-    /// The places that are free, [`AT_ONCE`] or more, and the bits of an address below its item's.
+    /// The free places for addresses, and the item mask. After [`Self::make_room`] there are
+    /// [`APPEND_ROOM`] or more.
     #[inline(always)]
     pub(super) fn free(&mut self) -> (&mut [u64], u64) {
         (&mut self.addrs[self.used..], self.mask)
     }
 
-    /// The first so many of the free places were filled with plain accesses to one item each.
+    /// The first `count` of the free places were filled, with accesses to one item each.
     #[inline(always)]
     pub(super) fn append(&mut self, count: usize) {
         self.used += count;
     }
 
-    /// Takes a plain access that counts, if it is to one item; whether it is. There is room.
+    /// Takes a plain access that counts, if it is to one item. Returns whether it did. There must
+    /// be room.
     #[inline(always)]
     pub(super) fn push_simple(&mut self, addr: u64, size: u8) -> bool {
-        self.addrs[self.used % ROOM] = addr;
-        let simple = self.nothing_open() && (addr & self.mask) + u64::from(size) <= self.mask + 1;
+        self.addrs[self.used % BUFFER] = addr;
+        let is_in_one = (addr & self.mask) + u64::from(size) <= self.mask + 1;
+        let simple = self.is_closed_outside() && is_in_one;
         self.used += usize::from(simple);
         simple
     }
 
-    /// What comes next begins with no operand.
+    /// The next row is no operand, so what waits for one gets none.
     #[inline(always)]
-    pub(super) fn starts(&mut self, out: &mut Block) {
+    pub(super) fn close_before(&mut self, out: &mut Block) {
         if !self.is_closed() {
-            self.settle();
+            self.take_waiting_out();
             self.close(out);
         }
     }
 
-    /// Whether named accesses become touches, by their addresses alone.
+    /// Whether named accesses become item accesses by their addresses alone.
     #[inline(always)]
     pub(super) fn takes_names(&self) -> bool {
-        self.by_name && self.bare
+        self.by_name && self.address_only
     }
 
-    /// Whether rows of a kind are plain accesses that become touches.
+    /// Whether rows of a kind are plain accesses that become item accesses.
     #[inline(always)]
     pub(super) fn takes(&self, kind: Kind) -> bool {
         let plain = matches!(kind, Kind::Load | Kind::Store | Kind::Atomic);
         plain && !self.by_name && self.projection.counts(kind)
     }
 
-    /// Takes up to [`AT_ONCE`] plain accesses that count, if each is to one item; whether it did.
+    /// Takes up to [`APPEND_ROOM`] plain accesses that count, if each is to one item, else none.
+    /// Returns whether it did.
     #[inline(always)]
     pub(super) fn append_plain(
         &mut self,
@@ -238,12 +259,13 @@ impl Toucher {
     ) -> bool {
         self.make_room(out);
         let into = &mut self.addrs[self.used..][..addrs.len()];
-        let simple = squeeze.copy(addrs, sizes, self.mask, into);
-        self.used += if simple { addrs.len() } else { 0 };
-        simple
+        let all_in_items = squeeze.copy_if_in_items(addrs, sizes, self.mask, into);
+        self.used += if all_in_items { addrs.len() } else { 0 };
+        all_in_items
     }
 
-    /// Takes up to [`AT_ONCE`] numbers: named accesses, each with its base behind it.
+    /// Takes up to [`APPEND_ROOM`] numbers: the addresses of named accesses, each followed by its
+    /// base.
     pub(super) fn append_pairs(&mut self, pairs: &[u64], out: &mut Block) {
         self.make_room(out);
         let pairs = pairs.as_chunks::<2>().0;
@@ -255,7 +277,7 @@ impl Toucher {
         self.used += pairs.len();
     }
 
-    /// Takes any row. Nothing is in the buffer that waits.
+    /// Takes any row. No address in the buffer may wait for an operand.
     #[inline(never)]
     pub(super) fn row(&mut self, row: Row, out: &mut Block) {
         if row.kind == Kind::Operand {
@@ -266,13 +288,16 @@ impl Toucher {
             Kind::Enter | Kind::Exit | Kind::Statement | Kind::BasicBlock => {}
             Kind::Load | Kind::Store | Kind::Atomic if !self.projection.counts(row.kind) => {}
             Kind::Load | Kind::Store | Kind::Atomic if !self.by_name => {
-                self.bytes(row, row.size.into(), None, out);
+                self.push_bytes(row, row.size.into(), None, out);
             }
-            Kind::RangeLoad | Kind::RangeStore if !self.by_name => self.open = Open::Access(row),
-            Kind::Named if self.by_name => self.open = Open::Access(row),
+            Kind::RangeLoad | Kind::RangeStore if !self.by_name => {
+                self.operand_of = OperandOf::Waiting(row);
+            }
+            Kind::Named if self.by_name => self.operand_of = OperandOf::Waiting(row),
             _ => {
                 self.keep(row, out);
-                // Beside plain accesses those that are named do not count.
+                // Named accesses decide for names only if they come before all plain ones: beside
+                // those they do not count.
                 let first = out.item_batch.items.is_empty();
                 self.by_name_next = match row.kind {
                     Kind::Named => first || self.by_name_next,
@@ -282,36 +307,36 @@ impl Toucher {
         }
     }
 
-    /// Takes an operand.
     fn operand(&mut self, operand: Row, out: &mut Block) {
-        match self.open {
-            Open::Nothing => {}
-            Open::Row => self.keep(operand, out),
-            Open::Access(row) if row.kind == Kind::Named => {
-                self.open = Open::Nothing;
+        match self.operand_of {
+            OperandOf::Nothing => {}
+            OperandOf::KeptRow => self.keep(operand, out),
+            OperandOf::Waiting(row) if row.kind == Kind::Named => {
+                self.operand_of = OperandOf::Nothing;
                 self.append_pairs(&[row.addr, operand.addr], out);
             }
-            Open::Access(row) => {
-                self.open = Open::Nothing;
-                self.bytes(row, operand.addr, Some(operand), out);
+            OperandOf::Waiting(row) => {
+                self.operand_of = OperandOf::Nothing;
+                self.push_bytes(row, operand.addr, Some(operand), out);
             }
         }
     }
 
-    /// What waits for an operand gets none.
+    /// The pending access has no operand: it becomes a row.
     fn close(&mut self, out: &mut Block) {
-        if let Open::Access(row) = self.open {
+        if let OperandOf::Waiting(row) = self.operand_of {
             self.keep(row, out);
         }
-        self.open = Open::Nothing;
+        self.operand_of = OperandOf::Nothing;
     }
 
-    /// What waits in the buffer waits outside.
-    pub(super) fn settle(&mut self) {
-        if std::mem::take(&mut self.waits) {
+    /// Moves the access that waits for its operand from the buffer to `operand_of`, so that rows
+    /// can be taken one by one.
+    pub(super) fn take_waiting_out(&mut self) {
+        if std::mem::take(&mut self.last_waits) {
             self.used -= 1;
-            self.open = Open::Access(Row {
-                kind: self.waiting,
+            self.operand_of = OperandOf::Waiting(Row {
+                kind: self.waiting_kind,
                 size: 0,
                 pc: 0,
                 addr: self.addrs[self.used],
@@ -319,10 +344,11 @@ impl Toucher {
         }
     }
 
-    /// A plain access, or one to a range, which has an operand and may be empty.
-    fn bytes(&mut self, row: Row, bytes: u64, operand: Option<Row>, out: &mut Block) {
-        let items = self.items(row.addr, bytes);
-        if items > MOST_ITEMS {
+    /// Takes an access to `bytes` bytes: all its items, or the row if they are many. `operand` is
+    /// the row of its length if it is to a range, which may be empty.
+    fn push_bytes(&mut self, row: Row, bytes: u64, operand: Option<Row>, out: &mut Block) {
+        let items = self.item_count(row.addr, bytes);
+        if items > MAX_ITEMS {
             self.keep(row, out);
             return operand.map_or((), |operand| self.keep(operand, out));
         }
@@ -336,12 +362,12 @@ impl Toucher {
             self.addrs[self.used] = row.addr.wrapping_add(further);
             self.used += 1;
         }
-        self.more += items - 1;
+        self.extra_items += items - 1;
     }
 
-    /// How many items bytes cover; many if they reach the end of what a process can address, beyond
-    /// which they could be another's.
-    fn items(&self, addr: u64, bytes: u64) -> u64 {
+    /// How many items the bytes cover. `u64::MAX` if they reach beyond the 48 bits that a process
+    /// can address, where they could be another's.
+    fn item_count(&self, addr: u64, bytes: u64) -> u64 {
         let shift = self.projection.granularity.shift();
         match addr.checked_add(bytes.saturating_sub(1)) {
             Some(last) if (last ^ addr) >> 48 == 0 => (last >> shift) - (addr >> shift) + 1,
@@ -349,18 +375,20 @@ impl Toucher {
         }
     }
 
-    /// Leaves a row in the block, and its operands.
+    /// Appends a row to the block; its operands will follow it.
     fn keep(&mut self, row: Row, out: &mut Block) {
+        // Items before the row must be in the block, so that their number is known.
         self.flush(out);
         out.item_batch
             .before
             .push(out.item_batch.items.len() as u32);
         out.push(row);
-        self.open = Open::Row;
-        self.data = match (row.kind, self.data) {
+        self.operand_of = OperandOf::KeptRow;
+        // The operands of a structure are its bytes, then those of an element.
+        self.structure = match (row.kind, self.structure) {
             (Kind::Data, _) => Some((row.addr, 0)),
             (Kind::Operand, Some((base, 1))) => {
-                self.structure(base, row.addr, out);
+                self.check_structure(base, row.addr, out);
                 None
             }
             (Kind::Operand, Some((base, operands))) => Some((base, operands + 1)),
@@ -368,34 +396,35 @@ impl Toucher {
         };
     }
 
-    /// A structure with elements of so many bytes. Where one of them can lie in several items, what
-    /// an access is to depends on the structure from now on.
-    fn structure(&mut self, base: u64, element: u64, out: &mut Block) {
-        let even = element.is_power_of_two()
+    /// Looks at a structure with elements of `element` bytes. If an element can be in several items,
+    /// the items of named accesses depend on their bases from now on.
+    fn check_structure(&mut self, base: u64, element: u64, out: &mut Block) {
+        let within_items = element.is_power_of_two()
             && element <= self.projection.granularity.bytes()
             && base.is_multiple_of(element);
-        if !even {
-            self.bare = false;
-            out.item_batch.uneven = true;
+        if !within_items {
+            self.address_only = false;
+            out.item_batch.elements_straddle = true;
         }
     }
 
-    /// Makes items of what is in the buffer, but for what waits.
+    /// Makes items of the addresses in the buffer, except of one that waits for its operand.
     #[inline(never)]
     fn flush(&mut self, out: &mut Block) {
-        let touches = &mut out.item_batch;
-        touches.named = self.by_name;
-        let ready = self.used - usize::from(self.waits);
+        let batch = &mut out.item_batch;
+        batch.named = self.by_name;
+        let ready = self.used - usize::from(self.last_waits);
         let addrs = &self.addrs[..ready];
-        if self.by_name && !self.bare {
-            touches.bases.extend_from_slice(&self.bases[..ready]);
-            touches.items.extend_from_slice(addrs);
+        if self.by_name && !self.address_only {
+            batch.bases.extend_from_slice(&self.bases[..ready]);
+            batch.items.extend_from_slice(addrs);
         } else {
             let shift = self.projection.granularity.shift();
-            touches.items.extend(addrs.iter().map(|addr| addr >> shift));
+            batch.items.extend(addrs.iter().map(|addr| addr >> shift));
         }
-        touches.references += ready as u64 - self.more;
-        self.addrs[0] = self.addrs[ready % ROOM];
-        (self.used, self.more) = (self.used - ready, 0);
+        batch.references += ready as u64 - self.extra_items;
+        // The address that waits becomes the first. Without one, what is copied is not used.
+        self.addrs[0] = self.addrs[ready % BUFFER];
+        (self.used, self.extra_items) = (self.used - ready, 0);
     }
 }

@@ -1,31 +1,34 @@
-//! Long runs of zeros to touches: laps as in [`super::predicted_runs`], of which only the accesses are
-//! looked at.
+//! Item accesses of the iterations of a predicted run, without their rows.
+//!
+//! `row_classifier` calls [`extract`] for the iterations that `predicted_runs` found. If all rows
+//! of an iteration are accesses that become item accesses, or count for nothing, only the accesses
+//! are kept ([`IterationAccesses`]), and each iteration is made by adding steps to addresses, many
+//! at once. Otherwise the rows are decoded and classified like any others.
 
 use std::ops::Range;
 
-use crate::decode_rows::{Here, Rows, Sink};
-use crate::item_extractor::{AT_ONCE, COUNTED, NAMED, OPERAND, RANGE, SPECIAL};
-use crate::predicted_runs::COPIED;
+use crate::decode_rows::{Position, RowDecoder};
+use crate::item_extractor::{APPEND_ROOM, COUNTED, NAMED, OPERAND, RANGE, SPECIAL};
+use crate::predicted_runs::COPY_ROWS;
 use crate::processor::Processor;
-use crate::row_classifier::Touching;
-use crate::sites::START;
+use crate::row_classifier::ItemSink;
+use crate::sites::START_SITE;
 use reuselens_io::varint::Damage;
 use reuselens_trace::{Kind, Row};
 
-/// Accesses that are looked at together where some of more are not to one item.
-const FEW: usize = 16;
+/// Accesses that are checked together where some of [`APPEND_ROOM`] are to several items.
+const FEW_ACCESSES: usize = 16;
 
-/// The accesses of a lap, or of some of them: where the last lap's was, how far it is from one to
-/// the next, of what kind and size it is.
+/// The accesses of one iteration, or of several: address, step to the next iteration, bytes, kind.
 #[derive(Default)]
-pub(super) struct Laps {
+pub(super) struct IterationAccesses {
     addrs: Vec<u64>,
     steps: Vec<u64>,
     sizes: Vec<u64>,
     kinds: Vec<Kind>,
 }
 
-impl Laps {
+impl IterationAccesses {
     fn clear(&mut self) {
         self.addrs.clear();
         self.steps.clear();
@@ -40,9 +43,9 @@ impl Laps {
         self.sizes.push(size);
     }
 
-    /// Makes `times` laps of one, each a step further than the one before: the first of `times`
-    /// further ones, from where it was.
-    fn expand(&mut self, times: usize) {
+    /// Replaces the accesses of one iteration by those of the `times` iterations after it. Steps
+    /// are then from one such set of iterations to the next.
+    fn unroll(&mut self, times: usize) {
         let one = self.addrs.len();
         for at in 0..one {
             self.addrs[at] = self.addrs[at].wrapping_add(self.steps[at]);
@@ -58,145 +61,161 @@ impl Laps {
     }
 }
 
-/// Item accesses of whole iterations, each the one before and a step further; row by row, if one of
-/// the rows is not an access to an item, or nothing.
-pub(super) fn touch<const BY_NAME: bool>(
+/// Appends the item accesses of the rows `range`, which are iterations of `length` rows, all as
+/// predicted (see [`iterations`](crate::decode_rows::RowSink::iterations)). `BY_NAME`: see [`ItemSink`].
+pub(super) fn extract<const BY_NAME: bool>(
     squeeze: impl Processor,
-    rows: &mut Rows,
-    here: &mut Here,
-    lap: usize,
-    to: &mut Touching<'_, BY_NAME>,
+    rows: &mut RowDecoder,
+    position: &mut Position,
+    length: usize,
+    to: &mut ItemSink<'_, BY_NAME>,
     range: Range<usize>,
 ) -> Result<(), Damage> {
     let Range { mut start, end } = range;
-    to.end(squeeze, &rows.sites);
-    if !to.toucher.is_closed() && start < end {
-        // What waits for an operand gets it, so that a lap begins behind it.
-        rows.expected(squeeze, here, to, start..start + 1)?;
-        to.end(squeeze, &rows.sites);
+    to.classify_rest(squeeze, &rows.sites);
+    if !to.extractor.is_closed() && start < end {
+        // The row before the iterations waits for its operand, which is their first row. One row
+        // more on its own, and iterations begin after that.
+        rows.decode_predicted(squeeze, position, to, start..start + 1)?;
+        to.classify_rest(squeeze, &rows.sites);
         start += 1;
     }
-    let laps = (end - start) / lap;
-    let mut of = std::mem::take(&mut rows.laps);
-    if laps > 1
-        && to.toucher.is_closed()
-        && accesses::<BY_NAME>(rows, (here.site, lap), to.toucher.mask() + 1, &mut of)
+    let iterations = (end - start) / length;
+    let mut accesses = std::mem::take(&mut rows.iteration);
+    let item = to.extractor.mask() + 1;
+    if iterations > 1
+        && to.extractor.is_closed()
+        && collect::<BY_NAME>(rows, (position.site, length), item, &mut accesses)
     {
-        let mut site = here.site;
-        for _ in 0..lap {
-            site = rows.sites[site].next as usize;
-            rows.sites[site].trail.go_on(laps as u64);
+        let mut site = position.site;
+        for _ in 0..length {
+            site = rows.sites[site].successor as usize;
+            rows.sites[site].predictor.repeat_step(iterations as u64);
         }
-        append_laps(squeeze, &mut of, laps, to);
-        start += laps * lap;
+        append_iterations(squeeze, &mut accesses, iterations, to);
+        start += iterations * length;
     }
-    rows.laps = of;
-    rows.expected(squeeze, here, to, start..end)
+    rows.iteration = accesses;
+    rows.decode_predicted(squeeze, position, to, start..end)
 }
 
-/// Finds the accesses of a lap that counts; false if there are rows that are more than that. Named
-/// ones have their base behind them, those to ranges their length, which is the same in each lap,
-/// and no more than fits into an `item`.
-fn accesses<const BY_NAME: bool>(
-    rows: &Rows,
-    (site, lap): (usize, usize),
+/// Collects the accesses of the iteration that ends at the site, as its last one made them. Returns
+/// `false` if a row needs to be looked at by itself.
+///
+/// With `BY_NAME` a named access and its base are two consecutive entries. Without, an access to a
+/// range is one entry, if its length is the same in each iteration and at most an `item`.
+fn collect<const BY_NAME: bool>(
+    rows: &RowDecoder,
+    (site, length): (usize, usize),
     item: u64,
-    of: &mut Laps,
+    accesses: &mut IterationAccesses,
 ) -> bool {
-    of.clear();
-    let own = if BY_NAME { NAMED } else { RANGE };
-    let others = match BY_NAME {
+    accesses.clear();
+    // The class of rows that have an operand after them, and the classes that cannot be taken.
+    let with_operand = if BY_NAME { NAMED } else { RANGE };
+    let refused = match BY_NAME {
         true => SPECIAL | COUNTED | RANGE,
         false => SPECIAL | NAMED,
     };
-    let (mut site, mut before) = (site, rows.sites[START]);
-    for _ in 0..lap {
-        site = rows.sites[site].next as usize;
+    let (mut site, mut before) = (site, rows.sites[START_SITE]);
+    for _ in 0..length {
+        site = rows.sites[site].successor as usize;
         let entry = rows.sites[site];
-        let (last, step) = (entry.trail.last, entry.trail.step);
-        let is_second = before.class & own != 0;
-        if entry.class & others != 0 || is_second && entry.class & OPERAND == 0 {
+        let (last, step) = (entry.predictor.last, entry.predictor.step);
+        let operand_due = before.class & with_operand != 0;
+        if entry.class & refused != 0 || operand_due && entry.class & OPERAND == 0 {
             return false;
         }
-        if is_second && !BY_NAME {
+        if operand_due && !BY_NAME {
+            // `last` is the length of the range before.
             if step != 0 || !(1..=item).contains(&last) {
                 return false;
             }
-            of.push(before.trail.last, before.trail.step, (before.kind, last));
-        } else if is_second || entry.class & (NAMED | COUNTED) != 0 {
-            of.push(last, step, (entry.kind, entry.size.into()));
+            let (addr, step) = (before.predictor.last, before.predictor.step);
+            accesses.push(addr, step, (before.kind, last));
+        } else if operand_due || entry.class & (NAMED | COUNTED) != 0 {
+            accesses.push(last, step, (entry.kind, entry.size.into()));
         }
         before = entry;
     }
-    before.class & own == 0
+    before.class & with_operand == 0
 }
 
-/// Appends the touches of `laps` laps.
-fn append_laps<const BY_NAME: bool>(
+/// Appends the item accesses of the next `iterations` iterations.
+fn append_iterations<const BY_NAME: bool>(
     squeeze: impl Processor,
-    of: &mut Laps,
-    laps: usize,
-    to: &mut Touching<'_, BY_NAME>,
+    accesses: &mut IterationAccesses,
+    iterations: usize,
+    to: &mut ItemSink<'_, BY_NAME>,
 ) {
-    let one = of.addrs.len();
+    let one = accesses.addrs.len();
     if one == 0 {
         return;
     }
-    let times = (COPIED / one).clamp(1, (laps / 4).max(1));
-    of.expand(times);
-    for _ in 0..laps / times {
-        append(squeeze, of, one * times, to);
-        squeeze.step(&mut of.addrs, &of.steps);
+    // Short iterations are unrolled to about COPY_ROWS accesses, which vectors take at once, if
+    // there are several times as many.
+    let times = (COPY_ROWS / one).clamp(1, (iterations / 4).max(1));
+    accesses.unroll(times);
+    for _ in 0..iterations / times {
+        append(squeeze, accesses, one * times, to);
+        squeeze.add_steps(&mut accesses.addrs, &accesses.steps);
     }
-    append(squeeze, of, laps % times * one, to);
+    append(squeeze, accesses, iterations % times * one, to);
 }
 
-/// Appends the first `count` of some accesses.
+/// Appends the first `count` of the accesses.
 fn append<const BY_NAME: bool>(
     squeeze: impl Processor,
-    of: &Laps,
+    accesses: &IterationAccesses,
     count: usize,
-    to: &mut Touching<'_, BY_NAME>,
+    to: &mut ItemSink<'_, BY_NAME>,
 ) {
-    for start in (0..count).step_by(AT_ONCE) {
-        let part = start..count.min(start + AT_ONCE);
+    for start in (0..count).step_by(APPEND_ROOM) {
+        let part = start..count.min(start + APPEND_ROOM);
         if BY_NAME {
-            to.toucher.append_pairs(&of.addrs[part], to.out);
-        } else if !append_plain(squeeze, of, part.clone(), to) {
-            for start in part.clone().step_by(FEW) {
-                let few = start..part.end.min(start + FEW);
-                if !append_plain(squeeze, of, few.clone(), to) {
-                    few.for_each(|at| one(to, of.kinds[at], of.addrs[at], of.sizes[at]));
+            to.extractor.append_pairs(&accesses.addrs[part], to.out);
+        } else if !append_plain(squeeze, accesses, part.clone(), to) {
+            // Some access is to several items. Those around it go a few at a time, and the few with
+            // it one by one.
+            for start in part.clone().step_by(FEW_ACCESSES) {
+                let few = start..part.end.min(start + FEW_ACCESSES);
+                if !append_plain(squeeze, accesses, few.clone(), to) {
+                    few.for_each(|at| append_one(to, accesses, at));
                 }
             }
         }
     }
 }
 
-/// Appends some accesses if each is to one item; whether it did.
+/// Appends some accesses if each is to one item, else nothing. Returns whether it did.
 #[inline(always)]
 fn append_plain<const BY_NAME: bool>(
     squeeze: impl Processor,
-    of: &Laps,
+    accesses: &IterationAccesses,
     part: Range<usize>,
-    to: &mut Touching<'_, BY_NAME>,
+    to: &mut ItemSink<'_, BY_NAME>,
 ) -> bool {
-    let (addrs, sizes) = (&of.addrs[part.clone()], &of.sizes[part]);
-    to.toucher.append_plain(squeeze, addrs, sizes, to.out)
+    let (addrs, sizes) = (&accesses.addrs[part.clone()], &accesses.sizes[part]);
+    to.extractor.append_plain(squeeze, addrs, sizes, to.out)
 }
 
-/// Appends an access as a row; one to a range has another row behind it.
-fn one<const BY_NAME: bool>(to: &mut Touching<'_, BY_NAME>, kind: Kind, addr: u64, bytes: u64) {
+/// Appends access `at` as a row, with the operand row of its length if it is to a range.
+fn append_one<const BY_NAME: bool>(
+    to: &mut ItemSink<'_, BY_NAME>,
+    accesses: &IterationAccesses,
+    at: usize,
+) {
+    let (kind, bytes) = (accesses.kinds[at], accesses.sizes[at]);
     let is_range = matches!(kind, Kind::RangeLoad | Kind::RangeStore);
     let mut row = Row {
         kind,
         size: if is_range { 0 } else { bytes as u8 },
         pc: 0,
-        addr,
+        addr: accesses.addrs[at],
     };
-    to.toucher.row(row, to.out);
+    to.extractor.row(row, to.out);
     if is_range {
         (row.kind, row.addr) = (Kind::Operand, bytes);
-        to.toucher.row(row, to.out);
+        to.extractor.row(row, to.out);
     }
 }

@@ -7,36 +7,38 @@
 //! chunk   = kind u32 (1 = pieces, 2 = ending, 3 = index)  number u32  stored u32  plain u32
 //!           crc32 of the stored bytes u32  crc32 of the 20 bytes before u32
 //!           stored bytes (one zstd frame of `plain` bytes)
-//! pieces  = four lengths, then four streams: heads, sites, tokens, addresses (see `columns` for
-//!           blocks of rows, `shapes` for those of shapes)
+//! pieces  = four lengths, then four streams: heads, sites, tokens, addresses (see `sites` for blocks
+//!           of rows, `templates` for blocks of templates)
 //! ending  = chunks, blocks, rows, events before it (varints)
 //! index, trailer: see `index`
 //! ```
 //!
-//! Rows that are handed over are written as blocks of rows or of shapes, whichever is cheaper to
-//! read (see `shaper`); readers get the same.
+//! A block is stored as rows or as templates with operands, whichever is cheaper to read (see
+//! `template_inference`); readers get the same rows.
 //!
 //! Numbers of fixed width are little endian. Every chunk decodes alone, so a file that was cut off
-//! is read up to its last whole chunk; a file is known to be complete by its ending. All lengths
+//! is read up to its last complete chunk; a file is known to be complete by its ending. All lengths
 //! are bounded before anything is allocated, and every stored byte is under a checksum. The index
 //! says what is where, so a part of a file is read without the rest; without it a part is found by
 //! reading all.
 //!
 //! | what | modules |
 //! |---|---|
-//! | both sides | `columns` (sites and what they predict), `shapes`, `header`, `events`, `index` |
-//! | writing | `writer` → `shaper`, `fuser` (shapes) → `encode`, `encode_shaped` → `compress` |
-//! | reading | `reader` → `decoders` → `decode` → `rows`, `replay`, or `decode_shaped` |
-//! | forms of blocks | `folding` (repeats), `touching`, `touch_rows`, `laps` (items) |
+//! | both sides | `sites`, `templates` (what predicts tokens and addresses), `header`, `events`, `index` |
+//! | writing | `writer` → `template_inference` → `encode` → `superblocks`, `encode_templates` → `compress` |
+//! | reading | `reader` → `decoders` → `decode` → `decode_rows` or `decode_templates` |
+//! | forms of rows | `decode_rows` → columns, `repeat_sink`, or `row_classifier` → `item_extractor` |
+//! | loops | `predicted_runs`, `iterations` |
 //! | a part of a file | `find`, `part`, `reader::segment` |
-//! | one body for each processor | `dispatch`, `wide`, `widest` |
+//! | vectors | `processor`, `access_group` |
 //!
-//! A *shape* is a template as this file stores it, a *note* one execution of it, a *word* an
-//! operand.
+//! An *execution* is one run of a template; its *operands* are what only the run knew. The *items* of
+//! accesses are what analyses of whole programs need, in the place of rows.
 //!
 //! For: whoever records, keeps or copies traces, and the list of all formats (crate `formats`).
 //! Not for: other formats, and not for what a trace means.
 
+mod access_group;
 mod compress;
 mod decode;
 mod decode_rows;
@@ -77,10 +79,11 @@ pub const SUMMARY: &str =
 
 /// The most rows that one block of a native file has. A larger one is refused by the writer.
 pub const MAX_BLOCK_ROWS: usize = 1 << 22;
-/// The same of one of shapes. Capture makes some thousands.
-pub const MAX_SHAPED_ROWS: usize = 1 << 17;
-/// The most words of one of shapes.
-pub const MAX_SHAPED_WORDS: usize = 1 << 19;
+/// The most rows that one template block of a native file stands for. Capture makes blocks of some
+/// thousands.
+pub const MAX_TEMPLATE_BLOCK_ROWS: usize = 1 << 17;
+/// The most operands of one template block.
+pub const MAX_TEMPLATE_BLOCK_OPERANDS: usize = 1 << 19;
 
 /// Whether the file begins with the magic, or is too short to hold all of it.
 pub fn detect(head: &[u8]) -> Confidence {

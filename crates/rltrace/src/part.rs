@@ -1,4 +1,10 @@
-//! The part of a file that is read: which chunks, and what of them.
+//! Reads a part of a file: which chunks have something of a [`Selection`], and which of their rows.
+//!
+//! `Reader::select` makes a [`Part`]; the reader asks it for the next chunk, and cuts each block by
+//! it. Without an index no chunk can be left out, so all of the file is one chunk here.
+//!
+//! *Invariant:* all events are delivered, those of omitted chunks too, and rows are numbered as in
+//! the whole file.
 
 use std::collections::VecDeque;
 
@@ -7,21 +13,23 @@ use reuselens_io::Input;
 use reuselens_io::chunk::Chunks;
 use reuselens_trace::{Block, Event, Selection, TraceError};
 
-/// What is read of a file.
+/// The part of a file that is read.
 pub(super) struct Part {
     selection: Selection,
-    /// What is where, if chunks can be left out.
+    /// The index, if the file has one: then chunks can be left out.
     index: Option<Index>,
     /// The chunk to look at next, and the number of its first row.
     next: (usize, u64),
-    /// The chunks that were begun and not left, and the end, once that is near.
-    begun: VecDeque<Begun>,
+    /// The chunks that decoders have begun and not ended. After the last one an empty one, for the
+    /// events after it.
+    begun: VecDeque<BegunChunk>,
+    /// Whether no more chunks are wanted.
     over: bool,
 }
 
-/// A chunk of a part.
+/// A chunk that was begun.
 #[derive(Default)]
-struct Begun {
+struct BegunChunk {
     /// The number of its next row.
     row: u64,
     /// Events of the chunks before it that were left out.
@@ -31,7 +39,7 @@ struct Begun {
 impl Part {
     pub(super) fn new(selection: Selection, index: Option<Index>) -> Part {
         // Without an index all is one chunk.
-        let whole = index.is_none().then(Begun::default);
+        let whole = index.is_none().then(BegunChunk::default);
         Part {
             selection,
             index,
@@ -41,7 +49,8 @@ impl Part {
         }
     }
 
-    /// Goes on to the next chunk that can hold something; whether there is one.
+    /// Moves the input to the next chunk that may have rows that are wanted. Returns whether there is
+    /// one. Without an index nothing moves, and there always is one.
     pub(super) fn find_next(
         &mut self,
         input: &mut Input,
@@ -62,7 +71,7 @@ impl Part {
         });
         let events = index.events_of(from..wanted.unwrap_or(left.end));
         let events = events.iter().cloned().collect();
-        self.begun.push_back(Begun { row, events });
+        self.begun.push_back(BegunChunk { row, events });
         let Some(number) = wanted else {
             self.over = true;
             return Ok(false);
@@ -74,12 +83,12 @@ impl Part {
         Ok(true)
     }
 
-    /// An event that lies before the chunk that is read.
+    /// The next event of the chunks that were left out before the one that is read.
     pub(super) fn event_before(&mut self) -> Option<Event> {
         self.begun.front_mut()?.events.pop_front()
     }
 
-    /// Leaves in the next block what is wanted; whether that is anything.
+    /// Removes from the next block the rows that are not wanted. Returns whether there are others.
     pub(super) fn cut(&mut self, block: &mut Block) -> bool {
         let Some(chunk) = self.begun.front_mut() else {
             return false;
@@ -89,13 +98,14 @@ impl Part {
         self.selection.cut(block, first)
     }
 
+    /// All of a chunk was delivered.
     pub(super) fn chunk_is_over(&mut self) {
         if self.index.is_some() {
             self.begun.pop_front();
         }
     }
 
-    /// Whether it is known where its chunks are.
+    /// Whether chunks are found by the index.
     pub(super) fn is_indexed(&self) -> bool {
         self.index.is_some()
     }

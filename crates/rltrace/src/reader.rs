@@ -1,4 +1,11 @@
-//! Reads a native file, chunk by chunk.
+//! Reads a native file, chunk by chunk: a [`Source`].
+//!
+//! [`Reader`] finds the chunks (all, those of a `part`, or those of a `segment`), lets `decoders`
+//! decode them, and delivers blocks and events in the order of the file. At the end it checks the
+//! ending against what was delivered (`ending`).
+//!
+//! *Invariant:* what is delivered does not depend on the number of threads. After an error, or the
+//! end, nothing more is delivered.
 
 mod ending;
 mod segment;
@@ -12,7 +19,7 @@ use crate::decoders::{BlockForm, Decoded, Decoders, Taken};
 use crate::encode::Totals;
 use crate::index::Index;
 use crate::part::Part;
-use crate::reader::segment::{Chunked, Next};
+use crate::reader::segment::{NextChunk, SegmentChunks};
 use crate::{Header, find};
 use reuselens_io::Input;
 use reuselens_io::chunk::{Chunks, Content, Stored};
@@ -21,10 +28,12 @@ use reuselens_trace::{
     AnySegment, Block, Event, ItemProjection, Projection, Selection, Source, Step, TraceError,
 };
 
-/// The most threads that decode unless more are asked for: they are faster than what comes after.
-const THREADS: usize = 4;
-/// Bytes of items of which touches are made.
-const TOUCHED: RangeInclusive<u64> = 16..=1 << 32;
+/// The most threads that decode unless more are asked for: four deliver faster than any analysis
+/// takes.
+const MAX_THREADS: usize = 4;
+/// Bytes of items for which item accesses are delivered. Smaller items are straddled too often; larger
+/// ones would swallow ranges that are too long to be any.
+const ITEM_BYTES: RangeInclusive<u64> = 16..=1 << 32;
 
 /// Reads a native trace file.
 ///
@@ -40,15 +49,15 @@ pub struct Reader {
     totals: Totals,
     /// The index's chunk, once it was passed.
     index: Option<Stored>,
-    /// What is read of the file, if not all.
+    /// The part of the file that is read, if not all.
     part: Option<Part>,
-    /// What is read of the file, if it is a segment beside others.
-    segment: Option<Chunked>,
-    /// As what rows are to be delivered.
+    /// The chunks that are read, if this reads a segment beside others.
+    segment: Option<SegmentChunks>,
+    /// The form in which blocks are delivered.
     form: BlockForm,
     /// Where the chunk begins that the last piece is from.
     start: u64,
-    /// The last chunk, or why there is none; found ahead.
+    /// The ending, or why there is none; found ahead of what is delivered.
     ending: Option<Result<Stored, TraceError>>,
     /// Whether the ending was reached, and the file is as it says.
     checked: bool,
@@ -67,7 +76,7 @@ impl Reader {
             Some(_) => std::thread::available_parallelism().map_or(1, NonZero::get),
             None => 1,
         };
-        Reader::with_threads(input, threads.min(THREADS))
+        Reader::with_threads(input, threads.min(MAX_THREADS))
     }
 
     /// [`Reader::new`] with that many threads that decode; with one, or none, it is the caller's.
@@ -106,7 +115,7 @@ impl Reader {
         if selection.is_all() {
             return Ok(());
         }
-        // A part is cut by rows.
+        // A part is cut row by row.
         self.form = BlockForm::Rows;
         let index = self.take_index()?.ok();
         self.part = Some(Part::new(selection, index));
@@ -153,12 +162,14 @@ impl Reader {
         Decoders::new(self.threads, self.form).map_err(|error| self.failed(error))
     }
 
+    /// Delivers the next piece, and keeps the decoders busy.
     fn step_with(
         &mut self,
         decoders: &mut Decoders,
         block: &mut Block,
     ) -> Result<Step, TraceError> {
         loop {
+            // Chunks are found and begun ahead of what is delivered.
             while self.ending.is_none() && decoders.has_room() {
                 match self.next_chunk() {
                     Ok(Some(chunk)) if chunk.content == Content::Pieces => decoders.begin(chunk),
@@ -183,8 +194,8 @@ impl Reader {
             match decoders.next() {
                 Taken::Piece(Decoded::Block(mut rows)) => {
                     self.passed(&rows);
-                    if rows.item_batch.uneven {
-                        decoders.not_bare();
+                    if rows.item_batch.elements_straddle {
+                        decoders.need_bases();
                     }
                     let wanted = self.part.as_mut().is_none_or(|part| part.cut(&mut rows));
                     if !wanted {
@@ -206,24 +217,24 @@ impl Reader {
                     }
                 }
                 Taken::Damaged(start, damage) => return Err(self.damaged(start, damage)),
-                Taken::Broken(error) => return Err(self.failed(error)),
             }
         }
     }
 
-    /// An event of what is left out, which comes first.
+    /// The next event of chunks that are not read, which come before those that are.
     fn event_before(&mut self) -> Option<Event> {
         let of_part = self.part.as_mut().and_then(Part::event_before);
-        of_part.or_else(|| self.segment.as_mut().and_then(Chunked::event_before))
+        of_part.or_else(|| self.segment.as_mut().and_then(SegmentChunks::event_before))
     }
 
+    /// Counts a block that was delivered, or cut away.
     fn passed(&mut self, block: &Block) {
-        let touches = &block.item_batch;
-        let (blocks, rows) = match touches.is_used() {
-            true => (touches.blocks, touches.rows),
+        let batch = &block.item_batch;
+        let (blocks, rows) = match batch.is_used() {
+            true => (batch.blocks, batch.rows),
             false => (1, block.len() as u64 + block.repeats.rows),
         };
-        // Those of a segment begin with what an index says, which may be anything.
+        // The totals of a segment begin with what an index says, which may be any numbers.
         self.totals.blocks = self.totals.blocks.wrapping_add(blocks);
         self.totals.rows = self.totals.rows.wrapping_add(rows);
     }
@@ -239,9 +250,9 @@ impl Reader {
         }
         if let Some(segment) = &mut self.segment {
             match segment.find_next() {
-                Next::Over => return Ok(None),
-                Next::Chunk => indexed = true,
-                Next::Any => {}
+                NextChunk::Over => return Ok(None),
+                NextChunk::Chunk => indexed = true,
+                NextChunk::Any => {}
             }
         }
         let chunk = self.chunks.next(&mut self.input)?;
@@ -260,11 +271,12 @@ impl Reader {
         Ok(Some(next))
     }
 
-    fn can_condense(&self, projection: ItemProjection) -> bool {
+    /// Whether blocks can be delivered as item accesses.
+    fn can_deliver_items(&self, projection: ItemProjection) -> bool {
         self.decoders.is_none()
             && self.part.is_none()
             && self.header.has_addresses
-            && TOUCHED.contains(&projection.granularity.bytes())
+            && ITEM_BYTES.contains(&projection.granularity.bytes())
     }
 
     /// The error for a chunk that begins at `start`.
@@ -301,9 +313,7 @@ impl Source for Reader {
 
     fn project(&mut self, projection: Projection) -> bool {
         let form = match projection {
-            // Smaller items are straddled too often; larger ones would swallow ranges that are too
-            // long to be any.
-            Projection::Items(projection) if self.can_condense(projection) => {
+            Projection::Items(projection) if self.can_deliver_items(projection) => {
                 BlockForm::ItemBatch(projection)
             }
             // A part of a file is cut row by row.
@@ -316,14 +326,14 @@ impl Source for Reader {
         true
     }
 
-    /// Of a file with an index.
+    /// Segments of a file with an index; none of others.
     fn segments(
         &mut self,
         projection: ItemProjection,
         most: usize,
         shortest: Accesses,
     ) -> Result<Vec<AnySegment>, TraceError> {
-        match self.can_condense(projection) {
+        match self.can_deliver_items(projection) {
             true => self.in_segments(projection, most, shortest),
             false => Ok(Vec::new()),
         }

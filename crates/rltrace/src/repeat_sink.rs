@@ -1,102 +1,105 @@
-//! Rows without those that come again: long runs of zeros are laps, as in [`super::predicted_runs`], which
-//! need not be made.
+//! Decodes a block of rows without repeated iterations: a [`Repeat`] is recorded in their place.
+//!
+//! `decode` passes a [`RepeatSink`] to `decode_rows` if a consumer asked for
+//! [`Projection::Repeats`](reuselens_trace::Projection::Repeats). Iterations of a predicted run
+//! (`predicted_runs`) are then not written; the repeat refers to the iteration before them, and its
+//! numbers are the steps. Blocks of templates do the same in `decode_templates::repeats`.
+//!
+//! *Invariant:* the rows in the columns, with the repeats expanded, are all rows of the block.
 
 use std::ops::Range;
 
-use crate::decode_rows::{Entry, Here, Rows, Sink};
+use crate::decode_rows::{Position, RowDecoder, RowSink, SiteState};
 use crate::predicted_runs;
 use crate::processor::Processor;
 use reuselens_io::varint::Damage;
 use reuselens_trace::{Columns, Kind, Repeat, RepeatOf, Repeats};
 
-/// Rows from which on they are worth leaving out.
-const WORTH: usize = 64;
+/// Iterations with fewer rows in all are written: a repeat would not be worth its entry.
+const MIN_OMITTED_ROWS: usize = 64;
 
-/// Where rows go that are there, and where it is said of the others.
-pub(super) struct Folding<'a> {
-    pub(super) columns: Columns<'a>,
-    pub(super) repeats: &'a mut Repeats,
-    /// Rows that are not there.
-    folded: usize,
+/// Writes rows into columns, and repeated iterations into repeats.
+pub(super) struct RepeatSink<'a> {
+    columns: Columns<'a>,
+    repeats: &'a mut Repeats,
+    /// Rows that were omitted so far. A row is written that many places before its place in the
+    /// block.
+    omitted: usize,
 }
 
-impl<'a> Folding<'a> {
+impl<'a> RepeatSink<'a> {
     pub(super) fn new(columns: Columns<'a>, repeats: &'a mut Repeats) -> Self {
-        Folding {
+        RepeatSink {
             columns,
             repeats,
-            folded: 0,
+            omitted: 0,
         }
     }
 
-    /// How many rows are not there.
-    pub(super) fn folded(&self) -> usize {
-        self.folded
+    /// The number of omitted rows.
+    pub(super) fn omitted(&self) -> usize {
+        self.omitted
     }
 }
 
-impl Sink for Folding<'_> {
+impl RowSink for RepeatSink<'_> {
     #[inline(always)]
-    fn put(&mut self, (at, row): (usize, usize), site: (usize, &Entry), addr: u64) {
-        self.columns.put((at - self.folded, row), site, addr);
+    fn put(&mut self, (at, row): (usize, usize), site: (usize, &SiteState), addr: u64) {
+        self.columns.put((at - self.omitted, row), site, addr);
     }
 
     #[inline(always)]
-    fn take(&mut self, _: impl Processor, _: usize, _: &[Entry]) {}
+    fn end_group(&mut self, _: impl Processor, _: usize, _: &[SiteState]) {}
 
     #[inline(always)]
-    fn end(&mut self, _: impl Processor, _: &[Entry]) {}
+    fn end_block(&mut self, _: impl Processor, _: &[SiteState]) {}
 
-    fn laps(
+    fn iterations(
         &mut self,
         _: impl Processor,
-        rows: &mut Rows,
-        here: &mut Here,
-        lap: usize,
+        rows: &mut RowDecoder,
+        position: &mut Position,
+        length: usize,
         range: Range<usize>,
     ) -> Result<(), Damage> {
-        let end = range.start - self.folded;
-        let first = end - lap;
-        let is_whole = is_whole(self.columns.kinds[first..end].iter().copied());
-        if range.len() < WORTH || !is_whole {
-            let range = end..range.end - self.folded;
-            predicted_runs::repeat(rows, here.site, lap, &mut self.columns, range);
+        let end = range.start - self.omitted;
+        let first = end - length;
+        let can_repeat = can_repeat(self.columns.kinds[first..end].iter().copied());
+        if range.len() < MIN_OMITTED_ROWS || !can_repeat {
+            let range = end..range.end - self.omitted;
+            let columns = &mut self.columns;
+            predicted_runs::write_iterations(rows, position.site, length, columns, range);
             return Ok(());
         }
-        let laps = range.len() / lap;
-        let mut site = here.site;
-        for _ in 0..lap {
-            site = rows.sites[site].next as usize;
-            let trail = &mut rows.sites[site].trail;
-            self.repeats.numbers.push(trail.step);
-            trail.go_on(laps as u64);
-        }
+        let times = range.len() / length;
+        rows.advance_iterations(position.site, length, times, &mut self.repeats.numbers);
         self.repeats.entries.push(Repeat {
             before: end as u32,
-            rows: lap as u32,
+            rows: length as u32,
             what: RepeatOf::Loop {
                 first: first as u32,
-                times: laps as u32,
+                times: times as u32,
             },
         });
         self.repeats.rows += range.len() as u64;
-        self.folded += range.len();
+        self.omitted += range.len();
         Ok(())
     }
 }
 
-/// Whether rows of these kinds have all of their operands, and no others, and name no structure.
-pub(super) fn is_whole(kinds: impl IntoIterator<Item = Kind>) -> bool {
-    let mut wanted = 0;
+/// Whether rows of these kinds may be omitted, as [`Repeats`] demands: they have all of their
+/// operands, no operand of a row before, and name no structure.
+pub(super) fn can_repeat(kinds: impl IntoIterator<Item = Kind>) -> bool {
+    let mut operands_due = 0;
     for kind in kinds {
-        match (kind, wanted) {
+        match (kind, operands_due) {
             (Kind::Data, _) | (Kind::Operand, 0) => return false,
-            (Kind::Operand, _) => wanted -= 1,
-            (kind, 0) => wanted = kind.operands(),
+            (Kind::Operand, _) => operands_due -= 1,
+            (kind, 0) => operands_due = kind.operands(),
             _ => return false,
         }
     }
-    wanted == 0
+    operands_due == 0
 }
 
 #[cfg(test)]
@@ -104,16 +107,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_rows_have_all_their_operands_and_no_others() {
+    fn can_repeat_demands_all_operands_and_no_others() {
         use Kind::{Data, Enter, Exit, Load, Named, Operand, RangeLoad, Store};
-        let whole: [&[Kind]; 4] = [
+        let complete: [&[Kind]; 4] = [
             &[],
             &[Load, Store],
             &[Named, Operand, Load],
             &[Enter, Operand, RangeLoad, Operand, Exit],
         ];
-        for kinds in whole {
-            assert!(is_whole(kinds.iter().copied()), "{kinds:?}");
+        for kinds in complete {
+            assert!(can_repeat(kinds.iter().copied()), "{kinds:?}");
         }
         let others: [&[Kind]; 5] = [
             &[Operand, Load],
@@ -123,7 +126,7 @@ mod tests {
             &[Data, Operand, Operand, Operand],
         ];
         for kinds in others {
-            assert!(!is_whole(kinds.iter().copied()), "{kinds:?}");
+            assert!(!can_repeat(kinds.iter().copied()), "{kinds:?}");
         }
     }
 }

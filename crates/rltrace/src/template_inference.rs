@@ -1,61 +1,69 @@
-//! Rows to shapes: pieces of rows that code makes again and again are stored once.
+//! Infers templates from rows: pieces of code that run again and again are stored once.
 //!
-//! Hooks hand over rows. Which site follows which, and how addresses within a few lines of code
-//! hang together, is the same each time that code runs; a file of rows says it for each row, and a
-//! reader has to go through it row by row. Here rows are cut into pieces ([`paths`]), each known
-//! by its rows without their addresses. For each there are a few shapes ([`variants`]), which say
-//! what the addresses have to do with each other. The file then has a note for each piece and a
-//! number for each address that does not follow from another; what it has in it, see
-//! [`super::templates`].
+//! Instrumentation by hooks delivers rows. Which row follows which, and how addresses within a few
+//! lines of code depend on each other, is the same each time that the code runs; a block of rows
+//! says it for each row, and a reader must go through it row by row. The `Writer` hands each block to
+//! [`TemplateInference::block`]. It cuts the rows into *fragments* ([`fragments`]), each known by its
+//! rows without addresses. Each fragment has a few *variants* ([`variants`]): templates that say how
+//! its addresses depend on each other. The block becomes an execution of a variant for each
+//! fragment, with an operand for each address that does not follow from another.
 //!
-//! A block becomes shapes only if they are cheaper to read: not where pieces do not repeat, and
-//! not where rows are runs of zeros, which [`super::predicted_runs`] reads faster than anything. If not,
-//! some of the blocks behind it are not looked at.
+//! A fragment that is not known is *unmatched*: each of its rows is an execution of a template of
+//! one row ([`single_rows`]).
+//!
+//! The block is stored as templates only if it is then cheaper to read. It is not where fragments do
+//! not repeat, and not where rows are runs of zeros, which `predicted_runs` decodes faster than
+//! anything. After blocks that do not pay, some blocks of the thread are not looked at.
+//!
+//! *Invariant:* the template block that [`TemplateInference::made`] returns expands to the rows of
+//! the block, in order.
 
 use std::ops::Range;
 
-use crate::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
-use fragments::{Cut, Paths, START};
-use reuselens_trace::{Block, Kind, ShapeRow, ShapedBlock, Shapes};
-use single_rows::Singles;
-use variants::{Addrs, Variants};
+use crate::{MAX_TEMPLATE_BLOCK_OPERANDS, MAX_TEMPLATE_BLOCK_ROWS};
+use fragments::{FragmentCut, Fragments, NO_FRAGMENT};
+use reuselens_trace::{Block, Kind, TemplateBlock, TemplateRow, Templates};
+use single_rows::SingleRows;
+use variants::{FragmentAddrs, Variants};
 
 mod fragments;
 mod single_rows;
 mod variants;
 
-/// The most rows of a piece.
-const MOST: usize = 64;
+/// The most rows of a fragment.
+const MAX_FRAGMENT_ROWS: usize = 64;
 /// Blocks of fewer rows stay rows.
-const LEAST_BLOCK: usize = 32;
-/// Blocks of a thread that are not looked at after two that did not nearly become shapes. They are
-/// even, so that of two sorts by turns both are looked at. Who nearly pays is looked at each time:
-/// of such a thread others pay, and what is read faster each time that a file is read is worth what
-/// it takes once.
-const PAUSE: u32 = 2;
-/// Threads whose pauses are told apart.
+const MIN_BLOCK_ROWS: usize = 32;
+/// Blocks of a thread that are not looked at after two that did not nearly pay. An even number, so
+/// that of two sorts of blocks by turns both are looked at. A thread whose blocks nearly pay is
+/// looked at each time: others of its blocks pay, and what saves time each time that a file is read
+/// is worth what it takes once.
+const PAUSED_BLOCKS: u32 = 2;
+/// Pauses that are kept. Threads with the same remainder share one.
 const PAUSES: usize = 64;
-/// The most rows of pieces that are known. It bounds how many pieces there are, and memory.
-const MOST_PATH_ROWS: usize = 1 << 17;
-/// The same of shapes.
-const MOST_SHAPE_ROWS: usize = 1 << 18;
-/// Notes that go on as the last time, for so many rows, would be a run of zeros.
-const LONG_RUN: usize = 128;
-/// After so many rows of a block it is given up if they do not pay, though they are known.
-const TRIED: usize = 512;
+/// The most rows of known fragments. It bounds memory.
+const MAX_KNOWN_ROWS: usize = 1 << 17;
+/// The most rows of variants. It bounds memory.
+const MAX_VARIANT_ROWS: usize = 1 << 18;
+/// A run of predicted rows counts as predicted from this length on: it would be a run of zeros.
+const MIN_PREDICTED_RUN: usize = 128;
+/// After this many rows a block is given up if it does not pay, unless too few rows were matched to
+/// tell.
+const TRIED_ROWS: usize = 512;
 
-/// What is known of rows, and the block that was made of the last.
-pub(super) struct Shaper {
-    paths: Paths,
+/// The fragments and variants that are known, and the block that was made last.
+pub(super) struct TemplateInference {
+    fragments: Fragments,
     variants: Variants,
-    singles: Singles,
-    shapes: Shapes,
-    out: ShapedBlock,
-    /// By thread: what does not pay for one pays for another, whose blocks come in between.
+    single_rows: SingleRows,
+    templates: Templates,
+    out: TemplateBlock,
+    /// By thread: templates that do not pay for one thread may pay for another.
     pauses: [Pause; PAUSES],
 }
 
-/// Blocks that are not to be looked at, and whether the last that was did not nearly become shapes.
+/// How many blocks of a thread are not to be looked at, and whether the last one that was did not
+/// nearly pay.
 #[derive(Clone, Copy, Default)]
 struct Pause {
     left: u32,
@@ -63,95 +71,104 @@ struct Pause {
 }
 
 impl Pause {
-    /// After a block was looked at. One alone that does not become shapes is no reason to pass over
-    /// others, nor are those that nearly did.
-    fn after(self, costs: &Costs) -> Pause {
+    /// After a block was looked at. One block alone that does not pay is no reason to pass over
+    /// others, nor are blocks that nearly pay.
+    fn after(self, costs: &ReadCosts) -> Pause {
         let failed = !costs.nearly_pay();
-        let left = if failed && self.failed { PAUSE } else { 0 };
+        let left = if failed && self.failed {
+            PAUSED_BLOCKS
+        } else {
+            0
+        };
         Pause { left, failed }
     }
 }
 
 /// How long a block takes to read, in tenths of a row.
-struct Costs {
-    rows: usize,
-    /// `None` if it cannot be shapes.
-    shapes: Option<usize>,
+struct ReadCosts {
+    as_rows: usize,
+    /// `None` if it cannot be stored as templates.
+    as_templates: Option<usize>,
 }
 
-impl Costs {
-    /// Whether shapes are read sooner.
+impl ReadCosts {
+    /// Whether it is read no slower as templates.
     fn pay(&self) -> bool {
-        self.shapes.is_some_and(|shapes| shapes <= self.rows)
+        self.as_templates
+            .is_some_and(|templates| templates <= self.as_rows)
     }
 
-    /// Whether they are not far from it.
+    /// Whether it takes at most twice as long as templates.
     fn nearly_pay(&self) -> bool {
-        self.shapes.is_some_and(|shapes| shapes <= 2 * self.rows)
+        self.as_templates
+            .is_some_and(|templates| templates <= 2 * self.as_rows)
     }
 }
 
-/// What was seen of a block.
+/// Counts of rows of a block.
 #[derive(Default)]
-struct Seen {
-    /// Rows that were of no known piece.
-    strange: usize,
-    /// Rows whose numbers would be runs of zeros.
-    calm: usize,
-    /// The same in the run that goes on.
+struct BlockCounts {
+    /// Rows of unmatched fragments.
+    unmatched: usize,
+    /// Rows in predicted runs: stored as rows, their numbers would be runs of zeros.
+    predicted: usize,
+    /// Rows in the run that goes on.
     run: usize,
-    /// Whether there is no room for a row's shape.
-    full: bool,
+    /// Whether there is no room for the template of a row.
+    is_full: bool,
 }
 
-impl Seen {
-    /// A note of `rows` rows, which came as expected or not.
+impl BlockCounts {
+    /// Counts an execution of `rows` rows, which came as predicted or not.
     #[inline(always)]
-    fn note(&mut self, rows: usize, expected: bool) {
-        self.run = if expected { self.run + rows } else { 0 };
-        self.calm += match self.run {
-            0..LONG_RUN => 0,
-            run if run - rows < LONG_RUN => run,
+    fn add(&mut self, rows: usize, is_predicted: bool) {
+        self.run = if is_predicted { self.run + rows } else { 0 };
+        self.predicted += match self.run {
+            0..MIN_PREDICTED_RUN => 0,
+            // The run has just become long enough: all of it counts.
+            run if run - rows < MIN_PREDICTED_RUN => run,
             _ => rows,
         };
     }
 }
 
-impl Shaper {
-    pub(super) fn new() -> Shaper {
-        Shaper {
-            paths: Paths::new(),
+impl TemplateInference {
+    pub(super) fn new() -> TemplateInference {
+        TemplateInference {
+            fragments: Fragments::new(),
             variants: Variants::default(),
-            singles: Singles::new(),
-            shapes: Shapes::new(),
-            out: ShapedBlock::new(),
+            single_rows: SingleRows::new(),
+            templates: Templates::new(),
+            out: TemplateBlock::new(),
             pauses: [Pause::default(); PAUSES],
         }
     }
 
-    /// What was made of the last block, and the shapes that it is of.
-    pub(super) fn made(&self) -> (&ShapedBlock, &Shapes) {
-        (&self.out, &self.shapes)
+    /// The template block that was made last, and its templates.
+    pub(super) fn made(&self) -> (&TemplateBlock, &Templates) {
+        (&self.out, &self.templates)
     }
 
-    /// A chunk was written. If no more fits in, all is forgotten, numbers of shapes too.
+    /// A chunk was written. If there is no room for more all is forgotten, and templates are
+    /// numbered from 0 again.
     pub(super) fn chunk_ended(&mut self) {
-        let full = self.paths.is_full() || self.shapes_full() || self.singles.is_full();
+        let full = self.fragments.is_full() || self.variants_full() || self.single_rows.is_full();
         if full {
-            self.paths.clear();
+            self.fragments.clear();
             self.variants.clear();
-            self.singles.clear();
-            self.shapes = Shapes::new();
+            self.single_rows.clear();
+            self.templates = Templates::new();
         }
     }
 
-    fn shapes_full(&self) -> bool {
-        self.variants.rows() > MOST_SHAPE_ROWS
+    fn variants_full(&self) -> bool {
+        self.variants.rows() > MAX_VARIANT_ROWS
     }
 
-    /// Looks at a block; whether it is better written as shapes, which [`Self::made`] has then.
+    /// Looks at a block. Returns whether it is better stored as templates; [`Self::made`] has it
+    /// then.
     pub(super) fn block(&mut self, block: &Block) -> bool {
-        if !(LEAST_BLOCK..=MAX_SHAPED_ROWS).contains(&block.len()) {
+        if !(MIN_BLOCK_ROWS..=MAX_TEMPLATE_BLOCK_ROWS).contains(&block.len()) {
             return false;
         }
         let thread = block.thread.0.wrapping_add(u32::from(block.process.0) << 3) as usize;
@@ -160,137 +177,148 @@ impl Shaper {
             self.pauses[place].left -= 1;
             return false;
         }
-        let (seen, rows) = self.shape(block, TRIED);
-        let costs = self.costs(&seen, rows);
+        let (counts, rows) = self.infer(block, TRIED_ROWS);
+        let costs = self.costs(&counts, rows);
         let good = rows == block.len() && costs.pay();
         self.pauses[place] = self.pauses[place].after(&costs);
         good
     }
 
-    /// What takes how long to read, measured on a processor with AVX-512: a note about as long as
-    /// one row and a fifth, a word a fifth of one, a row of a shape or in a run of zeros a tenth.
-    /// One that is not known is a note and a word, and mostly to be described too.
-    fn costs(&self, seen: &Seen, rows: usize) -> Costs {
-        let (notes, words) = (self.out.shapes().len(), self.out.words().len());
-        let fits = !seen.full && words <= MAX_SHAPED_WORDS;
-        Costs {
-            rows: 10 * rows - 9 * seen.calm,
-            shapes: fits.then_some(rows + 12 * notes + 2 * words + 18 * seen.strange),
+    /// The costs of the first `rows` rows. Measured on a processor with AVX-512: an execution takes
+    /// about as long as 1.2 rows, an operand as 0.2, a row of a template or in a run of zeros as
+    /// 0.1. An unmatched row is an execution with an operand, and mostly has to be described too.
+    fn costs(&self, counts: &BlockCounts, rows: usize) -> ReadCosts {
+        let (executions, operands) = (self.out.templates().len(), self.out.operands().len());
+        let fits = !counts.is_full && operands <= MAX_TEMPLATE_BLOCK_OPERANDS;
+        let templates = rows + 12 * executions + 2 * operands + 18 * counts.unmatched;
+        ReadCosts {
+            as_rows: 10 * rows - 9 * counts.predicted,
+            as_templates: fits.then_some(templates),
         }
     }
 
-    /// Makes notes of all rows; of how many it did, as it gives up if the first `tried` do not pay.
-    fn shape(&mut self, block: &Block, tried: usize) -> (Seen, usize) {
+    /// Makes executions of all rows. Gives up if the first `tried` rows do not pay. Returns how many
+    /// rows were taken.
+    fn infer(&mut self, block: &Block, tried: usize) -> (BlockCounts, usize) {
         self.out.clear();
         (self.out.process, self.out.thread) = (block.process, block.thread);
         (self.out.first_stamp, self.out.last_stamp) = (block.first_stamp, block.last_stamp);
-        let (mut at, mut before, mut seen) = (0, START, Seen::default());
+        let (mut at, mut before, mut counts) = (0, NO_FRAGMENT, BlockCounts::default());
         let mut tried = tried;
         while at < block.len() {
             if at >= tried {
                 tried = usize::MAX;
-                if 8 * seen.strange < at && !self.costs(&seen, at).pay() {
+                // With many unmatched rows it is too early to tell: their fragments are learnt.
+                if 8 * counts.unmatched < at && !self.costs(&counts, at).pay() {
                     break;
                 }
             }
-            let (path, expected) = match self.paths.expected(before, block, at) {
+            // The fragment: one that followed the last one lately, or the one that a cut finds.
+            let (fragment, is_expected) = match self.fragments.expected(before, block, at) {
                 Some(found) => found,
                 None => {
-                    let cut = self.paths.cut(block, at);
-                    let Some(path) = self.paths.find(block, at, &cut) else {
-                        self.strange(block, at, &cut, &mut seen);
+                    let cut = self.fragments.cut(block, at);
+                    let Some(fragment) = self.fragments.find(block, at, &cut) else {
+                        self.push_unmatched(block, at, &cut, &mut counts);
                         at += cut.rows;
-                        before = START;
+                        before = NO_FRAGMENT;
                         continue;
                     };
-                    (path, false)
+                    (fragment, false)
                 }
             };
-            let rows = self.paths.rows(path);
-            let addrs = Addrs::of(&block.addrs()[at..at + rows.len()]);
-            let own = &self.paths.sites()[rows.clone()];
-            let note = match self.variants.fitting(path, &addrs) {
+            // Its variant: one that the addresses fit, or a new one.
+            let rows = self.fragments.rows(fragment);
+            let addrs = FragmentAddrs::of(&block.addrs()[at..at + rows.len()]);
+            let own = &self.fragments.row_keys()[rows.clone()];
+            let variant = match self.variants.fitting(fragment, &addrs) {
                 Some(variant) => Some(variant),
-                None if self.shapes_full() => None,
-                None => self
-                    .variants
-                    .make((path, &rows), own, &addrs, &mut self.shapes),
-            };
-            match note {
-                Some(variant) => {
-                    let steady = self
-                        .variants
-                        .note(variant, rows.len(), &addrs, &mut self.out);
-                    seen.note(rows.len(), expected && steady);
+                None if self.variants_full() => None,
+                None => {
+                    let of = (fragment, &rows);
+                    self.variants.make(of, own, &addrs, &mut self.templates)
                 }
-                None => self.alone(block, at..at + rows.len(), &mut seen),
+            };
+            match variant {
+                Some(variant) => {
+                    let out = &mut self.out;
+                    let is_steady = self.variants.execute(variant, rows.len(), &addrs, out);
+                    counts.add(rows.len(), is_expected && is_steady);
+                }
+                None => self.push_single_rows(block, at..at + rows.len(), &mut counts),
             }
-            self.paths.follow(before, path);
+            self.fragments.set_successor(before, fragment);
             at += rows.len();
-            before = path;
+            before = fragment;
         }
-        (seen, at)
+        (counts, at)
     }
 
-    /// A piece that is not known. If it was seen before, it is from now on.
+    /// Takes a fragment that is not known. From its second time on it is.
     #[cold]
     #[inline(never)]
-    fn strange(&mut self, block: &Block, at: usize, cut: &Cut, seen: &mut Seen) {
+    fn push_unmatched(
+        &mut self,
+        block: &Block,
+        at: usize,
+        cut: &FragmentCut,
+        counts: &mut BlockCounts,
+    ) {
         let rows = at..at + cut.rows;
-        if self.paths.learn(block, at, cut) {
+        if self.fragments.learn(block, at, cut) {
             self.variants.enter(&block.addrs()[rows.clone()]);
         }
-        self.alone(block, rows, seen);
+        self.push_single_rows(block, rows, counts);
     }
 
-    /// Makes a note of each row.
-    fn alone(&mut self, block: &Block, rows: Range<usize>, seen: &mut Seen) {
-        seen.strange += rows.len();
-        seen.run = 0;
-        if seen.full {
+    /// Makes an execution of each row.
+    fn push_single_rows(&mut self, block: &Block, rows: Range<usize>, counts: &mut BlockCounts) {
+        counts.unmatched += rows.len();
+        counts.run = 0;
+        if counts.is_full {
             return;
         }
         for at in rows {
-            let site = Site::of(block, at);
-            let Some(shape) = self.singles.find(site, &mut self.shapes) else {
-                seen.full = true;
+            let key = RowKey::of(block, at);
+            let Some(template) = self.single_rows.find(key, &mut self.templates) else {
+                counts.is_full = true;
                 return;
             };
-            self.out.push(shape, 1, &[block.addrs()[at]]);
+            self.out.push(template, 1, &[block.addrs()[at]]);
         }
     }
 }
 
-/// What a row is, but for its address.
+/// What a row is, apart from its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Site {
+struct RowKey {
     pc: u64,
     kind: Kind,
     size: u8,
 }
 
-impl Site {
+impl RowKey {
     #[inline(always)]
-    fn of(block: &Block, at: usize) -> Site {
-        Site {
+    fn of(block: &Block, at: usize) -> RowKey {
+        RowKey {
             pc: block.pcs()[at],
             kind: block.kinds()[at],
             size: block.sizes()[at],
         }
     }
 
-    /// It as a row of a shape.
-    fn row(self, word: Option<u8>, displacement: u64) -> ShapeRow {
-        ShapeRow {
+    /// The row of a template.
+    fn template_row(self, operand: Option<u8>, displacement: u64) -> TemplateRow {
+        TemplateRow {
             kind: self.kind,
             size: self.size,
             pc: self.pc,
-            word,
+            operand,
             displacement,
         }
     }
 
-    /// Goes on to a number for a row more.
+    /// The hash of a list of rows, from that of all but the last, which is this.
     #[inline(always)]
     fn mix(self, hash: u64) -> u64 {
         let rest = (self.kind as u64) << 56 ^ u64::from(self.size) << 48;

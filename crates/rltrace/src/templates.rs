@@ -1,39 +1,44 @@
-//! Shapes in a chunk: what encoder and decoder both know of them, and how one is described.
+//! Blocks of templates: what encoder and decoder both know of the templates of a chunk, and how a
+//! template is described.
 //!
-//! They come from who captures, several made one where they follow each other (`fuser`), or are
-//! made of rows (`shaper`): all are numbered together.
+//! Templates come from capture, several joined into one where they often follow each other
+//! (`superblocks`), or are inferred from rows (`template_inference`). In a chunk all are numbered
+//! together, from 1 as they appear.
 //!
-//! A note of a shape is stored as a *token*, which shape it is of, and an *address* for each of its
-//! words. Shapes are numbered from 1 as they appear.
+//! A block lists *executions* of templates. An execution is stored as a *token* (of which template)
+//! and an *address* for each of its operands:
 //!
-//! - token 0: the shape that followed the note before's shape the last time; 1: a new shape,
-//!   described in the stream of sites; 2: the shape that followed it before the one that did last;
-//!   n ≥ 3: shape n − 2.
-//! - Of a block's tokens there come first bits, one for each note, the lowest of a byte first:
-//!   whether its token is not 0. Only those follow. Most are 0, and eight bits are packed sooner
-//!   than eight bytes.
-//! - A word is known by the address of the first row that is relative to it, and what is stored of
-//!   it is how far that is from the address that the row's site (kind, size, program counter) had
-//!   last, zig-zag. All shapes share it that have that site's address as a word: they overlap, as
-//!   code is entered at many places. Nothing more is foretold: a site that goes on in equal steps
-//!   repeats its bytes, which zstd finds, and on most programs finds better than what a stride
-//!   leaves over.
+//! - token 0: the template that followed the previous execution's template the last time; 1: a new
+//!   template, described in the stream of sites; 2: the template that followed it before the one
+//!   that did last; n ≥ 3: template n − 2.
+//! - A block's tokens begin with a bit for each execution, the lowest of a byte first: whether its
+//!   token is not 0. Only those tokens follow. Most are 0, and zstd packs eight bits sooner than
+//!   eight bytes.
+//! - The address of an operand is that of the first row that is relative to it. It is stored as the
+//!   zig-zag difference from the last address of that row's site (kind, size, program counter), in
+//!   whatever template: templates overlap, because code is entered at many places. Strides are not
+//!   predicted: a site with equal steps repeats its bytes, which zstd finds, and on most programs
+//!   finds better than what a stride leaves over.
 //!
 //! ```text
-//! shape   = number of rows, then for each: kind u8, size u8, program counter from the one before,
-//!           0 or its word + 1 u8, displacement from the one before with that word
+//! template = number of rows, then for each: kind u8, size u8, program counter from the one before,
+//!            0 or its operand + 1 u8, displacement from the one before with that operand
 //! ```
+//!
+//! [`PredictorTable`] numbers the sites whose last addresses are kept: they are the *predictors* of
+//! operands. *Invariant:* encoder and decoder number templates and predictors alike.
 
 use std::collections::HashMap;
 
-use crate::{MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
+use crate::{MAX_TEMPLATE_BLOCK_OPERANDS, MAX_TEMPLATE_BLOCK_ROWS};
 use reuselens_io::varint::{Cursor, Damage, put, put_signed};
-use reuselens_trace::Kind;
-use reuselens_trace::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, WORDS_AT_ONCE};
+use reuselens_trace::{
+    Kind, MAX_TEMPLATE_OPERANDS, MAX_TEMPLATE_ROWS, OPERANDS_AT_ONCE, TemplateRow,
+};
 
-/// Whether rows of a kind are accesses to few bytes, or nothing to readers that want accesses only.
-/// Those take the rows of a shape that has any others one by one, so who makes shapes keeps the
-/// others apart.
+/// Whether rows of a kind are accesses to few bytes, or mean nothing to readers that want item
+/// accesses. Such readers take a template with any other rows row by row, so whoever makes templates
+/// keeps the other kinds apart.
 pub(super) fn is_plain(kind: Kind) -> bool {
     matches!(
         kind,
@@ -48,64 +53,65 @@ pub(super) fn is_plain(kind: Kind) -> bool {
     )
 }
 
-/// The shape before the first note of every block.
-pub(super) const START: usize = 0;
-/// Token: as last time.
-pub(super) const AGAIN: u64 = 0;
-/// Token: a shape not seen before in this chunk.
-pub(super) const NEW: u64 = 1;
-/// Token: as the time before last.
-pub(super) const OTHER: u64 = 2;
+/// The template before the first execution of every block.
+pub(super) const START_TEMPLATE: usize = 0;
+/// Token: the template that followed the last time.
+pub(super) const SUCCESSOR: u64 = 0;
+/// Token: a template not seen before in this chunk.
+pub(super) const NEW_TEMPLATE: u64 = 1;
+/// Token: the template that followed before the last one did.
+pub(super) const OLDER_SUCCESSOR: u64 = 2;
 
-/// A chunk is written when its shapes have this many rows, or this many words. `gzip` and `sort`
-/// have about ten thousand rows.
-pub(super) const ENOUGH_DESCRIBED: usize = 1 << 17;
-/// The most rows that the shapes of a writer's chunk have: whatever the last block describes, it
-/// has notes of.
-pub(super) const MOST_SHAPE_ROWS: usize = ENOUGH_DESCRIBED + MAX_SHAPED_ROWS;
-/// The most words that they have.
-pub(super) const MOST_SHAPE_WORDS: usize = ENOUGH_DESCRIBED + MAX_SHAPED_WORDS;
+/// A chunk is written when its templates have this many rows, or this many operands. `gzip` and
+/// `sort` have about ten thousand rows.
+pub(super) const FULL_TEMPLATES: usize = 1 << 17;
+/// The most rows that the templates of a writer's chunk have: the last block executes all templates
+/// that it describes.
+pub(super) const MAX_CHUNK_TEMPLATE_ROWS: usize = FULL_TEMPLATES + MAX_TEMPLATE_BLOCK_ROWS;
+/// The most operands that they have.
+pub(super) const MAX_CHUNK_OPERANDS: usize = FULL_TEMPLATES + MAX_TEMPLATE_BLOCK_OPERANDS;
 
-/// Which shapes came after one: the last, and the last that was another; 0 = none yet.
-pub(super) type Nexts = [u32; 2];
+/// The templates that followed one: the last, and the last other than that; 0 for none yet.
+pub(super) type Successors = [u32; 2];
 
-/// Enters what came next.
+/// Enters the template that followed, for tokens other than [`SUCCESSOR`].
 #[inline(always)]
-pub(super) fn follow(nexts: &mut Nexts, number: u32) {
-    *nexts = [number, nexts[0]];
+pub(super) fn set_successor(successors: &mut Successors, number: u32) {
+    *successors = [number, successors[0]];
 }
 
-/// A word of a shape: where what is expected of it is kept, and how far its first row's address is
-/// from it.
+/// An operand of a template: its predictor, and how far its first row's address is from it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Word {
-    pub(super) trail: u32,
+pub(super) struct TemplateOperand {
+    pub(super) predictor: u32,
     pub(super) displacement: u64,
 }
 
-/// The words of all shapes of a chunk, by their trails, and [`WORDS_AT_ONCE`] more.
-pub(super) struct Words(Vec<u32>);
+/// The predictors of the operands of all templates of a chunk, one template's after the other's,
+/// and [`OPERANDS_AT_ONCE`] more.
+pub(super) struct OperandTable(Vec<u32>);
 
-impl Words {
-    pub(super) fn new() -> Words {
-        Words(vec![0; WORDS_AT_ONCE])
+impl OperandTable {
+    pub(super) fn new() -> OperandTable {
+        OperandTable(vec![0; OPERANDS_AT_ONCE])
     }
 
-    /// Forgets everything: a chunk begins.
+    /// Forgets all: a chunk begins.
     pub(super) fn clear(&mut self) {
-        self.0.truncate(WORDS_AT_ONCE);
+        self.0.truncate(OPERANDS_AT_ONCE);
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len() - WORDS_AT_ONCE
+        self.0.len() - OPERANDS_AT_ONCE
     }
 
-    /// Adds the words of a shape; where they begin.
-    pub(super) fn add(&mut self, words: &[Word]) -> usize {
+    /// Adds the operands of a template. Returns where they begin.
+    pub(super) fn add(&mut self, operands: &[TemplateOperand]) -> usize {
         let first = self.len();
         self.0.truncate(first);
-        self.0.extend(words.iter().map(|word| word.trail));
-        self.0.resize(first + words.len() + WORDS_AT_ONCE, 0);
+        self.0
+            .extend(operands.iter().map(|operand| operand.predictor));
+        self.0.resize(first + operands.len() + OPERANDS_AT_ONCE, 0);
         first
     }
 
@@ -115,23 +121,24 @@ impl Words {
     }
 }
 
-/// The trails of the words of a block's notes, one note's after the other's.
+/// The predictors of the operands of a block's executions, one execution's after the other's: what
+/// the decoder needs to read all operands of a block in one loop.
 #[derive(Default)]
-pub(super) struct Plan {
-    /// Those from `used` on are anything.
-    trails: Vec<u32>,
+pub(super) struct OperandPlan {
+    /// From `used` on the numbers are arbitrary.
+    predictors: Vec<u32>,
     used: usize,
 }
 
-impl Plan {
-    /// Forgets everything and keeps the memory.
+impl OperandPlan {
+    /// Forgets all and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.used = 0;
     }
 
     #[inline(always)]
-    pub(super) fn trails(&self) -> &[u32] {
-        &self.trails[..self.used]
+    pub(super) fn predictors(&self) -> &[u32] {
+        &self.predictors[..self.used]
     }
 
     #[inline(always)]
@@ -139,27 +146,29 @@ impl Plan {
         self.used
     }
 
-    /// Appends `count` of `words`. `None` if memory for more than `most` would be needed, which is
-    /// the caller's to check at the end: most calls are without a look at it.
+    /// Appends `count` operands of `table`, from `first` on. `None` if memory for more than `most`
+    /// would be needed. As long as there is memory the length is not compared with `most`: the
+    /// caller does that at the end of a block.
     #[inline(always)]
     pub(super) fn push(
         &mut self,
-        words: &Words,
+        table: &OperandTable,
         first: usize,
         count: usize,
         most: usize,
     ) -> Option<()> {
         let end = self.used + count;
-        if end + WORDS_AT_ONCE > self.trails.len() {
-            grow(&mut self.trails, end, most)?;
+        if end + OPERANDS_AT_ONCE > self.predictors.len() {
+            grow(&mut self.predictors, end, most)?;
         }
-        // As many as most have; what is too much is written over.
-        let few: Option<&[u32; WORDS_AT_ONCE]> = words.0[first..].first_chunk();
-        if let (Some(few), Some(into)) = (few, self.trails[self.used..].first_chunk_mut()) {
+        // A copy of constant length, which is enough for most. The next one overwrites what is too
+        // much.
+        let few: Option<&[u32; OPERANDS_AT_ONCE]> = table.0[first..].first_chunk();
+        if let (Some(few), Some(into)) = (few, self.predictors[self.used..].first_chunk_mut()) {
             *into = *few;
         }
-        if count > WORDS_AT_ONCE {
-            self.trails[self.used..end].copy_from_slice(&words.0[first..first + count]);
+        if count > OPERANDS_AT_ONCE {
+            self.predictors[self.used..end].copy_from_slice(&table.0[first..first + count]);
         }
         self.used = end;
         Some(())
@@ -167,50 +176,55 @@ impl Plan {
 
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
-        self.trails.capacity() * size_of::<u32>()
+        self.predictors.capacity() * size_of::<u32>()
     }
 }
 
-/// Makes room for so many words. Not of the plan as a whole, so that how many are used need not be
-/// in memory.
+/// Makes room for `used` operands, unless that is more than `most`. A function of the list alone, so
+/// that the number of used ones can stay in a register.
 #[cold]
 #[inline(never)]
-fn grow(trails: &mut Vec<u32>, used: usize, most: usize) -> Option<()> {
-    let most = most.min(MAX_SHAPED_WORDS);
+fn grow(predictors: &mut Vec<u32>, used: usize, most: usize) -> Option<()> {
+    let most = most.min(MAX_TEMPLATE_BLOCK_OPERANDS);
     if used > most {
         return None;
     }
-    let length = used.next_power_of_two().max(WORDS_AT_ONCE);
-    let length = length.min(MAX_SHAPED_WORDS) + WORDS_AT_ONCE;
-    trails.resize(length, 0);
+    let length = used.next_power_of_two().max(OPERANDS_AT_ONCE);
+    let length = length.min(MAX_TEMPLATE_BLOCK_OPERANDS) + OPERANDS_AT_ONCE;
+    predictors.resize(length, 0);
     Some(())
 }
 
-/// Which sites have trails: numbers them.
+/// Numbers the sites of a chunk that predict operands, and codes descriptions of templates.
 #[derive(Default)]
-pub(super) struct Trails {
+pub(super) struct PredictorTable {
     by_site: HashMap<(u64, Kind, u8), u32>,
     /// The program counter last described.
     pc: u64,
 }
 
-impl Trails {
-    /// Forgets everything: a chunk begins.
+impl PredictorTable {
+    /// Forgets all: a chunk begins.
     pub(super) fn clear(&mut self) {
         self.by_site.clear();
         self.pc = 0;
     }
 
-    /// The words of a shape of these rows, appended to `words`. Those that no row has come last,
-    /// with a trail of their own.
-    pub(super) fn words_of(&mut self, rows: &[ShapeRow], count: usize, words: &mut Vec<Word>) {
-        let first = words.len();
-        let none = Word {
-            trail: u32::MAX,
+    /// Appends the `count` operands of a template of these rows to `operands`. Operands that no row
+    /// has share a predictor of their own.
+    pub(super) fn operands_of(
+        &mut self,
+        rows: &[TemplateRow],
+        count: usize,
+        operands: &mut Vec<TemplateOperand>,
+    ) {
+        let first = operands.len();
+        let none = TemplateOperand {
+            predictor: u32::MAX,
             displacement: 0,
         };
-        words.resize(first + count, none);
-        // An operand is of the row before, and has no place of its own.
+        operands.resize(first + count, none);
+        // An operand row has no program counter of its own: its site is that of the row before.
         let mut pc = 0;
         for row in rows {
             pc = if row.kind == Kind::Operand {
@@ -218,29 +232,30 @@ impl Trails {
             } else {
                 row.pc
             };
-            let Some(word) = row.word.map(|word| &mut words[first + usize::from(word)]) else {
+            let operand = row.operand.map(usize::from);
+            let Some(operand) = operand.map(|place| &mut operands[first + place]) else {
                 continue;
             };
-            if word.trail == u32::MAX {
-                *word = Word {
-                    trail: self.trail((pc, row.kind, row.size)),
+            if operand.predictor == u32::MAX {
+                *operand = TemplateOperand {
+                    predictor: self.predictor((pc, row.kind, row.size)),
                     displacement: row.displacement,
                 };
             }
         }
-        for word in &mut words[first..] {
-            if word.trail == u32::MAX {
-                word.trail = self.trail((0, Kind::Operand, 0));
+        for operand in &mut operands[first..] {
+            if operand.predictor == u32::MAX {
+                operand.predictor = self.predictor((0, Kind::Operand, 0));
             }
         }
     }
 
-    fn trail(&mut self, site: (u64, Kind, u8)) -> u32 {
+    fn predictor(&mut self, site: (u64, Kind, u8)) -> u32 {
         let next = self.by_site.len() as u32;
         *self.by_site.entry(site).or_insert(next)
     }
 
-    /// How many there are.
+    /// The number of predictors.
     pub(super) fn len(&self) -> usize {
         self.by_site.len()
     }
@@ -252,52 +267,56 @@ impl Trails {
         self.by_site.capacity() * slot * 8 / 7
     }
 
-    /// Describes a shape.
-    pub(super) fn put(&mut self, out: &mut Vec<u8>, rows: &[ShapeRow]) {
-        let mut displacements = [0_u64; SHAPE_WORDS_MOST + 1];
+    /// Appends the description of a template.
+    pub(super) fn put(&mut self, out: &mut Vec<u8>, rows: &[TemplateRow]) {
+        let mut displacements = [0_u64; MAX_TEMPLATE_OPERANDS + 1];
         put(out, rows.len() as u64);
         for row in rows {
-            let word = row.word.map_or(0, |word| word + 1);
+            let operand = row.operand.map_or(0, |operand| operand + 1);
             out.extend([row.kind as u8, row.size]);
             put_signed(out, row.pc.wrapping_sub(self.pc));
-            out.push(word);
-            let before = &mut displacements[usize::from(word)];
+            out.push(operand);
+            let before = &mut displacements[usize::from(operand)];
             put_signed(out, row.displacement.wrapping_sub(*before));
             (self.pc, *before) = (row.pc, row.displacement);
         }
     }
 
-    /// Reads what [`Self::put`] wrote; how many words the shape has.
+    /// Reads what [`Self::put`] wrote into `rows`. Returns how many operands the template has.
+    ///
+    /// # Errors
+    /// If it has no rows, more rows or operands than [`Templates`](reuselens_trace::Templates)
+    /// takes, or a kind that this version does not know.
     pub(super) fn get(
         &mut self,
         from: &mut Cursor<'_>,
-        rows: &mut Vec<ShapeRow>,
+        rows: &mut Vec<TemplateRow>,
     ) -> Result<usize, Damage> {
-        let mut displacements = [0_u64; SHAPE_WORDS_MOST + 1];
+        let mut displacements = [0_u64; MAX_TEMPLATE_OPERANDS + 1];
         let count: usize = from.small()?;
-        if !(1..=SHAPE_ROWS_MOST).contains(&count) {
+        if !(1..=MAX_TEMPLATE_ROWS).contains(&count) {
             return Err(Damage("a shape has no rows, or more than any"));
         }
         rows.clear();
-        let mut words = 0;
+        let mut operands = 0;
         for _ in 0..count {
             let kind = Kind::from_u8(from.byte()?);
             let size = from.byte()?;
             self.pc = self.pc.wrapping_add(from.signed()?);
-            let word = from.byte()?;
+            let operand = from.byte()?;
             let before = displacements
-                .get_mut(usize::from(word))
+                .get_mut(usize::from(operand))
                 .ok_or(Damage("a shape has more words than any"))?;
             *before = before.wrapping_add(from.signed()?);
-            words = words.max(usize::from(word));
-            rows.push(ShapeRow {
+            operands = operands.max(usize::from(operand));
+            rows.push(TemplateRow {
                 kind: kind.ok_or(Damage("a row is of a kind that this version does not know"))?,
                 size,
                 pc: self.pc,
-                word: word.checked_sub(1),
+                operand: operand.checked_sub(1),
                 displacement: *before,
             });
         }
-        Ok(words)
+        Ok(operands)
     }
 }

@@ -1,48 +1,56 @@
 //! Writes a native file, chunk by chunk.
+//!
+//! Whoever records or converts a trace adds blocks and events to a [`Writer`]. Blocks of rows go
+//! through `template_inference` first, and become templates where that is cheaper to read. `encode`
+//! turns both into the streams of a chunk; a full chunk is compressed, here or by another thread
+//! (`compress`), and written. `finish` writes index, ending and trailer.
+//!
+//! *Invariant:* `index.chunks` lists exactly the chunks that were written; the sums and events of
+//! the index go up to the last piece that was added. After an error nothing more is written.
 
 use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::compress::{BackgroundCompressor, ChunkCompressor, CompressedChunk};
-use crate::encode::{ENOUGH_ROWS, Encoder, event_len};
-use crate::encode_templates::Whose;
+use crate::encode::{ChunkEncoder, FULL_ROWS, event_len};
+use crate::encode_templates::TemplateOwner;
 use crate::index::{ChunkEntry, Index, TRAILER, Trailer};
-use crate::template_inference::Shaper;
-use crate::{Header, MAX_BLOCK_ROWS, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS};
+use crate::template_inference::TemplateInference;
+use crate::{Header, MAX_BLOCK_ROWS, MAX_TEMPLATE_BLOCK_OPERANDS, MAX_TEMPLATE_BLOCK_ROWS};
 use reuselens_io::chunk::{self, Content};
 use reuselens_trace::summary::KINDS;
-use reuselens_trace::{Block, Event, ShapedBlock, Shapes, TraceError};
+use reuselens_trace::{Block, Event, TemplateBlock, Templates, TraceError};
 
-/// A chunk is written when it has [`ENOUGH_ROWS`], or this many bytes before compression.
-const ENOUGH_BYTES: usize = 4 << 20;
+/// A chunk is written when it has [`FULL_ROWS`] rows, or this many bytes before compression.
+const FULL_BYTES: usize = 4 << 20;
 /// The most bytes of one event.
 const MAX_EVENT: usize = 16 << 20;
 
 /// Writes a native trace file to `W`, in whole chunks of about a million rows or 4 MiB.
 ///
 /// Without [`Writer::finish`] the file lacks its ending and readers call it cut off; what was
-/// flushed is read all the same. Block borders are kept. Rows are kept as shapes where that is
-/// cheaper to read. Memory: about 20 MiB, up to 10 MiB once there are shapes, up to 15 MiB once
-/// there are rows, or what the largest block needs, and for the index some bytes per chunk and
-/// thread in it, and all events.
+/// flushed is read all the same. Block borders are kept. Rows are stored as templates where that is
+/// cheaper to read. Memory: about 20 MiB, up to 10 MiB more once there are template blocks, up to 15
+/// MiB more once there are blocks of rows, or what the largest block needs; and for the index some
+/// bytes per chunk and thread in it, and all events.
 pub struct Writer<W: Write> {
     out: W,
     path: PathBuf,
-    encoder: Encoder,
-    /// Makes shapes of rows, once there are rows.
-    shaper: Option<Box<Shaper>>,
+    encoder: ChunkEncoder,
+    /// Makes templates of rows, once there are blocks of rows.
+    inference: Option<Box<TemplateInference>>,
     compressor: ChunkCompressor,
     /// The chunk that is written, or memory for the next.
     chunk: CompressedChunk,
     /// Compresses instead of `compressor`, if there is one.
     background: Option<BackgroundCompressor>,
-    /// What the index says of the chunk that is being compressed there.
-    on_its_way: Option<ChunkEntry>,
-    /// Memory that is free while a chunk is on its way.
+    /// The index entry of the chunk that is being compressed there, if one is.
+    compressing: Option<ChunkEntry>,
+    /// Memory for the next chunk while another is being compressed.
     spare: CompressedChunk,
-    /// What was written, and the chunk that waits.
+    /// The chunks that were written, and the one in the making.
     index: Index,
-    waiting: ChunkEntry,
+    unfinished: ChunkEntry,
     /// The number of the next chunk.
     number: u32,
     written: u64,
@@ -50,7 +58,7 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file: writes its head. `path` is for messages only.
+    /// Begins a file, and writes its head. `path` is for messages only.
     ///
     /// # Errors
     /// `FileError::Io` if `out` refuses.
@@ -60,31 +68,31 @@ impl<W: Write> Writer<W> {
         Ok(Writer {
             out,
             path: path.to_owned(),
-            encoder: Encoder::new(),
-            shaper: None,
+            encoder: ChunkEncoder::new(),
+            inference: None,
             compressor: ChunkCompressor::new().map_err(failed)?,
             chunk: CompressedChunk::default(),
             background: None,
-            on_its_way: None,
+            compressing: None,
             spare: CompressedChunk::default(),
             index: Index::default(),
-            waiting: ChunkEntry::default(),
+            unfinished: ChunkEntry::default(),
             number: 0,
             written,
             broken: false,
         })
     }
 
-    /// From here on chunks are packed by a thread of their own, one behind what is added: for who
-    /// has processors to spare. The same bytes are written, each chunk when the next is full or
-    /// [`Self::flush`] is called. About 5 MiB more memory.
+    /// From here on another thread compresses a chunk while the next is made: for callers with
+    /// processors to spare. The same bytes are written, each chunk when the next is full or
+    /// [`Self::flush`] is called. About 5 MiB more memory. If the system gives no thread, nothing
+    /// changes.
     ///
     /// # Errors
-    /// `FileError::Io` if there is no thread to be had.
-    pub fn pack_aside(&mut self) -> Result<(), TraceError> {
-        let background = BackgroundCompressor::new()
-            .map_err(|error| TraceError::io("write", &self.path, error))?;
-        self.background = Some(background);
+    /// `FileError::Io` if there is no memory for the compressor.
+    pub fn compress_in_background(&mut self) -> Result<(), TraceError> {
+        let background = BackgroundCompressor::new();
+        self.background = background.map_err(|error| TraceError::io("write", &self.path, error))?;
         Ok(())
     }
 
@@ -97,13 +105,13 @@ impl<W: Write> Writer<W> {
             return Err(self.refuse("an event is larger than 16 MiB".into()));
         }
         self.encoder.event(event);
-        // Before it are those that are written, and the one on its way.
-        let number = self.index.chunks.len() + usize::from(self.on_its_way.is_some());
+        // Before this chunk are those that were written, and the one that is being compressed.
+        let number = self.index.chunks.len() + usize::from(self.compressing.is_some());
         self.index.event(number, event);
         self.flush_if_full()
     }
 
-    /// Adds a block.
+    /// Adds a block of rows.
     ///
     /// # Errors
     /// `FileError::Io` if `out` refuses, or if the block has over [`MAX_BLOCK_ROWS`] rows.
@@ -114,43 +122,53 @@ impl<W: Write> Writer<W> {
                 "a block has {rows} rows, and a native file takes {MAX_BLOCK_ROWS}: hand over smaller blocks"
             )));
         }
-        let shaper = self.shaper.get_or_insert_with(|| Box::new(Shaper::new()));
-        if shaper.block(block) {
-            let (shaped, shapes) = shaper.made();
-            let rows = self.encoder.shaped(shaped, shapes, Whose::Shaper);
+        let inference = self
+            .inference
+            .get_or_insert_with(|| Box::new(TemplateInference::new()));
+        if inference.block(block) {
+            let (made, templates) = inference.made();
+            let owner = TemplateOwner::Inference;
+            let rows = self.encoder.template_block(made, templates, owner);
             if rows != Some(block.len()) {
                 self.broken = true;
                 return Err(self.refuse("rows became shapes that do not fit them".to_owned()));
             }
-            self.index.shaped(&mut self.waiting, shaped, block.len());
+            let rows = block.len();
+            self.index.template_block(&mut self.unfinished, made, rows);
         } else {
             self.encoder.block(block);
-            self.index.block(&mut self.waiting, block);
+            self.index.block(&mut self.unfinished, block);
         }
         self.flush_if_full()
     }
 
-    /// Adds a block of shapes. Always of the same source's `shapes`, whose numbers never mean
-    /// another shape. Readers get the rows that it stands for as one block. Cost: that of its notes
-    /// and words, not of its rows.
+    /// Adds a block of templates. All such blocks must be of one `templates`, to which templates may
+    /// be added between calls. Readers get the rows that the block stands for, as one block. Cost:
+    /// that of its executions and operands, not of its rows.
     ///
     /// # Errors
-    /// `FileError::Io` if `out` refuses, if the block's words are not those that `shapes` says,
-    /// or if it has over [`MAX_SHAPED_ROWS`] rows or [`MAX_SHAPED_WORDS`] words. The file then ends
-    /// with the last whole chunk: later calls fail too.
-    pub fn shaped(&mut self, block: &ShapedBlock, shapes: &Shapes) -> Result<(), TraceError> {
-        let rows = self.encoder.shaped(block, shapes, Whose::Source);
-        let Some(rows) = rows.filter(|&rows| rows <= MAX_SHAPED_ROWS) else {
+    /// `FileError::Io` if `out` refuses, if the block's operands are not those of its templates, or
+    /// if it has over [`MAX_TEMPLATE_BLOCK_ROWS`] rows or [`MAX_TEMPLATE_BLOCK_OPERANDS`] operands.
+    /// The file then ends with the last complete chunk: later calls fail too.
+    pub fn template_block(
+        &mut self,
+        block: &TemplateBlock,
+        templates: &Templates,
+    ) -> Result<(), TraceError> {
+        let owner = TemplateOwner::Source;
+        let rows = self.encoder.template_block(block, templates, owner);
+        let Some(rows) = rows.filter(|&rows| rows <= MAX_TEMPLATE_BLOCK_ROWS) else {
             self.broken = true;
             return Err(self.refuse(format!(
-                "a block of shapes has other words than they, or more than {MAX_SHAPED_ROWS} rows or {MAX_SHAPED_WORDS} words"
+                "a block of shapes has other words than they, or more than {MAX_TEMPLATE_BLOCK_ROWS} rows or {MAX_TEMPLATE_BLOCK_OPERANDS} words"
             )));
         };
-        self.index.shaped(&mut self.waiting, block, rows);
+        self.index.template_block(&mut self.unfinished, block, rows);
         self.flush_if_full()
     }
 
-    /// Writes what waits as a chunk, however small: from then on a crash does not lose it.
+    /// Ends the chunk in the making, however small, and writes it: from then on a crash does not lose
+    /// it.
     ///
     /// # Errors
     /// `FileError::Io` if `out` refuses. The file then ends there: later calls fail too.
@@ -161,7 +179,7 @@ impl<W: Write> Writer<W> {
         flushed.map_err(|error| TraceError::io("write", &self.path, error))
     }
 
-    /// Writes what waits, the index and the ending, and gives back `out`.
+    /// Writes the last chunk, the index and the ending, and gives back `out`.
     ///
     /// # Errors
     /// `FileError::Io` if `out` refuses.
@@ -172,9 +190,9 @@ impl<W: Write> Writer<W> {
             number: self.number,
         };
         self.index.put(&mut self.chunk.plain);
-        self.pack(Content::Index)?;
+        self.compress_and_write(Content::Index)?;
         self.index.totals().put(&mut self.chunk.plain);
-        self.pack(Content::Ending)?;
+        self.compress_and_write(Content::Ending)?;
         let written = self.out.write_all(&trailer.bytes());
         written.map_err(|error| TraceError::io("write", &self.path, error))?;
         self.flush()?;
@@ -186,8 +204,8 @@ impl<W: Write> Writer<W> {
         self.index.summary.rows
     }
 
-    /// Accesses in the chunks that were written; those of blocks that are kept as shapes count once
-    /// their chunk is.
+    /// Accesses added so far; those of blocks that are stored as templates count once their chunk is
+    /// ended.
     pub fn accesses(&self) -> u64 {
         self.index.summary.accesses()
     }
@@ -197,8 +215,8 @@ impl<W: Write> Writer<W> {
         self.written
     }
 
-    /// Bytes that the index and the ending take at most, if nothing is added any more. Cost: that
-    /// of writing the index, some ten bytes for each chunk and thread in it, and all events.
+    /// Bytes that the index and the ending take at most, if nothing more is added. Cost: that of
+    /// writing the index, some ten bytes for each chunk and thread in it, and all events.
     pub fn ending_bytes(&self) -> u64 {
         let mut plain = Vec::new();
         let mut chunk = |put: &dyn Fn(&mut Vec<u8>)| {
@@ -211,8 +229,8 @@ impl<W: Write> Writer<W> {
     }
 
     fn flush_if_full(&mut self) -> Result<(), TraceError> {
-        let much = self.waiting.rows >= ENOUGH_ROWS || self.encoder.len() >= ENOUGH_BYTES;
-        if !(much || self.encoder.is_full()) {
+        let is_full = self.unfinished.rows >= FULL_ROWS || self.encoder.len() >= FULL_BYTES;
+        if !(is_full || self.encoder.is_full()) {
             return Ok(());
         }
         if self.background.is_none() {
@@ -221,42 +239,43 @@ impl<W: Write> Writer<W> {
         self.end_chunk()
     }
 
-    /// Writes what waits as a chunk, or sends it on its way.
+    /// Ends the chunk in the making: writes it, or hands it to the other thread.
     fn end_chunk(&mut self) -> Result<(), TraceError> {
         if self.encoder.len() == 0 {
             return Ok(());
         }
         let mut kinds = [0; KINDS];
-        let into = match self.on_its_way {
+        let into = match self.compressing {
             Some(_) => &mut self.spare,
             None => &mut self.chunk,
         };
         self.encoder.finish(&mut into.plain, &mut kinds);
-        if let Some(shaper) = &mut self.shaper {
-            shaper.chunk_ended();
+        if let Some(inference) = &mut self.inference {
+            inference.chunk_ended();
         }
-        let mut chunk = std::mem::take(&mut self.waiting);
-        self.index.rows_of_shapes(&mut chunk, &kinds);
+        let mut chunk = std::mem::take(&mut self.unfinished);
+        self.index.template_rows(&mut chunk, &kinds);
         self.take_chunk()?;
         let Some(background) = &self.background else {
             chunk.offset = self.written;
-            self.pack(Content::Pieces)?;
+            self.compress_and_write(Content::Pieces)?;
             self.index.chunks.push(chunk);
             return Ok(());
         };
-        let begun = background.begin(std::mem::take(&mut self.chunk));
-        self.checked(begun)?;
-        self.on_its_way = Some(chunk);
+        background.begin(std::mem::take(&mut self.chunk));
+        self.compressing = Some(chunk);
         Ok(())
     }
 
-    /// Writes the chunk that is on its way, if there is one. The one made meanwhile is the next.
+    /// Waits for the chunk that the other thread compresses, if there is one, and writes it. The one
+    /// made meanwhile, in `spare`, then becomes `chunk`.
     fn take_chunk(&mut self) -> Result<(), TraceError> {
-        let (Some(mut entry), Some(background)) = (self.on_its_way.take(), &self.background) else {
+        let (Some(mut entry), Some(background)) = (self.compressing.take(), &mut self.background)
+        else {
             return Ok(());
         };
-        let packed = background.take();
-        self.chunk = self.checked(packed)?;
+        let compressed = background.take();
+        self.chunk = self.checked(compressed)?;
         entry.offset = self.written;
         self.write(Content::Pieces)?;
         self.index.chunks.push(entry);
@@ -265,15 +284,15 @@ impl<W: Write> Writer<W> {
         self.checked(flushed)
     }
 
-    /// Packs and writes the chunk that is in `chunk`.
-    fn pack(&mut self, content: Content) -> Result<(), TraceError> {
+    /// Compresses and writes the chunk that is in `chunk`.
+    fn compress_and_write(&mut self, content: Content) -> Result<(), TraceError> {
         let CompressedChunk { plain, stored } = &mut self.chunk;
-        let packed = self.compressor.compress(plain, stored);
-        self.checked(packed)?;
+        let compressed = self.compressor.compress(plain, stored);
+        self.checked(compressed)?;
         self.write(content)
     }
 
-    /// Writes the chunk that is in `chunk`, packed.
+    /// Writes the chunk that is in `chunk`, which is compressed.
     fn write(&mut self, content: Content) -> Result<(), TraceError> {
         let written = self.put(content);
         self.written += self.checked(written)?;
@@ -281,6 +300,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
+    /// Writes head and bytes of the chunk. Returns how many bytes they are.
     fn put(&mut self, content: Content) -> std::io::Result<u64> {
         if self.broken {
             return Err(Error::other("an earlier write failed: the file ends there"));
@@ -302,7 +322,7 @@ impl<W: Write> Writer<W> {
         Ok((head.len() + stored.len()) as u64)
     }
 
-    /// After a failure the file ends there.
+    /// After a failure the file ends there: all later writes fail.
     fn checked<T>(&mut self, done: std::io::Result<T>) -> Result<T, TraceError> {
         self.broken |= done.is_err();
         done.map_err(|error| TraceError::io("write", &self.path, error))

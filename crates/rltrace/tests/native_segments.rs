@@ -85,7 +85,8 @@ fn some() -> Vec<Piece> {
 
 /// What there is up to the first block from which on named accesses may lie in several items.
 fn even((mut pieces, error): (Vec<Piece>, Option<String>)) -> (Vec<Piece>, Option<String>) {
-    let uneven = |piece: &Piece| matches!(piece, Piece::Block(block) if block.item_batch.uneven);
+    let uneven =
+        |piece: &Piece| matches!(piece, Piece::Block(block) if block.item_batch.elements_straddle);
     let Some(place) = pieces.iter().position(uneven) else {
         return (pieces, error);
     };

@@ -5,17 +5,21 @@ use std::io::Cursor;
 use proptest::prelude::*;
 use reuselens_io::Input;
 use reuselens_rltrace::Reader;
-use reuselens_testing::traces::{Piece, Random, drain, native, pieces, sample, unfolded};
+use reuselens_testing::traces::{Piece, Random, drain, expanded, native, pieces, sample};
 use reuselens_trace::{Block, Event, Kind, Note, Projection, Row, Source, Step};
 
-/// All that `threads` threads find in a file, `folded` or not, and the error in words.
-fn read(bytes: &[u8], threads: usize, folded: bool) -> (Vec<Piece>, Option<String>) {
+/// All that `threads` threads find in a file, `with_repeats` or not, and the error in words.
+fn read(bytes: &[u8], threads: usize, with_repeats: bool) -> (Vec<Piece>, Option<String>) {
     let input = Input::seekable(Cursor::new(bytes.to_vec()), "trace").unwrap();
     match Reader::with_threads(input, threads) {
         Ok(mut reader) => {
-            assert!(!folded || reader.project(Projection::Repeats));
+            assert!(!with_repeats || reader.project(Projection::Repeats));
             let (pieces, error) = drain(&mut reader);
-            let pieces = if folded { unfolded(pieces) } else { pieces };
+            let pieces = if with_repeats {
+                expanded(pieces)
+            } else {
+                pieces
+            };
             (pieces, error.map(|error| error.to_string()))
         }
         Err(error) => (Vec::new(), Some(error.to_string())),
@@ -24,10 +28,10 @@ fn read(bytes: &[u8], threads: usize, folded: bool) -> (Vec<Piece>, Option<Strin
 
 fn same_for_all(bytes: &[u8]) -> (Vec<Piece>, Option<String>) {
     let alone = read(bytes, 1, false);
-    for (threads, folded) in [(2, false), (5, false), (1, true), (3, true)] {
+    for (threads, with_repeats) in [(2, false), (5, false), (1, true), (3, true)] {
         assert!(
-            read(bytes, threads, folded) == alone,
-            "{threads} threads, folded: {folded}: {:?}",
+            read(bytes, threads, with_repeats) == alone,
+            "{threads} threads, with_repeats: {with_repeats}: {:?}",
             alone.1
         );
     }

@@ -1,14 +1,14 @@
-//! Rows that a native file keeps as shapes: what goes in comes out, as it was, in the same blocks.
+//! Rows that a native file stores as templates: readers get the same rows in the same blocks.
 
 use std::path::Path;
 
 use reuselens_io::Input;
 use reuselens_rltrace::{Header, Reader, Writer};
-use reuselens_testing::traces::{Piece, Random, drain, rows, unfolded};
+use reuselens_testing::traces::{Piece, Random, drain, expanded, rows};
 use reuselens_trace::{Block, Kind, ProcessId, Projection, Row, Source, ThreadId};
 
 /// Walks over records that lie anywhere, in functions that are called by turns; every so often
-/// something that never comes again.
+/// something that never repeats.
 fn block(random: &mut Random, functions: u64) -> Block {
     let mut block = Block::new();
     block.process = ProcessId(random.below(2) as u16);
@@ -54,14 +54,14 @@ fn block(random: &mut Random, functions: u64) -> Block {
     block
 }
 
-fn write(pieces: &[Piece], aside: bool) -> Vec<u8> {
+fn write(pieces: &[Piece], in_background: bool) -> Vec<u8> {
     let header = Header {
         has_addresses: true,
         description: String::new(),
     };
     let mut writer = Writer::new(Vec::new(), Path::new("trace"), &header).unwrap();
-    if aside {
-        writer.pack_aside().unwrap();
+    if in_background {
+        writer.compress_in_background().unwrap();
     }
     for (number, piece) in pieces.iter().enumerate() {
         if let Piece::Block(block) = piece {
@@ -81,9 +81,9 @@ fn pieces(random: &mut Random, functions: u64) -> Vec<Piece> {
 }
 
 #[test]
-fn rows_come_out_as_they_were() {
+fn inferred_templates_give_the_same_rows() {
     let random = &mut Random(1);
-    let (mut folded, mut all) = (0, 0);
+    let (mut repeated, mut all) = (0, 0);
     for functions in [1, 3, 20, 400, 1 << 40] {
         let pieces = pieces(random, functions);
         let bytes = write(&pieces, false);
@@ -99,16 +99,19 @@ fn rows_come_out_as_they_were() {
             assert!(reader.project(Projection::Repeats));
             let (read, error) = drain(&mut reader);
             assert!(error.is_none(), "{error:?}");
-            folded += rows(&read).len();
-            assert!(unfolded(read) == pieces, "{functions} functions, folded");
+            repeated += rows(&read).len();
+            assert!(expanded(read) == pieces, "{functions} functions, repeated");
         }
         all += 2 * rows(&pieces).len();
     }
-    assert!(folded < all * 3 / 4, "{folded} of {all} rows are there");
+    assert!(
+        repeated < all * 3 / 4,
+        "{repeated} of {all} rows are not repeats"
+    );
 }
 
 #[test]
-fn the_index_and_parts_are_as_of_rows() {
+fn index_and_parts_are_as_of_rows() {
     let random = &mut Random(2);
     let pieces = pieces(random, 20);
     reuselens_testing::traces::index_says(&write(&pieces, false), &pieces);

@@ -1,13 +1,12 @@
-//! Blocks of shapes in native files: the rows that they stand for come out; what is damaged is an
-//! error.
+//! Template blocks in native files: readers get the rows that they stand for; damage is an error.
 
 use std::path::Path;
 
-use reuselens_rltrace::{Header, MAX_SHAPED_ROWS, MAX_SHAPED_WORDS, Writer};
+use reuselens_rltrace::{Header, MAX_TEMPLATE_BLOCK_OPERANDS, MAX_TEMPLATE_BLOCK_ROWS, Writer};
 use reuselens_testing::traces::{Piece, Random, drain, open};
 use reuselens_trace::{
-    Block, Event, Kind, Row, SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, ShapedBlock, Shapes,
-    ThreadId,
+    Block, Event, Kind, MAX_TEMPLATE_OPERANDS, MAX_TEMPLATE_ROWS, Row, TemplateBlock, TemplateRow,
+    Templates, ThreadId,
 };
 
 const KINDS: [Kind; 7] = [
@@ -20,101 +19,101 @@ const KINDS: [Kind; 7] = [
     Kind::Operand,
 ];
 
-/// Shapes of all sizes; some have the same program counters, some have words that no row has.
-fn shapes(random: &mut Random, count: usize) -> Shapes {
-    let mut shapes = Shapes::new();
+/// Templates of all sizes; some have the same program counters, some have operands that no row has.
+fn templates(random: &mut Random, count: usize) -> Templates {
+    let mut templates = Templates::new();
     for _ in 0..count {
-        let most = [4, 20, SHAPE_ROWS_MOST][random.below(3)];
+        let most = [4, 20, MAX_TEMPLATE_ROWS][random.below(3)];
         let rows = 1 + random.below(most);
-        let most = [1, 4, SHAPE_WORDS_MOST][random.below(3)];
-        let words = random.below(1 + most);
-        let row = |random: &mut Random| ShapeRow {
+        let most = [1, 4, MAX_TEMPLATE_OPERANDS][random.below(3)];
+        let operands = random.below(1 + most);
+        let row = |random: &mut Random| TemplateRow {
             kind: KINDS[random.below(KINDS.len())],
             size: random.below(256) as u8,
             pc: 0x40_0000 + random.below(300) as u64,
-            word: (words > 0 && random.below(8) > 0).then(|| random.below(words) as u8),
+            operand: (operands > 0 && random.below(8) > 0).then(|| random.below(operands) as u8),
             displacement: random.next() >> random.below(64),
         };
-        let rows: Vec<ShapeRow> = (0..rows).map(|_| row(random)).collect();
-        assert!(shapes.add(&rows).is_some());
+        let rows: Vec<TemplateRow> = (0..rows).map(|_| row(random)).collect();
+        assert!(templates.add(&rows).is_some());
     }
-    shapes
+    templates
 }
 
-/// A block in which shapes come again, at addresses that often go on as before.
-fn shaped(random: &mut Random, shapes: &Shapes, notes: usize) -> ShapedBlock {
-    let mut block = ShapedBlock::new();
+/// A block in which templates repeat, at addresses that often go on as before.
+fn executions(random: &mut Random, templates: &Templates, executions: usize) -> TemplateBlock {
+    let mut block = TemplateBlock::new();
     block.thread = ThreadId(random.below(3) as u32);
     block.first_stamp = random.next() >> 40;
     block.last_stamp = block.first_stamp + random.below(100) as u64;
-    let (mut base, mut shape) = (random.next(), 0);
-    for note in 0..notes {
+    let (mut base, mut template) = (random.next(), 0);
+    for execution in 0..executions {
         if random.below(4) == 0 {
-            shape = random.below(shapes.len()) as u32;
+            template = random.below(templates.len()) as u32;
         }
         if random.below(9) == 0 {
             base = random.next() >> random.below(64);
         }
-        let words = shapes.words(shape) as u64;
-        let words: Vec<u64> = (0..words)
-            .map(|word| base.wrapping_add(word << 20) + 8 * note as u64)
+        let operands = templates.operands(template) as u64;
+        let operands: Vec<u64> = (0..operands)
+            .map(|operand| base.wrapping_add(operand << 20) + 8 * execution as u64)
             .collect();
-        block.push(shape, shapes.rows(shape).len(), &words);
+        block.push(template, templates.rows(template).len(), &operands);
     }
     block
 }
 
-/// A block of which each shape mostly comes behind the same: the writer makes one of several.
-fn looping(random: &mut Random, shapes: &Shapes, notes: usize) -> ShapedBlock {
-    let mut block = ShapedBlock::new();
-    let mut shape = 0;
-    for note in 0..notes {
-        shape = match random.below(12) {
-            0 => random.below(shapes.len()) as u32,
-            1 => (shape + 3) % shapes.len() as u32,
-            _ => (shape + 1) % shapes.len() as u32,
+/// A block in which each template mostly follows the same one: the writer joins them.
+fn looping(random: &mut Random, templates: &Templates, executions: usize) -> TemplateBlock {
+    let mut block = TemplateBlock::new();
+    let mut template = 0;
+    for execution in 0..executions {
+        template = match random.below(12) {
+            0 => random.below(templates.len()) as u32,
+            1 => (template + 3) % templates.len() as u32,
+            _ => (template + 1) % templates.len() as u32,
         };
-        let words: Vec<u64> = (0..shapes.words(shape) as u64)
-            .map(|word| (word << 20) + 8 * (note as u64 % 999) + random.below(3) as u64)
+        let operands: Vec<u64> = (0..templates.operands(template) as u64)
+            .map(|operand| (operand << 20) + 8 * (execution as u64 % 999) + random.below(3) as u64)
             .collect();
-        block.push(shape, shapes.rows(shape).len(), &words);
+        block.push(template, templates.rows(template).len(), &operands);
     }
     block
 }
 
 #[test]
-fn shapes_that_follow_each_other_again_and_again_come_out() {
+fn joined_templates_give_the_same_rows() {
     let mut random = Random(9);
     for (count, rows) in [(1, 1), (2, 9), (7, 3), (9, 4)] {
-        let mut shapes = Shapes::new();
+        let mut templates = Templates::new();
         for _ in 0..count {
-            let row = |row: usize| ShapeRow {
+            let row = |row: usize| TemplateRow {
                 kind: KINDS[random.below(3)],
                 size: 8,
                 pc: random.below(300) as u64,
-                word: Some(row as u8 / 2),
+                operand: Some(row as u8 / 2),
                 displacement: random.next(),
             };
-            let rows: Vec<ShapeRow> = (0..rows).map(row).collect();
-            shapes.add(&rows).unwrap();
+            let rows: Vec<TemplateRow> = (0..rows).map(row).collect();
+            templates.add(&rows).unwrap();
         }
         let (mut writer, mut pieces) = (writer(), Vec::new());
         for _ in 0..30 {
-            let shaped = looping(&mut random, &shapes, 800);
-            writer.shaped(&shaped, &shapes).unwrap();
-            pieces.push(Piece::Block(expanded(&shaped, &shapes)));
+            let block = looping(&mut random, &templates, 800);
+            writer.template_block(&block, &templates).unwrap();
+            pieces.push(Piece::Block(expanded(&block, &templates)));
         }
         let bytes = writer.finish().unwrap();
         let (read, error) = drain(&mut open(&bytes, None).unwrap());
         assert!(error.is_none(), "{error:?}");
-        assert!(read == pieces, "{count} shapes");
+        assert!(read == pieces, "{count} templates");
     }
 }
 
-fn expanded(shaped: &ShapedBlock, shapes: &Shapes) -> Block {
-    let mut block = Block::new();
-    shaped.expand(shapes, &mut block);
-    block
+fn expanded(block: &TemplateBlock, templates: &Templates) -> Block {
+    let mut rows = Block::new();
+    block.expand(templates, &mut rows);
+    rows
 }
 
 fn writer() -> Writer<Vec<u8>> {
@@ -125,22 +124,22 @@ fn writer() -> Writer<Vec<u8>> {
     Writer::new(Vec::new(), Path::new("trace"), &header).unwrap()
 }
 
-/// A file of blocks of shapes and of rows, by turns and in several chunks, and what is in it.
+/// A file of blocks of templates and of rows, by turns and in several chunks, and its pieces.
 fn file(random: &mut Random) -> (Vec<u8>, Vec<Piece>) {
     let count = 1 + random.below(300);
-    let shapes = shapes(random, count);
+    let templates = templates(random, count);
     let (mut writer, mut pieces) = (writer(), Vec::new());
     for _ in 0..random.below(20) {
-        let notes = random.below(400);
-        let shaped = shaped(random, &shapes, notes);
-        let block = expanded(&shaped, &shapes);
-        assert_eq!(block.len(), shaped.rows());
+        let count = random.below(400);
+        let block = executions(random, &templates, count);
+        let rows = expanded(&block, &templates);
+        assert_eq!(rows.len(), block.rows());
         if random.below(3) == 0 {
-            writer.block(&block).unwrap();
+            writer.block(&rows).unwrap();
         } else {
-            writer.shaped(&shaped, &shapes).unwrap();
+            writer.template_block(&block, &templates).unwrap();
         }
-        pieces.push(Piece::Block(block));
+        pieces.push(Piece::Block(rows));
         if random.below(5) == 0 {
             writer.flush().unwrap();
         }
@@ -149,7 +148,7 @@ fn file(random: &mut Random) -> (Vec<u8>, Vec<Piece>) {
 }
 
 #[test]
-fn the_rows_that_shapes_stand_for_come_out() {
+fn template_blocks_give_their_rows() {
     let mut random = Random(1);
     for _ in 0..200 {
         let (bytes, pieces) = file(&mut random);
@@ -160,7 +159,7 @@ fn the_rows_that_shapes_stand_for_come_out() {
 }
 
 #[test]
-fn what_the_index_says_is_what_is_read() {
+fn index_matches_the_rows_of_template_blocks() {
     let mut random = Random(2);
     for _ in 0..50 {
         let (bytes, pieces) = file(&mut random);
@@ -169,50 +168,50 @@ fn what_the_index_says_is_what_is_read() {
 }
 
 #[test]
-fn large_blocks_and_many_chunks_come_out() {
+fn large_template_blocks_give_their_rows() {
     let mut random = Random(3);
-    let shapes = shapes(&mut random, 40);
+    let templates = templates(&mut random, 40);
     let (mut writer, mut pieces) = (writer(), Vec::new());
     for _ in 0..30 {
-        let shaped = shaped(&mut random, &shapes, 2000);
-        writer.shaped(&shaped, &shapes).unwrap();
-        pieces.push(Piece::Block(expanded(&shaped, &shapes)));
+        let block = executions(&mut random, &templates, 2000);
+        writer.template_block(&block, &templates).unwrap();
+        pieces.push(Piece::Block(expanded(&block, &templates)));
     }
     let (read, error) = drain(&mut open(&writer.finish().unwrap(), None).unwrap());
     assert!(error.is_none() && read == pieces);
 }
 
-/// As many shapes of one row as there are blocks of 4096 notes, each with a program counter of its
-/// own.
-fn shapes_of_one_row(count: usize, words: usize) -> (Shapes, Vec<ShapedBlock>) {
-    let mut shapes = Shapes::new();
-    let mut blocks = vec![ShapedBlock::new()];
+/// `count` templates of one row, each with a program counter of its own, and blocks of 4096
+/// executions that execute each once.
+fn templates_of_one_row(count: usize, operands: usize) -> (Templates, Vec<TemplateBlock>) {
+    let mut templates = Templates::new();
+    let mut blocks = vec![TemplateBlock::new()];
     for pc in 0..count as u64 {
-        let row = ShapeRow {
+        let row = TemplateRow {
             kind: Kind::Load,
             size: 8,
             pc,
-            word: Some(words as u8 - 1),
+            operand: Some(operands as u8 - 1),
             displacement: 0,
         };
-        let number = shapes.add(&[row]).unwrap();
+        let number = templates.add(&[row]).unwrap();
         if blocks.last().is_none_or(|block| block.rows() == 4096) {
-            blocks.push(ShapedBlock::new());
+            blocks.push(TemplateBlock::new());
         }
         let block = blocks.last_mut().unwrap();
-        block.push(number, 1, &vec![8 * pc; words]);
+        block.push(number, 1, &vec![8 * pc; operands]);
     }
-    (shapes, blocks)
+    (templates, blocks)
 }
 
 #[test]
-fn what_describes_much_is_written_as_several_chunks() {
-    for (count, words) in [(300_000, 1), (20_000, SHAPE_WORDS_MOST)] {
-        let (shapes, blocks) = shapes_of_one_row(count, words);
+fn many_templates_are_written_as_several_chunks() {
+    for (count, operands) in [(300_000, 1), (20_000, MAX_TEMPLATE_OPERANDS)] {
+        let (templates, blocks) = templates_of_one_row(count, operands);
         let (mut writer, mut pieces) = (writer(), Vec::new());
         for block in &blocks {
-            writer.shaped(block, &shapes).unwrap();
-            pieces.push(Piece::Block(expanded(block, &shapes)));
+            writer.template_block(block, &templates).unwrap();
+            pieces.push(Piece::Block(expanded(block, &templates)));
         }
         assert!(writer.bytes_written() > 1000, "chunks were written");
         let (read, error) = drain(&mut open(&writer.finish().unwrap(), None).unwrap());
@@ -221,7 +220,7 @@ fn what_describes_much_is_written_as_several_chunks() {
     }
 }
 
-/// Refuses everything after so many bytes.
+/// Refuses everything after that many bytes.
 struct Full(usize);
 
 impl std::io::Write for Full {
@@ -237,26 +236,26 @@ impl std::io::Write for Full {
 }
 
 #[test]
-fn who_packs_makes_no_difference() {
+fn background_compression_writes_the_same_bytes() {
     let mut random = Random(6);
-    let shapes = shapes(&mut random, 40);
+    let templates = templates(&mut random, 40);
     let (mut alone, mut two) = (writer(), writer());
-    two.pack_aside().unwrap();
+    two.compress_in_background().unwrap();
     let header = Header {
         has_addresses: true,
         description: String::new(),
     };
     let mut refused = Writer::new(Full(100_000), Path::new("trace"), &header).unwrap();
-    refused.pack_aside().unwrap();
+    refused.compress_in_background().unwrap();
     let mut error = None;
     for number in 0..70 {
-        let shaped = shaped(&mut random, &shapes, 2000);
-        alone.shaped(&shaped, &shapes).unwrap();
-        two.shaped(&shaped, &shapes).unwrap();
+        let block = executions(&mut random, &templates, 2000);
+        alone.template_block(&block, &templates).unwrap();
+        two.template_block(&block, &templates).unwrap();
         // The index says which chunk each is in.
         alone.event(&Event::ThreadEnded(ThreadId(number))).unwrap();
         two.event(&Event::ThreadEnded(ThreadId(number))).unwrap();
-        let again = refused.shaped(&shaped, &shapes);
+        let again = refused.template_block(&block, &templates);
         error = error.or(again.err().map(|error| error.to_string()));
         if number % 30 == 7 {
             alone.flush().unwrap();
@@ -271,43 +270,43 @@ fn who_packs_makes_no_difference() {
 
 #[test]
 fn a_loop_takes_next_to_nothing() {
-    let mut shapes = Shapes::new();
-    let row = |lane: u64| ShapeRow {
+    let mut templates = Templates::new();
+    let row = |lane: u64| TemplateRow {
         kind: Kind::Load,
         size: 8,
         pc: 0x40,
-        word: Some((lane % 2) as u8),
+        operand: Some((lane % 2) as u8),
         displacement: 8 * lane,
     };
-    let number = shapes.add(&[0, 1, 2, 3, 4, 5, 6, 7].map(row)).unwrap();
+    let number = templates.add(&[0, 1, 2, 3, 4, 5, 6, 7].map(row)).unwrap();
     let mut writer = writer();
     for turns in 0..100_u64 {
-        let mut block = ShapedBlock::new();
+        let mut block = TemplateBlock::new();
         for turn in 0..1000 {
             let at = 0x7000_0000 + 64 * (turns * 1000 + turn);
             block.push(number, 8, &[at, at + (1 << 30)]);
         }
-        writer.shaped(&block, &shapes).unwrap();
+        writer.template_block(&block, &templates).unwrap();
     }
     let bytes = writer.finish().unwrap().len();
     assert!(bytes < 4000, "{bytes} bytes of 800,000 rows");
 }
 
 #[test]
-fn what_does_not_fit_its_shapes_is_refused() {
-    let mut shapes = Shapes::new();
-    let row = ShapeRow {
+fn writer_refuses_blocks_that_do_not_fit_their_templates() {
+    let mut templates = Templates::new();
+    let row = TemplateRow {
         kind: Kind::Load,
         size: 8,
         pc: 1,
-        word: Some(0),
+        operand: Some(0),
         displacement: 0,
     };
-    let number = shapes.add(&[row]).unwrap();
+    let number = templates.add(&[row]).unwrap();
     let block = |pushed: &[(u32, &[u64])]| {
-        let mut block = ShapedBlock::new();
-        for (shape, words) in pushed {
-            block.push(*shape, 1, words);
+        let mut block = TemplateBlock::new();
+        for (template, operands) in pushed {
+            block.push(*template, 1, operands);
         }
         block
     };
@@ -318,29 +317,34 @@ fn what_does_not_fit_its_shapes_is_refused() {
     ];
     for wrong in wrong {
         let mut writer = writer();
-        writer.shaped(&block(&[(number, &[5])]), &shapes).unwrap();
+        writer
+            .template_block(&block(&[(number, &[5])]), &templates)
+            .unwrap();
         writer.flush().unwrap();
-        let error = writer.shaped(&wrong, &shapes).unwrap_err().to_string();
+        let error = writer
+            .template_block(&wrong, &templates)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("other words"), "{error}");
         assert!(writer.flush().is_err());
     }
-    let mut large = ShapedBlock::new();
-    for word in 0..=MAX_SHAPED_ROWS as u64 {
-        large.push(number, 1, &[word]);
+    let mut large = TemplateBlock::new();
+    for operand in 0..=MAX_TEMPLATE_BLOCK_ROWS as u64 {
+        large.push(number, 1, &[operand]);
     }
-    assert!(writer().shaped(&large, &shapes).is_err());
-    let wide = ShapeRow {
-        word: Some(SHAPE_WORDS_MOST as u8 - 1),
+    assert!(writer().template_block(&large, &templates).is_err());
+    let wide = TemplateRow {
+        operand: Some(MAX_TEMPLATE_OPERANDS as u8 - 1),
         ..row
     };
-    let wide = shapes.add(&[wide]).unwrap();
-    let mut large = ShapedBlock::new();
-    for _ in 0..MAX_SHAPED_WORDS / SHAPE_WORDS_MOST {
-        large.push(wide, 1, &[5; SHAPE_WORDS_MOST]);
+    let wide = templates.add(&[wide]).unwrap();
+    let mut large = TemplateBlock::new();
+    for _ in 0..MAX_TEMPLATE_BLOCK_OPERANDS / MAX_TEMPLATE_OPERANDS {
+        large.push(wide, 1, &[5; MAX_TEMPLATE_OPERANDS]);
     }
-    writer().shaped(&large, &shapes).unwrap();
+    writer().template_block(&large, &templates).unwrap();
     large.push(number, 1, &[5]);
-    assert!(writer().shaped(&large, &shapes).is_err());
+    assert!(writer().template_block(&large, &templates).is_err());
 }
 
 #[test]

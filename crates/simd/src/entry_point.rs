@@ -19,7 +19,7 @@ macro_rules! compiled_for {
     };
     (Icelake: $function:item) => {
         #[target_feature(
-            enable = "avx512vbmi2,avx512vpopcntdq",
+            enable = "avx512vbmi,avx512vbmi2,avx512vpopcntdq",
             enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,bmi1,bmi2,lzcnt,popcnt"
         )]
         $function

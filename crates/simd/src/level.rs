@@ -32,12 +32,24 @@ impl Level {
             if !(v4 && has!("avx512cd")) {
                 return Level(Rank::V3);
             }
-            if !(has!("avx512vbmi2") && has!("avx512vpopcntdq")) {
+            if !(has!("avx512vbmi") && has!("avx512vbmi2") && has!("avx512vpopcntdq")) {
                 return Level(Rank::V4);
             }
             Level(Rank::Icelake)
         }
         #[cfg(not(target_arch = "x86_64"))]
+        Level::PORTABLE
+    }
+
+    /// [`Level::best`] if the processor gathers and scatters bits (PEXT and PDEP, of BMI2) in one
+    /// step, else [`Level::PORTABLE`]. AMD's processors before 2020 have these instructions and
+    /// take hundreds of steps for each. VAES is what marks the later ones, and Intel's from 2019
+    /// on.
+    pub fn best_with_fast_pext() -> Level {
+        #[cfg(target_arch = "x86_64")]
+        if std::is_x86_feature_detected!("vaes") {
+            return Level::best();
+        }
         Level::PORTABLE
     }
 }
@@ -69,7 +81,7 @@ proofs! {
     V3
     /// The processor has vectors of 512 bits (AVX-512 F, BW, DQ, VL, CD), and all of [`V3`].
     V4
-    /// The processor has AVX-512 VBMI2 and VPOPCNTDQ, and all of [`V4`].
+    /// The processor has AVX-512 VBMI, VBMI2 and VPOPCNTDQ, and all of [`V4`].
     Icelake
 }
 
@@ -101,5 +113,8 @@ mod tests {
         assert_eq!(V4::of(best).is_some(), is_x86_feature_detected!("avx512bw"));
         let vbmi2 = is_x86_feature_detected!("avx512vbmi2");
         assert_eq!(Icelake::of(best).is_some(), vbmi2);
+        let vaes = is_x86_feature_detected!("vaes");
+        let expected = if vaes { best } else { Level::PORTABLE };
+        assert_eq!(Level::best_with_fast_pext(), expected);
     }
 }

@@ -9,7 +9,7 @@
 //! | [`Level::PORTABLE`] | all | |
 //! | [`V3`] | Intel from 2013, AMD from 2015 | AVX2, FMA, BMI1, BMI2, LZCNT, POPCNT |
 //! | [`V4`] | Intel servers from 2017, AMD from 2022 | AVX-512 F, BW, DQ, VL, CD |
-//! | [`Icelake`] | Intel from 2019, AMD from 2022 | AVX-512 VBMI2, VPOPCNTDQ |
+//! | [`Icelake`] | Intel from 2019, AMD from 2022 | AVX-512 VBMI, VBMI2, VPOPCNTDQ |
 //!
 //! V3 and V4 are named as the x86-64 psABI names them (of V3, F16C and MOVBE are not used). On
 //! other architectures every level is portable.

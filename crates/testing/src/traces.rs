@@ -50,7 +50,7 @@ pub fn drain(source: &mut dyn Source) -> (Vec<Piece>, Option<TraceError>) {
 }
 
 /// With all rows of its blocks: what comes again without being there, too.
-pub fn unfolded(pieces: Vec<Piece>) -> Vec<Piece> {
+pub fn expanded(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut unfolder = RepeatExpander::new();
     let all = |piece| match piece {
         Piece::Block(block) => Piece::Block(unfolder.expand(&block)),

@@ -176,13 +176,13 @@ pub struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// Writes the rows `into` as those that lie `back` before, each at an address further by a
-    /// step; the steps of `back` rows repeat.
+    /// Writes the rows `into` as copies of the rows `back` places before, each at an address further
+    /// by its step. There are `back` steps, which repeat.
     #[inline]
-    pub fn again(&mut self, back: usize, steps: &[u64], into: Range<usize>) {
-        again(self.kinds, back, &into);
-        again(self.sizes, back, &into);
-        again(self.pcs, back, &into);
+    pub fn repeat(&mut self, back: usize, steps: &[u64], into: Range<usize>) {
+        copy_back(self.kinds, back, &into);
+        copy_back(self.sizes, back, &into);
+        copy_back(self.pcs, back, &into);
         let (before, after) = self.addrs[into.start - back..into.end].split_at_mut(back);
         let mut before = &*before;
         for part in after.chunks_mut(back) {
@@ -194,11 +194,11 @@ impl Columns<'_> {
     }
 }
 
-/// Writes `into` a copy of what is `back` places before.
-fn again<T: Copy>(column: &mut [T], back: usize, into: &Range<usize>) {
+/// Writes to `into` copies of the values `back` places before.
+fn copy_back<T: Copy>(column: &mut [T], back: usize, into: &Range<usize>) {
     let (from, mut at) = (into.start - back, into.start);
     while at < into.end {
-        // What is written by then repeats too: twice as much each time.
+        // What was just written repeats too, so each copy is twice as long as the one before.
         let length = (at - from).min(into.end - at);
         column.copy_within(from..from + length, at);
         at += length;

@@ -53,7 +53,7 @@ pub struct ItemBatch {
     pub bases: Vec<u64>,
     /// Whether one of the block's rows names a structure of which an element can lie in several
     /// items. All later named accesses have bases.
-    pub uneven: bool,
+    pub elements_straddle: bool,
     /// For each of the block's rows, the number of item accesses before it.
     pub before: Vec<u32>,
     /// The number of accesses that the items are of.
@@ -76,7 +76,7 @@ impl ItemBatch {
         self.items.clear();
         self.bases.clear();
         self.before.clear();
-        (self.named, self.uneven, self.references) = (false, false, 0);
+        (self.named, self.elements_straddle, self.references) = (false, false, 0);
         (self.blocks, self.rows) = (0, 0);
     }
 }

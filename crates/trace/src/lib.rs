@@ -3,7 +3,7 @@
 //! A [`Source`] yields [`Step`]s: blocks of rows of one thread, and between them the few events
 //! that are not rows (a process began, a module was mapped, a thread started). Everything to the
 //! right of this crate — engines, attribution, reports — sees programs and trace files only as a
-//! `Source`. [`Selected`], [`Noted`] and [`Stoppable`] are sources made of another; a [`Summary`]
+//! `Source`. [`Selected`], [`WithRemark`] and [`Stoppable`] are sources made of another; a [`Summary`]
 //! counts what one delivers.
 //!
 //! This crate uses `io` for the errors of files, which are reasons of a [`TraceError`], and reads
@@ -30,12 +30,13 @@ pub use block::{Block, Columns, Kind, Row};
 pub use confidence::Confidence;
 pub use event::{Event, Module, ModuleId, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};
 pub use item_batch::{ItemBatch, ItemProjection};
-pub use repeats::{Repeat, RepeatExpander, RepeatOf, Repeats, RowTemplate};
+pub use repeats::{Repeat, RepeatExpander, RepeatOf, RepeatTemplate, Repeats};
 pub use selection::{Extent, Place, Selected, Selection};
 pub use source::{AnySegment, Projection, Source, Step, TraceError, TraceSegment};
 pub use stop::{Stop, Stoppable};
 pub use summary::Summary;
 pub use templates::{
-    SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow, ShapedBlock, Shapes, WORDS_AT_ONCE,
+    MAX_TEMPLATE_OPERANDS, MAX_TEMPLATE_ROWS, OPERANDS_AT_ONCE, TemplateBlock, TemplateRow,
+    Templates,
 };
-pub use with_remark::Noted;
+pub use with_remark::WithRemark;

@@ -9,7 +9,7 @@ use crate::{Block, Row};
 
 /// Rows of a block that later repeats refer to. The block has these rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RowTemplate {
+pub struct RepeatTemplate {
     /// The first of them, among the rows of the block.
     pub first: u32,
     /// The number of rows.
@@ -59,7 +59,7 @@ pub struct Repeats {
     /// repeats](Self::is_empty) leaves the earlier templates as they are.
     pub known: u32,
     /// The templates that this block has. It may refer to them, and so may later blocks.
-    pub templates: Vec<RowTemplate>,
+    pub templates: Vec<RepeatTemplate>,
     /// The repeats, in order.
     pub entries: Vec<Repeat>,
     /// For each repeat as many numbers as it has rows: addresses and operands, or steps between

@@ -88,9 +88,10 @@ pub enum Projection {
 /// a segment begins at a wrong place, one of the segments ends with an error. The segments before
 /// that one have then delivered what the whole source delivers.
 ///
-/// Named accesses of a segment mean what the segments before have named only if a block is uneven
-/// ([`ItemBatch::uneven`](crate::ItemBatch::uneven)). A caller that meets an uneven block reads the
-/// whole source instead.
+/// Named accesses of a segment depend on what the segments before have named only if a block says
+/// that elements straddle items
+/// ([`ItemBatch::elements_straddle`](crate::ItemBatch::elements_straddle)). A caller that meets such
+/// a block reads the whole source instead.
 pub trait TraceSegment: Source {
     /// Takes off the later half of what is not yet begun, if that leaves at least so many accesses
     /// in each: for a worker that has nothing left to do.

@@ -1,4 +1,7 @@
-//! What a trace holds, in numbers.
+//! Sums over a trace: blocks, rows, threads, kinds, events.
+//!
+//! [`Summary::of`] reads a whole source; the index of a native file (crate `rltrace`) keeps the same sums
+//! for each file while it is written, block by block.
 
 use std::collections::BTreeMap;
 
@@ -45,13 +48,13 @@ impl Summary {
     /// Adds a block.
     pub fn block(&mut self, block: &Block) {
         add_kinds(&mut self.kinds, block.kinds());
-        self.run(Run::of(block));
+        self.add(BlockTotals::of(block));
     }
 
-    /// Adds a block but for what kinds its rows are of.
-    pub fn run(&mut self, run: Run) {
+    /// Adds a block, but not the kinds of its rows.
+    pub fn add(&mut self, block: BlockTotals) {
         let (blocks, rows) = (&mut self.blocks, &mut self.rows);
-        run.add_to(blocks, rows, &mut self.stamps, &mut self.threads);
+        block.add_to(blocks, rows, &mut self.stamps, &mut self.threads);
     }
 
     /// Rows of this kind.
@@ -81,10 +84,10 @@ impl Summary {
     }
 }
 
-/// What a block is but for its rows.
+/// All that the sums need of a block, apart from the kinds of its rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Run {
-    /// Who made it.
+pub struct BlockTotals {
+    /// The thread that made it.
     pub thread: ThreadId,
     /// How many rows it has.
     pub rows: u64,
@@ -92,17 +95,17 @@ pub struct Run {
     pub stamps: Option<(u64, u64)>,
 }
 
-impl Run {
-    /// That of `block`.
-    pub fn of(block: &Block) -> Run {
-        Run {
+impl BlockTotals {
+    /// The totals of `block`.
+    pub fn of(block: &Block) -> BlockTotals {
+        BlockTotals {
             thread: block.thread,
             rows: block.len() as u64,
             stamps: stamps(block.first_stamp, block.last_stamp),
         }
     }
 
-    /// Adds it to what is known of other blocks.
+    /// Adds the block to sums over blocks.
     pub fn add_to(
         self,
         blocks: &mut u64,
@@ -124,7 +127,7 @@ pub fn stamps(first: u64, last: u64) -> Option<(u64, u64)> {
     (first != 0 || last != 0).then_some((first, last))
 }
 
-/// From the first of both to the last of both.
+/// The smallest range that has both.
 pub fn joined(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64, u64)> {
     match (one, other) {
         (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
@@ -134,8 +137,8 @@ pub fn joined(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64
 
 /// Counts a column of kinds.
 pub fn add_kinds(counts: &mut [u64; KINDS], kinds: &[Kind]) {
-    /// Of these a run of comparisons is many times as fast as one look after the other, and there
-    /// are few others.
+    /// Most rows are of these kinds. Counting them by comparisons, which become vectors, is many times
+    /// as fast as counting row by row.
     const OFTEN: [Kind; 5] = [
         Kind::Load,
         Kind::Store,

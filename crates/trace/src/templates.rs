@@ -1,101 +1,109 @@
-//! Rows as the code made them that was captured: *shapes*, which pieces of code have once and
-//! for all, and the words that only the running program knew.
+//! Rows in the form in which captured code makes them: templates and their operands.
 //!
-//! A piece of code without a way in does the same accesses each time, at addresses that are a few
-//! registers plus constants. Who captures it learns the registers only. [`ShapedBlock`] hands them
-//! on without making rows of them, for who does not need rows either: a trace file is written
-//! several times as fast from them.
+//! A straight-line piece of code does the same accesses each time that it runs, at addresses that
+//! are registers plus constants. A [`TemplateRow`] is one of these accesses, and a template is all
+//! of them; [`Templates`] keeps each template once, under a number. Only the registers change from
+//! run to run. They are the *operands* of an execution (not to be confused with operand rows,
+//! [`Kind::Operand`]). A [`TemplateBlock`] lists the executions of a thread as template numbers and
+//! operands.
+//!
+//! Crate `capture` makes template blocks, and the `Writer` of crate `rltrace` stores them: that is
+//! several times as fast as to make rows and to store those. Everything else reads rows;
+//! [`TemplateBlock::expand`] makes them.
 
 use std::ops::Range;
 
 use crate::{Block, Kind, ProcessId, ThreadId};
 
-/// The most rows of a shape.
-pub const SHAPE_ROWS_MOST: usize = 256;
-/// The most words of a shape.
-pub const SHAPE_WORDS_MOST: usize = 64;
+/// The most rows of a template.
+pub const MAX_TEMPLATE_ROWS: usize = 256;
+/// The most operands of a template.
+pub const MAX_TEMPLATE_OPERANDS: usize = 64;
 
-/// A row of a shape.
+/// A row of a template: all of a [`Row`](crate::Row) but its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShapeRow {
+pub struct TemplateRow {
     /// What happens.
     pub kind: Kind,
     /// Bytes accessed, as in [`crate::Row`].
     pub size: u8,
     /// The program counter, as in [`crate::Row`].
     pub pc: u64,
-    /// The word that its address is relative to, by its place among those of the shape; `None`: the
-    /// address is always the displacement.
-    pub word: Option<u8>,
-    /// What is added to the word.
+    /// The operand that the address is relative to, by its place among those of the template. With
+    /// `None` the address is the displacement.
+    pub operand: Option<u8>,
+    /// What is added to the operand, wrapping.
     pub displacement: u64,
 }
 
-/// All shapes that a source has named, each known by its number. There are never fewer.
+/// All templates that a source has named, by number. Templates are added and never removed.
 #[derive(Clone, Debug, Default)]
-pub struct Shapes {
-    rows: Vec<ShapeRow>,
-    shapes: Vec<Shape>,
+pub struct Templates {
+    rows: Vec<TemplateRow>,
+    extents: Vec<TemplateExtent>,
 }
 
-/// Where a shape's rows are, and how many words it has.
+/// Where a template's rows are, and how many operands it has.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
+struct TemplateExtent {
     first: usize,
     rows: u16,
-    words: u16,
+    operands: u16,
 }
 
-impl Shapes {
+impl Templates {
     /// None yet.
-    pub fn new() -> Shapes {
-        Shapes::default()
+    pub fn new() -> Templates {
+        Templates::default()
     }
 
-    /// Adds a shape of these rows; its number. `None` if there are none or more than
-    /// [`SHAPE_ROWS_MOST`], or if a word is beyond [`SHAPE_WORDS_MOST`]. It has as many words as
-    /// the largest place among its rows says.
-    pub fn add(&mut self, rows: &[ShapeRow]) -> Option<u32> {
-        let words = rows.iter().filter_map(|row| row.word);
-        let words = words.map(|word| usize::from(word) + 1).max().unwrap_or(0);
-        let fits = (1..=SHAPE_ROWS_MOST).contains(&rows.len()) && words <= SHAPE_WORDS_MOST;
-        let number = u32::try_from(self.shapes.len()).ok().filter(|_| fits)?;
-        self.shapes.push(Shape {
+    /// Adds a template of these rows and returns its number. It has as many operands as the largest
+    /// [`TemplateRow::operand`] demands. `None`, and nothing is added, if there are no rows, more
+    /// than [`MAX_TEMPLATE_ROWS`], or more operands than [`MAX_TEMPLATE_OPERANDS`].
+    pub fn add(&mut self, rows: &[TemplateRow]) -> Option<u32> {
+        let operands = rows.iter().filter_map(|row| row.operand);
+        let operands = operands.map(|operand| usize::from(operand) + 1).max();
+        let operands = operands.unwrap_or(0);
+        let fits =
+            (1..=MAX_TEMPLATE_ROWS).contains(&rows.len()) && operands <= MAX_TEMPLATE_OPERANDS;
+        let number = u32::try_from(self.extents.len()).ok().filter(|_| fits)?;
+        self.extents.push(TemplateExtent {
             first: self.rows.len(),
             rows: rows.len() as u16,
-            words: words as u16,
+            operands: operands as u16,
         });
         self.rows.extend_from_slice(rows);
         Some(number)
     }
 
-    /// How many there are.
+    /// The number of templates.
     pub fn len(&self) -> usize {
-        self.shapes.len()
+        self.extents.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.shapes.is_empty()
+        self.extents.is_empty()
     }
 
-    /// The rows of shape `number`; none if there is no such shape.
-    pub fn rows(&self, number: u32) -> &[ShapeRow] {
-        let of = |shape: &Shape| shape.first..shape.first + usize::from(shape.rows);
-        let range: Range<usize> = self.shapes.get(number as usize).map_or(0..0, of);
+    /// The rows of template `number`; empty if there is no such template.
+    pub fn rows(&self, number: u32) -> &[TemplateRow] {
+        let of = |extent: &TemplateExtent| extent.first..extent.first + usize::from(extent.rows);
+        let range: Range<usize> = self.extents.get(number as usize).map_or(0..0, of);
         &self.rows[range]
     }
 
-    /// How many words shape `number` has.
-    pub fn words(&self, number: u32) -> usize {
-        let shape = self.shapes.get(number as usize);
-        shape.map_or(0, |shape| usize::from(shape.words))
+    /// The number of operands of template `number`; 0 if there is no such template.
+    pub fn operands(&self, number: u32) -> usize {
+        let extent = self.extents.get(number as usize);
+        extent.map_or(0, |extent| usize::from(extent.operands))
     }
 }
 
-/// Consecutive rows of one thread, as shapes and their words. Says the same as a [`Block`].
+/// Consecutive rows of one thread, as executions of templates. Says the same as a [`Block`], in
+/// fewer bytes.
 #[derive(Clone, Debug, Default)]
-pub struct ShapedBlock {
+pub struct TemplateBlock {
     /// The process that ran.
     pub process: ProcessId,
     /// The thread that ran.
@@ -104,108 +112,113 @@ pub struct ShapedBlock {
     pub first_stamp: u64,
     /// As [`Block::last_stamp`].
     pub last_stamp: u64,
-    shapes: Vec<u32>,
-    /// Those from `used` on are anything.
-    words: Vec<u64>,
+    templates: Vec<u32>,
+    /// The operands. From `used` on the values are arbitrary: [`Self::push_few`] writes too many.
+    operands: Vec<u64>,
     used: usize,
     rows: usize,
 }
 
-/// Words that are copied at once.
-pub const WORDS_AT_ONCE: usize = 8;
+/// Operands that [`TemplateBlock::push_few`] copies at once, in one vector of 512 bits. Few
+/// executions have more.
+pub const OPERANDS_AT_ONCE: usize = 8;
 
-impl ShapedBlock {
+impl TemplateBlock {
     /// An empty block.
-    pub fn new() -> ShapedBlock {
-        ShapedBlock::default()
+    pub fn new() -> TemplateBlock {
+        TemplateBlock::default()
     }
 
-    /// Forgets what happened and keeps the memory.
+    /// Forgets the executions and keeps the memory.
     pub fn clear(&mut self) {
-        self.shapes.clear();
+        self.templates.clear();
         self.used = 0;
         self.rows = 0;
     }
 
-    /// Appends what happened once: a shape, how many rows it has, and its words.
+    /// Appends an execution: the template's number, how many rows it has, and all its operands.
     #[inline]
-    pub fn push(&mut self, shape: u32, rows: usize, words: &[u64]) {
-        let used = self.used + words.len();
-        if used > self.words.len() {
+    pub fn push(&mut self, template: u32, rows: usize, operands: &[u64]) {
+        let used = self.used + operands.len();
+        if used > self.operands.len() {
             self.grow(used);
         }
-        self.words[self.used..used].copy_from_slice(words);
+        self.operands[self.used..used].copy_from_slice(operands);
         self.used = used;
-        self.shapes.push(shape);
+        self.templates.push(template);
         self.rows += rows;
     }
 
-    /// The same where the words are `word` and what is behind the first of `words`, `count` in all,
-    /// as they lie in a note. All are copied, which takes less than to ask how many.
+    /// Appends an execution with `count` operands, at most [`OPERANDS_AT_ONCE`]: the first is
+    /// `first`, the others are `operands[1..count]`. Copies all of `operands` in any case, which
+    /// takes less time than a copy of variable length.
     #[inline(always)]
     pub fn push_few(
         &mut self,
-        shape: u32,
+        template: u32,
         rows: usize,
-        word: u64,
-        words: &[u64; WORDS_AT_ONCE],
+        first: u64,
+        operands: &[u64; OPERANDS_AT_ONCE],
         count: usize,
     ) {
-        let end = self.used + WORDS_AT_ONCE;
-        if end > self.words.len() {
+        let end = self.used + OPERANDS_AT_ONCE;
+        if end > self.operands.len() {
             self.grow(end);
         }
-        if let Some(into) = self.words[self.used..].first_chunk_mut() {
-            *into = *words;
-            into[0] = word;
+        if let Some(into) = self.operands[self.used..].first_chunk_mut() {
+            *into = *operands;
+            into[0] = first;
         }
-        self.used += count.min(WORDS_AT_ONCE);
-        self.shapes.push(shape);
+        self.used += count.min(OPERANDS_AT_ONCE);
+        self.templates.push(template);
         self.rows += rows;
     }
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, words: usize) {
-        self.words.resize(words.next_power_of_two(), 0);
+    fn grow(&mut self, operands: usize) {
+        self.operands.resize(operands.next_power_of_two(), 0);
     }
 
-    /// The numbers of shapes, in the order in which they happened.
+    /// The template of each execution, in order.
     #[inline]
-    pub fn shapes(&self) -> &[u32] {
-        &self.shapes
+    pub fn templates(&self) -> &[u32] {
+        &self.templates
     }
 
-    /// The words of all of them, one shape's after the other's.
+    /// The operands of all executions, one after the other.
     #[inline]
-    pub fn words(&self) -> &[u64] {
-        &self.words[..self.used]
+    pub fn operands(&self) -> &[u64] {
+        &self.operands[..self.used]
     }
 
-    /// The number of rows that they stand for.
+    /// The number of rows that the executions stand for, as the callers of [`Self::push`] and
+    /// [`Self::push_few`] counted them.
     #[inline]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Makes rows of it. What is in `block` is written over.
-    pub fn expand(&self, shapes: &Shapes, block: &mut Block) {
+    /// Replaces the contents of `block` with the rows of all executions.
+    pub fn expand(&self, templates: &Templates, block: &mut Block) {
         block.clear();
         (block.process, block.thread) = (self.process, self.thread);
         (block.first_stamp, block.last_stamp) = (self.first_stamp, self.last_stamp);
-        let mut words = self.words();
-        for &shape in &self.shapes {
-            let (own, others) = words.split_at(shapes.words(shape).min(words.len()));
-            for row in shapes.rows(shape) {
-                let word = row.word.and_then(|word| own.get(usize::from(word)));
+        let mut operands = self.operands();
+        for &template in &self.templates {
+            let count = templates.operands(template).min(operands.len());
+            let (own, others) = operands.split_at(count);
+            for row in templates.rows(template) {
+                let operand = row.operand.and_then(|place| own.get(usize::from(place)));
+                let base = operand.map_or(0, |operand| *operand);
                 block.push(crate::Row {
                     kind: row.kind,
                     size: row.size,
                     pc: row.pc,
-                    addr: word.map_or(0, |word| *word).wrapping_add(row.displacement),
+                    addr: base.wrapping_add(row.displacement),
                 });
             }
-            words = others;
+            operands = others;
         }
     }
 }
@@ -214,39 +227,42 @@ impl ShapedBlock {
 mod tests {
     use super::*;
 
-    fn row(word: Option<u8>, displacement: u64) -> ShapeRow {
-        ShapeRow {
+    fn row(operand: Option<u8>, displacement: u64) -> TemplateRow {
+        TemplateRow {
             kind: Kind::Load,
             size: 8,
             pc: 0x40,
-            word,
+            operand,
             displacement,
         }
     }
 
     #[test]
-    fn rows_are_words_and_displacements() {
-        let mut shapes = Shapes::new();
-        let two = shapes.add(&[row(Some(1), 8), row(None, 77), row(Some(0), 0)]);
-        let one = shapes.add(&[row(Some(0), 1_u64.wrapping_neg())]);
+    fn expand_adds_displacements_to_operands() {
+        let mut templates = Templates::new();
+        let two = templates.add(&[row(Some(1), 8), row(None, 77), row(Some(0), 0)]);
+        let one = templates.add(&[row(Some(0), 1_u64.wrapping_neg())]);
         assert_eq!((two, one), (Some(0), Some(1)));
-        let mut shaped = ShapedBlock::new();
-        shaped.push(1, 1, &[10]);
-        shaped.push_few(0, 3, 20, &[9, 30, 7, 7, 7, 7, 7, 7], 2);
-        shaped.push(1, 1, &[40]);
-        assert_eq!((shaped.rows(), shaped.words().len()), (5, 4));
+        let mut executions = TemplateBlock::new();
+        executions.push(1, 1, &[10]);
+        executions.push_few(0, 3, 20, &[9, 30, 7, 7, 7, 7, 7, 7], 2);
+        executions.push(1, 1, &[40]);
+        assert_eq!((executions.rows(), executions.operands().len()), (5, 4));
         let mut block = Block::new();
-        shaped.expand(&shapes, &mut block);
+        executions.expand(&templates, &mut block);
         assert_eq!(block.addrs(), [9, 38, 77, 20, 39]);
     }
 
     #[test]
-    fn what_is_too_large_is_no_shape() {
-        let mut shapes = Shapes::new();
-        assert_eq!(shapes.add(&[]), None);
-        assert_eq!(shapes.add(&[row(None, 0); SHAPE_ROWS_MOST + 1]), None);
-        assert_eq!(shapes.add(&[row(Some(SHAPE_WORDS_MOST as u8), 0)]), None);
-        assert!(shapes.is_empty());
-        assert!(shapes.rows(0).is_empty() && shapes.words(0) == 0);
+    fn add_refuses_too_many_rows_or_operands() {
+        let mut templates = Templates::new();
+        assert_eq!(templates.add(&[]), None);
+        assert_eq!(templates.add(&[row(None, 0); MAX_TEMPLATE_ROWS + 1]), None);
+        assert_eq!(
+            templates.add(&[row(Some(MAX_TEMPLATE_OPERANDS as u8), 0)]),
+            None
+        );
+        assert!(templates.is_empty());
+        assert!(templates.rows(0).is_empty() && templates.operands(0) == 0);
     }
 }

@@ -4,20 +4,20 @@ use crate::{AnySegment, Block, Event, ItemProjection, Note, Projection, Source, 
 use reuselens_units::{Accesses, Bytes};
 
 /// What another source delivers, behind a note.
-pub struct Noted<S> {
+pub struct WithRemark<S> {
     source: S,
     note: Option<Note>,
 }
 
-impl<S: Source> Noted<S> {
+impl<S: Source> WithRemark<S> {
     /// `source` behind `note`.
-    pub fn new(source: S, note: Note) -> Noted<S> {
+    pub fn new(source: S, note: Note) -> WithRemark<S> {
         let note = Some(note);
-        Noted { source, note }
+        WithRemark { source, note }
     }
 }
 
-impl<S: Source> Source for Noted<S> {
+impl<S: Source> Source for WithRemark<S> {
     fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
         match self.note.take() {
             Some(note) => Ok(Step::Event(Event::Note(note))),

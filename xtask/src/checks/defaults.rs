@@ -51,11 +51,6 @@ const DERIVED: &[(&str, &str, &str)] = &[
         "put",
         "a processor with instructions for it",
     ),
-    (
-        "crates/rltrace/src/processor.rs",
-        "",
-        "a processor with instructions for it",
-    ),
 ];
 
 /// Files with default methods that an adapter has to know, from before there was this rule. The

@@ -22,7 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("io", &["units"]),
     ("trace", &["units", "io"]),
     ("warp", &["io", "trace"]),
-    ("rltrace", &["units", "io", "trace"]),
+    ("rltrace", &["units", "simd", "workers", "io", "trace"]),
     ("formats", &["units", "io", "trace", "rltrace"]),
     ("testing", &["units", "io", "trace", "rltrace", "formats"]),
     ("ptx", &["simd", "workers", "io", "trace", "warp"]),

@@ -1,12 +1,12 @@
-//! Native files of all sorts of rows, as rows, loops and shapes, right and wrong.
+//! Native files of all sorts of rows, as rows, loops and templates, right and wrong.
 
 use std::path::Path;
 
 use reuselens_attribute::{Attributor, NoSymbols};
 use reuselens_rltrace::{Header, Reader, Writer};
 use reuselens_trace::{
-    Block, Event, Kind, Process, ProcessEnd, ProcessId, Row, ShapeRow, ShapedBlock, Shapes, Source,
-    Step, ThreadId,
+    Block, Event, Kind, Process, ProcessEnd, ProcessId, Row, Source, Step, TemplateBlock,
+    TemplateRow, Templates, ThreadId,
 };
 
 /// Has all that a reader delivers taken, each block as told; the error in words.
@@ -182,7 +182,7 @@ fn block(random: &mut Random, mix: Mix) -> Vec<Row> {
     rows
 }
 
-/// Much of the same code, run at places that nothing foretells: the writer makes shapes of such
+/// Much of the same code, run at places that nothing foretells: the writer makes templates of such
 /// rows.
 fn scattered(random: &mut Random, mix: Mix) -> Vec<Row> {
     let mut code = || -> Vec<Row> {
@@ -210,39 +210,39 @@ fn scattered(random: &mut Random, mix: Mix) -> Vec<Row> {
     rows
 }
 
-/// The same rows as shapes of a few rows each, cut anywhere: an operand can come first.
-fn shaped(random: &mut Random, rows: &[Row], shapes: &mut Shapes) -> ShapedBlock {
-    let mut block = ShapedBlock::new();
+/// The same rows as templates of a few rows each, cut anywhere: an operand can come first.
+fn shaped(random: &mut Random, rows: &[Row], templates: &mut Templates) -> TemplateBlock {
+    let mut block = TemplateBlock::new();
     let mut from = 0;
     while from < rows.len() {
         let part = &rows[from..rows.len().min(from + 1 + random.below(30))];
         from += part.len();
-        let mut words = vec![part[0].addr];
+        let mut operands = vec![part[0].addr];
         let apart = random.one(&[0, 30, 100]);
-        let shape: Vec<ShapeRow> = part
+        let template: Vec<TemplateRow> = part
             .iter()
             .map(|row| {
                 let (word, displacement) = if random.below(100) < apart {
-                    words.push(row.addr);
-                    (Some(words.len() as u8 - 1), 0)
+                    operands.push(row.addr);
+                    (Some(operands.len() as u8 - 1), 0)
                 } else if row.kind == Kind::Operand {
                     (None, row.addr)
                 } else {
-                    (Some(0), row.addr.wrapping_sub(words[0]))
+                    (Some(0), row.addr.wrapping_sub(operands[0]))
                 };
-                ShapeRow {
+                TemplateRow {
                     kind: row.kind,
                     size: row.size,
                     pc: row.pc,
-                    word,
+                    operand: word,
                     displacement,
                 }
             })
             .collect();
-        let used = shape.iter().filter_map(|row| row.word).max();
-        words.truncate(used.map_or(0, |word| usize::from(word) + 1));
-        let number = shapes.add(&shape).unwrap();
-        block.push(number, part.len(), &words);
+        let used = template.iter().filter_map(|row| row.operand).max();
+        operands.truncate(used.map_or(0, |operand| usize::from(operand) + 1));
+        let number = templates.add(&template).unwrap();
+        block.push(number, part.len(), &operands);
     }
     block
 }
@@ -262,7 +262,7 @@ pub fn file(seed: u64, mix: Mix) -> Vec<u8> {
         };
         writer.event(&Event::Process(process)).unwrap();
     }
-    let mut shapes = Shapes::new();
+    let mut templates = Templates::new();
     for number in 0..2 + random.below(30) {
         let rows = match random.below(3) {
             0 => scattered(random, mix),
@@ -273,9 +273,9 @@ pub fn file(seed: u64, mix: Mix) -> Vec<u8> {
             other => (0, other as u32 / 3),
         };
         if random.below(3) == 0 && !rows.is_empty() {
-            let mut block = shaped(random, &rows, &mut shapes);
+            let mut block = shaped(random, &rows, &mut templates);
             (block.process, block.thread) = (ProcessId(process), ThreadId(thread));
-            writer.shaped(&block, &shapes).unwrap();
+            writer.template_block(&block, &templates).unwrap();
         } else {
             let mut block = Block::new();
             (block.process, block.thread) = (ProcessId(process), ThreadId(thread));
@@ -313,11 +313,11 @@ const fn mix(plain: usize, ranges: usize, named: usize, others: usize, missing: 
     }
 }
 
-/// Few shapes, most of them behind the same each time: so often that the writer makes one of
+/// Few templates, most of them behind the same each time: so often that the writer makes one of
 /// several. Some begin with what is the operand of a row before them.
 pub fn repeated(seed: u64) -> Vec<u8> {
     let random = &mut Random(seed);
-    let (mut shapes, mut rows) = (Shapes::new(), Vec::new());
+    let (mut templates, mut rows) = (Templates::new(), Vec::new());
     let kinds = [
         Kind::Load,
         Kind::Load,
@@ -327,18 +327,18 @@ pub fn repeated(seed: u64) -> Vec<u8> {
         Kind::Exit,
     ];
     for _ in 0..6 {
-        let row = |word: usize, random: &mut Random| ShapeRow {
-            word: (random.below(4) > 0).then_some(word as u8 / 2),
+        let row = |number: usize, random: &mut Random| TemplateRow {
+            operand: (random.below(4) > 0).then_some(number as u8 / 2),
             displacement: 8 * random.below(20) as u64,
             kind: random.one(&kinds),
             size: random.one(&[8, 8, 4, 64]),
             pc: random.below(1000) as u64,
         };
-        let shape: Vec<ShapeRow> = (0..1 + random.below(5))
+        let template: Vec<TemplateRow> = (0..1 + random.below(5))
             .map(|word| row(word, random))
             .collect();
-        rows.push(shape.len());
-        shapes.add(&shape).unwrap();
+        rows.push(template.len());
+        templates.add(&template).unwrap();
     }
     let header = Header {
         has_addresses: true,
@@ -346,17 +346,17 @@ pub fn repeated(seed: u64) -> Vec<u8> {
     };
     let mut writer = Writer::new(Vec::new(), Path::new("t"), &header).unwrap();
     for _ in 0..20 {
-        let (mut block, mut shape) = (ShapedBlock::new(), random.below(6));
+        let (mut block, mut template) = (TemplateBlock::new(), random.below(6));
         for _ in 0..600 {
-            let words = shapes.words(shape as u32);
-            let words: Vec<u64> = (0..words).map(|_| address(random)).collect();
-            block.push(shape as u32, rows[shape], &words);
-            shape = match random.below(20) {
+            let operands = templates.operands(template as u32);
+            let operands: Vec<u64> = (0..operands).map(|_| address(random)).collect();
+            block.push(template as u32, rows[template], &operands);
+            template = match random.below(20) {
                 0 => random.below(6),
-                _ => (shape + 1) % 6,
+                _ => (template + 1) % 6,
             };
         }
-        writer.shaped(&block, &shapes).unwrap();
+        writer.template_block(&block, &templates).unwrap();
     }
     writer.finish().unwrap()
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use reuselens_trace::{Columns, ShapedBlock, WORDS_AT_ONCE};
+use reuselens_trace::{Columns, OPERANDS_AT_ONCE, TemplateBlock};
 use reuselens_wire::{
     DICTIONARY_BYTES, DictionaryEntry, EntryRow, REWRITTEN_BLOCK_RECORD, entry_bytes, unpack_head,
 };
@@ -111,7 +111,7 @@ impl Dictionary {
         position: &mut usize,
         wanted: usize,
         builder: &mut TemplateBuilder,
-        into: &mut ShapedBlock,
+        into: &mut TemplateBlock,
     ) {
         while into.rows() < wanted {
             let Some(&head) = words.get(2 * *position + 1) else {
@@ -137,7 +137,7 @@ impl Dictionary {
                 return;
             }
             let rows = usize::from(of.rows);
-            match rest.first_chunk::<{ WORDS_AT_ONCE + 1 }>() {
+            match rest.first_chunk::<{ OPERANDS_AT_ONCE + 1 }>() {
                 Some(record) if of.few => {
                     // The head is skipped, not overwritten: a vector load over a word just stored
                     // would wait for the store.
@@ -185,7 +185,7 @@ impl Dictionary {
         let dense =
             (places.iter().enumerate()).all(|(index, &place)| usize::from(place) == next(index));
         let of = TemplateOf {
-            few: dense && found.rows > 0 && places.len() <= WORDS_AT_ONCE && template.is_some(),
+            few: dense && found.rows > 0 && places.len() <= OPERANDS_AT_ONCE && template.is_some(),
             none: template.is_none(),
             template: template.unwrap_or(u32::MAX),
             first: first as u32,

@@ -16,7 +16,7 @@ pub(crate) use descriptors::SECTION;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reuselens_trace::{Block, Columns, Kind, ShapedBlock};
+use reuselens_trace::{Block, Columns, Kind, TemplateBlock};
 use reuselens_wire::{
     BLOCK_RECORD_BYTES_MOST, ENTER_DEPTH_UNKNOWN, REWRITTEN_BLOCK_RECORD, Record, WireKind,
     is_block_record, unpack_enter,
@@ -84,7 +84,7 @@ impl BlockRecords {
         mut position: usize,
         wanted: usize,
         builder: &mut TemplateBuilder,
-        into: &mut ShapedBlock,
+        into: &mut TemplateBlock,
     ) -> usize {
         let words = words_of(records);
         while into.rows() < wanted {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use reuselens_trace::{Block, Kind, ShapeRow, ShapedBlock, Shapes};
+use reuselens_trace::{Block, Kind, TemplateBlock, TemplateRow, Templates};
 use reuselens_wire::NO_WORD;
 
 use super::descriptors::{Descriptor, Descriptors};
@@ -25,10 +25,10 @@ pub struct LoneRow {
 
 /// The templates of a run.
 pub struct TemplateBuilder {
-    pub templates: Shapes,
+    pub templates: Templates,
     lone: HashMap<LoneRow, u32>,
     recent: Vec<Option<(LoneRow, u32)>>,
-    rows: Vec<ShapeRow>,
+    rows: Vec<TemplateRow>,
     /// Rows of block records that have no template.
     pub scratch: Block,
     /// Rows that were lost because there was no room for their templates.
@@ -38,7 +38,7 @@ pub struct TemplateBuilder {
 impl Default for TemplateBuilder {
     fn default() -> TemplateBuilder {
         TemplateBuilder {
-            templates: Shapes::new(),
+            templates: Templates::new(),
             lone: HashMap::new(),
             recent: vec![None; RECENT],
             rows: Vec::new(),
@@ -77,15 +77,15 @@ impl TemplateBuilder {
         for row in 0..count {
             let (group, lane) = descriptors.row_of(found, row)?;
             let place = |&known: &u8| u16::from(known) == group.operands[lane];
-            let word = places[first..]
+            let operand = places[first..]
                 .iter()
                 .position(place)
-                .map(|word| word as u8);
-            self.rows.push(ShapeRow {
+                .map(|place| place as u8);
+            self.rows.push(TemplateRow {
                 kind: group.kinds[lane],
                 size: group.sizes[lane],
                 pc: group.pcs[lane],
-                word,
+                operand,
                 displacement: group.displacements[lane],
             });
         }
@@ -104,7 +104,7 @@ impl TemplateBuilder {
         lone: LoneRow,
         address: u64,
         operand: Option<u64>,
-        into: &mut ShapedBlock,
+        into: &mut TemplateBlock,
     ) -> bool {
         let place = (lone.pc.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize;
         let number = match self.recent[place % RECENT] {
@@ -138,11 +138,11 @@ impl TemplateBuilder {
             size,
             has_operand,
         } = lone;
-        let row = |word, kind, size, pc| ShapeRow {
+        let row = |operand, kind, size, pc| TemplateRow {
             kind,
             size,
             pc,
-            word: Some(word),
+            operand: Some(operand),
             displacement: 0,
         };
         let rows = [row(0, kind, size, pc), row(1, Kind::Operand, 0, 0)];
@@ -158,7 +158,7 @@ impl TemplateBuilder {
     }
 
     /// Appends the rows in [`Self::scratch`]. Check [`Self::has_room`] before they are made.
-    pub fn push_scratch(&mut self, into: &mut ShapedBlock) {
+    pub fn push_scratch(&mut self, into: &mut TemplateBlock) {
         let scratch = std::mem::take(&mut self.scratch);
         let mut rows = scratch.rows().peekable();
         while let Some(row) = rows.next() {

@@ -120,7 +120,7 @@ impl SegmentWorker {
 
     fn block(&mut self, block: &mut Block, columns: &mut Columns, pool: &SegmentPool<'_>) {
         self.begun = true;
-        if block.item_batch.uneven {
+        if block.item_batch.elements_straddle {
             pool.give_up();
         }
         let SegmentWorker {

@@ -1,140 +1,124 @@
-//! Words of shapes to touches.
+//! Decodes a block of templates to item accesses.
+//!
+//! `decode::items` calls [`decode_templates_to_items`]. For each template of the chunk, [`enter`]
+//! decides once how its executions are taken ([`ItemPath`]): by [`AccessGroup`]s, eight addresses
+//! at once, if all its rows are accesses or count for nothing; else row by row, through the
+//! [`ItemExtractor`]. An execution in which some access is to several items goes row by row too.
+//!
+//! *Invariant:* the items and rows of the block are the same as if each row went through
+//! `ItemExtractor::row`.
 
-use super::{GROUP, GROUPS, Group, Note, Notes, ROWS, ShapeDecoder};
+use super::row_group::{GROUP_ROWS, MIN_GROUPS, RowGroup};
+use super::{Execution, ROWS, TemplateDecoder, TemplateHead};
+use crate::access_group::{AccessGroup, FEW_OPERANDS, GROUP_ACCESSES, NO_ACCESSES, completed};
 use crate::decode_rows::Streams;
+use crate::item_extractor::{APPEND_ROOM, ItemExtractor};
 use crate::processor::Processor;
-use crate::row_classifier::Touching;
+#[cfg(target_arch = "x86_64")]
+use crate::processor::{Avx2, Avx512};
 use crate::templates::is_plain;
-use reuselens_io::varint::Damage;
-use reuselens_trace::{ItemProjection, Kind, Row};
-use reuselens_trace::{SHAPE_ROWS_MOST, SHAPE_WORDS_MOST, ShapeRow};
-
-/// What is known of a shape of which rows are to become touches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Left {
-    /// Accesses that count, and nothing else that matters. They are in [`Eight`]s too.
-    Plain,
-    /// All rows, and those that become touches are in [`Eight`]s too: accesses, some of them to
-    /// ranges.
-    Mixed,
-    /// The same, but what becomes touches is what the program names.
-    Named,
-    /// All rows: there are some that are to be looked at by themselves.
-    #[default]
-    All,
-}
-
-/// Accesses that are taken together.
-const EIGHT: usize = 8;
-/// The most words from which those for eight accesses are taken at once.
-pub(in super::super) const FEW_WORDS: usize = 16;
-
-/// Some accesses of a shape, as words complete them.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-pub(in super::super) struct Eight {
-    pub(in super::super) displacements: [u64; EIGHT],
-    /// Which word each is relative to.
-    pub(in super::super) words: [u8; EIGHT],
-    pub(in super::super) sizes: [u8; EIGHT],
-    /// Which word is the size of those that are to ranges of any length.
-    pub(in super::super) lengths: [u8; EIGHT],
-    /// A bit for each that has a word.
-    pub(in super::super) relative: u8,
-    /// A bit for each that is to a range of any length.
-    pub(in super::super) variable: u8,
-    /// Whether all of them are among the first [`FEW_WORDS`].
-    pub(in super::super) few_words: bool,
-    /// How many accesses of the shape there are from here on.
-    pub(in super::super) accesses: u16,
-}
-
-pub(super) const NO_EIGHT: Eight = Eight {
-    displacements: [0; EIGHT],
-    words: [0; EIGHT],
-    sizes: [0; EIGHT],
-    lengths: [0; EIGHT],
-    relative: 0,
-    variable: 0,
-    few_words: true,
-    accesses: 0,
+use reuselens_io::varint::{Damage, Portable};
+use reuselens_simd::entry_point;
+use reuselens_trace::{
+    Block, ItemProjection, Kind, MAX_TEMPLATE_OPERANDS, MAX_TEMPLATE_ROWS, Row, TemplateRow,
 };
 
-/// A row of a shape that becomes a touch.
+/// How the executions of a template become item accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ItemPath {
+    /// By access groups. All rows are plain, so the decoder keeps only the accesses that count.
+    Plain,
+    /// By access groups, or all rows one by one if plain accesses are not what is taken. Some
+    /// accesses are to ranges.
+    Mixed,
+    /// As `Mixed`, and all accesses are those that the program names.
+    Named,
+    /// All rows one by one.
+    #[default]
+    RowByRow,
+}
+
+/// A row of a template that becomes an item access.
 #[derive(Clone, Copy)]
-struct Access {
-    word: Option<u8>,
+struct TemplateAccess {
+    operand: Option<u8>,
     displacement: u64,
-    size: Size,
+    size: AccessSize,
 }
 
 /// How many bytes an access is to.
 #[derive(Clone, Copy)]
-enum Size {
+enum AccessSize {
     Bytes(u8),
-    /// As many as that word says.
-    Word(u8),
+    /// As many as the operand with this number says.
+    Operand(u8),
 }
 
-impl Eight {
-    /// Up to eight accesses. What is too much touches nothing.
-    fn of(accesses: &[Access]) -> Eight {
-        let mut eight = NO_EIGHT;
-        for (lane, access) in accesses.iter().enumerate().take(EIGHT) {
-            eight.displacements[lane] = access.displacement;
-            eight.words[lane] = access.word.unwrap_or(0);
-            eight.relative |= u8::from(access.word.is_some()) << lane;
+impl AccessGroup {
+    /// The group of the first eight of these accesses. `accesses` counts all.
+    fn of(accesses: &[TemplateAccess]) -> AccessGroup {
+        let mut group = NO_ACCESSES;
+        for (lane, access) in accesses.iter().enumerate().take(GROUP_ACCESSES) {
+            group.displacements[lane] = access.displacement;
+            group.operands[lane] = access.operand.unwrap_or(0);
+            group.relative |= u8::from(access.operand.is_some()) << lane;
             match access.size {
-                Size::Bytes(bytes) => eight.sizes[lane] = bytes,
-                Size::Word(word) => {
-                    eight.lengths[lane] = word;
-                    eight.variable |= 1 << lane;
+                AccessSize::Bytes(bytes) => group.sizes[lane] = bytes,
+                AccessSize::Operand(operand) => {
+                    group.lengths[lane] = operand;
+                    group.variable |= 1 << lane;
                 }
             }
         }
-        let mut words = eight.words.iter().chain(&eight.lengths);
-        eight.few_words = words.all(|word| usize::from(*word) < FEW_WORDS);
-        eight.accesses = accesses.len() as u16;
-        eight
+        let mut operands = group.operands.iter().chain(&group.lengths);
+        group.few_operands = operands.all(|operand| usize::from(*operand) < FEW_OPERANDS);
+        group.accesses = accesses.len() as u16;
+        group
     }
 }
 
-/// What is left of a shape's rows, and where its accesses begin. `rows` become the accesses that
-/// count if no others matter.
+/// Decides how a template becomes item accesses, and appends its access groups. Returns the path
+/// and the place of the first group. With [`ItemPath::Plain`] `rows` is reduced to the accesses
+/// that count.
 pub(super) fn enter(
-    eights: &mut Vec<Eight>,
-    rows: &mut Vec<ShapeRow>,
+    groups: &mut Vec<AccessGroup>,
+    rows: &mut Vec<TemplateRow>,
     projection: &ItemProjection,
-) -> (Left, u32) {
-    let first = eights.len() - 1;
-    // An operand that comes first is of a row before the shape.
-    let starts = rows.first().is_some_and(|row| row.kind != Kind::Operand);
-    let plain = starts && rows.iter().all(|row| is_plain(row.kind));
+) -> (ItemPath, u32) {
+    let first = groups.len() - 1;
+    // An operand that comes first belongs to a row before the execution.
+    let starts_with_row = rows.first().is_some_and(|row| row.kind != Kind::Operand);
+    let plain = starts_with_row && rows.iter().all(|row| is_plain(row.kind));
     if plain {
         rows.retain(|row| projection.counts(row.kind));
     }
-    let found = starts.then(|| accesses(rows, projection)).flatten();
-    let left = match &found {
-        Some(_) if plain => Left::Plain,
-        Some((_, true)) => Left::Named,
-        Some((_, false)) => Left::Mixed,
-        None => Left::All,
+    let found = starts_with_row
+        .then(|| accesses(rows, projection))
+        .flatten();
+    let path = match &found {
+        Some(_) if plain => ItemPath::Plain,
+        Some((_, true)) => ItemPath::Named,
+        Some((_, false)) => ItemPath::Mixed,
+        None => ItemPath::RowByRow,
     };
     if let Some((accesses, _)) = found {
-        eights.truncate(first);
-        // One without any has the first, which says so.
-        for at in (0..accesses.len().max(1)).step_by(EIGHT) {
-            eights.push(Eight::of(&accesses[at..]));
+        groups.truncate(first);
+        // A template without accesses has one group, which says so.
+        for at in (0..accesses.len().max(1)).step_by(GROUP_ACCESSES) {
+            groups.push(AccessGroup::of(&accesses[at..]));
         }
-        eights.push(NO_EIGHT);
+        groups.push(NO_ACCESSES);
     }
-    (left, first as u32)
+    (path, first as u32)
 }
 
-/// The rows of a shape that become touches, and whether they are what the program names. `None` if
-/// there are rows that are to be looked at by themselves.
-fn accesses(rows: &[ShapeRow], projection: &ItemProjection) -> Option<(Vec<Access>, bool)> {
-    let (mut found, mut named, mut seen) = (Vec::new(), false, false);
+/// The rows of a template that become item accesses, and whether they are those that the program
+/// names. `None` if there are rows that are looked at by themselves, or accesses of both sorts.
+fn accesses(
+    rows: &[TemplateRow],
+    projection: &ItemProjection,
+) -> Option<(Vec<TemplateAccess>, bool)> {
+    let (mut found, mut any_named, mut any_plain) = (Vec::new(), false, false);
     let mut rows = rows.iter().peekable();
     while let Some(row) = rows.next() {
         let mut operand = || rows.next_if(|next| next.kind == Kind::Operand);
@@ -143,38 +127,38 @@ fn accesses(rows: &[ShapeRow], projection: &ItemProjection) -> Option<(Vec<Acces
                 continue;
             }
             Kind::Load | Kind::Store | Kind::Atomic if !projection.counts(row.kind) => continue,
-            Kind::Load | Kind::Store | Kind::Atomic => Size::Bytes(row.size),
+            Kind::Load | Kind::Store | Kind::Atomic => AccessSize::Bytes(row.size),
             Kind::RangeLoad | Kind::RangeStore if projection.counts(row.kind) => {
                 length(operand()?)?
             }
             Kind::Named => {
                 operand()?;
-                named = true;
-                Size::Bytes(0)
+                any_named = true;
+                AccessSize::Bytes(0)
             }
             _ => return None,
         };
-        seen |= row.kind != Kind::Named;
-        found.push(Access {
-            word: row.word,
+        any_plain |= row.kind != Kind::Named;
+        found.push(TemplateAccess {
+            operand: row.operand,
             displacement: row.displacement,
             size,
         });
     }
-    (!(named && seen)).then_some((found, named))
+    (!(any_named && any_plain)).then_some((found, any_named))
 }
 
-/// How many bytes a range has, if it is a word or few.
-fn length(operand: &ShapeRow) -> Option<Size> {
-    match (operand.word, operand.displacement) {
-        (Some(word), 0) => Some(Size::Word(word)),
-        (None, bytes @ 1..=255) => Some(Size::Bytes(bytes as u8)),
+/// The size of a range, from its operand row, if that is an operand as it is or a small constant.
+fn length(row: &TemplateRow) -> Option<AccessSize> {
+    match (row.operand, row.displacement) {
+        (Some(operand), 0) => Some(AccessSize::Operand(operand)),
+        (None, bytes @ 1..=255) => Some(AccessSize::Bytes(bytes as u8)),
         _ => None,
     }
 }
 
-impl Group {
-    /// A row at an address.
+impl RowGroup {
+    /// The row of a lane, at an address.
     #[inline(always)]
     fn row(&self, lane: usize, addr: u64) -> Row {
         Row {
@@ -186,142 +170,142 @@ impl Group {
     }
 }
 
-impl ShapeDecoder {
-    /// Makes touches of the notes of a block.
+entry_point! {
+    /// Appends the item accesses of a block's executions to the block.
+    ///
+    /// # Errors
+    /// If the chunk is damaged. Some of the accesses were appended then.
+    pub(in super::super) fn decode_templates_to_items(
+        level,
+        decoder: &mut TemplateDecoder,
+        streams: &mut Streams<'_>,
+        head: TemplateHead,
+        to: (&mut ItemExtractor, &mut Block),
+    ) -> Result<(), Damage> {
+        Icelake(proof) => decoder.items_here(Avx512::with(proof), streams, head, to),
+        V3(proof) => decoder.items_here(Avx2::with(proof), streams, head, to),
+        _ => decoder.items_here(Portable, streams, head, to),
+    }
+}
+
+impl TemplateDecoder {
     #[inline(always)]
-    pub(in super::super) fn touch_here(
+    fn items_here(
         &mut self,
         squeeze: impl Processor,
         streams: &mut Streams<'_>,
-        notes: Notes,
-        to: &mut Touching<'_, false>,
+        head: TemplateHead,
+        (extractor, out): (&mut ItemExtractor, &mut Block),
     ) -> Result<(), Damage> {
-        self.read(squeeze, streams, notes)?;
-        // Whether it is known that operands that come next are of nothing before.
+        self.read(squeeze, streams, head)?;
+        // Whether no row before waits for an operand. Groups never leave one that does, so it is
+        // checked only after executions that went row by row.
         let mut closed = false;
-        for note in &self.notes {
-            let words = self.values.get(note.first_word as usize..);
-            let words: Option<&[u64; SHAPE_WORDS_MOST]> = words.and_then(<[u64]>::first_chunk);
-            let eights = self.eights.get(note.first_eight as usize..);
-            let groups = self.groups.get(note.first_group as usize..);
-            let (Some(words), Some(eights), Some(groups)) = (words, eights, groups) else {
+        for execution in &self.executions {
+            let operands = self.values.get(execution.first_operand as usize..);
+            let operands: Option<&[u64; MAX_TEMPLATE_OPERANDS]> =
+                operands.and_then(<[u64]>::first_chunk);
+            let access_groups = self
+                .access_groups
+                .get(execution.first_access_group as usize..);
+            let groups = self.groups.get(execution.first_group as usize..);
+            let (Some(operands), Some(access_groups), Some(groups)) =
+                (operands, access_groups, groups)
+            else {
                 return Err(ROWS);
             };
-            if !closed && note.left != Left::All {
-                to.toucher.starts(to.out);
+            if !closed && execution.item_path != ItemPath::RowByRow {
+                extractor.close_before(out);
                 closed = true;
             }
-            let takes = match note.left {
-                Left::Plain | Left::Mixed => !to.toucher.is_by_name(),
-                Left::Named => to.toucher.takes_names(),
-                Left::All => false,
+            let by_groups = match execution.item_path {
+                ItemPath::Plain | ItemPath::Mixed => !extractor.is_by_name(),
+                ItemPath::Named => extractor.takes_names(),
+                ItemPath::RowByRow => false,
             };
-            if takes && accesses_of(squeeze, eights, words, to) {
+            if by_groups && append_accesses(squeeze, access_groups, operands, extractor, out) {
                 continue;
             }
-            by_row(groups, words, note, to);
+            append_rows(groups, operands, execution, extractor, out);
             closed = false;
         }
         Ok(())
     }
 }
 
-/// Takes the accesses of a note, eight at a time; whether each of them is to one item, and nothing
-/// is taken if not. There is room for all of them then.
+/// Appends the accesses of an execution, if each is to one item, else nothing. Returns whether it
+/// did.
 #[inline(always)]
-fn accesses_of(
+fn append_accesses(
     squeeze: impl Processor,
-    eights: &[Eight],
-    words: &[u64; SHAPE_WORDS_MOST],
-    to: &mut Touching<'_, false>,
+    groups: &[AccessGroup],
+    operands: &[u64; MAX_TEMPLATE_OPERANDS],
+    extractor: &mut ItemExtractor,
+    out: &mut Block,
 ) -> bool {
-    to.toucher.make_room(to.out);
-    let (free, mask) = to.toucher.free();
-    let (into, _) = free.as_chunks_mut::<EIGHT>();
-    let (Some(eight), Some(first)) = (eights.first(), into.first_mut()) else {
+    extractor.make_room(out);
+    let (free, mask) = extractor.free();
+    let (into, _) = free.as_chunks_mut::<GROUP_ACCESSES>();
+    let (Some(group), Some(first)) = (groups.first(), into.first_mut()) else {
         return false;
     };
-    let count = usize::from(eight.accesses);
-    let mut fits = complete(squeeze, eight, words, mask, first);
-    let others = count.div_ceil(EIGHT).max(1);
-    let (Some(eights), Some(into)) = (eights.get(1..others), into.get_mut(1..others)) else {
+    // Most executions have one group. Addresses are written to the buffer in any case, and count
+    // only if all of them fit.
+    let count = usize::from(group.accesses);
+    let mut fits = complete(squeeze, group, operands, mask, first);
+    let others = count.div_ceil(GROUP_ACCESSES).max(1);
+    let (Some(groups), Some(into)) = (groups.get(1..others), into.get_mut(1..others)) else {
         return false;
     };
     // Not by `skip`: what is called there is not compiled for the processor at hand.
-    for (eight, into) in eights.iter().zip(into) {
-        fits &= complete(squeeze, eight, words, mask, into);
+    for (group, into) in groups.iter().zip(into) {
+        fits &= complete(squeeze, group, operands, mask, into);
     }
-    to.toucher.append(if fits { count } else { 0 });
+    extractor.append(if fits { count } else { 0 });
     fits
 }
 
-/// [`Processor::complete`], but for accesses that are relative to many words.
+/// [`Processor::complete`] for groups with few operands, [`completed`] for others.
 #[inline(always)]
 fn complete(
     squeeze: impl Processor,
-    eight: &Eight,
-    words: &[u64; SHAPE_WORDS_MOST],
+    group: &AccessGroup,
+    operands: &[u64; MAX_TEMPLATE_OPERANDS],
     mask: u64,
-    into: &mut [u64; EIGHT],
+    into: &mut [u64; GROUP_ACCESSES],
 ) -> bool {
-    match words.first_chunk() {
-        Some(few) if eight.few_words => squeeze.complete(eight, few, mask, into),
-        _ => completed(eight, words, mask, into),
+    match operands.first_chunk() {
+        Some(few) if group.few_operands => squeeze.complete(group, few, mask, into),
+        _ => completed(group, operands, mask, into),
     }
 }
 
-/// The addresses of some accesses, relative to `words`. Whether each is in one item, and to a byte
-/// at least if it is to a range; of an item `mask` are the bits below it.
-#[inline(always)]
-pub(in super::super) fn completed<const WORDS: usize>(
-    of: &Eight,
-    words: &[u64; WORDS],
-    mask: u64,
-    into: &mut [u64; EIGHT],
-) -> bool {
-    let mut odd = 0;
-    let word = |of: u8| words[usize::from(of) % WORDS];
-    for (lane, addr) in into.iter_mut().enumerate() {
-        let relative = u64::from(of.relative >> lane & 1).wrapping_neg();
-        *addr = (word(of.words[lane]) & relative).wrapping_add(of.displacements[lane]);
-        odd |= u64::from(u64::from(of.sizes[lane]) > mask + 1 - (*addr & mask));
-    }
-    let mut variable = of.variable;
-    while variable != 0 {
-        let lane = variable.trailing_zeros() as usize;
-        variable &= variable - 1;
-        let bytes = word(of.lengths[lane]);
-        // Nothing comes round, whatever the length is.
-        odd |= u64::from(bytes.wrapping_sub(1) >= mask + 1 - (into[lane] & mask));
-    }
-    odd == 0
-}
-
-/// Takes the rows of a note one by one.
+/// Takes the rows of an execution one by one.
 #[inline(never)]
-fn by_row(
-    groups: &[Group],
-    words: &[u64; SHAPE_WORDS_MOST],
-    note: &Note,
-    to: &mut Touching<'_, false>,
+fn append_rows(
+    groups: &[RowGroup],
+    operands: &[u64; MAX_TEMPLATE_OPERANDS],
+    execution: &Execution,
+    extractor: &mut ItemExtractor,
+    out: &mut Block,
 ) {
-    to.toucher.make_room(to.out);
-    let mut left = usize::from(note.rows);
+    extractor.make_room(out);
+    let mut left = usize::from(execution.rows);
     for group in groups {
-        let addrs = group.addrs(words);
+        let addrs = group.addrs(operands);
         for (lane, addr) in addrs.into_iter().enumerate().take(left) {
-            let simple = to.toucher.takes(group.kinds[lane])
-                && to.toucher.push_simple(addr, group.sizes[lane]);
+            let simple = extractor.takes(group.kinds[lane])
+                && extractor.push_simple(addr, group.sizes[lane]);
             if !simple {
-                to.toucher.row(group.row(lane, addr), to.out);
+                extractor.row(group.row(lane, addr), out);
             }
         }
-        left = left.saturating_sub(GROUP);
+        left = left.saturating_sub(GROUP_ROWS);
         if left == 0 {
             return;
         }
     }
 }
 
-/// The most touches of a note, and what is written beyond, fit into the room that is made for them.
-const _: () = assert!(SHAPE_ROWS_MOST + GROUPS * GROUP <= crate::item_extractor::AT_ONCE);
+/// The room that `make_room` makes holds all accesses of a template, and the rest of a group.
+const _: () = assert!(MAX_TEMPLATE_ROWS + MIN_GROUPS * GROUP_ROWS <= APPEND_ROOM);

@@ -1,30 +1,31 @@
-//! What forged blocks of shapes cost.
+//! What forged template blocks cost.
 
 use super::*;
-use crate::templates::ENOUGH_DESCRIBED;
+use crate::templates::FULL_TEMPLATES;
 use reuselens_io::varint::Portable;
 use reuselens_trace::{Block, Kind};
 use reuselens_units::Granularity;
 
 /// Bytes of memory that a decoder holds.
-fn held(decoder: &ShapeDecoder) -> usize {
-    decoder.sites.capacity() * size_of::<Site>()
-        + decoder.words.bytes()
-        + decoder.groups.capacity() * size_of::<Group>()
-        + decoder.eights.capacity() * size_of::<Eight>()
-        + decoder.own_words.capacity() * size_of::<Word>()
-        + decoder.notes.capacity() * size_of::<Note>()
+fn held(decoder: &TemplateDecoder) -> usize {
+    decoder.templates.capacity() * size_of::<KnownTemplate>()
+        + decoder.operands.bytes()
+        + decoder.groups.capacity() * size_of::<RowGroup>()
+        + decoder.access_groups.capacity() * size_of::<AccessGroup>()
+        + decoder.own_operands.capacity() * size_of::<TemplateOperand>()
+        + decoder.executions.capacity() * size_of::<Execution>()
         + decoder.plan.bytes()
         + decoder.values.capacity() * size_of::<u64>()
-        + decoder.trails.bytes()
-        + decoder.lasts.capacity() * size_of::<u64>()
-        + decoder.described.capacity() * size_of::<ShapeRow>()
+        + decoder.predictors.bytes()
+        + decoder.last_addrs.capacity() * size_of::<u64>()
+        + decoder.described.capacity() * size_of::<TemplateRow>()
 }
 
-/// Shapes that each have a row, of a program counter of its own, with the last of that many words.
-fn described(shapes: usize, words: usize) -> Vec<u8> {
-    let row = [1, Kind::Load as u8, 8, 2, words as u8, 0];
-    row.repeat(shapes)
+/// Descriptions of templates with one row each, at a program counter of its own, which is relative to
+/// the last of that many operands.
+fn described(templates: usize, operands: usize) -> Vec<u8> {
+    let row = [1, Kind::Load as u8, 8, 2, operands as u8, 0];
+    row.repeat(templates)
 }
 
 /// Tokens as they are stored: a bit for each, then those that are not 0.
@@ -38,92 +39,100 @@ fn masked(tokens: &[u8]) -> Vec<u8> {
     stored
 }
 
-/// Decodes one block of shapes of one row each; there is an address of one byte for each of `words`
-/// words.
+/// Decodes one block of templates of one row each, with an address of one byte for each of
+/// `operands` operands.
 fn block(
-    decoder: &mut ShapeDecoder,
+    decoder: &mut TemplateDecoder,
     described: &[u8],
     tokens: &[u8],
-    words: usize,
+    operands: usize,
 ) -> Result<(), Damage> {
-    let addrs = vec![0; words];
+    let addrs = vec![0; operands];
     let masked = masked(tokens);
     let mut streams = Streams {
-        described: Cursor::new(described, 0),
+        descriptions: Cursor::new(described, 0),
         tokens: Cursor::new(&masked, 0),
         addrs: Cursor::new(&addrs, 0),
     };
-    let (notes, mut rows) = (tokens.len(), Block::new());
-    let mut columns = rows.overwrite(notes + SLACK);
-    let notes = Notes { notes, rows: notes };
-    decoder.block_here(Portable, &mut streams, notes, &mut columns)
+    let (executions, mut rows) = (tokens.len(), Block::new());
+    let mut columns = rows.overwrite(executions + COLUMN_SLACK);
+    let head = TemplateHead {
+        executions,
+        rows: executions,
+    };
+    decoder.rows_here(Portable, &mut streams, head, &mut columns)
 }
 
 #[test]
-fn words_that_have_no_addresses_take_no_memory() {
-    let mut tokens = vec![AGAIN as u8; MAX_SHAPED_ROWS];
-    (tokens[0], tokens[1]) = (NEW as u8, 3);
-    let mut decoder = ShapeDecoder::new(None);
+fn operands_without_addresses_take_no_memory() {
+    let mut tokens = vec![SUCCESSOR as u8; MAX_TEMPLATE_BLOCK_ROWS];
+    (tokens[0], tokens[1]) = (NEW_TEMPLATE as u8, 3);
+    let mut decoder = TemplateDecoder::new(None);
     let damage = block(&mut decoder, &described(1, 64), &tokens, 1000).unwrap_err();
     assert_eq!(damage, END);
     assert!(held(&decoder) < 1 << 18, "{} bytes", held(&decoder));
 }
 
 #[test]
-fn a_block_has_no_more_words_than_a_writers() {
-    let mut tokens = vec![AGAIN as u8; MAX_SHAPED_WORDS / 64 + 1];
-    (tokens[0], tokens[1]) = (NEW as u8, 3);
-    let (described, words) = (described(1, 64), 64 * tokens.len());
-    let mut decoder = ShapeDecoder::new(None);
+fn decoder_refuses_more_operands_in_a_block_than_a_writer_makes() {
+    let mut tokens = vec![SUCCESSOR as u8; MAX_TEMPLATE_BLOCK_OPERANDS / 64 + 1];
+    (tokens[0], tokens[1]) = (NEW_TEMPLATE as u8, 3);
+    let (described, operands) = (described(1, 64), 64 * tokens.len());
+    let mut decoder = TemplateDecoder::new(None);
     let most = tokens.len() - 1;
-    block(&mut decoder, &described, &tokens[..most], words).unwrap();
+    block(&mut decoder, &described, &tokens[..most], operands).unwrap();
     decoder.clear();
-    let damage = block(&mut decoder, &described, &tokens, words).unwrap_err();
+    let damage = block(&mut decoder, &described, &tokens, operands).unwrap_err();
     assert_eq!(damage, END);
     assert!(held(&decoder) < 40 << 20, "{} bytes", held(&decoder));
 }
 
-/// Blocks of new shapes that have that many words each, until they are refused; how many shapes
-/// there were.
-fn most_shapes(decoder: &mut ShapeDecoder, words: usize) -> usize {
-    let notes = MAX_SHAPED_ROWS.min(MAX_SHAPED_WORDS / words) / 8;
-    let tokens = vec![NEW as u8; notes];
-    let described = described(notes, words);
-    let mut shapes = 0;
-    while let Ok(()) = block(decoder, &described, &tokens, words * notes) {
-        shapes += notes;
-        assert!(shapes < 10 * MOST_SHAPE_ROWS);
+/// Decodes blocks of new templates with that many operands each until they are refused. How many
+/// templates there were.
+fn most_templates(decoder: &mut TemplateDecoder, operands: usize) -> usize {
+    let executions = MAX_TEMPLATE_BLOCK_ROWS.min(MAX_TEMPLATE_BLOCK_OPERANDS / operands) / 8;
+    let tokens = vec![NEW_TEMPLATE as u8; executions];
+    let described = described(executions, operands);
+    let mut templates = 0;
+    while let Ok(()) = block(decoder, &described, &tokens, operands * executions) {
+        templates += executions;
+        assert!(templates < 10 * MAX_CHUNK_TEMPLATE_ROWS);
     }
-    shapes
+    templates
 }
 
 #[test]
-fn a_chunk_describes_no_more_than_a_writers() {
+fn decoder_refuses_more_templates_than_a_writer_makes() {
     let projection = ItemProjection::new(Granularity::LINE_64, |_| true);
     for (projection, most_held) in [(None, 120 << 20), (Some(projection), 190 << 20)] {
-        for words in [1, 2, 3, 8, 64] {
-            let mut decoder = ShapeDecoder::new(projection);
-            let shapes = most_shapes(&mut decoder, words);
-            assert!(shapes <= MOST_SHAPE_ROWS && shapes * words <= MOST_SHAPE_WORDS);
+        for operands in [1, 2, 3, 8, 64] {
+            let mut decoder = TemplateDecoder::new(projection);
+            let templates = most_templates(&mut decoder, operands);
+            assert!(
+                templates <= MAX_CHUNK_TEMPLATE_ROWS && templates * operands <= MAX_CHUNK_OPERANDS
+            );
             // What a writer could have made came through.
-            assert!(shapes >= ENOUGH_DESCRIBED.min(MOST_SHAPE_WORDS / words) / 2);
+            assert!(templates >= FULL_TEMPLATES.min(MAX_CHUNK_OPERANDS / operands) / 2);
             // Twice what there is of anything, as that is how memory grows.
             let held = held(&decoder);
             assert!(held < most_held, "{held} bytes");
-            println!("{words} words: {shapes} shapes, {} MiB", held >> 20);
+            println!(
+                "{operands} operands: {templates} templates, {} MiB",
+                held >> 20
+            );
         }
     }
 }
 
 #[test]
-fn rows_are_counted_without_slack() {
-    let mut decoder = ShapeDecoder::new(None);
-    let part = MOST_SHAPE_ROWS / 4;
-    let tokens = vec![NEW as u8; part];
+fn template_rows_are_counted_without_slack() {
+    let mut decoder = TemplateDecoder::new(None);
+    let part = MAX_CHUNK_TEMPLATE_ROWS / 4;
+    let tokens = vec![NEW_TEMPLATE as u8; part];
     for _ in 0..4 {
         block(&mut decoder, &described(part, 1), &tokens, part).unwrap();
     }
-    assert_eq!(decoder.sites.len(), MOST_SHAPE_ROWS + 1);
-    let damage = block(&mut decoder, &described(1, 1), &[NEW as u8], 1).unwrap_err();
+    assert_eq!(decoder.templates.len(), MAX_CHUNK_TEMPLATE_ROWS + 1);
+    let damage = block(&mut decoder, &described(1, 1), &[NEW_TEMPLATE as u8], 1).unwrap_err();
     assert!(damage.0.contains("more sites"), "{}", damage.0);
 }

@@ -1,179 +1,192 @@
-//! Eight numbers at once to variable-length bytes and back, on processors of about 2020 and later
-//! (AVX-512 with VBMI2).
+//! Numbers of variable length to bytes and back, eight at once, with vectors of 512 bits.
 //!
-//! One instruction takes the eight groups of seven bits of each number apart, a second closes the
-//! gaps behind the bytes that it needs. And back: one instruction spreads the bytes of each number,
-//! two multiply and add them up.
+//! The format is that of `reuselens_io::varint`: seven bits a byte, low ones first, the top bit set
+//! in all bytes but a number's last. [`pack`] splits each number into eight bytes of seven bits by
+//! one instruction (VPMULTISHIFTQB), and closes the gaps after the bytes that it needs by another
+//! (VPCOMPRESSB). [`unpack`] spreads the bytes of each number by one instruction (VPEXPANDB), and
+//! joins them by two that multiply and add. Numbers of more than 56 bits go one by one.
+//!
+//! Called by [`super::Avx512`] only, which has the proof that the processor can. The tests compare
+//! both directions with the portable ones.
 
 use std::arch::x86_64::*;
 
-use crate::processor::ROOM;
 use reuselens_io::varint::{ENDS, LONGEST, put_at, zigzag};
+use reuselens_simd::compiled_for;
 
-/// As [`reuselens_io::varint::pack_here`]. `None` if the processor cannot, or if there are no
-/// [`ROOM`] bytes more than that asks for.
-pub(super) fn pack<const SIGNED: bool>(numbers: &[u64], bytes: &mut [u8]) -> Option<usize> {
-    let seen = is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("avx512vbmi2")
-        && is_x86_feature_detected!("popcnt");
-    if !seen || bytes.len() < numbers.len() * LONGEST + ROOM {
-        return None;
+compiled_for! {
+    Icelake:
+    /// As [`reuselens_io::varint::pack_here`]. Needs [`PACK_SLACK`](super::PACK_SLACK) bytes more
+    /// than that asks for, which the caller checks.
+    pub(super) fn pack<const SIGNED: bool>(numbers: &[u64], bytes: &mut [u8]) -> usize {
+        let (eights, rest) = numbers.as_chunks::<8>();
+        let mut at = 0;
+        for eight in eights {
+            // SAFETY: the reference is to eight numbers.
+            let all = unsafe { _mm512_loadu_epi64(eight.as_ptr().cast()) };
+            let all = if SIGNED { zigzag_eight(all) } else { all };
+            let Some((spread, needed)) = spread_eight(all) else {
+                for &number in eight {
+                    put_one::<SIGNED>(bytes, &mut at, number);
+                }
+                continue;
+            };
+            let Some(into) = bytes[at..].first_chunk_mut::<64>() else {
+                return at;
+            };
+            let packed = _mm512_maskz_compress_epi8(needed, spread);
+            // SAFETY: the reference is to 64 bytes. What is stored after the needed bytes is
+            // overwritten by the numbers that follow, or is in the slack.
+            unsafe { _mm512_storeu_epi8(into.as_mut_ptr().cast(), packed) };
+            at += needed.count_ones() as usize;
+        }
+        for &number in rest {
+            put_one::<SIGNED>(bytes, &mut at, number);
+        }
+        at
     }
-    // SAFETY: all extensions were seen that the function is compiled for.
-    Some(unsafe { pack_wide::<SIGNED>(numbers, bytes) })
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,popcnt")]
-fn pack_wide<const SIGNED: bool>(numbers: &[u64], bytes: &mut [u8]) -> usize {
-    let (eights, rest) = numbers.as_chunks::<8>();
-    let mut at = 0;
-    for eight in eights {
-        // SAFETY: eight numbers lie there.
-        let all = unsafe { _mm512_loadu_epi64(eight.as_ptr().cast()) };
-        let all = if SIGNED { zigzag_wide(all) } else { all };
-        let Some((spread, needed)) = spread_wide(all) else {
-            for &number in eight {
-                put_zero_first::<SIGNED>(bytes, &mut at, number);
-            }
-            continue;
-        };
-        let Some(into) = bytes[at..].first_chunk_mut::<64>() else {
-            return at;
-        };
-        let packed = _mm512_maskz_compress_epi8(needed, spread);
-        // SAFETY: 64 bytes lie there.
-        unsafe { _mm512_storeu_epi8(into.as_mut_ptr().cast(), packed) };
-        at += needed.count_ones() as usize;
+compiled_for! {
+    Icelake:
+    #[inline]
+    fn zigzag_eight(all: __m512i) -> __m512i {
+        _mm512_xor_si512(_mm512_slli_epi64::<1>(all), _mm512_srai_epi64::<63>(all))
     }
-    for &number in rest {
-        put_zero_first::<SIGNED>(bytes, &mut at, number);
-    }
-    at
 }
 
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn zigzag_wide(all: __m512i) -> __m512i {
-    _mm512_xor_si512(_mm512_slli_epi64::<1>(all), _mm512_srai_epi64::<63>(all))
-}
-
-/// The bytes of eight numbers, eight for each, and which of them are needed. `None` if a number
-/// needs more.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn spread_wide(all: __m512i) -> Option<(__m512i, u64)> {
-    /// Where the bits of each byte begin.
-    const FROM: i64 = 0x312a_231c_150e_0700;
-    if _mm512_test_epi64_mask(all, _mm512_set1_epi64(0xff << 56)) != 0 {
-        return None;
+compiled_for! {
+    Icelake:
+    /// The bytes of eight numbers, eight for each, and which of them are needed. `None` if a number
+    /// has more than 56 bits.
+    #[inline]
+    fn spread_eight(all: __m512i) -> Option<(__m512i, u64)> {
+        /// The bit at which each byte begins: 0, 7, 14, …
+        const FROM: i64 = 0x312a_231c_150e_0700;
+        if _mm512_test_epi64_mask(all, _mm512_set1_epi64(0xff << 56)) != 0 {
+            return None;
+        }
+        let eights = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(FROM), all);
+        let sevens = _mm512_and_si512(eights, _mm512_set1_epi8(0x7f));
+        // Every number needs its first byte, and all bytes up to its last that is not 0: each set
+        // bit is copied to all bits below it within its number's eight.
+        let mut needed = _mm512_test_epi8_mask(sevens, sevens) | 0x0101_0101_0101_0101;
+        needed |= (needed >> 1) & 0x7f7f_7f7f_7f7f_7f7f;
+        needed |= (needed >> 2) & 0x3f3f_3f3f_3f3f_3f3f;
+        needed |= (needed >> 4) & 0x0f0f_0f0f_0f0f_0f0f;
+        let not_last = (needed >> 1) & 0x7f7f_7f7f_7f7f_7f7f;
+        let more = _mm512_maskz_set1_epi8(not_last, i8::MIN);
+        Some((_mm512_or_si512(sevens, more), needed))
     }
-    let eights = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(FROM), all);
-    let sevens = _mm512_and_si512(eights, _mm512_set1_epi8(0x7f));
-    // Every number needs its first byte, and all up to its last that is not 0.
-    let mut needed = _mm512_test_epi8_mask(sevens, sevens) | 0x0101_0101_0101_0101;
-    needed |= (needed >> 1) & 0x7f7f_7f7f_7f7f_7f7f;
-    needed |= (needed >> 2) & 0x3f3f_3f3f_3f3f_3f3f;
-    needed |= (needed >> 4) & 0x0f0f_0f0f_0f0f_0f0f;
-    let not_last = (needed >> 1) & 0x7f7f_7f7f_7f7f_7f7f;
-    let more = _mm512_maskz_set1_epi8(not_last, i8::MIN);
-    Some((_mm512_or_si512(sevens, more), needed))
 }
 
-/// A number by itself.
+/// Writes one number.
 #[cold]
 #[inline(never)]
-fn put_zero_first<const SIGNED: bool>(bytes: &mut [u8], at: &mut usize, number: u64) {
+fn put_one<const SIGNED: bool>(bytes: &mut [u8], at: &mut usize, number: u64) {
     let number = if SIGNED { zigzag(number) } else { number };
-    // What is to be written over may be anything.
+    // `put_at` expects zeros; a store of 64 bytes may have left others here.
     bytes[*at..*at + LONGEST].fill(0);
     put_at(bytes, at, number);
 }
 
-/// As [`reuselens_io::varint::several`], eight numbers at a time: none if there are not so many,
-/// and no more than end in 64 bytes.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2")]
-pub(super) fn unpack(bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    /// The number of each byte.
-    const PLACES: [u8; 64] = {
-        let mut places = [0; 64];
-        let mut place = 0;
-        while place < 64 {
-            places[place] = place as u8;
-            place += 1;
+compiled_for! {
+    Icelake:
+    /// Fills `into` with numbers from the beginning of `bytes`, eight at a time, as long as they
+    /// end in the first 64 bytes and have at most eight bytes each. Returns how many numbers were
+    /// read and how many bytes they take; (0, 0) if there are fewer than 128 bytes.
+    #[inline]
+    pub(super) fn unpack(bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
+        const ONES: u64 = 0x0101_0101_0101_0101;
+        /// Byte i is i.
+        const PLACES: [u8; 64] = {
+            let mut places = [0; 64];
+            let mut place = 0;
+            while place < 64 {
+                places[place] = place as u8;
+                place += 1;
+            }
+            places
+        };
+        /// Entry n has the lowest n bits set.
+        const LOWEST: [u8; 16] = [0, 1, 3, 7, 15, 31, 63, 127, 255, 0, 0, 0, 0, 0, 0, 0];
+        // Loads from byte `start`, at most 64, read up to 64 bytes beyond the first 64.
+        let Some(bytes) = bytes.first_chunk::<128>() else {
+            return (0, 0);
+        };
+        // SAFETY: the references are to 128, to 64 and to 16 bytes.
+        let (all, counted, lowest) = unsafe {
+            (
+                _mm512_loadu_epi8(bytes.as_ptr().cast()),
+                _mm512_loadu_epi8(PLACES.as_ptr().cast()),
+                _mm_loadu_epi8(LOWEST.as_ptr().cast()),
+            )
+        };
+        // The bytes that end numbers not read yet.
+        let mut ends = !_mm512_movepi8_mask(all);
+        let (mut start, mut taken) = (0, 0);
+        for eight in into.as_chunks_mut::<8>().0 {
+            // The last byte of the eighth number, and the last bytes of all eight.
+            let eighth = _pdep_u64(1 << 7, ends);
+            let own = ends & eighth.wrapping_sub(1) | eighth;
+            let places = _mm512_maskz_compress_epi8(own, counted);
+            // Byte i of `ended`: the place after number i. Byte i of `lengths`: its bytes.
+            let ended =
+                (_mm_cvtsi128_si64(_mm512_castsi512_si128(places)) as u64).wrapping_add(ONES);
+            let lengths = ended.wrapping_sub(ended << 8 | start as u64);
+            let longer_than_a_word = lengths.wrapping_add(0x77 * ONES) & ENDS;
+            if eighth == 0 || longer_than_a_word != 0 {
+                break;
+            }
+            // For each number a byte with as many bits as it has bytes: where its bytes go.
+            let lengths = _mm_cvtsi64_si128(lengths.cast_signed());
+            let own = _mm_cvtsi128_si64(_mm_shuffle_epi8(lowest, lengths)).cast_unsigned();
+            // SAFETY: `start` is at most 64, and 64 of the 128 bytes are after that.
+            let from = unsafe { _mm512_loadu_epi8(bytes.as_ptr().add(start).cast()) };
+            let numbers = join(_mm512_maskz_expand_epi8(own, from));
+            // SAFETY: the reference is to eight numbers.
+            unsafe { _mm512_storeu_epi64(eight.as_mut_ptr().cast(), numbers) };
+            ends &= !(eighth | (eighth - 1));
+            start = (ended >> 56) as usize;
+            taken += 8;
         }
-        places
-    };
-    /// By a length its lowest bits, so many.
-    const LOWEST: [u8; 16] = [0, 1, 3, 7, 15, 31, 63, 127, 255, 0, 0, 0, 0, 0, 0, 0];
-    // Of the second half some bytes are read, and none is needed.
-    let Some(bytes) = bytes.first_chunk::<128>() else {
-        return (0, 0);
-    };
-    // SAFETY: 64 bytes lie in each place, 16 in the last.
-    let (all, counted, lowest) = unsafe {
-        (
-            _mm512_loadu_epi8(bytes.as_ptr().cast()),
-            _mm512_loadu_epi8(PLACES.as_ptr().cast()),
-            _mm_loadu_epi8(LOWEST.as_ptr().cast()),
-        )
-    };
-    let mut ends = !_mm512_movepi8_mask(all);
-    let (mut start, mut taken) = (0, 0);
-    for eight in into.as_chunks_mut::<8>().0 {
-        let eighth = _pdep_u64(1 << 7, ends);
-        let own = ends & eighth.wrapping_sub(1) | eighth;
-        let places = _mm512_maskz_compress_epi8(own, counted);
-        // Behind which byte each number ends, and how many it has.
-        let ended = (_mm_cvtsi128_si64(_mm512_castsi512_si128(places)) as u64).wrapping_add(ONES);
-        let lengths = ended.wrapping_sub(ended << 8 | start as u64);
-        let longer_than_a_word = lengths.wrapping_add(0x77 * ONES) & ENDS;
-        if eighth == 0 || longer_than_a_word != 0 {
-            break;
-        }
-        let lengths = _mm_cvtsi64_si128(lengths.cast_signed());
-        let own = _mm_cvtsi128_si64(_mm_shuffle_epi8(lowest, lengths)).cast_unsigned();
-        // SAFETY: `start` is at most 64, and so many bytes lie behind.
-        let from = unsafe { _mm512_loadu_epi8(bytes.as_ptr().add(start).cast()) };
-        let numbers = join(_mm512_maskz_expand_epi8(own, from));
-        // SAFETY: eight numbers lie there.
-        unsafe { _mm512_storeu_epi64(eight.as_mut_ptr().cast(), numbers) };
-        ends &= !(eighth | (eighth - 1));
-        start = (ended >> 56) as usize;
-        taken += 8;
+        (taken, start)
     }
-    (taken, start)
 }
 
-/// The number in each eight bytes: seven bits of each.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-fn join(bytes: __m512i) -> __m512i {
-    let sevens = _mm512_and_si512(bytes, _mm512_set1_epi8(0x7f));
-    // 1 and 128 for each two bytes, then 1 and 128² for each two of those.
-    let pairs = _mm512_maddubs_epi16(_mm512_set1_epi16(0x8001_u16.cast_signed()), sevens);
-    let quads = _mm512_madd_epi16(pairs, _mm512_set1_epi32(0x4000_0001));
-    let low = _mm512_and_si512(quads, _mm512_set1_epi64(0xffff_ffff));
-    let high = _mm512_slli_epi64::<28>(_mm512_srli_epi64::<32>(quads));
-    _mm512_or_si512(low, high)
+compiled_for! {
+    Icelake:
+    /// The number in each eight bytes: seven bits of each byte.
+    #[inline]
+    fn join(bytes: __m512i) -> __m512i {
+        let sevens = _mm512_and_si512(bytes, _mm512_set1_epi8(0x7f));
+        // Pairs of bytes times 1 and 128, then pairs of those times 1 and 128².
+        let pairs = _mm512_maddubs_epi16(_mm512_set1_epi16(0x8001_u16.cast_signed()), sevens);
+        let quads = _mm512_madd_epi16(pairs, _mm512_set1_epi32(0x4000_0001));
+        let low = _mm512_and_si512(quads, _mm512_set1_epi64(0xffff_ffff));
+        let high = _mm512_slli_epi64::<28>(_mm512_srli_epi64::<32>(quads));
+        _mm512_or_si512(low, high)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::processor::{Processor, widest};
+    use crate::processor::{Avx512, PACK_SLACK, Processor};
     use reuselens_io::varint::{Cursor, Damage, Portable, pack_here};
+    use reuselens_simd::{Icelake, Level};
 
-    fn same<const SIGNED: bool>(numbers: &[u64]) {
-        let mut narrow = vec![0x55; numbers.len() * LONGEST + ROOM];
+    fn avx512() -> Option<Avx512> {
+        Icelake::of(Level::best()).map(Avx512::with)
+    }
+
+    fn packs_the_same<const SIGNED: bool>(numbers: &[u64]) {
+        let mut narrow = vec![0x55; numbers.len() * LONGEST + PACK_SLACK];
         let length = pack_here::<SIGNED>(Portable, numbers, &mut narrow);
-        let mut wide = vec![0xaa; narrow.len()];
-        match pack::<SIGNED>(numbers, &mut wide) {
-            Some(written) => assert_eq!(wide[..written], narrow[..length]),
-            None => println!("this processor has not the instructions"),
+        let mut wide_bytes = vec![0xaa; narrow.len()];
+        match avx512().map(|wide| wide.pack::<SIGNED>(numbers, &mut wide_bytes)) {
+            Some(written) => assert_eq!(wide_bytes[..written], narrow[..length]),
+            None => println!("this processor lacks the instructions"),
         }
     }
 
@@ -189,15 +202,15 @@ mod tests {
         (read, cursor.at())
     }
 
-    /// Bytes of numbers come back from the place where they were cut off at, too.
-    fn comes_back(numbers: &[u64]) {
-        let Some(wide) = widest() else {
-            println!("this processor has not the instructions");
+    /// Numbers are read the same, also from bytes that are cut off or forged.
+    fn unpacks_the_same(numbers: &[u64]) {
+        let Some(wide) = avx512() else {
+            println!("this processor lacks the instructions");
             return;
         };
-        let mut bytes = vec![0; numbers.len() * LONGEST + ROOM];
+        let mut bytes = vec![0; numbers.len() * LONGEST + PACK_SLACK];
         let length = pack_here::<false>(Portable, numbers, &mut bytes);
-        // Numbers that are longer than they need to be, and than any are.
+        // Numbers with more bytes than they need, and with more than any has.
         for (from, fill) in [(length, 0), (length, 0x80), (length / 2, 0xff)] {
             bytes[from..].fill(fill);
             for end in [bytes.len(), length, length.saturating_sub(1), from] {
@@ -216,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_at_once_are_as_one_after_the_other() {
+    fn eight_at_once_give_what_one_by_one_gives() {
         let mut state = 1_u64;
         for round in 0..3000 {
             let numbers: Vec<u64> = (0..round % 70)
@@ -233,19 +246,19 @@ mod tests {
                     }
                 })
                 .collect();
-            same::<false>(&numbers);
-            same::<true>(&numbers);
-            comes_back(&numbers);
+            packs_the_same::<false>(&numbers);
+            packs_the_same::<true>(&numbers);
+            unpacks_the_same(&numbers);
             // Short ones, as most are.
             let numbers: Vec<u64> = numbers
                 .iter()
                 .map(|number| number >> (number % 64))
                 .collect();
-            comes_back(&[&numbers[..], &numbers].concat());
+            unpacks_the_same(&[&numbers[..], &numbers].concat());
         }
-        same::<false>(&[0; 16]);
-        same::<false>(&[u64::MAX; 16]);
-        same::<true>(&[
+        packs_the_same::<false>(&[0; 16]);
+        packs_the_same::<false>(&[u64::MAX; 16]);
+        packs_the_same::<true>(&[
             1 << 63,
             1,
             u64::MAX,

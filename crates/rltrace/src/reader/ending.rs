@@ -1,4 +1,8 @@
-//! The end of a file: totals, index, trailer.
+//! Checks the end of a file: ending, index and trailer.
+//!
+//! Called by `Reader` when all chunks were delivered. An ending that does not match what was read is an
+//! error. A damaged index or trailer is a remark ([`Note`]) only, because nothing that was recorded
+//! is missing; of a segment it is an error, because the segment began where the index says.
 
 use super::Reader;
 use crate::decode;
@@ -8,7 +12,7 @@ use reuselens_io::varint::Damage;
 use reuselens_trace::{Note, TraceError};
 
 impl Reader {
-    /// Checks that the ending counts what was read.
+    /// Checks that the totals in the ending are those of what was read.
     pub(super) fn check_ending(&mut self, ending: &Stored) -> Result<(), TraceError> {
         let mut plain = Vec::new();
         let mut unpacker = Unpacker::new().map_err(|error| self.failed(error))?;
@@ -22,11 +26,10 @@ impl Reader {
         Ok(())
     }
 
-    /// What to say of the index or the trailer if they are damaged: nothing that was recorded is
-    /// missing then.
+    /// Checks index and trailer. Returns the remark if one of them is damaged.
     ///
     /// # Errors
-    /// If there is more after the trace, or if this is a segment, which began where the index says.
+    /// If there are bytes after the trace, or, of a segment, if index or trailer is damaged.
     pub(super) fn check_index(&mut self) -> Result<Option<Note>, TraceError> {
         let start = self.index.as_ref().map_or(self.start, |index| index.start);
         let index = match self.index.take() {
@@ -50,6 +53,7 @@ impl Reader {
         }
     }
 
+    /// What is wrong with the index.
     fn index_damage(&self, index: &Stored) -> Result<Option<Damage>, TraceError> {
         let mut plain = Vec::new();
         let mut unpacker = Unpacker::new().map_err(|error| self.failed(error))?;
@@ -61,7 +65,7 @@ impl Reader {
         })
     }
 
-    /// What is said of a file of which all was read but its index.
+    /// The remark of a file of which all but the index was read.
     fn damaged_index(&self, damage: Damage) -> Note {
         let path = self.input.path().display();
         Note {

@@ -1,4 +1,12 @@
-//! A segment of a file's chunks, read beside others.
+//! Segments of a file: ranges of its chunks, which several workers read at the same time.
+//!
+//! [`Source::segments`](reuselens_trace::Source::segments) of a `Reader` cuts the file by its index;
+//! each segment is a `Reader` of its own, with [`SegmentChunks`]. It delivers the events of all
+//! chunks before it first, taken from the index.
+//!
+//! *Invariant:* if the index is wrong, some segment ends with an error: each checks that its events
+//! are those of the index, and that it ends where the next one begins. The segments before that one
+//! have delivered what the whole file delivers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,47 +22,47 @@ use reuselens_io::varint::Damage;
 use reuselens_trace::{AnySegment, Event, ItemProjection, TraceError, TraceSegment};
 
 /// The most segments of a file.
-const MOST: usize = 1 << 16;
-/// Accesses that take as long as an event, at most.
-const EVENT: u64 = 64;
+const MAX_SEGMENTS: usize = 1 << 16;
+/// An event takes at most as long as this many accesses.
+const EVENT_ACCESSES: u64 = 64;
 
 const OTHER: Damage = Damage("what the index lists is not what is in the file");
 
-/// Which chunks of a file are read.
-pub(super) struct Chunked {
+/// The chunks that a segment reads.
+pub(super) struct SegmentChunks {
     index: Arc<Index>,
-    /// Those that were not begun.
+    /// The chunks that were not begun yet.
     left: Range<usize>,
-    /// Of the events of the chunks before, those that were not delivered.
+    /// The events of the chunks before that were not delivered yet.
     before: Range<usize>,
 }
 
 /// What a segment has to read next.
-pub(super) enum Next {
-    /// Nothing.
+pub(super) enum NextChunk {
+    /// Nothing: another segment begins here.
     Over,
-    /// A chunk of rows.
+    /// A chunk of blocks and events.
     Chunk,
-    /// Whatever there is: the last goes on to the end of the file.
+    /// Whatever comes: the last segment reads on to the end of the file.
     Any,
 }
 
-impl Chunked {
-    fn new(index: &Arc<Index>, chunks: Range<usize>) -> Chunked {
-        Chunked {
+impl SegmentChunks {
+    fn new(index: &Arc<Index>, chunks: Range<usize>) -> SegmentChunks {
+        SegmentChunks {
             index: Arc::clone(index),
             before: 0..index.events_of(0..chunks.start).len(),
             left: chunks,
         }
     }
 
-    /// An event that lies before it and was not delivered.
+    /// The next event of the chunks before.
     pub(super) fn event_before(&mut self) -> Option<Event> {
         let next = self.before.next()?;
         self.index.summary.events.get(next).cloned()
     }
 
-    /// Whether the index says that this is event `number` of the file.
+    /// Whether this is event `number` of the file, as the index has it.
     pub(super) fn says(&self, number: u64, event: &Event) -> bool {
         let number = usize::try_from(number);
         let said = number.map(|number| self.index.summary.events.get(number));
@@ -62,12 +70,12 @@ impl Chunked {
     }
 
     /// Goes on to the next chunk.
-    pub(super) fn find_next(&mut self) -> Next {
+    pub(super) fn find_next(&mut self) -> NextChunk {
         let is_last = self.is_last();
         match self.left.next() {
-            Some(_) if !is_last => Next::Chunk,
-            None if !is_last => Next::Over,
-            _ => Next::Any,
+            Some(_) if !is_last => NextChunk::Chunk,
+            None if !is_last => NextChunk::Over,
+            _ => NextChunk::Any,
         }
     }
 
@@ -75,7 +83,7 @@ impl Chunked {
         self.left.end == self.index.chunks.len()
     }
 
-    /// Where the later half of what is left begins, if each half has so many accesses.
+    /// Where the later half of the chunks that are left begins, if each half has `shortest` accesses.
     fn middle(&self, shortest: Accesses) -> Option<usize> {
         let halves = share_out(&self.index, self.left.clone(), 2, shortest);
         let [_, later] = <[Range<usize>; 2]>::try_from(halves).ok()?;
@@ -131,7 +139,7 @@ impl Reader {
             totals: index.totals_before(chunks.start),
             index: None,
             part: None,
-            segment: Some(Chunked::new(index, chunks)),
+            segment: Some(SegmentChunks::new(index, chunks)),
             form: BlockForm::ItemBatch(projection),
             start: offset,
             ending: None,
@@ -140,8 +148,8 @@ impl Reader {
         }))
     }
 
-    /// Whether an event is the one that the index of a segment has there: those behind took that
-    /// for it.
+    /// Checks that an event is the one that the index has: the segments after this one took it from
+    /// there.
     pub(super) fn check_event(&self, event: &Event) -> Result<(), TraceError> {
         match &self.segment {
             Some(segment) if !segment.says(self.totals.events, event) => {
@@ -151,16 +159,16 @@ impl Reader {
         }
     }
 
-    /// Whether a segment that is over has what the index says, and ends where the next begins.
+    /// Checks that a segment that is over had what the index says, and ends where the next begins.
     pub(super) fn check_segment(&self) -> Result<(), TraceError> {
         let Some(segment) = &self.segment else {
             return Ok(());
         };
-        let Some(behind) = segment.index.chunks.get(segment.left.end) else {
+        let Some(next) = segment.index.chunks.get(segment.left.end) else {
             return Ok(());
         };
         let totals = segment.index.totals_before(segment.left.end);
-        if self.totals == totals && self.input.offset() == behind.offset {
+        if self.totals == totals && self.input.offset() == next.offset {
             return Ok(());
         }
         Err(self.damaged(self.input.offset(), OTHER))
@@ -183,13 +191,14 @@ impl TraceSegment for Reader {
         Ok(half.map(|half| Box::new(half) as AnySegment))
     }
 
-    /// None: a chunk is small beside what an analysis holds.
+    /// Not counted: a chunk is small beside what an analysis holds.
     fn buffers(&self) -> Bytes {
         Bytes(0)
     }
 }
 
-/// Ranges of about as many accesses each, of some of the chunks, at least `shortest`.
+/// Cuts some of the chunks into up to `most` ranges with about as many accesses each, and at least
+/// `shortest`.
 fn share_out(
     index: &Index,
     chunks: Range<usize>,
@@ -198,10 +207,10 @@ fn share_out(
 ) -> Vec<Range<usize>> {
     let accesses = |number: usize| u128::from(index.chunks[number].accesses);
     let all = chunks.clone().map(accesses).sum::<u128>();
-    // Each segment takes in all events before it.
-    let events = EVENT.saturating_mul(index.summary.events.len() as u64);
+    // Each segment delivers all events before it, so it should be long beside those.
+    let events = EVENT_ACCESSES.saturating_mul(index.summary.events.len() as u64);
     let shortest = u128::from(shortest.get().max(events).max(1));
-    let segments = (all / shortest).min(most.min(MOST) as u128);
+    let segments = (all / shortest).min(most.min(MAX_SEGMENTS) as u128);
     let (mut ranges, mut start) = (Vec::new(), chunks.start);
     let (mut before, mut shared) = (0, 0);
     for number in chunks.clone() {
@@ -220,7 +229,7 @@ fn share_out(
 }
 
 impl Index {
-    /// What it says of the chunks before `number`.
+    /// The totals of the chunks before `number`.
     fn totals_before(&self, number: usize) -> Totals {
         let chunks = &self.chunks[..number];
         Totals {

@@ -1,27 +1,30 @@
-//! Shapes of one row: for rows of pieces that are not known.
+//! Templates of one row, for the rows of unmatched fragments.
+//!
+//! `template_inference` asks for one by what the row is. A hash table of fixed size; a row that
+//! finds no room makes its block stay rows.
 
-use super::Site;
-use reuselens_trace::Shapes;
+use super::RowKey;
+use reuselens_trace::Templates;
 
-/// Places of the table.
+/// Slots of the table.
 const SLOTS: usize = 1 << 14;
-/// The most rows that have a shape.
-const MOST: usize = SLOTS / 2;
-/// Places that are looked at for a row.
+/// The most rows that have a template.
+const MAX_ROWS: usize = SLOTS / 2;
+/// Slots that are looked at for a row.
 const PROBES: usize = 16;
 
-/// The shapes of one row, found by what the row is.
-pub(super) struct Singles {
-    /// Each with its shape's number.
-    slots: Box<[Option<(Site, u32)>]>,
+/// The templates of one row, found by what the row is.
+pub(super) struct SingleRows {
+    /// Each with its template's number.
+    slots: Box<[Option<(RowKey, u32)>]>,
     count: usize,
-    /// A row found no place.
+    /// A row found no free slot among its probes.
     refused: bool,
 }
 
-impl Singles {
-    pub(super) fn new() -> Singles {
-        Singles {
+impl SingleRows {
+    pub(super) fn new() -> SingleRows {
+        SingleRows {
             slots: vec![None; SLOTS].into(),
             count: 0,
             refused: false,
@@ -34,23 +37,23 @@ impl Singles {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.refused || self.count >= MOST
+        self.refused || self.count >= MAX_ROWS
     }
 
-    /// The shape of a row of this site. `None` if there is no room for it.
-    pub(super) fn find(&mut self, site: Site, shapes: &mut Shapes) -> Option<u32> {
-        let first = site.mix(0) as usize;
+    /// The template of such a row; made if there is none. `None` if there is no room for it.
+    pub(super) fn find(&mut self, key: RowKey, templates: &mut Templates) -> Option<u32> {
+        let first = key.mix(0) as usize;
         for probe in 0..PROBES {
             let slot = &mut self.slots[first.wrapping_add(probe) % SLOTS];
             match slot {
-                Some((other, shape)) if *other == site => return Some(*shape),
+                Some((other, template)) if *other == key => return Some(*template),
                 Some(_) => {}
-                None if self.count >= MOST => return None,
+                None if self.count >= MAX_ROWS => return None,
                 None => {
-                    let shape = shapes.add(&[site.row(Some(0), 0)])?;
-                    *slot = Some((site, shape));
+                    let template = templates.add(&[key.template_row(Some(0), 0)])?;
+                    *slot = Some((key, template));
                     self.count += 1;
-                    return Some(shape);
+                    return Some(template);
                 }
             }
         }

@@ -1,4 +1,4 @@
-use super::fragments::MOST_PATHS;
+use super::fragments::MAX_FRAGMENTS;
 use super::*;
 use reuselens_trace::Row;
 
@@ -87,73 +87,76 @@ fn blocks(random: &mut Random) -> Vec<Block> {
 }
 
 /// The rows that the last block stands for.
-fn rows(shaper: &Shaper) -> Block {
-    let (shaped, shapes) = shaper.made();
+fn rows(inference: &TemplateInference) -> Block {
+    let (made, templates) = inference.made();
     let mut block = Block::new();
-    shaped.expand(shapes, &mut block);
+    made.expand(templates, &mut block);
     block
 }
 
 #[test]
-fn rows_come_back() {
-    let mut notes = 0;
+fn inferred_blocks_expand_to_their_rows() {
+    let mut executions = 0;
     let mut all = 0;
     for seed in 0..300 {
         let random = &mut Random(seed);
-        let mut shaper = Shaper::new();
+        let mut inference = TemplateInference::new();
         for block in blocks(random) {
-            let (seen, _) = shaper.shape(&block, usize::MAX);
-            assert!(!seen.full);
-            assert!(rows(&shaper) == block, "seed {seed}");
-            notes += shaper.made().0.shapes().len();
+            let (counts, _) = inference.infer(&block, usize::MAX);
+            assert!(!counts.is_full);
+            assert!(rows(&inference) == block, "seed {seed}");
+            executions += inference.made().0.templates().len();
             all += block.len();
             if random.below(5) == 0 {
-                shaper.chunk_ended();
+                inference.chunk_ended();
             }
         }
     }
-    assert!(3 * notes < 2 * all, "{notes} notes of {all} rows");
+    assert!(
+        3 * executions < 2 * all,
+        "{executions} executions of {all} rows"
+    );
 }
 
-/// Rows that are different, and the same to [`Site::mix`].
+/// Rows that are different, and the same to [`RowKey::mix`].
 #[test]
-fn what_has_the_same_hash_is_told_apart() {
+fn fragments_with_equal_hashes_differ() {
     let row = |at: u64, size: u8| Row {
         kind: Kind::Load,
         size,
         pc: (0x40_0000 + 4 * (at % 20)) ^ u64::from(size) << 48,
         addr: at.wrapping_mul(0x9E37_79B9_7F4A_7C15),
     };
-    let site = |row: Row| Site {
+    let key = |row: Row| RowKey {
         pc: row.pc,
         kind: row.kind,
         size: row.size,
     };
-    assert_eq!(site(row(1, 4)).mix(5), site(row(1, 8)).mix(5));
-    let (mut shaper, mut random) = (Shaper::new(), Random(1));
+    assert_eq!(key(row(1, 4)).mix(5), key(row(1, 8)).mix(5));
+    let (mut inference, mut random) = (TemplateInference::new(), Random(1));
     for _ in 0..50 {
         let mut block = Block::new();
         for _ in 0..50 {
             let size = [1, 2, 4, 8][random.below(4)];
-            let lap = 20 * random.below(90) as u64;
-            block.extend((lap..lap + 20).map(|at| row(at, size)));
+            let iteration = 20 * random.below(90) as u64;
+            block.extend((iteration..iteration + 20).map(|at| row(at, size)));
         }
-        shaper.shape(&block, usize::MAX);
-        assert!(rows(&shaper) == block);
+        inference.infer(&block, usize::MAX);
+        assert!(rows(&inference) == block);
     }
-    assert!(shaper.paths.count() > 4);
+    assert!(inference.fragments.count() > 4);
 }
 
-/// Pieces of 13 rows from place `first` on, each twice.
-fn much(first: u64) -> Block {
+/// Fragments of 13 rows, from number `first` on, each twice.
+fn fragments(first: u64) -> Block {
     let mut block = Block::new();
-    for path in first..first + 100 {
+    for fragment in first..first + 100 {
         for at in 0..39 {
             block.push(Row {
                 kind: Kind::Load,
                 size: 8,
-                pc: (path << 8) + at % 13,
-                addr: (at * path * path) << 20,
+                pc: (fragment << 8) + at % 13,
+                addr: (at * fragment * fragment) << 20,
             });
         }
     }
@@ -161,48 +164,48 @@ fn much(first: u64) -> Block {
 }
 
 #[test]
-fn memory_is_bounded_and_forgotten_when_it_is_full() {
-    let mut shaper = Shaper::new();
+fn memory_is_bounded_and_cleared_when_full() {
+    let mut inference = TemplateInference::new();
     let mut first = 1;
-    while !shaper.paths.is_full() {
-        let block = much(first);
-        let (seen, _) = shaper.shape(&block, usize::MAX);
-        assert!(seen.full || rows(&shaper) == block);
+    while !inference.fragments.is_full() {
+        let block = fragments(first);
+        let (counts, _) = inference.infer(&block, usize::MAX);
+        assert!(counts.is_full || rows(&inference) == block);
         first += 100;
     }
-    let shapes = shaper.shapes.len();
+    let templates = inference.templates.len();
     for _ in 0..50 {
-        shaper.shape(&much(first), usize::MAX);
+        inference.infer(&fragments(first), usize::MAX);
         first += 100;
     }
-    assert!(shaper.paths.count() <= MOST_PATHS + 1);
-    assert!(shaper.shapes.len() < shapes + 2 * (1 << 14));
-    assert!(shaper.variants.rows() <= MOST_SHAPE_ROWS + MOST);
-    shaper.chunk_ended();
-    assert!(!shaper.paths.is_full() && shaper.shapes.is_empty());
-    let block = much(7);
+    assert!(inference.fragments.count() <= MAX_FRAGMENTS + 1);
+    assert!(inference.templates.len() < templates + 2 * (1 << 14));
+    assert!(inference.variants.rows() <= MAX_VARIANT_ROWS + MAX_FRAGMENT_ROWS);
+    inference.chunk_ended();
+    assert!(!inference.fragments.is_full() && inference.templates.is_empty());
+    let block = fragments(7);
     for _ in 0..5 {
-        shaper.shape(&block, usize::MAX);
-        assert!(rows(&shaper) == block);
+        inference.infer(&block, usize::MAX);
+        assert!(rows(&inference) == block);
     }
-    assert!(shaper.shape(&block, usize::MAX).0.strange < 100);
+    assert!(inference.infer(&block, usize::MAX).0.unmatched < 100);
 }
 
-/// How many of the second half of some blocks became shapes.
+/// How many of the second half of some blocks became templates.
 fn good(blocks: usize, row: impl Fn(u64) -> Row) -> usize {
-    let mut shaper = Shaper::new();
+    let mut inference = TemplateInference::new();
     let mut good = 0;
     for number in 0..blocks as u64 {
         let mut block = Block::new();
         (number * 4000..(number + 1) * 4000).for_each(|at| block.push(row(at)));
-        let shaped = shaper.block(&block);
-        good += usize::from(shaped && number >= blocks as u64 / 2);
+        let taken = inference.block(&block);
+        good += usize::from(taken && number >= blocks as u64 / 2);
     }
     good
 }
 
 #[test]
-fn only_what_is_cheaper_becomes_shapes() {
+fn block_takes_only_what_is_cheaper_as_templates() {
     let row = |pc, addr| Row {
         kind: Kind::Load,
         size: 8,
@@ -214,10 +217,10 @@ fn only_what_is_cheaper_becomes_shapes() {
         good(100, |at| row(at % 5, scattered(at / 5) + 8 * (at % 5))),
         50
     );
-    // Runs of zeros, and nothing that comes again.
+    // Runs of zeros, and rows that never repeat.
     assert_eq!(good(100, |at| row(at % 5, 8 * at)), 0);
     assert_eq!(good(100, |at| row(scattered(at), 8 * at)), 0);
-    // Each row is of a piece of its own.
+    // Each row is a fragment of its own.
     let blocks = |at: u64| Row {
         kind: Kind::Free,
         ..row(at % 5, scattered(at))
@@ -227,8 +230,8 @@ fn only_what_is_cheaper_becomes_shapes() {
 
 #[test]
 fn small_and_huge_blocks_stay_rows() {
-    let mut shaper = Shaper::new();
-    for rows in [0, 1, LEAST_BLOCK - 1, MAX_SHAPED_ROWS + 1] {
+    let mut inference = TemplateInference::new();
+    for rows in [0, 1, MIN_BLOCK_ROWS - 1, MAX_TEMPLATE_BLOCK_ROWS + 1] {
         for _ in 0..20 {
             let mut block = Block::new();
             (0..rows as u64).for_each(|at| {
@@ -239,14 +242,14 @@ fn small_and_huge_blocks_stay_rows() {
                     addr: Random(at / 9).next(),
                 });
             });
-            assert!(!shaper.block(&block));
+            assert!(!inference.block(&block));
         }
     }
 }
 
 #[test]
-fn a_thread_that_does_not_pay_stops_no_other() {
-    let mut shaper = Shaper::new();
+fn pause_of_one_thread_stops_no_other() {
+    let mut inference = TemplateInference::new();
     let mut good = 0;
     for number in 0..200_u64 {
         let mut block = Block::new();
@@ -264,14 +267,14 @@ fn a_thread_that_does_not_pay_stops_no_other() {
                 addr: scattered + 8 * (at % 5),
             });
         }
-        let shaped = shaper.block(&block);
-        assert!(!shaped || number % 2 == 0);
-        good += usize::from(shaped);
+        let taken = inference.block(&block);
+        assert!(!taken || number % 2 == 0);
+        good += usize::from(taken);
     }
     assert!(good > 90, "{good}");
 }
 
-/// A row of which [`Site::mix`] makes a number near the end of all.
+/// A row of which [`RowKey::mix`] makes a number near the end of all.
 fn near_the_end(last: u64) -> Row {
     const CONSTANT: u64 = 0x9E37_79B9_7F4A_7C15;
     let target = u64::MAX - last;
@@ -295,17 +298,17 @@ fn near_the_end(last: u64) -> Row {
 }
 
 #[test]
-fn places_are_looked_at_beyond_the_last() {
-    let mut shaper = Shaper::new();
+fn probes_wrap_round_the_table() {
+    let mut inference = TemplateInference::new();
     for last in 0..20 {
         let row = near_the_end(last);
         let mut block = Block::new();
         block.push(row);
-        assert_eq!(Site::of(&block, 0).mix(0), u64::MAX - last);
+        assert_eq!(RowKey::of(&block, 0).mix(0), u64::MAX - last);
         (0..40).for_each(|_| block.push(row));
         for _ in 0..4 {
-            shaper.shape(&block, usize::MAX);
-            assert!(rows(&shaper) == block);
+            inference.infer(&block, usize::MAX);
+            assert!(rows(&inference) == block);
         }
     }
 }

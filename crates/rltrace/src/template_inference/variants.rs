@@ -1,39 +1,45 @@
-//! The shapes of a piece: what its addresses have to do with each other.
+//! The variants of a fragment: templates that say how its addresses depend on each other.
 //!
-//! When a piece comes for the third time, rows that went as far as each other since are put
-//! together: they share a word, if they moved or lie near each other. When that does not hold, a
-//! further shape is made, of parts of those groups: those that went as far as each other this time.
-//! So it takes a few until what holds by chance is gone. The last has a word for each row.
+//! A row's *leader* is the row whose address its own is relative to: both share an operand. When a
+//! fragment comes for the third time, rows that moved as far as each other since the second are
+//! given one leader ([`Variants::make`]). When addresses do not fit any variant, another is made,
+//! with groups that are parts of those of the one before: rows stay together that moved as far as
+//! each other this time too. So after a few variants only what always holds is left. The last
+//! variant of a fragment has an operand for each row, and fits anything.
+//!
+//! *Invariant:* an execution of a variant expands to exactly the addresses that it was made of:
+//! [`Variants::fitting`] compares each.
 
 use std::ops::Range;
 
-use super::{MOST, Site};
-use reuselens_trace::{Kind, ShapedBlock, Shapes};
+use super::{MAX_FRAGMENT_ROWS, RowKey};
+use reuselens_trace::{Kind, TemplateBlock, Templates};
 
-/// The most shapes of a piece at a time.
-const AT_ONCE: usize = 4;
-/// The most that are made of it. The last fits anything.
-const MOST_MADE: u8 = 8;
-/// Addresses that did not move go together if they are nearer than this.
+/// The most variants of a fragment that are tried.
+const MAX_TRIED: usize = 4;
+/// The most variants that are made of a fragment. The last fits anything.
+const MAX_MADE: u8 = 8;
+/// Addresses that did not move get one leader if they are nearer to each other than this.
 const NEAR: u64 = 1 << 20;
 /// In place of a leader: the row's number is always the same.
-const CONSTANT: u8 = MOST as u8;
-/// A shape that fitted rarely, of so many times, is tried no more.
+const CONSTANT: u8 = MAX_FRAGMENT_ROWS as u8;
+/// A variant that mostly did not fit, after this many tries, is tried no more.
 const TRIES: u32 = 16;
 
-/// The addresses of a piece; what is behind them is 0.
-pub(super) struct Addrs {
-    all: [u64; 2 * MOST],
+/// The addresses of a fragment's rows. Twice as long as a fragment, with zeros at the end: so
+/// [`CONSTANT`], as a leader, has the address 0.
+pub(super) struct FragmentAddrs {
+    all: [u64; 2 * MAX_FRAGMENT_ROWS],
     rows: usize,
 }
 
-impl Addrs {
-    /// Those of up to [`MOST`] rows.
+impl FragmentAddrs {
+    /// Those of up to [`MAX_FRAGMENT_ROWS`] rows.
     #[inline(always)]
-    pub(super) fn of(addrs: &[u64]) -> Addrs {
-        let mut all = [0; 2 * MOST];
+    pub(super) fn of(addrs: &[u64]) -> FragmentAddrs {
+        let mut all = [0; 2 * MAX_FRAGMENT_ROWS];
         all[..addrs.len()].copy_from_slice(addrs);
-        Addrs {
+        FragmentAddrs {
             all,
             rows: addrs.len(),
         }
@@ -41,47 +47,51 @@ impl Addrs {
 
     #[inline(always)]
     fn get(&self, row: u8) -> u64 {
-        self.all[usize::from(row) % (2 * MOST)]
+        self.all[usize::from(row) % (2 * MAX_FRAGMENT_ROWS)]
     }
 }
 
-/// A shape of a piece.
+/// A variant of a fragment.
 #[derive(Clone, Copy)]
 struct Variant {
-    shape: u32,
+    template: u32,
     /// Where its rows are in `leaders` and `displacements`.
     first_row: u32,
-    /// Where its words are in `firsts`, `lasts` and `steps`.
-    first_word: u32,
-    words: u8,
-    /// How often it was tried, and how often that was in vain.
+    /// Where its operands are in `operand_rows`, `lasts` and `steps`.
+    first_operand: u32,
+    operands: u8,
+    /// How often it was tried, and how often it did not fit. Both are halved now and then.
     tries: u32,
     misses: u32,
 }
 
-/// The shapes of one piece.
+/// The variants of one fragment.
 #[derive(Clone, Copy, Default)]
-struct Own {
-    variants: [u32; AT_ONCE],
+struct FragmentVariants {
+    /// Those that are tried; the first `count` are valid.
+    variants: [u32; MAX_TRIED],
     count: u8,
+    /// How many were made so far.
     made: u8,
 }
 
-/// The shapes of all.
+/// The variants of all fragments, in columns.
 #[derive(Default)]
 pub(super) struct Variants {
-    /// Of all pieces but the first, which is none.
-    own: Vec<Own>,
-    /// For each row of each piece: its address when the last shape was made, and its leader then.
+    /// By fragment; [`NO_FRAGMENT`](super::fragments::NO_FRAGMENT) has none, so that of fragment n
+    /// is at n − 1.
+    own: Vec<FragmentVariants>,
+    /// For each row of each fragment: its address when the last variant was made, and its leader in
+    /// that variant.
     before: Vec<u64>,
-    parts: Vec<u8>,
+    groups: Vec<u8>,
     variants: Vec<Variant>,
-    /// For each row of each shape the row that has its word, and how far it is from that.
+    /// For each row of each variant its leader, and how far its address is from the leader's.
     leaders: Vec<u8>,
     displacements: Vec<u64>,
-    /// For each word of each shape: the row that it is the address of, what it was last, and how
-    /// far it went then.
-    firsts: Vec<u8>,
+    /// For each operand of each variant: the row whose address it is, the last address, and how far
+    /// that was from the one before.
+    operand_rows: Vec<u8>,
     lasts: Vec<u64>,
     steps: Vec<u64>,
 }
@@ -90,34 +100,34 @@ impl Variants {
     pub(super) fn clear(&mut self) {
         self.own.clear();
         self.before.clear();
-        self.parts.clear();
+        self.groups.clear();
         self.variants.clear();
         self.leaders.clear();
         self.displacements.clear();
-        self.firsts.clear();
+        self.operand_rows.clear();
         self.lasts.clear();
         self.steps.clear();
     }
 
-    /// Rows of all shapes.
+    /// The number of rows of all variants.
     pub(super) fn rows(&self) -> usize {
         self.leaders.len()
     }
 
-    /// Adds a piece.
+    /// Adds a fragment, with its addresses.
     pub(super) fn enter(&mut self, addrs: &[u64]) {
-        self.own.push(Own::default());
+        self.own.push(FragmentVariants::default());
         self.before.extend_from_slice(addrs);
-        self.parts.resize(self.before.len(), 0);
+        self.groups.resize(self.before.len(), 0);
     }
 
-    /// The shape of a piece that these addresses fit.
+    /// The variant of a fragment that these addresses fit.
     #[inline(always)]
-    pub(super) fn fitting(&mut self, path: u32, addrs: &Addrs) -> Option<u32> {
-        let own = &mut self.own[path as usize - 1];
+    pub(super) fn fitting(&mut self, fragment: u32, addrs: &FragmentAddrs) -> Option<u32> {
+        let own = &mut self.own[fragment as usize - 1];
         let mut place = 0;
         while place < usize::from(own.count) {
-            let number = own.variants[place % AT_ONCE];
+            let number = own.variants[place % MAX_TRIED];
             let variant = &mut self.variants[number as usize];
             let rows = variant.first_row as usize..variant.first_row as usize + addrs.rows;
             variant.tries += 1;
@@ -128,12 +138,13 @@ impl Variants {
             ) {
                 return Some(number);
             }
+            // Drop a variant that rarely fits, as long as others can be made.
             variant.misses += 1;
             let rarely = variant.tries >= TRIES && variant.misses > variant.tries / 4 * 3;
             if variant.tries >= 2 * TRIES {
                 (variant.tries, variant.misses) = (variant.tries / 2, variant.misses / 2);
             }
-            if rarely && own.made < MOST_MADE {
+            if rarely && own.made < MAX_MADE {
                 own.variants.copy_within(place + 1.., place);
                 own.count -= 1;
             } else {
@@ -143,90 +154,94 @@ impl Variants {
         None
     }
 
-    /// Appends a note; whether each of its words went as far as the last time.
+    /// Appends an execution of a variant that the addresses fit. Returns whether each of its
+    /// operands moved as far as the last time.
     #[inline(always)]
-    pub(super) fn note(
+    pub(super) fn execute(
         &mut self,
         number: u32,
         rows: usize,
-        addrs: &Addrs,
-        out: &mut ShapedBlock,
+        addrs: &FragmentAddrs,
+        out: &mut TemplateBlock,
     ) -> bool {
         let variant = &self.variants[number as usize];
-        let own =
-            variant.first_word as usize..variant.first_word as usize + usize::from(variant.words);
+        let first = variant.first_operand as usize;
+        let own = first..first + usize::from(variant.operands);
         let (lasts, steps) = (&mut self.lasts[own.clone()], &mut self.steps[own.clone()]);
-        let mut words = [0; MOST];
-        let mut odd = 0;
-        let each = words.iter_mut().zip(&self.firsts[own.clone()]);
-        for ((word, first), (last, before)) in each.zip(lasts.iter_mut().zip(steps)) {
-            *word = addrs.get(*first);
-            let step = word.wrapping_sub(*last);
-            odd |= step ^ *before;
-            (*last, *before) = (*word, step);
+        let mut operands = [0; MAX_FRAGMENT_ROWS];
+        let mut changed = 0;
+        let each = operands.iter_mut().zip(&self.operand_rows[own.clone()]);
+        for ((operand, row), (last, before)) in each.zip(lasts.iter_mut().zip(steps)) {
+            *operand = addrs.get(*row);
+            let step = operand.wrapping_sub(*last);
+            changed |= step ^ *before;
+            (*last, *before) = (*operand, step);
         }
-        out.push(variant.shape, rows, &words[..own.len()]);
-        odd == 0
+        out.push(variant.template, rows, &operands[..own.len()]);
+        changed == 0
     }
 
-    /// Makes a further shape of a piece, which these addresses fit. `rows` are its places among
-    /// those of all pieces.
+    /// Makes another variant of a fragment, which these addresses fit. `rows` are the fragment's
+    /// places among the rows of all fragments, `keys` its rows. `None` if there are as many templates
+    /// as there can be.
     #[cold]
     #[inline(never)]
     pub(super) fn make(
         &mut self,
-        (path, rows): (u32, &Range<usize>),
-        sites: &[Site],
-        addrs: &Addrs,
-        shapes: &mut Shapes,
+        (fragment, rows): (u32, &Range<usize>),
+        keys: &[RowKey],
+        addrs: &FragmentAddrs,
+        templates: &mut Templates,
     ) -> Option<u32> {
-        let own = &mut self.own[path as usize - 1];
-        if usize::from(own.count) + 1 == AT_ONCE {
-            own.made = MOST_MADE - 1;
+        let own = &mut self.own[fragment as usize - 1];
+        if usize::from(own.count) + 1 == MAX_TRIED {
+            // There is a place for one more: the one that fits anything.
+            own.made = MAX_MADE - 1;
         }
         let own = *own;
-        let leaders = match own.made + 1 >= MOST_MADE {
+        let leaders = match own.made + 1 >= MAX_MADE {
             true => std::array::from_fn(|row| row as u8),
-            false => self.groups(own.made == 0, rows, sites, addrs),
+            false => self.leaders(own.made == 0, rows, keys, addrs),
         };
         let leaders = &leaders[..addrs.rows];
-        let number = self.add(leaders, sites, addrs, shapes)?;
-        let own = &mut self.own[path as usize - 1];
-        own.variants[usize::from(own.count) % AT_ONCE] = number;
+        let number = self.add(leaders, keys, addrs, templates)?;
+        let own = &mut self.own[fragment as usize - 1];
+        own.variants[usize::from(own.count) % MAX_TRIED] = number;
         own.count += 1;
         own.made += 1;
         self.before[rows.clone()].copy_from_slice(&addrs.all[..addrs.rows]);
-        self.parts[rows.clone()].copy_from_slice(leaders);
+        self.groups[rows.clone()].copy_from_slice(leaders);
         Some(number)
     }
 
-    /// For each row its leader: the first that was in its group, and went as far as it since.
-    fn groups(
+    /// For each row its leader: the first row that was in its group, and has moved as far since.
+    /// The first time, all rows are in one group.
+    fn leaders(
         &self,
-        first_time: bool,
+        is_first: bool,
         rows: &Range<usize>,
-        sites: &[Site],
-        addrs: &Addrs,
-    ) -> [u8; MOST] {
-        let (before, parts) = (&self.before[rows.clone()], &self.parts[rows.clone()]);
+        keys: &[RowKey],
+        addrs: &FragmentAddrs,
+    ) -> [u8; MAX_FRAGMENT_ROWS] {
+        let (before, groups) = (&self.before[rows.clone()], &self.groups[rows.clone()]);
         let step = |row: usize| addrs.all[row].wrapping_sub(before[row]);
-        let mut leaders: [u8; MOST] = std::array::from_fn(|row| row as u8);
+        let mut leaders: [u8; MAX_FRAGMENT_ROWS] = std::array::from_fn(|row| row as u8);
         for row in 0..addrs.rows {
-            if is_number(sites[row].kind) {
-                let constant = step(row) == 0 && (first_time || parts[row] == CONSTANT);
-                leaders[row] = if constant { CONSTANT } else { row as u8 };
+            if is_number(keys[row].kind) {
+                let is_constant = step(row) == 0 && (is_first || groups[row] == CONSTANT);
+                leaders[row] = if is_constant { CONSTANT } else { row as u8 };
                 continue;
             }
             let joins = |&leader: &usize| {
-                let far = addrs.all[row].wrapping_sub(addrs.all[leader]);
-                let near = step(row) != 0 || far.wrapping_add(NEAR) < 2 * NEAR;
-                let together = if first_time {
-                    near
+                let distance = addrs.all[row].wrapping_sub(addrs.all[leader]);
+                let is_near = step(row) != 0 || distance.wrapping_add(NEAR) < 2 * NEAR;
+                let together = if is_first {
+                    is_near
                 } else {
-                    parts[row] == parts[leader]
+                    groups[row] == groups[leader]
                 };
                 usize::from(leaders[leader]) == leader
-                    && !is_number(sites[leader].kind)
+                    && !is_number(keys[leader].kind)
                     && step(row) == step(leader)
                     && together
             };
@@ -236,35 +251,37 @@ impl Variants {
         leaders
     }
 
-    /// Adds a shape.
+    /// Adds a variant with these leaders.
     fn add(
         &mut self,
         leaders: &[u8],
-        sites: &[Site],
-        addrs: &Addrs,
-        shapes: &mut Shapes,
+        keys: &[RowKey],
+        addrs: &FragmentAddrs,
+        templates: &mut Templates,
     ) -> Option<u32> {
-        let (first_row, first_word) = (self.leaders.len(), self.firsts.len());
-        let mut words = [0_u8; MOST];
-        let mut rows = [sites[0].row(None, 0); MOST];
+        let (first_row, first_operand) = (self.leaders.len(), self.operand_rows.len());
+        let mut operands = [0_u8; MAX_FRAGMENT_ROWS];
+        let mut rows = [keys[0].template_row(None, 0); MAX_FRAGMENT_ROWS];
         for (row, &leader) in leaders.iter().enumerate() {
+            // A row that leads itself begins a group: its address is the operand.
             if usize::from(leader) == row {
-                words[row] = (self.firsts.len() - first_word) as u8;
-                self.firsts.push(leader);
+                operands[row] = (self.operand_rows.len() - first_operand) as u8;
+                self.operand_rows.push(leader);
             }
-            let word = (leader != CONSTANT).then(|| words[usize::from(leader) % MOST]);
+            let operand =
+                (leader != CONSTANT).then(|| operands[usize::from(leader) % MAX_FRAGMENT_ROWS]);
             let displacement = addrs.all[row].wrapping_sub(addrs.get(leader));
-            rows[row] = sites[row].row(word, displacement);
+            rows[row] = keys[row].template_row(operand, displacement);
             self.displacements.push(displacement);
         }
         self.leaders.extend_from_slice(leaders);
-        self.lasts.resize(self.firsts.len(), 0);
-        self.steps.resize(self.firsts.len(), 0);
+        self.lasts.resize(self.operand_rows.len(), 0);
+        self.steps.resize(self.operand_rows.len(), 0);
         self.variants.push(Variant {
-            shape: shapes.add(&rows[..leaders.len()])?,
+            template: templates.add(&rows[..leaders.len()])?,
             first_row: first_row as u32,
-            first_word: first_word as u32,
-            words: (self.firsts.len() - first_word) as u8,
+            first_operand: first_operand as u32,
+            operands: (self.operand_rows.len() - first_operand) as u8,
             tries: 0,
             misses: 0,
         });
@@ -272,17 +289,18 @@ impl Variants {
     }
 }
 
-/// Whether addresses are as the leaders say.
+/// Whether each address is its leader's and the displacement.
 #[inline(always)]
-fn holds(leaders: &[u8], displacements: &[u64], addrs: &Addrs) -> bool {
+fn holds(leaders: &[u8], displacements: &[u64], addrs: &FragmentAddrs) -> bool {
     let each = leaders.iter().zip(displacements).zip(&addrs.all);
-    let odd = each.fold(0, |odd, ((leader, displacement), addr)| {
-        odd | addrs.get(*leader).wrapping_add(*displacement) ^ addr
+    // Without a branch for each row, so that it becomes vectors.
+    let different = each.fold(0, |different, ((leader, displacement), addr)| {
+        different | addrs.get(*leader).wrapping_add(*displacement) ^ addr
     });
-    odd == 0
+    different == 0
 }
 
-/// Whether what a row has is a number rather than an address.
+/// Whether the address of a row is a number rather than an address.
 fn is_number(kind: Kind) -> bool {
     matches!(kind, Kind::Operand | Kind::Statement | Kind::BasicBlock)
 }

@@ -138,7 +138,7 @@ fn entry_without_template_is_looked_up_once() {
     assert!(dictionary.add(3, &entry(4, 2), &rows).is_some());
     let many = [load(0); 256];
     assert!(dictionary.add(300, &entry(2, 256), &many).is_some());
-    let (mut builder, mut into) = (TemplateBuilder::default(), ShapedBlock::new());
+    let (mut builder, mut into) = (TemplateBuilder::default(), TemplateBlock::new());
     let mut template = |dictionary: &mut Dictionary, number, words: u32| {
         let mut record = vec![7; words as usize];
         record[1] = head_word(block_record_head(number, words));
