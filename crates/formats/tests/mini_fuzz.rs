@@ -132,8 +132,8 @@ fn shaped(random: &mut Random, templates: &Templates, number: u32) -> TemplateBl
     block
 }
 
-/// A file without a description: a chunk of two blocks of templates with one of rows between, and one
-/// of another two.
+/// A file without a description: a chunk of two blocks of templates with one of rows between, and
+/// one of another two.
 fn shaped_file(random: &mut Random) -> Vec<u8> {
     let header = Header {
         has_addresses: true,
@@ -156,7 +156,8 @@ fn shaped_file(random: &mut Random) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// The same of blocks of templates. An execution is a byte or more, and has no more rows than a template.
+/// The same of blocks of templates. An execution is a byte or more, and has no more rows than a
+/// template.
 #[test]
 fn shapes_with_good_checksums() {
     let (mut read_some, mut refused) = (0, 0);

@@ -245,7 +245,7 @@ fn piece_of(delivered: Delivered) -> Option<Piece> {
 
 /// Packs on another thread, if there is a processor for it. Not to be called where what was written
 /// is looked at: a chunk is on its way then. Without a thread it takes longer, no more.
-fn pack_aside(writer: &mut native::Writer<AtomicFile>) {
+fn compress_in_background(writer: &mut native::Writer<AtomicFile>) {
     if std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
         let _ = writer.compress_in_background();
     }
@@ -280,16 +280,15 @@ fn write(
     let mut keeping = Keeping::new(options.data);
     let mut writer = native::Writer::new(file, path, &header(source.source()))?;
     if options.max_size.is_none() {
-        pack_aside(&mut writer);
+        compress_in_background(&mut writer);
     }
     while let Some(piece) = piece_of(step) {
         match piece {
             Piece::Templates => {
-                let templates = source.templates();
                 recorded.block(pieces.executed.rows());
-                templates.map_or(Ok(()), |templates| {
-                    writer.template_block(&pieces.executed, templates)
-                })?;
+                if let Some(templates) = source.templates() {
+                    writer.template_block(&pieces.executed, templates)?;
+                }
             }
             Piece::Rows => {
                 keeping.block(&mut pieces.block);

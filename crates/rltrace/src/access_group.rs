@@ -1,8 +1,9 @@
 //! Accesses of a template, eight at a time, in the columns that vectors need.
 //!
-//! `decode_templates::items` makes [`AccessGroup`]s once for each template of a chunk, and completes
-//! them with the operands of each execution: [`Processor::complete`](crate::processor::Processor)
-//! does that with vectors, [`completed`] without. Both give the same addresses and the same answer.
+//! `decode_templates::items` makes [`AccessGroup`]s once for each template of a chunk, and
+//! completes them with the operands of each execution:
+//! [`Processor::complete`](crate::processor::Processor) does that with vectors, [`completed`]
+//! without. Both give the same addresses and the same answer.
 
 /// Accesses in a group: as many numbers as a vector of 512 bits has.
 pub(super) const GROUP_ACCESSES: usize = 8;

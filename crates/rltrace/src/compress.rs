@@ -55,8 +55,8 @@ impl Output {
 /// else, and level 3 makes files smaller by a tenth only.
 const LEVEL: i32 = 1;
 /// How many bytes that level skips where it finds no match. With this parameter it also leaves
-/// bytes uncompressed that match nothing. Compressing takes a quarter less time than without it, and
-/// decompressing takes less too; files are a fifth larger.
+/// bytes uncompressed that match nothing. Compressing takes a quarter less time than without it,
+/// and decompressing takes less too; files are a fifth larger.
 const STEP: u32 = 3;
 
 /// Compresses chunks.

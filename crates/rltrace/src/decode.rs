@@ -6,7 +6,8 @@
 //! which merges blocks). What is in a block is decoded by `decode_rows` and `decode_templates`.
 //!
 //! *Invariant:* a chunk is decoded without any other: all predictors begin anew. Each stream is
-//! read up to where the last complete block left it, and lengths are checked before memory is taken.
+//! read up to where the last complete block left it, and lengths are checked before memory is
+//! taken.
 
 use crate::decode_rows::{RowDecoder, Streams, decode_rows};
 use crate::decode_templates::{

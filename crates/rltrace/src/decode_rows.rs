@@ -9,7 +9,7 @@
 //! loops of the steps are separate, so that a mispredicted branch of one does not delay another.
 //! Runs in which both streams are zeros go to [`predicted_runs`], which decodes them in bulk.
 //!
-//! *Invariant:* between groups, `sites` and [`Position`] are what the encoder's were between the
+//! *Invariant:* between groups, `sites` and [`RowPosition`] are what the encoder's were between the
 //! same rows.
 
 use std::ops::Range;
@@ -72,7 +72,7 @@ pub(super) struct RowDecoder {
 
 /// Where in a block the decoder is: the site and the step of the row before.
 #[derive(Clone, Copy)]
-pub(super) struct Position {
+pub(super) struct RowPosition {
     pub(super) site: usize,
     pub(super) step: u64,
 }
@@ -104,7 +104,7 @@ pub(super) trait RowSink {
         &mut self,
         squeeze: impl Processor,
         rows: &mut RowDecoder,
-        position: &mut Position,
+        position: &mut RowPosition,
         length: usize,
         range: Range<usize>,
     ) -> Result<(), Damage>;
@@ -129,7 +129,7 @@ impl RowSink for Columns<'_> {
         &mut self,
         _: impl Processor,
         rows: &mut RowDecoder,
-        position: &mut Position,
+        position: &mut RowPosition,
         length: usize,
         range: Range<usize>,
     ) -> Result<(), Damage> {
@@ -183,7 +183,7 @@ impl RowDecoder {
         count: usize,
         sink: &mut impl RowSink,
     ) -> Result<(), Damage> {
-        let mut position = Position {
+        let mut position = RowPosition {
             site: START_SITE,
             step: 0,
         };
@@ -226,7 +226,7 @@ impl RowDecoder {
         &mut self,
         squeeze: impl Processor,
         streams: &mut Streams<'_>,
-        position: &mut Position,
+        position: &mut RowPosition,
         sink: &mut impl RowSink,
         at: usize,
     ) -> Result<(), Damage> {
@@ -263,11 +263,11 @@ impl RowDecoder {
         squeeze: impl Processor,
         numbers: GroupNumbers<'_, ZERO_TOKENS, ZERO_DIFFERENCES>,
         descriptions: &mut Cursor<'_>,
-        position: &mut Position,
+        position: &mut RowPosition,
         (sink, at, rows): (&mut impl RowSink, usize, usize),
     ) -> Result<(), Damage> {
         let GroupNumbers(tokens, differences) = numbers;
-        let Position { mut site, mut step } = *position;
+        let RowPosition { mut site, mut step } = *position;
         // The successor of `site`: loaded one row ahead, before the sink stores anything.
         let mut successor = self.sites[site].successor as usize;
         let mut sites = self.sites.as_mut_slice();
@@ -297,7 +297,7 @@ impl RowDecoder {
             sink.put((at + row, row), (number, entry), addr);
             site = number;
         }
-        *position = Position { site, step };
+        *position = RowPosition { site, step };
         sink.end_group(squeeze, rows, sites);
         Ok(())
     }
@@ -337,7 +337,7 @@ impl RowDecoder {
     pub(super) fn decode_predicted(
         &mut self,
         squeeze: impl Processor,
-        position: &mut Position,
+        position: &mut RowPosition,
         sink: &mut impl RowSink,
         range: Range<usize>,
     ) -> Result<(), Damage> {
@@ -354,7 +354,7 @@ impl RowDecoder {
                 let step = entry.predictor.advance_as_predicted(position.step);
                 let addr = entry.predictor.last;
                 sink.put((start + row, row), (number, entry), addr);
-                *position = Position { site: number, step };
+                *position = RowPosition { site: number, step };
             }
             sink.end_group(squeeze, rows, sites);
             start += rows;

@@ -1,11 +1,11 @@
 //! Decodes chunks: on the reader's thread ([`SerialDecoder`]), or ahead of it on the threads of a
-//! pool ([`DecoderPool`]). The `Reader` uses either as [`Decoders`]: it begins chunks while there is
-//! room, and takes their pieces one by one.
+//! pool ([`DecoderPool`]). The `Reader` uses either as [`Decoders`]: it begins chunks while there
+//! is room, and takes their pieces one by one.
 //!
-//! *Invariant:* both deliver the same pieces in the same order, whatever the number of threads. In a
-//! pool every chunk has a queue of its own, so the reader takes chunk after chunk in whatever order
-//! they are done. What is decoded and not yet taken is bounded: by the number of chunks, and within
-//! a chunk, which a forger can make large, by what a queue holds.
+//! *Invariant:* both deliver the same pieces in the same order, whatever the number of threads. In
+//! a pool every chunk has a queue of its own, so the reader takes chunk after chunk in whatever
+//! order they are done. What is decoded and not yet taken is bounded: by the number of chunks, and
+//! within a chunk, which a forger can make large, by what a queue holds.
 
 use std::collections::VecDeque;
 use std::io::Result;

@@ -267,18 +267,11 @@ impl TemplateEncoder {
                 is_new = true;
                 break;
             }
-            // Which token it is varies, so it is selected without a branch. A template that was
-            // just described is neither successor. A token of 0 is written too, and overwritten by
-            // the next.
-            let [last, older] = templates[before].successors;
-            let is_last = number == last;
-            let token =
-                select_unpredictable(is_new, NEW_TEMPLATE, u64::from(number) + OLDER_SUCCESSOR);
-            *tokens.get_mut(stored)? =
-                select_unpredictable(number == older, OLDER_SUCCESSOR, token);
+            let (token, is_last) = token(&mut templates[before].successors, number, is_new);
+            // A token of 0 is written too, and overwritten by the next.
+            *tokens.get_mut(stored)? = token;
             *flag = u8::from(!is_last);
             stored += usize::from(!is_last);
-            templates[before].successors = [number, select_unpredictable(is_last, older, last)];
             is_new = false;
 
             // The operands of the execution, in the order in which their values come.
@@ -380,6 +373,21 @@ struct BlockProgress {
     before: usize,
     /// Whether the template of the next execution has just been described.
     is_new: bool,
+}
+
+/// The token of an execution of template `number` after one with these successors, which are
+/// updated; and whether the token is 0. A template that was just described is neither successor.
+///
+/// Which token it is varies, so everything is selected without a branch.
+#[inline(always)]
+fn token(successors: &mut Successors, number: u32, is_new: bool) -> (u64, bool) {
+    let [last, older] = *successors;
+    let is_last = number == last;
+    let named = u64::from(number) + OLDER_SUCCESSOR;
+    let token = select_unpredictable(is_new, NEW_TEMPLATE, named);
+    let token = select_unpredictable(number == older, OLDER_SUCCESSOR, token);
+    *successors = [number, select_unpredictable(is_last, older, last)];
+    (token, is_last)
 }
 
 /// The lowest bit of each byte.

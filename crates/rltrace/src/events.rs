@@ -1,7 +1,7 @@
 //! Codes events: a tag, then the fields in the order of their declaration.
 //!
-//! `encode` and `index` call [`put`], `decode` and `index` [`get`]. The tag is read by the caller of
-//! `get`, because blocks have tags too. *Invariant:* `get` returns what `put` was given.
+//! `encode` and `index` call [`put`], `decode` and `index` [`get`]. The tag is read by the caller
+//! of `get`, because blocks have tags too. *Invariant:* `get` returns what `put` was given.
 
 use reuselens_io::varint::{self, Cursor, Damage, put_bytes};
 use reuselens_trace::{

@@ -1,8 +1,8 @@
 //! Finds the index of a file from its end: the trailer says where it is.
 //!
 //! Called by `Reader::take_index`. A file without a usable index is no error: the caller then reads
-//! all of it. *Invariant:* the chunks of an index that is returned are in ascending order and before
-//! the index.
+//! all of it. *Invariant:* the chunks of an index that is returned are in ascending order and
+//! before the index.
 
 use crate::index::{Index, TRAILER, Trailer};
 use reuselens_io::chunk::{Chunks, Content, Unpacker};

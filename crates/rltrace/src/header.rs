@@ -1,7 +1,7 @@
 //! The head of a native file: magic, version, flags, description, checksum (see the crate's page).
 //!
-//! `Writer::new` writes it, `Reader::new` reads it, and refuses files of other versions. *Invariant:*
-//! a head that is read has the right checksum.
+//! `Writer::new` writes it, `Reader::new` reads it, and refuses files of other versions.
+//! *Invariant:* a head that is read has the right checksum.
 
 use std::io::Write;
 

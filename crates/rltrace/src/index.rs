@@ -1,8 +1,8 @@
 //! The index of a file: where each chunk is, how much of each thread is in it, and all events.
 //!
 //! The `Writer` builds an [`Index`] while it writes, and stores it before the ending. Readers take
-//! it (`find`) to read a part of a file (`part`), or segments of it (`reader::segment`), without the
-//! rest. `reader::ending` checks that it matches the chunks.
+//! it (`find`) to read a part of a file (`part`), or segments of it (`reader::segment`), without
+//! the rest. `reader::ending` checks that it matches the chunks.
 //!
 //! ```text
 //! index   = chunks: number of them, then for each: bytes from the one before to its head, blocks,
@@ -13,8 +13,8 @@
 //! trailer = magic (8 bytes)  offset of the index's chunk u64  its number u32  crc32 of all that
 //! ```
 //!
-//! Events are in the chunks too, among the blocks. Whoever begins in the middle of a file needs those
-//! before it, and takes them from the index.
+//! Events are in the chunks too, among the blocks. Whoever begins in the middle of a file needs
+//! those before it, and takes them from the index.
 //!
 //! *Invariant:* in an index that [`Index::get`] returns, the rows of all kinds add up to those of
 //! all chunks, and each event is in one of the chunks.
@@ -77,8 +77,8 @@ impl Index {
         chunk.add(BlockTotals::of(block));
     }
 
-    /// Adds a block of templates to the chunk that is being written. The kinds of its rows are added
-    /// by [`Self::template_rows`].
+    /// Adds a block of templates to the chunk that is being written. The kinds of its rows are
+    /// added by [`Self::template_rows`].
     pub(super) fn template_block(
         &mut self,
         chunk: &mut ChunkEntry,
@@ -94,7 +94,8 @@ impl Index {
         chunk.add(totals);
     }
 
-    /// Adds the rows of each kind that template blocks stand for in the chunk that is being written.
+    /// Adds the rows of each kind that template blocks stand for in the chunk that is being
+    /// written.
     pub(super) fn template_rows(&mut self, chunk: &mut ChunkEntry, kinds: &[u64; KINDS]) {
         let accesses = self.summary.accesses();
         for (sum, rows) in self.summary.kinds.iter_mut().zip(kinds) {

@@ -5,8 +5,8 @@
 //! Most rows are accesses to one item, or count for nothing. Their addresses go through the buffer
 //! of an [`ItemExtractor`] many at a time, without a branch for each: from blocks of rows by
 //! `row_classifier` and `iterations`, from blocks of templates by `decode_templates::items`. All
-//! others go through [`ItemExtractor::row`] one by one: operands, accesses to several items, ranges,
-//! and rows that consumers must see as they are, which become rows of the block
+//! others go through [`ItemExtractor::row`] one by one: operands, accesses to several items,
+//! ranges, and rows that consumers must see as they are, which become rows of the block
 //! ([`ItemBatch`](reuselens_trace::ItemBatch) says which).
 //!
 //! The item accesses of a block are either plain accesses (loads, stores, atomics, ranges) or
@@ -396,8 +396,8 @@ impl ItemExtractor {
         };
     }
 
-    /// Looks at a structure with elements of `element` bytes. If an element can be in several items,
-    /// the items of named accesses depend on their bases from now on.
+    /// Looks at a structure with elements of `element` bytes. If an element can be in several
+    /// items, the items of named accesses depend on their bases from now on.
     fn check_structure(&mut self, base: u64, element: u64, out: &mut Block) {
         let within_items = element.is_power_of_two()
             && element <= self.projection.granularity.bytes()

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::decode_rows::{Position, RowDecoder};
+use crate::decode_rows::{RowDecoder, RowPosition};
 use crate::item_extractor::{APPEND_ROOM, COUNTED, NAMED, OPERAND, RANGE, SPECIAL};
 use crate::predicted_runs::COPY_ROWS;
 use crate::processor::Processor;
@@ -62,11 +62,12 @@ impl IterationAccesses {
 }
 
 /// Appends the item accesses of the rows `range`, which are iterations of `length` rows, all as
-/// predicted (see [`iterations`](crate::decode_rows::RowSink::iterations)). `BY_NAME`: see [`ItemSink`].
+/// predicted (see [`iterations`](crate::decode_rows::RowSink::iterations)). `BY_NAME`: see
+/// [`ItemSink`].
 pub(super) fn extract<const BY_NAME: bool>(
     squeeze: impl Processor,
     rows: &mut RowDecoder,
-    position: &mut Position,
+    position: &mut RowPosition,
     length: usize,
     to: &mut ItemSink<'_, BY_NAME>,
     range: Range<usize>,

@@ -7,8 +7,8 @@
 //! chunk   = kind u32 (1 = pieces, 2 = ending, 3 = index)  number u32  stored u32  plain u32
 //!           crc32 of the stored bytes u32  crc32 of the 20 bytes before u32
 //!           stored bytes (one zstd frame of `plain` bytes)
-//! pieces  = four lengths, then four streams: heads, sites, tokens, addresses (see `sites` for blocks
-//!           of rows, `templates` for blocks of templates)
+//! pieces  = four lengths, then four streams: heads, sites, tokens, addresses (for rows see
+//!           `sites`, for templates `templates`)
 //! ending  = chunks, blocks, rows, events before it (varints)
 //! index, trailer: see `index`
 //! ```
@@ -24,16 +24,17 @@
 //!
 //! | what | modules |
 //! |---|---|
-//! | both sides | `sites`, `templates` (what predicts tokens and addresses), `header`, `events`, `index` |
-//! | writing | `writer` → `template_inference` → `encode` → `superblocks`, `encode_templates` → `compress` |
+//! | both sides | `sites` and `templates` (predictions), `header`, `events`, `index` |
+//! | writing | `writer` → `template_inference` → `encode` → `compress` |
+//! | | `encode` → `superblocks` → `encode_templates` |
 //! | reading | `reader` → `decoders` → `decode` → `decode_rows` or `decode_templates` |
-//! | forms of rows | `decode_rows` → columns, `repeat_sink`, or `row_classifier` → `item_extractor` |
+//! | forms of rows | columns, `repeat_sink`, or `row_classifier` → `item_extractor` |
 //! | loops | `predicted_runs`, `iterations` |
 //! | a part of a file | `find`, `part`, `reader::segment` |
 //! | vectors | `processor`, `access_group` |
 //!
-//! An *execution* is one run of a template; its *operands* are what only the run knew. The *items* of
-//! accesses are what analyses of whole programs need, in the place of rows.
+//! An *execution* is one run of a template; its *operands* are what only the run knew. The *items*
+//! of accesses are what analyses of whole programs need, in the place of rows.
 //!
 //! For: whoever records, keeps or copies traces, and the list of all formats (crate `formats`).
 //! Not for: other formats, and not for what a trace means.

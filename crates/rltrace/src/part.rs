@@ -1,7 +1,7 @@
 //! Reads a part of a file: which chunks have something of a [`Selection`], and which of their rows.
 //!
-//! `Reader::select` makes a [`Part`]; the reader asks it for the next chunk, and cuts each block by
-//! it. Without an index no chunk can be left out, so all of the file is one chunk here.
+//! `Reader::select` makes a [`FilePart`]; the reader asks it for the next chunk, and cuts each
+//! block by it. Without an index no chunk can be left out, so all of the file is one chunk here.
 //!
 //! *Invariant:* all events are delivered, those of omitted chunks too, and rows are numbered as in
 //! the whole file.
@@ -14,7 +14,7 @@ use reuselens_io::chunk::Chunks;
 use reuselens_trace::{Block, Event, Selection, TraceError};
 
 /// The part of a file that is read.
-pub(super) struct Part {
+pub(super) struct FilePart {
     selection: Selection,
     /// The index, if the file has one: then chunks can be left out.
     index: Option<Index>,
@@ -36,11 +36,11 @@ struct BegunChunk {
     events: VecDeque<Event>,
 }
 
-impl Part {
-    pub(super) fn new(selection: Selection, index: Option<Index>) -> Part {
+impl FilePart {
+    pub(super) fn new(selection: Selection, index: Option<Index>) -> FilePart {
         // Without an index all is one chunk.
         let whole = index.is_none().then(BegunChunk::default);
-        Part {
+        FilePart {
             selection,
             index,
             next: (0, 0),
@@ -49,8 +49,8 @@ impl Part {
         }
     }
 
-    /// Moves the input to the next chunk that may have rows that are wanted. Returns whether there is
-    /// one. Without an index nothing moves, and there always is one.
+    /// Moves the input to the next chunk that may have rows that are wanted. Returns whether there
+    /// is one. Without an index nothing moves, and there always is one.
     pub(super) fn find_next(
         &mut self,
         input: &mut Input,

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use crate::decode_rows::{Position, RowDecoder, RowSink};
+use crate::decode_rows::{RowDecoder, RowPosition, RowSink};
 use crate::processor::Processor;
 use reuselens_io::varint::Damage;
 use reuselens_trace::Columns;
@@ -25,7 +25,7 @@ pub(super) const COPY_ROWS: usize = 64;
 pub(super) fn decode_run(
     rows: &mut RowDecoder,
     squeeze: impl Processor,
-    position: &mut Position,
+    position: &mut RowPosition,
     sink: &mut impl RowSink,
     range: Range<usize>,
 ) -> Result<(), Damage> {

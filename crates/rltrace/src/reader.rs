@@ -18,7 +18,7 @@ use reuselens_units::{Accesses, Bytes};
 use crate::decoders::{BlockForm, Decoded, Decoders, Taken};
 use crate::encode::Totals;
 use crate::index::Index;
-use crate::part::Part;
+use crate::part::FilePart;
 use crate::reader::segment::{NextChunk, SegmentChunks};
 use crate::{Header, find};
 use reuselens_io::Input;
@@ -31,8 +31,8 @@ use reuselens_trace::{
 /// The most threads that decode unless more are asked for: four deliver faster than any analysis
 /// takes.
 const MAX_THREADS: usize = 4;
-/// Bytes of items for which item accesses are delivered. Smaller items are straddled too often; larger
-/// ones would swallow ranges that are too long to be any.
+/// Bytes of items for which item accesses are delivered. Smaller items are straddled too often;
+/// larger ones would swallow ranges that are too long to be any.
 const ITEM_BYTES: RangeInclusive<u64> = 16..=1 << 32;
 
 /// Reads a native trace file.
@@ -50,7 +50,7 @@ pub struct Reader {
     /// The index's chunk, once it was passed.
     index: Option<Stored>,
     /// The part of the file that is read, if not all.
-    part: Option<Part>,
+    part: Option<FilePart>,
     /// The chunks that are read, if this reads a segment beside others.
     segment: Option<SegmentChunks>,
     /// The form in which blocks are delivered.
@@ -118,7 +118,7 @@ impl Reader {
         // A part is cut row by row.
         self.form = BlockForm::Rows;
         let index = self.take_index()?.ok();
-        self.part = Some(Part::new(selection, index));
+        self.part = Some(FilePart::new(selection, index));
         Ok(())
     }
 
@@ -223,7 +223,7 @@ impl Reader {
 
     /// The next event of chunks that are not read, which come before those that are.
     fn event_before(&mut self) -> Option<Event> {
-        let of_part = self.part.as_mut().and_then(Part::event_before);
+        let of_part = self.part.as_mut().and_then(FilePart::event_before);
         of_part.or_else(|| self.segment.as_mut().and_then(SegmentChunks::event_before))
     }
 

@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use crate::decode_rows::{Position, RowDecoder, RowSink, SiteState};
+use crate::decode_rows::{RowDecoder, RowPosition, RowSink, SiteState};
 use crate::predicted_runs;
 use crate::processor::Processor;
 use reuselens_io::varint::Damage;
@@ -58,7 +58,7 @@ impl RowSink for RepeatSink<'_> {
         &mut self,
         _: impl Processor,
         rows: &mut RowDecoder,
-        position: &mut Position,
+        position: &mut RowPosition,
         length: usize,
         range: Range<usize>,
     ) -> Result<(), Damage> {

@@ -1,17 +1,17 @@
 //! Decoded rows to item accesses, 64 at a time.
 //!
 //! `decode::items` passes an [`ItemSink`] to `decode_rows`. The sink collects rows in a
-//! [`RowBatch`]. A full batch is classified by masks with a bit for each row ([`RowMasks`]): vectors
-//! compute them without a branch for each row. Between rows on the slow path, the addresses of all
-//! item accesses are appended at once; rows on the slow path go through [`ItemExtractor::row`] one
-//! by one.
+//! [`RowBatch`]. A full batch is classified by masks with a bit for each row ([`RowMasks`]):
+//! vectors compute them without a branch for each row. Between rows on the slow path, the addresses
+//! of all item accesses are appended at once; rows on the slow path go through
+//! [`ItemExtractor::row`] one by one.
 //!
 //! *Invariant:* the items and rows of the block are the same as if each row went through
 //! `ItemExtractor::row`.
 
 use std::ops::Range;
 
-use crate::decode_rows::{GROUP_ROWS, Position, RowDecoder, RowSink, SiteState};
+use crate::decode_rows::{GROUP_ROWS, RowDecoder, RowPosition, RowSink, SiteState};
 use crate::item_extractor::{COUNTED, ItemExtractor, NAMED, OPERAND, RANGE, SPECIAL};
 use crate::iterations;
 use crate::processor::Processor;
@@ -281,7 +281,7 @@ impl<const BY_NAME: bool> RowSink for ItemSink<'_, BY_NAME> {
         &mut self,
         squeeze: impl Processor,
         rows: &mut RowDecoder,
-        position: &mut Position,
+        position: &mut RowPosition,
         length: usize,
         range: Range<usize>,
     ) -> Result<(), Damage> {

@@ -1,17 +1,17 @@
-//! Joins templates that often follow each other into one: a *superblock*, as compilers call straight
-//! code made of several pieces.
+//! Joins templates that often follow each other into one: a *superblock*, as compilers call
+//! straight code made of several pieces.
 //!
 //! Capture makes a template for each piece of code without a way in or out: three or four accesses.
 //! A reader takes as long over an execution of such a template as over one with five times as many
-//! rows. `encode` hands the executions of each block to [`SuperblockBuilder::join`], and encodes what
-//! [`SuperblockBuilder::joined`] returns: r.lua is read in 3.4 ns a row for 5.5, r.bunzip2 in 4.2
-//! for 5.7; files are 1 and 7 % larger.
+//! rows. `encode` hands the executions of each block to [`SuperblockBuilder::join`], and encodes
+//! what [`SuperblockBuilder::joined`] returns: r.lua is read in 3.4 ns a row for 5.5, r.bunzip2 in
+//! 4.2 for 5.7; files are 1 and 7 % larger.
 //!
 //! For each template, joined or not, the builder counts the two templates that follow it most
-//! ([`Followers`]). A follower that came [`JOIN_AFTER`] times is joined, and the joined template has
-//! followers of its own: as in the code of Welch (1984), whose numbers are those of strings. Each
-//! chunk describes its templates anew, so old counts halve with each chunk, and a follower that no
-//! longer comes makes room for another.
+//! ([`Followers`]). A follower that came [`JOIN_AFTER`] times is joined, and the joined template
+//! has followers of its own: as in the code of Welch (1984), whose numbers are those of strings.
+//! Each chunk describes its templates anew, so old counts halve with each chunk, and a follower
+//! that no longer comes makes room for another.
 //!
 //! *Invariant:* the operands of the joined executions, one after the other, are those of the
 //! original ones. So only the list of executions changes, and gets shorter.
@@ -153,8 +153,8 @@ impl SuperblockBuilder {
                 known => known,
             };
             at += 1;
-            // As far as joined templates lead. The first follower that is not joined is counted, and
-            // begins the next execution.
+            // As far as joined templates lead. The first follower that is not joined is counted,
+            // and begins the next execution.
             while let Some(&next) = executions.get(at) {
                 let followers = &mut self.followers[number as usize];
                 let Some(follower) = followers.find(next) else {

@@ -2,17 +2,17 @@
 //!
 //! Instrumentation by hooks delivers rows. Which row follows which, and how addresses within a few
 //! lines of code depend on each other, is the same each time that the code runs; a block of rows
-//! says it for each row, and a reader must go through it row by row. The `Writer` hands each block to
-//! [`TemplateInference::block`]. It cuts the rows into *fragments* ([`fragments`]), each known by its
-//! rows without addresses. Each fragment has a few *variants* ([`variants`]): templates that say how
-//! its addresses depend on each other. The block becomes an execution of a variant for each
+//! says it for each row, and a reader must go through it row by row. The `Writer` hands each block
+//! to [`TemplateInference::block`]. It cuts the rows into *fragments* ([`fragments`]), each known
+//! by its rows without addresses. Each fragment has a few *variants* ([`variants`]): templates that
+//! say how its addresses depend on each other. The block becomes an execution of a variant for each
 //! fragment, with an operand for each address that does not follow from another.
 //!
 //! A fragment that is not known is *unmatched*: each of its rows is an execution of a template of
 //! one row ([`single_rows`]).
 //!
-//! The block is stored as templates only if it is then cheaper to read. It is not where fragments do
-//! not repeat, and not where rows are runs of zeros, which `predicted_runs` decodes faster than
+//! The block is stored as templates only if it is then cheaper to read. It is not where fragments
+//! do not repeat, and not where rows are runs of zeros, which `predicted_runs` decodes faster than
 //! anything. After blocks that do not pay, some blocks of the thread are not looked at.
 //!
 //! *Invariant:* the template block that [`TemplateInference::made`] returns expands to the rows of
@@ -197,8 +197,8 @@ impl TemplateInference {
         }
     }
 
-    /// Makes executions of all rows. Gives up if the first `tried` rows do not pay. Returns how many
-    /// rows were taken.
+    /// Makes executions of all rows. Gives up if the first `tried` rows do not pay. Returns how
+    /// many rows were taken.
     fn infer(&mut self, block: &Block, tried: usize) -> (BlockCounts, usize) {
         self.out.clear();
         (self.out.process, self.out.thread) = (block.process, block.thread);

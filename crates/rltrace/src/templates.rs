@@ -37,8 +37,8 @@ use reuselens_trace::{
 };
 
 /// Whether rows of a kind are accesses to few bytes, or mean nothing to readers that want item
-/// accesses. Such readers take a template with any other rows row by row, so whoever makes templates
-/// keeps the other kinds apart.
+/// accesses. Such readers take a template with any other rows row by row, so whoever makes
+/// templates keeps the other kinds apart.
 pub(super) fn is_plain(kind: Kind) -> bool {
     matches!(
         kind,
@@ -180,8 +180,8 @@ impl OperandPlan {
     }
 }
 
-/// Makes room for `used` operands, unless that is more than `most`. A function of the list alone, so
-/// that the number of used ones can stay in a register.
+/// Makes room for `used` operands, unless that is more than `most`. A function of the list alone,
+/// so that the number of used ones can stay in a register.
 #[cold]
 #[inline(never)]
 fn grow(predictors: &mut Vec<u32>, used: usize, most: usize) -> Option<()> {

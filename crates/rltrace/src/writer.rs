@@ -30,9 +30,9 @@ const MAX_EVENT: usize = 16 << 20;
 ///
 /// Without [`Writer::finish`] the file lacks its ending and readers call it cut off; what was
 /// flushed is read all the same. Block borders are kept. Rows are stored as templates where that is
-/// cheaper to read. Memory: about 20 MiB, up to 10 MiB more once there are template blocks, up to 15
-/// MiB more once there are blocks of rows, or what the largest block needs; and for the index some
-/// bytes per chunk and thread in it, and all events.
+/// cheaper to read. Memory: about 20 MiB, up to 10 MiB more once there are template blocks, up to
+/// 15 MiB more once there are blocks of rows, or what the largest block needs; and for the index
+/// some bytes per chunk and thread in it, and all events.
 pub struct Writer<W: Write> {
     out: W,
     path: PathBuf,
@@ -142,9 +142,9 @@ impl<W: Write> Writer<W> {
         self.flush_if_full()
     }
 
-    /// Adds a block of templates. All such blocks must be of one `templates`, to which templates may
-    /// be added between calls. Readers get the rows that the block stands for, as one block. Cost:
-    /// that of its executions and operands, not of its rows.
+    /// Adds a block of templates. All such blocks must be of one `templates`, to which templates
+    /// may be added between calls. Readers get the rows that the block stands for, as one block.
+    /// Cost: that of its executions and operands, not of its rows.
     ///
     /// # Errors
     /// `FileError::Io` if `out` refuses, if the block's operands are not those of its templates, or
@@ -167,8 +167,8 @@ impl<W: Write> Writer<W> {
         self.flush_if_full()
     }
 
-    /// Ends the chunk in the making, however small, and writes it: from then on a crash does not lose
-    /// it.
+    /// Ends the chunk in the making, however small, and writes it: from then on a crash does not
+    /// lose it.
     ///
     /// # Errors
     /// `FileError::Io` if `out` refuses. The file then ends there: later calls fail too.
@@ -204,8 +204,8 @@ impl<W: Write> Writer<W> {
         self.index.summary.rows
     }
 
-    /// Accesses added so far; those of blocks that are stored as templates count once their chunk is
-    /// ended.
+    /// Accesses added so far; those of blocks that are stored as templates count once their chunk
+    /// is ended.
     pub fn accesses(&self) -> u64 {
         self.index.summary.accesses()
     }
@@ -267,8 +267,8 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Waits for the chunk that the other thread compresses, if there is one, and writes it. The one
-    /// made meanwhile, in `spare`, then becomes `chunk`.
+    /// Waits for the chunk that the other thread compresses, if there is one, and writes it. The
+    /// one made meanwhile, in `spare`, then becomes `chunk`.
     fn take_chunk(&mut self) -> Result<(), TraceError> {
         let (Some(mut entry), Some(background)) = (self.compressing.take(), &mut self.background)
         else {

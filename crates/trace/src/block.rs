@@ -176,8 +176,8 @@ pub struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// Writes the rows `into` as copies of the rows `back` places before, each at an address further
-    /// by its step. There are `back` steps, which repeat.
+    /// Writes the rows `into` as copies of the rows `back` places before, each at an address
+    /// further by its step. There are `back` steps, which repeat.
     #[inline]
     pub fn repeat(&mut self, back: usize, steps: &[u64], into: Range<usize>) {
         copy_back(self.kinds, back, &into);

@@ -3,8 +3,8 @@
 //! A [`Source`] yields [`Step`]s: blocks of rows of one thread, and between them the few events
 //! that are not rows (a process began, a module was mapped, a thread started). Everything to the
 //! right of this crate — engines, attribution, reports — sees programs and trace files only as a
-//! `Source`. [`Selected`], [`WithRemark`] and [`Stoppable`] are sources made of another; a [`Summary`]
-//! counts what one delivers.
+//! `Source`. [`Selected`], [`WithRemark`] and [`Stoppable`] are sources made of another; a
+//! [`Summary`] counts what one delivers.
 //!
 //! This crate uses `io` for the errors of files, which are reasons of a [`TraceError`], and reads
 //! none itself. Files are those of the crates `rltrace` and `formats`.

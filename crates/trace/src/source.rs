@@ -90,8 +90,8 @@ pub enum Projection {
 ///
 /// Named accesses of a segment depend on what the segments before have named only if a block says
 /// that elements straddle items
-/// ([`ItemBatch::elements_straddle`](crate::ItemBatch::elements_straddle)). A caller that meets such
-/// a block reads the whole source instead.
+/// ([`ItemBatch::elements_straddle`](crate::ItemBatch::elements_straddle)). A caller that meets
+/// such a block reads the whole source instead.
 pub trait TraceSegment: Source {
     /// Takes off the later half of what is not yet begun, if that leaves at least so many accesses
     /// in each: for a worker that has nothing left to do.

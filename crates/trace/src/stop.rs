@@ -1,4 +1,8 @@
-//! Ending early because someone asks for it: what was read so far is still worth a report.
+//! Ends a source early, at the request of a signal: what was read so far is still worth a report.
+//!
+//! The command line hands a [`Stop`] to its signal handler, which calls [`Stop::ask`], and wraps
+//! the source as [`Stoppable`], which looks at it before each piece. A first signal asks for an
+//! end; a second one insists.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -9,13 +13,13 @@ use crate::{
     AnySegment, Block, ItemProjection, Projection, Source, Step, TraceError, TraceSegment,
 };
 
-/// A projection to end, by the number of the signal that brought it. Clones share it: whoever hears
-/// signals asks, whoever works looks now and then.
+/// A request to end, by the number of the signal that brought it. Clones share it: whoever receives
+/// signals asks, and whoever works looks now and then.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<State>);
+pub struct Stop(Arc<StopState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct StopState {
     /// The first signal; 0 for none.
     signal: AtomicI32,
     insists: AtomicBool,
@@ -24,7 +28,8 @@ struct State {
 }
 
 impl Stop {
-    /// Asks for an end; asked again, it insists. [Closed](Self::close), it insists at once.
+    /// Asks for an end. From the second call on it [insists](Self::insists); after
+    /// [`Self::close`] from the first.
     pub fn ask(&self, signal: i32) {
         if self.0.closed.load(Ordering::SeqCst) {
             self.0.insists.store(true, Ordering::SeqCst);
@@ -39,26 +44,27 @@ impl Stop {
         }
     }
 
-    /// The signal, if an end was asked for. Nobody is told that it was seen.
+    /// The signal, if an end was asked for. Does not count as heeded.
     pub fn signal(&self) -> Option<i32> {
         Some(self.0.signal.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
     }
 
-    /// The signal, for whoever now sees to the end. One load as long as nobody asks.
+    /// The signal, for a caller that then ends: from now on the request is heeded. One load as long
+    /// as nobody asks.
     pub fn heed(&self) -> Option<i32> {
         let signal = self.signal()?;
         self.0.heeded.store(true, Ordering::SeqCst);
         Some(signal)
     }
 
-    /// Everything was read, and the report is being made: who asks for an end from now on gets
-    /// that, and no other outcome.
+    /// Everything was read, and the report is being made: a request from now on does not stop a
+    /// source, since the report is what it would get.
     pub fn close(&self) {
         self.0.closed.store(true, Ordering::SeqCst);
         self.0.heeded.store(true, Ordering::SeqCst);
     }
 
-    /// Whether somebody sees to the end.
+    /// Whether some caller ends, so that a request needs nothing more.
     pub fn is_heeded(&self) -> bool {
         self.0.heeded.load(Ordering::SeqCst)
     }
@@ -69,7 +75,7 @@ impl Stop {
     }
 }
 
-/// A source that breaks off where an end is asked for, with [`TraceError::Stopped`].
+/// A source that ends with [`TraceError::Stopped`] when an end is asked for.
 pub struct Stoppable<S> {
     source: S,
     stop: Stop,
@@ -86,7 +92,7 @@ impl<S: Source> Stoppable<S> {
         }
     }
 
-    /// A segment of the source, until an end of that is asked for.
+    /// The segment, until an end is asked for.
     fn stoppable(&self, segment: AnySegment) -> AnySegment {
         Box::new(Stoppable::new(segment, self.stop.clone()))
     }
@@ -204,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_breaks_off_once_and_is_over_then() {
+    fn stopped_source_fails_once_and_then_ends() {
         let stop = Stop::default();
         let mut source = Stoppable::new(Endless, stop.clone());
         let mut block = Block::new();
@@ -219,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_signal_counts_and_the_second_insists() {
+    fn first_signal_counts_and_second_insists() {
         let stop = Stop::default();
         assert_eq!(stop.heed(), None);
         assert!(!stop.is_heeded());
@@ -230,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_while_the_report_is_made_gets_it() {
+    fn signal_after_close_insists_at_once() {
         let stop = Stop::default();
         stop.close();
         assert!(stop.is_heeded() && !stop.insists());

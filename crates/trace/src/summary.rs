@@ -1,7 +1,7 @@
 //! Sums over a trace: blocks, rows, threads, kinds, events.
 //!
-//! [`Summary::of`] reads a whole source; the index of a native file (crate `rltrace`) keeps the same sums
-//! for each file while it is written, block by block.
+//! [`Summary::of`] reads a whole source; the index of a native file (crate `rltrace`) keeps the
+//! same sums for each file while it is written, block by block.
 
 use std::collections::BTreeMap;
 
@@ -137,8 +137,8 @@ pub fn joined(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64
 
 /// Counts a column of kinds.
 pub fn add_kinds(counts: &mut [u64; KINDS], kinds: &[Kind]) {
-    /// Most rows are of these kinds. Counting them by comparisons, which become vectors, is many times
-    /// as fast as counting row by row.
+    /// Most rows are of these kinds. Counting them by comparisons, which become vectors, is many
+    /// times as fast as counting row by row.
     const OFTEN: [Kind; 5] = [
         Kind::Load,
         Kind::Store,

@@ -1,16 +1,18 @@
-//! A source that has something to say first.
+//! A source with a remark before everything else.
+//!
+//! Readers of parts of traces use it to say what the part lacks: a [`Note`] for the report.
 
 use crate::{AnySegment, Block, Event, ItemProjection, Note, Projection, Source, Step, TraceError};
 use reuselens_units::{Accesses, Bytes};
 
-/// What another source delivers, behind a note.
+/// Delivers a note, then what another source delivers.
 pub struct WithRemark<S> {
     source: S,
     note: Option<Note>,
 }
 
 impl<S: Source> WithRemark<S> {
-    /// `source` behind `note`.
+    /// `note`, then `source`.
     pub fn new(source: S, note: Note) -> WithRemark<S> {
         let note = Some(note);
         WithRemark { source, note }

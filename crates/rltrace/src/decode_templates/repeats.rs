@@ -2,9 +2,9 @@
 //! the chunk becomes rows.
 //!
 //! `decode` calls [`decode_templates_to_repeats`] if a consumer asked for
-//! [`Projection::Repeats`](reuselens_trace::Projection::Repeats). The first execution makes its rows
-//! a [`RepeatTemplate`]; each later one, in this block or another of the chunk, is a [`Repeat`] of
-//! that with the addresses of its rows. Templates that may not be repeats
+//! [`Projection::Repeats`](reuselens_trace::Projection::Repeats). The first execution makes its
+//! rows a [`RepeatTemplate`]; each later one, in this block or another of the chunk, is a
+//! [`Repeat`] of that with the addresses of its rows. Templates that may not be repeats
 //! (`repeat_sink::can_repeat`) become rows every time.
 
 use super::row_group::{GROUP_ROWS, MIN_GROUPS, RowGroup, fill};

@@ -21,8 +21,8 @@ fn held(decoder: &TemplateDecoder) -> usize {
         + decoder.described.capacity() * size_of::<TemplateRow>()
 }
 
-/// Descriptions of templates with one row each, at a program counter of its own, which is relative to
-/// the last of that many operands.
+/// Descriptions of templates with one row each, at a program counter of its own, which is relative
+/// to the last of that many operands.
 fn described(templates: usize, operands: usize) -> Vec<u8> {
     let row = [1, Kind::Load as u8, 8, 2, operands as u8, 0];
     row.repeat(templates)

@@ -1,8 +1,9 @@
 //! Checks the end of a file: ending, index and trailer.
 //!
-//! Called by `Reader` when all chunks were delivered. An ending that does not match what was read is an
-//! error. A damaged index or trailer is a remark ([`Note`]) only, because nothing that was recorded
-//! is missing; of a segment it is an error, because the segment began where the index says.
+//! Called by `Reader` when all chunks were delivered. An ending that does not match what was read
+//! is an error. A damaged index or trailer is a remark ([`Note`]) only, because nothing that was
+//! recorded is missing; of a segment it is an error, because the segment began where the index
+//! says.
 
 use super::Reader;
 use crate::decode;

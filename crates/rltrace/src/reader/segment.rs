@@ -1,8 +1,8 @@
 //! Segments of a file: ranges of its chunks, which several workers read at the same time.
 //!
-//! [`Source::segments`](reuselens_trace::Source::segments) of a `Reader` cuts the file by its index;
-//! each segment is a `Reader` of its own, with [`SegmentChunks`]. It delivers the events of all
-//! chunks before it first, taken from the index.
+//! [`Source::segments`](reuselens_trace::Source::segments) of a `Reader` cuts the file by its
+//! index; each segment is a `Reader` of its own, with [`SegmentChunks`]. It delivers the events of
+//! all chunks before it first, taken from the index.
 //!
 //! *Invariant:* if the index is wrong, some segment ends with an error: each checks that its events
 //! are those of the index, and that it ends where the next one begins. The segments before that one
@@ -83,7 +83,8 @@ impl SegmentChunks {
         self.left.end == self.index.chunks.len()
     }
 
-    /// Where the later half of the chunks that are left begins, if each half has `shortest` accesses.
+    /// Where the later half of the chunks that are left begins, if each half has `shortest`
+    /// accesses.
     fn middle(&self, shortest: Accesses) -> Option<usize> {
         let halves = share_out(&self.index, self.left.clone(), 2, shortest);
         let [_, later] = <[Range<usize>; 2]>::try_from(halves).ok()?;

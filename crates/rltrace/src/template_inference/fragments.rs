@@ -1,8 +1,8 @@
 //! Cuts rows into fragments, and finds each by its rows without addresses.
 //!
 //! A fragment ends before a row whose program counter is not above that of the row before, as in
-//! loops and calls, and before calls and returns, if it has [`MIN_ROWS`] rows by then. Rows that are
-//! more than an access ([`is_alone`]; the begin of a heap block, for one) are fragments by
+//! loops and calls, and before calls and returns, if it has [`MIN_ROWS`] rows by then. Rows that
+//! are more than an access ([`is_alone`]; the begin of a heap block, for one) are fragments by
 //! themselves, because a reader takes all rows of a template with such a row one by one. A row and
 //! its operands stay together. So the same code is cut in the same way each time.
 //!

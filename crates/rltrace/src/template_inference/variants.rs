@@ -182,8 +182,8 @@ impl Variants {
     }
 
     /// Makes another variant of a fragment, which these addresses fit. `rows` are the fragment's
-    /// places among the rows of all fragments, `keys` its rows. `None` if there are as many templates
-    /// as there can be.
+    /// places among the rows of all fragments, `keys` its rows. `None` if there are as many
+    /// templates as there can be.
     #[cold]
     #[inline(never)]
     pub(super) fn make(
