@@ -1,4 +1,4 @@
-//! The pictures of what `reuselens engines --bench` measured.
+//! The pictures of `reuselens engines --bench`: [`panels`] makes them from a [`Report`].
 
 use reuselens::bench::{Heat, Report, Series, Timing};
 use reuselens_report::{ChartLine, DotRow, Panel, Unit};
@@ -27,7 +27,7 @@ pub fn panels(report: &Report) -> Vec<Panel> {
             rate,
         ));
     }
-    // One point is no line.
+    // A line needs two points.
     let series = report.series.iter();
     panels.extend(series.filter(|series| series.heats.len() > 1).map(lines));
     panels

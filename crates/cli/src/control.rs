@@ -1,4 +1,5 @@
-//! Options of those commands that run a program: what of its run is recorded.
+//! [`Control`]: the options that choose which part of a program's run is recorded, for `profile`
+//! and `record`.
 
 use std::time::Duration;
 
@@ -47,7 +48,7 @@ pub struct Control {
     pub then_stop: bool,
 }
 
-/// Paths are made of all basic blocks: refuses to leave some out.
+/// Refuses options that leave basic blocks out, since paths need all of them.
 pub fn refuse_gaps(control: &ControlOptions, basic_blocks: bool) -> Result<(), Usage> {
     if basic_blocks && control.leaves_out() {
         return Err(Usage(
@@ -60,8 +61,7 @@ pub fn refuse_gaps(control: &ControlOptions, basic_blocks: bool) -> Result<(), U
 }
 
 impl Control {
-    /// What the library is asked for; `sized` if there is a limit elsewhere that stops the
-    /// recording.
+    /// The options for the library; `sized` if another option limits the recording.
     pub fn options(&self, sized: bool) -> Result<ControlOptions, Usage> {
         let limits = self.span.is_some() || self.max_accesses.is_some() || self.max_time.is_some();
         if self.then_stop && !limits && !sized {

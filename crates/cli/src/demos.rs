@@ -1,4 +1,5 @@
-//! The demo programs, with their sources inside this binary, so that it needs nothing else.
+//! The demo programs, with their sources inside this binary: [`DEMOS`], which `reuselens demo`
+//! builds and runs.
 
 use anyhow::Context as _;
 use serde::Deserialize;

@@ -1,6 +1,8 @@
-//! Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a limit was exceeded, 4 done, but the input trace
-//! was incomplete. A broken pipe is success: whoever read our output had enough. Work cut short by
-//! a signal ends with 128 and its number.
+//! [`Outcome`] and its exit codes: 0 done, 1 failed, 2 wrong usage, 3 a limit was exceeded, 4 done,
+//! but the input trace was incomplete; 128 plus its number if a signal cut the work short.
+//!
+//! [`code`] prints the error of a command. A broken pipe is success: the reader of our output had
+//! enough.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -31,12 +33,11 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// The exit code for a trace that was cut off or damaged: what was made of it holds everything
-/// before that.
+/// The exit code for a trace that was cut off or damaged; the results have everything before that.
 const INCOMPLETE_INPUT: u8 = 4;
 
-/// What a command ends with that did its work; `incomplete` says whether its input trace was cut
-/// off or damaged.
+/// The exit code of a command that has done its work; `incomplete` if its input trace was cut off
+/// or damaged.
 pub fn done(incomplete: bool) -> ExitCode {
     match incomplete {
         true => ExitCode::from(INCOMPLETE_INPUT),
@@ -44,8 +45,8 @@ pub fn done(incomplete: bool) -> ExitCode {
     }
 }
 
-/// A failure to write over something, where `--force` stands behind the program's name and so was
-/// given to the program: says that.
+/// Adds to a failure to write over something that `--force` came after the program's name, and so
+/// was given to the program.
 pub fn without_force(error: anyhow::Error, command: &[OsString]) -> anyhow::Error {
     let mut given = command.iter().skip(1);
     // Many programs have a -f of their own.
@@ -55,7 +56,7 @@ pub fn without_force(error: anyhow::Error, command: &[OsString]) -> anyhow::Erro
     }
 }
 
-/// Turns what a command ended with into an exit code; a failure is told on standard error.
+/// The exit code of a command; a failure is printed on standard error.
 pub fn code(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(code) => code,
@@ -73,7 +74,7 @@ pub fn code(outcome: Outcome) -> ExitCode {
     }
 }
 
-/// What went wrong and why. A cause that is in the text already is not said again.
+/// What went wrong and why. A cause that the text already has is not repeated.
 fn message(error: &anyhow::Error) -> String {
     if is_full(error) {
         return format!("cannot write to the standard output: {error}");
@@ -122,8 +123,8 @@ pub fn usage(mut error: clap::Error) -> ExitCode {
     }
 }
 
-/// Better tips than clap's at an option that there is not: it would have it handed on to the
-/// program, which is hardly what was meant.
+/// Better tips than clap's for an unknown option: clap proposes to pass it to the program, which is
+/// hardly meant.
 fn explain(error: &mut clap::Error) {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
         && let Some(tip) = crate::files::what_to_do_with(std::path::Path::new(word))
@@ -165,8 +166,8 @@ fn suggest(error: &mut clap::Error, tip: String) {
     error.insert(ContextKind::Suggested, tips);
 }
 
-/// Whether there is no room for what is printed. Errors of files say which file; one that says
-/// nothing is of the standard output.
+/// Whether there is no room for what is printed. Errors of files name their file; one without a
+/// name is of standard output.
 fn is_full(error: &anyhow::Error) -> bool {
     let bare = error.downcast_ref::<io::Error>();
     bare.is_some_and(|error| error.kind() == io::ErrorKind::StorageFull)
@@ -179,7 +180,7 @@ pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Usage>().is_some() || ours.is_some_and(reuselens::Error::is_usage)
 }
 
-/// Whether whoever read our output has closed it.
+/// Whether the reader of our output has closed it.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause

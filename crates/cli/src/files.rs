@@ -1,4 +1,5 @@
-//! Files by their first bytes: what they are is known before the rest of them is read.
+//! Opens traces, profiles and parts, and finds by a file's first bytes what it is, so that a file
+//! of the wrong kind is refused with advice.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -23,13 +24,14 @@ const MARK: u64 = 8;
 const PROGRAM: &[u8] = b"\x7fELF";
 
 /// Opens a trace, in the format of this name or in the one that its content shows. Our own files
-/// that are no traces are told.
+/// that are no traces are refused with advice.
 pub fn open_trace(path: &Path, format: Option<&str>) -> anyhow::Result<AnySource> {
     refuse_what_is_no_trace(path, format)?;
     Ok(formats::open(path, format)?)
 }
 
-/// [`open_trace`] for a part of it, which says first that it is one, or will be copied as one.
+/// [`open_trace`] for a part of it. The source first delivers a remark that it is a part, or will
+/// be copied as one.
 pub fn open_part(
     path: &Path,
     format: Option<&str>,
@@ -48,7 +50,7 @@ pub fn open_part(
     })
 }
 
-/// Tells our own files that are no traces, unless a format was named.
+/// Refuses our own files that are no traces, unless a format was named.
 pub fn refuse_what_is_no_trace(path: &Path, format: Option<&str>) -> anyhow::Result<()> {
     match format {
         None => refuse_our_own(path, &head(path)),
@@ -66,7 +68,7 @@ pub fn is_native(path: &Path) -> bool {
     reuselens::rltrace::detect(&head(path)) == Confidence::Certain
 }
 
-/// The first bytes of a file. What can be read once only is left to whoever reads it.
+/// The first bytes of a regular file; none of a pipe, which can be read only once.
 fn head(path: &Path) -> Vec<u8> {
     let is_file = std::fs::metadata(path).is_ok_and(|about| about.is_file());
     let head = is_file.then(|| File::open(path).and_then(|mut file| begin(&mut file)));
@@ -100,7 +102,7 @@ fn refuse_our_own(path: &Path, head: &[u8]) -> anyhow::Result<()> {
 
 /// Reads a profile.
 pub fn read_profile(path: &Path) -> anyhow::Result<Profile> {
-    let bytes = whole_if(path, Profile::is_profile).map_err(|error| {
+    let bytes = read_if(path, Profile::is_profile).map_err(|error| {
         let next = match error.kind() {
             ErrorKind::IsADirectory => "name a profile in it, NAME.rlprof",
             _ => "`reuselens profile -- PROGRAM` makes a profile",
@@ -120,7 +122,7 @@ pub fn read_profile(path: &Path) -> anyhow::Result<Profile> {
             path.display()
         );
     }
-    // What a file holds counts more than its ending: `run.f` may be a profile.
+    // The content of a file counts more than its ending: `run.f` may be a profile.
     if !Profile::is_profile(&bytes) {
         refuse_source(path, "no profile")?;
     }
@@ -156,8 +158,7 @@ pub fn unreadable(path: &Path, error: &std::io::Error, next: &str) -> anyhow::Er
     anyhow::anyhow!("cannot read {}: {why}; {next}", path.display())
 }
 
-/// Refuses source code, by the ending of its name, in the place of something else: says how the
-/// program is measured that it is the source of.
+/// Refuses source code, by the ending of its name, with advice on how to measure its program.
 pub fn refuse_source(path: &Path, wanted: &str) -> anyhow::Result<()> {
     let ending = path.extension().unwrap_or_default().to_string_lossy();
     let (language, compiler) = match &*ending {
@@ -172,7 +173,7 @@ pub fn refuse_source(path: &Path, wanted: &str) -> anyhow::Result<()> {
     )
 }
 
-/// Tells traces and programs, by the first bytes of a file.
+/// Refuses traces and programs, by the first bytes of a file, with advice.
 fn refuse_what_a_profile_is_made_of(path: &Path, head: &[u8]) -> anyhow::Result<()> {
     let (path, program) = (path.display(), typed(path));
     if reuselens::rltrace::detect(head) == Confidence::Certain {
@@ -188,8 +189,8 @@ fn refuse_what_a_profile_is_made_of(path: &Path, head: &[u8]) -> anyhow::Result<
     Ok(())
 }
 
-/// What to type for a file that stands where a command should; nothing if it is none of ours and no
-/// program.
+/// What to type for a file that was given in place of a command; `None` if it is none of ours and
+/// no program.
 pub fn what_to_do_with(path: &Path) -> Option<String> {
     let (head, name) = (head(path), path.display());
     if Profile::is_profile(&head) {
@@ -215,7 +216,7 @@ fn typed(program: &Path) -> String {
 
 /// Reads a part of an analysis.
 pub fn read_part(path: &Path) -> anyhow::Result<Part> {
-    let bytes = whole_if(path, Part::is_part).map_err(|source| PartError::Unreadable {
+    let bytes = read_if(path, Part::is_part).map_err(|source| PartError::Unreadable {
         path: path.to_owned(),
         source,
     })?;
@@ -231,7 +232,7 @@ pub fn read_part(path: &Path) -> anyhow::Result<Part> {
 
 /// All bytes of a file whose first ones are right; of any other, which may be of any size, only
 /// those.
-fn whole_if(path: &Path, right: fn(&[u8]) -> bool) -> std::io::Result<Vec<u8>> {
+fn read_if(path: &Path, right: fn(&[u8]) -> bool) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let mut bytes = begin(&mut file)?;
     if right(&bytes) {

@@ -1,5 +1,5 @@
-//! The files that a command line names: what is read is not written over, and no two outputs are
-//! one file.
+//! [`look`]: protects the files that the command line names. Files to be read are never written
+//! over, and two outputs are never one file.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -44,8 +44,7 @@ fn is_output(id: &str) -> bool {
 
 fn look_at_output(word: &OsStr, outputs: &mut BTreeSet<PathBuf>) -> Result<(), Usage> {
     let path = PathBuf::from(word);
-    // More than one thing can be written to a pipe or `/dev/null`; standard output is looked at by
-    // who has it.
+    // Several outputs can go to a pipe or `/dev/null`; the commands look at standard output.
     let is_special = std::fs::metadata(&path).is_ok_and(|about| !about.is_file());
     let parts = path.components().filter(|part| *part != Component::CurDir);
     if is_special || word == "-" || outputs.insert(parts.collect()) {

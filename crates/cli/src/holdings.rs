@@ -1,4 +1,4 @@
-//! What a trace holds, in words and as JSON.
+//! What a trace contains, for `reuselens info`: as text and as JSON.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub fn is_truncated(survey: &Survey) -> bool {
     survey.incomplete.is_some() || notes(survey).any(|note| note.code == Note::TRUNCATED)
 }
 
-/// Whether all of a trace is there, as far as that was looked at.
+/// Whether a trace is complete, as far as that was looked at.
 fn completeness(survey: &Survey) -> &'static str {
     match &survey.incomplete {
         Some(_) => "NOT COMPLETE",
@@ -232,7 +232,7 @@ fn processes(survey: &Survey) -> Vec<(&Process, Option<ProcessEnd>)> {
 }
 
 fn thread(survey: &Survey, id: ThreadId) -> Option<&Thread> {
-    // The last one tells the name that it had last.
+    // The last event has the name that the thread had last.
     let mut events = survey.summary.events.iter().rev();
     events.find_map(|event| match event {
         Event::Thread(thread) if thread.id == id => Some(thread),

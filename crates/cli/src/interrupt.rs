@@ -1,7 +1,8 @@
-//! Signals that ask for an end: SIGINT (Ctrl-C), SIGTERM, SIGHUP.
+//! Signals that ask for an end: SIGINT (Ctrl-C), SIGTERM, SIGHUP. [`listen`] takes them, and
+//! [`graceful`] is for commands that report what there is so far; other commands end at once.
 //!
-//! Commands that can report what there is so far take [`graceful`]; the others end at once. Either
-//! way no unfinished file stays. What was ignored when we were started (`nohup`) stays ignored.
+//! No unfinished file stays in either case. Signals that were ignored when this program started
+//! (`nohup`) stay ignored.
 
 use std::process::ExitCode;
 use std::sync::{OnceLock, mpsc};
@@ -13,16 +14,16 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// What a graceful command looks at.
+/// Set when a graceful command is asked to end.
 static GRACEFUL: OnceLock<Stop> = OnceLock::new();
 
 /// How long a command may take to notice that it is asked to end; a pipe that it reads may be
 /// silent.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Signals that come together mean one wish: `timeout` sends two, one to us and one to the group.
+/// Signals within this time count as one: `timeout` sends two, one to us and one to the group.
 const TOGETHER: Duration = Duration::from_millis(500);
 
-/// Begins to listen. Where that cannot be, signals do what they do by default.
+/// Begins to listen. If that fails, signals have their default effect.
 pub fn listen() {
     let ignored = ignored();
     let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter();
@@ -30,7 +31,7 @@ pub fn listen() {
     let (ready, begun) = mpsc::channel();
     let listener = std::thread::Builder::new().spawn(move || {
         let signals = Signals::new(wanted);
-        // Whoever waits for this is there.
+        // The receiver is waiting.
         let _ = ready.send(());
         if let Ok(signals) = signals {
             hear(signals);
@@ -47,7 +48,7 @@ pub fn graceful() -> Stop {
     GRACEFUL.get_or_init(Stop::default).clone()
 }
 
-/// What to end with after a signal cut the work short: 128 and its number, as shells do.
+/// The exit code after a signal cut the work short: 128 plus its number, as in shells.
 pub fn code() -> Option<ExitCode> {
     let signal = GRACEFUL.get()?.signal()?;
     Some(ExitCode::from(128 + (signal & 0x7f) as u8))
@@ -75,7 +76,7 @@ fn hear(mut signals: Signals) {
                 }
             }
             Some(first) if first.elapsed() < TOGETHER => {}
-            // Who has killed the program and still works, is asked no more.
+            // A command that works on after its program was killed is asked no more.
             Some(_) if stop.insists() => end(signal),
             Some(_) => {
                 first = Some(Instant::now());

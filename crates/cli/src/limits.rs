@@ -1,4 +1,5 @@
-//! Limits of the command line, and of a file.
+//! [`Rules`]: the options that name limits, for `check` and `diff`; and the messages and exit codes
+//! of limits that do not hold.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -42,7 +43,7 @@ struct LimitEntry {
 }
 
 impl Rules {
-    /// Whether there may be any.
+    /// Whether an option names limits.
     pub fn are_given(&self) -> bool {
         !self.fail_if.is_empty() || self.limits.is_some()
     }

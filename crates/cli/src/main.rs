@@ -1,8 +1,8 @@
-//! `reuselens`: see how far apart a program reuses its data, why it misses in its caches, and what
-//! to do about it.
+//! `reuselens`: the command line. [`main`] reads the arguments, runs one command and ends with its
+//! exit code.
 //!
-//! The whole program on one screen: arguments, one command, an exit code. What each command does is
-//! in the file of its name under `commands/`; none of them computes anything itself.
+//! Each command is in the file of its name under `commands/`. None of them computes anything
+//! itself: they call the libraries.
 
 mod charts;
 mod commands;

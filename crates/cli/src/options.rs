@@ -1,4 +1,4 @@
-//! Options that several commands have.
+//! Options that several commands have, above all [`Analysis`], and the parsers of their values.
 
 use std::num::NonZeroUsize;
 
@@ -107,7 +107,7 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// What the library is asked for, if the results are wanted by these dimensions.
+    /// The options for the library, if the results are wanted by these dimensions.
     pub fn options(&self, by: &[Dimension]) -> anyhow::Result<AnalysisOptions> {
         self.refuse_what_is_not_used(by)?;
         let options = self.asked(by);
@@ -151,7 +151,7 @@ impl Analysis {
         }
     }
 
-    /// Options that the engine would not look at: whoever gives one expects something of it.
+    /// Refuses options that the engine would ignore, since their user expects an effect.
     fn refuse_what_is_not_used(&self, by: &[Dimension]) -> Result<(), Usage> {
         if self.most_paths.is_some() && !by.contains(&Dimension::Path) {
             let text =
@@ -264,7 +264,7 @@ pub fn granularity(text: &str) -> Result<Granularity, String> {
     Granularity::new(bytes.get()).map_err(|error| error.to_string())
 }
 
-/// A format that there is; of `csv:…`, columns that are understood.
+/// The name of a known format; for `csv:…`, with columns that are understood.
 pub fn format(text: &str) -> Result<String, String> {
     let known = reuselens::formats::check_name(text);
     let text = known.map(|()| text.to_owned());
@@ -284,7 +284,7 @@ pub fn number(text: &str) -> Result<u64, String> {
         .find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
     let (digits, size) = unit.unwrap_or((text, 1_u64));
     let digits = digits.replace(['_', ','], "");
-    let number = whole(&digits, size).filter(|number| *number > 0);
+    let number = times(&digits, size).filter(|number| *number > 0);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     number.ok_or_else(
         || match is_number && digits.bytes().any(|byte| byte != b'0') {
@@ -296,8 +296,8 @@ pub fn number(text: &str) -> Result<u64, String> {
     )
 }
 
-/// So many times `size`, if that is a whole number.
-fn whole(digits: &str, size: u64) -> Option<u64> {
+/// `digits` times `size`, if that is an integer.
+fn times(digits: &str, size: u64) -> Option<u64> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let tenths = 10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
     let digits: u64 = format!("{whole}{fraction}").parse().ok()?;
@@ -339,7 +339,7 @@ fn rate(text: &str) -> Result<f64, String> {
         })
 }
 
-/// The name of an engine that there is.
+/// The name of a known engine.
 fn engine(text: &str) -> Result<String, String> {
     let found = reuselens::engines::find(text);
     found

@@ -1,4 +1,5 @@
-//! Where results go: the terminal, the profile, the page, exports.
+//! [`Show`]: the options of all commands that show a profile, and the code that follows them:
+//! summary, page, exports.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -93,7 +94,7 @@ pub struct Rendered {
     pub summary: String,
 }
 
-/// What a thread made; a panic in it goes on here.
+/// The result of a thread; a panic in it is passed on.
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread
         .join()
@@ -148,7 +149,7 @@ impl Show {
         Ok(std::io::stdout().write_all(text.as_bytes())?)
     }
 
-    /// That summary; empty where there is none.
+    /// The text of that summary; empty if there is none.
     fn summary_text(&self, profile: &Profile) -> anyhow::Result<String> {
         if self.quiet || self.standard_output_is_taken() {
             return Ok(String::new());
@@ -174,7 +175,7 @@ impl Show {
         let file = || profile.to_bytes();
         let summary = || self.summary_text(profile);
         std::thread::scope(|scope| {
-            // Where the system refuses a thread, its work is done here.
+            // If the system refuses a thread, its work is done here.
             let file_thread = Builder::new().spawn_scoped(scope, file);
             let summary_thread = Builder::new().spawn_scoped(scope, summary);
             let page = self.page(profile, title, origin)?;
@@ -233,7 +234,7 @@ impl Show {
         })
     }
 
-    /// The groups to name where none were asked for: lines, objects, contexts.
+    /// The dimensions asked for; lines, objects and contexts if none were.
     fn dimensions(&self) -> Vec<Dimension> {
         if self.by.is_empty() {
             vec![Dimension::Line, Dimension::Object, Dimension::Context]
@@ -242,12 +243,12 @@ impl Show {
         }
     }
 
-    /// Those of them that exports have: of ids, groups that say that nothing is known only if they
-    /// were asked for.
-    fn told(&self, profile: &Profile, by: &[Dimension]) -> Vec<Dimension> {
+    /// Those of `by` that exports have. For ids, dimensions of which nothing is known are left out
+    /// unless they were asked for.
+    fn exported(&self, profile: &Profile, by: &[Dimension]) -> Vec<Dimension> {
         let all = !profile.method.ids || !self.by.is_empty();
-        let told = by.iter().filter(|by| all || profile.has_names(**by));
-        told.copied().collect()
+        let exported = by.iter().filter(|by| all || profile.has_names(**by));
+        exported.copied().collect()
     }
 
     fn top(&self) -> usize {
@@ -280,7 +281,7 @@ impl Show {
 
     /// Writes the exports that were asked for.
     pub fn exports(&self, profile: &Profile) -> anyhow::Result<()> {
-        let by = self.told(profile, &self.dimensions());
+        let by = self.exported(profile, &self.dimensions());
         let cache = self.cache(profile)?;
         if let Some(path) = &self.json {
             let (bins, by) = (self.bins(), by.clone());
@@ -318,7 +319,7 @@ impl Show {
         write_whole(path, bytes, self.force)
     }
 
-    /// Refuses exports to commands that are about more than one profile.
+    /// Refuses exports of one profile, for commands that are about several.
     pub fn refuse_exports(&self) -> Result<(), Usage> {
         if self.export_files().next().is_none() {
             return Ok(());
@@ -330,7 +331,7 @@ impl Show {
         ))
     }
 
-    /// Refuses tables of one profile to what compares two.
+    /// Refuses tables of one profile, for commands that compare two.
     pub fn refuse_tables(&self) -> Result<(), Usage> {
         if self.export_files().count() == usize::from(self.json.is_some()) {
             return Ok(());
@@ -342,14 +343,14 @@ impl Show {
         ))
     }
 
-    /// Fails now, before the work on this machine, at what would fail after it: exports that cannot
-    /// be written, a cache that there is not.
+    /// Fails before the work if something would fail after it: exports that cannot be written, or a
+    /// cache that this machine does not have.
     pub fn check(&self) -> anyhow::Result<()> {
         self.cache_of(&reuselens::this_machine())?;
         self.check_exports()
     }
 
-    /// Fails now at exports that cannot be written.
+    /// Fails before the work if exports cannot be written.
     pub fn check_exports(&self) -> anyhow::Result<()> {
         if self.exports_to_standard_output() > 1 {
             let text = "only one export can have standard output; name a file for the others";
@@ -373,8 +374,8 @@ pub fn color() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Columns of the summary: what `COLUMNS` says, else what the terminal has, if a standard stream is
-/// one.
+/// Columns of the summary: the value of `COLUMNS`, else the width of the terminal, if a standard
+/// stream is one.
 pub fn terminal_width() -> usize {
     const DEFAULT: usize = 100;
     let columns = std::env::var("COLUMNS").ok();

@@ -1,4 +1,4 @@
-//! Options that choose a part of a trace.
+//! [`PartArgs`]: the options that choose a part of a trace (`--from`, `--to`, `--thread`).
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -29,8 +29,8 @@ pub struct PartArgs {
 }
 
 impl PartArgs {
-    /// What is chosen of the trace at `path`. A share, or a time, takes a look at all of it: at the
-    /// index of a native file, and of anything else at all its bytes.
+    /// The chosen part of the trace at `path`. A share or a time needs the trace's extent: from the
+    /// index of a native file, and else from a pass over all bytes.
     pub fn selection(&self, path: &Path, format: Option<&str>) -> anyhow::Result<Selection> {
         let places = [self.from, self.until];
         let relative = places.iter().flatten().any(|place| place.is_relative());
@@ -75,7 +75,7 @@ fn extent(path: &Path, format: Option<&str>) -> anyhow::Result<Extent> {
     Ok(survey.summary.extent())
 }
 
-/// Which part is chosen, in words; none if all of it is.
+/// The chosen part as text; `None` if it is all of the trace.
 pub fn chosen(selection: &Selection) -> Option<String> {
     if selection.is_all() {
         return None;
@@ -106,7 +106,7 @@ pub fn chosen(selection: &Selection) -> Option<String> {
     Some(parts.join("; "))
 }
 
-/// What there is to know of a part, and of a copy or a profile of it; nothing of all of a trace.
+/// The remark that goes with a part, or with a copy of it; `None` for all of a trace.
 pub fn note(selection: &Selection, is_copy: bool) -> Option<Note> {
     let chosen = chosen(selection)?;
     let (what, all) = match is_copy {
@@ -126,10 +126,10 @@ pub fn note(selection: &Selection, is_copy: bool) -> Option<Note> {
     })
 }
 
-/// Where nothing was seen of a part, that is most likely a slip: fails, so that no earlier result
-/// is replaced by an empty one.
+/// Fails if a part has no accesses, which is most likely a slip, so that no earlier result is
+/// replaced by an empty one.
 pub fn refuse_nothing(profile: &Profile, chosen: &str, trace: &Path) -> Result<(), Usage> {
-    // What broke off has more to say.
+    // A trace that was cut off has a message of its own.
     let incomplete = matches!(profile.outcome, locality::Outcome::Incomplete(_));
     let mut warnings = profile.warnings.iter();
     if incomplete || warnings.all(|other| other.code != "no-accesses") {
@@ -144,7 +144,7 @@ pub fn refuse_nothing(profile: &Profile, chosen: &str, trace: &Path) -> Result<(
     Err(nothing(chosen, trace))
 }
 
-/// Nothing was seen of a part of a trace.
+/// The error that a part of a trace has no accesses.
 pub fn nothing(chosen: &str, trace: &Path) -> Usage {
     let trace = trace.display();
     Usage(format!(

@@ -1,4 +1,5 @@
-//! Says how far the work has come, on standard error, once it takes more than a second.
+//! [`Meter`]: a line on standard error that shows how far the work is, once it takes more than a
+//! second.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use reuselens::Progress;
 use reuselens::units::{counted, grouped, shown_lines};
 
-/// A line that shows rate and, where the end is known, the time left.
+/// A line that shows the rate and, if the end is known, the time left.
 pub struct Meter {
     bar: Option<ProgressBar>,
     start: Instant,
@@ -33,7 +34,7 @@ impl Meter {
         }
     }
 
-    /// A line at once, with the time so far: for work that tells nothing until it is done.
+    /// A line at once, with the time so far: for work without progress reports.
     pub fn busy(verb: impl Into<String>, quiet: bool) -> Self {
         let mut meter = Meter::new(verb, quiet);
         if !meter.quiet {
@@ -71,7 +72,8 @@ impl Meter {
         });
     }
 
-    /// Shows what is made of the verb and the seconds since the beginning, if it is time to.
+    /// Shows the text that `text` makes of the verb and the seconds since the beginning, if it is
+    /// time for an update.
     fn say(&mut self, text: impl FnOnce(&str, f64) -> String) {
         if self.quiet {
             return;

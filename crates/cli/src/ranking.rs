@@ -1,4 +1,4 @@
-//! Which cache the misses are of that things are ranked by.
+//! The methods of [`Show`] for `--cache`: the cache whose misses things are ranked by.
 
 use reuselens::AnalysisOptions;
 use reuselens::locality::{CacheSize, CacheSpec, Machine, Profile};
@@ -16,14 +16,14 @@ impl Show {
         Ok(cache)
     }
 
-    /// Fails at a cache of the second profile that the first does not tell about.
+    /// Fails if the first profile has no distances as long as the cache of the second needs.
     pub fn check_told(&self, before: &Profile, after: &Profile) -> Result<(), Usage> {
         let cache = self.cache_of(&after.machine)?;
         let method = &before.method;
         self.check_reach(cache, method.ids, before.granularity, method.max_distance)
     }
 
-    /// Fails now, before the work, at a cache that the result will not tell about.
+    /// Fails before the work if the result will not have distances as long as the cache needs.
     pub fn check_cache(&self, addresses: bool, options: &AnalysisOptions) -> anyhow::Result<()> {
         let machine = reuselens::this_machine();
         let granularity = match (addresses, options.granularity) {
@@ -71,7 +71,7 @@ impl Show {
         }
     }
 
-    /// That on this machine.
+    /// The cache to rank by, on this machine.
     pub fn cache_of(&self, machine: &Machine) -> Result<Option<CacheSize>, Usage> {
         let Some(text) = &self.cache else {
             return Ok(None);

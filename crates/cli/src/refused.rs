@@ -1,4 +1,5 @@
-//! What is said where the system refuses memory: which limit that is, and what to type.
+//! [`guarded`]: runs a command, and explains failures for lack of memory: which limit it was, and
+//! what to type.
 
 use std::io;
 
@@ -9,9 +10,8 @@ use reuselens::units::Bytes;
 
 use crate::exit::{Outcome, is_broken_pipe, is_usage};
 
-/// Does the work of a command. Where the system refuses memory, and there is no result without
-/// that, the message names the limit and gives the command's `advice`: what else helps than a
-/// higher limit.
+/// Does the work of a command. If it fails because the system refuses memory, the message names the
+/// limit and gives the command's `advice`, which is what else helps than a higher limit.
 pub fn guarded(advice: &str, work: impl FnOnce() -> Outcome) -> Outcome {
     let helps = format!("{}; {advice}", limit(address_space_limit(), data_limit()));
     Allocator::explain(format!(
@@ -42,7 +42,7 @@ fn cause(error: &anyhow::Error, refused: Option<OutOfMemory>) -> Option<OutOfMem
     refused.filter(|_| !has_another)
 }
 
-/// Whether the system refused something other than memory, as room on a disk.
+/// Whether the system refused something other than memory, such as room on a disk.
 fn is_of_system(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
     causes.any(|error: &io::Error| error.kind() != io::ErrorKind::OutOfMemory)

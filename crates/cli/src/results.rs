@@ -1,4 +1,5 @@
-//! Files that commands leave behind: profiles with their pages, and others.
+//! Files that commands leave behind: [`Results`] are a profile and its page, with a number if the
+//! name is taken; other files are written completely or not at all.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -41,8 +42,8 @@ impl Results {
         })
     }
 
-    /// Writes both, then exports and summary, and says what to do next; `again` is how another
-    /// profile to compare with is made.
+    /// Writes both, then exports and summary, and prints what to do next; `again` is the command
+    /// that makes another profile to compare with.
     pub fn finish(
         self,
         profile: &Profile,
@@ -68,11 +69,11 @@ impl Results {
                 profile_path.display()
             );
         }
-        // What cannot be written can still be read: the work may have taken long.
-        let told = std::io::stdout().write_all(rendered.summary.as_bytes());
+        // Results that cannot be written are at least printed: the work may have taken long.
+        let printed = std::io::stdout().write_all(rendered.summary.as_bytes());
         show.warn(profile);
         written?;
-        told?;
+        printed?;
         let (profile, page) = (profile_path.display(), page_path.display());
         show.say(&format!("\nPage:    {page}  (open it in a browser)"))?;
         show.say(&format!("Profile: {profile}"))?;
@@ -136,14 +137,14 @@ pub fn stem(trace: &Path) -> String {
     )
 }
 
-/// A file of this name that is not there yet, nor are files with the other endings: `name.rlprof`,
+/// A file of this name if neither it nor files with the other endings exist: `name.rlprof`,
 /// or `name.2.rlprof` and so on from the second run. The first ending is the file's.
 pub fn numbered(name: &str, endings: &[&str]) -> PathBuf {
     let stems = (2..u32::MAX).map(|number| format!("{name}.{number}"));
     let mut stems = std::iter::once(name.to_owned()).chain(stems);
     let file = |stem: &str, ending: &str| PathBuf::from(format!("{stem}.{ending}"));
     let is_free = |stem: &String| {
-        // What is no file (a pipe, `/dev/null`) can be written again.
+        // A pipe or `/dev/null` can be written again.
         let taken = |ending: &&str| {
             std::fs::metadata(file(stem, ending)).is_ok_and(|about| about.is_file())
         };
@@ -161,7 +162,7 @@ pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file completely or not at all.
 pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
     let mut file = AtomicFile::create(path, force)?;
     file.write_all(bytes)
@@ -170,7 +171,7 @@ pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Writes a file whole or not at all; `-` is standard output.
+/// Writes a file completely or not at all; `-` is standard output.
 pub fn write_text(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
     if path == Path::new("-") {
         std::io::stdout().write_all(text.as_bytes())?;
@@ -179,7 +180,7 @@ pub fn write_text(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
     write_whole(path, text.as_bytes(), force)
 }
 
-/// A name that no profile here has: this one, or with a number behind it.
+/// A name that no profile here has: this one, or with a number after it.
 fn unused(name: &str) -> String {
     let numbered = (2..100).map(|number| format!("{name}{number}"));
     let mut names = std::iter::once(name.to_owned()).chain(numbered);

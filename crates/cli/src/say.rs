@@ -1,6 +1,5 @@
-//! What commands print besides reports. Names of files, programs and threads are part of it, and
-//! come from anywhere: what a terminal would obey in them is shown as an escape. Line breaks stay,
-//! since messages have several lines.
+//! Prints text of commands, except reports. Control characters in it are shown as escapes, since
+//! names of files, programs and threads come from anywhere; line breaks stay.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -19,7 +18,7 @@ macro_rules! tell {
 
 pub(crate) use {say, tell};
 
-/// What names a page that was written.
+/// The line that names a page that was written.
 pub fn page(path: &Path) -> String {
     format!("Page: {}  (open it in a browser)", path.display())
 }

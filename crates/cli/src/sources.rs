@@ -1,7 +1,8 @@
-//! Which source files go into a page: those of the user's own project, unless an option asks for
-//! more or for none. The names of the files come from debug information, and a profile or a trace
-//! from another person may name any file: a page must not reveal a file that its user did not mean
-//! to publish.
+//! [`Embedding`]: which source files go into a page: those of the user's own project, unless an
+//! option asks for more or for none.
+//!
+//! The names of the files come from debug information, and a profile or a trace from another person
+//! may name any file. A page must not reveal a file that its user did not mean to publish.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! Warnings on standard error, where no summary has them.
+//! Prints warnings on standard error if no summary shows them.
 
 use reuselens::locality::{Profile, Warning};
 use reuselens::trace::Note;
@@ -34,7 +34,7 @@ impl Show {
     }
 }
 
-/// What a recording says on standard error if nothing else tells that it has nothing in it.
+/// Prints on standard error that a recording is empty, if nothing else reports it.
 pub fn of_nothing(notes: &[Note]) {
     for note in notes {
         if NOTHING_RECORDED.contains(&note.code.as_str()) {

@@ -1,11 +1,12 @@
-//! Whether a trace was cut off, for commands whose results do not say so.
+//! [`DamageWatch`]: a source that notices whether another source was cut off or damaged, for
+//! commands whose results do not report it.
 
 use reuselens::trace::{
     AnySegment, Block, Event, ItemProjection, Note, Projection, Source, Step, TraceError,
 };
 use reuselens::units::{Accesses, Bytes};
 
-/// Another source, of which it notices whether it was cut off or damaged.
+/// A source that passes another one on, and notices whether that was cut off or damaged.
 ///
 /// It delivers rows as they are, without asking for a projection or for segments of the other
 /// source.
@@ -23,8 +24,8 @@ impl<S: Source> DamageWatch<S> {
         }
     }
 
-    /// What was wrong with it so far, if anything was: an error after which its rest is missing, or
-    /// the note of a copy of such a trace.
+    /// The damage so far, if any: an error after which the rest is missing, or the remark in a copy
+    /// of such a trace.
     pub fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }

@@ -1,6 +1,6 @@
 //! The exact engines, and the look-up that bounds them, on the four streams of the yardstick.
 //!
-//! `REUSELENS_BENCH_REFERENCES` sets the references per stream (2 million unless told; the
+//! `REUSELENS_BENCH_REFERENCES` sets the references per stream (default 2 million; the
 //! published comparisons have 32 million, for which `reuselens engines --bench` is the better tool:
 //! whole streams, taking turns, with the counting, as ratios).
 

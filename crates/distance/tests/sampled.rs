@@ -319,7 +319,7 @@ fn the_counts_add_up() {
     assert!(estimate.bins.is_sorted_by(|a, b| a.1 < b.0));
 }
 
-/// What is told of single accesses is what was there: places ascend within each sample, and the
+/// The reported single accesses were in the stream: places ascend within each sample, and the
 /// weights of a sample add up to about all accesses.
 #[test]
 fn sample_weights_sum_to_all_accesses() {

@@ -143,7 +143,7 @@ fn cuts_of_long_streams_change_no_distance() {
     }
 }
 
-/// A chain in which each stretch hands its firsts to the one before while it goes: no recency
+/// A chain in which each segment passes its firsts to the one before meanwhile: no recency
 /// needed.
 #[test]
 fn chains_pass_first_accesses_on() {

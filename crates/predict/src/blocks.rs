@@ -1,4 +1,5 @@
-//! Basic blocks, as they are about to run.
+//! [`BasicBlock`]: a basic block of code that a thread is about to run, as the capture reports it
+//! to a [`PathTracker`](crate::PathTracker).
 
 /// How a basic block ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -21,12 +22,12 @@ pub enum BlockEnd {
 /// A basic block that a thread is about to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BasicBlock {
-    /// Address of its first byte, by which it is known.
+    /// Address of its first byte, which identifies it.
     pub start: u64,
     /// Its bytes; 0 if that is not known.
     pub length: u32,
     /// Where it goes on if the conditional branch at its end is taken. Of a call at the end of a
-    /// block of unknown length: where it returns to. Else of no meaning.
+    /// block of unknown length: where it returns to. Else it means nothing.
     pub taken: u64,
     /// How it ends.
     pub end: BlockEnd,

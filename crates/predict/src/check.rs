@@ -1,4 +1,5 @@
-//! How good predicted patterns are.
+//! Whether predicted patterns are right ([`is_right`]), and how many accesses of a run have right
+//! predictions ([`GroupCheck`]).
 
 use std::collections::BTreeMap;
 
@@ -20,8 +21,8 @@ pub fn is_right(predicted: &Pattern, observed: &Pattern) -> bool {
     predicted.bins() == observed.bins() || overlap(predicted, observed) >= ENOUGH
 }
 
-/// The part of the wider of two patterns that both have, in one direction: 1 if they are equal, 0
-/// if they are apart.
+/// The part of the wider of two patterns that both have: 1 if they are equal, 0 if they do not
+/// overlap.
 pub fn overlap(a: &Pattern, b: &Pattern) -> f64 {
     let (a, b) = if a.max <= b.max { (a, b) } else { (b, a) };
     let wider = (b.max - b.min).max(a.max - a.min);
@@ -120,8 +121,7 @@ impl GroupSeen {
         }
     }
 
-    /// Whether this is at most such a share of the accesses of all, and of the misses in each
-    /// cache.
+    /// Whether this is at most `share` of the accesses of all, and of the misses in each cache.
     pub fn is_below(&self, share: f64, all: &GroupSeen) -> bool {
         let mut misses = self.misses.iter().zip(&all.misses);
         self.accesses as f64 <= share * all.accesses as f64
@@ -141,8 +141,8 @@ pub struct GroupCheck {
     /// Of those whose patterns were all right.
     pub correct: u64,
     /// Of the covered ones, those with as many patterns as predicted, all of whose mean distances
-    /// are within a tenth of the predicted ones. Ours: where the feet of a pattern lie decides
-    /// whether it is right, and what misses depends on where most of it lies.
+    /// are within a tenth of the predicted ones. This measure is ours: whether a pattern is right
+    /// depends on its ends, but its misses depend on where most of it is.
     pub near: u64,
     /// Of the covered ones, those that were predicted from the larger ones of the training runs.
     pub fewer: u64,
@@ -167,7 +167,7 @@ impl GroupCheck {
         ratio(self.near, self.covered)
     }
 
-    /// Compares forecasts, which were made from so many training runs, with what was observed.
+    /// Compares forecasts, which were made from `runs` training runs, with what was observed.
     pub fn of<'a>(
         forecasts: impl IntoIterator<Item = &'a GroupForecast>,
         observed: &Groups,

@@ -1,4 +1,6 @@
-//! Predicted quantities, each with an interval.
+//! [`Estimate`]: a predicted quantity with an interval; and the functions that predict one from a
+//! few runs: of distances ([`estimate()`]), of counts ([`straight`], [`power`]), of a program's
+//! accesses ([`work`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -38,10 +40,10 @@ impl Estimate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Intervals {
-    /// From two runs: two points say nothing about their own error. The interval of a distance
-    /// reaches from what the next slower to what the next faster way of growing would give. It has
-    /// no confidence. Accesses: see [`work`]; those of parts are the product of the ends of that
-    /// and of the ends of their shares, which is wide, and of no confidence either.
+    /// From two runs, whose error is unknown. The interval of a distance reaches from what the next
+    /// slower to what the next faster way of growing would give. It has no confidence. For accesses
+    /// see [`work`]; the interval of a part's accesses is the product of that and of the interval
+    /// of its share, which is wide and has no confidence either.
     NeighbouringShapes,
     /// From three or more: the 90 % prediction interval of the regression (Student's t), if the
     /// errors are normal and the way of growing is right; and no narrower than that of two runs
@@ -51,7 +53,7 @@ pub enum Intervals {
 }
 
 impl Intervals {
-    /// What so many runs allow.
+    /// The kind of intervals that `runs` runs allow.
     pub fn of(runs: usize) -> Self {
         match runs {
             0..=2 => Intervals::NeighbouringShapes,
@@ -64,7 +66,7 @@ impl Intervals {
         (self == Intervals::Regression).then_some(CONFIDENCE)
     }
 
-    /// In words.
+    /// A description for reports.
     pub fn describe(self) -> &'static str {
         match self {
             Intervals::NeighbouringShapes => {
@@ -136,18 +138,18 @@ pub fn straight(points: &[Point], size: f64) -> Estimate {
     }
 }
 
-/// The accesses of a whole program.
+/// The accesses of a program.
 ///
-/// Two runs: where accesses grew by less than the size did, both the straight line and the power go
-/// through them, and nothing in two numbers tells which it is. The line is what a program does that
-/// starts, in so many accesses, and then does so much for each datum; every program starts, so that
-/// no power goes through 0. A power of less than 1 is what a fixed number of look-ups in growing
-/// data does, which are fewer programs. So the line is predicted, and the interval holds the line,
-/// the power and what grows with the logarithm of the size, the slowest of all. Where accesses grew
+/// From two runs: if accesses grew by less than the size did, both a straight line and a power go
+/// through the runs, and two numbers cannot decide between them. A line means a fixed number of
+/// accesses for the start of the program, and a number for each datum; every program has a start,
+/// so that no power goes through 0. A power of less than 1 means a fixed number of look-ups in
+/// growing data, which fewer programs do. So the line is predicted, and the interval holds the
+/// line, the power, and growth with the logarithm of the size, the slowest of all. If accesses grew
 /// by more than the size, they are a power of it.
 ///
-/// Three runs or more tell: what fits them best, of the line, all slower ways of growing, and the
-/// power where accesses grew by more than the size. What falls is a power.
+/// From three runs or more the best fit is taken: of the line, all slower ways of growing, and, if
+/// accesses grew by more than the size, the power. Falling accesses are a power.
 pub fn work(points: &[Point], size: f64) -> Estimate {
     let power = power(points, size);
     let exponent = slope(&logarithms(points));
@@ -173,7 +175,7 @@ pub fn work(points: &[Point], size: f64) -> Estimate {
     if fit.residual > scale * 1e-12 {
         return other;
     }
-    // No other way goes through all of them.
+    // No other way of growing goes through all of them.
     let value = fit.at(size).max(0.0);
     Estimate {
         value,
@@ -182,10 +184,10 @@ pub fn work(points: &[Point], size: f64) -> Estimate {
     }
 }
 
-/// The accesses of a whole program of which so many are its start, the same in every run: [`work`]
-/// is what comes after. A power through the sum would grow too slowly, the more so the larger the
-/// start is beside the work of the smaller runs. The interval holds that of the sum too, as what is
-/// taken for the start is what lines have equally often.
+/// The accesses of a program of which `start` are its start, the same in every run: [`work`]
+/// predicts the others. A power through the sum would grow too slowly, the more so the larger the
+/// start is beside the work of the smaller runs. The interval holds that of the sum too, since the
+/// start is only known from lines that have equally many accesses in every run.
 pub fn started_work(points: &[Point], start: f64, size: f64) -> Estimate {
     let all = work(points, size);
     let rest: Vec<Point> = points
@@ -203,7 +205,7 @@ pub fn started_work(points: &[Point], start: f64, size: f64) -> Estimate {
     }
 }
 
-/// The sum of the squares of what the power through some points misses.
+/// The sum of the squares of the differences between points and the power through them.
 fn power_misses(points: &[Point]) -> f64 {
     let miss = |point: &Point| power(points, point.0).value - point.1;
     points.iter().map(|point| miss(point).powi(2)).sum()
@@ -310,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn below_nothing_there_is_nothing() {
+    fn predictions_below_zero_are_zero() {
         let falling = [(100.0, 1000.0), (200.0, 500.0), (300.0, 10.0)];
         let (_, estimate) = estimate(&falling, &[Shape::Linear], 3000.0);
         assert_eq!((estimate.value, estimate.low), (0.0, 0.0));
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_a_straight_line_or_more() {
+    fn work_is_predicted_by_a_line_or_a_power() {
         // 1000 at the start, and 3 for each datum; what of the sizes does not grow makes no
         // difference.
         let line = |size: f64| 1000.0 + 3.0 * size;

@@ -1,4 +1,5 @@
-//! Data and work that do not grow with the input.
+//! The data and the accesses of a program that do not grow with its input ([`fixed_data`],
+//! [`fixed_work`]): its start, its tables, its libraries.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +7,9 @@ use reuselens_locality::{FineHistogram, Profile};
 
 use crate::program::{By, name};
 
-/// Data that do not grow, in items: the sum over all lines of the items that each was the first to
-/// touch, where those are as many in every run, but for a twentieth or one. That is the start of a
-/// program, its tables and its libraries.
+/// Data that do not grow, in items: the sum of the cold accesses of all lines that have equally
+/// many in every run, to within a twentieth or one. That is the start of a program, its tables and
+/// its libraries.
 ///
 /// Published predictions take the size of all data; with inputs not much larger than the start of
 /// the program, no way of growing fits then.
@@ -16,11 +17,11 @@ pub fn fixed_data(profiles: &[&Profile]) -> f64 {
     fixed(profiles, FineHistogram::cold).0
 }
 
-/// Accesses that do not grow: the sum over all lines of their accesses, where those are as many in
-/// every run, but for a twentieth or one. That is the start of a program; what it does with its
-/// input grows faster than all of it together.
+/// Accesses that do not grow: the sum of the accesses of all lines that have equally many in every
+/// run, to within a twentieth or one. That is the start of a program; what it does with its input
+/// grows faster than all of it together.
 ///
-/// It is 0 where what it may be off by is more than a tenth of what is left of the smallest run.
+/// It is 0 if its possible error is more than a tenth of the other accesses of the smallest run.
 pub fn fixed_work(profiles: &[&Profile]) -> f64 {
     let (fixed, off) = fixed(profiles, FineHistogram::accesses);
     let accesses = profiles.iter().map(|profile| profile.histogram.accesses());
@@ -28,7 +29,7 @@ pub fn fixed_work(profiles: &[&Profile]) -> f64 {
     if off <= left / 10.0 { fixed } else { 0.0 }
 }
 
-/// The sum of what lines have equally much of in every run, and of what they differ by.
+/// The sum over the lines that have equally much in every run, and the sum of their differences.
 fn fixed(profiles: &[&Profile], count: fn(&FineHistogram) -> u64) -> (f64, f64) {
     let mut runs = profiles.iter().map(|profile| by_line(profile, count));
     let mut spans: BTreeMap<String, (u64, u64)> = BTreeMap::new();

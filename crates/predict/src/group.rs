@@ -1,4 +1,5 @@
-//! The patterns of lines, instructions and paths on another input.
+//! [`predict_groups`]: predicts the accesses and patterns of lines, instructions or paths on
+//! another input, each by itself.
 
 mod rare;
 mod seen;
@@ -17,9 +18,9 @@ use crate::share_model::{ShareSizes, parts_of};
 use rare::{RarePart, rare_parts};
 use seen::{SeenGroup, seen};
 
-/// Reuses of a pattern below this share of its line's are too few to say that it begins to miss:
-/// one in ten thousand. The misses of a line are often its rarest reuses, one in as many as an
-/// inner loop has turns; single accesses are not.
+/// A pattern with less than this share of its line's reuses, one in ten thousand, is too small to
+/// be reported as beginning to miss. The misses of a line are often its rarest reuses, one for each
+/// run of an inner loop; single accesses are not.
 const NOTICEABLE: f64 = 1e-4;
 
 /// What a line, an instruction or a path did in one run.
@@ -31,7 +32,7 @@ pub struct GroupRun {
     pub cold: u64,
     /// Its distances, in ascending bins.
     pub bins: Vec<PatternBin>,
-    /// It is no path, but all rarer ones to an instruction, counted together.
+    /// Whether it is not one path, but the sum of all rarer ones to an instruction.
     pub rest: bool,
 }
 
@@ -65,7 +66,7 @@ pub enum Unpredictable {
     /// The runs have different numbers of patterns; 0 where it is missing or has no reuses.
     Patterns(Vec<usize>),
     /// In these training runs, counted from 0, these are the rarer paths to an instruction, which
-    /// were not told apart, or a path that can be among them.
+    /// were counted together, or a path that can be among them.
     Rarer(Vec<usize>),
 }
 
@@ -92,7 +93,7 @@ pub struct PatternPrediction {
     pub accesses: Estimate,
     /// What it was in the training runs.
     pub seen: Vec<Pattern>,
-    /// Bins of the last training run in this pattern: how accesses lie within it.
+    /// Bins of the last training run in this pattern: how accesses are distributed in it.
     #[serde(skip)]
     within: Vec<PatternBin>,
 }
@@ -107,7 +108,7 @@ pub struct GroupForecast {
     /// The training runs that its patterns are predicted from, counted from the largest; 0 if they
     /// cannot be.
     pub runs: usize,
-    /// Accesses: its part of those of the run, also where its patterns cannot be predicted.
+    /// Accesses: its share of those of the run, also if its patterns cannot be predicted.
     pub accesses: Estimate,
     /// Cold ones among them.
     pub cold: Estimate,
@@ -115,9 +116,9 @@ pub struct GroupForecast {
     pub patterns: Result<Vec<PatternPrediction>, Unpredictable>,
     /// A prediction below 0 was set to 0.
     pub below_zero: bool,
-    /// What is too rare to make patterns ([`Merging::rare`]), from near to far: it grows and
-    /// misses all the same, but is not compared. Empty if nothing was left out. Seen only in the
-    /// runs that have it.
+    /// Reuses that are too rare to make patterns ([`Merging::rare`]), from near to far: they grow
+    /// and miss all the same, but are not compared. Empty if nothing was left out. From the runs
+    /// that have them.
     pub rare: Vec<PatternPrediction>,
     /// The largest training run of one that cannot be predicted; empty of others.
     #[serde(skip)]
@@ -147,12 +148,12 @@ impl Asked {
 
 /// Predicts every group that occurs in any of two or more runs of ascending sizes, by name.
 ///
-/// Predictable is a group with equally many patterns in all of them, or, of three and more runs, in
-/// the larger ones, two at least: each pattern's lowest, highest and mean distance are extrapolated
-/// by one of `shapes`. Accesses are shares: of a group in the reuses of the run, which change with
-/// the accesses of the runs; in its cold accesses, and of patterns in the reuses of their group,
-/// which change with the data size. Of a group that cannot be predicted, only the accesses are, and
-/// how many are cold.
+/// A group can be predicted if it has equally many patterns in all of them, or, of three and more
+/// runs, in at least the two largest: each pattern's lowest, highest and mean distance are
+/// extrapolated by one of `shapes`. Accesses are shares: of a group in the reuses of the run, which
+/// change with the accesses of the runs; in its cold accesses, and of patterns in the reuses of
+/// their group, which change with the data size. Of a group that cannot be predicted, only the
+/// accesses are, and how many are cold.
 ///
 /// Source: Fang et al. 2006, section 3.3; how accesses are shares, and what is predicted from some
 /// of the runs, is ours.
@@ -191,11 +192,11 @@ fn counts(names: &[&String], runs: &[(f64, &Groups)], asked: &Asked) -> Vec<(Est
     let mut scale = ShareSizes {
         sizes: &sizes,
         size: asked.size,
-        wholes: &sizes,
-        whole: asked.size,
+        totals: &sizes,
+        total: asked.size,
     };
     let cold = parts_of(&asked.cold, scale, &of(|run| run.cold));
-    (scale.wholes, scale.whole) = (&accesses, asked.accesses.value);
+    (scale.totals, scale.total) = (&accesses, asked.accesses.value);
     let reuses = parts_of(&asked.reuses(), scale, &of(|run| run.accesses - run.cold));
     cold.into_iter().zip(reuses).collect()
 }
@@ -253,7 +254,7 @@ fn predict(
     forecast
 }
 
-/// The accesses of the patterns of a group with so many reuses, and then of its rare parts.
+/// The accesses of the patterns of a group with `reuses` reuses, and then of its rare parts.
 fn of_patterns(
     found: &[SeenGroup],
     rare: &[RarePart],
@@ -277,12 +278,12 @@ fn of_patterns(
     let scale = ShareSizes {
         sizes: &sizes,
         size,
-        wholes: &sizes,
-        whole: size,
+        totals: &sizes,
+        total: size,
     };
     let mut accesses = parts_of(reuses, scale, &parts);
-    // Nothing is known of where those were: the others have theirs, which there are only at smaller
-    // sizes.
+    // The distances of the reuses that are gone are unknown. Their accesses, which exist only at
+    // smaller sizes, are given to the other patterns.
     let lost = accesses.pop().map_or(0.0, |gone| gone.value);
     let left: f64 = accesses.iter().map(|part| part.value).sum();
     if lost > 0.0 && left > 0.0 {
@@ -340,8 +341,8 @@ impl GroupForecast {
         histogram.map_or(self.cold.value.round() as u64, |all| all.misses(items))
     }
 
-    /// Of one that cannot be predicted its misses in such a cache if it missed as often as in the
-    /// largest training run, and its cold ones at least.
+    /// For a group that cannot be predicted: its misses in such a cache if it missed as often as in
+    /// the largest training run, and at least its cold ones.
     pub(crate) fn misses_as_trained(&self, items: u64) -> Option<u64> {
         self.patterns.as_ref().err()?;
         let misses = self.trained_run.miss_ratio(items) * self.accesses.value;

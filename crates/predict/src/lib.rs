@@ -1,11 +1,11 @@
 //! Paths to accesses, reuse distances for inputs that have not been run, and orders of statements
 //! that shorten them.
 //!
-//! - [`PathTracker`]: which way a thread came, from the basic blocks that it runs, with loops
+//! - [`PathTracker`]: the path of a thread, from the basic blocks that it runs, with loops
 //!   squashed.
 //! - [`predict()`]: everything about an input of another size, from profiles of two or more;
-//!   [`predict_whole`] and [`predict_groups`] are its parts, [`Fit`] and [`estimate()`] what those
-//!   are made of.
+//!   [`predict_program`] and [`predict_groups`] are its parts, [`Fit`] and [`estimate()`] what
+//!   those are made of.
 //! - [`Check`], [`GroupCheck`], [`is_right`]: how good a prediction was.
 //! - [`reuse_driven`]: an order of the statements of a trace that brings uses of the same data
 //!   together.
@@ -23,6 +23,7 @@ mod group;
 mod merging;
 mod prediction;
 mod program;
+mod program_prediction;
 mod ranking_accuracy;
 mod reorder;
 mod shape;
@@ -31,7 +32,6 @@ mod totals;
 mod tracker;
 mod visited_blocks;
 mod warnings;
-mod whole;
 
 pub use blocks::{BasicBlock, BlockEnd};
 pub use check::{GroupCheck, GroupSeen, WrongGroup, are_near, are_right, is_right, overlap, wrong};
@@ -45,12 +45,12 @@ pub use prediction::{
     CacheForecast, Check, FAR, GroupMisses, MOST_ITEMS, PredictOptions, Prediction, predict,
 };
 pub use program::{By, ProgramError, groups, same_program, sizes};
-pub use ranking_accuracy::Placing;
+pub use program_prediction::{
+    GROUPS, GroupPrediction, ProgramPrediction, ProgramRun, Rehearsal, data_size, group_means,
+    predict_program,
+};
+pub use ranking_accuracy::RankingAccuracy;
 pub use reorder::{Statements, TooMany, keeps_dependences, reuse_driven};
 pub use shape::{Fit, Point, Shape};
 pub use totals::{CacheSums, GroupSums};
 pub use tracker::PathTracker;
-pub use whole::{
-    GROUPS, GroupPrediction, Rehearsal, WholePrediction, WholeRun, data_size, group_means,
-    predict_whole,
-};

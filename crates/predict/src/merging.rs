@@ -1,9 +1,10 @@
-//! How the distances of a group become patterns.
+//! [`Merging`]: the rule by which the distances of a group become patterns, and what is too rare
+//! for one.
 
 use reuselens_locality::{Pattern, PatternBin, PatternRule, common_patterns, patterns};
 use serde::{Deserialize, Serialize};
 
-/// What is left out of patterns: reuses that are a smaller share of their group's than this.
+/// Reuses that are a smaller share of their group's than this are left out of patterns.
 pub const RARE: f64 = 0.01;
 
 /// How distances become patterns.
@@ -25,8 +26,8 @@ impl Merging {
         }
     }
 
-    /// What is in none of those: rare reuses, before, between and behind the patterns, from near to
-    /// far, those of each place merged by the same rule. Empty if nothing is left out.
+    /// The rare reuses that are in none of those patterns: before, between and after them, from
+    /// near to far, those of each place merged by the same rule. Empty if nothing is left out.
     pub fn rare_patterns(&self, bins: &[PatternBin]) -> Vec<Pattern> {
         let common = self.patterns(bins);
         let places = 0..common.len() + 1;
@@ -35,7 +36,7 @@ impl Merging {
     }
 }
 
-/// The bins in none of some patterns, and behind so many of them.
+/// The bins that are in none of the patterns, and after `place` of them.
 pub(crate) fn rare_bins(bins: &[PatternBin], common: &[Pattern], place: usize) -> Vec<PatternBin> {
     let rare = |bin: &&PatternBin| {
         let next = common.partition_point(|pattern| pattern.max < bin.min);

@@ -1,4 +1,6 @@
-//! Everything that can be said about an input that has not been run.
+//! [`predict`]: everything about an input that has not been run: the program, its groups, the
+//! misses in caches, and warnings. [`program_prediction`](crate::program_prediction) and `group`
+//! are its parts.
 
 mod checking;
 mod levels;
@@ -15,20 +17,20 @@ use crate::fixed::{fixed_data, fixed_work};
 use crate::group::{Asked, GroupForecast, Groups, Unpredictable, predict_groups};
 use crate::merging::Merging;
 use crate::program::{By, ProgramError, groups, have_paths, same_program, sizes};
-use crate::ranking_accuracy::Placing;
+use crate::program_prediction::{ProgramPrediction, ProgramRun, predict_program};
+use crate::ranking_accuracy::RankingAccuracy;
 use crate::shape::Shape;
 use crate::totals::GroupSums;
 use crate::warnings::warnings;
-use crate::whole::{WholePrediction, WholeRun, predict_whole};
 use levels::{CacheLevel, levels};
 
 /// Data this many times as large as the largest that was run are far away.
 pub const FAR: f64 = 16.0;
 
 /// Data that do not grow are left out of the sizes up to this share of the smallest training run.
-/// They are known to a twentieth (see [`fixed_data`]), so of two thirds what is left is known to a
-/// tenth, and wrong by less than half of what lies between one way of growing and the next where
-/// the data grow fourfold.
+/// They are known to a twentieth (see [`fixed_data`]), so if they are two thirds, the rest is known
+/// to a tenth: less than half of the difference between one way of growing and the next if the data
+/// grow fourfold.
 const MOST_FIXED: f64 = 2.0 / 3.0;
 
 /// Sizes beyond this many items are beyond any: 64 PiB in lines of 64 bytes, more than processors
@@ -51,7 +53,7 @@ pub struct PredictOptions {
     pub fixed: bool,
     /// Match programs and builds that differ, by lines.
     pub loose: bool,
-    /// How many times the largest training size is far.
+    /// A size that is this many times the largest training size gets a warning.
     pub far: f64,
     /// A cache beside those of the machine.
     pub cache: Option<CacheSize>,
@@ -103,7 +105,7 @@ pub struct GroupMisses {
 }
 
 impl GroupMisses {
-    /// What is likeliest, fully associative.
+    /// The most likely number, fully associative.
     pub fn likely(&self) -> u64 {
         self.as_trained.unwrap_or(self.misses)
     }
@@ -121,7 +123,8 @@ pub struct Prediction {
     /// Whether sizes are as the caller gave them, in a unit of its own ([`PredictOptions::sizes`]),
     /// and not in items.
     pub given: bool,
-    /// Of that, and of the sizes of the training runs, what does not grow: s is what is more.
+    /// The part of that, and of the sizes of the training runs, that does not grow. What is more is
+    /// the s of the fits.
     pub fixed: f64,
     /// Whether distances of groups are known exactly: all training runs have paths.
     pub exact: bool,
@@ -129,16 +132,16 @@ pub struct Prediction {
     pub merging: Merging,
     /// How intervals came about.
     pub intervals: Intervals,
-    /// The whole program.
-    pub whole: WholePrediction,
+    /// The program, all accesses together.
+    pub program: ProgramPrediction,
     /// Caches of the machine of the last training run, then [`PredictOptions::cache`].
     pub caches: Vec<CacheForecast>,
-    /// What the groups add up to.
+    /// The sums of the groups.
     pub sums: GroupSums,
     /// Groups, most misses in the first cache first ([`GroupMisses::likely`]), then by accesses and
     /// name.
     pub groups: Vec<(GroupForecast, Vec<GroupMisses>)>,
-    /// What the reader must know.
+    /// What a reader must know before relying on it.
     pub warnings: Vec<Warning>,
 }
 
@@ -156,7 +159,8 @@ pub struct Check {
     /// Lines or instructions.
     pub groups: GroupCheck,
     /// Whether accesses and misses were predicted of the right ones.
-    pub placing: Placing,
+    #[serde(rename = "placing")]
+    pub ranking: RankingAccuracy,
     /// Groups that were predicted wrongly, those with most accesses first.
     pub wrong: Vec<WrongGroup>,
     /// What was observed of the groups that could be predicted.
@@ -189,9 +193,9 @@ pub fn predict(
     let too_much = found > training[0].1 * MOST_FIXED;
     let fixed = if too_much { 0.0 } else { found };
     let grown = |size: f64| grown(size, fixed);
-    let whole_runs = whole_runs(runs, &training, (fixed, found));
-    let whole = predict_whole(
-        &whole_runs,
+    let program_runs = program_runs(runs, &training, (fixed, found));
+    let program = predict_program(
+        &program_runs,
         &options.shapes,
         (grown(size), self::grown(size, found)),
     )
@@ -201,18 +205,21 @@ pub fn predict(
         training: &training,
         size,
         fixed,
-        counts: (whole.accesses, whole.cold),
+        counts: (program.accesses, program.cold),
     };
     let forecasts = forecasts(runs, &scale, options, exact);
     let (last, largest) = training[training.len() - 1];
     let granularity = runs[last].granularity;
     let levels = levels(runs[last], options.cache);
-    let caches: Vec<CacheForecast> = levels.iter().map(|level| level.forecast(&whole)).collect();
+    let caches: Vec<CacheForecast> = levels
+        .iter()
+        .map(|level| level.forecast(&program))
+        .collect();
     let groups = ranked(forecasts, &levels, (grown(largest), fixed));
     let too_much = too_much.then_some(found);
-    let mut warnings = warnings(runs, (&scale, too_much), &whole, &groups, options);
-    let sums = GroupSums::of(&groups, whole.accesses.value, &caches, training.len());
-    warnings.extend(sums.warning(whole.accesses.value, &caches));
+    let mut warnings = warnings(runs, (&scale, too_much), &program, &groups, options);
+    let sums = GroupSums::of(&groups, program.accesses.value, &caches, training.len());
+    warnings.extend(sums.warning(program.accesses.value, &caches));
     warnings.extend(sums.unpredictable(options.by));
     Ok(Prediction {
         granularity,
@@ -224,22 +231,22 @@ pub fn predict(
         intervals: Intervals::of(training.len()),
         training,
         sums,
-        whole,
+        program,
         caches,
         groups,
         warnings,
     })
 }
 
-/// The runs as the whole program's prediction takes them. Left out of the sizes is what does not
-/// grow: `fixed` for distances, all that was `found` for accesses.
-fn whole_runs<'a>(
+/// The runs for the prediction of the program. Data that do not grow are left out of the sizes:
+/// `fixed` of them for distances, all that was `found` for accesses.
+fn program_runs<'a>(
     runs: &[&'a Profile],
     training: &[(usize, f64)],
     (fixed, found): (f64, f64),
-) -> Vec<WholeRun<'a>> {
+) -> Vec<ProgramRun<'a>> {
     let start = fixed_work(runs);
-    let run = |(run, size): &(usize, f64)| WholeRun {
+    let run = |(run, size): &(usize, f64)| ProgramRun {
         start,
         size: grown(*size, fixed),
         grown: grown(*size, found),
@@ -248,7 +255,7 @@ fn whole_runs<'a>(
     training.iter().map(run).collect()
 }
 
-/// What of a size grows.
+/// The part of a size that grows.
 fn grown(size: f64, fixed: f64) -> f64 {
     (size - fixed).max(1.0)
 }
@@ -259,7 +266,7 @@ pub(crate) struct PredictionSizes<'a> {
     pub training: &'a [(usize, f64)],
     /// The size asked for.
     pub size: f64,
-    /// What of each does not grow.
+    /// The part of each that does not grow.
     pub fixed: f64,
     /// Accesses of the run asked for, and cold ones.
     pub counts: (Estimate, Estimate),
@@ -322,7 +329,7 @@ fn check_size(size: f64) -> Result<(), ProgramError> {
     Ok(())
 }
 
-/// What comes first.
+/// The order of groups: those with larger numbers come first.
 fn rank((forecast, misses): &(GroupForecast, Vec<GroupMisses>)) -> (u64, u64) {
     let first = misses.first().map_or(0, GroupMisses::likely);
     (first, forecast.accesses.value as u64)
@@ -334,7 +341,7 @@ fn group_misses(
     (from, fixed): (f64, f64),
 ) -> Vec<GroupMisses> {
     let histogram = forecast.histogram().unwrap_or_else(|| {
-        // The least that is known of it.
+        // Its cold accesses miss at least.
         let mut cold = FineHistogram::new();
         cold.add(Distance::COLD, forecast.cold.value.round() as u64);
         cold

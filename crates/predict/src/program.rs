@@ -1,4 +1,5 @@
-//! Whether profiles are of one program, and what they say of its groups.
+//! Refuses profiles that are not of one program ([`same_program`]), orders them by size
+//! ([`sizes`]), and reads their groups under names that agree between runs ([`groups`]).
 
 use std::collections::BTreeMap;
 
@@ -6,9 +7,9 @@ use reuselens_locality::{FineHistogram, Frame, Histogram, PatternBin, PatternBin
 use thiserror::Error;
 
 use crate::group::{AFTER, GroupRun, Groups, rarer_paths};
-use crate::whole::data_size;
+use crate::program_prediction::data_size;
 
-/// What is predicted beside the whole program.
+/// The groups that are predicted beside the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// Source lines.
@@ -126,7 +127,7 @@ pub enum ProgramError {
         /// What there is.
         there: String,
     },
-    /// A size that is no size.
+    /// A size that no data can have.
     #[error("{text}")]
     BadSize {
         /// Fact and remedy.
@@ -196,7 +197,7 @@ fn same_code(run: usize, other: &Profile, first: &Profile) -> Result<(), Program
             });
         }
     }
-    // Instructions by where they are, but for those of which nothing is known.
+    // Instructions by their place, except those of which nothing is known.
     let places = |profile: &'_ Profile| -> BTreeMap<(String, u64), Site> {
         let known = profile.sites.iter().filter(|site| !site.module.is_empty());
         known
@@ -341,7 +342,7 @@ fn exact_groups(profile: &Profile, by: By) -> Groups {
     groups.map(|(name, bins)| (name, run(&bins))).collect()
 }
 
-/// What distances in pattern bins say of a group.
+/// A group from its distances in pattern bins.
 fn run(bins: &PatternBins) -> GroupRun {
     GroupRun {
         rest: false,

@@ -1,4 +1,5 @@
-//! Whether accesses and misses were predicted of the right groups.
+//! [`RankingAccuracy`]: whether accesses and misses were predicted of the groups that they happened
+//! to.
 
 use std::collections::BTreeMap;
 
@@ -10,30 +11,29 @@ use crate::group::{GroupForecast, GroupRun, Groups};
 
 /// How much of what happened was predicted of the group that it happened to: 1 − ½·Σ|a − b| over
 /// all groups, where a and b are the predicted and the observed share of the group in the sum over
-/// all. The measure of whole programs, with groups in the place of bins. That patterns lie where
-/// they should says nothing of this.
+/// all. It is the accuracy of histograms with groups instead of bins, and independent of whether
+/// patterns are at the right distances.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Placing {
+pub struct RankingAccuracy {
     /// Of accesses.
     pub accesses: f64,
     /// Groups that were observed and predicted, and those of them whose accesses are in their
     /// interval.
     pub intervals: (u64, u64),
-    /// Of misses, by cache. What cannot be predicted counts as having its cold ones.
+    /// Of misses, by cache. Groups that cannot be predicted count with their cold accesses.
     pub misses: Vec<f64>,
     /// The misses predicted of all groups ÷ those observed, by cache; none if none were observed.
     pub sums: Vec<Option<f64>>,
     /// The share of the accesses, of groups that were observed and predicted, in those whose
     /// accesses are in their interval.
     pub held: f64,
-    /// Of those accesses, the one in the middle is of a group whose interval is so many times as
-    /// wide as what is predicted.
+    /// The width of a group's interval relative to its prediction; the median over those accesses.
     pub width: f64,
 }
 
-impl Placing {
-    /// Compares forecasts, each with its misses in fully associative caches of so many `items`,
-    /// with what was observed.
+impl RankingAccuracy {
+    /// Compares forecasts, each with its misses in fully associative caches of `items` items, with
+    /// what was observed.
     pub(crate) fn of(
         forecasts: &[(&GroupForecast, Vec<u64>)],
         observed: &Groups,
@@ -45,26 +45,26 @@ impl Placing {
         let seen = observed
             .iter()
             .map(|(name, run)| (name.as_str(), run.accesses as f64));
-        let mut placing = Placing {
+        let mut ranking = RankingAccuracy {
             accesses: common(accesses, seen).0,
-            ..Placing::default()
+            ..RankingAccuracy::default()
         };
         let (mut inside, mut widths) = (0.0, Vec::new());
         for (forecast, _) in forecasts {
             if let Some(run) = observed.get(&forecast.name) {
                 let (seen, expected) = (run.accesses as f64, &forecast.accesses);
-                placing.intervals.0 += 1;
+                ranking.intervals.0 += 1;
                 // Half an access is rounding.
                 let held = expected.low - 0.5 <= seen && seen <= expected.high + 0.5;
-                placing.intervals.1 += u64::from(held);
+                ranking.intervals.1 += u64::from(held);
                 inside += seen * f64::from(u8::from(held));
                 let width = (expected.high - expected.low) / expected.value.max(1.0);
                 widths.push((width, seen));
             }
         }
         let all: f64 = widths.iter().map(|width| width.1).sum();
-        placing.held = if all > 0.0 { inside / all } else { 0.0 };
-        placing.width = middle(widths, all);
+        ranking.held = if all > 0.0 { inside / all } else { 0.0 };
+        ranking.width = middle(widths, all);
         for (at, items) in items.iter().enumerate() {
             let expected = forecasts.iter().map(|(group, misses)| {
                 let misses = misses.get(at).copied().unwrap_or(0);
@@ -74,10 +74,10 @@ impl Placing {
                 .iter()
                 .map(|(name, run)| (name.as_str(), misses(run, *items)));
             let (right, sums) = common(expected, seen);
-            placing.misses.push(right);
-            placing.sums.push(sums);
+            ranking.misses.push(right);
+            ranking.sums.push(sums);
         }
-        placing
+        ranking
     }
 }
 

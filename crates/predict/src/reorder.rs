@@ -1,4 +1,5 @@
-//! Reuse-driven execution: statements in the order that brings uses of the same data together.
+//! [`reuse_driven`]: an order of a trace's statements that brings uses of the same data together
+//! and keeps all dependences. [`keeps_dependences`] checks an order independently.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -154,11 +155,11 @@ impl Lists {
     }
 }
 
-/// What became of an item so far.
+/// The accesses to an item so far.
 #[derive(Clone, Debug, Default)]
 struct Item {
     writer: Option<u32>,
-    /// Who read it since.
+    /// The statements that have read it since.
     readers: Vec<u32>,
     /// The last access to it.
     last: Option<u32>,
@@ -214,7 +215,7 @@ fn dependences(statements: &Statements) -> (Lists, Lists) {
 ///
 /// Statements are begun in the order of an ideal parallel execution (by the length of the longest
 /// chain of dependences before them, then as they ran). When one runs, the next uses of its data
-/// follow as soon as they can: each with all that it still waits for before it.
+/// follow as soon as possible, each after all statements that it still depends on.
 ///
 /// Cost: linear in the accesses and dependences, but for sorting; memory about 40 bytes per access.
 ///
@@ -300,7 +301,8 @@ fn versions(statements: &Statements, order: &[u32]) -> Vec<u32> {
             let item = statements.items[at];
             found[at] = version.get(&item).copied().unwrap_or(0);
             if statements.written[at] {
-                // Which statement it was: two writers that change places would else not show.
+                // The statement is compared too: two writers that change places would not be
+                // noticed else.
                 version.insert(item, statement as u32 + 1);
             }
         }
@@ -369,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_without_end_is_not_stored() {
+    fn oversized_statements_are_refused() {
         let mut statements = of(&[(&[1], &[2])]);
         let endless = (0..).map(|item| (item, false));
         let result = statements.append(endless, 2, 100);

@@ -1,4 +1,4 @@
-//! How a quantity grows with the size of the input, fitted to a few runs.
+//! [`Fit`]: how a quantity grows with the data size, as one of a few [`Shape`]s, fitted to runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -90,7 +90,7 @@ pub struct Fit {
     pub constant: f64,
     /// e; 0 for a constant.
     pub factor: f64,
-    /// Sum of the squares of what the fit misses.
+    /// Sum of the squares of the residuals.
     pub residual: f64,
 }
 
@@ -147,7 +147,7 @@ impl Fit {
             [(s1, d1), (s2, d2)] => {
                 let grown = if d1 == d2 { 1.0 } else { d2 / d1 };
                 let asked = shape.at(*s2) / shape.at(*s1);
-                // Out of nothing, nothing grows but the fastest.
+                // From 0 at the smaller size, only the fastest shape is possible.
                 if grown.is_finite() {
                     (asked - grown).abs()
                 } else {
@@ -160,7 +160,7 @@ impl Fit {
         let scale: f64 = points.iter().map(|p| p.1 * p.1).sum();
         for shape in shapes {
             let bad = badness(*shape);
-            // Rounding is no reason for a faster one.
+            // A difference of rounding does not justify a faster shape.
             if bad < best.1 - scale.max(1.0) * 1e-12 {
                 best = (*shape, bad);
             }
@@ -188,8 +188,8 @@ mod tests {
     }
 
     #[test]
-    fn equally_near_is_the_slower_one() {
-        // f(64)/f(1): 1, 4 (cube root), 8, 16, 64; d₂/d₁ = 6 lies between 4 and 8.
+    fn ties_choose_the_slower_shape() {
+        // f(64)/f(1): 1, 4 (cube root), 8, 16, 64; d₂/d₁ = 6 is between 4 and 8.
         let fit = Fit::best(&[(1.0, 10.0), (64.0, 60.0)], &Shape::PUBLISHED);
         assert_eq!(fit.shape, Shape::CubeRoot);
     }

@@ -1,4 +1,5 @@
-//! Parts of a whole at another size: shares, which are bounded, and not counts, which are not.
+//! [`parts_of`]: predicts the parts of a total at another size as shares of it. Shares stay between
+//! 0 and 1 and sum to 1, which extrapolated counts do not.
 
 use crate::estimate::{Estimate, half_width};
 use crate::shape::{Fit, Point, Shape};
@@ -17,26 +18,26 @@ pub(crate) struct ShareSizes<'a> {
     pub sizes: &'a [f64],
     /// The data size asked for.
     pub size: f64,
-    /// How large the whole was in each run.
-    pub wholes: &'a [f64],
-    /// How large it is expected to be.
-    pub whole: f64,
+    /// The total in each run.
+    pub totals: &'a [f64],
+    /// The total that is expected.
+    pub total: f64,
 }
 
-/// Predicts the parts of a whole from their counts in runs: `parts[part][run]`.
+/// Predicts the parts of a total from their counts in runs: `parts[part][run]`.
 ///
-/// *A share that fell goes on falling as a power of the whole; what it loses goes to those that
-/// rose, in the proportion in which they did.* So shares stay between 0 and 1 and add up to 1
-/// whatever was seen, and what changed hands between two runs changes hands no faster beyond them:
-/// a part that had 2 accesses and then 200 of a million can rise by what others lose, and by no
-/// more than its part of that. A count extrapolated by itself, by whatever power, has no such
-/// bound.
+/// A share that fell goes on falling as a power of the total; what it loses goes to the shares that
+/// rose, in the proportion in which they did. So shares stay between 0 and 1 and sum to 1 whatever
+/// the runs were, and shares move no faster beyond the runs than between them: a part that had 2
+/// accesses and then 200 of a million can rise by what others lose, and by no more than its part of
+/// that. A count that is extrapolated by itself, by whatever power, has no such bound.
 ///
-/// Beyond the runs, the nearest two say how shares move. At the size of a run they are that run's,
-/// and between two they lie between, in a straight line over the logarithm of the data size. A part
-/// that falls while its count stays or rises goes on as the whole does. Where the count itself
-/// falls, it does so no faster than it did over the data size: the whole may have hardly changed
-/// between the runs. What half an access in each run would make equal has not moved.
+/// Beyond the runs, the nearest two decide how shares move. At the size of a run they are that
+/// run's, and between two they are interpolated, linearly over the logarithm of the data size. A
+/// part whose share falls while its count stays or rises goes on as the total does. If the count
+/// itself falls, it does so no faster than it did over the data size, since the total may have
+/// hardly changed between the runs. A share that half an access in each run would make equal counts
+/// as not moved.
 ///
 /// The interval of a share reaches from that of the nearest run to as much again on the other side.
 /// From three runs on, it is also no narrower than the prediction interval of the straight line
@@ -45,7 +46,7 @@ pub(crate) struct ShareSizes<'a> {
 ///
 /// Cost: linear in parts and runs. Source: ours. The literature scales the accesses of patterns
 /// with those of the run, by which no share changes.
-pub(crate) fn parts_of(whole: &Estimate, scale: ShareSizes, parts: &[Vec<u64>]) -> Vec<Estimate> {
+pub(crate) fn parts_of(total: &Estimate, scale: ShareSizes, parts: &[Vec<u64>]) -> Vec<Estimate> {
     let mut totals = vec![0_u64; scale.sizes.len()];
     for part in parts {
         for (total, count) in totals.iter_mut().zip(part) {
@@ -64,12 +65,12 @@ pub(crate) fn parts_of(whole: &Estimate, scale: ShareSizes, parts: &[Vec<u64>]) 
                 false => of.near - of.kept,
             };
             let share = of.kept + gained;
-            of_whole(whole, &steps.interval(part, of.near, share, scale.size))
+            of_total(total, &steps.interval(part, of.near, share, scale.size))
         })
         .collect()
 }
 
-/// Two runs, and how far it is from the nearer of them to what is asked for.
+/// Two runs, and how far it is from the nearer of them to the size asked for.
 struct ShareSteps {
     /// Data sizes.
     sizes: Vec<f64>,
@@ -82,11 +83,11 @@ struct ShareSteps {
     /// From `near` on, in steps as far as from `far` to `near`, over the data size; negative
     /// between the two.
     by_size: f64,
-    /// Over the whole.
-    by_whole: f64,
+    /// The same over the total.
+    by_total: f64,
 }
 
-/// How a share goes on.
+/// How a share moves.
 struct Move {
     /// In the run to start from.
     near: f64,
@@ -113,15 +114,15 @@ impl ShareSteps {
             (step.abs() > ROUNDING).then(|| (log(asked) - ends[0]) / step)
         };
         let by_size = steps(scale.sizes, scale.size).unwrap_or(0.0);
-        // A whole that did not change, or turns round, says nothing of how far it is.
-        let by_whole = steps(scale.wholes, scale.whole).filter(|steps| *steps > 0.0);
+        // A total that did not change, or changes direction, gives no distance.
+        let by_total = steps(scale.totals, scale.total).filter(|steps| *steps > 0.0);
         ShareSteps {
             sizes: scale.sizes.to_vec(),
             totals,
             near,
             far,
             by_size,
-            by_whole: by_whole.unwrap_or(by_size),
+            by_total: by_total.unwrap_or(by_size),
         }
     }
 
@@ -160,9 +161,9 @@ impl ShareSteps {
         let log = |count: u64| (count.max(1) as f64).ln();
         let count = log(part[self.near]) - log(part[self.far]);
         let total = log(self.totals[self.near]) - log(self.totals[self.far]);
-        let slower = self.by_size.min(self.by_whole);
-        // The whole of what is asked for is known, that of a part is not.
-        let by_total = if total > 0.0 { self.by_whole } else { slower };
+        let slower = self.by_size.min(self.by_total);
+        // The total at the size asked for is known, that of a part is not.
+        let by_total = if total > 0.0 { self.by_total } else { slower };
         let fall = match count < 0.0 {
             true => count * slower - total * by_total,
             false => (count - total) * by_total,
@@ -192,12 +193,12 @@ impl ShareSteps {
     }
 }
 
-/// A share of a whole.
-fn of_whole(whole: &Estimate, share: &Estimate) -> Estimate {
+/// A share of a total.
+fn of_total(total: &Estimate, share: &Estimate) -> Estimate {
     Estimate {
-        value: whole.value * share.value,
-        low: whole.low * share.low,
-        high: whole.high * share.high,
+        value: total.value * share.value,
+        low: total.low * share.low,
+        high: total.high * share.high,
     }
 }
 
@@ -206,7 +207,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn whole(value: f64) -> Estimate {
+    fn total(value: f64) -> Estimate {
         Estimate {
             value,
             low: value,
@@ -214,13 +215,13 @@ mod tests {
         }
     }
 
-    /// Where the whole is the data size.
+    /// Sizes at which the total is the data size.
     fn by<'a>(sizes: &'a [f64], size: f64) -> ShareSizes<'a> {
         ShareSizes {
             sizes,
             size,
-            wholes: sizes,
-            whole: size,
+            totals: sizes,
+            total: size,
         }
     }
 
@@ -228,7 +229,7 @@ mod tests {
     fn constant_part_has_a_shrinking_share() {
         // A start of 1000 accesses, and work that grows fourfold.
         let parts = [vec![1000, 1000], vec![9000, 39_000]];
-        let all = whole(160_000.0);
+        let all = total(160_000.0);
         let found = parts_of(&all, by(&[10_000.0, 40_000.0], 160_000.0), &parts);
         assert!((found[0].value - 1000.0).abs() < 1.0, "{:?}", found[0]);
         assert!((found[1].value - 159_000.0).abs() < 1.0, "{:?}", found[1]);
@@ -237,13 +238,13 @@ mod tests {
     #[test]
     fn rising_parts_share_in_proportion() {
         let parts = [vec![80, 60], vec![10, 25], vec![10, 15]];
-        let found = parts_of(&whole(1.0), by(&[1.0, 2.0], 4.0), &parts);
+        let found = parts_of(&total(1.0), by(&[1.0, 2.0], 4.0), &parts);
         let lost = 0.6 - found[0].value;
         assert!((found[0].value - 0.6 * 60.0 / 80.0).abs() < 1e-9);
         assert!((found[1].value - 0.25 - lost * 0.75).abs() < 1e-9);
         assert!((found[2].value - 0.15 - lost * 0.25).abs() < 1e-9);
         // At the size of a run, each is what it was.
-        let back = parts_of(&whole(1.0), by(&[1.0, 2.0], 1.0), &parts);
+        let back = parts_of(&total(1.0), by(&[1.0, 2.0], 1.0), &parts);
         assert!(
             (back[1].value - 0.10).abs() < 1e-9 && (back[0].value - 0.8).abs() < 1e-9,
             "{back:?}"
@@ -253,25 +254,25 @@ mod tests {
     #[test]
     fn equal_runs_change_nothing() {
         let parts = [vec![1, 3], vec![3, 1]];
-        let found = parts_of(&whole(8.0), by(&[5.0, 5.0], 50.0), &parts);
+        let found = parts_of(&total(8.0), by(&[5.0, 5.0], 50.0), &parts);
         assert_eq!((found[0].value, found[1].value), (6.0, 2.0));
-        assert_eq!(parts_of(&whole(8.0), by(&[5.0, 6.0], 50.0), &[]), []);
-        let none = parts_of(&whole(8.0), by(&[5.0, 6.0], 50.0), &[vec![0, 0]]);
+        assert_eq!(parts_of(&total(8.0), by(&[5.0, 6.0], 50.0), &[]), []);
+        let none = parts_of(&total(8.0), by(&[5.0, 6.0], 50.0), &[vec![0, 0]]);
         assert_eq!(none[0], Estimate::default());
     }
 
     #[test]
-    fn rounding_is_no_fall() {
+    fn rounding_does_not_count_as_a_fall() {
         let parts = [vec![1, 10, 16], vec![5, 50, 80], vec![6, 60, 96]];
-        let found = parts_of(&whole(1.0), by(&[12.0, 120.0, 192.0], 3072.0), &parts);
+        let found = parts_of(&total(1.0), by(&[12.0, 120.0, 192.0], 3072.0), &parts);
         for (found, share) in found.iter().zip([1.0 / 12.0, 5.0 / 12.0, 0.5]) {
             assert!((found.value - share).abs() < 1e-12, "{found:?}");
         }
     }
 
     #[test]
-    fn half_an_access_is_noise() {
-        let found = |parts: &[Vec<u64>]| parts_of(&whole(1.0), by(&[1.0, 2.0], 16.0), parts);
+    fn half_an_access_does_not_move_shares() {
+        let found = |parts: &[Vec<u64>]| parts_of(&total(1.0), by(&[1.0, 2.0], 16.0), parts);
         assert_eq!(found(&[vec![1, 3], vec![249, 751]])[0].value, 3.0 / 754.0);
         // Three accesses of 40 that stay while the rest doubles are none.
         let fell = found(&[vec![3, 3], vec![37, 77]])[0].value;
@@ -279,41 +280,41 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_that_hardly_changed_is_no_reason_to_fall_fast() {
+    fn shares_fall_no_faster_if_the_total_hardly_changed() {
         let parts = [vec![500_000, 200_002], vec![500_000, 800_008]];
-        let scale = |whole| ShareSizes {
+        let scale = |total| ShareSizes {
             sizes: &[1e4, 4e4],
             size: 64e4,
-            wholes: &[1_000_000.0, 1_000_010.0],
-            whole,
+            totals: &[1_000_000.0, 1_000_010.0],
+            total,
         };
         // Twice as far over the data size, and 21 times over the accesses: 0.2 · 0.4².
-        let found = parts_of(&whole(1.0), scale(1_000_210.0), &parts);
+        let found = parts_of(&total(1.0), scale(1_000_210.0), &parts);
         assert!((found[0].value - 0.032).abs() < 1e-4, "{found:?}");
         // A start that stays is an ever smaller part all the same.
         let parts = [vec![1_000_000, 1_000_000], vec![30_000, 120_000]];
         let scale = ShareSizes {
-            wholes: &[1_030_000.0, 1_120_000.0],
+            totals: &[1_030_000.0, 1_120_000.0],
             ..scale(4_000_000.0)
         };
-        let found = parts_of(&whole(4e6), scale, &parts);
+        let found = parts_of(&total(4e6), scale, &parts);
         assert!((found[0].value - 1e6).abs() < 1.0, "{found:?}");
     }
 
     #[test]
     fn part_that_rose_and_fell_keeps_falling() {
         let parts = [vec![10, 50, 40], vec![90, 50, 60]];
-        let found = parts_of(&whole(1.0), by(&[1.0, 2.0, 4.0], 8.0), &parts);
+        let found = parts_of(&total(1.0), by(&[1.0, 2.0, 4.0], 8.0), &parts);
         assert!((found[0].value - 0.32).abs() < 1e-9, "{found:?}");
         // Between two runs it is between theirs.
-        let found = parts_of(&whole(1.0), by(&[1.0, 2.0, 4.0], 2.0_f64.sqrt()), &parts);
+        let found = parts_of(&total(1.0), by(&[1.0, 2.0, 4.0], 2.0_f64.sqrt()), &parts);
         assert!((found[0].value - 0.3).abs() < 1e-9, "{found:?}");
     }
 
     #[test]
     fn shares_that_did_not_move_are_not_certain() {
         let parts = [vec![100, 400], vec![100, 400]];
-        let found = parts_of(&whole(1.0), by(&[1.0, 4.0], 16.0), &parts)[0];
+        let found = parts_of(&total(1.0), by(&[1.0, 4.0], 16.0), &parts)[0];
         assert!(
             (found.low - 0.45).abs() < 1e-9 && (found.high - 0.55).abs() < 1e-9,
             "{found:?}"
@@ -329,7 +330,7 @@ mod tests {
         ) {
             let mut scale = scale;
             scale.sort_by(f64::total_cmp);
-            let found = parts_of(&whole(1.0), by(&scale, asked), &parts);
+            let found = parts_of(&total(1.0), by(&scale, asked), &parts);
             let sum: f64 = found.iter().map(|part| part.value).sum();
             let any = |run: usize| parts.iter().any(|part| part[run] > 0);
             prop_assume!(any(0) && any(1) && any(2));
@@ -343,7 +344,7 @@ mod tests {
                 part[run] as f64 / parts.iter().map(|part| part[run] as f64).sum::<f64>()
             };
             let again = scale[2] * scale[2] / scale[1];
-            let found = parts_of(&whole(1.0), by(&scale, again), &parts);
+            let found = parts_of(&total(1.0), by(&scale, again), &parts);
             for (part, found) in parts.iter().zip(&found) {
                 let (before, last) = (ratio(part, 1), ratio(part, 2));
                 let least = if last < before { last * last / before } else { last };
@@ -351,7 +352,7 @@ mod tests {
             }
             // At the size of a run, they are that run's.
             for run in 0..3 {
-                let there = parts_of(&whole(1.0), by(&scale, scale[run]), &parts);
+                let there = parts_of(&total(1.0), by(&scale, scale[run]), &parts);
                 for (part, found) in parts.iter().zip(&there) {
                     prop_assert!((found.value - ratio(part, run)).abs() < 1e-9);
                 }
@@ -367,7 +368,7 @@ mod tests {
             prop_assume!(parts.iter().any(|part| *part > 0));
             let sum = parts.iter().sum::<u64>() as f64;
             let runs: Vec<Vec<u64>> = parts.iter().map(|part| vec![*part, part * 7, part * times]).collect();
-            let found = parts_of(&whole(1.0), by(&[100.0, 130.0, 1000.0], asked), &runs);
+            let found = parts_of(&total(1.0), by(&[100.0, 130.0, 1000.0], asked), &runs);
             for (part, found) in parts.iter().zip(&found) {
                 prop_assert!((found.value - *part as f64 / sum).abs() < 1e-9);
             }

@@ -1,4 +1,5 @@
-//! What the groups of a prediction add up to.
+//! [`GroupSums`]: what the groups of a prediction sum to, beside the prediction of the program; a
+//! warning if the two contradict each other.
 
 use reuselens_locality::Warning;
 use serde::Serialize;
@@ -7,12 +8,11 @@ use crate::group::GroupForecast;
 use crate::prediction::{CacheForecast, GroupMisses};
 use crate::program::By;
 
-/// All groups together, beside the whole program.
+/// The sums of all groups, beside the prediction of the program.
 ///
-/// Accesses of all groups are those of the program; of those that can be predicted, as many less as
-/// the others have. Misses need not be equal: the whole program is predicted by thousandths of its
-/// reuses, each group by its own patterns. How far apart they are is a test of both that needs no
-/// other run.
+/// Accesses of all groups are those of the program. Misses need not be equal: the program is
+/// predicted by thousandths of its reuses, each group by its own patterns. How much they differ is
+/// a test of both that needs no other run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct GroupSums {
     /// Accesses of the groups that can be predicted.
@@ -28,7 +28,8 @@ pub struct GroupSums {
     pub caches: Vec<CacheSums>,
 }
 
-/// Parts that add up to this many times the whole contradict it.
+/// If the misses of the groups sum to this many times those of the program, the two contradict each
+/// other.
 const TOO_MUCH: f64 = 2.0;
 
 /// Misses of fewer than this share of the accesses contradict nothing: one of the thousand parts of
@@ -46,20 +47,21 @@ pub struct CacheSums {
     pub misses: u64,
     /// With its sets and ways, where they are known.
     pub with_sets: Option<f64>,
-    /// Of the whole program, if it is fully associative.
-    pub whole: f64,
+    /// Of the program, if it is fully associative.
+    #[serde(rename = "whole")]
+    pub program: f64,
 }
 
 impl GroupSums {
-    /// Adds up groups, beside a whole program of so many accesses, predicted from so many training
-    /// runs. Cost: linear in groups and caches.
+    /// Sums groups that were predicted from `runs` training runs, beside a program of the expected
+    /// accesses. Cost: linear in groups and caches.
     pub(crate) fn of(
         groups: &[(GroupForecast, Vec<GroupMisses>)],
         accesses: f64,
         caches: &[CacheForecast],
         training: usize,
     ) -> Self {
-        // An empty sum of floating-point numbers is -0, which shows.
+        // An empty sum of floating-point numbers is -0, which would be printed.
         let sum = |numbers: &mut dyn Iterator<Item = f64>| numbers.fold(0.0, |a, b| a + b);
         let ok = groups.iter().filter(|(group, _)| group.patterns.is_ok());
         let failed = groups.iter().filter(|(group, _)| group.patterns.is_err());
@@ -76,7 +78,7 @@ impl GroupSums {
                 with_sets: here()
                     .map(|misses| misses.with_sets)
                     .try_fold(0.0, |a, b| Some(a + b?)),
-                whole: cache.miss_ratio.value * accesses,
+                program: cache.miss_ratio.value * accesses,
             }
         };
         GroupSums {
@@ -87,7 +89,7 @@ impl GroupSums {
         }
     }
 
-    /// What to say where much of the program is in groups that cannot be predicted.
+    /// The warning that much of the program is in groups that cannot be predicted.
     pub(crate) fn unpredictable(&self, by: By) -> Option<Warning> {
         let (what, hint) = match by {
             By::Line => (
@@ -114,14 +116,14 @@ impl GroupSums {
         })
     }
 
-    /// What to say where the groups have far more misses than the whole program, of which they are
-    /// parts: the distances of one or the other grow out of proportion.
-    pub(crate) fn warning(&self, whole: f64, caches: &[CacheForecast]) -> Option<Warning> {
+    /// The warning that the groups have far more misses than the program, of which they are parts:
+    /// the distances of one or the other grow out of proportion.
+    pub(crate) fn warning(&self, program: f64, caches: &[CacheForecast]) -> Option<Warning> {
         let mut found = Vec::new();
         for (sum, cache) in self.caches.iter().zip(caches) {
             let misses = sum.misses as f64;
-            if misses > TOO_MUCH * sum.whole.max(TOO_FEW * whole) {
-                let times = misses / sum.whole.max(1.0);
+            if misses > TOO_MUCH * sum.program.max(TOO_FEW * program) {
+                let times = misses / sum.program.max(1.0);
                 found.push(format!("{times:.1} times its misses in {}", cache.name));
             }
         }
@@ -190,7 +192,7 @@ mod tests {
         let expected = CacheSums {
             misses: 12,
             with_sets: Some(8.5),
-            whole: 20.0,
+            program: 20.0,
         };
         assert_eq!(sums.caches, [expected]);
         let nothing = GroupSums::of(&groups[..1], 1000.0, &[], 2).unpredictable;

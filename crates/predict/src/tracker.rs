@@ -1,4 +1,5 @@
-//! The path of a thread: outcomes of its conditional branches, with loops squashed.
+//! [`PathTracker`]: follows a thread from basic block to basic block, and keeps its path, which is
+//! the outcomes of its conditional branches, with loops squashed.
 
 use reuselens_locality::Path;
 
@@ -18,7 +19,7 @@ const MOST_LEFT: usize = 64;
 struct Loop {
     /// The block that it begins with, as [`VisitedBlocks`] numbers it.
     header: u32,
-    /// Its code lies here.
+    /// The addresses of its code: first and end.
     low: u64,
     high: u64,
     /// The first loop of its call.
@@ -44,24 +45,25 @@ struct ActiveCall {
 
 /// Follows one thread from block to block.
 ///
-/// The path is the outcomes of conditional branches, newest last, but a loop would flood it. So a
-/// loop that begins keeps the path to it; after every so many iterations, and when it is left, the
-/// path is what it was.
+/// The path is the outcomes of conditional branches, newest last, but a loop would flood it. So the
+/// path to a loop is kept when it begins; after every `keep` iterations, and when the loop is left,
+/// the path becomes that one again.
 ///
 /// An edge closes a loop if it goes backwards, to an address before the end of the block that it
-/// comes from, in the same call, and it is the taken edge of a conditional branch, or its block
-/// says so, or the code there has run in this call already: the jump at the end of a function to an
-/// earlier one does not. When a loop is closed for the first time of all, the path to it is the one
-/// on which its first block ran last in this call. From then on the block is remembered, and the
-/// loop begins where the thread comes to it. A loop is left when the thread goes on, in the same
-/// call, at an address outside of the code from the first block to the last edge that closed it.
+/// comes from, in the same call, and it is the taken edge of a conditional branch, or its block is
+/// known to, or the code there has run in this call already: the jump at the end of a function to
+/// an earlier one does not. When a loop is closed for the first time of all, the path to it is the
+/// one on which its first block ran last in this call. From then on the block is remembered, and
+/// the loop begins where the thread comes to it. A loop is left when the thread goes on, in the
+/// same call, at an address outside of the code from the first block to the last edge that closed
+/// it.
 ///
 /// Blocks may overlap. A loop that is entered by falling through begins inside a longer block: it
 /// begins when that block runs, and paths are those that they would be if each instruction were a
 /// block of its own.
 ///
 /// A call has loops of its own, so that recursion is not taken for iteration; what was run in it
-/// stays in the path, but for its loops. A return finds its call by the address that it goes to,
+/// stays in the path, except its loops. A return finds its call by the address that it goes to,
 /// past others if an exception left them; one that no call fits changes nothing. A call whose next
 /// block is the one that it returns to called code that is not seen, and is none.
 ///
@@ -88,7 +90,7 @@ pub struct PathTracker {
 
 impl PathTracker {
     /// Begins, keeping the outcomes of up to `keep` iterations of a loop: the number of elements in
-    /// a line, which tells reuse within a line from reuse of it. 0 is 1.
+    /// a line, which distinguishes reuse within a line from reuse of it. 0 counts as 1.
     pub fn new(keep: u32) -> Self {
         let mut tracker = PathTracker {
             keep: keep.max(1),
@@ -125,8 +127,8 @@ impl PathTracker {
     }
 
     /// The thread goes on with this block.
-    // Taken apart: what is handed on by reference is written to memory in small pieces and read in
-    // large ones, which the processor waits for.
+    // Inlined, so that the block's fields are used one by one: a block that is passed by reference
+    // is written to memory in small pieces and read in large ones, for which the processor waits.
     #[inline]
     pub fn enter(&mut self, block: &BasicBlock) {
         let number = self.known.find(block, self.last_number);
@@ -237,7 +239,7 @@ impl PathTracker {
                 // here is the loop's.
                 let before = *self.known.path(self.last_number);
                 let entry = match self.leave_others(outermost, start) {
-                    // If a loop was left, its outcomes are gone from the path to this one.
+                    // If a loop was left, its outcomes are no longer in the path to this one.
                     true => self.path,
                     false => before,
                 };

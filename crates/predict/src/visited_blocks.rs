@@ -1,4 +1,5 @@
-//! The blocks of code that a thread has run.
+//! [`VisitedBlocks`]: the basic blocks that a thread has run, by address, with what the tracker
+//! knows of each.
 
 use std::collections::BTreeMap;
 
@@ -42,15 +43,15 @@ struct Overlap {
 
 /// Blocks by address, numbered as they come.
 ///
-/// Blocks may overlap: a block that is known by where it was entered goes on to the next branch,
-/// past places that other branches lead to. When one runs, the code of those that begin inside it
-/// runs as well.
+/// Blocks may overlap: a block is identified by where it was entered and goes on to the next
+/// branch, past places that other branches lead to. When it runs, the code of blocks that begin
+/// inside it runs as well.
 #[derive(Clone, Debug)]
 pub(crate) struct VisitedBlocks {
     blocks: Vec<VisitedBlock>,
     /// Open addressing: number of a block and one, or 0. At most half full.
     slots: Vec<u32>,
-    /// What makes the places of blocks unknown to whoever chose their addresses.
+    /// A random key of the hash, so that nobody can choose addresses that collide.
     key: u64,
     /// Numbers of blocks by where they start.
     ordered: BTreeMap<u64, u32>,
@@ -230,8 +231,8 @@ impl VisitedBlocks {
         (newest.activation == activation).then_some(&newest.path)
     }
 
-    /// A loop begins with this block, and the edge from the code before `high` closes it. Whether
-    /// that was not known.
+    /// A loop begins with this block, and the edge from the code before `high` closes it. Returns
+    /// whether that is new.
     pub fn loops(&mut self, number: u32, high: u64) -> bool {
         let block = &mut self.blocks[number as usize];
         let (new, least) = (block.high == 0, block.start.saturating_add(1));

@@ -1,4 +1,4 @@
-//! What the reader of a prediction must know.
+//! The warnings of a prediction: what a reader must know before relying on it.
 
 use reuselens_locality::{Profile, Warning};
 use reuselens_units::counted;
@@ -6,7 +6,7 @@ use reuselens_units::counted;
 use crate::group::GroupForecast;
 use crate::prediction::{GroupMisses, PredictOptions, PredictionSizes};
 use crate::program::By;
-use crate::whole::WholePrediction;
+use crate::program_prediction::ProgramPrediction;
 
 fn warn(code: &str, message: String, hint: &str) -> Warning {
     Warning {
@@ -16,12 +16,12 @@ fn warn(code: &str, message: String, hint: &str) -> Warning {
     }
 }
 
-/// What the reader of a prediction must know. `too_much` is what does not grow where that was too
-/// much to leave out.
+/// All warnings of a prediction. `too_much` is the data that do not grow, if they were too much to
+/// be left out.
 pub(crate) fn warnings(
     runs: &[&Profile],
     (scale, too_much): (&PredictionSizes, Option<f64>),
-    whole: &WholePrediction,
+    program: &ProgramPrediction,
     groups: &[(GroupForecast, Vec<GroupMisses>)],
     options: &PredictOptions,
 ) -> Vec<Warning> {
@@ -41,9 +41,9 @@ pub(crate) fn warnings(
         .iter()
         .filter(|(forecast, _)| forecast.below_zero)
         .count();
-    if whole.below_zero > 0 || below > 0 {
+    if program.below_zero > 0 || below > 0 {
         let groups = counted(below as u64, "group", "groups");
-        let of_what = match (whole.below_zero, below) {
+        let of_what = match (program.below_zero, below) {
             (0, _) => groups,
             (parts, 0) => format!("{parts} of 1000 parts of the program"),
             (parts, _) => format!("{parts} of 1000 parts of the program and {groups}"),
@@ -80,15 +80,16 @@ pub(crate) fn warnings(
 /// A share of the accesses that is no longer all of them when it is written.
 const ALL: f64 = 0.9995;
 
-/// Of runs that had more paths than were told apart, how much that is.
+/// The warning that some runs had rarer paths that were counted together, and how many accesses
+/// those have.
 fn rarer_paths(runs: &[&Profile], by: By) -> Option<Warning> {
     let By::Path(length) = by else { return None };
-    let told = runs.iter().map(|run| told_apart(run, length));
-    let told: Vec<f64> = told.map(|share| share.unwrap_or(1.0)).collect();
-    if told.iter().all(|share| *share >= ALL) {
+    let known = runs.iter().map(|run| known_paths(run, length));
+    let known: Vec<f64> = known.map(|share| share.unwrap_or(1.0)).collect();
+    if known.iter().all(|share| *share >= ALL) {
         return None;
     }
-    let shares: Vec<String> = told
+    let shares: Vec<String> = known
         .iter()
         .map(|share| format!("{:.1} %", 100.0 * share))
         .collect();
@@ -148,9 +149,9 @@ fn size_warnings(scale: &PredictionSizes, far: f64) -> Vec<Warning> {
     all
 }
 
-/// Of the accesses of a profile, the share on paths of so many outcomes that are told apart; none
-/// without paths.
-fn told_apart(profile: &Profile, length: u32) -> Option<f64> {
+/// The share of a profile's accesses whose path of `length` outcomes is known; `None` without
+/// paths.
+fn known_paths(profile: &Profile, length: u32) -> Option<f64> {
     let shares = &profile.paths.as_ref()?.shares;
     let all = shares.first().filter(|all| all.accesses > 0)?.accesses;
     let of = shares.iter().find(|shares| shares.length >= length)?;
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_grows_counts() {
+    fn growth_ignores_fixed_data() {
         let training = [(0, 10_000.0), (1, 18_000.0)];
         assert_eq!(codes(&training, 200_000.0, 0.0), ["close-sizes"]);
         // 5500 and 13,500.

@@ -111,7 +111,7 @@ fn an_outer_loop_counts_its_own_iterations() {
 }
 
 #[test]
-fn recursion_is_no_loop() {
+fn recursion_does_not_count_as_a_loop() {
     let mut tracker = PathTracker::new(4);
     // A function at 1 that calls itself from block 2, and returns to 3.
     let call = block(2, BlockEnd::Call, 0);
@@ -239,7 +239,7 @@ fn figure_2(keep: u32) -> PathTable {
 }
 
 #[test]
-fn figure_2_needs_one_outcome_more_than_a_line_has_elements() {
+fn figure_2_is_separated_by_elements_per_line_plus_one() {
     for keep in [2, 4, 8] {
         let table = figure_2(keep);
         let differentiable = |length| {

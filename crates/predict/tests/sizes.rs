@@ -20,7 +20,7 @@ fn site(file: &str) -> Site {
     }
 }
 
-/// A run over `all` items, `start` of which a line touches that does so in every run.
+/// A run over `all` items, of which one line accesses the same `start` in every run.
 fn run(all: u64, start: u64) -> Profile {
     let mut histogram = ExactHistogram::new();
     let mut cell = |site: u32, cold: u64, reuses: u64| {
@@ -84,7 +84,7 @@ fn fixed_data_is_subtracted_up_to_half_of_the_smallest_run() {
 }
 
 #[test]
-fn a_size_within_what_does_not_grow_is_warned_of() {
+fn size_below_fixed_data_warns() {
     // Nor is one where that was too much to leave out.
     let most = of([10_000, 11_000], 9500, 9000.0);
     assert!(codes(&most).contains(&"below-fixed"));

@@ -399,7 +399,7 @@ proptest! {
     }
 }
 
-/// What a pointer points to says nothing of where the parameter lies.
+/// Where a parameter is does not depend on what its pointer points to.
 #[test]
 fn parameters_with_attributes_of_pointers_are_laid_out_like_others() {
     let text = module(

@@ -1,4 +1,5 @@
-//! Which cache sizes a report talks about.
+//! [`Level`]: the cache sizes that a report shows. [`chosen`] chooses the one that its tables rank
+//! by, and [`levels`] has those of the machine.
 
 use reuselens_locality::{
     Cache, CacheSize, ExactHistogram, Histogram, Profile, SetAssociative, Sharing,
@@ -16,7 +17,7 @@ pub(crate) struct Level {
     pub(crate) size: String,
     /// Its size.
     pub(crate) bytes: Bytes,
-    /// The whole items that fit.
+    /// The number of complete items that fit.
     pub(crate) items: u64,
     /// Its sets and ways, if they are known and an item is one of its lines.
     model: Option<SetAssociative>,
@@ -140,8 +141,8 @@ pub(crate) fn levels(profile: &Profile) -> Vec<Level> {
         Level::of(cache, penalty, profile.granularity)
     });
     let reach = profile.method.max_distance.unwrap_or(u64::MAX);
-    let told = |level: &Level| level.items > 0 && level.items <= reach;
-    levels.filter(told).collect()
+    let within = |level: &Level| level.items > 0 && level.items <= reach;
+    levels.filter(within).collect()
 }
 
 /// The cache that a report looks at: the one asked for; else, of those in which the misses of
@@ -236,7 +237,7 @@ fn choose(
         return known.unwrap_or_else(|| Level::asked(cache, profile.granularity));
     }
     let cost = |level: &Level| u128::from(misses(level)) * u128::from(level.penalty);
-    // Threads share the last, so that distances within each of them say little of it.
+    // Threads share the last cache, for which distances within each thread mean little.
     if profile.method.sharing != Sharing::Shared && levels.len() > 1 {
         levels.pop();
     }
@@ -256,14 +257,14 @@ fn tenth(bytes: u64) -> Bytes {
     Bytes(1 << (bytes / 10).max(1).ilog2())
 }
 
-/// The size that is looked at where no cache is known: 32 KiB, or as many ids; less where the
-/// distances are not told that far.
+/// The size that is looked at if no cache is known: 32 KiB, or as many ids; less if distances were
+/// not measured that far.
 fn assumed(granularity: Granularity, reach: Option<u64>) -> Level {
     let reach = reach.map_or(u64::MAX, |items| Items(items).bytes(granularity).get());
     Level::custom(Bytes(reach.min(32 << 10)), granularity)
 }
 
-/// The accesses that miss in a cache, first touches aside; with its sets where conflict misses
+/// The accesses that miss in a cache, except the cold ones; with its sets if conflict misses
 /// dominate.
 fn reuses_missed(profile: &Profile, level: &Level) -> u64 {
     let histogram = &profile.histogram;
@@ -278,7 +279,7 @@ fn is_noticeable(profile: &Profile, reuses: u64) -> bool {
     reuses > 0 && reuses >= profile.histogram.accesses() / 200
 }
 
-/// Why [`chosen`] chose what it chose, as half a sentence.
+/// Why [`chosen`] chose this cache, as half a sentence.
 pub(crate) fn reason(profile: &Profile, asked: Option<CacheSize>, level: &Level) -> &'static str {
     if asked.is_some() {
         "the size asked for"
@@ -299,7 +300,7 @@ pub(crate) fn reason(profile: &Profile, asked: Option<CacheSize>, level: &Level)
     }
 }
 
-/// Why [`chosen_between`] chose what it chose, as half a sentence.
+/// Why [`chosen_between`] chose this cache, as half a sentence.
 pub(crate) fn reason_between(
     before: &Profile,
     after: &Profile,

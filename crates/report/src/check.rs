@@ -1,4 +1,5 @@
-//! Limits held against profiles: what holds, what is broken, and by how much.
+//! [`Checked`]: limits that were held against a profile, with what was found. `text`, `markdown`
+//! and `json` show it.
 
 mod json;
 mod markdown;
@@ -99,7 +100,7 @@ impl<'a> Checked<'a> {
         Some(text)
     }
 
-    /// What makes the profiles less than they seem.
+    /// Why the numbers of the profiles are of less than a complete run.
     pub fn warnings(&self) -> Vec<String> {
         let (_, profile) = self.profile;
         match self.base {
@@ -132,7 +133,7 @@ impl<'a> Checked<'a> {
         text
     }
 
-    /// Which lines a broken limit on all accesses' misses is about; empty where that is not known.
+    /// The lines that cause a broken limit on the misses of all accesses; empty if unknown.
     pub(crate) fn causes(&self, limit: &CheckedLimit) -> String {
         let (rule, verdict) = (&limit.limit, &limit.verdict);
         let (Ok(verdict), (_, profile)) = (verdict, self.profile) else {
@@ -199,7 +200,7 @@ impl CheckedLimit {
         }
     }
 
-    /// What the numbers are worth, where they are not exact.
+    /// How far the numbers may be off, if they are not exact.
     pub(crate) fn doubt(&self) -> Option<String> {
         let verdict = self.verdict.as_ref().ok()?;
         if verdict.judgement == Judgement::Unsure {

@@ -1,11 +1,12 @@
-//! What makes a profile, or a comparison of two, less than it seems.
+//! Why the numbers of a profile are of less than a complete run, and why two profiles may not be
+//! before and after of the same work. Reports show these as warnings.
 
 use reuselens_locality::{Outcome, Profile};
 
 use crate::text::is_partial;
 use crate::words;
 
-/// Why a profile is of less than the run: how it ended, and what was left out.
+/// Why a profile is of less than its run: how the run ended, and what was left out.
 pub(crate) fn partial(profile: &Profile) -> Vec<String> {
     let mut found = Vec::new();
     // Half a run has half the misses.
@@ -18,12 +19,11 @@ pub(crate) fn partial(profile: &Profile) -> Vec<String> {
     found
 }
 
-/// What was seen of the two, where that is not the same, and that one is a part or did not come to
-/// its end.
+/// A warning if different parts of the two runs were seen, or one did not run to its end.
 pub(crate) fn seen(before: &Profile, after: &Profile) -> Vec<String> {
     let both = [("before", before), ("after", after)];
     let mut found = Vec::new();
-    // What was captured says how, and then what; other traces say which file they are.
+    // The source of a captured run begins with how it was captured; that of a trace is its file.
     let ways = both.map(|(_, profile)| profile.method.source.split_once(": ").map(|way| way.0));
     if let [Some(one), Some(other)] = ways
         && one != other
@@ -43,7 +43,7 @@ pub(crate) fn seen(before: &Profile, after: &Profile) -> Vec<String> {
     found
 }
 
-/// In what the two are no before and after of the same.
+/// Why the two are not before and after of the same work.
 pub(crate) fn unlike(before: &Profile, after: &Profile) -> impl Iterator<Item = &'static str> {
     let (old, new) = (&before.method, &after.method);
     let unlike = [

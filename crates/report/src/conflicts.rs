@@ -1,4 +1,5 @@
-//! Conflict misses in words, and the groups that change with them.
+//! Caches in which conflict misses dominate: a sentence about them, and the groups of a comparison
+//! with misses counted by sets.
 
 use std::fmt::Display;
 
@@ -23,7 +24,7 @@ pub(crate) fn sentence(profiles: &[(impl Display, &Profile)], levels: &[Level]) 
     let caches: Vec<String> = levels.iter().filter_map(of_level).collect();
     let (_, last) = profiles.last()?;
     let is_open = levels.iter().any(|level| factor(level, last).is_some());
-    // Where items are ids or objects there are no rows of lines.
+    // If items are ids or objects there are no rows of lines.
     let has_rows = !last.method.ids && last.requested_bytes.is_none();
     let remedy = match is_open && has_rows {
         true => format!(

@@ -1,4 +1,5 @@
-//! Groups and histograms as comma-separated values (RFC 4180).
+//! [`groups_csv`] and [`histogram_csv`]: groups and histograms as comma-separated values (RFC
+//! 4180).
 
 use reuselens_locality::{Dimension, Histogram, Profile};
 use reuselens_units::shown;
@@ -36,7 +37,7 @@ pub fn groups_csv(profile: &Profile, by: &[Dimension]) -> String {
     out
 }
 
-/// The histogram of the whole run, a row for each bin: `low, high, low_bytes, high_bytes,
+/// The histogram of all accesses, a row for each bin: `low, high, low_bytes, high_bytes,
 /// accesses`, ascending; last the cold accesses, whose distances are empty (with coherent caches
 /// two rows: first touches, then invalidated accesses). The first row names the columns.
 pub fn histogram_csv(profile: &Profile, bins: Bins) -> String {

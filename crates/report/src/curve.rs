@@ -1,4 +1,5 @@
-//! The miss-ratio curve by itself: as a picture and as a table.
+//! The miss-ratio curve without the rest of a report: [`curve_svg`] and [`curve_png`] as a picture,
+//! [`curve_csv`] as a table.
 
 use reuselens_locality::{ExactHistogram, FineHistogram, MissRatioCurve, Profile};
 
@@ -87,7 +88,7 @@ fn panel(profile: &Profile) -> Panel {
 
 /// The cache sizes of the picture, in items: those of the curve of a page, up to twice the size
 /// from which on it is flat, and to the caches of the machine that are not far beyond. A curve ends
-/// where longer distances are not told.
+/// where longer distances were not measured.
 fn sizes(profile: &Profile) -> Vec<u64> {
     let histograms = [Some(&profile.histogram), profile.requested_bytes.as_ref()];
     let flat = histograms.into_iter().flatten();
@@ -101,8 +102,7 @@ fn sizes(profile: &Profile) -> Vec<u64> {
     let last = near.fold(flat.saturating_mul(2), u64::max).min(reach);
     let grid = (1..FineHistogram::BINS).map(|bin| FineHistogram::range(bin).0);
     let grid = grid.take_while(|size| *size < last).chain([last]);
-    // Each step of a curve with few of them is where it belongs, and not at the next of those
-    // sizes.
+    // A curve with few steps has a point at each step, not only at the next of those sizes.
     let few = |histogram: &&ExactHistogram| histogram.iter().nth(STEPS).is_none();
     let steps = histograms.into_iter().flatten().filter(few);
     let steps = steps.flat_map(|histogram| histogram.iter().map(|(distance, _)| distance + 1));

@@ -1,4 +1,4 @@
-//! Two profiles compared, as JSON, schema `reuselens-diff/1`.
+//! [`diff_json`]: the comparison of two profiles as JSON, schema `reuselens-diff/1`.
 
 use reuselens_locality::{
     DifferenceError, Dimension, Group, GroupChange, GroupChanges, LocalityChange, Profile,
@@ -91,7 +91,7 @@ struct GroupChangeJson {
     set_associative_after: Option<Vec<Option<u64>>>,
 }
 
-/// The comparison as JSON, with what `checked` says of limits: all cache sizes, bins and groups, in
+/// The comparison as JSON, with the limits of `checked`: all cache sizes, bins and groups, in
 /// a canonical order. Ends with a line break. Misses are those of fully associative LRU caches
 /// unless they are called otherwise.
 ///

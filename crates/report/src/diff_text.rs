@@ -1,4 +1,4 @@
-//! Two profiles compared, as text for a terminal.
+//! [`diff`]: the comparison of two profiles as text for a terminal.
 
 mod inputs;
 mod tables;
@@ -39,7 +39,7 @@ pub struct DiffOptions {
     /// before and after a change; `None` = if the same program was run with other arguments, on at
     /// least half as much data again.
     pub inputs: Option<bool>,
-    /// What the two are called, `a.rlprof` and `b.rlprof`; empty = not said.
+    /// The names of the two, `a.rlprof` and `b.rlprof`; empty = not shown.
     pub names: [String; 2],
 }
 
@@ -74,7 +74,7 @@ pub fn diff(
         .inputs
         .unwrap_or_else(|| inputs::are_inputs(before, after));
     let (chosen, reason) = if are_inputs {
-        // More data is touched first everywhere: that tells nothing.
+        // With more data there are more cold accesses everywhere, which is no news.
         let (_, large) = inputs::by_size(before, after);
         let chosen = caches::chosen_within(large, caches::reach([before, after]), options.cache);
         let reason = caches::reason(large, options.cache, &chosen);

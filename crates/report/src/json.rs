@@ -1,4 +1,4 @@
-//! The profile as JSON, schema `reuselens/1`.
+//! [`json`]: a profile as JSON, schema `reuselens/1`.
 
 mod compact;
 
@@ -105,7 +105,8 @@ struct ProfileDocument<'a> {
     paths: Option<PathsJson<'a>>,
 }
 
-/// What paths tell, where they were followed: shares of instructions by length of the path.
+/// How well paths separate patterns, if they were followed: shares of instructions by length of
+/// path.
 #[derive(Serialize)]
 struct PathsJson<'a> {
     keep: u32,
@@ -159,7 +160,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// The counts of which so many accesses that are cold were invalidated.
+    /// The counts, with how many of the cold accesses were invalidated.
     fn with_invalidated(mut self, invalidated: Option<u64>) -> Self {
         self.invalidated = invalidated;
         self.cold = self.cold.saturating_sub(invalidated.unwrap_or(0));
@@ -200,7 +201,7 @@ struct GroupJson {
     forward: Option<Counts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     invalidated: Option<u64>,
-    /// Of an object whose elements are told apart.
+    /// Of an object whose accesses are broken down by element.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     elements: Vec<ElementJson>,
 }
@@ -283,7 +284,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> ProfileDocument<
         accesses: histogram.accesses(),
         distinct: (method.max_distance.is_none()).then(|| profile.first_touches()),
         cold: profile.first_touches(),
-        histogram: whole(histogram, options.bins).with_invalidated(profile.invalidations()),
+        histogram: exact(histogram, options.bins).with_invalidated(profile.invalidations()),
         miss_ratio_curve: points(profile, &curve),
         groups,
         warnings: &profile.warnings,
@@ -317,7 +318,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> ProfileDocument<
 
 fn requested_bytes(profile: &Profile, bins: Bins) -> Option<Counts> {
     let bytes = profile.requested_bytes.as_ref();
-    bytes.map(|bytes| whole(bytes, bins))
+    bytes.map(|bytes| exact(bytes, bins))
 }
 
 fn points(profile: &Profile, curve: &MissRatioCurve) -> Vec<Point> {
@@ -330,11 +331,11 @@ fn points(profile: &Profile, curve: &MissRatioCurve) -> Vec<Point> {
     };
     let reach = profile.method.max_distance.unwrap_or(u64::MAX);
     let points = curve.default_points();
-    let told = points.iter().filter(|point| point.items <= reach);
-    told.map(point).collect()
+    let measured = points.iter().filter(|point| point.items <= reach);
+    measured.map(point).collect()
 }
 
-fn whole(histogram: &ExactHistogram, bins: Bins) -> Counts {
+fn exact(histogram: &ExactHistogram, bins: Bins) -> Counts {
     match bins {
         Bins::Log2 => log2(&histogram.log2()),
         Bins::Exact => Counts {
@@ -369,7 +370,7 @@ fn fine(histogram: &FineHistogram, bins: Bins) -> Counts {
 
 fn group_json(profile: &Profile, group: Group, bins: Bins, levels: &[caches::Level]) -> GroupJson {
     let histogram = match group.by {
-        Dimension::Program => whole(&profile.histogram, bins),
+        Dimension::Program => exact(&profile.histogram, bins),
         _ => fine(&group.histogram, bins),
     };
     // Of elements it is not known which cold accesses were invalidated.

@@ -1,4 +1,5 @@
-//! Small pictures of locality patterns, side by side: rows of bars over one axis of distances.
+//! Small pictures of locality patterns side by side, as HTML: rows of bars over a common axis of
+//! distances. Pages of profiles (by path) and of predictions use them.
 
 use std::fmt::Write;
 
@@ -53,7 +54,7 @@ pub(crate) struct PatternRow {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Picture {
     pub(crate) name: String,
-    /// What is said behind the name; may be empty.
+    /// A remark after the name; may be empty.
     pub(crate) note: String,
     pub(crate) rows: Vec<PatternRow>,
 }
@@ -73,7 +74,7 @@ pub(crate) fn write(out: &mut String, pictures: &[Picture], edges: &[Edge]) {
     out.push_str("</div>");
 }
 
-/// Where a distance lies: on a logarithmic axis that begins with 0.
+/// The place of a distance on a logarithmic axis that begins with 0.
 fn place(items: f64, top: f64) -> f64 {
     LEFT + (items + 1.0).ln() / (top + 1.0).ln().max(1.0) * (WIDTH - LEFT - 12.0)
 }
@@ -143,7 +144,7 @@ fn bars(out: &mut String, row: &PatternRow, y: f64, top: f64) {
     );
     let counts = row.bars.iter().map(|bar| bar.pattern.accesses);
     let all = counts.fold(0, u64::saturating_add);
-    // Rings lie over bars, or the few rare ones would be hidden.
+    // Rings are drawn over bars, or the few rare ones would be hidden.
     for rare in [false, true] {
         for one in row.bars.iter().filter(|one| one.rare == rare) {
             bar(out, one, all, y, top);
@@ -205,7 +206,7 @@ fn bar(out: &mut String, bar: &Bar, all: u64, y: f64, top: f64) {
     }
 }
 
-/// A share in percent, of which a little is not nothing.
+/// A share in percent; a small one is not rounded to 0.
 fn percents(share: f64) -> String {
     match share * 100.0 {
         little if little > 0.0 && little < 0.05 => "less than 0.1".to_owned(),

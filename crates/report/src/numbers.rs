@@ -1,4 +1,4 @@
-//! Numbers as people read them, the same in every report.
+//! Numbers as all reports of this crate write them: counts, percentages, changes, means.
 
 pub use reuselens_units::grouped;
 
@@ -30,16 +30,16 @@ pub(crate) fn count_or_dash(value: Option<u64>) -> String {
     value.map_or_else(|| "—".to_owned(), count)
 }
 
-/// `part` of `whole` in percent: `0 %` only if it is none, `100 %` only if it is all, `—` of
+/// `part` of `total` in percent: `0 %` only if it is none, `100 %` only if it is all, `—` of
 /// nothing.
-pub fn percent(part: u64, whole: u64) -> String {
-    if whole == 0 {
+pub fn percent(part: u64, total: u64) -> String {
+    if total == 0 {
         return "—".to_owned();
     }
-    if part == 0 || part == whole {
+    if part == 0 || part == total {
         return if part == 0 { "0 %" } else { "100 %" }.to_owned();
     }
-    ratio_percent((part as f64 / whole as f64).min(1.0 - f64::EPSILON))
+    ratio_percent((part as f64 / total as f64).min(1.0 - f64::EPSILON))
 }
 
 /// A ratio in percent: `0 %` only if it is none, `100 %` only if it is all.

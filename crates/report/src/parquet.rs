@@ -1,4 +1,4 @@
-//! Groups as a Parquet file.
+//! [`groups_parquet`]: the table of [`groups_csv`](crate::groups_csv) as a Parquet file.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Plans of what belongs in the fast memory, as text and JSON.
+//! Plans of which objects belong in the fast memory, as text and as JSON: wording that both share.
 
 mod json;
 mod run;
@@ -11,7 +11,7 @@ pub use json::{PLACEMENT_SCHEMA, placement_json};
 pub use run::{placed_run_text, placed_run_warnings};
 pub use text::placement_text;
 
-/// Where an object belongs, in words: the tier, and whose core's it is.
+/// The tier that an object belongs in, and the core that the tier is at.
 fn tier(plan: &PlacementPlan, placed: &Placed) -> String {
     let name = &plan.machine.tiers[placed.tier].name;
     match placed.core_of {

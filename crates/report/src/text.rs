@@ -1,4 +1,4 @@
-//! A profile on one screen of a terminal.
+//! [`summary`]: a profile on one screen of a terminal.
 
 mod bars;
 mod paint;
@@ -140,7 +140,7 @@ fn head(out: &mut String, profile: &Profile, levels: &[Level], width: usize, pai
     }
 }
 
-/// Whether a warning says what of a run was recorded: that stands in the head.
+/// Whether a warning is about which part of a run was recorded: such warnings are in the head.
 pub(crate) fn is_partial(warning: &Warning) -> bool {
     ["left-out", "other-data", "stopped"].contains(&warning.code.as_str())
 }
@@ -169,12 +169,12 @@ fn totals(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
     );
 }
 
-/// What the accesses are made by and to, behind their number.
+/// The text after the number of accesses: what makes them, and to how much data.
 fn accesses(profile: &Profile) -> String {
     let accesses = profile.histogram.accesses();
     let mut text = if accesses == 1 { "access" } else { "accesses" }.to_owned();
     let references = count(profile.references);
-    // A few accesses to two items do not show.
+    // A few accesses to two items do not change the numbers shown.
     if references != count(accesses) {
         let _ = write!(text, " by {references} {}", words::kinds(&profile.method));
     }

@@ -1,8 +1,8 @@
-//! Reuse times and footprints, as all reports have them.
+//! The points of the average footprint, as all reports show them.
 
 use reuselens_locality::{Profile, ReuseTimes};
 
-/// Lengths of stretches that are named in a text.
+/// Lengths of windows that the summary names.
 pub(crate) const DECADES: [u64; 4] = [100, 10_000, 1_000_000, 100_000_000];
 
 /// The average footprint: window in accesses, mean distinct items; four windows to an octave, and

@@ -1,4 +1,5 @@
-//! What a cache of weighed objects misses, per request and per byte.
+//! Misses in caches of objects that were weighed by their sizes, per request and per byte, for the
+//! summary and the page.
 
 use reuselens_locality::{ExactHistogram, Profile};
 use reuselens_units::Bytes;
@@ -11,7 +12,7 @@ const SIZES: usize = 12;
 
 /// What misses in a cache of one size.
 pub(crate) struct WeightedMisses {
-    /// The size in words.
+    /// The size as text.
     pub(crate) size: String,
     /// Missed requests, as a share of all requests.
     pub(crate) requests: String,

@@ -1,4 +1,5 @@
-//! Facts of a profile in words, the same in every report.
+//! Facts of a profile as phrases, the same in every report: the command, the engine, the outcome,
+//! names of items.
 
 use reuselens_locality::{Dimension, Method, Outcome, Profile, Sharing, signal_name};
 use reuselens_units::Granularity;
@@ -67,7 +68,7 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
     }
 }
 
-/// The engine, and what its numbers are worth.
+/// The engine, and whether its numbers are exact.
 pub(crate) fn engine(method: &Method) -> String {
     let worth = match (method.exact, method.error_bound) {
         // Accesses are counted one by one until there are many, and all at a rate of 1.
@@ -89,8 +90,7 @@ pub(crate) fn engine(method: &Method) -> String {
     format!("{engine} engine, {worth}{reach}{sharing}")
 }
 
-/// What stands before a number of distinct items, of which a sample knows only about how many there
-/// are.
+/// The prefix of a number of distinct items: `about ` if a sample has estimated it.
 pub fn about(method: &Method) -> &'static str {
     match !method.exact && method.error_bound.is_some() {
         true => "about ",
@@ -98,7 +98,7 @@ pub fn about(method: &Method) -> &'static str {
     }
 }
 
-/// What a number of distinct items says besides, where the threads are told apart: every thread
+/// The suffix of a number of distinct items if distances are within each thread: every thread
 /// counts its own.
 pub(crate) fn summed(method: &Method) -> &'static str {
     match method.sharing {
@@ -107,7 +107,7 @@ pub(crate) fn summed(method: &Method) -> &'static str {
     }
 }
 
-/// What an access without a distance is: `first touch`, or where long distances are not told apart
+/// The name of accesses without a distance: `first touch`, or, if long distances were not measured,
 /// `first or ≥ 4 MiB`.
 pub(crate) fn cold(profile: &Profile) -> String {
     match profile.method.max_distance {
@@ -133,7 +133,7 @@ fn bounds(method: &Method) -> String {
     )
 }
 
-/// The name of a group on a terminal: calling contexts stand there without what every program
+/// The name of a group on a terminal. Calling contexts are without the functions that every program
 /// begins with.
 pub(crate) fn group(by: Dimension, name: &str) -> &str {
     const START: [&str; 4] = [
@@ -157,7 +157,7 @@ pub(crate) fn group(by: Dimension, name: &str) -> &str {
     name
 }
 
-/// What is said below a histogram whose short distances depend on an order that is a guess.
+/// The remark below a histogram whose short distances depend on a guessed order.
 pub(crate) fn order_guess(profile: &Profile) -> Option<String> {
     let items = profile.method.order_guessed_below?;
     Some(format!(
@@ -208,10 +208,10 @@ pub(crate) fn or<'a>(text: &'a str, none: &'a str) -> &'a str {
     if text.is_empty() { none } else { text }
 }
 
-/// What the first line of a report says of a trace that was cut off or damaged.
+/// The first line of the report of a trace that was cut off or damaged.
 pub const TRUNCATED: &str = "NOT COMPLETE: the trace is cut off or damaged";
 
-/// What a report of no accesses says.
+/// The text of a report without accesses.
 pub(crate) const NOTHING: &str = "No access was recorded, so there is nothing to measure.";
 
 #[cfg(test)]

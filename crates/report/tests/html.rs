@@ -209,7 +209,7 @@ fn structures_are_drawn_from_end_to_end() {
     );
 }
 
-/// A path with so many accesses at each distance.
+/// A path with the given accesses at each distance.
 fn path(outcomes: u32, hills: &[(u64, u64)]) -> PathDistances {
     let mut bins = PatternBins::new();
     for (distance, accesses) in hills {

@@ -13,7 +13,7 @@ use reuselens_report::{
 use reuselens_units::{Bytes, Distance, Granularity};
 
 #[test]
-fn a_summary_fits_on_a_screen() {
+fn summary_fits_on_a_screen() {
     let text = summary(&common::matmul(48, false), &TextOptions::default());
     insta::assert_snapshot!("matmul", text);
     assert!(text.lines().count() <= 45, "{} lines", text.lines().count());
@@ -23,7 +23,7 @@ fn a_summary_fits_on_a_screen() {
 }
 
 #[test]
-fn no_accesses_are_a_sentence() {
+fn summary_without_accesses_is_a_sentence() {
     let text = summary(&common::empty(), &TextOptions::default());
     insta::assert_snapshot!("empty", text);
     assert!(!text.contains("NaN"), "{text}");
@@ -181,7 +181,7 @@ fn diff_text_reports_what_cannot_be_compared() {
 }
 
 #[test]
-fn profiles_that_hardly_differ_say_so() {
+fn diff_reports_that_profiles_hardly_differ() {
     let difference = |after: &Profile| {
         let before = common::matmul(24, false);
         diff(&before, after, &DiffOptions::default()).unwrap()

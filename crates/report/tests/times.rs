@@ -87,7 +87,7 @@ fn the_page_has_the_footprint_as_a_curve() {
 }
 
 #[test]
-fn bounded_history_never_passes_for_more() {
+fn limited_distances_are_reported_as_limited() {
     let mut profile = common::matmul(24, false);
     profile.method.max_distance = Some(600);
     let value = parsed(&profile);
@@ -95,7 +95,7 @@ fn bounded_history_never_passes_for_more() {
     assert_eq!(value["distinct"], Value::Null);
     let curve = value["miss_ratio_curve"].as_array().unwrap();
     assert!(curve.iter().all(|point| point[0].as_u64().unwrap() <= 600));
-    // L1 has 512 lines; the others are larger than the distances told.
+    // L1 has 512 lines; the others are larger than the measured distances.
     let caches = value["caches"].as_array().unwrap();
     assert_eq!(caches.len(), 1);
     let text = summary(&profile, &TextOptions::default());

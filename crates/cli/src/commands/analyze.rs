@@ -1,4 +1,4 @@
-//! `reuselens analyze`: a trace becomes a profile.
+//! `reuselens analyze`: makes a profile of a trace.
 
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub struct Args {
     show: Show,
 }
 
-/// What objects weigh.
+/// What objects are weighed by.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Weigh {
     /// Their sizes

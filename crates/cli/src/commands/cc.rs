@@ -1,4 +1,4 @@
-//! `reuselens cc`, `c++`, `fortran`: the system compiler with instrumentation switched on.
+//! `reuselens cc`, `c++`, `fortran`: calls the system's compiler with instrumentation.
 //!
 //! All arguments are the compiler's, so they are taken before the command line is parsed. The
 //! program may also be called by the names `reuselens-cc`, `reuselens-c++`, `reuselens-fortran`

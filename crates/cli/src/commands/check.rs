@@ -1,4 +1,4 @@
-//! `reuselens check`: limits for a profile, as a gate.
+//! `reuselens check`: holds a profile against limits; the exit code reports whether one is broken.
 
 use std::path::{Path, PathBuf};
 
@@ -91,7 +91,7 @@ impl Args {
             }
         }
         if self.quiet || standard_output {
-            // The table is not shown, and a limit that half a run keeps must not pass in silence.
+            // The table is not shown, and a limit that holds for half a run must not pass silently.
             for warning in checked.warnings() {
                 tell!("reuselens: warning: {warning}");
             }
@@ -99,7 +99,8 @@ impl Args {
         Ok(limits::finish(&checked))
     }
 
-    /// Fails now at outputs that could not be written; whether standard output belongs to one.
+    /// Fails before the work if an output cannot be written. Returns whether standard output
+    /// belongs to one.
     fn prepare_outputs(&self) -> anyhow::Result<bool> {
         let files = [&self.markdown, &self.json].into_iter().flatten();
         let (standard, named): (Vec<_>, Vec<_>) = files.partition(|path| *path == Path::new("-"));

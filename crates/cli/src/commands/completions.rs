@@ -1,4 +1,4 @@
-//! `reuselens completions`: what a shell needs to complete our command line.
+//! `reuselens completions`: prints the script by which a shell completes our command line.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `reuselens convert`: a trace in another form.
+//! `reuselens convert`: copies a trace into another form.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -44,8 +44,8 @@ pub struct Args {
     quiet: bool,
 }
 
-/// Endings that mean something else than a trace, or one that cannot be read either; those of
-/// formats and packings are known to [`formats`].
+/// Endings of other files than traces, or of traces that cannot be read; [`formats`] knows those of
+/// formats and compressions.
 const NO_TRACE: [&str; 3] = ["tsv", "bz2", "rlprof"];
 
 impl Args {
@@ -75,7 +75,7 @@ impl Args {
         } else {
             let mut file = AtomicFile::create(&self.output, self.force)?;
             let done = something(convert(&mut source, target, &mut file, &self.output)?)?;
-            // What broke off has more to say.
+            // A trace that was cut off has a message of its own.
             let is_nothing = done.accesses == 0 && done.incomplete.is_none();
             if let Some(chosen) = chosen.filter(|_| is_nothing) {
                 return Err(part::nothing(&chosen, &self.input).into());
@@ -130,7 +130,7 @@ impl Args {
         }
     }
 
-    /// Text under a name that says otherwise would be read as what it is not.
+    /// Refuses to write text under a name with another format's ending, as which it would be read.
     fn check_name(&self) -> Result<(), Usage> {
         let ending = self.ending().unwrap_or_default();
         if self.to.is_some()
@@ -162,8 +162,8 @@ impl Args {
     }
 }
 
-/// What was copied, unless the source broke off before there was anything: a copy of nothing is no
-/// beginning of it.
+/// Fails if the source was cut off before its first access, since an empty copy is no beginning of
+/// it.
 fn something(done: Converted) -> Result<Converted, TraceError> {
     match done.incomplete {
         Some(error) if done.rows == 0 => Err(error),

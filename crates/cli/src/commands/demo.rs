@@ -1,4 +1,4 @@
-//! `reuselens demo`: a program to look at, built, profiled in its variants, compared on one page.
+//! `reuselens demo`: builds a demo program, profiles its variants, and compares them on one page.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -81,7 +81,7 @@ impl Args {
         self.deliver(files, &demo, &directory, &profiles)
     }
 
-    /// A directory that is not there yet, made.
+    /// Makes a new directory.
     fn directory(&self) -> anyhow::Result<PathBuf> {
         if let Some(directory) = &self.output {
             std::fs::create_dir_all(directory)
@@ -141,7 +141,7 @@ impl Args {
         Ok(profile)
     }
 
-    /// Writes each variant's profile and page; where the profiles are.
+    /// Writes each variant's profile and page. Returns the paths of the profiles.
     fn keep(
         &self,
         files: &Files,

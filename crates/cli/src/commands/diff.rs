@@ -1,4 +1,4 @@
-//! `reuselens diff`: locality change between two profiles.
+//! `reuselens diff`: compares two profiles.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `reuselens engines`: what it can run, and how fast that is here.
+//! `reuselens engines`: lists the engines, or measures them on this machine.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -131,7 +131,7 @@ impl BenchOptions {
         Ok(exit::done(incomplete))
     }
 
-    /// Fails now at what would fail after the measuring.
+    /// Fails before the measuring if something would fail after it.
     fn check(&self) -> anyhow::Result<()> {
         if let Some(text) = self.contradiction() {
             return Err(Usage(text.to_owned()).into());
@@ -146,7 +146,7 @@ impl BenchOptions {
         Ok(())
     }
 
-    /// What of the options does not go together, and what to say instead.
+    /// A contradiction among the options, with advice.
     fn contradiction(&self) -> Option<&'static str> {
         let is_dash = |path: &PathBuf| path == Path::new("-");
         let no_single_engine = self.engine.len() > 1 || self.engine.contains(&Contender::Bound);
@@ -255,19 +255,19 @@ impl BenchOptions {
     }
 }
 
-/// What was named, without what was named before.
+/// Each name once, in the order of the first mention.
 fn each_once<T: Clone + PartialEq>(named: &[T]) -> Vec<T> {
     let is_new = |(at, one): &(usize, &T)| !named[..*at].contains(one);
     let once = named.iter().enumerate().filter(is_new);
     once.map(|(_, one)| one.clone()).collect()
 }
 
-/// An engine that there is, or the bound.
+/// A known engine, or the bound.
 fn contender(text: &str) -> Result<Contender, String> {
     Contender::named(text).map_err(|error| error.to_string())
 }
 
-/// A stream that there is, or `none`.
+/// A known stream, or `none`.
 fn stream(text: &str) -> Result<&'static str, String> {
     let names = YARDSTICK.iter().copied().chain(["none"]);
     let mut found = names.clone().filter(|name| *name == text);

@@ -1,4 +1,4 @@
-//! `reuselens formats`: what it can read and write.
+//! `reuselens formats`: lists the trace formats.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `reuselens info`: what a trace holds.
+//! `reuselens info`: prints what a trace contains.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Looks and tells.
+    /// Reads the trace and prints what it contains.
     pub fn run(self) -> Outcome {
         if self.format.is_none() && is_profile(&self.trace) {
             return self.profile();
@@ -91,7 +91,7 @@ impl Args {
         Ok(exit::done(holdings::is_truncated(&survey)))
     }
 
-    /// A profile says itself what it is of.
+    /// Prints what a profile is of.
     fn profile(&self) -> Outcome {
         if self.json.is_some() {
             anyhow::bail!(
@@ -115,7 +115,7 @@ impl Args {
     }
 }
 
-/// How many accesses to how much a profile tells of.
+/// The number of accesses of a profile, and of their data.
 fn what(profile: &Profile) -> String {
     let accesses = counted(profile.histogram.accesses(), "access", "accesses");
     if let Some(limit) = profile.method.max_distance {

@@ -1,4 +1,4 @@
-//! `reuselens man`: the manual page.
+//! `reuselens man`: prints the manual page.
 
 use std::process::ExitCode;
 

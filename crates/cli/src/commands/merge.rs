@@ -1,4 +1,4 @@
-//! `reuselens merge`: parts that `shard` made become a profile.
+//! `reuselens merge`: puts the parts that `shard` made together, as a profile or as a larger part.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -52,7 +52,7 @@ impl Args {
         }
     }
 
-    /// All pieces are there.
+    /// Finishes if all pieces are there.
     fn profile(&self, part: Part) -> Outcome {
         let profile = part.finish()?;
         let trace = profile
@@ -67,7 +67,7 @@ impl Args {
         Ok(exit::done(profile.is_truncated()))
     }
 
-    /// Neighbours, and some pieces are missing.
+    /// Finishes if the pieces are neighbours, but some are missing.
     fn part(&self, part: &Part) -> Outcome {
         let (pieces, of) = (part.pieces(), part.of());
         let missing = part.clone().finish().map(|_| ());

@@ -1,4 +1,5 @@
-//! The commands: one file each, of the command's name.
+//! The command line as clap reads it ([`Cli`], [`Command`]). Each command is in the file of its
+//! name.
 
 pub mod analyze;
 pub mod cc;
@@ -71,7 +72,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Outcome {
         match self {
             Command::Profile(args) => args.run(),

@@ -1,4 +1,4 @@
-//! `reuselens predict`: reuse distances of an input that has not been run.
+//! `reuselens predict`: predicts an input that has not been run from profiles of others.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -100,7 +100,7 @@ pub struct Args {
     quiet: bool,
 }
 
-/// What to tell apart.
+/// What to break the prediction down by.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ByArg {
     /// Source lines
@@ -319,7 +319,7 @@ impl Args {
     }
 }
 
-/// What to say where the run that is compared with has far more or less data than was asked for.
+/// The warning that the run to compare with has far more or less data than was asked for.
 fn other_size(prediction: &Prediction, observed: f64) -> Option<Warning> {
     let times = observed / prediction.size;
     let is_other = !prediction.given && !(0.9..=1.1).contains(&times);

@@ -1,4 +1,4 @@
-//! `reuselens profile`: run a program, analyse while it runs.
+//! `reuselens profile`: runs a program and analyses it meanwhile.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ fn went_on(profile: &Profile, ended: ProcessEnd) -> Option<Warning> {
     })
 }
 
-/// What to say about a program without our run time in it.
+/// The message about a program without our run time in it.
 pub fn not_instrumented(command: &[OsString]) -> String {
     let program = command
         .first()
@@ -133,9 +133,8 @@ pub fn program_name(command: &[OsString]) -> String {
     )
 }
 
-/// The program's own exit status, if that is to be passed on. Says on the standard error by which
-/// signal the program was ended, and, if that is to be told because no report says it, that it
-/// failed.
+/// The program's own exit status, if it is to be passed on. Prints on standard error which signal
+/// ended the program and, if no report does (`tell`), that it failed.
 pub fn status(name: &str, ended: ProcessEnd, pass: bool, tell: bool) -> ExitCode {
     match ended {
         ProcessEnd::Signal(signal) => {

@@ -1,4 +1,4 @@
-//! `reuselens record`: run a program and keep the trace.
+//! `reuselens record`: runs a program and writes the trace of its accesses.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -135,7 +135,7 @@ impl Args {
     }
 }
 
-/// A trace that could not be written to its end is there up to then, under its partial name.
+/// Adds to an error the partial file that has the trace up to then.
 fn what_is_left(error: reuselens::Error, path: &Path) -> anyhow::Error {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");

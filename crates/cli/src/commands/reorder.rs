@@ -1,4 +1,4 @@
-//! `reuselens reorder`: what another order of statements could gain.
+//! `reuselens reorder`: estimates what another order of a program's statements could gain.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `reuselens report`: show a profile again.
+//! `reuselens report`: shows a profile again.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -87,7 +87,7 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Says which source files are newer than the profile, whose page shows them by line.
+    /// Warns of source files that are newer than the profile, since the page shows them by line.
     fn warn_of_changed_sources(&self, profile: &Profile) {
         let made = std::fs::metadata(&self.profile).and_then(|about| about.modified());
         let Ok(made) = made else { return };
@@ -108,7 +108,7 @@ impl Args {
         );
     }
 
-    /// Makes `-o` the option that its ending stands for.
+    /// Turns `-o` into the option that its ending means.
     fn place_output(&mut self) -> Result<(), Usage> {
         let Some(path) = self.output.take() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! `reuselens shard`: a piece of a trace becomes a part of its profile.
+//! `reuselens shard`: analyses a piece of a trace; `merge` puts the pieces together.
 
 use std::path::PathBuf;
 
@@ -111,8 +111,8 @@ pub(super) fn remark(is_truncated: bool) -> String {
     }
 }
 
-/// What a shell takes for the files of all pieces, and for no part that was merged from some of
-/// them, which would be named twice.
+/// A shell pattern for the files of all pieces. It matches no part that was merged from some of
+/// them, which would be counted twice.
 fn all_parts(name: &str, of: u32) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "-_./+@%,".contains(letter);
     let name = match name.chars().all(plain) && !name.starts_with('-') {

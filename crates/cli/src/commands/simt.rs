@@ -1,4 +1,4 @@
-//! `reuselens simt`: how the threads of GPU kernels share data.
+//! `reuselens simt`: the commands about GPU kernels.
 
 pub mod analyze;
 pub mod diff;
@@ -27,7 +27,7 @@ enum SimtCommand {
 }
 
 impl Args {
-    /// Does it.
+    /// Runs the command.
     pub fn run(self) -> Outcome {
         match self.command {
             SimtCommand::Run(args) => args.run(),

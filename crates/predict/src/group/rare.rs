@@ -1,4 +1,4 @@
-//! Predicts reuses that are too rare to make patterns.
+//! [`rare_parts`]: the reuses of a group that are too rare to make patterns, fitted by themselves.
 //!
 //! The misses of a line are often its rarest reuses: of those of `a[i][k]` in a matrix
 //! multiplication, one in n is far. They are in no pattern that is compared, since chance reuses
@@ -13,9 +13,9 @@ use crate::shape::Shape;
 
 /// The rare reuses of a group, from near to far.
 ///
-/// Those before the first common pattern, between two, and behind the last are taken by themselves.
-/// If they make equally many patterns in all runs, each of those is fitted as common ones are; else
-/// all of them are, as one. What is in the last run alone stays where it was.
+/// Rare reuses before the first common pattern, between two, and after the last are treated
+/// separately. If they make equally many patterns in all runs, each of those is fitted as common
+/// ones are; else all are fitted as one. Reuses of the last run alone stay at their distance.
 pub(super) fn rare_parts(found: &[SeenGroup], rule: PatternRule) -> Vec<RarePart> {
     let places = found.first().map_or(0, |seen| seen.patterns.len() + 1);
     (0..places)
@@ -25,7 +25,7 @@ pub(super) fn rare_parts(found: &[SeenGroup], rule: PatternRule) -> Vec<RarePart
 
 /// Rare reuses that are fitted together.
 pub(super) struct RarePart {
-    /// By run, these and the size, where it has any; the last run does.
+    /// The pattern and the size, for each run that has such reuses; the last run does.
     seen: Vec<Option<(f64, Pattern)>>,
     /// Their bins in the last run.
     within: Vec<PatternBin>,
@@ -39,7 +39,7 @@ impl RarePart {
         counts.collect()
     }
 
-    /// So many of them at a size, and whether less than 0 was predicted.
+    /// `accesses` of them at a size, and whether less than 0 was predicted.
     pub(super) fn predict(
         self,
         accesses: Estimate,
@@ -56,7 +56,7 @@ impl RarePart {
     }
 }
 
-/// The rare reuses before the pattern of a number, or behind all; none if the last run has none
+/// The rare reuses before the pattern of this number, or after all; none if the last run has none
 /// there.
 fn parts(found: &[SeenGroup], rule: PatternRule, place: usize) -> Vec<RarePart> {
     let rare: Vec<Vec<PatternBin>> = found
@@ -70,7 +70,7 @@ fn parts(found: &[SeenGroup], rule: PatternRule, place: usize) -> Vec<RarePart> 
     let count = each[0].len();
     if each.iter().any(|patterns| patterns.len() != count) {
         let runs = rare.iter().zip(found);
-        let seen = runs.map(|(bins, seen)| Some((seen.size, whole(bins)?)));
+        let seen = runs.map(|(bins, seen)| Some((seen.size, as_one(bins)?)));
         return vec![RarePart {
             seen: seen.collect(),
             within: last.clone(),
@@ -91,8 +91,8 @@ fn parts(found: &[SeenGroup], rule: PatternRule, place: usize) -> Vec<RarePart> 
     (0..count).map(part).collect()
 }
 
-/// All of some bins as one pattern.
-fn whole(bins: &[PatternBin]) -> Option<Pattern> {
+/// Some bins as one pattern.
+fn as_one(bins: &[PatternBin]) -> Option<Pattern> {
     let (first, last) = (bins.first()?, bins.last()?);
     let accesses = bins
         .iter()

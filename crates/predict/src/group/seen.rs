@@ -1,4 +1,5 @@
-//! A group in all runs, if it can be predicted from them.
+//! [`seen`]: the training runs from which a group's patterns can be predicted, or why there are
+//! none.
 
 use reuselens_locality::Pattern;
 
@@ -14,9 +15,9 @@ pub(super) struct SeenGroup<'a> {
 
 /// The group in the runs; or why it cannot be predicted.
 ///
-/// In runs of which some are small, patterns that lie apart in the others can be one still, or one
-/// not yet there. So where the runs do not agree, the largest of them are asked, which are nearest
-/// to what is to be predicted: as many as agree, and two at least.
+/// In small runs, patterns that are separate in larger ones can still be one, or be missing. So if
+/// the runs do not agree, the largest of them are used, which are nearest to the size asked for: as
+/// many as agree, and two at least.
 pub(super) fn seen<'a>(
     name: &str,
     runs: &[(f64, &'a Groups)],
@@ -57,7 +58,7 @@ pub(super) fn seen<'a>(
         let counts = counts.into_iter().map(Option::unwrap_or_default);
         return Err(Unpredictable::Patterns(counts.collect()));
     }
-    // A path that is not there can be one of those that were not told apart.
+    // A path that is missing can be one of those that were counted together.
     let rarer = name.rsplit_once(AFTER).map(|path| rarer_paths(path.0));
     let rarer = rarer.map_or(Vec::new(), |rarer| {
         let among = |run: &&usize| runs[**run].1.contains_key(&rarer);

@@ -1,4 +1,4 @@
-//! Predicted patterns as accesses at distances.
+//! Turns predicted patterns into accesses at distances, for histograms and misses.
 
 use reuselens_locality::{FineHistogram, Pattern};
 use reuselens_units::Distance;
@@ -6,7 +6,7 @@ use reuselens_units::Distance;
 use super::PatternPrediction;
 
 impl PatternPrediction {
-    /// The expected pattern, in whole distances.
+    /// The expected pattern, with distances rounded to integers.
     pub fn pattern(&self) -> Pattern {
         let min = self.min.value.round();
         let max = self.max.value.round().max(min);
@@ -18,7 +18,7 @@ impl PatternPrediction {
         }
     }
 
-    /// Adds its accesses, which are in it as they do in the last training run.
+    /// Adds its accesses, distributed as in the last training run.
     pub(super) fn add_to(&self, histogram: &mut FineHistogram) {
         let Pattern {
             min, max, accesses, ..

@@ -1,4 +1,4 @@
-//! Lines that grow, and what is said of them.
+//! Predictions of single groups, by hand.
 
 use super::*;
 use crate::{GroupCheck, straight, work};
@@ -24,7 +24,7 @@ fn groups(list: &[(&str, GroupRun)]) -> Groups {
         .collect()
 }
 
-/// Predicts groups of a run of a size, whose accesses are what the runs' make of it.
+/// Predicts groups of a run of a size, whose accesses are predicted from the runs.
 fn predicted(runs: &[(f64, &Groups)], merging: Merging, size: f64) -> Vec<GroupForecast> {
     let sum = |count: fn(&GroupRun) -> u64| -> Vec<(f64, f64)> {
         let sum = |(size, groups): &(f64, &Groups)| {
@@ -87,7 +87,7 @@ fn patterns_move_and_say_when_they_miss() {
 }
 
 #[test]
-fn the_rare_far_reuses_grow_too() {
+fn rare_far_reuses_grow() {
     // One in 200 is far in the small run and one in 400 in the large one, as many as there are
     // items.
     let small = groups(&[("a", run(&[(2, 199_000), (1000, 1000)], 50))]);
@@ -201,7 +201,7 @@ fn prediction_does_not_copy_a_training_run() {
 }
 
 #[test]
-fn only_cold_accesses_are_a_group_too() {
+fn groups_of_only_cold_accesses_are_predicted() {
     let runs = [
         groups(&[("init", run(&[], 100))]),
         groups(&[("init", run(&[], 400))]),
@@ -216,7 +216,7 @@ fn only_cold_accesses_are_a_group_too() {
 }
 
 #[test]
-fn two_accesses_that_became_many_stay_in_proportion() {
+fn growth_from_two_accesses_is_bounded_by_shares() {
     // A power of the size would make 1000² times as many of the rare line.
     let small = groups(&[("rare", run(&[(9, 2)], 0)), ("a", run(&[(2, 99_998)], 50))]);
     let large = groups(&[
@@ -236,7 +236,7 @@ fn two_accesses_that_became_many_stay_in_proportion() {
 }
 
 #[test]
-fn of_three_runs_the_larger_two_are_enough() {
+fn two_largest_of_three_runs_suffice() {
     let runs = [
         groups(&[("a", run(&[(2, 900)], 50))]),
         groups(&[("a", run(&[(2, 3600), (1000, 400)], 200))]),
@@ -264,7 +264,7 @@ fn of_three_runs_the_larger_two_are_enough() {
     let why = |runs: [&Groups; 3]| {
         let by_size: Vec<(f64, &Groups)> = [250.0, 1000.0, 4000.0].into_iter().zip(runs).collect();
         let asked = predicted(&by_size, Merging::default(), 16_000.0);
-        // The least that it misses is what it touches first.
+        // It misses at least on its cold accesses.
         let cold = asked[0].cold.value;
         assert!(cold > 0.0 && asked[0].misses(1 << 40) == cold.round() as u64);
         asked[0].patterns.clone().unwrap_err()

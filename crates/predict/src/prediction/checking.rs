@@ -1,4 +1,4 @@
-//! A prediction beside a run of that size.
+//! [`Prediction::check`]: compares a prediction with a run of the predicted size.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use super::{
 use crate::check::{GroupCheck, GroupSeen, wrong};
 use crate::group::{GroupForecast, Groups};
 use crate::program::{ProgramError, groups, have_paths, same_program};
-use crate::ranking_accuracy::{self, Placing};
-use crate::whole::data_size;
+use crate::program_prediction::data_size;
+use crate::ranking_accuracy::{self, RankingAccuracy};
 
 impl Prediction {
     /// Compares with a run of that size. If that has no paths and the training runs do, groups are
@@ -30,8 +30,8 @@ impl Prediction {
         have_paths(&all, options.by)?;
         let run = all.len();
         let size = data_size(&observed.histogram).ok_or(ProgramError::NoReuses { run })? as f64;
-        let logs = [&observed.histogram, &self.whole.histogram].map(Log2Histogram::of);
-        let curves = [&observed.histogram, &self.whole.histogram].map(MissRatioCurve::new);
+        let logs = [&observed.histogram, &self.program.histogram].map(Log2Histogram::of);
+        let curves = [&observed.histogram, &self.program.histogram].map(MissRatioCurve::new);
         let caches = self.observed_caches(observed, &curves[0], training, options);
         let held = |(forecast, (seen, _)): (&CacheForecast, &(f64, _))| {
             forecast.miss_ratio.low <= *seen && *seen <= forecast.miss_ratio.high
@@ -61,7 +61,7 @@ impl Prediction {
             .collect();
         never.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         Ok(Check {
-            placing: self.placing(&forecasts, &seen),
+            ranking: self.ranking_accuracy(&forecasts, &seen),
             size,
             accuracy: error::accuracy(&logs[0], &logs[1]),
             curve_error: curves[0].mean_absolute_error(&curves[1]),
@@ -81,7 +81,7 @@ impl Prediction {
     }
 
     /// Whether accesses and misses were predicted of the right groups.
-    fn placing(&self, forecasts: &[&GroupForecast], seen: &Groups) -> Placing {
+    fn ranking_accuracy(&self, forecasts: &[&GroupForecast], seen: &Groups) -> RankingAccuracy {
         let items: Vec<u64> = self.caches.iter().map(|cache| cache.items).collect();
         let misses = |forecast: &GroupForecast| -> Vec<u64> {
             items.iter().map(|items| forecast.misses(*items)).collect()
@@ -90,7 +90,7 @@ impl Prediction {
         let placed: Vec<(&GroupForecast, Vec<u64>)> = placed
             .map(|forecast| (*forecast, misses(forecast)))
             .collect();
-        Placing::of(&placed, seen, &items)
+        RankingAccuracy::of(&placed, seen, &items)
     }
 
     /// Accesses and misses that were observed of the groups that were trained.
@@ -137,7 +137,7 @@ impl Prediction {
         ratios.collect()
     }
 
-    /// The groups from other bins than before: like is compared with like.
+    /// The groups from the bins that the observed run has too, so that both are equally fine.
     fn forecasts_again(
         &self,
         training: &[&Profile],
@@ -148,7 +148,7 @@ impl Prediction {
             training: &self.training,
             size: self.size,
             fixed: self.fixed,
-            counts: (self.whole.accesses, self.whole.cold),
+            counts: (self.program.accesses, self.program.cold),
         };
         forecasts(training, &scale, options, exact)
     }

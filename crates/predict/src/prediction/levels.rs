@@ -1,9 +1,10 @@
-//! The caches that something is predicted of.
+//! [`CacheLevel`]: the caches for which misses are predicted, which are those of the machine and
+//! one that the caller names.
 
 use reuselens_locality::{CacheSize, Machine, Profile, SetAssociative};
 
 use super::CacheForecast;
-use crate::whole::WholePrediction;
+use crate::program_prediction::ProgramPrediction;
 
 /// A cache that something is predicted of.
 pub(super) struct CacheLevel {
@@ -43,13 +44,13 @@ pub(super) fn levels(run: &Profile, asked: Option<CacheSize>) -> Vec<CacheLevel>
 
 impl CacheLevel {
     /// What is expected there.
-    pub(super) fn forecast(&self, whole: &WholePrediction) -> CacheForecast {
+    pub(super) fn forecast(&self, program: &ProgramPrediction) -> CacheForecast {
         let sets = self.sets.as_ref();
         CacheForecast {
             name: self.name.clone(),
             items: self.items,
-            miss_ratio: whole.miss_ratio(self.items),
-            with_sets: sets.map(|model| model.miss_ratio(&whole.histogram)),
+            miss_ratio: program.miss_ratio(self.items),
+            with_sets: sets.map(|model| model.miss_ratio(&program.histogram)),
         }
     }
 }

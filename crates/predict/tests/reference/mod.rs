@@ -60,7 +60,7 @@ pub struct Path {
 }
 
 /// A sum of one more address. Addresses near each other differ in their low bits only, so each is
-/// mixed before the next one is added: else a branch and a call behind it give the same sum as
+/// mixed before the next one is added: else a branch and a call after it give the same sum as
 /// another branch and its call.
 fn mix(sum: u64, address: u64) -> u64 {
     let mixed = (sum ^ address).wrapping_mul(0x9E37_79B9_7F4A_7C15);

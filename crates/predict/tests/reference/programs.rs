@@ -46,7 +46,7 @@ pub struct Program {
     /// Labels of all functions, in the order of their code.
     pub functions: Vec<usize>,
     random: Random,
-    /// Whether no two labels are at one place and each branch and label has a load behind it, so
+    /// Whether no two labels are at one place and each branch and label has a load after it, so
     /// that a compiler has nothing to make shorter. There are no switches then, because compilers
     /// translate them in various ways.
     plain: bool,

@@ -1,4 +1,4 @@
-//! Rows of dots.
+//! Draws [`Panel::Dots`]: rows of dots on a logarithmic axis.
 
 use super::scale::{LogScale, is_shown};
 use super::shape::{Anchor, ChartInk, Length, PictureShape, Text};

@@ -1,4 +1,4 @@
-//! A square of cells.
+//! Draws [`Panel::Heat`]: a square of cells, darker where there is more.
 
 use super::shape::{Anchor, ChartInk, Length, PictureShape, Rectangle, Text};
 use super::{HEAD, LEFT};
@@ -13,7 +13,7 @@ const STEP: f64 = 24.0;
 /// Width and height of what shows it.
 const SWATCH: (f64, f64) = (20.0, 22.0);
 
-/// Appends the cells, both axes and the scale. Cells of one row and step that lie side by side are
+/// Appends the cells, both axes and the scale. Neighbouring cells of one row and step are
 /// one shape.
 pub(super) fn draw(out: &mut Vec<PictureShape>, axis: &str, rows: usize, values: &[f64]) {
     let most = values.iter().copied().fold(1.0, f64::max);
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_scale_says_where_each_shade_begins() {
+    fn heat_scale_labels_where_each_shade_begins() {
         let begins =
             |most: f64| -> Vec<Option<f64>> { (1..=STEPS).map(|step| from(step, most)).collect() };
         // (1 + 127)^(1/7) = 2: each step doubles.

@@ -1,4 +1,4 @@
-//! Curves.
+//! Draws [`Panel::Lines`]: curves on two logarithmic axes.
 
 use super::scale::{LogScale, is_shown};
 use super::shape::{Anchor, ChartInk, Length, PictureShape, Place, Role, Text};
@@ -93,8 +93,8 @@ fn curve(
         ChartInk::Curve(series, line.look),
         places.clone(),
     ));
-    // Where points lie close, the curve says enough, and dots of what is to be compared with are in
-    // the way.
+    // Where points are close, the curve is enough. Dots of a series that is only there to compare
+    // with would hide the others.
     if places.len() <= 30 && line.look != Look::Soft {
         for place in places {
             out.push(PictureShape::Disc(
@@ -106,7 +106,7 @@ fn curve(
     }
 }
 
-/// Goes across before it goes down to the next place; level stretches have no places inside.
+/// Goes across before it goes down to the next place; level pieces have no places inside.
 fn steps(places: &[Place]) -> Vec<Place> {
     let mut out: Vec<Place> = Vec::new();
     let runs = places.chunk_by(|a, b| a.1 == b.1);

@@ -1,8 +1,9 @@
-//! Pictures of numbers that are not a profile's: curves, and dots in rows, on logarithmic axes.
+//! [`chart`] and [`chart_png`]: pictures of any numbers, as curves, rows of dots or squares of
+//! cells, on logarithmic axes. The miss-ratio curve, predictions and benchmarks are drawn by it.
 //!
-//! [`chart`] makes one SVG file, readable on light and on dark ground, with no script and nothing
-//! to fetch; [`chart_png`] makes the same picture as a PNG file. Both draw the same shapes
-//! (`Panel::shapes`). Only numbers above zero have a place on such an axis; others are left out.
+//! An SVG file is readable on light and on dark ground, has no script and fetches nothing. Both
+//! kinds of files draw the same shapes (`Panel::shapes`). Numbers of 0 or less have no place on a
+//! logarithmic axis, and are left out.
 
 mod dots;
 mod heat;
@@ -23,22 +24,22 @@ pub struct ChartLine {
     pub name: String,
     /// Ascending by x.
     pub points: Vec<(f64, f64)>,
-    /// How much it is to be looked at.
+    /// How prominent it is.
     pub look: Look,
     /// Whether a value holds until the next point, as a step, instead of leading to it. Points of
     /// steps are no dots.
     pub steps: bool,
 }
 
-/// How much a curve is to be looked at, beside the others.
+/// How prominent a curve is beside the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Look {
-    /// It is what the others are there for: wide.
+    /// The main one: wide.
     Strong,
     /// As any other.
     #[default]
     Plain,
-    /// It is there to compare with: narrow and pale.
+    /// One to compare with: narrow and pale.
     Soft,
 }
 
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_show_is_an_empty_picture() {
+    fn empty_panels_give_an_empty_picture() {
         assert!(chart(&[]).contains("viewBox"));
         let empty = Panel::Lines {
             title: String::new(),

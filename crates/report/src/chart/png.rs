@@ -1,4 +1,4 @@
-//! Pictures as PNG.
+//! Writes pictures as PNG.
 //!
 //! The shapes of [`Panel::shapes`] in the colours for light ground, two pixels to a unit. Letters
 //! are drawn from outlines in this library, as a machine may have other fonts or none.
@@ -176,7 +176,7 @@ impl Canvas<'_> {
             across: 0.0,
         };
         for letter in text.words.chars() {
-            // Glyph 0 is a box: it stands for a letter that the font lacks.
+            // Glyph 0 is a box, for letters that the font lacks.
             let glyph = face.glyph_index(letter).unwrap_or_default();
             face.outline_glyph(glyph, &mut letters);
             let advance = face.glyph_hor_advance(glyph).unwrap_or_default();
@@ -345,7 +345,7 @@ mod tests {
         let inside =
             |at: &usize| (2..60).contains(&(at / 1520)) && (30..130).contains(&(at % 1520));
         assert!(differ.len() > 100 && differ.iter().all(inside));
-        // The words are not boxes, which stand for letters that the font lacks.
+        // The words have no boxes, which are drawn for letters that the font lacks.
         assert_ne!(picture("ab"), picture("cd"));
         assert_eq!(picture("\u{4e00}"), picture("\u{4e8c}"));
     }

@@ -1,4 +1,4 @@
-//! A logarithmic axis.
+//! [`LogScale`]: a logarithmic axis, with places for values and labels for ticks.
 
 use reuselens_units::Bytes;
 
@@ -28,7 +28,7 @@ impl LogScale {
             high = high.max(log);
         }
         let (low, high) = match low <= high {
-            // Of a number that is a power of the base but for rounding.
+            // For a number that would be a power of the base without rounding.
             true => ((low + 1e-9).floor() as i32, (high - 1e-9).ceil() as i32),
             false => (0, 1),
         };
@@ -36,13 +36,13 @@ impl LogScale {
         LogScale { unit, low, high }
     }
 
-    /// Where a value lies between two places.
+    /// The place of a value on an axis from one place to another.
     pub(super) fn place(self, value: f64, from: f64, to: f64) -> f64 {
         let share = (log(self.unit, value) - f64::from(self.low)) / f64::from(self.high - self.low);
         from + share.clamp(0.0, 1.0) * (to - from)
     }
 
-    /// Whether a value lies on the axis.
+    /// Whether a value is on the axis.
     pub(super) fn holds(self, value: f64) -> bool {
         (f64::from(self.low)..=f64::from(self.high)).contains(&log(self.unit, value))
     }

@@ -1,10 +1,10 @@
-//! What a picture is made of, whatever file it becomes.
+//! [`PictureShape`]: the shapes that a picture is made of. Both SVG and PNG files draw these.
 
 use std::fmt;
 
 use super::Look;
 
-/// A place or a length, rounded: what an SVG file says, and where a PNG file has it.
+/// A place or a length, rounded to what an SVG file writes; PNG files use the same number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Length {
     value: f64,
@@ -12,7 +12,7 @@ pub(super) struct Length {
 }
 
 impl Length {
-    /// Rounded to a whole number.
+    /// Rounded to an integer.
     pub(super) fn whole(value: f64) -> Self {
         Length { value, decimals: 0 }
     }

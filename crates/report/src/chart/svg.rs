@@ -1,4 +1,4 @@
-//! Pictures as SVG.
+//! Writes pictures as SVG, as files or as elements of a page.
 
 use std::fmt::Write;
 

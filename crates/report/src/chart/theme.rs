@@ -1,4 +1,4 @@
-//! Colours and sizes, whatever file a picture becomes.
+//! The colours and sizes of pictures, for SVG and PNG alike.
 
 /// Colours of series; of more, they repeat.
 pub(super) const COLOURS: usize = 6;
@@ -50,7 +50,7 @@ pub(super) const STRONG_WIDTH: f32 = 3.5;
 pub(super) const PLAIN_WIDTH: f32 = 2.0;
 pub(super) const SOFT_WIDTH: f32 = 1.5;
 
-/// How opaque a line is that is there to compare with, in percent.
+/// The opacity of a line to compare with, in percent.
 pub(super) const SOFT_OPACITY: u8 = 55;
 /// Length of the dashes of a mark, and of the gaps between them.
 pub(super) const DASH: f32 = 4.0;

@@ -1,4 +1,4 @@
-//! Limits as JSON, schema `reuselens-check/1`.
+//! [`check_json`]: checked limits as JSON, schema `reuselens-check/1`.
 
 use reuselens_locality::{Certainty, Measured};
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub(crate) struct LimitJson<'a> {
     metric: &'static str,
     /// Null for all accesses.
     by: Option<&'static str>,
-    /// The whole name that was found, or the one that was not.
+    /// The complete name that was found, or the one that was not.
     name: Option<&'a str>,
     cache: Option<CacheSizeJson>,
     now: Option<NumberJson>,

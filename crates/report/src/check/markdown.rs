@@ -1,4 +1,4 @@
-//! Limits as Markdown, for the summary of a pull request.
+//! [`check_markdown`]: checked limits as a Markdown table, for the summary of a pull request.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::{Checked, CheckedLimit, change, number};
 use crate::words;
 
 /// The limits as a table in Markdown (GitHub's): a row each, with the number now and in the base;
-/// below it a line for each broken limit that says which lines it is about. Ends with a line break.
+/// below it a line for each broken limit with the lines that cause it. Ends with a line break.
 pub fn check_markdown(checked: &Checked<'_>) -> String {
     let mut out = format!("### Locality: {}\n\n", checked.outcome());
     out.push_str("| | limit | now | base | change |\n|---|---|---:|---:|---:|\n");
@@ -75,7 +75,7 @@ fn code(text: &str) -> String {
     }
 }
 
-/// Text whose signs mean nothing.
+/// Text with its signs escaped, so that they mean nothing in Markdown.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in shown(text).chars() {

@@ -1,4 +1,4 @@
-//! Limits as text for a terminal.
+//! [`check_text`]: checked limits as a table on a terminal.
 
 use std::fmt::Write;
 
@@ -8,9 +8,8 @@ use super::{Checked, CheckedLimit, change, number};
 use crate::text::{Paint, TextColumn, TextStyle, rows, wrap};
 use crate::words;
 
-/// The limits as text for a terminal: a row each, with the number now and in the base, and what it
-/// is worth where it is not exact. `width` is that of the terminal, 60 at least. Ends with a line
-/// break.
+/// The limits as text for a terminal: a row each, with the number now and in the base, and how far
+/// it may be off. `width` is that of the terminal, 60 at least. Ends with a line break.
 pub fn check_text(checked: &Checked<'_>, width: usize, color: bool) -> String {
     let (paint, width) = (Paint::new(color), width.max(60));
     let mut out = String::new();
@@ -69,8 +68,7 @@ fn cells(limit: &CheckedLimit, with_base: bool) -> Vec<String> {
     cells
 }
 
-/// Below the table, for each limit that has any: why there is such a limit, what its numbers are
-/// worth.
+/// Below the table, for each limit that has them: its note, and how far its numbers may be off.
 fn notes(out: &mut String, checked: &Checked<'_>, width: usize, paint: Paint) {
     for limit in &checked.limits {
         let note = Some(limit.note.clone()).filter(|note| !note.is_empty());

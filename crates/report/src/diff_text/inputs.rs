@@ -1,4 +1,5 @@
-//! Two inputs of one program: what grows with the data.
+//! The part of [`diff`](super::diff) for a small and a large input of one program: which reuses
+//! grow with the data.
 
 use std::fmt::Write;
 
@@ -12,7 +13,7 @@ use crate::text::{TextColumn, TextStyle, rows, wrap};
 /// Whether the same program ran on notably more or less data.
 pub(super) fn are_inputs(before: &Profile, after: &Profile) -> bool {
     let (old, new) = (before.first_touches(), after.first_touches());
-    // Where distances are not told to their end, it is not known how much data there was.
+    // If long distances were not measured, it is not known how much data there was.
     caches::reach([before, after]).is_none()
         && before.command.first() == after.command.first()
         && before.command != after.command
@@ -28,7 +29,7 @@ pub(super) fn by_size<'a>(before: &'a Profile, after: &'a Profile) -> (&'a Profi
     }
 }
 
-/// Evadable reuses that are worth a word.
+/// The share of evadable reuses from which on they are mentioned.
 const SOME: f64 = 0.01;
 
 impl DiffView<'_> {

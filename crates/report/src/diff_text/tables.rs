@@ -1,4 +1,4 @@
-//! The distances and the groups that change most.
+//! The tables of [`diff`](super::diff): the distances and the groups that change most.
 
 use std::fmt::Write;
 

@@ -1,11 +1,11 @@
-//! A prediction as a page.
+//! [`forecast_page`]: a prediction as an HTML page.
 
 use std::fmt::Write;
 
 use reuselens_predict::{GroupForecast, GroupMisses, GroupSeen, PatternPrediction};
 
 use super::lines::with_doubt;
-use super::sums::{placing_words, sums_heads, sums_rows, sums_words};
+use super::sums::{ranking_words, sums_heads, sums_rows, sums_words};
 use super::text::{about, interval, short, short_name};
 use super::{Forecast, multiples, pictures, why};
 use crate::chart::embedded;
@@ -79,7 +79,7 @@ pub fn forecast_page(forecast: &Forecast) -> String {
     out
 }
 
-/// Appends the section of the small pictures, which are made already.
+/// Appends the section of the small pictures, which the caller has made.
 fn small_multiples(out: &mut String, forecast: &Forecast, pictures: &str) {
     let title = match forecast.by {
         "path" => "Patterns by path".to_owned(),
@@ -108,8 +108,8 @@ fn head(out: &mut String, forecast: &Forecast) {
         "<h1 class=\"title\">Predicted for data of {}</h1><p class=\"lead\">From {}. Expected are {} accesses to {} distinct items of {} bytes.</p>",
         size(prediction.size),
         runs.join(" and "),
-        interval(&prediction.whole.accesses, about),
-        interval(&prediction.whole.cold, about),
+        interval(&prediction.program.accesses, about),
+        interval(&prediction.program.cold, about),
         prediction.granularity.bytes()
     );
     if prediction.fixed > 0.0 {
@@ -142,7 +142,7 @@ fn head(out: &mut String, forecast: &Forecast) {
             forecast.by,
             ratio_percent(check.groups.accuracy()),
             ratio_percent(check.groups.nearness()),
-            placing_words(forecast, check)
+            ranking_words(forecast, check)
         );
     }
 }
@@ -280,7 +280,7 @@ fn patterns(group: &GroupForecast) -> String {
     common.chain(rare).collect::<Vec<_>>().join("; ")
 }
 
-/// What the groups add up to, beside the whole program.
+/// The sums of the groups, beside the prediction of the program.
 fn sums(out: &mut String, forecast: &Forecast) {
     let words = escape(&sums_words(forecast));
     let _ = write!(out, "<p class=\"explain\">{words}</p>");

@@ -1,4 +1,4 @@
-//! A prediction for other programs.
+//! [`forecast_json`]: a prediction as JSON, schema `reuselens-predict/1`.
 
 use reuselens_locality::Warning;
 use reuselens_predict::{CacheForecast, GroupSeen, GroupSums, Intervals};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Forecast, why};
 use crate::json::to_text;
 
-/// What the first key of the export says.
+/// The name and version of the schema.
 pub const FORECAST_SCHEMA: &str = "reuselens-predict/1";
 
 /// The prediction as JSON: sizes in items, shares of 1. One group to a line; ends with a line
@@ -126,15 +126,15 @@ impl<'a> ForecastGroupJson<'a> {
 
 fn document<'a>(forecast: &'a Forecast<'a>) -> ForecastDocument<'a> {
     let prediction = forecast.prediction;
-    let whole = &prediction.whole;
+    let program = &prediction.program;
     let runs = forecast.by_size();
-    let shapes = whole.shapes();
-    let log2 = reuselens_locality::Log2Histogram::of(&whole.histogram);
+    let shapes = program.shapes();
+    let log2 = reuselens_locality::Log2Histogram::of(&program.histogram);
     let counts: Vec<Value> = log2
         .iter()
         .map(|(low, high, count)| json!([low, high, count]))
         .collect();
-    let curve = reuselens_locality::MissRatioCurve::new(&whole.histogram).default_points();
+    let curve = reuselens_locality::MissRatioCurve::new(&program.histogram).default_points();
     let check = |(run, _, check): (&'a str, _, &'a Check)| CheckOf {
         run,
         coverage: check.groups.coverage(),
@@ -157,13 +157,13 @@ fn document<'a>(forecast: &'a Forecast<'a>) -> ForecastDocument<'a> {
             how: prediction.intervals,
             confidence: prediction.intervals.confidence(),
         },
-        accesses: whole.accesses,
-        cold: whole.cold,
+        accesses: program.accesses,
+        cold: program.cold,
         shapes: shapes
             .iter()
             .map(|(shape, groups)| json!([shape.name(), groups]))
             .collect(),
-        histogram: json!({ "bins": "log2", "counts": counts, "cold": whole.histogram.cold() }),
+        histogram: json!({ "bins": "log2", "counts": counts, "cold": program.histogram.cold() }),
         miss_ratio_curve: curve
             .iter()
             .map(|point| json!([point.items, point.miss_ratio]))

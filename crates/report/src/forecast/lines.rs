@@ -1,4 +1,4 @@
-//! The groups that a table names, and all others in one row.
+//! The rows of a prediction's tables: the groups that are named, and the sum of all others.
 
 use reuselens_predict::{GroupForecast, GroupMisses, GroupSeen, Shape};
 
@@ -11,7 +11,7 @@ use crate::numbers::count;
 /// noise: it has no row of its own.
 const NOISE: f64 = 1e-3;
 
-/// Part of the reuses of a group from which on a rare pattern is worth a word.
+/// The share of a group's reuses from which on a rare pattern is mentioned.
 const WORD: f64 = 1e-4;
 
 /// A group and its misses.
@@ -57,8 +57,8 @@ impl Forecast<'_> {
             .and_then(|(_, _, check)| check.seen.get(&group.name))
     }
 
-    /// The groups with most misses in the first cache, `most` at most; in a comparison most is what
-    /// is more of predicted and observed. What is noise is not among them.
+    /// The groups with most misses in the first cache, `most` at most; in a comparison the larger
+    /// of predicted and observed misses counts. Groups below [`NOISE`] are not among them.
     pub(super) fn lines(&self, most: usize) -> ShownLines<'_> {
         let mut all = Others::default();
         for line in &self.prediction.groups {

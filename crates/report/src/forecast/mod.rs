@@ -1,4 +1,4 @@
-//! What is predicted of an input that has not been run: text, JSON, a page.
+//! [`Forecast`]: a prediction with what it is shown beside. `text`, `json` and `html` show it.
 
 mod html;
 mod json;
@@ -38,7 +38,7 @@ pub struct Forecast<'a> {
 }
 
 impl Forecast<'_> {
-    /// A data size, in words: in bytes or items, or as it was given.
+    /// A data size as text: in bytes or items, or as it was given.
     fn size(&self, size: f64) -> String {
         match self.prediction.given {
             true => grouped(size.round().max(0.0) as u64),

@@ -1,5 +1,5 @@
-//! Small pictures of patterns: one for each line, or for each instruction with a row for each path
-//! to it.
+//! The small pictures of a prediction: the patterns of each line, or of each path to an
+//! instruction.
 
 use std::collections::BTreeMap;
 
@@ -71,8 +71,8 @@ fn predicted(group: &GroupForecast, patterns: &[PatternPrediction]) -> Vec<Bar> 
     [bars(patterns, false), bars(&group.rare, true)].concat()
 }
 
-/// What a group did in training run `at` of `runs`. Rare reuses are known of all runs, or of those
-/// that had some, the last among them.
+/// The patterns of a group in training run `at` of `runs`. Rare reuses are known of all runs, or of
+/// those that had some, among them the last.
 fn seen(
     group: &GroupForecast,
     patterns: &[PatternPrediction],
@@ -139,7 +139,7 @@ fn by_path(forecast: &Forecast) -> Vec<Picture> {
         };
         rows.push((group.accesses.value, row));
     }
-    // What one path alone leads to is no multiple.
+    // An instruction with only one path has nothing to compare.
     order.retain(|instruction| paths.get(instruction).is_some_and(|rows| rows.len() > 1));
     let mut pictures = Vec::new();
     for instruction in order.into_iter().take(MOST) {

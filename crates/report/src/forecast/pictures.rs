@@ -1,4 +1,5 @@
-//! The pictures of a prediction.
+//! The large pictures of a prediction: miss-ratio curves, histograms, and how hills move with the
+//! data size.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +52,7 @@ fn lines(
         .map(|(_, run, items)| line((forecast.size(items), Look::Soft), &run.histogram))
         .collect();
     let predicted = ("predicted".to_owned(), Look::Strong);
-    lines.push(line(predicted, &forecast.prediction.whole.histogram));
+    lines.push(line(predicted, &forecast.prediction.program.histogram));
     if let Some((_, run, _)) = forecast.observed {
         lines.push(line(("observed".to_owned(), Look::Plain), &run.histogram));
     }
@@ -67,7 +68,7 @@ pub(super) fn hills(forecast: &Forecast) -> Panel {
         let log2 = Log2Histogram::of(histogram);
         let all = histogram.accesses().max(1) as f64;
         let share = |count: u64| (count as f64 / all * 100.0).max(LEAST);
-        // Bins without accesses lie on the ground: a line over them would say that there are some.
+        // Bins without accesses are drawn at the bottom: a line over them would suggest accesses.
         let ground = log2.iter().map(|(low, _, _)| low).max().unwrap_or(0);
         let lows = (0..u64::BITS).map(|bit| 1 << bit);
         let mut points: BTreeMap<u64, f64> = lows
@@ -110,14 +111,14 @@ pub(super) fn moves(forecast: &Forecast) -> Option<Panel> {
         others.iter().map(|run| (run.2, &run.1.histogram)).collect();
     all.push((
         forecast.prediction.size,
-        &forecast.prediction.whole.histogram,
+        &forecast.prediction.program.histogram,
     ));
     let growths: Vec<(f64, Growth)> = all
         .iter()
         .map(|(size, histogram)| (*size, Growth::between(&small.1.histogram, *histogram)))
         .collect();
     let hills = growths.first()?.1.hills.len();
-    // Next to each other stays next to each other.
+    // Neighbours stay neighbours.
     let near = |growth: &Growth| {
         growth
             .hills

@@ -1,4 +1,5 @@
-//! What groups add up to, beside the whole program.
+//! The table of a prediction that compares the sums of the groups with the prediction of the
+//! program.
 
 use reuselens_predict::Check;
 
@@ -14,7 +15,7 @@ pub(super) fn sums_heads(forecast: &Forecast) -> Vec<String> {
     first.into_iter().chain(misses).collect()
 }
 
-/// Accesses and misses of all groups, and of the whole program.
+/// Accesses and misses of all groups, and of the program.
 pub(super) fn sums_rows(forecast: &Forecast) -> Vec<Vec<String>> {
     let prediction = forecast.prediction;
     let sums = &prediction.sums;
@@ -23,15 +24,15 @@ pub(super) fn sums_rows(forecast: &Forecast) -> Vec<Vec<String>> {
         about(sums.accesses),
     ];
     groups.extend(sums.caches.iter().map(|cache| count(cache.misses)));
-    let mut whole = vec![
+    let mut program = vec![
         "whole program".to_owned(),
-        about(prediction.whole.accesses.value),
+        about(prediction.program.accesses.value),
     ];
-    whole.extend(sums.caches.iter().map(|cache| about(cache.whole)));
-    vec![groups, whole]
+    program.extend(sums.caches.iter().map(|cache| about(cache.program)));
+    vec![groups, program]
 }
 
-/// Why the two rows are not equal.
+/// The sentence that explains why the two rows are not equal.
 pub(super) fn sums_words(forecast: &Forecast) -> String {
     let by = forecast.by;
     let sums = &forecast.prediction.sums;
@@ -49,9 +50,9 @@ pub(super) fn sums_words(forecast: &Forecast) -> String {
 }
 
 /// How much was predicted of the right groups.
-pub(super) fn placing_words(forecast: &Forecast, check: &Check) -> String {
-    let placing = &check.placing;
-    let caches = forecast.prediction.caches.iter().zip(&placing.misses);
+pub(super) fn ranking_words(forecast: &Forecast, check: &Check) -> String {
+    let ranking = &check.ranking;
+    let caches = forecast.prediction.caches.iter().zip(&ranking.misses);
     let misses = caches.map(|(cache, right)| {
         format!(
             "{} of misses in {}",
@@ -60,7 +61,7 @@ pub(super) fn placing_words(forecast: &Forecast, check: &Check) -> String {
         )
     });
     let misses: Vec<String> = misses.collect();
-    let all = [format!("{} of accesses", ratio_percent(placing.accesses))];
+    let all = [format!("{} of accesses", ratio_percent(ranking.accesses))];
     let all: Vec<String> = all.into_iter().chain(misses).collect();
     format!("of the right {}: {}", forecast.by, all.join(", "))
 }

@@ -1,4 +1,4 @@
-//! A prediction on a terminal.
+//! [`forecast`]: a prediction as text for a terminal.
 
 mod checked;
 
@@ -48,7 +48,7 @@ pub(super) fn interval(estimate: &Estimate, write: impl Fn(f64) -> String) -> St
     format!("{value} ({} – {})", ends[0], ends[1])
 }
 
-/// A count that need not be whole.
+/// A count that need not be an integer.
 pub(super) fn about(value: f64) -> String {
     count(value.round().max(0.0) as u64)
 }
@@ -92,19 +92,19 @@ impl ForecastView<'_> {
             );
             self.soft(out, &text);
         }
-        // What makes the numbers less than they seem, before they are read.
+        // Warnings come before the numbers that they are about.
         warnings(out, &prediction.warnings, self.width, self.paint);
-        let whole = &prediction.whole;
+        let program = &prediction.program;
         let (accesses, cold) = (
-            interval(&whole.accesses, about),
-            interval(&whole.cold, about),
+            interval(&program.accesses, about),
+            interval(&program.cold, about),
         );
         let _ = writeln!(
             out,
             "\n{accesses} accesses to {cold} distinct {}",
             words::items(prediction.granularity)
         );
-        let shapes = whole.shapes();
+        let shapes = program.shapes();
         let parts = shapes
             .iter()
             .map(|(shape, groups)| format!("{:.1} % {}", *groups as f64 / 10.0, shape.name()));
@@ -222,7 +222,7 @@ impl ForecastView<'_> {
         ]
     }
 
-    /// The row of what has none of its own; none if there is nothing.
+    /// The row of the groups without one of their own; `None` if there are none.
     fn others(&self, others: &Others) -> Option<Vec<String>> {
         let first = others.misses.first().copied().unwrap_or(0);
         let mut row = vec![count(first)];
@@ -249,7 +249,7 @@ impl ForecastView<'_> {
         (others.number > 0).then_some(row)
     }
 
-    /// What the groups add up to, beside the whole program.
+    /// The sums of the groups, beside the prediction of the program.
     fn sums(&self, out: &mut String) {
         let by = self.forecast.by;
         if self.forecast.prediction.groups.is_empty() {

@@ -1,4 +1,4 @@
-//! The page that compares several profiles.
+//! [`compare`]: several profiles as one HTML page.
 
 mod changes;
 mod pictures;
@@ -20,7 +20,7 @@ use crate::words;
 /// Changes of fewer misses than this share of those of the first profile are noise.
 const NOISE: f64 = 0.01;
 
-/// Colours and dashes that there are; further profiles begin again.
+/// The number of colours and dashes; further profiles begin again.
 const SERIES: usize = 6;
 
 /// One of the profiles to compare.
@@ -35,7 +35,7 @@ pub struct ProfileVariant<'a> {
     pub profile: &'a Profile,
 }
 
-/// What a page of several profiles says and shows.
+/// The texts and choices of a page of several profiles.
 #[derive(Clone, Debug)]
 pub struct CompareOptions {
     /// The heading.
@@ -169,7 +169,7 @@ impl<'a> ComparedProfiles<'a> {
             .iter()
             .filter_map(|variant| variant.profile.histogram.max())
             .max();
-        // Beyond that, a curve that is not told would look flat.
+        // Beyond that, a curve that was not measured would look flat.
         let max = max.map(|max| reach.map_or(max, |reach| max.min(reach)));
         let fine = variants
             .iter()

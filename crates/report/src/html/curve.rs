@@ -1,4 +1,4 @@
-//! The picture of the miss-ratio curve.
+//! The picture of the miss-ratio curve on a page.
 
 use std::fmt::Write;
 
@@ -40,7 +40,7 @@ pub(crate) fn path(points: &[(u64, u64)], accesses: u64, axis: &Axis, top: f64) 
     let mut last = None;
     for (index, (size, misses)) in points.iter().enumerate() {
         let next = points.get(index + 1).map(|(_, misses)| *misses);
-        // Points in the middle of a level stretch add nothing.
+        // Points in the middle of a level piece add nothing.
         if last == Some(*misses) && next == Some(*misses) {
             continue;
         }

@@ -1,4 +1,5 @@
-//! The numbers that the page's script works with.
+//! The data of a page's script as JSON: tables of groups with their histograms, and the calling
+//! context tree, cut to a size that a page can have.
 
 use reuselens_locality::{
     Cell, CrossGroup, Dimension, FineHistogram, Group, HistogramSum, Profile,
@@ -12,14 +13,14 @@ use crate::numbers::count;
 pub(crate) struct GroupTable {
     /// The dimension, or both.
     pub(crate) by: &'static str,
-    /// What its tab says.
+    /// The text of its tab.
     pub(crate) title: &'static str,
     /// What the first column holds.
     pub(crate) head: &'static str,
     /// What a reader should know about it.
     pub(crate) note: &'static str,
     pub(crate) rows: Vec<GroupRow>,
-    /// The groups that there was no room for: how many, and their sum.
+    /// The groups that did not fit: how many, and their sum.
     pub(crate) left_out: Option<(usize, FineHistogram)>,
 }
 
@@ -97,7 +98,7 @@ impl GroupTable {
     }
 }
 
-/// What the tables of one dimension say: key, tab, head of the first column, note.
+/// The texts of the tables of one dimension: key, tab, head of the first column, note.
 const WORDS: [(Dimension, [&str; 4]); 6] = [
     (
         Dimension::Line,
@@ -156,7 +157,7 @@ const WORDS: [(Dimension, [&str; 4]); 6] = [
     ),
 ];
 
-/// What the table of lines and objects says.
+/// The texts of the table of lines and objects.
 const CROSS: [&str; 4] = [
     "line-object",
     "Line × object",
@@ -168,7 +169,7 @@ const CROSS: [&str; 4] = [
 pub(crate) fn tables(scene: &Scene) -> Vec<GroupTable> {
     let mut tables = Vec::new();
     for (by, words) in WORDS {
-        if !tells(scene, by) {
+        if !has_table(scene, by) {
             continue;
         }
         if by == Dimension::Element {
@@ -185,8 +186,8 @@ pub(crate) fn tables(scene: &Scene) -> Vec<GroupTable> {
     tables
 }
 
-/// Whether a table would say anything: one thread alone does not, and has no table of its own.
-fn tells(scene: &Scene, by: Dimension) -> bool {
+/// Whether a dimension has a table: not if all is unknown, nor for a single thread.
+fn has_table(scene: &Scene, by: Dimension) -> bool {
     match by {
         Dimension::Thread => {
             scene.profile.threads.len() > 1 || scene.grouping.has_names(Dimension::Line)
@@ -215,7 +216,7 @@ fn cross(scene: &Scene) -> GroupTable {
 /// Elements that their table has at most: they are many, and alike.
 const ELEMENTS: usize = 100;
 
-/// The elements of most misses, if there are any that are told apart.
+/// The elements of most misses, if accesses are broken down by element.
 fn elements(scene: &Scene, words: [&'static str; 4]) -> Option<GroupTable> {
     let objects = &scene.profile.objects;
     if objects.iter().all(|object| object.elements.is_empty()) {
@@ -257,8 +258,8 @@ pub(crate) struct ContextTreeNode {
 /// Nodes of the tree that a page shows at most.
 const NODES: usize = 400;
 
-/// The calling context tree, cut to its nodes of most accesses: what is left out becomes one node
-/// `(n smaller calls)` under the caller that is still there, so that the sums hold.
+/// The calling context tree, cut to its nodes of most accesses. The others become one node `(n
+/// smaller calls)` under the nearest caller that is kept, so that the sums hold.
 pub(crate) fn tree(profile: &Profile) -> Vec<ContextTreeNode> {
     let costs = profile.context_tree(0);
     if costs.len() < 2 {
@@ -300,8 +301,8 @@ fn charge(
     shown: &[Option<usize>],
     nodes: &mut Vec<ContextTreeNode>,
 ) {
-    // The number of the node that is shown; of a remainder, that of its caller and as many as are
-    // shown.
+    // The number of the node that is shown; for a remainder, that of its caller plus the number of
+    // nodes shown.
     let number = nodes.len();
     let nearest = nearest(parents, shown);
     let keys: Vec<usize> = (0..=parents.len())

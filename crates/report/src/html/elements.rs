@@ -1,5 +1,4 @@
-//! Data structures from end to end, as strips: where in them the accesses go, and which of them
-//! miss.
+//! The strips of a page: for each data structure, which of its elements are accessed and miss.
 
 use std::fmt::Write;
 
@@ -15,8 +14,8 @@ const STRIPS: usize = 6;
 /// Columns of a strip at most.
 const COLUMNS: u64 = 120;
 
-/// Appends a strip for each of the structures with most accesses, if any has its elements told
-/// apart.
+/// Appends a strip for each of the structures with most accesses, if accesses are broken down by
+/// element.
 pub(crate) fn strips(out: &mut String, scene: &Scene) {
     let mut objects: Vec<(u64, &Object)> = scene
         .profile
@@ -81,7 +80,7 @@ fn columns(elements: &[Element], len: u64, items: u64) -> Vec<(f64, f64)> {
     columns
 }
 
-/// Steps of these heights, 1 being the whole strip.
+/// Steps of these heights, 1 being the height of the strip.
 fn path(heights: impl Iterator<Item = f64>) -> String {
     let mut path = "M0 100".to_owned();
     for (right, height) in (1..).zip(heights) {

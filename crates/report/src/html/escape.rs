@@ -1,4 +1,5 @@
-//! Text that comes from programs and file names, made safe for a page.
+//! Makes text safe for a page: escapes for HTML and for JSON in scripts, and a little markup for
+//! captions.
 
 /// Text for an element or a quoted attribute.
 pub(crate) fn escape(text: &str) -> String {
@@ -20,8 +21,8 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 /// [`numbers::percent`](crate::numbers::percent) for an element: it may hold a `<`.
-pub(crate) fn percent(part: u64, whole: u64) -> String {
-    escape(&crate::numbers::percent(part, whole))
+pub(crate) fn percent(part: u64, total: u64) -> String {
+    escape(&crate::numbers::percent(part, total))
 }
 
 /// [`numbers::change`](crate::numbers::change) for an element.
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_gets_through() {
+    fn escape_makes_any_text_safe() {
         assert_eq!(
             escape("<a href=\"x\">&'\u{1}"),
             "&lt;a href=&quot;x&quot;&gt;&amp;&#39;\u{fffd}"

@@ -1,4 +1,4 @@
-//! The picture of the average footprint.
+//! The section of a page about the average footprint.
 
 use super::page::picture;
 use super::scene::Scene;

@@ -1,4 +1,4 @@
-//! The top of the page: what was run, and the result in words.
+//! The top of a page: the command, the facts, and the result in two or three sentences.
 
 use std::fmt::Write;
 
@@ -102,7 +102,7 @@ fn culprit(scene: &Scene, misses: u64) -> String {
     )
 }
 
-/// What the next larger cache makes of it.
+/// A sentence about the misses in the next larger cache.
 fn next_level(scene: &Scene) -> String {
     let Some(next) = scene
         .levels
@@ -160,7 +160,7 @@ fn tiles(out: &mut String, scene: &Scene) {
     out.push_str("</dl>");
 }
 
-/// What first touches are of.
+/// Appends the tiles about the distinct data.
 fn distinct_tiles(scene: &Scene, tile: &mut impl FnMut(&str, String, String)) {
     let distinct = scene.profile.first_touches();
     let memory = match &scene.profile.requested_bytes {
@@ -194,7 +194,7 @@ fn distinct_tiles(scene: &Scene, tile: &mut impl FnMut(&str, String, String)) {
     }
 }
 
-/// Appends what the reader must know.
+/// Appends the warnings.
 pub(crate) fn warnings(out: &mut String, warnings: &[Warning]) {
     if warnings.is_empty() {
         return;

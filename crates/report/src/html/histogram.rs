@@ -1,4 +1,4 @@
-//! The picture of the reuse-distance histogram.
+//! The picture of the reuse-distance histogram on a page.
 
 use std::fmt::Write;
 
@@ -36,13 +36,13 @@ pub(crate) fn bars(
     path
 }
 
-/// Where a bin lies, in thousandths.
+/// The left and right edge of a bin, in thousandths.
 pub(crate) fn span(axis: &Axis, low: u64, high: u64) -> (f64, f64) {
     let left = if low == 0 { 0.5 } else { low as f64 };
     (axis.x(left) * 1000.0, axis.x(high as f64 + 1.0) * 1000.0)
 }
 
-/// One bar; a bar that is there is never too low to be seen.
+/// One bar, never too low to be seen.
 pub(crate) fn bar(path: &mut String, left: f64, right: f64, height: f64) {
     if height > 0.0 {
         let y = 1000.0 - (height * 1000.0).clamp(6.0, 1000.0);

@@ -1,4 +1,4 @@
-//! The calling contexts as an icicle: callers above, callees below, width for misses.
+//! The picture of the calling contexts on a page: callers above callees, with widths by misses.
 
 use std::fmt::Write;
 
@@ -153,7 +153,7 @@ mod tests {
     use reuselens_units::Distance;
 
     #[test]
-    fn callees_lie_under_their_callers() {
+    fn icicle_places_callees_under_callers() {
         let node = |parent, accesses| {
             let mut histogram = FineHistogram::new();
             histogram.add(Distance::COLD, accesses);

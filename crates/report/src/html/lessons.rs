@@ -1,4 +1,5 @@
-//! The parts of the page that teach, and the account of how the numbers came about.
+//! The explaining sections of a page: what a reuse distance is, how to read the pictures, how the
+//! numbers were measured.
 
 use std::fmt::Write;
 
@@ -93,7 +94,7 @@ fn one_item(scene: &Scene) -> String {
     }
 }
 
-/// The table that tells the two models apart.
+/// The table that compares the two models.
 fn which_miss_ratio(out: &mut String, scene: &Scene) {
     out.push_str(
         "<h3>Which miss ratio is this?</h3><p class=\"explain\">Everywhere on this page: that of a <b>fully associative LRU \

@@ -1,4 +1,5 @@
-//! Profiles as pages: each one a single file that fetches nothing.
+//! Pages: [`page`] for one profile, [`compare`] for several, [`sheet`] for other numbers. Each is a
+//! single file that fetches nothing.
 
 mod compare;
 mod curve;

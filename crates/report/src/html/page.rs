@@ -1,4 +1,5 @@
-//! The page of one profile.
+//! [`page`]: one profile as an HTML page. It puts the sections together and has the head and the
+//! end that all pages share.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -99,7 +100,7 @@ pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
     out
 }
 
-/// Appends the pictures of the whole run.
+/// Appends the pictures of all accesses.
 fn pictures(out: &mut String, scene: &Scene) {
     picture(
         out,
@@ -153,8 +154,7 @@ pub(crate) fn head(out: &mut String, title: &str) {
     );
 }
 
-/// Appends the bar at the top: the name, links to the sections that there are, the switch of the
-/// theme.
+/// Appends the bar at the top: the name, links to the sections that exist, the switch of the theme.
 pub(crate) fn top(out: &mut String, links: &[(&str, &str)], is_there: impl Fn(&str) -> bool) {
     out.push_str(
         "<header class=\"top\"><span class=\"brand\"><svg viewBox=\"0 0 20 20\" aria-hidden=\"true\"><circle cx=\"8.5\" cy=\"8.5\" \

@@ -1,5 +1,5 @@
-//! Paths on the page: a picture of the patterns by path for each line, and a table of how well
-//! paths separate the patterns of the whole program.
+//! The section of a page about paths: patterns by path for each line, and how well paths separate
+//! patterns.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -20,7 +20,7 @@ use crate::numbers::count;
 const LENGTH: u32 = 8;
 
 /// The pictures of a profile, lines with most misses first; none if paths were not followed, or
-/// separate nothing.
+/// separate no patterns.
 pub(crate) fn pictures(scene: &Scene) -> Vec<Picture> {
     let Some(paths) = &scene.profile.paths else {
         return Vec::new();
@@ -47,7 +47,7 @@ struct PathLine {
     paths: BTreeMap<(u32, u32), PatternBins>,
 }
 
-/// The module, and the whole path of the file and the line in it; or the offset of an instruction
+/// The module, and the full path of the file and the line in it; or the offset of an instruction
 /// without a line.
 type Key = (String, String, u64);
 
@@ -89,7 +89,7 @@ fn name(site: &PathSite) -> String {
 }
 
 impl PathLine {
-    /// Misses in a cache of `items` items, a bin as a whole at its mean.
+    /// Misses in a cache of `items` items, with each bin counted at its mean.
     fn misses(&self, items: u64) -> u64 {
         let of = |bins: &PatternBins| {
             let far = bins.iter().filter(|bin| bin.mean >= items as f64);
@@ -134,7 +134,7 @@ impl PathLine {
     }
 }
 
-/// The patterns of some distances, and what is too rare to be in one.
+/// The patterns of some distances, and the reuses that are too rare to be in one.
 fn bars(bins: &PatternBins, items: u64) -> Vec<Bar> {
     let bins: Vec<PatternBin> = bins.iter().collect();
     let merging = Merging::default();

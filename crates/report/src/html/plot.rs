@@ -1,5 +1,6 @@
-//! The frame of a picture: axes, grid and marks. Shapes are SVG that stretches with the page; words
-//! are HTML, placed in percent, so that they keep their size on a narrow screen.
+//! [`Plot`]: the frame of a page's picture, with axes, grid and marks. Shapes are SVG that
+//! stretches with the page; words are HTML, placed in percent, so that they keep their size on a
+//! narrow screen.
 
 use std::fmt::Write;
 
@@ -19,7 +20,7 @@ const FLIP: f64 = 0.86;
 const NARROW_FLIP: f64 = 0.68;
 
 /// A logarithmic axis of cache sizes in items. A distance d needs a cache of d + 1 items, so the
-/// log2 bin [2^(x−1), 2^x − 1] lies between 2^(x−1) and 2^x, and distance 0 in the half octave
+/// log2 bin [2^(x−1), 2^x − 1] is between 2^(x−1) and 2^x, and distance 0 in the half octave
 /// before 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
@@ -46,14 +47,14 @@ impl Axis {
         }
     }
 
-    /// Where a cache of `items` items lies, as a share of the width.
+    /// The place of a cache of `items` items, as a share of the width.
     pub(crate) fn x(&self, items: f64) -> f64 {
         let octave = if items < 1.0 { self.low } else { items.log2() };
         ((octave - self.low) / (self.high - self.low) * FINITE).clamp(0.0, 1.0)
     }
 
-    /// For the script: the octaves at the left and of the last finite distances, and where the
-    /// latter lie.
+    /// For the script: the octaves at the left and of the last finite distances, and the place of
+    /// the latter.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::json!([self.low, self.high, FINITE])
     }
@@ -162,7 +163,7 @@ impl Plot<'_> {
     }
 }
 
-/// Where the bar of the first touches lies: left and right, in thousandths.
+/// The left and right edge of the bar of the first touches, in thousandths.
 pub(crate) fn cold_bar() -> (f64, f64) {
     (FINITE * 1000.0 + 14.0, 996.0)
 }

@@ -1,4 +1,4 @@
-//! What all parts of a page have in common.
+//! [`Scene`]: a profile and the choices that all sections of its page share.
 
 use std::collections::BTreeMap;
 
@@ -58,12 +58,12 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Exact misses of the whole run in a cache of `items` items.
+    /// Exact misses of all accesses in a cache of `items` items.
     pub(crate) fn misses(&self, items: u64) -> u64 {
         self.curve.misses(items)
     }
 
-    /// What is said after `first touch`, where other accesses have no distance either.
+    /// The suffix of `first touch`, if invalidated accesses have no distance either.
     pub(crate) fn or_invalidated(&self) -> &'static str {
         match self.profile.invalidations() {
             Some(_) => " or invalidated",

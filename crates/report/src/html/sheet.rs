@@ -1,4 +1,4 @@
-//! A page of any numbers: tables and charts.
+//! [`sheet`]: tables and charts of any numbers as an HTML page.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Annotated source: the accesses and misses of each line, beside its text.
+//! The section of a page with annotated source: accesses and misses of each line beside its text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The tables of groups.
+//! The section of a page with the tables of groups.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What a cache of weighed objects misses, per request and per byte.
+//! The section of a page about objects that were weighed by their sizes.
 
 use std::fmt::Write;
 

@@ -1,10 +1,10 @@
-//! How the JSON is broken into lines.
+//! [`Compact`]: where the JSON of this crate has line breaks.
 
 use std::io::{self, Write};
 
 /// One line for each field of the outermost object, and for each element of an array of objects
-/// there; everything below on that line. So a profile can be read, searched and compared line by
-/// line.
+/// there; everything inside is on that line. So a profile can be read, searched and compared line
+/// by line.
 #[derive(Default)]
 pub(crate) struct Compact {
     depth: usize,

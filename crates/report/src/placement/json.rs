@@ -1,4 +1,4 @@
-//! A plan as JSON, schema `reuselens-placement/1`.
+//! [`placement_json`]: a plan as JSON, schema `reuselens-placement/1`.
 
 use reuselens_placement::{Placed, PlacementPlan, Reason};
 use serde::Serialize;

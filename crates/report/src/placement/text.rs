@@ -1,4 +1,4 @@
-//! A plan as text for a terminal.
+//! [`placement_text`]: a plan as text for a terminal.
 
 use std::cmp::Reverse;
 use std::fmt::Write;

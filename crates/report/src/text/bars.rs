@@ -1,4 +1,4 @@
-//! The histogram as bars of characters.
+//! The histogram of [`summary`](super::summary), as bars of characters.
 
 use std::fmt::Write;
 
@@ -12,8 +12,8 @@ use crate::words;
 /// Columns of the label of a bar, at least: numbers of ids take more than sizes in bytes.
 const LABEL: usize = 19;
 
-/// A bar of `share` (0 to 1) of `width` columns, in eighths of a column; never nothing for
-/// something.
+/// A bar of `share` (0 to 1) of `width` columns, in eighths of a column; at least one eighth for a
+/// share above 0.
 fn bar(share: f64, width: usize) -> String {
     let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };

@@ -1,5 +1,7 @@
-//! Colour, only when asked, and words broken at the edge. Names cannot steer the terminal: all text
-//! of reports goes through this file, where control characters are shown as escapes.
+//! Colours, line breaks and shortening of text for a terminal.
+//!
+//! All text of reports goes through this file, which shows control characters as escapes, so that
+//! names in a profile cannot steer the terminal.
 
 use reuselens_units::{shown, shown_lines};
 
@@ -25,8 +27,8 @@ impl Paint {
         Paint { on }
     }
 
-    /// The text in the colour of what it is. The sixteen colours that every terminal has, none of
-    /// which is told apart from another by red and green alone.
+    /// The text in the colour of its style: one of the sixteen colours that every terminal has. No
+    /// two styles differ only by red and green.
     pub(crate) fn ink(self, ink: TextStyle, text: &str) -> String {
         let text = shown_lines(text);
         if !self.on || text.is_empty() {
@@ -64,8 +66,8 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     out
 }
 
-/// Appends an empty line and a title, with what is said beside it: below it where the line would be
-/// longer than `width`.
+/// Appends an empty line and a title with `aside` after it, or below it if the line would be longer
+/// than `width`.
 pub(crate) fn heading(out: &mut String, title: &str, aside: &str, width: usize, paint: Paint) {
     let title_columns = title.chars().count();
     out.push('\n');
@@ -109,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_end_before_the_edge() {
+    fn wrap_keeps_lines_within_the_width() {
         let text = wrap("one two three four", 12, 4);
         assert_eq!(text, "one two\n    three\n    four");
         assert_eq!(
@@ -119,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_coloured_by_nobody_else() {
+    fn paint_escapes_colours_in_text() {
         let text = "\u{1b}[2Jgone\u{7}";
         let escaped = "\\u{1b}[2Jgone\\u{7}";
         assert_eq!(Paint::new(false).ink(TextStyle::Hit, text), escaped);
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn names_keep_both_ends() {
+    fn shorten_keeps_both_ends() {
         assert_eq!(shorten("main > solve > sweep", 11), "main… sweep");
         assert_eq!(shorten("gzip!fn@4295 (unknown line)", 20), "gzip!fn@4295");
         assert_eq!(shorten("a\u{1b}[31mb", 20), "a\\u{1b}[31mb");

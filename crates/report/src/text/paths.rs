@@ -1,4 +1,5 @@
-//! What paths say about the instructions of a program.
+//! The table of [`summary`](super::summary) about paths: how well paths of each length separate the
+//! patterns of instructions.
 
 use std::fmt::Write;
 

@@ -1,4 +1,5 @@
-//! Tables of groups as text.
+//! Tables as text ([`rows`]), and the tables of [`summary`](super::summary) with the groups that
+//! miss most.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -91,7 +92,7 @@ fn widths(columns: &[TextColumn], cells: &[Vec<String>], width: usize) -> Vec<us
     let taken = widths.iter().map(|width| width + GAP).sum::<usize>();
     for _ in width..taken.max(width) {
         let words = (0..columns.len()).filter(|index| columns[*index].left);
-        // The last of equally wide ones: the first says where the row is from.
+        // The last of equally wide ones, since the first identifies the row.
         match words.max_by_key(|index| widths[*index]) {
             Some(widest) if widths[widest] > LEAST => widths[widest] -= 1,
             _ => break,
@@ -101,7 +102,7 @@ fn widths(columns: &[TextColumn], cells: &[Vec<String>], width: usize) -> Vec<us
 }
 
 /// Appends a table for each dimension asked for, of the groups of most misses in the chosen cache.
-/// One whose only row would say that nothing is known is left out, and that is said.
+/// A table whose only row would be what is unknown is replaced by a remark.
 pub(crate) fn misses(
     out: &mut String,
     profile: &Profile,
@@ -118,9 +119,9 @@ pub(crate) fn misses(
     let reason = caches::reason(profile, options.cache, chosen);
     let mut reason = format!("({reason}{ranking})");
     let grouping = profile.grouping();
-    let (told, untold): (Vec<Dimension>, Vec<Dimension>) =
+    let (known, unknown): (Vec<Dimension>, Vec<Dimension>) =
         options.by.iter().partition(|by| grouping.has_names(**by));
-    for by in &told {
+    for by in &known {
         let title = format!("Most misses in {} by {by}", chosen.label());
         heading(out, &title, &reason, width, paint);
         reason.clear();
@@ -135,11 +136,11 @@ pub(crate) fn misses(
         };
         table.write(out, *by);
     }
-    if untold.is_empty() {
+    if unknown.is_empty() {
         return;
     }
     // The misses are in no table then, unless this is a cache of the machine.
-    if told.is_empty() && chosen.name.is_none() {
+    if known.is_empty() && chosen.name.is_none() {
         let line = format!(
             "Misses in {} {reason}: {}, {} of the accesses.",
             chosen.label(),
@@ -148,7 +149,7 @@ pub(crate) fn misses(
         );
         let _ = writeln!(out, "\n{}", wrap(&line, width, 0));
     }
-    let text = no_table(profile, &untold);
+    let text = no_table(profile, &unknown);
     let _ = writeln!(
         out,
         "\n{}",
@@ -157,14 +158,14 @@ pub(crate) fn misses(
 }
 
 /// Why these dimensions have no table.
-fn no_table(profile: &Profile, untold: &[Dimension]) -> String {
-    let names: Vec<String> = untold.iter().map(|by| format!("{by}s")).collect();
+fn no_table(profile: &Profile, unknown: &[Dimension]) -> String {
+    let names: Vec<String> = unknown.iter().map(|by| format!("{by}s")).collect();
     let why = if profile.method.whole {
         "the program was analysed as a whole (--by program), which tells nothing apart; analyse it again without that"
     } else {
         "nothing is known of them here"
     };
-    let tip = match untold.contains(&Dimension::Path) && !profile.method.whole {
+    let tip = match unknown.contains(&Dimension::Path) && !profile.method.whole {
         true => {
             ". Paths are followed when a program is analysed: reuselens profile --by path,line -- PROGRAM"
         }
@@ -239,7 +240,7 @@ impl TextTable<'_> {
         }
     }
 
-    /// How many threads accessed each object, if that is asked about and there are several threads.
+    /// How many threads accessed each object, if objects are shown and there are several threads.
     fn threads(&self, by: Dimension) -> Option<HashMap<String, u64>> {
         if by != Dimension::Object || self.profile.threads.len() < 2 {
             return None;
@@ -251,7 +252,7 @@ impl TextTable<'_> {
         Some(threads)
     }
 
-    /// The groups, each with the object that it is about if they are lines.
+    /// The groups, each with its main object if they are lines.
     fn groups(&self, by: Dimension) -> Vec<(Group, String)> {
         match by {
             Dimension::Line => {

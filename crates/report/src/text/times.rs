@@ -1,4 +1,4 @@
-//! What is known beside the distances: a line each.
+//! The lines of [`summary`](super::summary) about reuse times, footprints and forward distances.
 
 use std::fmt::Write;
 
@@ -39,7 +39,7 @@ fn reuses(times: &ReuseTimes) -> Option<String> {
     ))
 }
 
-/// What windows of a few lengths touch.
+/// The average footprints of windows of a few lengths.
 fn footprint(times: &ReuseTimes, profile: &Profile) -> Option<String> {
     let longest = profile.histogram.accesses();
     let lengths = DECADES.into_iter().filter(|length| *length <= longest);

@@ -226,8 +226,8 @@ pub fn empty() -> Profile {
 /// The source of the program that [`matmul`] models.
 pub const MATMUL_C: &str = include_str!("matmul.c");
 
-/// The product of `matmul`, with the elements of its matrices told apart; but for the last of `c`,
-/// of which only the accesses are known.
+/// The product of `matmul`, with accesses broken down by the elements of its matrices; except the
+/// last of `c`, of which only the accesses are known.
 pub fn matmul_by_element(n: u64) -> Profile {
     let mut profile = matmul(n, false);
     run_matmul(n, false, &mut profile, Recorder::finish_with_elements);

@@ -1,4 +1,4 @@
-//! `reuselens simt analyze`: the data reuse characteristic of a kernel.
+//! `reuselens simt analyze`: shows the data reuse characteristic of a kernel.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -160,7 +160,7 @@ impl Args {
     }
 }
 
-/// A run's block of that number, by itself.
+/// A run with only the block of that number.
 pub fn one_block(run: &KernelRun, number: u32) -> anyhow::Result<KernelRun> {
     let blocks = run.launch().grid.count();
     if u64::from(number) >= blocks {

@@ -1,4 +1,5 @@
-//! `reuselens simt diff`: two streams' characteristics.
+//! `reuselens simt diff`: compares the characteristics of two streams. `map` shows its gain by the
+//! same functions.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -73,7 +74,7 @@ impl Args {
 /// Transactions before and after.
 pub type Counts = (Transactions, Transactions);
 
-/// Transactions of two runs, by warps of so many threads.
+/// Transactions of two runs, by warps of `lanes` threads.
 ///
 /// # Errors
 /// If their items are no elements.

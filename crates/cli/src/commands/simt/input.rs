@@ -1,4 +1,5 @@
-//! What the commands of `simt` read, and which reference stream they make of it.
+//! Options that the commands of `simt` share: [`SimtInput`] (what is read), [`Machine`] (which
+//! reference stream it becomes) and [`Output`] (where results go).
 
 use std::path::Path;
 
@@ -176,8 +177,8 @@ impl Machine {
         self
     }
 
-    /// Warns of options that the scenario does not look at: whoever tries one scenario after the
-    /// other may leave them.
+    /// Warns of options that the scenario ignores. They are no error, since users who try one
+    /// scenario after the other may leave them.
     pub fn warn(&self) {
         let scenario = self.scenario().number();
         let options = [

@@ -1,4 +1,4 @@
-//! `reuselens simt map`: which threads should be neighbours.
+//! `reuselens simt map`: regroups a kernel's threads, and shows what that gains.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -141,7 +141,7 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// If it was asked for.
+    /// Writes the hypergraph, if it was asked for.
     fn write_hypergraph(&self, run: &KernelRun) -> anyhow::Result<()> {
         let Some(path) = &self.hgr else {
             return Ok(());
@@ -165,7 +165,7 @@ impl Args {
         Ok(())
     }
 
-    /// What the two lines of transactions mean for who uses the mapping, and what to do next.
+    /// What the two lines of transactions mean for users of the mapping, and what to do next.
     fn advice(&self, kept: &Counts, moved: &Counts) -> Vec<String> {
         let gains = |(before, after): &Counts| after.sectors < before.sectors;
         let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! Characteristics and sharing as pictures of a page.
+//! The pictures of the `simt` commands' pages: characteristics and sharing.
 
 use reuselens_report::{ChartLine, Panel, Unit};
 use reuselens_simt::sharing::SharingMatrix;
@@ -8,7 +8,7 @@ use super::input::Named;
 
 /// The ranges that the literature shows: all, and two that are near.
 const RANGES: [u64; 3] = [u64::MAX, 400, 100];
-/// More points than these are thinned out: the largest in each of so many stretches of the axis.
+/// A picture has at most this many points: the largest in each of as many pieces of the axis.
 const POINTS: usize = 1500;
 /// Curves of one picture.
 const CURVES: usize = 3;
@@ -35,7 +35,7 @@ pub fn characteristics(named: &[Named]) -> Vec<Panel> {
         .collect()
 }
 
-/// Says which curves are not drawn.
+/// A remark about which curves are not drawn.
 pub fn left_out(named: &[Named]) -> String {
     match named.len().saturating_sub(CURVES) {
         0 => String::new(),
@@ -43,7 +43,7 @@ pub fn left_out(named: &[Named]) -> String {
     }
 }
 
-/// Says why there is no curve.
+/// A remark about why there is no curve.
 pub fn nothing(is_so: bool) -> &'static str {
     if is_so {
         " Nothing is reused here, so there is nothing to draw."

@@ -1,4 +1,4 @@
-//! `reuselens simt run`: a CUDA kernel, run without a GPU.
+//! `reuselens simt run`: runs a CUDA kernel without a GPU.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -241,8 +241,8 @@ impl Args {
         Usage(format!("a kernel needs {}", missing.join(" and ")))
     }
 
-    /// Files of a description's buffers are made by whoever runs it: what to type where they are
-    /// not there.
+    /// Files of a description's buffers are made by its user: adds what to type if they are
+    /// missing.
     fn where_buffers_are(&self, error: PlanError) -> anyhow::Error {
         let missing = matches!(
             &error,
@@ -301,7 +301,7 @@ impl Args {
             sink.end();
             let done = done?;
             if !self.quiet {
-                say!("{}", told(&done))?;
+                say!("{}", repeats(&done))?;
             }
         }
         Ok(())
@@ -344,7 +344,7 @@ impl Args {
     }
 }
 
-fn told(done: &Done) -> String {
+fn repeats(done: &Done) -> String {
     let stats = done.stats;
     let lanes = stats.thread_instructions as f64 / stats.warp_instructions.max(1) as f64;
     let times = if done.times == 1 {

@@ -1,4 +1,4 @@
-//! The command as it was typed, for messages that say what to type next.
+//! The command as it was typed, for messages that propose what to type next.
 
 /// The command as it was typed, for a shell.
 pub fn typed() -> String {

@@ -1,4 +1,4 @@
-//! Says how far a launch has come.
+//! [`MeteredSink`]: shows how far a kernel's launch is.
 
 use reuselens_ptx::{LaunchConfig, LaunchSink};
 

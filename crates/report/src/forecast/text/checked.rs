@@ -1,4 +1,4 @@
-//! How good a prediction was.
+//! The part of [`forecast`](super::forecast) about a run that the prediction is compared with.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use reuselens_predict::{Check, are_near};
 
 use super::{ForecastView, about, interval, short_name};
 use crate::caches;
-use crate::forecast::sums::placing_words;
+use crate::forecast::sums::ranking_words;
 use crate::numbers::{count, ratio_percent};
 
 impl ForecastView<'_> {
@@ -28,7 +28,7 @@ impl ForecastView<'_> {
         let _ = writeln!(
             out,
             "  accesses: {} predicted, {} observed",
-            interval(&self.forecast.prediction.whole.accesses, about),
+            interval(&self.forecast.prediction.program.accesses, about),
             count(seen.histogram.accesses())
         );
         let _ = writeln!(
@@ -42,7 +42,7 @@ impl ForecastView<'_> {
             ratio_percent(groups.coverage()),
             ratio_percent(groups.accuracy()),
             ratio_percent(groups.nearness()),
-            placing_words(self.forecast, check),
+            ranking_words(self.forecast, check),
             check.intervals.1,
             check.intervals.0,
             groups.intervals.1,

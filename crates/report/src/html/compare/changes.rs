@@ -1,4 +1,4 @@
-//! The groups that change from one profile to another.
+//! The tables of the comparing page: the groups that change, each profile against the first.
 
 use std::fmt::Write;
 
@@ -15,8 +15,9 @@ impl ComparedProfiles<'_> {
         let mut tables = String::new();
         for (index, variant) in self.variants.iter().enumerate().skip(1) {
             let known = [self.first.profile, variant.profile];
-            let told = |by: &&Dimension| known.iter().any(|profile| profile.has_names(**by));
-            for by in options.by.iter().filter(told) {
+            let known_in_any =
+                |by: &&Dimension| known.iter().any(|profile| profile.has_names(**by));
+            for by in options.by.iter().filter(known_in_any) {
                 let all = conflicts::changed_groups(
                     self.first.profile,
                     variant.profile,

@@ -1,4 +1,5 @@
-//! The pictures of several profiles: curves and histograms over each other, and one card for each.
+//! The pictures of the comparing page: curves and histograms over each other, and a card for each
+//! profile.
 
 use std::fmt::Write;
 

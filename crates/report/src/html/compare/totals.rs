@@ -1,4 +1,4 @@
-//! The table of all profiles: accesses, data, misses in each cache.
+//! The table of totals of the comparing page: accesses, data, and misses in each cache.
 
 use std::fmt::Write;
 

@@ -1,4 +1,5 @@
-//! The distances of a whole program on another input.
+//! [`predict_program`]: predicts all accesses of a program on another input, without a breakdown,
+//! from the histograms of two or more runs.
 
 use reuselens_locality::{ExactHistogram, MissRatioCurve};
 use reuselens_units::Distance;
@@ -10,14 +11,14 @@ use crate::shape::{Fit, Point, Shape};
 /// Groups of equally many accesses that a program is cut into.
 pub const GROUPS: usize = 1000;
 
-/// What is needed of a run to predict others.
+/// The numbers of a run from which others are predicted.
 #[derive(Clone, Copy, Debug)]
-pub struct WholeRun<'a> {
+pub struct ProgramRun<'a> {
     /// Its data size, over which distances grow.
     pub size: f64,
-    /// Its data size without what does not grow, however much that is: over which accesses do.
+    /// Its data size without all data that do not grow: over which accesses grow.
     pub grown: f64,
-    /// Its accesses that do not grow: its start.
+    /// Its accesses that do not grow, which are its start.
     pub start: f64,
     /// Its distances.
     pub histogram: &'a ExactHistogram,
@@ -39,12 +40,12 @@ pub struct GroupPrediction {
     pub distance: Estimate,
 }
 
-/// A whole program at a data size that has not been run.
+/// All accesses of a program at a data size that has not been run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct WholePrediction {
+pub struct ProgramPrediction {
     /// The data size, in items.
     pub size: f64,
-    /// Accesses: what starts the program as it was, and the rest as it grows.
+    /// Accesses: those of the start as they were, and the others as they grow.
     pub accesses: Estimate,
     /// Cold ones among them: in a straight line.
     pub cold: Estimate,
@@ -60,8 +61,8 @@ pub struct WholePrediction {
     pub rehearsal: Option<Rehearsal>,
 }
 
-/// What a prediction of the largest training run from all others gets wrong: errors of a kind that
-/// no regression of single distances sees, as when the program does something else on large inputs.
+/// A prediction of the largest training run from all others, beside that run. It shows errors that
+/// no regression of single distances does, as when the program does something else on large inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rehearsal {
     predicted: ExactHistogram,
@@ -75,23 +76,24 @@ pub struct Rehearsal {
 
 impl Rehearsal {
     /// Predicts the last of three or more runs.
-    fn new(runs: &[WholeRun], shapes: &[Shape], size: f64) -> Option<Self> {
+    fn new(runs: &[ProgramRun], shapes: &[Shape], size: f64) -> Option<Self> {
         let (last, others) = runs.split_last().filter(|(_, others)| others.len() >= 2)?;
         let before = others[others.len() - 1].size;
         let step = (last.size / before).ln();
         let farther = ((size / last.size).ln() / step).max(1.0);
         Some(Rehearsal {
-            predicted: predict_whole(others, shapes, (last.size, last.grown))?.histogram,
+            predicted: predict_program(others, shapes, (last.size, last.grown))?.histogram,
             observed: last.histogram.clone(),
             times: (size / last.size).max(1.0),
             farther: if farther.is_finite() { farther } else { 1.0 },
         })
     }
 
-    /// The error to expect of the miss ratio at a cache of `items` items: that of the rehearsal,
-    /// times how much farther away the size asked for is. What the cache separates there it
-    /// separated at a size between its own, if distances stay, and one as much smaller as the data
-    /// are, if they grow: the largest error in between counts.
+    /// The error to expect of the miss ratio at a cache of `items` items: the error of the
+    /// rehearsal, times how much farther away the size asked for is. The error of the rehearsal is
+    /// the largest one of any cache between this one (which corresponds to it if distances stay)
+    /// and one that is smaller by as much as the data were (which corresponds to it if distances
+    /// grow with the data).
     fn error(&self, items: u64) -> f64 {
         let curves = [&self.predicted, &self.observed].map(MissRatioCurve::new);
         let steps = (self.times.log2() * 4.0).ceil() as u32;
@@ -112,7 +114,7 @@ pub fn group_means(histogram: &ExactHistogram, groups: usize) -> Option<Vec<f64>
     }
     let each = reuses as f64 / groups as f64;
     let mut means = Vec::with_capacity(groups);
-    // Filled of the group, and the sum of its distances.
+    // How much of the current group is filled, and the sum of its distances.
     let (mut filled, mut sum) = (0.0, 0.0);
     for (distance, count) in histogram.iter() {
         let mut left = count as f64;
@@ -133,18 +135,18 @@ pub fn group_means(histogram: &ExactHistogram, groups: usize) -> Option<Vec<f64>
     Some(means)
 }
 
-/// Predicts a whole program at data size `size`, of which `grown` grows, from two or more runs of
-/// ascending sizes; none if one has no reuses.
+/// Predicts all accesses of a program at data size `size`, of which `grown` grows, from two or more
+/// runs of ascending sizes; `None` if one has no reuses.
 ///
 /// The 1000 groups of the runs are matched by rank, and the mean distance of each is extrapolated
 /// by one of `shapes`.
 ///
 /// Source: Ding & Zhong 2003; how accesses and cold accesses grow is ours.
-pub fn predict_whole(
-    runs: &[WholeRun],
+pub fn predict_program(
+    runs: &[ProgramRun],
     shapes: &[Shape],
     (size, grown): (f64, f64),
-) -> Option<WholePrediction> {
+) -> Option<ProgramPrediction> {
     let means: Option<Vec<Vec<f64>>> = runs
         .iter()
         .map(|run| group_means(run.histogram, GROUPS))
@@ -180,7 +182,7 @@ pub fn predict_whole(
         let distances = groups.iter().map(|group| end(&group.distance));
         histogram(accesses, end(&cold), distances)
     };
-    Some(WholePrediction {
+    Some(ProgramPrediction {
         size,
         accesses,
         cold,
@@ -218,11 +220,11 @@ fn histogram(
     histogram
 }
 
-impl WholePrediction {
+impl ProgramPrediction {
     /// The predicted miss ratio of a fully associative LRU cache of `items` items. Its interval is
     /// that of all distances and of the cold accesses, and no narrower than one group on either
-    /// side. From three runs on it is also no narrower than what the same way of predicting got
-    /// wrong about the largest of them.
+    /// side. From three runs on it is also no narrower than the error of the same prediction of the
+    /// largest of them.
     pub fn miss_ratio(&self, items: u64) -> Estimate {
         let at = |histogram: &ExactHistogram| MissRatioCurve::new(histogram).at(items);
         let (value, group) = (at(&self.histogram), 1.0 / GROUPS as f64);
@@ -308,13 +310,13 @@ mod tests {
             )
         };
         let all = [side(50), side(100), changed(200)];
-        let runs = all.each_ref().map(|histogram| WholeRun {
+        let runs = all.each_ref().map(|histogram| ProgramRun {
             size: data_size(histogram).unwrap() as f64,
             grown: data_size(histogram).unwrap() as f64,
             start: 0.0,
             histogram,
         });
-        let found = predict_whole(
+        let found = predict_program(
             &runs,
             &Shape::ALL,
             (3.0 * 800.0 * 800.0, 3.0 * 800.0 * 800.0),
@@ -323,13 +325,13 @@ mod tests {
         let ratio = found.miss_ratio(100_000);
         assert!(ratio.high - ratio.low > 0.2, "{ratio:?}");
         let alike = [side(50), side(100), side(200)];
-        let runs = alike.each_ref().map(|histogram| WholeRun {
+        let runs = alike.each_ref().map(|histogram| ProgramRun {
             size: data_size(histogram).unwrap() as f64,
             grown: data_size(histogram).unwrap() as f64,
             start: 0.0,
             histogram,
         });
-        let found = predict_whole(
+        let found = predict_program(
             &runs,
             &Shape::ALL,
             (3.0 * 800.0 * 800.0, 3.0 * 800.0 * 800.0),
@@ -343,14 +345,14 @@ mod tests {
     fn hills_that_move_are_found_where_they_are() {
         let (small, large) = (hills(50), hills(100));
         let size = |h: &ExactHistogram| data_size(h).unwrap() as f64;
-        let runs = [&small, &large].map(|histogram| WholeRun {
+        let runs = [&small, &large].map(|histogram| ProgramRun {
             size: size(histogram),
             grown: size(histogram),
             start: 0.0,
             histogram,
         });
         let truth = hills(400);
-        let found = predict_whole(&runs, &Shape::ALL, (size(&truth), size(&truth))).unwrap();
+        let found = predict_program(&runs, &Shape::ALL, (size(&truth), size(&truth))).unwrap();
         let logs = [&truth, &found.histogram].map(Log2Histogram::of);
         assert!(error::accuracy(&logs[0], &logs[1]) > 0.999);
         let accesses = truth.accesses() as f64;
