@@ -1,6 +1,6 @@
-//! Compiles what goes into measured programs, to be embedded in this crate: the run time, which
-//! `reuselens cc` adds to the programs that it links, and the rewriter for all others. Both are
-//! embedded packed.
+//! Compiles the two files that are put into measured programs, and compresses them, to be embedded
+//! in this crate (`src/embedded.rs`): the run time, which `reuselens cc` adds to the programs that
+//! it links, and the image of the rewriter, for all other programs.
 
 use std::error::Error;
 use std::fs::{read, write};

@@ -1,5 +1,4 @@
-//! Compiles nothing, analyses nothing: counts what a program does, kind by kind. The yardstick for
-//! the cost of capture alone.
+//! Counts the rows of a program by kind, without any analysis: measures the cost of capture alone.
 //!
 //! ```text
 //! cargo run --release -p reuselens-capture --example count -- ./program args

@@ -1,5 +1,5 @@
-//! How fast what is captured is encoded: a program runs, and what it does is written as a native
-//! trace into nowhere.
+//! Measures how fast captured accesses are encoded: runs a program and encodes it as a native
+//! trace, without writing a file.
 //!
 //! ```text
 //! # Templates and operands, where there are any:

@@ -1,28 +1,28 @@
-// The LLVM pass behind `reuselens cc --llvm`: what a program does to memory is noted by stores
-// between its own instructions, not by calls.
+// The LLVM pass of `reuselens cc --llvm`: adds stores between a program's own instructions, by
+// which the program records its accesses to memory without calling a hook for each.
 //
-// A stretch of a basic block between two calls is a *segment*. It has a *descriptor*, a constant in
-// the section `reuselens_notes`: all that is known when the program is compiled. When the segment
-// runs it takes room in its thread's block of the shared segment (one test), and writes a *note*
-// there: the descriptor's address and those words that only then are known. The analysing side
-// makes rows of it. Both forms are read by `src/notes/`, which must be changed along with this
-// file.
+// The part of a basic block between two calls is a *segment*. It has a *descriptor*, a constant in
+// the section `reuselens_notes`, with all that is known when the program is compiled. When the
+// segment runs it takes room in its thread's block of the shared memory (one test), and writes a
+// *block record* there: the descriptor's address, and the words that are known only then. The
+// analysing side makes rows of it (`src/records/`, which must be changed along with this file).
 //
-//     note:        word 0 | descriptor's address | word 1 | word 2 …, whole multiples of 16 bytes
-//     descriptor:  head { i32 place of the first access, from here; u16 words; u16 entries }, then
-//     entry:       { u8 kind; u8 size; u16 word; i32 displacement }, an address being word +
-//     displacement
+//     block record:  word 0 | descriptor's address | word 1 | word 2 …; a multiple of 16 bytes
+//     descriptor:    head { i32 place of the first access, from here; u16 words; u16 entries },
+//                    then the entries
+//     entry:         { u8 kind; u8 size; u16 word; i32 displacement }; the address of an access is
+//                    word + displacement
 //
-// A loop of one basic block without calls, whose addresses all move by a step that does not change,
-// writes a note for many times round at once: addresses of the last time, the steps, and how many
-// times there were. Such a note is longer than what is in it, about a byte for each access, so that
-// a block of the shared segment does not span much more time than others do; for threads take turns
-// in the stream block by block.
+// A loop of one basic block without calls, whose addresses all change by constant steps, writes one
+// block record for many iterations: the addresses of the last one, the steps, and the number of
+// iterations. Such a block record takes more room than its contents, about a byte for each access,
+// so that a block of the shared memory does not span much more time than others; for threads take
+// turns in the stream block by block.
 //
 // The place of an access is a byte in a *shadow* of its function in the section `reuselens_sites`:
 // an instruction that never runs, with the debug information of the access. So a program counter in
-// the stream is an address in the program, and names its line, its function and what was inlined,
-// however far code generation moves things about.
+// the stream is an address in the program, by which its line, its function and inlined functions
+// are found, wherever code generation moves the access.
 
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
@@ -46,38 +46,36 @@ using namespace llvm;
 
 namespace {
 
-// Rows' numbers, as in the wire crate.
+// The kinds of rows, as in the crate `wire`.
 enum Kind : uint8_t { Load = 1, Store = 2, Atomic = 3, Enter = 6, Exit = 7, Operand = 14, Block = 15 };
-// What follows an access that is not always made: `word` has a bit for each lane; `displacement`
-// says which bit is this access's, or how many lanes the access is.
+// An entry after that of a conditional access: `word` has a bit for each lane; `displacement` is
+// the number of this access's bit (OneLane), or the number of lanes (Lanes).
 enum Condition : uint8_t { OneLane = 0x40, Lanes = 0x41 };
-// All accesses of the note are made as often as `word` says; its displacement is nothing. Comes
-// first. Behind an access: its address moves by word + displacement each time.
+// Times is the first entry: `word` is the number of iterations, the displacement is unused. Step
+// comes after an access, whose address changes by word + displacement in each iteration.
 enum Repetition : uint8_t { Times = 0x42, Step = 0x43 };
 
 // How a basic block ends, as in the trace crate.
 enum Ending : uint8_t { Falls = 0, Conditional = 1, Jump = 2, Indirect = 3, Calls = 4, Returns = 5 };
 constexpr uint8_t TAKEN_LOOPS = 8, FALLS_LOOPS = 16;
 
-// Words of an address that is the displacement alone: from the displacement's own place on, or from
-// 0 on.
+// In place of a word: the address is the displacement alone, relative to its own place or to 0.
 constexpr uint16_t FROM_HERE = 0xffff, FROM_ZERO = 0xfffe;
-// A note's words; the run time has room to spare for so many where nothing is recorded.
+// The most words of a block record; the run time discards as many where nothing is recorded.
 constexpr size_t WORDS_MOST = 62;
-// Entries of a descriptor; the reader makes room for so many rows at once.
+// The most entries of a descriptor; the reader makes room for as many rows.
 constexpr size_t ENTRIES_MOST = 256;
-// Accesses of a note that stands for many times round a loop, and what of them one time may have.
+// The most accesses of a block record for many iterations, and of one iteration of it.
 constexpr uint64_t REPEATED_MOST = 256, REPEATED_EACH = 64;
-// Times that are worth it: loops that are known to go round fewer times write their notes one by
-// one.
+// Loops that are known to have fewer iterations write a block record for each.
 constexpr unsigned REPEATED_LEAST = 4;
-// Bytes of such a note, at least, for each of these accesses.
+// The least bytes of such a block record for each of these accesses.
 constexpr uint64_t REPEATED_BYTES = 1;
 // Words that an address is compared with, to share one.
 constexpr size_t COMPARED = 8;
 constexpr uint64_t BLOCK_BYTES = 1 << 16;
 
-/// A word of a note: where it is known, and what it is.
+/// A word of a block record: after which instruction it is known, and its value.
 struct Word {
   Instruction *At;
   Value *Known;
@@ -96,7 +94,7 @@ struct Entry {
   Value *Self = nullptr, *Taken = nullptr;
 };
 
-/// What a stretch of code does.
+/// The accesses of a segment of code.
 struct Segment {
   Instruction *First = nullptr;
   Instruction *Last = nullptr;
@@ -104,19 +102,19 @@ struct Segment {
   SmallVector<Entry, 16> Entries;
   /// The address of the function's return address, if it was asked for.
   Value *Frame = nullptr;
-  /// Bytes that a note takes even if its words are fewer.
+  /// The least bytes of its block record.
   uint64_t Least = 0;
 };
 
-/// A segment that is all there is of a loop's body, and moves on evenly.
+/// A segment that is the entire body of a loop, with constant steps.
 struct Repeated {
   size_t Segment;
   Loop *Of;
   /// For each word the step that it moves by.
   SmallVector<Value *, 8> Steps;
-  /// Times round the loop, less one.
+  /// The number of iterations, less one.
   Value *Back;
-  /// Times that a note stands for, at most; a power of two.
+  /// The most iterations of a block record; a power of two.
   uint64_t Most;
 };
 
@@ -170,7 +168,7 @@ private:
   Function &F;
   ScalarEvolution &SE;
   LoopInfo &Loops;
-  /// Whether basic blocks are noted too.
+  /// Whether basic blocks are recorded, too.
   bool Blocks;
   const DataLayout &Layout;
   SmallVector<Segment, 32> Segments;
@@ -371,7 +369,7 @@ void Pass::instruction(Instruction &I) {
   if (I.hasMetadata(LLVMContext::MD_nosanitize))
     return;
   if (auto *L = dyn_cast<LoadInst>(&I)) {
-    // Of these it matters when they are noted.
+    // The order of these among other records matters.
     if (L->isAtomic())
       Alone = false;
     access(I, Load, L->getPointerOperand(), L->getType());
@@ -479,7 +477,7 @@ void Pass::block(BasicBlock &Block) {
   even(Block, FirstSegment);
 }
 
-/// Whether a basic block is a loop that one note can stand for many times of.
+/// Whether a basic block is a loop of which one block record can stand for many iterations.
 void Pass::even(BasicBlock &Block, size_t FirstSegment) {
   Loop *L = Loops.getLoopFor(&Block);
   if (!Alone || Segments.size() != FirstSegment + 1 || !L || L->getNumBlocks() != 1)
@@ -642,8 +640,8 @@ Constant *Pass::descriptor(Segment &S, size_t FirstSite) {
   return Made;
 }
 
-/// Room for the note in front of the segment, each word where it is known, and at the last access
-/// the new end.
+/// Writes the stores of a segment: takes room for the block record before the segment, stores each
+/// word where it is known, and moves the cursor after the last access.
 void Pass::write(Segment &S, Constant *Descriptor, GlobalVariable *State, FunctionCallee Room) {
   uint64_t Bytes = alignTo(std::max<uint64_t>(8 + 8 * std::max<size_t>(S.Words.size(), 1), S.Least), 16);
   IRBuilder<> B(S.First);
@@ -684,7 +682,7 @@ void Pass::write(Segment &S, Constant *Descriptor, GlobalVariable *State, Functi
   }
   IRBuilder<> L(S.Last);
   StoreInst *Done = L.CreateAlignedStore(L.CreateAdd(At, L.getInt64(Bytes)), Through, Align(8));
-  // After the words: the reader sees whole notes.
+  // After the words, so that the reader sees complete block records only.
   Done->setAtomic(AtomicOrdering::Release);
 }
 
@@ -705,12 +703,14 @@ Value *Pass::again(Value *V, Instruction *At, DenseMap<Value *, Value *> &Made) 
   return Made[V] = Copy;
 }
 
-/// Changes a loop so that its segment is noted at the end of so many times round, and at its last.
+/// Changes a loop so that its segment writes a block record once in `Most` iterations, and after
+/// the last one.
 void Pass::repeat(Repeated &R) {
   Segment &S = Segments[R.Segment];
   BasicBlock *Body = R.Of->getHeader(), *Before = R.Of->getLoopPredecessor();
   Type *I64 = Type::getInt64Ty(F.getContext());
-  // The first note stands for what is left over of all times by `Most`, each other one for so many.
+  // The first block record stands for the remainder of the iterations divided by `Most`, each later
+  // one for `Most` iterations.
   IRBuilder<> B(Before->getTerminator());
   ConstantInt *Most = B.getInt64(R.Most);
   Value *Back = B.CreateZExtOrTrunc(R.Back, I64);
@@ -765,7 +765,8 @@ void Pass::repeat(Repeated &R) {
 }
 
 void Pass::write(GlobalVariable *State, FunctionCallee Room, FunctionCallee Order) {
-  // Before the code of the notes: it must not come between a note's place and its words.
+  // Before the code of the block records: it must not come between taking a block record's room and
+  // storing its words.
   for (Instruction *I : Releases)
     IRBuilder<>(I).CreateCall(Order);
   for (Repeated &R : Loopings)

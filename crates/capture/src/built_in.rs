@@ -1,4 +1,6 @@
-//! What was built into a program, by what is in its file.
+//! [`BuiltIn`]: which parts of reuselens were built into a program, found by searching its file for
+//! known texts. `program` decides by it whether to rewrite a program that it starts, `follow` for
+//! the programs that a measured one becomes by `exec`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -17,12 +19,12 @@ pub(crate) struct BuiltIn {
 }
 
 impl BuiltIn {
-    /// Of a program, looked up like a shell does.
+    /// What is in a program, which is looked up like a shell does.
     pub fn of(program: &OsStr) -> BuiltIn {
         find(program).map_or_else(BuiltIn::default, |path| BuiltIn::at(&path))
     }
 
-    /// Of the program in a file; nothing if it cannot be read.
+    /// What is in the program in a file; nothing if the file cannot be read.
     pub fn at(path: &Path) -> BuiltIn {
         let Ok((_, bytes)) = read_object_file(path) else {
             return BuiltIn::default();
@@ -36,7 +38,8 @@ impl BuiltIn {
     }
 }
 
-/// Whether a program was built so that its basic blocks are seen (`reuselens cc --llvm=blocks`).
+/// Whether a program was built so that its basic blocks are recorded (`reuselens cc
+/// --llvm=blocks`).
 pub fn carries_basic_blocks(program: &OsStr) -> bool {
     BuiltIn::of(program).basic_blocks
 }

@@ -1,5 +1,9 @@
-//! Takes blocks out of the segment in the order of their completion, and at the end of a process
-//! those that it could not complete.
+//! [`Consumer`]: the reading end of a segment. It takes published blocks in their order, and with
+//! each the parts of other threads' blocks that must be read before it (`merge`). When a process
+//! has died it takes the blocks that the process could not publish.
+//!
+//! Programs may write anywhere in the segment, so all that is read there is checked. Once something
+//! impossible is found ([`Consumer::check`]), nothing more is read. `running` drives the consumer.
 
 mod merge;
 
@@ -30,7 +34,7 @@ pub struct Consumer {
     next_reap: Instant,
     /// Records to be delivered before the block last taken.
     overtaken: Vec<RawBlock>,
-    /// Threads that were killed with events that only they knew.
+    /// Threads that were killed with events that were not in the segment yet.
     cut_short: u32,
     follower: Follower,
 }
@@ -38,7 +42,7 @@ pub struct Consumer {
 /// What could not be recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct Losses {
-    /// Threads that found no slot.
+    /// Threads that got no slot.
     pub threads: u32,
     /// Single events.
     pub events: u64,
@@ -82,9 +86,9 @@ const NAP: Duration = Duration::from_millis(1);
 /// How often to look for processes that have died.
 const REAP_EVERY: Duration = Duration::from_millis(20);
 
-/// A count of threads above this one is none: more than Linux gives numbers to at one time.
+/// A larger count of threads is not credible: Linux has no more numbers for threads.
 const THREADS_MOST: u32 = 1 << 22;
-/// The same for events: two years of one each nanosecond.
+/// A larger count of events is not credible: two years with one each nanosecond.
 const EVENTS_MOST: u64 = 1 << 56;
 
 impl Consumer {
@@ -121,17 +125,17 @@ impl Consumer {
         &self.segment.header().control
     }
 
-    /// What programs have said in the segment's header.
+    /// The segment's header.
     pub fn header(&self) -> &Header {
         self.segment.header()
     }
 
-    /// Looks after a process that is about to call `exec`.
+    /// Handles a process that is about to call `exec`, or has called it; see [`Follower::follow`].
     pub fn follow(&mut self) -> Option<Followed> {
         self.follower.follow(&self.segment, !self.damaged)
     }
 
-    /// The next full block, if one waits.
+    /// Reads the next published block into `raw`. False if there is none.
     pub fn next(&mut self, raw: &mut RawBlock) -> bool {
         let queue = &self.segment.header().queue;
         if self.damaged {
@@ -212,7 +216,8 @@ impl Consumer {
         queue.consumer_sleeps.store(0, Ordering::SeqCst);
     }
 
-    /// Ids of the processes that have died and still hold slots; looks only now and then.
+    /// Ids of the processes that have died and still hold slots. Looks at most every 20
+    /// milliseconds; in between it returns none.
     pub fn dead(&mut self) -> Vec<u32> {
         if Instant::now() < self.next_reap {
             return Vec::new();
@@ -223,8 +228,8 @@ impl Consumer {
         pids
     }
 
-    /// The unfinished blocks of these processes, in the order in which their threads synchronised;
-    /// call when all that they completed is taken.
+    /// Takes the unfinished blocks of these dead processes, in the order in which their threads
+    /// synchronised. To be called once all blocks that they published are taken.
     pub fn reap(&mut self, dead: &[u32]) -> Vec<RawBlock> {
         if self.check() {
             return Vec::new();
@@ -232,8 +237,8 @@ impl Consumer {
         self.take_unfinished(|pid, _| dead.contains(&pid))
     }
 
-    /// The unfinished blocks of everyone, at the end. The living keep their slots: they still
-    /// write.
+    /// The unfinished blocks of all processes, at the end. Processes that live keep their slots,
+    /// for they still write.
     pub fn rest(&mut self) -> Vec<RawBlock> {
         if self.damaged {
             return Vec::new();
@@ -245,14 +250,14 @@ impl Consumer {
         merge::cut_remains(remains)
     }
 
-    /// What is in a slot's block and was not read; the slot stays as it is.
+    /// What is in a slot's block and was not read. Does not change the slot.
     fn look_at(&self, index: usize) -> Option<Remains> {
         let slot = self.segment.slot(index)?;
         let block = slot.block.load(Ordering::Acquire);
         let cursor = slot.cursor.load(Ordering::Acquire);
         let used = cursor.wrapping_sub(slot.block_address.load(Ordering::Relaxed)) as usize;
         if slot.block.load(Ordering::Acquire) != block {
-            // The thread has handed the block over meanwhile: the cursor may be that of the next.
+            // The thread has published the block meanwhile: the cursor may be that of its next one.
             return None;
         }
         let mut raw = raw_of(self.segment.block(block)?);
@@ -280,7 +285,8 @@ impl Consumer {
         (unread || more).then_some(Remains { raw, marks })
     }
 
-    /// The unfinished blocks of what process `pid` was before it became `process` (exec).
+    /// Takes the unfinished blocks of process `pid` from before its `exec`, after which its number
+    /// is `process`.
     pub fn replaced(&mut self, pid: u32, process: u32) -> Vec<RawBlock> {
         if self.damaged {
             return Vec::new();
@@ -306,7 +312,7 @@ impl Consumer {
         pids
     }
 
-    /// Tells programs that nobody reads any more.
+    /// Announces to programs that no more blocks are taken.
     pub fn close(&mut self) {
         self.closed = true;
         self.segment
@@ -316,14 +322,14 @@ impl Consumer {
         futex_wake_all(&self.segment.header().queue.taken);
     }
 
-    /// Passes a queue cell whose producer died before it filled it.
+    /// Skips a queue cell whose producer died before it filled it. Returns whether there was one.
     pub fn skip(&mut self) -> bool {
         !self.damaged && self.segment.header().queue.skip(&mut self.tail)
     }
 
-    /// Whether a program has written over the segment. Once that is found, nothing is read from it
-    /// any more, and programs are told that nobody reads: a thread that waits for room in the queue
-    /// would wait for ever.
+    /// Checks whether a program has written over the segment, and returns that. Once it is found,
+    /// nothing more is read, and that is announced to programs: a thread that waits for room in the
+    /// queue would wait forever.
     pub fn check(&mut self) -> bool {
         let intact = self.segment.is_header_intact(self.closed)
             && self.segment.header().queue.is_intact(&self.tail)
@@ -335,7 +341,7 @@ impl Consumer {
         self.damaged
     }
 
-    /// Whether that has been found.
+    /// Whether damage has been found before.
     pub fn is_damaged(&self) -> bool {
         self.damaged
     }
@@ -345,7 +351,7 @@ impl Consumer {
         self.close();
     }
 
-    /// Whether programs can have counted that far.
+    /// Whether programs can have made the counts in the header.
     fn has_credible_counts(&self) -> bool {
         let header = self.segment.header();
         let threads = [
@@ -361,8 +367,8 @@ impl Consumer {
             && events.max(left_out) <= EVENTS_MOST
     }
 
-    /// The records in the stage of a dead or resting thread that are to be recorded. With `report`,
-    /// those that are not are counted as left out: nobody else will do that.
+    /// The wanted records in the stage of a thread that is dead or does not write now. With
+    /// `report`, the others are counted as left out: the thread cannot do that any more.
     fn staged(&self, index: usize, report: bool) -> Option<RawBlock> {
         let StageCopy {
             slot,
@@ -370,7 +376,7 @@ impl Consumer {
             sorting,
         } = self.segment.stage(index)?;
         if slot.state.load(Ordering::Acquire) != SlotState::Live as u32 || sorting {
-            // A part of a stage that is being sorted is in the thread's own block already.
+            // It is being sorted: a part of it is in the thread's own block already.
             return None;
         }
         let block = slot.block.load(Ordering::Acquire);
@@ -445,7 +451,7 @@ impl Consumer {
                 begun: first_stamp,
             })
         {
-            // It died just after it had handed the block over.
+            // It died just after it had published the block.
             raw = None;
         }
         if let Some(raw) = raw.as_mut().filter(|_| used <= BLOCK_BYTES) {
@@ -454,8 +460,9 @@ impl Consumer {
             marks = merge::marked_records(&self.segment, block, from, used);
             (raw.first_stamp, raw.last_stamp) = (begin, begin);
         }
-        // It counts as handed over, so that what waiting blocks have noted about it is out of date;
-        // that also levels one that was counted and never arrived, or arrived and was not counted.
+        // The block counts as published, so that the progress of this slot in blocks that wait in
+        // the queue is out of date. That also corrects a block that was counted and not queued, or
+        // queued and not counted.
         read.blocks = slot
             .published
             .fetch_add(1, Ordering::Relaxed)
@@ -476,7 +483,7 @@ impl Consumer {
     }
 }
 
-/// A raw block without records yet: whose block this is.
+/// A raw block with a block's process, thread and stamps, and no records.
 fn raw_of(header: &BlockHeader) -> RawBlock {
     let first_stamp = header.first_stamp.load(Ordering::Relaxed);
     RawBlock {
@@ -489,7 +496,7 @@ fn raw_of(header: &BlockHeader) -> RawBlock {
     }
 }
 
-/// Whether a block's header is one that a thread has published.
+/// Whether a thread can have published a block with this header.
 fn is_published(header: &BlockHeader) -> bool {
     let used = header.used_bytes.load(Ordering::Relaxed) as usize;
     let process = header.process.load(Ordering::Relaxed);

@@ -1,5 +1,6 @@
-//! What of a program's run is recorded, and until when: what was asked for, and told to those who
-//! record.
+//! [`ControlOptions`]: which accesses of a program the user wants recorded, and until when. They
+//! are written into the segment ([`Control`]) before the program starts; limits that only the
+//! reading side can check are in `limiter`.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,16 +13,16 @@ use crate::functions::FunctionPlace;
 /// An amount of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// So many accesses, over all threads.
+    /// A number of accesses, over all threads.
     Accesses(u64),
-    /// So much time on the clock.
+    /// Wall-clock time.
     Time(Duration),
 }
 
-/// Which of the regions that a program marks count.
+/// Which of the regions that a program marks are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Regions {
-    /// None is looked at: everything is recorded.
+    /// Regions do not matter: everything is recorded.
     #[default]
     Ignored,
     /// Only what is done within a region is recorded.
@@ -30,10 +31,10 @@ pub enum Regions {
     Named(String),
 }
 
-/// Which accesses are recorded. By default, all. What is given must all be fulfilled.
+/// Which accesses are recorded; by default, all. An access must fulfil all conditions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControlOptions {
-    /// The regions that count.
+    /// The wanted regions.
     pub regions: Regions,
     /// Only from the entry to the return of functions of this name, on the thread that calls them.
     pub function: Option<String>,
@@ -43,7 +44,7 @@ pub struct ControlOptions {
     pub span: Option<Span>,
     /// Stop when this many accesses were recorded.
     pub max_accesses: Option<u64>,
-    /// Stop when the program has run for so long.
+    /// Stop when the program has run for this time.
     pub max_time: Option<Duration>,
     /// Record this many accesses, leave that many out, and so on.
     pub burst: Option<(u64, u64)>,
@@ -52,7 +53,7 @@ pub struct ControlOptions {
 }
 
 impl ControlOptions {
-    /// Whether threads have to look at anything.
+    /// Whether threads have to check the control at all.
     fn is_active(&self) -> bool {
         self.leaves_out() || self.is_limited()
     }
@@ -62,7 +63,7 @@ impl ControlOptions {
         self.span.is_some() || self.max_accesses.is_some() || self.max_time.is_some()
     }
 
-    /// Whether accesses between others are left out, or before them.
+    /// Whether accesses before or between recorded ones are left out.
     pub fn leaves_out(&self) -> bool {
         self.regions != Regions::Ignored
             || self.function.is_some()
@@ -75,7 +76,7 @@ impl ControlOptions {
         self.is_active()
     }
 
-    /// What is recorded, for the head of reports; empty if all is.
+    /// A text for the head of reports about what is recorded; empty if everything is.
     pub(crate) fn describe(&self) -> String {
         let mut parts = Vec::new();
         match &self.regions {
@@ -106,8 +107,9 @@ impl ControlOptions {
         }
     }
 
-    /// Writes down what is to be recorded, before the program starts.
-    pub(crate) fn tell(&self, control: &Control, functions: &[FunctionPlace]) {
+    /// Writes what is to be recorded into the segment, before the program starts. `functions` are
+    /// the wanted functions.
+    pub(crate) fn write_to(&self, control: &Control, functions: &[FunctionPlace]) {
         let order = Ordering::Relaxed;
         control.active.store(u32::from(self.is_active()), order);
         if self.regions != Regions::Ignored {

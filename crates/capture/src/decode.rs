@@ -1,4 +1,9 @@
-//! Records of the segment become rows and events.
+//! [`Decoder`]: makes rows and events of the records in raw blocks. With
+//! [`Decoder::next_templates`] it makes templates and operands of block records instead of rows.
+//!
+//! A raw block is decoded in steps: each step delivers rows, or one event. Records may be anything,
+//! for the program can write over them: what cannot be read ends the raw block. `records` has the
+//! part about block records, this file has all other kinds of records.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::unix::ffi::OsStrExt;
@@ -30,21 +35,21 @@ pub(crate) enum TemplateStep {
     Other(Step),
 }
 
-/// Cuts raw blocks into pieces of the stream.
+/// Decodes raw blocks, one after the other.
 #[derive(Default)]
 pub struct Decoder {
     raw: RawBlock,
     position: usize,
     events: VecDeque<Event>,
     modules: Vec<Module>,
-    /// The threads that live.
+    /// The threads that have not ended.
     threads: BTreeMap<u32, Thread>,
-    /// By process the name that its first thread had, as others have it that were given none;
-    /// `None` before that.
+    /// By process, the name of its first thread, which threads without a name of their own have,
+    /// too; `None` before the first thread is announced.
     common: BTreeMap<u32, Option<String>>,
-    /// Processes whose code is rewritten: their function entries are seen at the call.
+    /// Processes whose code is rewritten: their function entries are recorded at the call.
     rewritten: BTreeSet<u32>,
-    /// Whether that of the raw block is.
+    /// Whether the process of the current raw block is one of these.
     by_call: bool,
     block_records: BlockRecords,
     builder: TemplateBuilder,
@@ -63,12 +68,12 @@ struct LoadedFile {
     build_id: Vec<u8>,
 }
 
-/// What a process's record says of one whose code is rewritten.
+/// The operand of a process's record by which its code is rewritten.
 const REWRITTEN: u64 = 2;
 
 impl Decoder {
-    /// A decoder that delivers basic blocks, where they are seen, or skips them. The segment has
-    /// the descriptors of rewritten code.
+    /// A decoder that delivers basic blocks, or skips them. `segment` has the dictionary of block
+    /// records of rewritten code.
     pub fn new(basic_blocks: bool, segment: Arc<Segment>) -> Decoder {
         Decoder {
             basic_blocks,
@@ -77,7 +82,7 @@ impl Decoder {
         }
     }
 
-    /// Starts on a new raw block; the one before must be used up.
+    /// Starts with a new raw block; the one before must be used up.
     pub fn begin(&mut self, raw: RawBlock) {
         self.by_call = self.rewritten.contains(&raw.process);
         self.raw = raw;
@@ -90,7 +95,7 @@ impl Decoder {
         std::mem::take(&mut self.raw)
     }
 
-    /// Whether code of the LLVM pass ran.
+    /// Whether there was a block record of code compiled with the LLVM pass.
     pub fn has_compiled(&self) -> bool {
         self.block_records.has_compiled
     }
@@ -190,7 +195,7 @@ impl Decoder {
         }
     }
 
-    /// Delivers what is next and has no template: ranges, allocations, conditional rows.
+    /// Delivers the next rows that have no template: ranges, allocations, conditional rows.
     fn expand_next(&mut self, executed: &mut TemplateBlock) {
         let of = self.origin();
         let mut scratch = std::mem::take(&mut self.builder.scratch);
@@ -261,7 +266,7 @@ impl Decoder {
                 .expand(of, records, self.position, at, ROWS_WANTED, block);
     }
 
-    /// Appends the records that are rows as they stand.
+    /// Appends records up to the first that is not simply a row.
     fn plain_rows(&mut self, block: &mut Block) {
         let rest = &self.raw.records[self.position..];
         let is_row = |record: &Record| PLAIN[record.kind() as usize].is_some();
@@ -309,8 +314,8 @@ impl Decoder {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The name of a thread; empty if it is that of its program, which threads have that were given
-    /// none.
+    /// The name of a thread; empty if it is that of its program, which is the name of threads
+    /// without one of their own.
     fn name(&mut self) -> Option<String> {
         let mut name = self.text()?;
         if let Some(Some(common)) = self.common.get(&self.raw.process)
@@ -321,9 +326,9 @@ impl Decoder {
         Some(name)
     }
 
-    /// As [`name`](Self::name), of a thread that begins. The first thread of a program has the
-    /// program's name, whatever link it was started by; that of a forked child has the name of who
-    /// forked.
+    /// As [`name`](Self::name), for a thread that begins. The first thread of a program has the
+    /// program's name, whatever link it was started by; the first thread of a forked child has the
+    /// name of the thread that forked.
     fn first_name(&mut self) -> Option<String> {
         let name = self.text()?;
         let Some(common) = self.common.get_mut(&self.raw.process) else {
@@ -387,7 +392,7 @@ impl Decoder {
         }
     }
 
-    /// A module, unless it is known already or not a file.
+    /// The event of a module, unless the module is known already or is not a file.
     fn module(
         &mut self,
         process: ProcessId,
@@ -420,7 +425,8 @@ impl Decoder {
         Some(Event::Module(module))
     }
 
-    /// The GNU build id of a module's file, empty if it has none. Its descriptors are kept.
+    /// Reads a module's file: returns its GNU build id, empty if it has none, and keeps its
+    /// descriptors.
     fn look_into(&mut self, process: ProcessId, path: &str, bias: u64) -> Vec<u8> {
         // The program names its modules: they may be anything.
         let path_here = Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()));
@@ -448,7 +454,8 @@ impl Decoder {
     }
 }
 
-/// Takes out a last event whose operands are missing: its thread died while it wrote them.
+/// Removes the last row of a block if operands of it are missing: its thread died while it wrote
+/// them.
 fn drop_torn_end(block: &mut Block) {
     let operands = block
         .kinds()

@@ -1,7 +1,10 @@
-//! What the process does at signals while a program runs, and what the program is to do.
+//! Dispositions of signals: of this process while a measured program runs, and of the program when
+//! it starts.
 //!
-//! A program gets the dispositions that this process was started with: what was ignored then
-//! (`nohup`, `trap '' INT`) is ignored by it too, and all else is at its default.
+//! While a program runs, this process ignores the signals that a terminal sends to both (Ctrl-C),
+//! so that it can report what the program did ([`LeftToTheProgram`]). The program starts with the
+//! dispositions that this process was started with ([`Inherited`]): a signal that was ignored then
+//! (`nohup`, `trap '' INT`) is ignored by the program, all others have their default.
 
 use std::mem::MaybeUninit;
 use std::process::Child;

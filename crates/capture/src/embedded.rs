@@ -1,4 +1,6 @@
-//! What the build script compiled for measured programs: embedded packed.
+//! The two compressed files that the build script has compiled for measured programs: the run time
+//! and the rewriter's image. `toolchain` links programs with the first, `inject` puts the second
+//! into running programs.
 
 const RUN_TIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reuselens.o.zst"));
 const REWRITER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/dbi.so.zst"));
@@ -14,7 +16,7 @@ pub(crate) fn rewriter() -> Vec<u8> {
     unpack(REWRITER)
 }
 
-/// What the build script packed.
+/// Decompresses a file that the build script has compressed.
 fn unpack(packed: &[u8]) -> Vec<u8> {
     zstd::stream::decode_all(packed).expect("the build script packed it")
 }

@@ -1,4 +1,5 @@
-//! What can go wrong before, while and after a program runs.
+//! [`CaptureError`]: why a program could not be measured or compiled, with a message for the user.
+//! Failures while a program runs are mostly no errors but remarks in the report (`running`).
 
 use std::ffi::OsString;
 use std::io;

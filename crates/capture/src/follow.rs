@@ -1,5 +1,9 @@
-//! Programs that take the place of rewritten ones (`exec`): they are stopped at their first
-//! instruction, and the rewriter is put into them too.
+//! [`Follower`]: follows rewritten processes through `exec`. A process asks before it calls `exec`
+//! ([`Exec`]); the follower then traces it, waits until the new program is loaded, puts the
+//! rewriter into that, and stops tracing. If the call fails, it only stops tracing.
+//!
+//! The caller must go on reading blocks meanwhile, so [`Follower::follow`] never waits for long: it
+//! keeps its state and continues at the next call.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +13,7 @@ use std::time::{Duration, Instant};
 use reuselens_wire::{Exec, ExecState};
 
 use crate::built_in::BuiltIn;
-use crate::inject::{Stop, Tracee, inject};
+use crate::inject::{Tracee, WaitOutcome, inject};
 use crate::segment::{Segment, futex_wake_all};
 
 /// What became of a program.
@@ -17,7 +21,7 @@ use crate::segment::{Segment, futex_wake_all};
 pub enum Followed {
     /// It is rewritten, or has the run time in it.
     Seen,
-    /// Its accesses are not seen: its path.
+    /// Its accesses are not recorded: its path.
     Unseen(String),
     /// It ended meanwhile: its number, and the status that `wait` gave.
     Ended(u32, i32),
@@ -25,52 +29,55 @@ pub enum Followed {
 
 /// How often to look for the new program.
 const PAUSE: Duration = Duration::from_micros(50);
-/// How long to stay with a program before others are read again. Most need less than a thousandth
-/// of a second.
+/// How long to wait for a program before blocks are read again. Most need less than a millisecond.
 const STAY: Duration = Duration::from_millis(20);
 
-/// Looks after processes that are about to call `exec`, one at a time. To be used by one thread
-/// only, as tracing is.
+/// Follows processes through `exec`, one at a time. To be used by one thread only, because only the
+/// thread that traces a process may control it.
 #[derive(Default)]
 pub struct Follower {
     current: Option<Following>,
-    /// Threads that could not become another program: they are let go when they stop, or their end
-    /// is heard.
+    /// Threads whose `exec` failed and that are still traced: tracing ends when they stop or end.
     going: Vec<Following>,
 }
 
-/// A thread that is about to become another program.
+/// A thread that is calling `exec`.
 struct Following {
     pid: u32,
     thread: Tracee,
-    /// Its process, whose number it has then.
+    /// Its process, whose id the thread has after `exec`.
     process: Tracee,
     since: Instant,
 }
 
-enum Outcome {
+/// What became of a thread that called `exec`.
+enum ExecOutcome {
+    /// The new program is recorded.
     Seen,
+    /// The new program is not recorded.
     Unseen,
+    /// The process has ended: the status of `wait`.
     Ended(i32),
-    /// It goes on as it was.
+    /// The call failed: the old program goes on.
     Failed,
 }
 
-/// What is found of a thread that is traced.
+/// The current state of a thread that is traced.
 enum Look<'a> {
+    /// It runs.
     Runs,
+    /// It is stopped: which of the two was found, the signal, and the event of `ptrace`.
     Stopped(&'a Tracee, i32, i32),
-    /// The process is gone: the status of `wait`.
+    /// The process has ended: the status of `wait`.
     Ended(i32),
-    /// It is gone, and its process is not: or that is for others to hear.
+    /// The thread is gone, and its process is not, or its end is reported elsewhere.
     Lost,
 }
 
 impl Follower {
-    /// Answers a process that is about to call `exec`, if one asks, and stays with it for a moment;
-    /// later calls find what becomes of it after that. Never waits for long: the caller must go on
-    /// reading, because other processes wait for that. Without `answers` no process is answered any
-    /// more.
+    /// Answers a process that asks before its `exec`, if there is one, and waits up to 20
+    /// milliseconds for the new program; if it takes longer, later calls continue. Returns what
+    /// became of a program, once that is known. Without `answers`, no further process is answered.
     pub fn follow(&mut self, segment: &Segment, answers: bool) -> Option<Followed> {
         if let Some(ended) = self.hear() {
             return Some(ended);
@@ -82,7 +89,11 @@ impl Follower {
         {
             // A dead process needs no rewriter.
             let dead = refused.raw_os_error() == Some(libc::ESRCH);
-            let outcome = if dead { Outcome::Seen } else { Outcome::Unseen };
+            let outcome = if dead {
+                ExecOutcome::Seen
+            } else {
+                ExecOutcome::Unseen
+            };
             return Some(over(exec.pid.load(Ordering::SeqCst), &outcome, exec));
         }
         let following = self.current.take()?;
@@ -91,14 +102,15 @@ impl Follower {
             return None;
         };
         let followed = over(following.pid, &outcome, exec);
-        if matches!(outcome, Outcome::Failed) {
+        if matches!(outcome, ExecOutcome::Failed) {
             let _ = following.thread.interrupt();
             self.going.push(following);
         }
         Some(followed)
     }
 
-    /// Begins to trace a thread, if one asks for that.
+    /// Answers the request of a process, if there is one, and begins to trace its thread. An error
+    /// if that was not possible.
     fn begin(&mut self, exec: &Exec) -> Option<io::Result<()>> {
         if exec.state.load(Ordering::SeqCst) != ExecState::Asked as u32 {
             return None;
@@ -106,11 +118,11 @@ impl Follower {
         let pid = exec.pid.load(Ordering::SeqCst);
         let tid = exec.tid.load(Ordering::SeqCst);
         if !Path::new(&format!("/proc/{pid}/task/{tid}")).exists() {
-            // Whoever asked is dead, or a program has written over the question.
+            // The process that asked is dead, or a program has written over its request.
             return Some(Err(io::Error::from_raw_os_error(libc::ESRCH)));
         }
         let thread = Tracee::new(tid);
-        // It may not have been let go yet since it tried before.
+        // The thread may still be traced since an earlier `exec` of it failed.
         let known = self.going.iter().position(|going| going.thread == thread);
         let seized = match known {
             Some(known) => {
@@ -137,7 +149,7 @@ impl Follower {
         Some(seized)
     }
 
-    /// Lets those go that could not become another program; the end of a process that is heard
+    /// Stops tracing threads whose `exec` failed. Returns the end of a process, if one is found
     /// meanwhile.
     fn hear(&mut self) -> Option<Followed> {
         let mut ended = None;
@@ -158,7 +170,7 @@ impl Follower {
 }
 
 impl Drop for Follower {
-    /// No thread is left stopped.
+    /// Stops tracing all threads, so that none is left stopped.
     fn drop(&mut self) {
         const ROUNDS: usize = 100;
         if let Some(following) = self.current.take() {
@@ -175,66 +187,70 @@ impl Drop for Follower {
     }
 }
 
-/// Lets the next process ask.
-fn over(pid: u32, outcome: &Outcome, exec: &Exec) -> Followed {
+/// Ends a process's turn, so that the next one can ask. Returns what became of it.
+fn over(pid: u32, outcome: &ExecOutcome, exec: &Exec) -> Followed {
     let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
     exec.state.store(ExecState::Idle as u32, Ordering::SeqCst);
-    // Another may have taken a dead one's turn already.
+    // Another process may have taken the turn of a dead one already.
     let order = Ordering::SeqCst;
     let _ = exec.pid.compare_exchange(pid, 0, order, order);
     match (outcome, path) {
-        (Outcome::Unseen, Some(path)) => Followed::Unseen(path.display().to_string()),
-        (Outcome::Ended(status), _) => Followed::Ended(pid, *status),
+        (ExecOutcome::Unseen, Some(path)) => Followed::Unseen(path.display().to_string()),
+        (ExecOutcome::Ended(status), _) => Followed::Ended(pid, *status),
         _ => Followed::Seen,
     }
 }
 
-/// Puts the rewriter into a program whose `exec` is not quite over: the kernel has yet to write the
-/// call's result into a register.
-fn put_into(tracee: &Tracee, segment: &str) -> Outcome {
+/// Puts the rewriter into a program that is stopped in `exec`, before the kernel has written the
+/// call's result into a register: lets the call finish first.
+fn put_into(tracee: &Tracee, segment: &str) -> ExecOutcome {
     match tracee.finish_call().and_then(|()| tracee.wait(false)) {
-        Ok(Stop::Signal(libc::SIGTRAP, _)) if inject(tracee, segment, 0).is_ok() => Outcome::Seen,
-        Ok(Stop::Gone(status)) => Outcome::Ended(status),
-        _ => Outcome::Unseen,
+        Ok(WaitOutcome::Signal(libc::SIGTRAP, _)) if inject(tracee, segment, 0).is_ok() => {
+            ExecOutcome::Seen
+        }
+        Ok(WaitOutcome::Gone(status)) => ExecOutcome::Ended(status),
+        _ => ExecOutcome::Unseen,
     }
 }
 
 impl Following {
-    /// Looks what became of the thread. If it is not the first of its process it has that one's
-    /// number once it is another program, so both are asked.
+    /// The current state of the thread. If it is not its process's first thread, it gets the
+    /// process's id by `exec`, so both ids are checked.
     fn look(&self) -> Look<'_> {
         match self.process.wait(true) {
-            Ok(Stop::Signal(signal, event)) => return Look::Stopped(&self.process, signal, event),
-            Ok(Stop::Gone(status)) => return Look::Ended(status),
-            Ok(Stop::Not) if self.thread == self.process => return Look::Runs,
+            Ok(WaitOutcome::Signal(signal, event)) => {
+                return Look::Stopped(&self.process, signal, event);
+            }
+            Ok(WaitOutcome::Gone(status)) => return Look::Ended(status),
+            Ok(WaitOutcome::Not) if self.thread == self.process => return Look::Runs,
             Err(_) if self.thread == self.process => return Look::Lost,
-            // Before that nothing is heard of the process here, unless it is a child of ours and
-            // ends.
-            Ok(Stop::Not) | Err(_) => {}
+            // The process itself is not traced before that; only its end is found, if it is a child
+            // of ours.
+            Ok(WaitOutcome::Not) | Err(_) => {}
         }
         match self.thread.wait(true) {
-            Ok(Stop::Signal(signal, event)) => Look::Stopped(&self.thread, signal, event),
-            Ok(Stop::Not) => Look::Runs,
-            // It has gone over into the other, which is ours then.
+            Ok(WaitOutcome::Signal(signal, event)) => Look::Stopped(&self.thread, signal, event),
+            Ok(WaitOutcome::Not) => Look::Runs,
+            // The thread has the process's id now: that is traced then.
             Err(_) if self.process.is_ours() => Look::Runs,
-            // A thread that becomes another program does not end: so `exec` failed, and the thread
+            // A thread does not end by a successful `exec`: so the call failed, and the thread
             // ended by itself or with its process.
-            Ok(Stop::Gone(_)) | Err(_) => Look::Lost,
+            Ok(WaitOutcome::Gone(_)) | Err(_) => Look::Lost,
         }
     }
 
-    /// Waits for the new program for a moment; `None` if it has yet to come.
-    fn stay(&self, exec: &Exec, segment: &str) -> Option<Outcome> {
+    /// Waits up to 20 milliseconds for the new program; `None` if it takes longer.
+    fn stay(&self, exec: &Exec, segment: &str) -> Option<ExecOutcome> {
         const EVENT_EXEC: i32 = libc::PTRACE_EVENT_EXEC;
         loop {
             match self.look() {
                 Look::Stopped(_, libc::SIGTRAP, EVENT_EXEC) => return Some(self.arrived(segment)),
                 Look::Stopped(stopped, signal, 0) => drop(stopped.go(signal)),
                 Look::Stopped(stopped, ..) => drop(stopped.go(0)),
-                Look::Ended(status) => return Some(Outcome::Ended(status)),
-                Look::Lost => return Some(Outcome::Seen),
+                Look::Ended(status) => return Some(ExecOutcome::Ended(status)),
+                Look::Lost => return Some(ExecOutcome::Seen),
                 Look::Runs if exec.state.load(Ordering::SeqCst) == ExecState::Failed as u32 => {
-                    return Some(Outcome::Failed);
+                    return Some(ExecOutcome::Failed);
                 }
                 Look::Runs if self.since.elapsed() > STAY => return None,
                 Look::Runs => std::thread::sleep(PAUSE),
@@ -242,10 +258,11 @@ impl Following {
         }
     }
 
-    /// The new program is there.
-    fn arrived(&self, segment: &str) -> Outcome {
+    /// The new program is loaded: puts the rewriter into it, unless it has the run time, and stops
+    /// tracing.
+    fn arrived(&self, segment: &str) -> ExecOutcome {
         let outcome = if BuiltIn::at(Path::new(&self.process.executable())).run_time {
-            Outcome::Seen
+            ExecOutcome::Seen
         } else {
             put_into(&self.process, segment)
         };

@@ -1,4 +1,5 @@
-//! Functions by their names: where they lie in a program's file and its libraries.
+//! Finds functions by name in the symbol tables of a program and its libraries ([`find`]), for
+//! recordings of one function; and suggests similar names if there is none ([`NotFound`]).
 
 use std::collections::BTreeSet;
 use std::io;
@@ -62,7 +63,8 @@ impl NotFound {
 /// How many names are suggested.
 const SUGGESTIONS: usize = 3;
 
-/// What compilers put into every program, and what only old libraries have of what is wrapped.
+/// Names that are never suggested as the program's own: functions that compilers put into every
+/// program, and `cfree`, which only old libraries define and the run time defines, too.
 const EVERYWHERE: [&str; 4] = [
     "cfree",
     "deregister_tm_clones",
@@ -70,8 +72,8 @@ const EVERYWHERE: [&str; 4] = [
     "register_tm_clones",
 ];
 
-/// What is in the symbols of functions that `reuselens cc` links into a program, in lower case:
-/// nobody means those.
+/// Parts of the symbols of functions that `reuselens cc` links into a program, in lower case: these
+/// are not suggested.
 const RUN_TIME: [&str; 6] = [
     "reuselens_",
     "recordaccess",
@@ -81,8 +83,8 @@ const RUN_TIME: [&str; 6] = [
     "recordstatement",
 ];
 
-/// The functions of this name in a program and the libraries that it is linked with. Copies that
-/// the compiler has made (`name.constprop.0`), overloads, and Fortran's `name_` count as well.
+/// The functions with this name in a program and the libraries that it is linked with. Copies that
+/// the compiler has made (`name.constprop.0`), overloads, and Fortran's `name_` have the name, too.
 pub fn find(program: &Path, name: &str) -> io::Result<Result<Vec<FunctionPlace>, NotFound>> {
     let mut found = Vec::new();
     let mut names = [BTreeSet::new(), BTreeSet::new()];
@@ -119,12 +121,12 @@ pub fn find(program: &Path, name: &str) -> io::Result<Result<Vec<FunctionPlace>,
         return Ok(Ok(found));
     }
     let [mine, theirs] = names;
-    // Libraries have so many that some name is always near, so theirs must be nearer.
+    // Libraries have many names, some of which are always near, so theirs must be nearer.
     let most = name.len() / 3 + 1;
     Ok(Err(NotFound {
         near: near(&mine, name, most),
         libraries: near(&theirs, name, most / 2),
-        // What the run time wraps has the names of libraries' functions.
+        // Functions that the run time wraps have the names of libraries' functions.
         own: mine
             .difference(&theirs)
             .filter(|name| is_own(name))
@@ -219,22 +221,22 @@ fn is_run_time(symbol: &str) -> bool {
     RUN_TIME.iter().any(|part| symbol.contains(part))
 }
 
-/// Whether a function of this name was written by a person, to judge by the name.
+/// Whether a function with this name is probably one of the program's sources.
 fn is_own(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('_') && !EVERYWHERE.contains(&name)
 }
 
-/// The names nearest to a name, at most `most` letters from it or with it inside; those that people
-/// write before those that compilers and libraries keep to themselves.
+/// The names nearest to a name: at most `most` letters differ, or one contains the other. Names
+/// that are probably in sources come before names of compilers and libraries.
 fn near(names: &BTreeSet<String>, name: &str, most: usize) -> Vec<String> {
-    let apart = |known: &String| {
+    let candidate = |known: &String| {
         let part = known.contains(name) || (known.len() > 3 && name.contains(known.as_str()));
         let last = known.rsplit("::").next().unwrap_or(known);
-        let apart = distance(last, name).min(distance(known, name));
-        let apart = if part { apart.min(most) } else { apart };
-        (!known.is_empty() && apart <= most).then(|| (!is_own(known), apart, known.clone()))
+        let letters = distance(last, name).min(distance(known, name));
+        let letters = if part { letters.min(most) } else { letters };
+        (!known.is_empty() && letters <= most).then(|| (!is_own(known), letters, known.clone()))
     };
-    let mut near: Vec<_> = names.iter().filter_map(apart).collect();
+    let mut near: Vec<_> = names.iter().filter_map(candidate).collect();
     near.sort();
     let nearest = near.into_iter().take(SUGGESTIONS);
     nearest.map(|(_, _, name)| name).collect()
@@ -261,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_all_languages() {
+    fn matches_names_of_all_languages() {
         assert!(matches("solve", "solve"));
         assert!(matches("solve_", "solve"));
         assert!(matches("solve.constprop.0", "solve"));
@@ -289,7 +291,7 @@ mod tests {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let program = names(&["multiply", "multiply_tiled", "_multiply", "main", "fill"]);
         assert_eq!(near(&program, "multipy", 3), ["multiply", "_multiply"]);
-        // Of a library not what is only a little alike.
+        // Names of libraries must be nearer.
         assert!(near(&names(&["fopen", "nice"]), "nope", 1).is_empty());
         assert_eq!(distance("kitten", "sitting"), 3);
     }

@@ -1,4 +1,5 @@
-//! Which kinds of records are rows as they stand.
+//! [`PLAIN`]: which kinds of records are simply rows, and of which row kind. `decode` and `records`
+//! use it for each record.
 
 use reuselens_trace::Kind;
 use reuselens_wire::WireKind;

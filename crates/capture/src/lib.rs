@@ -1,9 +1,12 @@
-//! A running program becomes a stream of accesses.
+//! Captures the accesses of a running program: [`Running`] starts a program with a shared-memory
+//! segment, and is a [`Source`](reuselens_trace::Source) of the program's accesses and events while
+//! the program runs.
 //!
-//! [`toolchain`] is `reuselens cc`: the system compiler with its thread-sanitizer hooks switched on
-//! and our own run time (the runtime crate, embedded here as a static library) linked in their
-//! place. [`Running`] starts such a program with a shared-memory segment and is a
-//! [`Source`](reuselens_trace::Source) of what it does while it does it.
+//! A program records its accesses itself, in one of two ways. Either it was built with `reuselens
+//! cc` ([`toolchain`]), the system compiler with its thread-sanitizer hooks switched on, or with
+//! our LLVM pass, and with our own run time linked in (the crate `runtime`, embedded here). Or it
+//! is an unmodified program, into which the rewriter is put when it starts (the crate `dbi`,
+//! embedded, too). Both write into the segment, which is described in the crate `wire`.
 //!
 //! For: anyone who wants a program's accesses. Not for: analysing them.
 

@@ -1,5 +1,6 @@
-//! The limits that only the reading side can keep, of accesses and of time; and remarks about what
-//! was recorded.
+//! [`Limiter`]: stops a recording at limits of accesses and of time, which only the reading side
+//! can check, and makes the remarks for the report about what was recorded and left out. `running`
+//! asks it for each block and each time that it waits.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -20,13 +21,15 @@ pub(crate) enum Limit {
     Other(String),
 }
 
-/// Keeps the limits.
+/// The limits of a recording, and how far it has come.
 pub(crate) struct Limiter {
     options: ControlOptions,
     started: Instant,
-    /// When the first access was recorded, or might have been.
+    /// When the first access was recorded, or the recording was opened by the clock.
     opened: Option<Instant>,
+    /// Accesses recorded so far.
     recorded: u64,
+    /// The limit that has stopped the recording.
     reached: Option<Limit>,
 }
 
@@ -51,7 +54,7 @@ impl Limiter {
         self.options.then_stop
     }
 
-    /// Looks at the clock: opens the recording, or stops it.
+    /// Opens or stops the recording if it is time for that.
     pub fn look(&mut self, control: &Control) {
         let waiting = control.state.load(Ordering::Relaxed) == Recording::Waiting as u32;
         if let Some(Span::Time(after)) = self.options.after
@@ -75,7 +78,7 @@ impl Limiter {
         }
     }
 
-    /// Stops the recording, unless that has happened.
+    /// Stops the recording because of `limit`, unless it has stopped before.
     pub fn stop(&mut self, limit: Limit, control: &Control) {
         if self.reached.is_none() {
             control
@@ -85,7 +88,8 @@ impl Limiter {
         }
     }
 
-    /// Cuts a block where the recording stops; whether anything of it is left.
+    /// Counts the accesses of a block, and cuts it if a limit is reached in it. Returns whether
+    /// anything of it is left.
     pub fn keep(&mut self, block: &mut Block, control: &Control) -> bool {
         if self.is_stopped() {
             return false;
@@ -110,7 +114,7 @@ impl Limiter {
         true
     }
 
-    /// The most accesses that may be recorded, and whose limit that is.
+    /// The most accesses that may be recorded, and which limit that is.
     fn most(&self) -> Option<(u64, Limit)> {
         let span = match self.options.span {
             Some(Span::Accesses(count)) => Some((count, Limit::Span(Span::Accesses(count)))),
@@ -124,8 +128,8 @@ impl Limiter {
             .min_by_key(|(count, _)| *count)
     }
 
-    /// What the reader of the report must know. Without `counts` what programs counted is not to be
-    /// trusted.
+    /// The remarks for the report. `counts`: whether the counts that programs have made in the
+    /// control can be trusted.
     pub fn remarks(&self, control: &Control, counts: bool) -> Vec<Note> {
         let left_out = control.left_out.load(Ordering::Relaxed);
         let entered = control.entered.load(Ordering::Relaxed);
@@ -150,13 +154,13 @@ impl Limiter {
     }
 
     fn left_out(&self, left_out: u64) -> Note {
-        let whole = self.recorded.saturating_add(left_out);
-        let share = format::share(self.recorded, whole);
+        let total = self.recorded.saturating_add(left_out);
+        let share = format::share(self.recorded, total);
         let mut message = format!(
             "{} of {} accesses were recorded ({share}), {} left out; what was in use before counts as a first \
              touch where it is first seen",
             format::count(self.recorded),
-            format::count(whole),
+            format::count(total),
             format::count(left_out)
         );
         if self.reached.is_some() {
@@ -254,7 +258,7 @@ fn is_access(kind: Kind) -> bool {
     )
 }
 
-/// Keeps what comes before access number `most` and that many accesses with their operands.
+/// Truncates a block after its first `most` accesses with their operands; rows before them stay.
 fn cut(block: &mut Block, most: u64) {
     let mut seen = 0;
     let end = block.kinds().iter().position(|kind| {

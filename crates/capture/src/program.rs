@@ -1,4 +1,6 @@
-//! Starting a program.
+//! Starts a program to be measured: [`Launch`] is what to start and how, [`Launch::start`] decides
+//! whether to rewrite it, starts it, and puts the rewriter into it. Also finds out why a program
+//! could not be started, for the message.
 
 use std::ffi::OsString;
 use std::io;
@@ -7,18 +9,18 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
 use reuselens_hugepages::address_space_limit;
-use reuselens_trace::{ProcessEnd, Stop as ItemProjection};
+use reuselens_trace::{ProcessEnd, Stop};
 
 use crate::built_in::{BuiltIn, find};
 use crate::dispositions::Inherited;
 use crate::functions::{self, FunctionPlace};
-use crate::inject::{Refusal, Stop, Tracee, inject};
+use crate::inject::{Refusal, Tracee, WaitOutcome, inject};
 use crate::{CaptureError, ControlOptions};
 
-/// How a program's accesses are seen.
+/// How a program's accesses are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Capture {
-    /// Compiled in if the program carries that, else rewriting.
+    /// Compiled in if the program has the run time in it, else rewriting.
     #[default]
     Automatic,
     /// By the run time that `reuselens cc` builds into programs.
@@ -35,19 +37,19 @@ pub struct Launch {
     /// Leave address-space randomisation on. Off by default, so that two runs see the same
     /// addresses and give the same profile.
     pub randomise: bool,
-    /// What the program prints on its standard output goes to our standard error, because our
-    /// standard output is for something else.
+    /// Send the program's standard output to our standard error, because our standard output is
+    /// for something else.
     pub output_to_error: bool,
-    /// How accesses are seen.
+    /// How accesses are recorded.
     pub capture: Capture,
-    /// Record basic blocks too ([`reuselens_trace::BasicBlock`]): the path that the program takes.
-    /// Rewriting sees them, and what `--llvm=blocks` builds in; the compiler's hooks do not.
+    /// Record basic blocks, too ([`reuselens_trace::BasicBlock`]): the path that the program takes.
+    /// They are recorded by rewriting and by code built with `--llvm=blocks`, not by the compiler's
+    /// hooks.
     pub basic_blocks: bool,
     /// Which accesses are recorded.
     pub control: ControlOptions,
-    /// Where it is asked to end: the program gets the signal, and is killed where that is insisted
-    /// on.
-    pub stop: ItemProjection,
+    /// Requests that the program end, with a signal for it. A second request kills it.
+    pub stop: Stop,
 }
 
 /// A program that was started.
@@ -60,7 +62,7 @@ pub(crate) struct Started {
 }
 
 impl Launch {
-    /// Where the functions lie that are recorded; none if no name was given.
+    /// The functions with the name that is to be recorded; none if no name was given.
     pub(crate) fn functions(&self) -> Result<Vec<FunctionPlace>, CaptureError> {
         let (Some(name), Some(program)) = (&self.control.function, self.command.first()) else {
             return Ok(Vec::new());
@@ -84,7 +86,7 @@ impl Launch {
     fn rewrites(&self, program: &OsString, built_in: BuiltIn) -> Result<bool, CaptureError> {
         Ok(match self.capture {
             Capture::Rewriting => true,
-            // Block records become rows only here, when it is too late to leave any out.
+            // Block records are expanded only on the reading side, too late to leave accesses out.
             _ if self.control.leaves_out() && built_in.block_records => {
                 return Err(CaptureError::NotControlled {
                     program: program.clone(),
@@ -126,7 +128,7 @@ impl Launch {
                 inherited.set_up();
                 libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
                 if !randomise {
-                    // Where this is forbidden the addresses differ from run to run; no harm else.
+                    // If this is forbidden, addresses differ from run to run; nothing else changes.
                     libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
                 }
                 match rewritten {
@@ -181,7 +183,8 @@ fn be_traced(parent: u32) -> io::Result<()> {
 }
 
 impl Started {
-    /// The program cannot be rewritten: it must not run unseen.
+    /// The program cannot be rewritten: kills it, for it must not run unrecorded. Returns the
+    /// error.
     fn refused(&mut self, program: &OsString, refusal: &Refusal) -> CaptureError {
         // It may be gone already.
         let _ = self.child.kill();
@@ -194,7 +197,7 @@ impl Started {
                 };
             }
             Refusal::System(error) => {
-                // A system call that finds no memory under a limit is the limit's doing.
+                // A system call without memory, under a limit: the limit is the reason.
                 let is_short = error.raw_os_error() == Some(libc::ENOMEM);
                 let limit = address_space_limit();
                 if is_short && limit.is_some() {
@@ -211,13 +214,12 @@ impl Started {
     }
 }
 
-/// Whether anybody may execute a file.
+/// Whether any user may execute a file.
 fn is_executable(about: &std::fs::Metadata) -> bool {
     std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o111 != 0
 }
 
-/// Fails at a program without content, which the system would run as a script of the shell in which
-/// nothing is to be done.
+/// Refuses an empty file, which the shell would run as a script that does nothing.
 fn refuse_empty(program: &OsString) -> Result<(), CaptureError> {
     let about = find(program).and_then(|path| std::fs::metadata(path).ok());
     let is_empty = |about: &std::fs::Metadata| about.is_file() && about.len() == 0;
@@ -233,7 +235,7 @@ fn refuse_empty(program: &OsString) -> Result<(), CaptureError> {
     }
 }
 
-/// What to do with a file that cannot be executed; a guess, by its name.
+/// A hint for a file that is not executable, guessed by its name.
 fn not_executable(path: &Path) -> String {
     let ending = path.extension().unwrap_or_default().to_string_lossy();
     let verb = match &*ending.to_lowercase() {
@@ -253,10 +255,11 @@ fn not_executable(path: &Path) -> String {
     )
 }
 
-/// What there is to say of a file in this directory if programs are looked for elsewhere.
+/// A hint if the program was not found in the search path, and a file of that name is in this
+/// directory.
 fn not_looked_for(program: &Path) -> Option<String> {
     let about = std::fs::metadata(program).ok()?;
-    // One with a folder is where it says: its interpreter is what is missing.
+    // A path with a folder is not searched for: the file's interpreter is missing then.
     if !about.is_file() || program.components().count() > 1 || program.is_absolute() {
         return None;
     }
@@ -269,7 +272,8 @@ fn not_looked_for(program: &Path) -> Option<String> {
     })
 }
 
-/// What the system's reason for not starting a program means, where its file tells.
+/// A better explanation than the system's for why a program could not be started, if its file shows
+/// one.
 fn explained(program: &OsString, error: io::Error) -> io::Error {
     let path = std::path::Path::new(program);
     let Ok(about) = std::fs::metadata(path) else {
@@ -287,7 +291,7 @@ fn explained(program: &OsString, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), why)
 }
 
-/// Whether a request failed because the process is not there any more.
+/// Whether a request failed because the process has ended.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ECHILD))
         || error.kind() == io::ErrorKind::NotFound
@@ -296,16 +300,17 @@ fn is_gone(error: &io::Error) -> bool {
 /// Waits for the stop at the program's first instruction, and puts the rewriter in.
 fn take_over(tracee: &Tracee, segment: &str) -> Result<(), Refusal> {
     match tracee.wait(false)? {
-        Stop::Signal(libc::SIGTRAP, _) => {}
-        Stop::Gone(_) => return Err(io::Error::from_raw_os_error(libc::ESRCH).into()),
+        WaitOutcome::Signal(libc::SIGTRAP, _) => {}
+        WaitOutcome::Gone(_) => return Err(io::Error::from_raw_os_error(libc::ESRCH).into()),
         stop => return Err(io::Error::other(format!("it did not stop ({stop:?})")).into()),
     }
     inject(tracee, segment, 0)?;
     Ok(tracee.let_go(0)?)
 }
 
-/// A limit on the size of files becomes an error of the write that meets it, as a full disk does;
-/// otherwise it would end this process. Programs that are measured meet it as they would alone.
+/// Makes this process ignore `SIGXFSZ`: a limit on the size of files becomes an error of the write
+/// that meets it, as a full disk does, and does not end this process. Measured programs start with
+/// the signal's default.
 pub fn report_size_limits() {
     // SAFETY: sets a signal to be ignored.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
@@ -336,7 +341,10 @@ mod tests {
         assert_eq!(refused.raw_os_error(), Some(libc::ESRCH));
         let mut child = spawn(std::process::id()).unwrap();
         let tracee = Tracee::new(child.id());
-        assert_eq!(tracee.wait(false).unwrap(), Stop::Signal(libc::SIGTRAP, 0));
+        assert_eq!(
+            tracee.wait(false).unwrap(),
+            WaitOutcome::Signal(libc::SIGTRAP, 0)
+        );
         tracee.let_go(0).unwrap();
         assert!(child.wait().unwrap().success());
     }

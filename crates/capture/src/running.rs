@@ -1,4 +1,9 @@
-//! A running program as a source.
+//! [`Running`]: a program that runs, as a [`Source`] of its accesses and events.
+//!
+//! Each call of `next` decodes what is left of a raw block, or gets the next one from the consumer
+//! ([`Running::refill`]). While it waits, it also follows programs through `exec`, checks the
+//! limits, and passes requests to end on to the program. After the program's end it delivers what
+//! threads could not publish, then remarks for the report, then the end.
 
 use reuselens_units::{Accesses, Bytes};
 use std::collections::{BTreeSet, VecDeque};
@@ -42,32 +47,32 @@ pub struct Running {
     unfinished: VecDeque<RawBlock>,
     /// Remarks for the report, to be delivered at the end.
     remarks: VecDeque<Event>,
-    /// Programs that could not be rewritten.
+    /// Paths of programs that could not be rewritten.
     unseen: BTreeSet<String>,
     ended: Option<ProcessEnd>,
     interrupts: Option<LeftToTheProgram>,
     stop: Stop,
-    told: Told,
+    end_request: EndRequest,
     finished: bool,
     /// How often the queue may yet be looked into once the program has ended.
     looks_left: usize,
-    told_end: bool,
+    end_delivered: bool,
     seen: Seen,
     control: ControlOptions,
     limiter: Limiter,
     unordered: Unordered,
-    told_control: bool,
+    remarks_collected: bool,
     termination: Termination,
 }
 
-/// How often the queue is looked into once the program has ended: so often all of its cells can be
-/// taken. What processes that go on put into it meanwhile is not waited for, however fast they are.
+/// How often a block is looked for in the queue once the program has ended: often enough to take
+/// all its cells. Blocks that processes that go on publish after that are not read.
 const LOOKS_AFTER_END: usize = 2 * reuselens_wire::QUEUE_CELLS;
 
 /// What [`Running::next_templates`] found.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Delivered {
-    /// What [`Source::next`] would have.
+    /// What [`Source::next`] would have delivered.
     Rows(Step),
     /// Templates and operands.
     Templates,
@@ -75,7 +80,7 @@ pub enum Delivered {
 
 /// What was done about a request that the program end.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum EndRequest {
     Nothing,
     /// It got the signal.
     ToEnd,
@@ -83,7 +88,7 @@ enum Told {
     Killed,
 }
 
-/// What has been seen so far.
+/// What has been delivered so far.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     processes: u32,
@@ -106,7 +111,7 @@ impl Running {
         let segment = Segment::create(wants).map_err(|source| CaptureError::Segment { source })?;
         let segment = Arc::new(segment);
         let control = launch.control.clone();
-        control.tell(&segment.header().control, &launch.functions()?);
+        control.write_to(&segment.header().control, &launch.functions()?);
         let program = launch.command.first().cloned().unwrap_or_default();
         let started = launch.start(&segment.path())?;
         Ok(Running {
@@ -122,15 +127,15 @@ impl Running {
             ended: None,
             interrupts: Some(LeftToTheProgram::begin()),
             stop: launch.stop.clone(),
-            told: Told::Nothing,
+            end_request: EndRequest::Nothing,
             finished: false,
             looks_left: LOOKS_AFTER_END,
-            told_end: false,
+            end_delivered: false,
             seen: Seen::default(),
             limiter: Limiter::new(&control),
             unordered: Unordered::default(),
             control,
-            told_control: false,
+            remarks_collected: false,
             termination: Termination::default(),
         })
     }
@@ -140,23 +145,24 @@ impl Running {
         self.ended
     }
 
-    /// Whether any process with our run time in it was seen. If not, the program was not built with
-    /// `reuselens cc`.
+    /// Whether any process was announced, by the run time or the rewriter in it. If not, the
+    /// program was not recorded.
     pub fn saw_run_time(&self) -> bool {
         self.seen.processes > 0
     }
 
-    /// Whether anything was seen of a program that could have been seen.
+    /// Checks that a program that should have been recorded was.
     ///
     /// # Errors
     /// [`CaptureError::Vanished`] if it ended before, [`CaptureError::Damaged`] if it wrote over
-    /// the shared memory before, [`CaptureError::ShortOfSpace`] if a limit left no room to see it.
+    /// the shared memory before, [`CaptureError::ShortOfSpace`] if a limit left no room to record
+    /// it.
     pub fn check_seen(&self) -> Result<(), CaptureError> {
         if self.saw_run_time() || !(self.rewritten || self.built_in.run_time) {
             return Ok(());
         }
         let (program, limit) = (self.program.clone(), address_space_limit());
-        // So the rewriter ends a program in which it finds no room for rewritten code.
+        // The rewriter ends a program with this status if there is no room for rewritten code.
         let found_no_room = self.rewritten && self.ended == Some(ProcessEnd::Exit(127));
         let short_of_space = &self.consumer.header().short_of_space;
         if short_of_space.load(Ordering::Relaxed) != 0 || found_no_room && limit.is_some() {
@@ -208,8 +214,7 @@ impl Running {
         self.decoder.templates()
     }
 
-    /// Looks at a step before it is delivered; `None` if the recording had stopped before all of
-    /// it.
+    /// Takes note of a step before it is delivered. `None` if the recording had stopped before it.
     fn pass_on(&mut self, step: Step, block: &mut Block) -> Option<Step> {
         match &step {
             Step::Event(event) => self.watch(event),
@@ -224,9 +229,9 @@ impl Running {
         Some(step)
     }
 
-    /// What comes after all blocks, step by step.
+    /// The next step after all blocks: remarks, then the program's end, then [`Step::End`].
     fn last_steps(&mut self) -> Step {
-        if !std::mem::replace(&mut self.told_control, true) {
+        if !std::mem::replace(&mut self.remarks_collected, true) {
             let counts = !self.consumer.is_damaged();
             let remarks = self.limiter.remarks(self.consumer.control(), counts);
             let within = self.unordered.within().unwrap_or(0);
@@ -239,7 +244,7 @@ impl Running {
         }
         if let Some(end) = self.ended
             && self.saw_run_time()
-            && !std::mem::replace(&mut self.told_end, true)
+            && !std::mem::replace(&mut self.end_delivered, true)
         {
             return Step::Event(Event::ProcessEnded(ProcessId(0), end));
         }
@@ -295,7 +300,8 @@ impl Running {
         }
     }
 
-    /// The next full block, if one waits that counts.
+    /// Reads the next published block into `raw`; false if there is none, or once enough were read
+    /// after the program's end.
     fn take(&mut self, raw: &mut RawBlock) -> bool {
         if self.ended.is_some() {
             let Some(left) = self.looks_left.checked_sub(1) else {
@@ -306,7 +312,7 @@ impl Running {
         self.consumer.next(raw)
     }
 
-    /// Heeds the limits of time, and terminates the program if that is wanted.
+    /// Checks the limits of time, and terminates the program if that is wanted.
     fn look(&mut self) {
         if self.ended.is_some() {
             return;
@@ -319,7 +325,7 @@ impl Running {
         }
     }
 
-    /// The recording has stopped.
+    /// The recording has just stopped: begins to terminate the program if that is wanted.
     fn stopped(&mut self) {
         if self.limiter.ends_program() && self.ended.is_none() {
             let mut pids = self.consumer.still_running();
@@ -328,7 +334,7 @@ impl Running {
         }
     }
 
-    /// Cuts a block where the recording stops; whether anything of it is left.
+    /// Cuts a block where the recording stops. Returns whether anything of it is left.
     fn keep(&mut self, block: &mut Block) -> bool {
         if !self.control.needs_counts() && !self.limiter.is_stopped() {
             return true;
@@ -341,15 +347,16 @@ impl Running {
         kept
     }
 
-    /// Stops the recording for a reason of the caller's, in words that follow "recording stopped".
-    /// The program goes on, or is ended if that was asked for.
+    /// Stops the recording for a reason of the caller's: a text that follows "recording stopped".
+    /// The program goes on, or is ended if that is wanted.
     pub fn stop(&mut self, why: String) {
         self.limiter
             .stop(Limit::Other(why), self.consumer.control());
         self.stopped();
     }
 
-    /// Passes a request to end on to the program. What it does until it ends is read as ever.
+    /// Passes a request to end on to the program: the first by the signal, a second one kills it.
+    /// What the program does until it ends is still read.
     fn heed(&mut self) {
         let Some(signal) = self.stop.heed() else {
             return;
@@ -357,17 +364,17 @@ impl Running {
         if self.ended.is_some() {
             return;
         }
-        if self.told == Told::Nothing {
-            self.told = Told::ToEnd;
+        if self.end_request == EndRequest::Nothing {
+            self.end_request = EndRequest::ToEnd;
             send(&self.child, signal);
-        } else if self.told == Told::ToEnd && self.stop.insists() {
-            self.told = Told::Killed;
+        } else if self.end_request == EndRequest::ToEnd && self.stop.insists() {
+            self.end_request = EndRequest::Killed;
             // It may be gone already.
             let _ = self.child.kill();
         }
     }
 
-    /// Reads no more, and waits for the program's end: for callers that stop reading before that.
+    /// Stops reading, and waits for the program's end.
     pub fn wait(&mut self) -> ProcessEnd {
         self.consumer.close();
         loop {
@@ -402,9 +409,8 @@ impl Running {
         }
     }
 
-    /// Takes all blocks that wait in the queue. A process that is found dead may have done all its
-    /// work since the queue was last seen empty, and its complete blocks come before the unfinished
-    /// one.
+    /// Takes all blocks in the queue. A process that is found dead may have published blocks since
+    /// the queue was last empty, and these come before its unfinished one.
     fn take_complete(&mut self) {
         let mut raw = RawBlock::default();
         for _ in 0..reuselens_wire::QUEUE_CELLS {
@@ -416,7 +422,8 @@ impl Running {
         }
     }
 
-    /// Takes what the program left in the segment, and collects remarks that the reader must know.
+    /// After the program's end: takes what it left in the segment, and collects remarks for the
+    /// report.
     fn finish(&mut self) {
         self.finished = true;
         let damaged = self.consumer.check();
@@ -476,7 +483,7 @@ impl Running {
         self.remark_on_losses();
     }
 
-    /// Remarks how many threads were detached: they went on unseen.
+    /// Adds remarks about detached threads, which went on unrecorded.
     fn remark_on_detached(&mut self) {
         let header = self.consumer.header();
         let counts = [&header.detached, &header.detached_for_filter];
@@ -506,7 +513,7 @@ impl Running {
         }
     }
 
-    /// Remarks what was lost on its way.
+    /// Adds remarks about accesses that were lost.
     fn remark_on_losses(&mut self) {
         let cut_short = self.consumer.cut_short();
         if cut_short > 0 && !self.limiter.is_stopped() {
@@ -530,7 +537,8 @@ impl Running {
         self.remark_on_events();
     }
 
-    /// Remarks what was not recorded, or recorded and not understood.
+    /// Adds remarks about records that could not be read, and threads and events that were not
+    /// recorded.
     fn remark_on_events(&mut self) {
         let unread = self.decoder.unread();
         if unread > 0 {
@@ -573,7 +581,7 @@ impl Running {
         self.remarks.push_back(Event::Note(remark));
     }
 
-    /// Looks at an event before it is delivered.
+    /// Takes note of an event before it is delivered.
     fn watch(&mut self, event: &Event) {
         if let Event::Process(process) = event {
             self.seen.processes += 1;

@@ -1,6 +1,8 @@
-//! The shared segment, as the analysing side sees it. The only unsafe module of the reading side:
-//! everything it hands out is atomic or a copy, and every number from the other side is checked,
-//! because a measured program may write anywhere.
+//! [`Segment`]: the shared segment on the analysing side, which creates it. Its methods return
+//! references to atomics, or copies of records, entries and gates.
+//!
+//! A measured program may write anything anywhere in the segment, so all indices are checked here,
+//! and callers check what they read. This is the only unsafe module of the reading side.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -25,10 +27,10 @@ pub struct RawBlock {
     pub records: Vec<Record>,
 }
 
-/// The stage of a slot, as far as it can be looked at.
+/// The stage of a slot, with a copy of what is not atomic.
 pub struct StageCopy<'a> {
     pub slot: &'a Slot,
-    /// A copy of its state.
+    /// A copy of its gate.
     pub gate: Gate,
     /// Whether its thread is sorting it.
     pub sorting: bool,
@@ -39,7 +41,7 @@ pub struct Segment {
     base: NonNull<u8>,
     mapped: MappedSegment,
     file: OwnedFd,
-    /// What the header's words that nobody else writes to must be.
+    /// Values of the header's words that only the analysing side writes.
     written: [u32; WRITTEN],
 }
 
@@ -52,8 +54,7 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Makes an empty segment; `wants` is what is to be recorded. Memory is taken as blocks are
-    /// used.
+    /// Creates an empty segment. `wants` is a sum of `WANTS_…`. Memory is used only as blocks are.
     pub fn create(wants: u32) -> io::Result<Segment> {
         // SAFETY: plain system calls; the descriptor is owned from here on, and the mapping is as
         // long as the file.
@@ -114,8 +115,8 @@ impl Segment {
         .map(|word| word.load(Ordering::Relaxed))
     }
 
-    /// Whether the header is as programs leave it that write to the segment as they should:
-    /// `closed` if the end of the reading was announced in it.
+    /// Whether the header has values that it can have without being written over. `closed`: whether
+    /// the end of the reading was announced in it.
     pub fn is_header_intact(&self, closed: bool) -> bool {
         let header = self.header();
         header.magic.load(Ordering::Relaxed) == MAGIC
@@ -126,7 +127,7 @@ impl Segment {
                 <= DICTIONARY_BYTES / ENTRY_UNIT
     }
 
-    /// A path under which programs of this user can open the segment while we live.
+    /// A path by which programs of this user can open the segment as long as this process lives.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
@@ -141,8 +142,8 @@ impl Segment {
         (index < SLOTS).then(|| self.mapped.slot(index))
     }
 
-    /// The stage of slot `index`. Its thread must be dead or at rest for the copy to mean anything;
-    /// if not, the copy is numbers without a meaning.
+    /// The stage of slot `index`, if there is one. The copy is meaningful only if the stage's
+    /// thread is dead or does not change it now; else its numbers may not fit each other.
     pub fn stage(&self, index: usize) -> Option<StageCopy<'_>> {
         if index >= SLOTS {
             return None;
@@ -194,8 +195,7 @@ impl Segment {
         }
     }
 
-    /// Entry `number` of the dictionary with its rows, which go into `rows`; `None` if there is
-    /// none.
+    /// Entry `number` of the dictionary; its rows go into `rows`. `None` if there is no such entry.
     pub fn entry(&self, number: u32, rows: &mut Vec<EntryRow>) -> Option<DictionaryEntry> {
         rows.clear();
         let at = number as usize * ENTRY_UNIT;
@@ -206,8 +206,8 @@ impl Segment {
             return None;
         }
         // SAFETY: in bounds of the mapping and aligned, and any bytes are a valid entry. It was
-        // written before the note that names it; if a program broke that, the copy holds garbage
-        // that is checked.
+        // written before the block record that names it; if a program broke that, the copy holds
+        // garbage that is checked.
         let (entry, first) = unsafe {
             let at = self
                 .base
@@ -215,7 +215,7 @@ impl Segment {
                 .cast::<DictionaryEntry>();
             (at.read_volatile(), at.add(1).cast::<EntryRow>())
         };
-        // Those of another entry are read there.
+        // Rows that are those of another entry are read from that one.
         let count = if entry.of == 0 {
             entry.rows as usize
         } else {
@@ -233,7 +233,7 @@ impl Segment {
     /// Gives a block back to the pool.
     pub fn give_block(&self, index: u32) {
         if (index as usize) < BLOCKS {
-            // The pool asks for the link of the block that it is given, which is in bounds.
+            // The pool asks for the link of the given block, which is in bounds.
             static NOWHERE: AtomicU32 = AtomicU32::new(0);
             let link = |number| {
                 self.block(number)
@@ -253,8 +253,8 @@ impl Drop for Segment {
     }
 }
 
-/// Makes the segment's file as long as it has to be. A limit on the size of files is for disks; as
-/// far as it may be raised, it does not hold for this one.
+/// Makes the segment's file as long as it has to be, under the hard limit on the size of files, for
+/// the soft one is meant for files on disks. Returns whether that worked.
 fn make_long(fd: i32) -> bool {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -298,7 +298,7 @@ pub fn futex_wake_all(word: &AtomicU32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
-/// Whether a process exists and runs; a zombie does not, unless other threads of it go on.
+/// Whether a process exists and runs. A zombie does not, unless it has other threads.
 pub fn process_exists(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return false;
@@ -308,7 +308,8 @@ pub fn process_exists(pid: u32) -> bool {
     let threads = || std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
     !over || threads() > 1
 }
-/// Records as what they are made of: two words each.
+
+/// Records as words, two for each.
 pub fn words_of(records: &mut [Record]) -> &mut [u64] {
     const _: () = assert!(size_of::<Record>() == 16 && align_of::<Record>() == align_of::<u64>());
     // SAFETY: a record is two words, in this order, without gaps, and any words are a record.

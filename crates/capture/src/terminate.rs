@@ -1,4 +1,5 @@
-//! Terminates a program when its recording has stopped, if that was asked for.
+//! [`Termination`]: ends the measured processes when the recording has stopped, if that is wanted:
+//! asks them by `SIGTERM`, and kills those that have not ended two seconds later.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -6,7 +7,7 @@ use std::time::{Duration, Instant};
 /// How long a program may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A program that is being terminated.
+/// The processes that are being terminated; none by default.
 #[derive(Default)]
 pub struct Termination {
     processes: Vec<Process>,
@@ -35,15 +36,16 @@ impl Termination {
     }
 }
 
-/// A process, even when its number has become another's.
+/// A process to send signals to.
 enum Process {
+    /// By a descriptor, which does not refer to another process that gets the same number later.
     Held(OwnedFd),
-    /// Where the kernel knows no such descriptors (before Linux 5.3).
+    /// By its number, on kernels without such descriptors (before Linux 5.3).
     Number(libc::pid_t),
 }
 
 impl Process {
-    /// `None` if there is none with this number.
+    /// The process with this number; `None` if there is none.
     fn find(pid: u32) -> Option<Process> {
         let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 0)?;
         // SAFETY: no pointers; the descriptor is ours from here on.
@@ -89,7 +91,7 @@ mod tests {
         assert_eq!(termination.processes.len(), 1);
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
         assert!(Process::find(child.id()).is_none());
-        // Nobody else has the number's process by now: what is held is the one that ended.
+        // The descriptor still refers to the process that has ended: no other one is killed.
         termination.send(libc::SIGKILL);
     }
 }

@@ -1,20 +1,20 @@
-//! Within how many accesses the order between threads is a guess.
+//! [`Unordered`]: computes within how many accesses the order between threads is uncertain, for a
+//! remark in the report.
 //!
-//! Intervals of what threads did that overlap in time are delivered one after the other, though
-//! their accesses may have alternated. So a distance that one of them has may be wrong by as many
-//! accesses as the others did meanwhile.
+//! Intervals of different threads that overlap in time are delivered one after the other, though
+//! their accesses may have alternated. So a distance in one of them may be wrong by the number of
+//! accesses that the others made meanwhile.
 //!
-//! Rows are counted, not accesses: function entries, allocations and frees are rows too, and a copy
-//! of memory is one row for each side, however long it is.
+//! Rows are counted, not accesses: function entries, allocations and frees are rows, too, and a
+//! copy of memory is one row for each side, whatever its length.
 
 use std::collections::VecDeque;
 
-/// Of a thousand rows, one may be in larger doubt than what is reported: a thread that is stopped
-/// between a mark and what it marks does not make the others' order
-/// less certain.
+/// One of this many rows may be more uncertain than what is reported, so that a single thread that
+/// is stopped between a mark and what it marks does not change the figure.
 const ROWS_PER_EXCEPTION: u64 = 1000;
-/// How many intervals are remembered to be compared with later ones: more than end while one of
-/// another thread goes on, but for hundreds of threads that synchronise all the time.
+/// How many intervals are kept to be compared with later ones. More than these end during one
+/// interval of another thread only if hundreds of threads synchronise all the time.
 const INTERVALS_MOST: usize = 1024;
 
 /// What a thread did between two moments.
@@ -27,7 +27,7 @@ struct Interval {
 }
 
 impl Interval {
-    /// About how many rows were done in a part of the interval's time, if it went on evenly.
+    /// About how many of the rows were made in a part of the interval's time, at an even rate.
     fn rows_in(&self, ticks: u64) -> u64 {
         let all = self.end.saturating_sub(self.begin).max(1);
         let rows = u128::from(self.rows) * u128::from(ticks.min(all)) / u128::from(all);
@@ -42,18 +42,18 @@ pub(crate) struct Unordered {
     interval: Interval,
     /// Those before it, the last one last.
     recent: VecDeque<Interval>,
-    /// Rows by the number of binary digits of the rows that they are in doubt with.
+    /// How many rows are uncertain within a number of rows, by that number's binary digits.
     rows: Vec<u64>,
 }
 
 impl Unordered {
-    /// Takes in rows of a thread that it did between two time stamps; stamps of 0 are unknown.
+    /// Adds rows that a thread made between two time stamps; stamps of 0 are unknown.
     ///
     /// Cost: the intervals of other threads that ended in that time.
     pub fn add(&mut self, thread: u32, begin: u64, end: u64, rows: u64) {
         let interval = &mut self.interval;
         if (interval.thread, interval.begin, interval.end) != (thread, begin, end) {
-            self.settle();
+            self.close_interval();
             self.interval = Interval {
                 thread,
                 begin,
@@ -64,8 +64,8 @@ impl Unordered {
         self.interval.rows += rows;
     }
 
-    /// Compares the interval with those before it.
-    fn settle(&mut self) {
+    /// Ends the current interval: compares it with those before it.
+    fn close_interval(&mut self) {
         let interval = std::mem::take(&mut self.interval);
         if interval.rows == 0 {
             return;
@@ -82,11 +82,11 @@ impl Unordered {
                 (first, last) = (first.min(from), last.max(to));
             }
         }
-        let doubt = match others {
+        let uncertain = match others {
             0 => 0,
             others => others + interval.rows_in(last - first),
         };
-        let digits = (u64::BITS - doubt.leading_zeros()) as usize;
+        let digits = (u64::BITS - uncertain.leading_zeros()) as usize;
         self.rows.resize(self.rows.len().max(digits + 1), 0);
         self.rows[digits] += interval.rows;
         if self.recent.len() == INTERVALS_MOST {
@@ -95,10 +95,10 @@ impl Unordered {
         self.recent.push_back(interval);
     }
 
-    /// A power of two: within fewer rows than that the order between threads is a guess, but for
-    /// one in a thousand rows. `None` if it is known for all others.
+    /// A power of two: for all but one in a thousand rows, the order between threads is uncertain
+    /// within fewer rows than that. `None` if for all these rows it is certain.
     pub fn within(&mut self) -> Option<u64> {
-        self.settle();
+        self.close_interval();
         let all: u64 = self.rows.iter().sum();
         let mut larger = 0;
         for (digits, rows) in self.rows.iter().enumerate().skip(1).rev() {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn concurrent_rows_of_both_threads_are_in_doubt() {
+    fn concurrent_rows_of_both_threads_are_uncertain() {
         assert_eq!(
             within(&[(0, 100, 200, 4000), (1, 100, 201, 4000)]),
             Some(8192)

@@ -1,4 +1,4 @@
-//! The path that a program takes, as its basic blocks tell it.
+//! Tests of basic blocks: they follow the program's branches, and leave other rows as they are.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn run(program: &Path, basic_blocks: bool) -> Vec<Row> {
 }
 
 #[test]
-fn blocks_change_nothing_else() {
+fn basic_blocks_leave_other_rows_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let program = build(folder.path());
     let without = run(&program, false);
@@ -67,7 +67,7 @@ fn blocks_change_nothing_else() {
 }
 
 #[test]
-fn branches_go_where_they_may_and_as_often_as_they_do() {
+fn branches_lead_to_their_targets_as_often_as_taken() {
     let folder = tempfile::tempdir().unwrap();
     let rows = run(&build(folder.path()), true);
     let blocks: Vec<BasicBlock> = rows.iter().filter_map(BasicBlock::of).collect();

@@ -1,5 +1,5 @@
-//! Flags that a program sets are its own while its code is rewritten, and a fault of the rewriter's
-//! own ends the program with a message.
+//! Tests of rewritten programs with special flags, signals of faults, and a fault in the rewriter
+//! itself, which ends the program with a message.
 
 mod common;
 #[path = "common/programs.rs"]
@@ -54,7 +54,7 @@ fn run(folder: &Path, command: &str, rewritten: bool) -> Done {
 }
 
 #[test]
-fn flags_of_the_program_are_its_own() {
+fn rewritten_program_keeps_its_flags() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path(), "flags.c", &[]);
     let native = run(folder.path(), "./flags", false);
@@ -63,7 +63,7 @@ fn flags_of_the_program_are_its_own() {
 }
 
 #[test]
-fn signals_of_faults_that_are_sent_are_no_faults() {
+fn sent_signal_of_a_fault_is_no_fault() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path(), "storm.c", &[]);
     let native = run(folder.path(), "./storm", false);
@@ -72,7 +72,7 @@ fn signals_of_faults_that_are_sent_are_no_faults() {
 }
 
 #[test]
-fn sent_signals_of_faults_wait_while_they_are_blocked() {
+fn blocked_sent_signal_of_a_fault_waits() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path(), "sent.c", &[]);
     let native = run(folder.path(), "./sent", false);
@@ -81,7 +81,7 @@ fn sent_signals_of_faults_wait_while_they_are_blocked() {
 }
 
 #[test]
-fn stack_grows_for_a_signal() {
+fn stack_grows_for_a_signal_frame() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path(), "deep.c", &[]);
     let native = run(folder.path(), "./deep", false);
@@ -90,7 +90,7 @@ fn stack_grows_for_a_signal() {
 }
 
 #[test]
-fn changes_of_the_mask_hold_while_signals_come() {
+fn signal_mask_changes_hold_while_signals_arrive() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path(), "masks.c", &[]);
     let native = run(folder.path(), "./masks", false);
@@ -99,7 +99,7 @@ fn changes_of_the_mask_hold_while_signals_come() {
 }
 
 #[test]
-fn a_fault_in_the_rewriter_is_reported_and_ends_the_program() {
+fn fault_in_the_rewriter_is_reported_and_ends_the_program() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path(), "beyond.c", &[]);
     // `timeout` ends as the program did.
@@ -117,7 +117,7 @@ fn a_fault_in_the_rewriter_is_reported_and_ends_the_program() {
 }
 
 #[test]
-fn java_starts() {
+fn java_starts_when_rewritten() {
     if Command::new("java").arg("-version").output().is_err() {
         return reuselens_testing::skip("no java here");
     }

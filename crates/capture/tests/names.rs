@@ -1,4 +1,4 @@
-//! The program's own calls, as rows: what a program says is what arrives.
+//! Tests that a program's own annotation calls (`RecordData` and the like) arrive as rows.
 
 mod common;
 
@@ -137,7 +137,7 @@ fn check_rows(seen: &Seen) {
 }
 
 #[test]
-fn calls_arrive_as_they_are_made() {
+fn annotation_calls_arrive_in_order() {
     let folder = tempfile::tempdir().unwrap();
     for flags in [
         &["--rl-names", "-O2"][..],
@@ -154,7 +154,7 @@ fn calls_arrive_as_they_are_made() {
 }
 
 #[test]
-fn the_object_is_all_that_a_compiler_needs() {
+fn run_time_object_links_with_a_plain_compiler() {
     let folder = tempfile::tempdir().unwrap();
     let object = RunTimeFiles::install().unwrap().object();
     let seen = run(&compile_plainly(folder.path(), &["-O1"], Some(object)));
@@ -163,7 +163,7 @@ fn the_object_is_all_that_a_compiler_needs() {
 }
 
 #[test]
-fn hooks_and_calls_go_together() {
+fn annotation_calls_arrive_beside_hooks() {
     let folder = tempfile::tempdir().unwrap();
     let seen = run(&compile(folder.path(), &["-O2"]));
     check_rows(&seen);
@@ -172,7 +172,7 @@ fn hooks_and_calls_go_together() {
 }
 
 #[test]
-fn switched_off_there_is_nothing_to_link_and_nothing_to_warn_of() {
+fn disabled_annotations_need_no_object_and_give_no_warnings() {
     let folder = tempfile::tempdir().unwrap();
     for flag in ["-O0", "-O2"] {
         let seen = run(&compile_plainly(

@@ -1,5 +1,5 @@
-//! The order of a stream: nothing of a process or thread comes before it has shown itself, however
-//! many there are and however short they live.
+//! Tests that processes and threads are announced before their rows, however many there are and
+//! however short they live.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -115,7 +115,7 @@ fn watch(program: &Path, arguments: &[&str]) -> Shown {
 }
 
 #[test]
-fn short_programs_with_threads_show_themselves_first() {
+fn threads_of_short_programs_are_announced_before_their_rows() {
     let folder = tempfile::tempdir().unwrap();
     let count = build(folder.path(), "count");
     for round in 0..40 {
@@ -127,7 +127,7 @@ fn short_programs_with_threads_show_themselves_first() {
 }
 
 #[test]
-fn forks_show_themselves_after_their_parents() {
+fn forked_process_is_announced_after_its_parent() {
     let folder = tempfile::tempdir().unwrap();
     let forking = build(folder.path(), "forking");
     for _ in 0..5 {
@@ -137,7 +137,7 @@ fn forks_show_themselves_after_their_parents() {
 }
 
 #[test]
-fn a_program_that_is_killed_shows_itself_too() {
+fn killed_program_is_announced_before_its_rows() {
     let folder = tempfile::tempdir().unwrap();
     let crash = build(folder.path(), "crash");
     for _ in 0..5 {

@@ -1,6 +1,6 @@
-//! Programs that take from themselves what capture relies on (their first thread, their root,
-//! descriptors, system calls, memory) end as they do by themselves, however they are captured, and
-//! print the same.
+//! Tests of programs that give up something that capture relies on (their first thread, their root
+//! folder, descriptors, system calls, memory): they end and print as without capture, in both ways
+//! of capture.
 
 mod common;
 
@@ -23,7 +23,7 @@ struct Program {
 
 /// What was seen of a run.
 struct Seen {
-    notes: Vec<String>,
+    remarks: Vec<String>,
     /// Loads and stores.
     accesses: u64,
 }
@@ -74,7 +74,7 @@ impl Program {
             _ => "plain",
         };
         let mut seen = Seen {
-            notes: Vec::new(),
+            remarks: Vec::new(),
             accesses: 0,
         };
         let command = self.command(which, arguments, &captured);
@@ -82,7 +82,7 @@ impl Program {
             Told::Rows(block) => seen.accesses += block.len() as u64,
             // No loss, and most runs of several threads have it.
             Told::Event(Event::Note(note)) if note.code == Note::THREAD_ORDER => {}
-            Told::Event(Event::Note(note)) => seen.notes.push(note.code),
+            Told::Event(Event::Note(note)) => seen.remarks.push(note.code),
             Told::Event(_) => {}
         });
         let read = |path: &Path| std::fs::read_to_string(path).unwrap();
@@ -106,28 +106,28 @@ fn end(status: std::process::ExitStatus) -> ProcessEnd {
 }
 
 #[test]
-fn first_thread_ends_before_its_process() {
+fn process_whose_first_thread_has_ended_is_recorded() {
     for seen in Program::build("leaderless").same_both_ways(&[]) {
-        assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+        assert!(seen.remarks.is_empty(), "{:?}", seen.remarks);
     }
 }
 
 #[test]
-fn root_is_an_empty_folder() {
+fn program_with_an_empty_root_folder_runs() {
     let program = Program::build("rooted");
     let folder = tempfile::tempdir().unwrap();
     if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
         return reuselens_testing::skip("only root may change its root");
     }
     for seen in program.same_both_ways(&["root", folder.path().to_str().unwrap()]) {
-        assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+        assert!(seen.remarks.is_empty(), "{:?}", seen.remarks);
     }
 }
 
 #[test]
-fn no_descriptor_is_left() {
+fn program_without_free_descriptors_runs() {
     for seen in Program::build("rooted").same_both_ways(&["descriptors"]) {
-        assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+        assert!(seen.remarks.is_empty(), "{:?}", seen.remarks);
     }
 }
 
@@ -138,12 +138,12 @@ const WORK: u64 = 2 * 4 * (1 << 16);
 /// Rewriting ends with the restriction, and that is reported; what is compiled in goes on.
 fn restricts_itself(part: &str) {
     let [rewritten, compiled_in] = Program::build("sandbox").same_both_ways(&[part]);
-    assert_eq!(rewritten.notes, ["left-for-filter"], "{part}");
+    assert_eq!(rewritten.remarks, ["left-for-filter"], "{part}");
     assert!(rewritten.accesses >= WORK, "{part}: {}", rewritten.accesses);
     assert!(
-        compiled_in.notes.is_empty(),
+        compiled_in.remarks.is_empty(),
         "{part}: {:?}",
-        compiled_in.notes
+        compiled_in.remarks
     );
     assert!(
         compiled_in.accesses >= 2 * WORK,
@@ -153,73 +153,73 @@ fn restricts_itself(part: &str) {
 }
 
 #[test]
-fn strict_mode_leaves_reading_and_writing() {
+fn program_in_strict_mode_runs() {
     restricts_itself("strict");
 }
 
 #[test]
-fn a_filter_kills_for_all_but_three_calls() {
+fn program_under_a_filter_of_three_calls_runs() {
     restricts_itself("filtered");
 }
 
 #[test]
-fn a_filter_is_installed_in_all_threads() {
+fn threads_under_a_filter_installed_by_another_run() {
     restricts_itself("threads");
 }
 
 #[test]
-fn a_thread_gives_up_the_time_stamp_counter() {
+fn thread_without_the_time_stamp_counter_runs() {
     restricts_itself("timeless");
 }
 
 #[test]
-fn a_child_that_filters_itself_leaves_its_parent_recorded() {
+fn parent_of_a_filtered_child_is_recorded() {
     let [rewritten, compiled_in] = Program::build("sandbox").same_both_ways(&["child"]);
-    assert_eq!(rewritten.notes, ["left-for-filter"]);
+    assert_eq!(rewritten.remarks, ["left-for-filter"]);
     assert!(rewritten.accesses >= 2 * WORK, "{}", rewritten.accesses);
-    assert!(compiled_in.notes.is_empty(), "{:?}", compiled_in.notes);
+    assert!(compiled_in.remarks.is_empty(), "{:?}", compiled_in.remarks);
     assert!(compiled_in.accesses >= 3 * WORK, "{}", compiled_in.accesses);
 }
 
 #[test]
-fn a_child_of_vfork_that_filters_itself_leaves_its_parent_recorded() {
+fn parent_of_a_filtered_vfork_child_is_recorded() {
     let rewritten = Program::build("sandbox").same(Capture::Rewriting, &["borrowed"]);
-    assert_eq!(rewritten.notes, ["left-for-filter"]);
+    assert_eq!(rewritten.remarks, ["left-for-filter"]);
     assert!(rewritten.accesses >= 2 * WORK, "{}", rewritten.accesses);
 }
 
 #[test]
-fn a_program_that_inherits_a_filter_runs() {
+fn program_that_inherits_a_filter_runs() {
     for seen in Program::build("sandbox").same_both_ways(&["becomes"]) {
-        assert_eq!(seen.notes, ["left-for-filter"]);
+        assert_eq!(seen.remarks, ["left-for-filter"]);
         assert!(seen.accesses >= WORK, "{}", seen.accesses);
     }
 }
 
 #[test]
-fn calls_that_ask_for_filters_end_nothing() {
+fn queries_for_filters_do_not_end_the_recording() {
     for seen in Program::build("sandbox").same_both_ways(&["asks"]) {
-        assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+        assert!(seen.remarks.is_empty(), "{:?}", seen.remarks);
         assert!(seen.accesses >= 2 * WORK, "{}", seen.accesses);
     }
 }
 
 #[test]
-fn limit_of_the_address_space_is_for_the_program_alone() {
+fn address_space_limit_excludes_memory_of_capture() {
     for seen in Program::build("space").same_both_ways(&["limit"]) {
-        assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+        assert!(seen.remarks.is_empty(), "{:?}", seen.remarks);
     }
 }
 
 #[test]
-fn locking_all_memory_brings_in_none_of_ours() {
+fn mlockall_excludes_memory_of_capture() {
     for seen in Program::build("space").same_both_ways(&["lock"]) {
-        assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+        assert!(seen.remarks.is_empty(), "{:?}", seen.remarks);
     }
 }
 
 #[test]
-fn limit_from_outside_is_reported() {
+fn inherited_address_space_limit_is_reported() {
     let program = Program::build("space");
     let mut command: Vec<OsString> = Vec::from(["sh", "-c"].map(OsString::from));
     // Room for what is ours, and no way to raise it.
@@ -239,15 +239,15 @@ fn runs_under_a_limit() {
     let Some(program) = std::env::var_os("PROGRAM") else {
         return;
     };
-    let mut notes = Vec::new();
+    let mut remarks = Vec::new();
     watch(
         vec![program, "nothing".into()],
         Capture::Rewriting,
         |told| {
             if let Told::Event(Event::Note(note)) = told {
-                notes.push(note.code);
+                remarks.push(note.code);
             }
         },
     );
-    assert_eq!(notes, ["short-of-space"]);
+    assert_eq!(remarks, ["short-of-space"]);
 }

@@ -1,5 +1,5 @@
-//! Programs whose code is rewritten do what they do otherwise, and what is seen of them is what
-//! they do.
+//! Tests that rewritten programs end and print as they do otherwise, and that their accesses are
+//! recorded.
 
 mod common;
 #[path = "common/programs.rs"]
@@ -27,7 +27,7 @@ struct Seen {
     /// The program counter of the first access, and how many have it.
     first: Option<(u64, u64)>,
     processes: Vec<String>,
-    notes: Vec<String>,
+    remarks: Vec<String>,
     threads: u32,
 }
 
@@ -60,7 +60,7 @@ fn run(command: Vec<OsString>) -> Seen {
         Told::Event(Event::Process(process)) => seen.processes.push(process.executable),
         // No loss, and most runs of several threads have it.
         Told::Event(Event::Note(note)) if note.code == Note::THREAD_ORDER => {}
-        Told::Event(Event::Note(note)) => seen.notes.push(note.code),
+        Told::Event(Event::Note(note)) => seen.remarks.push(note.code),
         Told::Event(Event::Thread(_)) => seen.threads += 1,
         Told::Event(_) => {}
     });
@@ -70,12 +70,12 @@ fn run(command: Vec<OsString>) -> Seen {
 
 /// Runs a program as it is and rewritten, its output going to a file; all must be the same.
 fn same(program: &Path) -> Seen {
-    let seen = same_but_notes(program);
-    assert!(seen.notes.is_empty(), "{:?}", seen.notes);
+    let seen = same_but_remarks(program);
+    assert!(seen.remarks.is_empty(), "{:?}", seen.remarks);
     seen
 }
 
-fn same_but_notes(program: &Path) -> Seen {
+fn same_but_remarks(program: &Path) -> Seen {
     let folder = program.parent().unwrap();
     let through = |name: &str| -> Vec<OsString> {
         let script = format!("exec \"$0\" > {}", folder.join(name).display());
@@ -101,13 +101,13 @@ fn same_but_notes(program: &Path) -> Seen {
 }
 
 #[test]
-fn handlers_masks_and_faults() {
+fn signal_handlers_masks_and_faults_work() {
     let folder = tempfile::tempdir().unwrap();
     same(&build(folder.path(), "signals.c", &[]));
 }
 
 #[test]
-fn faults_in_blocks_that_note_nothing() {
+fn faults_in_blocks_without_accesses_are_delivered() {
     let folder = tempfile::tempdir().unwrap();
     let program = build(folder.path(), "silent.c", &[]);
     // Through the shell the program itself is what comes after an exec.
@@ -120,7 +120,7 @@ fn faults_in_blocks_that_note_nothing() {
 }
 
 #[test]
-fn threads_come_and_go() {
+fn threads_that_start_and_end_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let seen = same(&build(folder.path(), "threads.c", &[]));
     // The shell, the program's first, 160 that work, one that waits, one that never ends.
@@ -128,7 +128,7 @@ fn threads_come_and_go() {
 }
 
 #[test]
-fn processes_and_what_they_become() {
+fn forked_and_executed_processes_are_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let seen = same(&build(folder.path(), "processes.c", &[]));
     let ours = seen
@@ -144,72 +144,72 @@ fn processes_and_what_they_become() {
 }
 
 #[test]
-fn exceptions_and_jumps() {
+fn exceptions_and_long_jumps_work() {
     let folder = tempfile::tempdir().unwrap();
     same(&build(folder.path(), "exceptions.cpp", &[]));
 }
 
 #[test]
-fn code_that_is_made_while_it_runs() {
+fn generated_code_is_translated_again_when_it_changes() {
     let folder = tempfile::tempdir().unwrap();
     same(&build(folder.path(), "generated.c", &[]));
 }
 
 #[test]
-fn code_that_is_mapped_twice() {
+fn code_changed_through_another_mapping_is_translated_again() {
     let folder = tempfile::tempdir().unwrap();
-    let seen = same_but_notes(&build(folder.path(), "twice.c", &[]));
+    let seen = same_but_remarks(&build(folder.path(), "twice.c", &[]));
     assert_eq!(seen.ended, Some(ProcessEnd::Exit(0)));
-    assert_eq!(seen.notes, ["shared-code"]);
+    assert_eq!(seen.remarks, ["shared-code"]);
 }
 
 #[test]
-fn code_that_is_changed_beside_code_that_runs() {
+fn code_changed_beside_running_code_is_translated_again() {
     let folder = tempfile::tempdir().unwrap();
     let program = build(folder.path(), "beside.c", &[]);
     for _ in 0..2 {
-        let seen = same_but_notes(&program);
+        let seen = same_but_remarks(&program);
         assert_eq!(seen.ended, Some(ProcessEnd::Exit(0)));
-        assert_eq!(seen.notes, ["shared-code"]);
+        assert_eq!(seen.remarks, ["shared-code"]);
     }
 }
 
 #[test]
-fn code_whose_other_mapping_moves_beside_code_that_runs() {
+fn code_whose_other_mapping_moves_is_translated_again() {
     let folder = tempfile::tempdir().unwrap();
-    let seen = same_but_notes(&build(folder.path(), "moves.c", &[]));
+    let seen = same_but_remarks(&build(folder.path(), "moves.c", &[]));
     assert_eq!(seen.ended, Some(ProcessEnd::Exit(0)));
-    assert_eq!(seen.notes, ["shared-code"]);
+    assert_eq!(seen.remarks, ["shared-code"]);
 }
 
 #[test]
-fn a_thread_that_is_not_the_first_becomes_a_program() {
+fn exec_by_a_later_thread_is_followed() {
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..5 {
-        let seen = same_but_notes(&build(folder.path(), "becomes.c", &["-no-pie"]));
+        let seen = same_but_remarks(&build(folder.path(), "becomes.c", &["-no-pie"]));
         let ours = seen.processes.iter();
         assert_eq!(ours.filter(|path| path.ends_with("/becomes")).count(), 2);
         // What its other threads did last is lost, and that is said.
         assert!(
-            seen.notes.iter().all(|note| note == "cut-short"),
+            seen.remarks.iter().all(|note| note == "cut-short"),
             "{:?}",
-            seen.notes
+            seen.remarks
         );
         assert!(seen.own[1] >= 100_000, "{:?}", seen.own);
     }
 }
 
 #[test]
-fn calls_of_exec_that_fail_hold_nobody_up() {
+fn failed_exec_calls_delay_no_other_process() {
     let folder = tempfile::tempdir().unwrap();
-    let seen = same_but_notes(&build(folder.path(), "fails.c", &[]));
+    let seen = same_but_remarks(&build(folder.path(), "fails.c", &[]));
     let echo = seen.processes.iter().filter(|path| path.ends_with("echo"));
     assert_eq!(echo.count(), 1);
     // Processes end while their threads run on.
     assert!(
-        seen.notes.iter().all(|note| note == "cut-short"),
+        seen.remarks.iter().all(|note| note == "cut-short"),
         "{:?}",
-        seen.notes
+        seen.remarks
     );
 }
 
@@ -244,7 +244,7 @@ fn rows_of(program: &Path, as_templates: bool) -> (Block, usize) {
 }
 
 #[test]
-fn templates_and_operands_stand_for_the_same_rows() {
+fn templates_and_operands_expand_to_the_same_rows() {
     let folder = tempfile::tempdir().unwrap();
     // Instructions of their own kind have masks and ranges, which have no template.
     for source in ["counted.c", "instructions.c"] {
@@ -272,7 +272,7 @@ fn templates_and_operands_stand_for_the_same_rows() {
 }
 
 #[test]
-fn instructions_of_their_own_kind() {
+fn string_and_masked_instructions_work() {
     let folder = tempfile::tempdir().unwrap();
     let seen = same(&build(folder.path(), "instructions.c", &[]));
     assert!(seen.kinds.contains_key(&(Kind::RangeLoad as u8)));
@@ -280,14 +280,14 @@ fn instructions_of_their_own_kind() {
 }
 
 #[test]
-fn a_program_that_uses_our_segment_register_goes_on_and_we_say_so() {
+fn program_that_uses_gs_goes_on_unrecorded_with_a_remark() {
     let folder = tempfile::tempdir().unwrap();
-    let seen = same_but_notes(&build(folder.path(), "segment.c", &[]));
-    assert_eq!(seen.notes, ["left-unseen"]);
+    let seen = same_but_remarks(&build(folder.path(), "segment.c", &[]));
+    assert_eq!(seen.remarks, ["left-unseen"]);
 }
 
 #[test]
-fn a_32_bit_program_is_refused_with_the_way_out() {
+fn program_of_32_bits_is_refused_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let (program, source) = (folder.path().join("narrow"), folder.path().join("narrow.c"));
     std::fs::write(&source, "void _start(void) { for (;;) {} }").unwrap();
@@ -309,7 +309,7 @@ fn a_32_bit_program_is_refused_with_the_way_out() {
 }
 
 #[test]
-fn static_programs_too() {
+fn static_program_is_recorded_with_its_allocator() {
     let folder = tempfile::tempdir().unwrap();
     let seen = same(&build(folder.path(), "counted.c", &["-static"]));
     assert!(
@@ -348,7 +348,7 @@ fn lackey(program: &Path) -> Option<[u64; 2]> {
 }
 
 #[test]
-fn as_many_loads_and_stores_as_an_oracle_counts() {
+fn loads_and_stores_match_valgrind() {
     let folder = tempfile::tempdir().unwrap();
     let program = build(folder.path(), "counted.c", &["-no-pie", "-O1"]);
     let seen = same(&program);

@@ -1,4 +1,4 @@
-//! Threads are called what their program calls them.
+//! Tests that the names that a program gives to its threads are recorded.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn names(program: &Path, capture: Capture) -> Vec<String> {
 }
 
 #[test]
-fn in_rewritten_code() {
+fn thread_names_are_recorded_in_rewritten_code() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("named");
     let mut command = Command::new("gcc");
@@ -45,7 +45,7 @@ fn in_rewritten_code() {
 }
 
 #[test]
-fn in_compiled_in_capture_those_that_they_give_themselves() {
+fn own_thread_names_are_recorded_in_compiled_in_capture() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("named");
     let flags = ["-O1", "-pthread", "-o"].map(OsString::from);

@@ -1,5 +1,5 @@
-//! What stands between the measured program and the measuring side: the environment, the shared
-//! memory, and the files that a program names.
+//! Tests of what a measured program and the measuring side do not trust each other with: the
+//! environment, the shared memory, and the files that a program names.
 
 mod common;
 
@@ -89,26 +89,26 @@ fn setuid_program_ignores_the_segment_in_its_environment() {
 }
 
 /// Runs a program that must end by itself with status 0, as it does alone: how many rows it gave,
-/// and the notes.
+/// and the remarks.
 fn ends(command: Vec<OsString>, capture: Capture) -> (usize, Vec<String>) {
-    let (mut rows, mut notes) = (0, Vec::new());
+    let (mut rows, mut remarks) = (0, Vec::new());
     let running = watch(command, capture, |told| match told {
         Told::Rows(block) => rows += block.len(),
-        Told::Event(Event::Note(note)) => notes.push(note.code),
+        Told::Event(Event::Note(note)) => remarks.push(note.code),
         Told::Event(_) => {}
     });
     assert_eq!(running.ended(), Some(ProcessEnd::Exit(0)), "{capture:?}");
-    (rows, notes)
+    (rows, remarks)
 }
 
 #[test]
-fn program_survives_numbers_in_the_segment_that_are_no_blocks() {
+fn program_survives_invalid_block_numbers_in_the_segment() {
     let folder = tempfile::tempdir().unwrap();
     let [ours, plain] = build(folder.path(), "pool.c");
     let at = offset_of!(Header, pool).to_string();
     for (program, capture) in [(ours, Capture::CompiledIn), (plain, Capture::Rewriting)] {
-        let (_, notes) = ends(vec![program.into(), at.clone().into()], capture);
-        assert!(!notes.is_empty(), "{capture:?}: damage is reported");
+        let (_, remarks) = ends(vec![program.into(), at.clone().into()], capture);
+        assert!(!remarks.is_empty(), "{capture:?}: damage is reported");
     }
 }
 
@@ -138,9 +138,9 @@ fn program_that_a_limit_leaves_no_room_to_record_is_reported() {
     let script = "ulimit -v 200000; exec \"$0\"";
     let mut command = Vec::from(["sh", "-c", script].map(OsString::from));
     command.push(ours.into());
-    let (_, notes) = ends(command, Capture::CompiledIn);
+    let (_, remarks) = ends(command, Capture::CompiledIn);
     assert!(
-        notes.iter().any(|note| note == "short-of-space"),
-        "{notes:?}"
+        remarks.iter().any(|note| note == "short-of-space"),
+        "{remarks:?}"
     );
 }

@@ -1,11 +1,12 @@
-//! Puts what several threads wrote into the order in which they synchronised.
+//! Puts the records of several threads into the order in which the threads synchronised: cuts
+//! unread parts of blocks at their marks, and sorts the pieces by the marks' stamps ([`cut`] for
+//! blocks that are being written, [`cut_remains`] for what dead processes left).
 //!
 //! A thread marks its block just before it lets others go on (an atomic store, a system call, the
-//! end of a lock) and just after it waited. All that precedes a mark was done before the mark's
-//! stamp. A thread that goes on because of another makes its own next mark later. So the pieces
-//! that end with marks, read in the order of their stamps, are in an order that agrees with all
-//! that the threads could know of each other. Between threads that do not synchronise this order is
-//! a guess.
+//! release of a lock) and just after it waited. The events before a mark happened before the mark's
+//! stamp. A thread that goes on because of another makes its own next mark later. So the order of
+//! the pieces by the stamps of their ends agrees with every synchronisation. Between threads that
+//! do not synchronise, the order is a guess.
 
 use std::sync::atomic::Ordering;
 
@@ -37,7 +38,7 @@ struct MarkedPart {
     to: usize,
 }
 
-/// Where the records begin that follow the last mark of an unread part, and a time before them.
+/// Where the records after the last mark of an unread part begin, and a time before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tail {
     pub from: usize,
@@ -64,8 +65,8 @@ impl Consumer {
             let writing = other.block.load(Ordering::Relaxed);
             let used = other.used_bytes.load(Ordering::Relaxed) as usize;
             let read = &mut self.read[index];
-            // As many blocks handed over as were taken: the one meant is still being written, or
-            // waits in the queue, so nobody else uses it.
+            // As many blocks were published as were taken: the other block is still being written,
+            // or waits in the queue, so it has not been used again since.
             let is_next = other.published.load(Ordering::Relaxed) == read.blocks;
             let Some(theirs) = self
                 .segment
@@ -122,14 +123,14 @@ pub(super) fn marked_records(
     marks.map(|(stamp, at)| (stamp, records(at))).collect()
 }
 
-/// How many of the first `used` bytes of a block were written before the stamp `end`, as far as
-/// marks say: up to the first mark that is later.
+/// How many of the first `used` bytes of a block were written before the stamp `end`: up to the
+/// first mark with a later stamp.
 pub(super) fn before(segment: &Segment, block: u32, used: usize, end: u64) -> usize {
     let later = marks(segment, block).find(|(stamp, _)| *stamp > end);
     later.map_or(used, |(_, at)| at.min(used))
 }
 
-/// Appends the pieces of an unread part that end with marks; what follows them.
+/// Appends the pieces of an unread part that end with marks. Returns what follows the last one.
 fn split(
     number: usize,
     part: &Unread,
@@ -149,7 +150,7 @@ fn split(
             });
             from = to;
         }
-        // Of several marks at one place the last says when the thread went on.
+        // Of several marks at one place, the last is that after which the thread went on.
         begin = begin.max(stamp);
     }
     Tail { from, begin }
@@ -188,9 +189,9 @@ fn in_order(mut pieces: Vec<MarkedPart>) -> Vec<MarkedPart> {
     pieces
 }
 
-/// Cuts unread parts at their marks and appends the pieces in the order of their stamps, but for
-/// what follows the last mark of the last part, which comes after all others: where that begins.
-/// What follows the last mark of another part has the stamp of its end.
+/// Cuts unread parts at their marks and appends the pieces in the order of their stamps. The piece
+/// after the last mark of the last part is later than all others and is not appended: returns where
+/// it begins. The piece after the last mark of another part has the stamp of that part's end.
 ///
 /// Cost: linear in the bytes, and the sorting of the pieces.
 pub(super) fn cut(segment: &Segment, parts: &[Unread], into: &mut Vec<RawBlock>) -> Tail {
@@ -220,9 +221,9 @@ pub(super) fn cut(segment: &Segment, parts: &[Unread], into: &mut Vec<RawBlock>)
     rest
 }
 
-/// What ended processes left, in the order of the marks; threads whose blocks began earlier come
-/// first where these say nothing. No later time than those of the marks is known: what follows
-/// the last mark of a thread comes after all marks.
+/// What ended processes left, in the order of the marks; where these give no order, blocks that
+/// began earlier come first. What follows the last mark of a thread comes after all marks, for no
+/// later time is known.
 pub(super) fn cut_remains(mut remains: Vec<Remains>) -> Vec<RawBlock> {
     remains.retain(|left| !left.raw.records.is_empty());
     remains.sort_by_key(|left| left.raw.first_stamp);

@@ -1,4 +1,4 @@
-//! Records as programs write them, and as they break off.
+//! Tests of the decoder with records as programs write them, cut off, and damaged.
 
 use super::*;
 use reuselens_wire::enter_words;
@@ -60,7 +60,7 @@ fn rows_and_events_keep_their_order() {
 }
 
 #[test]
-fn torn_end_or_garbage_stops_quietly() {
+fn torn_end_or_garbage_ends_the_block_without_its_rows() {
     for last in [
         record(WireKind::Alloc, 0, 1, 0x500),
         Record {

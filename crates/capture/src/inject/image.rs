@@ -1,4 +1,5 @@
-//! The rewriter's image, as it lies in memory.
+//! [`Image`]: the bytes of the rewriter's image as they are mapped at [`IMAGE`], with all addresses
+//! relocated. It is made of the embedded shared object, once per process of ours.
 
 use std::sync::OnceLock;
 
@@ -17,12 +18,12 @@ const PAGE: u64 = 4096;
 /// Bytes for the address [`IMAGE`].
 pub struct Image {
     pub bytes: Vec<u8>,
-    /// Its first instruction, from its beginning.
+    /// Offset of its first instruction.
     pub entry: u64,
 }
 
 impl Image {
-    /// The image; `None` on processors that it is not for.
+    /// The image; `None` on other processors than x86-64.
     pub fn get() -> Option<&'static Image> {
         static ONCE: OnceLock<Option<Image>> = OnceLock::new();
         ONCE.get_or_init(load).as_ref()

@@ -1,8 +1,10 @@
-//! Puts the rewriter into a program that has just been started and has not run yet.
+//! [`inject`]: puts the rewriter (crate `dbi`) into a program that was just loaded and has not
+//! executed an instruction.
 //!
-//! The program is stopped at its first instruction (`ptrace`). It is made to map memory for the
-//! image, which is then written there; its registers are left where the image finds them, and it
-//! goes on in the image. After that it is nobody's to trace: debuggers and the program itself may.
+//! The program is traced and stopped (`ptrace`). It is made to map memory for the image, which is
+//! then written there, followed by a [`Bootstrap`] with the program's registers; the program
+//! counter is set to the image's first instruction. The caller then stops tracing, so that
+//! debuggers and the program itself may trace.
 
 mod image;
 mod tracee;
@@ -12,7 +14,7 @@ use std::io;
 use reuselens_wire::{Bootstrap, IMAGE, IMAGE_STACK_BYTES, Registers};
 
 use image::Image;
-pub use tracee::{Stop, Tracee, try_wait};
+pub use tracee::{Tracee, WaitOutcome, try_wait};
 
 /// Why a program cannot be rewritten.
 #[derive(Debug)]
@@ -56,7 +58,7 @@ pub fn inject(tracee: &Tracee, segment: &str, parent: u64) -> Result<(), Refusal
     Ok(())
 }
 
-/// The hand-over as bytes.
+/// The bytes of a [`Bootstrap`].
 fn bootstrap(registers: &Registers, segment: &str, parent: u64) -> Vec<u8> {
     const _: () = assert!(size_of::<Bootstrap>() == 27 * 8 + 8 + 64);
     let r = registers;

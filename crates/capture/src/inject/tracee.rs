@@ -1,4 +1,5 @@
-//! A process that is traced, for as long as it takes to put the rewriter into it.
+//! [`Tracee`]: a process or thread that this thread traces (`ptrace`), for the time that it takes
+//! to put the rewriter into it. `inject`, `program` and `follow` use it.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -7,7 +8,7 @@ use std::process::{Child, ExitStatus};
 
 use reuselens_wire::Registers;
 
-/// A stopped process.
+/// A process or thread that is traced, or about to be.
 #[derive(PartialEq, Eq)]
 pub struct Tracee {
     pid: libc::pid_t,
@@ -15,7 +16,7 @@ pub struct Tracee {
 
 /// Why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum WaitOutcome {
     /// It is stopped by this signal, with this event of `ptrace`.
     Signal(i32, i32),
     /// It is gone: the status of `wait`.
@@ -32,8 +33,8 @@ fn check(result: i64) -> io::Result<()> {
     }
 }
 
-/// What a child ended with, if it has. [`Child::try_wait`] by itself hands out the stops of a child
-/// that is traced, too, as if they were its end, and who traces it would wait for them in vain.
+/// The exit status of a child, if it has ended. [`Child::try_wait`] alone would also return the
+/// stops of a child that is traced, as if they were its end, and take them from the tracer.
 pub fn try_wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
     match has_ended(child.id())? {
         true => child.try_wait(),
@@ -41,7 +42,7 @@ pub fn try_wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
     }
 }
 
-/// Whether a child is gone, and its status not taken yet.
+/// Whether a child has ended, and its status was not taken yet.
 fn has_ended(pid: u32) -> io::Result<bool> {
     let mut found = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
@@ -73,7 +74,7 @@ impl Tracee {
         self.request(libc::PTRACE_SEIZE, 0, libc::PTRACE_O_TRACEEXEC as u64)
     }
 
-    /// From now on it dies with this process: what is half put in must not run.
+    /// Makes it die with this process: a rewriter that is half written must not run.
     pub fn die_with_us(&self) -> io::Result<()> {
         self.request(libc::PTRACE_SETOPTIONS, 0, libc::PTRACE_O_EXITKILL as u64)
     }
@@ -99,14 +100,14 @@ impl Tracee {
     }
 
     /// Waits for the next stop; does not wait with `only_look`.
-    pub fn wait(&self, only_look: bool) -> io::Result<Stop> {
+    pub fn wait(&self, only_look: bool) -> io::Result<WaitOutcome> {
         let options = libc::__WALL | if only_look { libc::WNOHANG } else { 0 };
         let mut status = 0;
         loop {
             // SAFETY: the kernel writes the status.
             let found = unsafe { libc::waitpid(self.pid, &raw mut status, options) };
             if found == 0 {
-                return Ok(Stop::Not);
+                return Ok(WaitOutcome::Not);
             }
             if found == self.pid {
                 break;
@@ -117,12 +118,12 @@ impl Tracee {
             }
         }
         if libc::WIFSTOPPED(status) {
-            return Ok(Stop::Signal(libc::WSTOPSIG(status), status >> 16));
+            return Ok(WaitOutcome::Signal(libc::WSTOPSIG(status), status >> 16));
         }
-        Ok(Stop::Gone(status))
+        Ok(WaitOutcome::Gone(status))
     }
 
-    /// Whether this thread traces it: then what becomes of it is heard here, its end too.
+    /// Whether the calling thread traces it, and so will learn of its end.
     pub fn is_ours(&self) -> bool {
         // SAFETY: no arguments.
         let own = unsafe { libc::gettid() };
@@ -141,8 +142,8 @@ impl Tracee {
     pub fn is_native(&self) -> io::Result<bool> {
         const X86_64: [u8; 2] = [62, 0];
         let mut head = [0; 20];
-        let whole = File::open(self.executable())?.read_exact_at(&mut head, 0);
-        Ok(whole.is_ok() && head.starts_with(b"\x7fELF\x02") && head[18..20] == X86_64)
+        let read = File::open(self.executable())?.read_exact_at(&mut head, 0);
+        Ok(read.is_ok() && head.starts_with(b"\x7fELF\x02") && head[18..20] == X86_64)
     }
 
     /// Where the file of its program can be read.
@@ -178,7 +179,8 @@ impl Tracee {
         self.memory()?.write_all_at(bytes, address)
     }
 
-    /// Makes it map memory at exactly this address, for reading, writing and running.
+    /// Makes it map memory at exactly this address, readable, writable and executable. For that it
+    /// executes a system call at its current program counter, whose code is then restored.
     pub fn map(&self, registers: &Registers, address: u64, bytes: u64) -> io::Result<()> {
         const MMAP: u64 = 9;
         /// syscall; int3
@@ -204,7 +206,7 @@ impl Tracee {
         let stop = self.wait(false)?;
         let result = self.registers()?.rax;
         memory.write_all_at(&before, registers.rip)?;
-        if stop != Stop::Signal(libc::SIGTRAP, 0) || result != address {
+        if stop != WaitOutcome::Signal(libc::SIGTRAP, 0) || result != address {
             return Err(io::Error::other(
                 "the program could not map memory for the rewriter; is there a limit? `ulimit -v unlimited` takes it away",
             ));
@@ -232,7 +234,7 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(try_wait(&mut child)?.is_none());
-        assert!(matches!(tracee.wait(true)?, Stop::Signal(..)));
+        assert!(matches!(tracee.wait(true)?, WaitOutcome::Signal(..)));
         tracee.let_go(0)?;
         child.kill()?;
         while try_wait(&mut child)?.is_none() {

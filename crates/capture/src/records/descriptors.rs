@@ -1,6 +1,11 @@
-//! The descriptors of a program or library, from its section `reuselens_notes`. The LLVM pass
-//! (`llvm/pass.cpp`) says what they are made of. Those of rewritten code, from the segment's
-//! dictionary, are of the same form.
+//! [`Descriptors`]: tables of what pieces of straight-line code do to memory, from two sources: the
+//! section `reuselens_notes` of a program or library that the LLVM pass has compiled (its format is
+//! described in `llvm/pass.cpp`), and entries of the segment's dictionary
+//! ([`Descriptors::add_entry`] and [`Descriptors::add_part`]).
+//!
+//! A descriptor's rows are stored in groups of [`GROUP`], with arrays of fields, so that `expand`
+//! writes a group at a time. Both sources may be damaged: what makes no sense is refused, so that
+//! code here and in `expand` may use the tables without checks.
 
 use object::{Object as _, ObjectSection as _};
 use reuselens_trace::Kind;
@@ -8,7 +13,7 @@ use reuselens_wire::{BLOCK_RECORD_BYTES_MOST, DictionaryEntry, EntryRow, NO_WORD
 
 use crate::kinds::PLAIN;
 
-/// Rows are made this many at a time: most pieces of code have as many accesses or fewer.
+/// Rows of a group: most pieces of code have as many accesses or fewer.
 pub(super) const GROUP: usize = 4;
 /// Limit on the rows of one block record.
 pub(super) const ROWS_MOST: usize = 256;
@@ -17,7 +22,7 @@ pub(super) const ROWS_MOST: usize = 256;
 pub(crate) const SECTION: &str = "reuselens_notes";
 const HEAD_BYTES: usize = 8;
 const ENTRY_BYTES: usize = 8;
-/// In place of an operand: the displacement counts from its own address.
+/// In place of an operand: the displacement is relative to its own address.
 const FROM_HERE: u16 = 0xffff;
 /// In place of an operand: the displacement is the address.
 const FROM_ZERO: u16 = 0xfffe;
@@ -29,10 +34,10 @@ const STEP: u8 = 0x43;
 /// Limit on the rows of one iteration of a repeated descriptor.
 pub(super) const REPEATED_EACH: usize = 64;
 
-/// Rows as the operands of a block record complete them: an address is an operand plus a
+/// A group of rows without their addresses. An address is an operand of the block record plus a
 /// displacement.
 #[derive(Clone, Debug)]
-pub(super) struct Group {
+pub(super) struct DescriptorGroup {
     pub kinds: [Kind; GROUP],
     pub sizes: [u8; GROUP],
     pub pcs: [u64; GROUP],
@@ -50,7 +55,7 @@ struct RawRow {
     displacement: u64,
 }
 
-/// When a row of a descriptor is there.
+/// When a row of a descriptor is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
     Always,
@@ -61,8 +66,7 @@ pub(super) enum Condition {
     Lanes(u16, u32),
 }
 
-/// What a piece of straight-line code does to memory: a template, as the records of the wire crate
-/// tell it.
+/// What a piece of straight-line code does to memory. `templates` makes a template of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Descriptor {
     /// Its first group.
@@ -76,10 +80,10 @@ pub(super) struct Descriptor {
     pub repeats: Option<u32>,
 }
 
-/// How a row's address moves from one iteration to the next: by an operand, if there is one, plus a
-/// displacement. A row that stays where it is has neither.
+/// How a row's address changes from one iteration to the next: by an operand, if there is one, plus
+/// a displacement. A row with the same address in all iterations has neither.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct AddressStep {
     pub operand: u16,
     pub displacement: u64,
 }
@@ -88,23 +92,23 @@ pub(super) struct Step {
 /// iteration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoopIterations {
-    /// The place of the operand that says how many iterations.
+    /// The place of the operand with the number of iterations.
     pub times: u16,
     /// The first of its steps, of which there is one for each row, in groups.
     pub step: u32,
 }
 
-/// Whether an entry of this kind is about the iterations.
+/// Whether an entry of this kind is about iterations.
 fn is_repetition(kind: u8) -> bool {
     matches!(kind, TIMES | STEP)
 }
 
-/// What a descriptor's entries say of the iterations.
+/// A descriptor's entries about iterations.
 #[derive(Default)]
 struct Repeating {
     times: Option<u16>,
-    /// The rows whose addresses move.
-    steps: Vec<(usize, Step)>,
+    /// The rows whose addresses change.
+    steps: Vec<(usize, AddressStep)>,
 }
 
 impl Repeating {
@@ -113,7 +117,7 @@ impl Repeating {
         if kind == TIMES {
             self.times = Some(place);
         } else {
-            let step = Step {
+            let step = AddressStep {
                 operand: place,
                 displacement,
             };
@@ -128,7 +132,7 @@ impl Repeating {
 struct Taken {
     rows: usize,
     repeating: Repeating,
-    /// Whether there were basic blocks, and nobody asked for them.
+    /// Whether there were basic blocks that are not wanted.
     left_out: bool,
 }
 
@@ -138,13 +142,14 @@ pub(crate) struct Descriptors {
     low: u64,
     /// Whether basic blocks are wanted.
     basic_blocks: bool,
-    /// For each eight bytes of the section the descriptor that begins there + 1, or 0.
+    /// For each eight bytes of the section, 1 + the number of the descriptor that begins there, or
+    /// 0.
     index: Vec<u32>,
     descriptors: Vec<Descriptor>,
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<DescriptorGroup>,
     pub(super) conditions: Vec<Condition>,
     pub(super) repeats: Vec<LoopIterations>,
-    pub(super) steps: Vec<[Step; GROUP]>,
+    pub(super) steps: Vec<[AddressStep; GROUP]>,
 }
 
 impl Descriptors {
@@ -171,10 +176,10 @@ impl Descriptors {
             let count = usize::from(number16(bytes, at + 6));
             let end = at + HEAD_BYTES + ENTRY_BYTES * count;
             if count > 0 {
-                let Some(whole) = bytes.get(at..end) else {
+                let Some(descriptor) = bytes.get(at..end) else {
                     break;
                 };
-                if found.add(whole, low.wrapping_add(at as u64)).is_some() {
+                if found.add(descriptor, low.wrapping_add(at as u64)).is_some() {
                     found.index[at / 8] = found.descriptors.len() as u32;
                 }
             }
@@ -191,9 +196,9 @@ impl Descriptors {
         self.descriptors.get((number as usize).wrapping_sub(1))
     }
 
-    /// Adds what an entry of the segment's dictionary means: the place of its descriptor. An entry
-    /// that makes no sense leaves nothing in the tables, because every block record that names it
-    /// tries again.
+    /// Adds an entry of the segment's dictionary, and returns the place of its descriptor. `None`
+    /// if the entry makes no sense; then the tables are unchanged, because each block record with
+    /// that entry tries again.
     pub(super) fn add_entry(&mut self, entry: &DictionaryEntry, rows: &[EntryRow]) -> Option<u32> {
         let (groups, conditions) = (self.groups.len(), self.conditions.len());
         let added = self.try_entry(entry, rows);
@@ -204,10 +209,10 @@ impl Descriptors {
         added
     }
 
-    /// Adds an entry whose rows are the first ones of the descriptor at `whole`: the place of its
-    /// own descriptor, or `None` if it makes no sense.
-    pub(super) fn add_part(&mut self, entry: &DictionaryEntry, whole: u32) -> Option<u32> {
-        let of = *self.at(whole)?;
+    /// Adds an entry whose rows are the first rows of the descriptor at place `longer`. Returns the
+    /// place of its own descriptor, or `None` if it makes no sense.
+    pub(super) fn add_part(&mut self, entry: &DictionaryEntry, longer: u32) -> Option<u32> {
+        let of = *self.at(longer)?;
         let (length, rows) = (length_of(entry)?, entry.rows as usize);
         let (first, conditions) = (of.group as usize, of.conditions.map(|first| first as usize));
         let mut words = self
@@ -279,8 +284,8 @@ impl Descriptors {
         Some(self.descriptors.len() as u32 - 1)
     }
 
-    /// Removes the conditions from `first` on if all rows are unconditional. Returns whether any is
-    /// not.
+    /// Removes the conditions from `first` on if all of them are [`Condition::Always`]. Returns
+    /// whether any is not.
     fn drop_if_always(&mut self, first: usize) -> bool {
         let all = self.conditions[first..]
             .iter()
@@ -298,21 +303,21 @@ impl Descriptors {
     }
 
     /// The group of row `row` of a descriptor, and its place there.
-    pub(super) fn row_of(&self, of: &Descriptor, row: usize) -> Option<(&Group, usize)> {
+    pub(super) fn row_of(&self, of: &Descriptor, row: usize) -> Option<(&DescriptorGroup, usize)> {
         let group = self.groups.get(of.group as usize + row / GROUP)?;
         Some((group, row % GROUP))
     }
 
     /// The groups of a descriptor's rows.
     #[inline]
-    pub(super) fn groups_of(&self, of: &Descriptor) -> &[Group] {
+    pub(super) fn groups_of(&self, of: &Descriptor) -> &[DescriptorGroup] {
         let first = of.group as usize;
         let count = usize::from(of.rows).div_ceil(GROUP);
         self.groups.get(first..first + count).unwrap_or_default()
     }
 
-    /// Adds the descriptor that these bytes are. `None` if they are none; what that leaves in the
-    /// tables is not found by any address.
+    /// Adds the descriptor in these bytes of the section, which are at an address. `None` if it
+    /// makes no sense; rows of it that stay in the tables are not found by any address.
     fn add(&mut self, bytes: &[u8], address: u64) -> Option<()> {
         let words = number16(bytes, 4);
         // With the word that names the descriptor.
@@ -342,7 +347,8 @@ impl Descriptors {
         (rows <= ROWS_MOST).then_some(())
     }
 
-    /// Takes the entries of a descriptor whose block records have `words` words besides the head.
+    /// Adds the rows and conditions of a descriptor whose block records have `words` words besides
+    /// the head.
     fn take(&mut self, bytes: &[u8], address: u64, words: u16) -> Option<Taken> {
         let sites = address.wrapping_add_signed(i64::from(signed32(bytes, 0)));
         let conditions = self.conditions.len();
@@ -356,7 +362,7 @@ impl Descriptors {
             };
             let displacement = i64::from(signed32(entry, 4));
             let condition = match entry[0] {
-                // Nobody asked for basic blocks. Its program counter stays unused.
+                // Basic blocks are not wanted. The entry's program counter stays unused.
                 kind if kind == Kind::BasicBlock as u8 && !self.basic_blocks => {
                     taken.left_out = true;
                     continue;
@@ -391,15 +397,15 @@ impl Descriptors {
         Some(taken)
     }
 
-    /// How a descriptor's block records stand for iterations, if they do.
+    /// How block records of a descriptor stand for iterations, if they do.
     #[inline(always)]
     pub(super) fn repeats_of(&self, of: &Descriptor) -> Option<LoopIterations> {
         self.repeats.get(of.repeats? as usize).copied()
     }
 
-    /// Adds how the block records of a descriptor of `rows` rows stand for iterations: the place of
-    /// that, or `Some(None)` if they do not. `None` if that makes no sense: conditional rows are
-    /// not repeated.
+    /// Adds how the block records of a descriptor with `rows` rows stand for iterations. Returns
+    /// the place of that, or `Some(None)` if they do not. `None` if that makes no sense, as for
+    /// conditional rows, which are never repeated.
     fn add_repeats(
         &mut self,
         repeating: &Repeating,
@@ -413,7 +419,7 @@ impl Descriptors {
             return None;
         }
         let step = self.steps.len();
-        let none = Step {
+        let none = AddressStep {
             operand: NO_WORD,
             displacement: 0,
         };
@@ -429,12 +435,12 @@ impl Descriptors {
         Some(Some(self.repeats.len() as u32 - 1))
     }
 
-    /// Adds row `number` of the descriptor whose groups come last. `None` if there is no such kind.
+    /// Adds row `number` of the descriptor that is being added. `None` if its kind does not exist.
     fn add_row(&mut self, row: &RawRow, number: usize) -> Option<()> {
         const PC_MASK: u64 = (1 << 48) - 1;
         let kind = Kind::from_u8(row.kind)?;
         if number.is_multiple_of(GROUP) {
-            self.groups.push(Group {
+            self.groups.push(DescriptorGroup {
                 kinds: [Kind::Load; GROUP],
                 sizes: [0; GROUP],
                 pcs: [0; GROUP],
@@ -460,8 +466,8 @@ impl Descriptors {
 /// Length of an entry's block records in [`Record`]s; `None` if it makes no sense.
 fn length_of(entry: &DictionaryEntry) -> Option<u16> {
     // An entry that was not written yet is all zero.
-    let whole = entry.words > 0 && entry.words.is_multiple_of(2);
-    let fits = whole && entry.words as usize * 8 <= BLOCK_RECORD_BYTES_MOST;
+    let is_valid = entry.words > 0 && entry.words.is_multiple_of(2);
+    let fits = is_valid && entry.words as usize * 8 <= BLOCK_RECORD_BYTES_MOST;
     fits.then_some((entry.words / 2) as u16)
 }
 

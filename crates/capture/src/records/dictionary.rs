@@ -1,5 +1,9 @@
-//! The descriptors of rewritten code, from the segment's dictionary. Each is read when the first
-//! block record names it.
+//! [`Dictionary`]: the entries of the segment's dictionary that block records of rewritten code
+//! have named so far. An entry is read, checked and kept when the first block record names it;
+//! after that the segment is not asked again.
+//!
+//! This also has the two fast loops over block records of rewritten code: [`Dictionary::rows`]
+//! makes rows, [`Dictionary::append_templates`] makes templates and operands.
 
 use std::sync::Arc;
 
@@ -19,28 +23,28 @@ use crate::segment::Segment;
 pub(super) struct Dictionary {
     segment: Option<Arc<Segment>>,
     descriptors: Descriptors,
-    /// By entry: the place of its descriptor + 1, or 0.
+    /// By entry: 1 + the place of its descriptor, or 0 if it is not known.
     index: Vec<u32>,
-    /// By entry: what is needed of those whose rows are unconditional.
+    /// By entry: what the fast loop needs, if all its rows are unconditional.
     quick: Vec<Quick>,
     rows: Vec<EntryRow>,
     /// By entry: its template, once one was asked for.
     templates: Vec<TemplateOf>,
     /// Where in block records the operands of templates are.
     places: Vec<u8>,
-    /// Bytes of all entries read. Entries do not overlap, so there are never more than the
-    /// dictionary has; a program that has written over it must not cost more either.
+    /// Bytes of all entries read. Entries do not overlap, so these are at most the bytes of the
+    /// dictionary; if a program has written over it, reading stops at that limit.
     bytes: usize,
 }
 
-/// What most block records need, in eight bytes.
+/// What the fast loop needs of an entry, in eight bytes.
 #[derive(Clone, Copy, Default)]
 struct Quick {
     /// Its first group.
     group: u32,
     rows: u16,
     /// Length of the block record in [`Record`](reuselens_wire::Record)s; 0 if the entry is not
-    /// known, or has rows that are conditional.
+    /// known, or has conditional rows.
     records: u16,
 }
 
@@ -52,23 +56,24 @@ struct TemplateOf {
     first: u32,
     words: u16,
     rows: u16,
-    /// Length of the block record; 0 if the entry is not known.
+    /// Length of the block record in records; 0 if the entry is not known.
     records: u16,
-    /// Whether it has few operands, which are all words of the block record but its head.
+    /// Whether its operands are few enough for [`ShapedBlock::push_few`], and are exactly the first
+    /// words of the block record without its head.
     few: bool,
     /// Whether it is known to have no template.
     none: bool,
 }
 
-/// After this many equal block records there are likely more, and the loop that goes through all of
-/// them at once is faster.
+/// After this many block records with the same head there are probably more, and the code that
+/// expands all of them at once is faster.
 const RUN: u32 = 8;
 
 impl Dictionary {
-    /// Makes rows of the block records from `position` on that are known and unconditional, as long
-    /// as they differ, up to row `end`. Most block records of most programs are such, and this loop
-    /// is all that they cost. Moves `position` and `at` on. There must be room for the rows of one
-    /// block record after `end`.
+    /// Makes rows of the block records from `position` on, up to row `end`. Stops at one that is
+    /// not known yet or has conditional rows, and after [`RUN`] with the same head. This loop
+    /// handles most block records of most programs. Advances `position` and `at`. There must be
+    /// room for the rows of one block record after `end`.
     pub fn rows(
         &self,
         words: &mut [u64],
@@ -103,8 +108,8 @@ impl Dictionary {
         }
     }
 
-    /// Appends the block records from `position` on that have templates, up to `wanted` rows. Moves
-    /// `position` on.
+    /// Appends the block records from `position` on as templates and operands, up to `wanted` rows.
+    /// Stops at one without a template. Advances `position`.
     pub fn append_templates(
         &mut self,
         words: &mut [u64],
@@ -163,8 +168,8 @@ impl Dictionary {
         }
     }
 
-    /// Finds out the template of the block records with this head, or that they have none. `None`
-    /// if the entry is not known.
+    /// Finds the template of block records with this head, or that they have none, and keeps that.
+    /// `None` if the entry is not known.
     #[cold]
     #[inline(never)]
     fn learn_template(
@@ -208,7 +213,8 @@ impl Dictionary {
         }
     }
 
-    /// What the head of a block record names, if that is known.
+    /// The descriptor of block records with this head. `None` if its entry does not exist, makes no
+    /// sense, or has another length than the head.
     #[inline(always)]
     pub fn find(&mut self, head: u64) -> Option<Found<'_>> {
         let (number, records) = unpack_head(head as u32);
@@ -229,33 +235,33 @@ impl Dictionary {
         let entry = self.segment.as_ref()?.entry(number, &mut rows)?;
         let place = match entry.of.checked_sub(1) {
             None => self.add(number, &entry, &rows),
-            Some(whole) => self.add_part(number, &entry, whole, &mut rows),
+            Some(longer) => self.add_part(number, &entry, longer, &mut rows),
         };
         self.rows = rows;
         place
     }
 
-    /// Adds an entry whose rows are the first ones of entry `whole`.
+    /// Adds an entry whose rows are the first rows of entry `longer`.
     fn add_part(
         &mut self,
         number: u32,
         entry: &DictionaryEntry,
-        whole: u32,
+        longer: u32,
         rows: &mut Vec<EntryRow>,
     ) -> Option<u32> {
-        let known = self.index.get(whole as usize).copied().unwrap_or(0);
-        let whole = match known.checked_sub(1) {
+        let known = self.index.get(longer as usize).copied().unwrap_or(0);
+        let longer = match known.checked_sub(1) {
             Some(place) => place,
             None => {
-                let found = self.segment.as_ref()?.entry(whole, rows)?;
-                (found.of == 0).then(|| self.add(whole, &found, rows))??
+                let found = self.segment.as_ref()?.entry(longer, rows)?;
+                (found.of == 0).then(|| self.add(longer, &found, rows))??
             }
         };
-        let place = self.descriptors.add_part(entry, whole)?;
+        let place = self.descriptors.add_part(entry, longer)?;
         self.enter(number, place)
     }
 
-    /// Adds an entry; the place of its descriptor, or `None` if it makes no sense.
+    /// Adds an entry, and returns the place of its descriptor. `None` if it makes no sense.
     pub(super) fn add(
         &mut self,
         number: u32,
@@ -271,7 +277,7 @@ impl Dictionary {
         self.enter(number, place)
     }
 
-    /// Remembers where the descriptor of an entry is.
+    /// Keeps the place of an entry's descriptor.
     fn enter(&mut self, number: u32, place: u32) -> Option<u32> {
         let at = number as usize;
         if self.index.len() <= at {

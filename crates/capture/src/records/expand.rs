@@ -1,12 +1,18 @@
-//! Makes rows of what a block record says and what its descriptor knows: of one block record, of
-//! many equal ones, of one that stands for iterations of a loop, and of conditional rows.
+//! Writes the rows of block records into columns: of one block record ([`write_one`]), of many with
+//! the same head ([`write_code`] and [`write_addresses`]), of one that stands for iterations of a
+//! loop ([`write_repeated`]), and of one with conditional rows ([`write_conditional`]).
+//!
+//! All of them write groups of [`GROUP`] rows. They may write up to a group beyond the last row, so
+//! callers make room for that, and truncate the block in the end. A row without an operand refers
+//! to the head's word, which callers overwrite with 0 before.
 
 use reuselens_trace::Columns;
 use reuselens_wire::NO_WORD;
 
 use super::WORDS_MOST;
 use super::descriptors::{
-    Condition, Descriptor, Descriptors, GROUP, Group, LoopIterations, REPEATED_EACH, ROWS_MOST,
+    Condition, Descriptor, DescriptorGroup, Descriptors, GROUP, LoopIterations, REPEATED_EACH,
+    ROWS_MOST,
 };
 
 /// The last block record of a raw block, with zeros after its end.
@@ -15,11 +21,11 @@ pub(super) fn padded(rest: &[u64]) -> [u64; WORDS_MOST] {
     std::array::from_fn(|index| rest.get(index).copied().unwrap_or(0))
 }
 
-/// Writes the rows of one block record, a group at a time. Rows of the last group that are too many
-/// are overwritten by the next block record, or truncated at the end.
+/// Writes the rows of one block record, from row `at` on. Surplus rows of the last group are
+/// overwritten by the next block record, or truncated in the end.
 #[inline(always)]
 pub(super) fn write_one(
-    groups: &[Group],
+    groups: &[DescriptorGroup],
     record: &[u64; WORDS_MOST],
     mut at: usize,
     columns: &mut Columns<'_>,
@@ -49,7 +55,7 @@ pub(super) fn write_one(
 /// then copies of them.
 #[inline(always)]
 pub(super) fn write_code(
-    groups: &[Group],
+    groups: &[DescriptorGroup],
     rows: u16,
     count: usize,
     at: usize,
@@ -87,7 +93,7 @@ fn repeat<T: Copy>(column: &mut [T], rows: usize) {
 /// [`write_one`] does.
 #[inline(always)]
 pub(super) fn write_addresses(
-    groups: &[Group],
+    groups: &[DescriptorGroup],
     found: &Descriptor,
     records: &mut [u64],
     count: usize,
@@ -130,7 +136,7 @@ pub(super) fn iterations(
     (times > 0 && rows <= ROWS_MOST).then_some(times)
 }
 
-/// What a block record says of the iterations that it stands for.
+/// How a block record stands for iterations, and for how many.
 #[derive(Clone, Copy)]
 pub(super) struct Repetition {
     pub repeats: LoopIterations,
@@ -138,7 +144,7 @@ pub(super) struct Repetition {
 }
 
 /// Writes the rows of a block record that stands for iterations of a loop. Its operands are those
-/// of the last iteration, from which the first is reckoned by the steps.
+/// of the last iteration; the addresses of the first are computed from them by the steps.
 pub(super) fn write_repeated(
     descriptors: &Descriptors,
     found: &Descriptor,
@@ -184,7 +190,7 @@ const ROW_BY_ROW: usize = 16;
 /// As [`write_addresses`], but row by row: the first row of all block records, then the second, and
 /// so on.
 fn write_addresses_by_row(
-    groups: &[Group],
+    groups: &[DescriptorGroup],
     found: &Descriptor,
     records: &[u64],
     column: &mut [u64],

@@ -1,10 +1,12 @@
-//! Block records become rows, or templates and operands.
+//! [`BlockRecords`]: makes rows of block records ([`BlockRecords::expand`]), or templates and
+//! operands ([`BlockRecords::append_templates`]). `decode` calls it wherever a raw block continues
+//! with block records; single records between them are handled here, too.
 //!
 //! A *block record* is what a piece of straight-line code writes when it runs: which descriptor it
-//! has, and the *operands*, those words of its addresses that only the running program knows. The
-//! descriptor says the rest. Code that the LLVM pass has compiled has its descriptors in the
-//! program's file; those of rewritten code are in the segment's dictionary. (The wire crate calls
-//! block records notes, as their section in programs is called.)
+//! has, and the *operands*, those words of its addresses that are known only then. The descriptor
+//! has the rest. Descriptors of code that the LLVM pass has compiled are in the program's file
+//! (`descriptors`), those of rewritten code in the segment's dictionary (`dictionary`). `expand`
+//! writes the rows, `templates` makes templates.
 
 mod descriptors;
 mod dictionary;
@@ -41,7 +43,7 @@ const WORDS_MOST: usize = BLOCK_RECORD_BYTES_MOST / 8;
 #[derive(Default)]
 pub struct BlockRecords {
     dictionary: Dictionary,
-    /// By process the descriptors of its modules; those of the module loaded last come first.
+    /// By process, the descriptors of its modules; those of the module loaded last come first.
     modules: BTreeMap<u32, Vec<Arc<Descriptors>>>,
     /// Whether there was any block record of code that the LLVM pass has compiled.
     pub has_compiled: bool,
@@ -49,13 +51,13 @@ pub struct BlockRecords {
     pub lost: u64,
 }
 
-/// The process and thread whose block records they are.
+/// What is needed of the process and thread that block records come from.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origin {
     pub process: u32,
     /// First address above the thread's stack.
     pub stack_high: u64,
-    /// Whether function entries are seen at the call.
+    /// Whether function entries are recorded at the call.
     pub by_call: bool,
 }
 
@@ -75,8 +77,8 @@ impl BlockRecords {
     }
 
     /// Appends the block records from `position` on as templates and operands, and the function
-    /// entries and single rows between them. Stops at `wanted` rows, or at what has no template of
-    /// its own. Returns where it stopped.
+    /// entries and single rows between them. Stops at `wanted` rows, or at a record without a
+    /// template of its own. Returns the position where it stopped.
     pub fn append_templates(
         &mut self,
         of: Origin,
@@ -164,7 +166,8 @@ impl BlockRecords {
             }
             let kind = kind_of(address);
             if !is_block_record(kind) {
-                // Read here too: to stop and begin again for a single record would cost more.
+                // Read here, too: to return and be called again for a single record would cost
+                // more.
                 let record = Record {
                     word0: words[2 * position],
                     word1: address,
@@ -199,8 +202,8 @@ impl BlockRecords {
             };
             let length = usize::from(descriptor.length);
             if let Some(repeats) = descriptors.repeats_of(descriptor) {
-                let is_whole = 2 * length <= rest.len();
-                let times = iterations(repeats, descriptor, rest).filter(|_| is_whole);
+                let is_complete = 2 * length <= rest.len();
+                let times = iterations(repeats, descriptor, rest).filter(|_| is_complete);
                 let Some(times) = times else {
                     self.lost += 1;
                     position = words.len() / 2;
@@ -222,7 +225,7 @@ impl BlockRecords {
                 position += length;
                 continue;
             }
-            // A loop writes the same block record again and again: equal ones are read together.
+            // A loop writes many block records with the same head: these are expanded together.
             let count = count_equal(rest, address, descriptor, end - at);
             if count == 0 {
                 self.lost += 1;
@@ -276,17 +279,17 @@ impl BlockRecords {
     }
 }
 
-/// Operands that a row may have: those of a name of 4096 bytes, and three.
+/// The most operands of a row: those of a name of 4096 bytes, and three.
 const OPERANDS_MOST: usize = 4096 / 8 + 3;
 
-/// A descriptor, and those that it is among.
+/// A descriptor, and the tables that it belongs to.
 #[derive(Clone, Copy)]
 struct Found<'a> {
     descriptors: &'a Descriptors,
     descriptor: &'a Descriptor,
 }
 
-/// The descriptor at an address. `recent` is the module of the one before.
+/// The descriptor at an address. `recent` is the module of the last one.
 #[inline(always)]
 fn find<'a>(
     modules: &'a [Arc<Descriptors>],
@@ -327,7 +330,7 @@ fn put(record: Record, kind: Kind, at: usize, columns: &mut Columns<'_>) {
     columns.addrs[at] = record.word0;
 }
 
-/// What a record says of a function that was entered.
+/// The contents of the record of a function entry.
 pub(crate) struct Entered {
     pub return_address: u64,
     /// 0 if it is not known.
@@ -362,12 +365,12 @@ fn enter(record: Record, of: Origin, at: usize, columns: &mut Columns<'_>) {
     columns.addrs[at + 1] = found.return_address;
 }
 
-/// How many complete block records with this head follow one another, up to those that make `rows`
-/// rows.
+/// How many complete block records with this head follow one another; at most those that make
+/// `rows` rows.
 #[inline(always)]
 fn count_equal(words: &[u64], head: u64, found: &Descriptor, rows: usize) -> usize {
-    // Counted by adding up: most block records come alone, and a division would cost more than all
-    // the rest.
+    // Counted by addition: most block records have no equal neighbour, and a division would cost
+    // more than all the rest.
     let (step, each) = (
         2 * usize::from(found.length),
         usize::from(found.rows.max(1)),

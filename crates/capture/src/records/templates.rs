@@ -1,4 +1,5 @@
-//! Block records become templates and operands, which are what they are, without rows.
+//! [`TemplateBuilder`]: makes templates of descriptors and of single rows, and numbers them for a
+//! run. A block record is then delivered as a template's number and operands, and needs no rows.
 
 use std::collections::HashMap;
 
@@ -7,14 +8,14 @@ use reuselens_wire::NO_WORD;
 
 use super::descriptors::{Descriptor, Descriptors};
 
-/// Limit on templates of lone rows: a program that writes over its blocks must not cost more.
+/// Limit on templates of lone rows, so that a program that writes over its blocks cannot make more.
 const LONE_MOST: usize = 1 << 20;
 /// Rows that one call of `BlockRecords::expand` makes at most, where one row is wanted.
 const SCRATCH_MOST: usize = 1 << 10;
 /// Entries of the cache of lone rows, by program counter. A power of two.
 const RECENT: usize = 1 << 10;
 
-/// A row that belongs to no descriptor, apart from its address: what its template is known by.
+/// A row that belongs to no descriptor, without its address: the key of its template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LoneRow {
     pub pc: u64,
@@ -151,7 +152,7 @@ impl TemplateBuilder {
         Some(number)
     }
 
-    /// Whether there is room for the templates of as many rows as one call puts into
+    /// Whether there is room for templates of all rows that one call can put into
     /// [`Self::scratch`].
     pub fn has_room(&self) -> bool {
         self.lone.len() + SCRATCH_MOST <= LONE_MOST

@@ -1,4 +1,4 @@
-//! Block records become the rows that they stand for.
+//! Tests of the rows that block records are expanded to.
 
 use super::descriptors::tests::{bytes, descriptors};
 use super::*;
@@ -136,7 +136,7 @@ fn cut_keeps_row_and_operand_together() {
     }
 }
 
-/// A generator of numbers that are as good as random, the same each time.
+/// A generator of pseudo-random numbers, the same in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -243,7 +243,7 @@ fn row_of(row: &EntryRow, words: &[u64]) -> Option<(Kind, u8, u64, u64)> {
 }
 
 #[test]
-fn rewritten_code_expands_as_its_entries_say() {
+fn block_records_of_rewritten_code_expand_by_their_entries() {
     let (expected, found, block_records) = rewritten();
     assert_eq!(block_records.lost, 0);
     assert!(!block_records.has_compiled);
@@ -275,7 +275,8 @@ fn equal_conditional_records_are_cut() {
     assert_eq!((total, block_records.lost), (4000, 0));
 }
 
-/// The rows that a stream of many block records stands for, those that are made of it, and by whom.
+/// The rows that a stream of many block records stands for, the rows that it is expanded to, and
+/// what has expanded it.
 fn rewritten() -> (Rows, Rows, BlockRecords) {
     let mut block_records = BlockRecords::default();
     let (words, expected) = stream(&mut block_records);
@@ -308,7 +309,7 @@ fn stream(block_records: &mut BlockRecords) -> (Vec<u64>, Rows) {
                     displacement: numbers.next(5000),
                     word: numbers.next(u64::from(words)),
                 };
-                // Every eighth entry has rows that may not be there.
+                // Each eighth entry has conditional rows.
                 if index % 8 == 0 {
                     row.masked(numbers.next(u64::from(words)) as u16 & !1, 16)
                 } else {
@@ -331,7 +332,7 @@ fn stream(block_records: &mut BlockRecords) -> (Vec<u64>, Rows) {
     for _ in 0..3000 {
         let index = numbers.next(40) as usize;
         let (count, rows) = &entries[index];
-        // Many block_records come alone, some again and again.
+        // Many block records are alone, some have many equal neighbours.
         for _ in 0..[1, 1, 1, 1, 2, 40][numbers.next(6) as usize] {
             let mut record: Vec<u64> = (0..*count).map(|_| numbers.next(1 << 30)).collect();
             expected.extend(rows.iter().filter_map(|row| row_of(row, &record)));

@@ -1,4 +1,6 @@
-//! What the compiler is asked to do.
+//! [`Arguments`]: the command line of a compiler, as far as `reuselens cc` must know what it asks
+//! for: whether it compiles and links, whether it has sources, and our own options, which are taken
+//! out.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -7,7 +9,7 @@ use super::response;
 
 /// How far the compiler goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum CompilerPhase {
     /// Neither objects nor programs: a query, or preprocessing.
     Neither,
     /// Objects or assembly.
@@ -16,10 +18,10 @@ pub enum Stage {
     Link,
 }
 
-/// The arguments, looked at.
+/// A compiler's arguments, and what they ask for.
 #[derive(Debug)]
 pub struct Arguments {
-    /// All but ours.
+    /// All arguments but our own options.
     pub passed_on: Vec<OsString>,
     /// `--rl-compiler=NAME`.
     pub compiler: Option<OsString>,
@@ -27,11 +29,11 @@ pub struct Arguments {
     pub names_only: bool,
     /// `--llvm`: the LLVM pass in place of hooks.
     pub llvm: bool,
-    /// `--llvm=blocks`: and basic blocks with it.
+    /// `--llvm=blocks`: the LLVM pass, recording basic blocks, too.
     pub basic_blocks: bool,
-    pub stage: Stage,
+    pub phase: CompilerPhase,
     pub has_sources: bool,
-    /// `-x`: the compiler takes all that follows for a source in that language.
+    /// `-x`: the compiler treats all inputs that follow as sources in that language.
     pub has_language: bool,
     pub has_debug_level: bool,
     pub is_shared: bool,
@@ -82,7 +84,7 @@ impl Arguments {
             names_only: false,
             llvm: false,
             basic_blocks: false,
-            stage: Stage::Link,
+            phase: CompilerPhase::Link,
             has_sources: false,
             has_language: false,
             has_debug_level: false,
@@ -102,7 +104,7 @@ impl Arguments {
             }
         }
         if !has_inputs {
-            found.stage = Stage::Neither;
+            found.phase = CompilerPhase::Neither;
         }
         found
     }
@@ -119,7 +121,8 @@ impl Arguments {
         ["--rl-names", "--llvm", "--llvm=blocks"].contains(&text.as_ref())
     }
 
-    /// Looks at a word; true if it is an input. `value_of` is the option whose value comes next.
+    /// Takes in a word. Returns whether it is an input. `value_of` is the option whose value the
+    /// word is, if any; it is set if the word is an option whose value comes next.
     fn word(&mut self, word: &OsStr, value_of: &mut Option<String>) -> bool {
         let text = word.to_string_lossy();
         if let Some(option) = value_of.take() {
@@ -139,7 +142,7 @@ impl Arguments {
         true
     }
 
-    /// `-x LANGUAGE`: what the inputs from here on are, whatever their names.
+    /// `-x LANGUAGE`: the language of the inputs after it.
     fn language(&mut self, name: &str) {
         self.has_language = true;
         self.has_sources |= name != "none";
@@ -147,20 +150,22 @@ impl Arguments {
 
     fn option(&mut self, text: &str) {
         match text {
-            "-c" | "-S" if self.stage == Stage::Link || self.is_bare => self.stage = Stage::Compile,
-            "-E" | "-M" | "-MM" | "-fsyntax-only" | "-r" | "--version" | "--help" => {
-                self.stage = Stage::Neither;
+            "-c" | "-S" if self.phase == CompilerPhase::Link || self.is_bare => {
+                self.phase = CompilerPhase::Compile
             }
-            // Without the C library there is nothing that our run time could stand on.
-            "-nostdlib" if self.stage == Stage::Link => {
-                self.stage = Stage::Neither;
+            "-E" | "-M" | "-MM" | "-fsyntax-only" | "-r" | "--version" | "--help" => {
+                self.phase = CompilerPhase::Neither;
+            }
+            // Our run time needs the C library.
+            "-nostdlib" if self.phase == CompilerPhase::Link => {
+                self.phase = CompilerPhase::Neither;
                 self.is_bare = true;
             }
             "-shared" => self.is_shared = true,
             "-static" | "-static-pie" | "--static" => self.is_static = true,
             _ if text.starts_with("-x") && text.len() > 2 => self.language(&text[2..]),
             _ if text.starts_with("-print-") || text.starts_with("-dump") => {
-                self.stage = Stage::Neither;
+                self.phase = CompilerPhase::Neither;
             }
             _ if is_debug_level(text) => self.has_debug_level = true,
             _ => {}

@@ -1,4 +1,8 @@
-//! The files that compilers need from us, written once per version into the user's cache.
+//! [`RunTimeFiles`]: the files that compilers need from us (the run time, the LLVM pass's source,
+//! headers), written once per version into a directory in the user's cache.
+//!
+//! These files become part of what the user builds and runs. So a directory is used only if no
+//! other user can write to it, and if the files in it have exactly the contents of this version.
 
 use std::fs::{DirBuilder, Permissions};
 use std::io;
@@ -47,12 +51,11 @@ pub struct RunTimeFiles {
 }
 
 impl RunTimeFiles {
-    /// Writes the files unless they are there already. Several compilers may do so at one time.
+    /// Writes the files, unless they are there already. Several processes may call this at the same
+    /// time.
     ///
     /// They are in the user's cache, or in a directory of the user's own in the system's temporary
-    /// one. What is there counts only if no other user could have put it there, and if its content
-    /// is this version's: it becomes part of what the user builds and runs. Where both directories
-    /// belong to somebody else, each call makes a new one.
+    /// one. If neither can be trusted, each call makes a new directory.
     ///
     /// # Errors
     /// If neither the user's cache nor the system's temporary directory can be written.
@@ -144,10 +147,10 @@ fn fingerprint() -> u64 {
     })
 }
 
-/// The directory `name` in `place` with all files in it, if nobody but `user` can change them.
+/// The directory `name` in `place`, with all files in it, which only `user` can change.
 ///
 /// # Errors
-/// If they cannot be written, or `place` belongs to somebody else.
+/// If they cannot be written, or `place` belongs to another user.
 fn install_in(place: &Path, name: &str, user: u32) -> io::Result<PathBuf> {
     if let Some(parent) = place.parent() {
         std::fs::create_dir_all(parent)?;
@@ -174,7 +177,7 @@ fn is_trusted(directory: &Path, user: u32) -> bool {
     check_owner(directory, user).is_ok() && is_complete(directory)
 }
 
-/// Fails if this is no directory of the user's, or others can write to it. Links are not followed.
+/// Fails if this is no directory of the user's, or others can write to it. Links are refused.
 fn check_owner(directory: &Path, user: u32) -> io::Result<()> {
     let about = std::fs::symlink_metadata(directory)?;
     match about.is_dir() && about.uid() == user && about.mode() & 0o022 == 0 {
@@ -223,7 +226,7 @@ fn write(directory: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A place in a directory that goes away, and who owns it.
+    /// A place in a temporary directory, and the number of the user that owns it.
     fn place() -> (tempfile::TempDir, PathBuf, u32) {
         let folder = tempfile::tempdir().unwrap();
         let user = std::fs::metadata(folder.path()).unwrap().uid();
@@ -262,7 +265,7 @@ mod tests {
         std::fs::set_permissions(&place, Permissions::from_mode(0o775)).unwrap();
         install_in(&place, "1", user).unwrap();
         assert_eq!(std::fs::metadata(&place).unwrap().mode() & 0o777, 0o700);
-        // Somebody else's, and a link to one's own.
+        // Another user's directory, and a link to the user's own.
         assert!(install_in(&place, "1", user + 1).is_err());
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&place, &link).unwrap();

@@ -1,4 +1,5 @@
-//! The LLVM pass: compiled at its first use, because it must match the LLVM that loads it.
+//! Compiles the LLVM pass (`llvm/pass.cpp`) when it is needed for the first time, with the headers
+//! of the installed LLVM 19: a pass must match the LLVM that loads it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,12 +21,12 @@ impl Language {
     }
 }
 
-/// Compiles the pass, unless that was done before. Several compilers may do so at one time: each
-/// writes a file of its own, and renames it when it is whole. `before` is called if it has to be
-/// compiled.
+/// Compiles the pass, unless that was done before. Several processes may do so at the same time:
+/// each writes a file of its own, and renames it when it is complete. Calls `before` if the pass
+/// has to be compiled.
 ///
 /// # Errors
-/// If LLVM 19 or its headers are not there.
+/// If LLVM 19 or its headers are not installed.
 pub(super) fn install(files: &RunTimeFiles, before: impl FnOnce()) -> Result<(), CaptureError> {
     let pass = files.pass();
     if pass.is_file() {
@@ -89,7 +90,8 @@ fn include_folder() -> Result<PathBuf, CaptureError> {
     })
 }
 
-/// Compiles the pass. What the compiler said if it failed; nothing if there is no such compiler.
+/// Compiles the pass. On failure, returns the compiler's error message, or `None` if there is no
+/// such compiler.
 fn compile(
     compiler: &str,
     include: &Path,

@@ -1,8 +1,9 @@
-//! `reuselens cc`, `c++`, `fortran`: the system compiler with our hooks.
+//! `reuselens cc`, `c++`, `fortran`: runs the system's compiler ([`compile`]) with added flags, by
+//! which the compiled program records its accesses.
 //!
-//! The arguments are passed on as they are. Objects are compiled with `-fsanitize=thread`, or with
-//! `--llvm` by LLVM 19 with our own pass; programs are linked with our run time instead of the
-//! compiler's. So the commands work as `CC=`, `CXX=` and `FC=` of existing builds.
+//! Objects are compiled with `-fsanitize=thread`, or, with `--llvm`, by LLVM 19 with our own pass.
+//! Programs are linked with our run time instead of the compiler's. All other arguments are passed
+//! on unchanged, so the commands can be used as `CC`, `CXX` and `FC` of existing builds.
 
 mod arguments;
 mod files;
@@ -17,12 +18,12 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use crate::CaptureError;
-use arguments::{Arguments, Stage};
+use arguments::{Arguments, CompilerPhase};
 pub use files::RunTimeFiles;
 pub use rust::rust_flags;
 use wrapped::wrap;
 
-/// Which compiler to stand in for.
+/// The language, and so the compiler, of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// C, `gcc`.
@@ -43,7 +44,7 @@ impl Language {
         }
     }
 
-    /// Environment variable that names another one.
+    /// Environment variable that names another compiler.
     pub const fn variable(self) -> &'static str {
         match self {
             Language::C => "REUSELENS_CC",
@@ -65,7 +66,7 @@ impl Language {
 /// If the compiler cannot be run, our files cannot be written, or the arguments ask for something
 /// that cannot be measured.
 pub fn compile(language: Language, arguments: &[OsString]) -> Result<ExitStatus, CaptureError> {
-    compile_and_tell(language, arguments, || ())
+    compile_announcing_pass(language, arguments, || ())
 }
 
 /// As [`compile`]; calls `before_pass` before the LLVM pass is compiled, which happens once and
@@ -73,7 +74,7 @@ pub fn compile(language: Language, arguments: &[OsString]) -> Result<ExitStatus,
 ///
 /// # Errors
 /// As [`compile`].
-pub fn compile_and_tell(
+pub fn compile_announcing_pass(
     language: Language,
     arguments: &[OsString],
     before_pass: impl FnOnce(),
@@ -85,7 +86,10 @@ pub fn compile_and_tell(
         if arguments.compiler.is_some() {
             llvm::check(command.get_program())?;
         }
-        if arguments.has_sources && arguments.stage != Stage::Neither && !arguments.names_only {
+        if arguments.has_sources
+            && arguments.phase != CompilerPhase::Neither
+            && !arguments.names_only
+        {
             llvm::install(&files, before_pass)?;
         }
     }
@@ -125,20 +129,20 @@ fn command_of(
     }
     let mut command = Command::new(&compiler);
     command.args(&arguments.passed_on);
-    if arguments.stage == Stage::Neither {
+    if arguments.phase == CompilerPhase::Neither {
         return Ok(command);
     }
     if arguments.has_sources {
         compile_flags(&mut command, language, arguments, clang, files);
     }
-    if arguments.stage == Stage::Link {
+    if arguments.phase == CompilerPhase::Link {
         link_flags(&mut command, arguments, clang, files)?;
     }
     Ok(command)
 }
 
-/// The compiler that is named, or the usual one. With `--llvm` the variables do not count: they
-/// name others.
+/// The compiler that the arguments name, or the usual one. With `--llvm` the environment variables
+/// are ignored, for they name other compilers than LLVM's.
 fn compiler(language: Language, arguments: &Arguments) -> OsString {
     let named = arguments.compiler.clone();
     if arguments.llvm {
@@ -198,8 +202,8 @@ fn compile_flags(
 }
 
 /// gcc expands copies of known size without a hook, turns loops into such copies, and calls
-/// `memcpy` for large assignments that a hook has told of already. So: calls stay calls, loops stay
-/// loops, and assignments never become calls.
+/// `memcpy` for large assignments that it has called a hook for already. With these flags calls
+/// stay calls, loops stay loops, and assignments never become calls.
 const GCC_KEEPS_RANGES_AS_CALLS: [&str; 3] = [
     "-fno-tree-loop-distribute-patterns",
     "-mmemcpy-strategy=rep_8byte:-1:noalign",
@@ -237,7 +241,7 @@ fn link_flags(
     Ok(())
 }
 
-/// The link sees `-fsanitize=thread` too: keeps the compiler's own run time out of it.
+/// Keeps the compiler's own run time out of the link, which `-fsanitize=thread` would add.
 fn keep_sanitizer_out(
     command: &mut Command,
     arguments: &Arguments,
@@ -251,7 +255,7 @@ fn keep_sanitizer_out(
         return;
     }
     if !arguments.has_sources {
-        // With -flto gcc puts the hooks in at the link, and only if it is told there again.
+        // With -flto gcc adds the hooks at the link, and only if the flag is given there, too.
         command.arg("-fsanitize=thread");
     }
     command
@@ -361,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn names_only_means_no_hooks() {
+    fn names_only_adds_no_hooks() {
         let program = line(Language::Fortran, "--rl-names adi.f -o adi");
         assert!(
             !program.contains("-fsanitize") && program.contains("reuselens.o"),

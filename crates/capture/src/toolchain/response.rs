@@ -1,9 +1,9 @@
 //! Response files: `@FILE` on a compiler's command line stands for the words in FILE. The compiler
-//! reads them itself; here it only matters what is in them.
+//! reads the file itself; `arguments` reads it here to know what the compiler is asked for.
 
 use std::ffi::{OsStr, OsString};
 
-/// Response files in response files deeper than this are not looked into; nobody nests them.
+/// The deepest nesting of response files that is followed.
 const DEPTH: usize = 8;
 
 /// The words that an argument stands for: itself, unless it is `@FILE` and that file can be read.

@@ -1,11 +1,11 @@
-//! Rust programs: stable rustc can be told to call hooks in front of accesses.
+//! Flags for rustc ([`rust_flags`]) with which a Rust program records its accesses: stable rustc
+//! can run LLVM's coverage pass, which calls a hook before each access, and link the run time.
 
 use super::RunTimeFiles;
 use super::wrapped::WRAPPED;
 use crate::CaptureError;
 
-/// What rustc is told for code that it compiles: LLVM's coverage pass, with nothing but its hooks
-/// for accesses.
+/// Flags by which rustc runs LLVM's coverage pass, with its hooks for accesses only.
 const HOOKS: [&str; 7] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=1",
@@ -14,16 +14,16 @@ const HOOKS: [&str; 7] = [
     "-Cdebuginfo=1",
     // Cargo strips debug information from release builds; of two such flags rustc takes the last.
     "-Cstrip=none",
-    // Tells the run time that there are hooks.
+    // By this symbol the run time knows that the program has hooks.
     "-Clink-arg=-Wl,--defsym=__reuselens_hooks=1",
 ];
 
-/// Flags for rustc (`RUSTFLAGS`), apart by spaces, with which a program is built that can be
+/// Flags for rustc (`RUSTFLAGS`), separated by spaces, with which a program is built that can be
 /// measured.
 ///
 /// # Errors
-/// If our files cannot be written, or lie where a space is in the path: rustc's flags have no way
-/// to say that.
+/// If our files cannot be written, or their path has a space in it, which cannot be quoted in
+/// rustc's flags.
 pub fn rust_flags() -> Result<String, CaptureError> {
     let files = RunTimeFiles::install()?;
     let object = files.object().display().to_string();

@@ -1,11 +1,13 @@
-//! Functions of libraries whose calls the linker leads to the run time first.
+//! The names of library functions whose calls the linker redirects to the run time (`--wrap`), and
+//! the linker flags for that. The run time must define `__wrap_NAME` for each (`runtime/order.rs`
+//! and `runtime/ranges.rs`); a test below compares the lists.
 
 use std::process::Command;
 
 use super::Arguments;
 
-/// gcc and older clangs leave calls of these alone, so the linker sends the program's own calls
-/// through the run time.
+/// gcc and older clangs call no hook for these functions, so the linker redirects the program's own
+/// calls.
 pub(super) const WRAPPED: [&str; 8] = [
     "memcpy",
     "memmove",
@@ -17,7 +19,7 @@ pub(super) const WRAPPED: [&str; 8] = [
     "__memset_chk",
 ];
 
-/// Functions by which threads synchronise: the run time marks the moment and calls the
+/// Functions by which threads synchronise: the run time marks the thread's block and calls the
 /// library's function.
 const SYNCHRONISING: [&str; 80] = [
     "pthread_mutex_unlock",
@@ -102,9 +104,9 @@ const SYNCHRONISING: [&str; 80] = [
     "__kmpc_fork_call",
 ];
 
-/// Has the linker lead calls to the run time. Of libraries, those that synchronise threads are left
-/// alone: the program that loads the library may know nothing of OpenMP, and its run time would
-/// find no function to go on to.
+/// Adds the linker flags. In shared libraries, calls of functions that synchronise threads are not
+/// redirected: the program that loads the library may not be linked with OpenMP, and its run time
+/// would find no library function to call.
 pub(super) fn wrap(command: &mut Command, arguments: &Arguments) {
     if arguments.names_only {
         return;
@@ -119,8 +121,8 @@ pub(super) fn wrap(command: &mut Command, arguments: &Arguments) {
 mod tests {
     use super::*;
 
-    /// A function that is wrapped and that the run time does not define is missing at the link; one
-    /// that is not wrapped is never called.
+    /// A wrapped function that the run time does not define fails the link; one that the run time
+    /// defines and that is not wrapped is never called.
     #[test]
     fn run_time_defines_every_wrapped_function() {
         let sources = [

@@ -1,4 +1,4 @@
-//! A program, run to its end while it is watched.
+//! For tests: runs a program to its end and passes on what is recorded of it.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! The programs that are awkward to rewrite.
+//! For tests: builds the programs that are difficult to rewrite.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

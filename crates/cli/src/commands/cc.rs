@@ -59,7 +59,7 @@ impl Args {
             writeln!(std::io::stdout(), "{}", toolchain::rust_flags()?)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let status = toolchain::compile_and_tell(language, &self.arguments, || {
+        let status = toolchain::compile_announcing_pass(language, &self.arguments, || {
             tell!(
                 "reuselens: --llvm is used for the first time: compiling its pass, once (ten seconds to a minute) …"
             );

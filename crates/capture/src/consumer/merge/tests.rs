@@ -1,10 +1,12 @@
+//! Tests of the order in which pieces of blocks are delivered.
+
 use std::sync::Arc;
 
 use reuselens_wire::RECORD_BYTES;
 
 use super::*;
 
-/// Where a block ends that has this number of records.
+/// Bytes of a block with this number of records.
 fn bytes(records: usize) -> usize {
     BLOCK_HEADER_BYTES + records * RECORD_BYTES
 }
@@ -63,7 +65,7 @@ fn adjacent_pieces_of_a_thread_are_joined() {
 }
 
 #[test]
-fn part_without_marks_keeps_its_place_at_the_end() {
+fn part_without_marks_is_ordered_by_its_end() {
     let segment = segment(&[&[], &[]]);
     let found = pieces(&segment, &[(0, 40, 60), (1, 70, 60)]);
     assert_eq!(found, (vec![(0, 40)], 0));
@@ -78,7 +80,7 @@ fn records_marked_later_are_not_delivered_yet() {
 }
 
 #[test]
-fn overwritten_marks_do_no_harm() {
+fn overwritten_marks_lose_no_records() {
     let segment = segment(&[&[(10, 5), (3, 2), (12, 1 << 20)], &[]]);
     let header = segment.block(0).unwrap();
     header.marks.store(u32::MAX, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Sections as the pass makes them, and damaged ones.
+//! Tests of reading sections as the LLVM pass makes them, and damaged ones.
 
 use super::*;
 
@@ -54,8 +54,9 @@ fn damaged_descriptor_does_not_hide_others() {
         bytes(0, 1, &[(99, 8, 0, 0)]),
         bytes(0, 1, &[(ONE_LANE, 0, 0, 0)]),
         bytes(0, 1, &vec![(1, 8, 0, 0); 300]),
-        // Steps of nothing, times that no word says, times of nothing, of too much, of what may not
-        // be there.
+        // A step before all rows, a step without a number of iterations; a number that is no
+        // operand, or one that the block record lacks; iterations without rows, with too many rows,
+        // with a conditional row.
         bytes(0, 1, &[(STEP, 0, 0, 8), (1, 8, 0, 0)]),
         bytes(0, 1, &[(1, 8, 0, 0), (STEP, 0, 0, 8)]),
         bytes(0, 1, &[(TIMES, 0, FROM_ZERO, 0), (1, 8, 0, 0)]),
@@ -71,15 +72,15 @@ fn damaged_descriptor_does_not_hide_others() {
             .concat(),
         ),
         bytes(0, 2, &[(TIMES, 0, 1, 0), (1, 8, 0, 0), (LANES, 0, 1, 8)]),
-        // More words than a note has.
+        // More words than a block record may have.
         bytes(0, 64, &[(1, 8, 0, 0)]),
         bytes(0, 0xffff, &[(1, 8, 0, 0)]),
     ] {
-        let behind = 0x50 + bad.len() as u64;
+        let after = 0x50 + bad.len() as u64;
         let table = descriptors(&[good.clone(), bad, good.clone()], 0x40);
         assert_eq!(table.find(0x40).unwrap().rows, 1);
         assert!(table.find(0x50).is_none());
-        let last = table.find(behind).unwrap();
+        let last = table.find(after).unwrap();
         assert_eq!((last.rows, table.groups_of(last)[0].sizes[0]), (1, 8));
     }
     let cut = good[..12].to_vec();
@@ -87,7 +88,7 @@ fn damaged_descriptor_does_not_hide_others() {
     assert!(table.find(0x40).is_some() && table.find(0x50).is_none());
 }
 
-/// A loop without accesses, where blocks are written and nobody asked for them.
+/// A loop without accesses, in a program that records basic blocks, wanted or not.
 #[test]
 fn repeated_basic_block_without_accesses_is_a_descriptor() {
     let good = bytes(0, 1, &[(1, 8, 0, 0)]);

@@ -1,4 +1,4 @@
-//! Entries of the dictionary, and those that make no sense.
+//! Tests of entries of the dictionary, also of ones that make no sense.
 
 use super::*;
 use reuselens_wire::{
@@ -71,7 +71,8 @@ fn entry_is_unknown_until_it_is_written() {
         let used = &segment.header().dictionary_used;
         used.store(units, Ordering::Relaxed);
     };
-    // A stray block record names what is not taken yet, and then what is taken, but not written.
+    // A block record with an entry that is not reserved yet, and then with one that is reserved but
+    // not written.
     assert!(dictionary.find(head).is_none());
     used(number + 4);
     assert!(dictionary.find(head).is_none());
@@ -80,7 +81,7 @@ fn entry_is_unknown_until_it_is_written() {
     let at = (DICTIONARY_OFFSET + number as usize * ENTRY_UNIT) as u64;
     file.write_all_at(words.map(u64::to_le_bytes).as_flattened(), at)
         .unwrap();
-    // Its end is not within what is taken.
+    // Its end is not within the used part.
     used(number + 3);
     assert!(dictionary.find(head).is_none());
     used(number + 4);
@@ -99,7 +100,7 @@ fn entry_is_unknown_until_it_is_written() {
 }
 
 #[test]
-fn part_with_rows_beyond_the_whole_is_refused() {
+fn part_with_more_rows_than_its_entry_is_refused() {
     let mut dictionary = Dictionary::default();
     let rows = [load(0), load(2).masked(3, 4), load(5)];
     assert!(dictionary.add(9, &entry(6, 3), &rows).is_some());
@@ -114,8 +115,7 @@ fn part_with_rows_beyond_the_whole_is_refused() {
     };
     assert!(add(20, &part(2, 1, 10)).is_some());
     assert!(add(21, &part(4, 2, 10)).is_some());
-    // More rows than there are, operands and masks that the block record lacks, an unknown
-    // whole.
+    // More rows than there are, operands and masks that the block record lacks, an unknown entry.
     for (words, rows, of) in [(6, 4, 10), (4, 3, 10), (2, 2, 10), (3, 1, 10), (6, 1, 11)] {
         let added = add(22, &part(words, rows, of));
         assert_eq!(added, None, "{rows} rows of {of}, {words} words");
