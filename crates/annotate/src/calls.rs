@@ -1,4 +1,6 @@
-//! The calls that may stand anywhere: their line is not recorded.
+//! The functions by which a program names its data and marks statements and regions. They are plain
+//! functions, because the line of the call is not recorded;
+//! [`record_access!`](crate::record_access), whose line is, is a macro.
 
 use core::ffi::CStr;
 
@@ -7,16 +9,16 @@ use crate::{Entry, RECORDING, raw};
 /// The run time cuts names here.
 const NAME_BYTES: usize = 64;
 
-/// A data structure comes to be: `data` are its elements. It ends when its memory is given back.
+/// Announces a data structure, whose elements are `data`. It ends when its memory is freed.
 ///
-/// Elements are what accesses are counted by. For a matrix in nested arrays, name the innermost:
+/// Accesses are counted by elements. For a matrix in nested arrays, flatten it:
 /// `record_data(matrix.as_flattened())`.
 #[inline]
 pub fn record_data<T>(data: &[T]) {
     raw::data(data.address(), size_of_val(data), size_of::<T>());
 }
 
-/// The same, with a name for the reports.
+/// As [`record_data`], with a name for reports.
 #[inline]
 pub fn record_named_data<T>(name: &str, data: &[T]) {
     if RECORDING {
@@ -25,8 +27,8 @@ pub fn record_named_data<T>(name: &str, data: &[T]) {
     }
 }
 
-/// Another address from which the structure that is entered at `base` is entered: a slice of it
-/// that is passed on or split off.
+/// Announces another address of the structure at `base`: that of a slice of it, so that accesses to
+/// the slice are accesses to the structure.
 ///
 /// ```
 /// use reuselens_annotate::{record_access, record_named_data, record_partial_data};
@@ -52,8 +54,7 @@ pub fn record_statement() {
 }
 
 /// A region begins on the calling thread: with `--regions`, or `--region` and this name, only
-/// accesses within regions are recorded. It ends with [`region_end`]; regions may lie in each
-/// other.
+/// accesses within regions are recorded. It ends with [`region_end`]; regions may be nested.
 ///
 /// ```
 /// use reuselens_annotate::{region_begin, region_end};
@@ -68,13 +69,13 @@ pub fn region_begin(name: &'static str) {
     raw::region_begin(name);
 }
 
-/// The region begun last on the calling thread ends.
+/// Ends the innermost region of the calling thread.
 #[inline]
 pub fn region_end() {
     raw::region_end();
 }
 
-/// A name with a zero byte behind it, cut to what the run time takes, at a letter's border.
+/// A name with a zero byte at its end, cut to the run time's limit between two characters.
 struct ZeroTerminated([u8; NAME_BYTES + 1]);
 
 impl ZeroTerminated {
@@ -101,7 +102,7 @@ mod tests {
     use std::string::String;
 
     #[test]
-    fn names_are_cut_between_letters_and_at_a_zero() {
+    fn names_are_cut_between_characters_and_at_a_zero() {
         let long = "ä".repeat(40);
         let cut =
             |name: &str| -> String { ZeroTerminated::new(name).get().to_str().unwrap().into() };

@@ -1,10 +1,10 @@
-//! What a structure is entered by.
+//! [`Entry`]: the types by which a program can refer to a data structure in calls of this crate.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// An address from which a data structure is entered: a slice, an array, a vector, or a pointer to
-/// the first element.
+/// A reference to a data structure, as the address of its first element: a slice, an array, a
+/// vector, or a pointer.
 ///
 /// A pointer borrows nothing, so it can stand for a structure that is being changed:
 ///
@@ -20,8 +20,8 @@ use alloc::vec::Vec;
 /// }
 /// ```
 ///
-/// Implement it for types of your own that keep their elements in one piece of memory; it is only
-/// an address, and nothing is ever read there.
+/// Implement it for types of your own that store their elements in one piece of memory. Only the
+/// address is used; the memory is never read.
 pub trait Entry {
     /// The address of the first element.
     fn address(&self) -> *const ();

@@ -1,9 +1,9 @@
-//! A Rust program's own names for its data, and its own account of its accesses.
+//! For Rust programs that reuselens measures: functions and macros by which a program names its
+//! data and reports its accesses itself.
 //!
 //! Ding and Zhong (*Reuse Distance Analysis*, 2001, section 2.3) let a program say which data
-//! structures it has and which of their elements it accesses. Then distances are those of the
-//! algorithm, in elements, and not of what the compiler made of it. `reuselens.h` is the same for
-//! C.
+//! structures it has and which of their elements it accesses. Distances are then those of the
+//! algorithm, in elements, and do not depend on the compiler. `reuselens.h` is the same for C.
 //!
 //! ```
 //! use reuselens_annotate::{record_access, record_named_data, record_statement};
@@ -20,8 +20,8 @@
 //!
 //! # How to run
 //!
-//! Nothing is recorded, and the calls cost nothing, unless the feature `record` is on and the
-//! program runs under `reuselens`. So a library can have the calls in it for good:
+//! The calls do nothing and cost nothing without the feature `record`, and record nothing unless
+//! the program runs under `reuselens`. So a library can keep the calls:
 //!
 //! ```text
 //! cargo add reuselens-annotate
@@ -33,24 +33,23 @@
 //! element that a statement names twice counts once. Keep debug information (`debug = 1` in the
 //! profile), so that reports can name lines.
 //!
-//! # What the feature brings
+//! # What the feature adds
 //!
-//! The run time, one object file without Rust's standard library. It is linked into the program,
-//! not loaded, and takes the place of `malloc` and its kin, so that the end of a block ends the
-//! names in it. Objects that `reuselens cc` compiled can be linked into the same program; what they
-//! access is then recorded by themselves, and the calls here only give names. Only x86-64 Linux
-//! with glibc can record. Without the feature there is neither a dependency nor a build step, on
-//! any machine.
+//! The run time, one object file without Rust's standard library. It is linked into the program and
+//! replaces `malloc` and the like, so that a name ends when its memory is freed. Objects that
+//! `reuselens cc` has compiled can be linked into the same program; these record their accesses
+//! themselves, and the calls here then only give names. Only x86-64 Linux with glibc can record.
+//! Without the feature there is neither a dependency nor a build step, on any machine.
 //!
 //! # What is recorded
 //!
-//! Only what the calls say. Data that were not named are recorded too, as single bytes of the
-//! memory they are: nothing is dropped. Names longer than 64 bytes are cut. A name ends with its
-//! block of heap memory. Without hooks nobody sees a function return, so the name of a local array
-//! lasts until something else is named in its place.
+//! Only accesses that the program reports by calls. Accesses to data without a name are recorded,
+//! too, as accesses to single bytes of memory. Names longer than 64 bytes are cut. A name ends with
+//! its block of heap memory. Returns of functions are not recorded without hooks, so the name of a
+//! local array lasts until other data at its address get a name.
 //!
-//! For: Rust programs whose accesses are to be seen as the source means them. Not for: programs to
-//! be measured as they are; Rust has no hooks yet that would see all of their accesses.
+//! For: Rust programs whose accesses are to be recorded as the source has them. Not for: programs
+//! that are to be measured as they are compiled; use `reuselens profile` on these without changes.
 #![no_std]
 
 extern crate alloc;

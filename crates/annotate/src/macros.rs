@@ -1,12 +1,13 @@
-//! The calls whose line is recorded. They are macros, because a function, even an inlined one,
-//! would make all accesses those of one line: its own.
+//! [`record_access!`](crate::record_access), the call whose line is recorded, and
+//! [`record_array!`](crate::record_array). The first is a macro, because the accesses of a
+//! function, even an inlined one, would all have the function's own line.
 
-/// An access to an element, recorded with the line that it stands in.
+/// Records an access to an element, with the line of the call.
 ///
 /// - `record_access!(a[i])`: element `i` of `a`, which is a slice, an array, a vector: an
-///   [`Entry`](crate::Entry) that can be indexed. What follows the index may be fields: `a[i].x`.
-/// - `record_access!(base, &element)`: an element by reference, of the structure that is entered at
-///   `base`, any [`Entry`](crate::Entry). It may be a part of an element; the element counts.
+///   [`Entry`](crate::Entry) that can be indexed. Fields may follow the index: `a[i].x`.
+/// - `record_access!(base, &element)`: an element by reference, of the structure `base`, any
+///   [`Entry`](crate::Entry). It may be a part of an element; the entire element is accessed then.
 ///
 /// The place must exist: an index out of bounds panics here, as it would in the access itself.
 /// Without the feature `record` nothing is evaluated, only checked by the compiler.
@@ -19,7 +20,7 @@
 /// record_access!(points[1].0);
 /// ```
 ///
-/// With more than one index it would be open which is the structure, so say it:
+/// More than one index is refused, because the structure would not be clear:
 ///
 /// ```compile_fail
 /// # use reuselens_annotate::record_access;
@@ -27,7 +28,7 @@
 /// record_access!(grid[2][3]);
 /// ```
 ///
-/// What is no place is no element:
+/// A value without an address is refused:
 ///
 /// ```compile_fail
 /// # use reuselens_annotate::record_access;

@@ -1,13 +1,13 @@
-//! The run time's own calls. Macros expand to them, so that the call stands in the caller's line.
+//! The run time's functions ([`on`]), or empty ones without the feature `record` ([`off`]). Macros
+//! expand to calls of these, so that the call is in the caller's line. Not part of the public API.
 
 #[cfg(feature = "record")]
 pub use on::{access, data, named_data, partial_data, region_begin, region_end, statement};
 
-/// Of the calls that only reach here if something is recorded, nothing is left.
 #[cfg(not(feature = "record"))]
 pub use off::{access, data, named_data, partial_data, region_begin, region_end, statement};
 
-/// Where an element, or a part of one, lies.
+/// The address of an element, or of a part of one.
 #[inline(always)]
 pub const fn address<T: ?Sized>(element: &T) -> *const () {
     core::ptr::from_ref(element).cast()
@@ -18,7 +18,7 @@ mod on {
     use core::ffi::{CStr, c_char};
 
     // SAFETY: these are the run time's signatures (`crates/runtime/src/names.rs`), which the build
-    // script has linked in. The safe ones take addresses as numbers and read nothing behind them.
+    // script has linked in. The safe ones take addresses as numbers and read nothing there.
     unsafe extern "C" {
         #[link_name = "RecordData"]
         pub safe fn data(base: *const (), total_bytes: usize, element_bytes: usize);
@@ -52,8 +52,8 @@ mod on {
     #[inline]
     pub fn named_data<T>(name: &CStr, data: &[T]) {
         let (base, total_bytes) = (data.as_ptr().cast(), size_of_val(data));
-        // SAFETY: the name ends with a zero byte and is only read during the call; behind the base
-        // nothing is read.
+        // SAFETY: the name ends with a zero byte and is only read during the call; nothing is read
+        // at the base.
         unsafe { named(name.as_ptr(), base, total_bytes, size_of::<T>()) }
     }
 }

@@ -78,7 +78,7 @@ fn check_calls(profile: &Profile) {
 }
 
 #[test]
-fn plain_compilers_need_the_header_and_the_object() {
+fn c_program_builds_with_a_plain_compiler_header_and_object() {
     let folder = tempfile::tempdir().unwrap();
     let cxx = [
         "-x",
@@ -97,7 +97,7 @@ fn plain_compilers_need_the_header_and_the_object() {
 }
 
 #[test]
-fn cc_with_names_only_finds_both_itself() {
+fn cc_with_rl_names_adds_header_and_object() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("names");
     let flags = [&STRICT[..], &["--rl-names"]].concat();
@@ -111,7 +111,7 @@ fn cc_with_names_only_finds_both_itself() {
 }
 
 #[test]
-fn with_hooks_the_calls_only_name() {
+fn calls_beside_hooks_only_give_names() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("names");
     compile(Language::C, &STRICT, &[source("names.c")], &program);
@@ -128,7 +128,7 @@ fn with_hooks_the_calls_only_name() {
 }
 
 #[test]
-fn switched_off_nothing_is_left() {
+fn disabled_calls_need_no_run_time() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("names");
     let status = Command::new("gcc")

@@ -66,7 +66,7 @@ fn check_77(profile: &Profile) {
 }
 
 #[test]
-fn fortran_77_in_whatever_dialect() {
+fn fortran_77_is_profiled_in_all_dialects() {
     if no_compiler() {
         return;
     }
@@ -79,7 +79,7 @@ fn fortran_77_in_whatever_dialect() {
 }
 
 #[test]
-fn a_plain_compiler_needs_the_folder_and_the_object() {
+fn fortran_program_builds_with_a_plain_compiler_folder_and_object() {
     if no_compiler() {
         return;
     }
@@ -107,7 +107,7 @@ fn a_plain_compiler_needs_the_folder_and_the_object() {
 }
 
 #[test]
-fn a_statement_counts_an_element_once_if_asked_to() {
+fn statement_mode_counts_an_element_once() {
     if no_compiler() {
         return;
     }
@@ -119,7 +119,7 @@ fn a_statement_counts_an_element_once_if_asked_to() {
 }
 
 #[test]
-fn fortran_90_in_several_files() {
+fn fortran_90_in_several_files_is_profiled() {
     if no_compiler() {
         return;
     }
@@ -150,7 +150,7 @@ fn check_90(profile: &Profile) {
 }
 
 #[test]
-fn with_hooks_the_calls_only_name() {
+fn calls_beside_hooks_only_give_names() {
     if no_compiler() {
         return;
     }

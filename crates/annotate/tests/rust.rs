@@ -72,7 +72,7 @@ fn kernels() -> &'static Profile {
 }
 
 #[test]
-fn programs_run_alone() {
+fn annotated_program_runs_without_reuselens() {
     for record in [false, true] {
         let folder = programs(record);
         assert_eq!(alone(&folder.join("kernels")), "done\n");
@@ -82,7 +82,7 @@ fn programs_run_alone() {
 }
 
 #[test]
-fn without_the_feature_nothing_is_left_of_the_calls() {
+fn program_without_the_feature_has_no_calls() {
     for name in ["kernels", "threads", "saxpy"] {
         for record in [false, true] {
             let program = programs(record).join(name);
@@ -132,7 +132,7 @@ fn each_element_is_counted() {
 }
 
 #[test]
-fn accesses_touch_whole_elements() {
+fn access_to_a_part_counts_as_the_element() {
     let touches = |name| touches(kernels(), Dimension::Object, name);
     assert_eq!(touches("a"), 20 * 8);
     assert_eq!(touches("particles"), 5 * 24);
@@ -140,7 +140,7 @@ fn accesses_touch_whole_elements() {
 }
 
 #[test]
-fn accesses_stand_in_the_callers_line() {
+fn accesses_have_the_line_of_the_call() {
     let profile = kernels();
     let touches = |mark| {
         let name = format!("kernels.rs:{}", line(&source("kernels.rs"), mark));
@@ -157,7 +157,7 @@ fn accesses_stand_in_the_callers_line() {
 }
 
 #[test]
-fn what_has_no_name_is_raw_memory_and_counts() {
+fn accesses_to_unnamed_data_are_counted() {
     let profile = kernels();
     let of = |kind: ObjectKind| -> u64 {
         let counted = profile.cells.iter();
@@ -171,7 +171,7 @@ fn what_has_no_name_is_raw_memory_and_counts() {
 }
 
 #[test]
-fn a_statement_counts_an_element_once_if_asked_to() {
+fn statement_mode_counts_an_element_once() {
     let options = items(8, NamesMode::Statement);
     let profile = profile_with(&programs(true).join("kernels"), &options).unwrap();
     assert_eq!(
@@ -182,7 +182,7 @@ fn a_statement_counts_an_element_once_if_asked_to() {
 }
 
 #[test]
-fn threads_name_and_access() {
+fn accesses_of_all_threads_are_counted() {
     let profile = profile(&programs(true).join("threads")).unwrap();
     assert_eq!(profile.references, 40_000);
     let threads = profile.groups(Dimension::Thread);
@@ -196,7 +196,7 @@ fn threads_name_and_access() {
 }
 
 #[test]
-fn the_example_has_the_distances_that_it_promises() {
+fn example_has_its_documented_distances() {
     let options = items(8, NamesMode::Instruction);
     let profile = profile_with(&programs(true).join("saxpy"), &options).unwrap();
     assert_eq!((profile.references, profile.histogram.cold()), (6000, 2000));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
-use reuselens_warp::file::Writer;
+use reuselens_warp::file::WarpWriter;
 
 use common::{Done, Place};
 
@@ -219,7 +219,7 @@ fn refused_memory_is_explained_for_each_command() {
     }
     let mesh = Graph::mesh(200_000, 800_000, 1).unwrap();
     let path = place.path("mesh.rlwarp");
-    let mut writer = Writer::new(Vec::new(), &path, "generated").unwrap();
+    let mut writer = WarpWriter::new(Vec::new(), &path, "generated").unwrap();
     generate::stream(Kernel::Euler, &mesh, 128, &mut writer).unwrap();
     place.write("mesh.rlwarp", writer.finish().unwrap());
     for (words, helps) in [

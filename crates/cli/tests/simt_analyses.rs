@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
-use reuselens_warp::file::Writer;
+use reuselens_warp::file::WarpWriter;
 
 /// A folder with the stream of a kernel over a small mesh.
 fn folder(kernels: &[Kernel]) -> (tempfile::TempDir, Vec<PathBuf>) {
@@ -13,7 +13,7 @@ fn folder(kernels: &[Kernel]) -> (tempfile::TempDir, Vec<PathBuf>) {
     let mesh = Graph::mesh(1000, 4000, 1).unwrap();
     let write = |kernel: &Kernel| {
         let path = folder.path().join(format!("{}.rlwarp", kernel.name()));
-        let mut writer = Writer::new(Vec::new(), &path, "generated").unwrap();
+        let mut writer = WarpWriter::new(Vec::new(), &path, "generated").unwrap();
         generate::stream(*kernel, &mesh, 128, &mut writer).unwrap();
         std::fs::write(&path, writer.finish().unwrap()).unwrap();
         path

@@ -1,27 +1,29 @@
-//! The allocator of a program that reports what it has when memory ends.
+//! [`Allocator`]: a global allocator for programs that must report their results when there is no
+//! more memory. It forwards to the system's allocator and holds a reserve of address space, which
+//! it gives up when an allocation fails for the first time; the program can check for that
+//! ([`out_of_memory`]) and end in order.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use crate::exhausted::{note, out_of_memory};
+use crate::exhausted::{out_of_memory, set_refused};
 use crate::limit::address_space_limit;
 
 /// The system's allocator, with a reserve of address space for the time after it has refused
 /// something. The reserve takes no memory: none of its pages is touched.
 ///
-/// Where the system refuses an allocation, the reserve is given back to it, the allocation is tried
-/// again, and [`out_of_memory`] says from then on that the work should end. Cost: a comparison per
-/// allocation.
+/// When the system refuses an allocation, the reserve is unmapped, the allocation is tried again,
+/// and [`out_of_memory`] returns that allocation from then on. Cost: a comparison per allocation.
 pub struct Allocator;
 
 /// The most bytes of the reserve: enough for the report of a small profile.
 const RESERVE: usize = 32 << 20;
-/// Bytes of a large block: tables that grow have more, buffers that come and go have less.
+/// The least bytes of a large block: growing tables have more, short-lived buffers less.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const LARGE: libc::c_int = 4 << 20;
-/// The part of a limited address space that is reserved at most.
+/// At most one part in this many of a limited address space is reserved.
 const PART: usize = 8;
 
 /// The reserve while there is one.
@@ -29,29 +31,29 @@ static RESERVED: AtomicPtr<libc::c_void> = AtomicPtr::new(ptr::null_mut());
 /// Its bytes.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// What is to be done before the process ends because nothing more can be allocated.
+/// Called before the process ends because nothing more can be allocated.
 static LAST: OnceLock<fn()> = OnceLock::new();
 
-/// What is said then.
+/// The message that is printed then, if it was set.
 static EXPLANATION: OnceLock<String> = OnceLock::new();
 
-/// What is said where nobody has explained it.
+/// The message that is printed otherwise.
 const MESSAGE: &str = "reuselens: the system refuses memory, and what is left is too little for a \
 report; allow more address space (ulimit -v) or memory\n";
 
 impl Allocator {
-    /// What is said on standard error where a failed allocation ends the process: a line, which
-    /// says what helps. The first call counts.
+    /// Sets the line that is printed on standard error if a failed allocation ends the process; it
+    /// should have advice. Only the first call has an effect.
     pub fn explain(message: String) {
-        // It fails where this was done before.
+        // Fails if it is set already.
         let _ = EXPLANATION.set(message);
     }
 
-    /// Sets the reserve aside. From now on a failed allocation that nothing can be done about ends
-    /// the process with a message and exit code 1, after `last`, instead of SIGABRT. `last` must
-    /// neither allocate nor wait.
+    /// Maps the reserve. After this, an allocation that fails in spite of the reserve ends the
+    /// process with a message and exit code 1, after calling `last`, instead of by SIGABRT. `last`
+    /// must neither allocate nor wait.
     pub fn prepare(last: fn()) {
-        // It fails where this was done before.
+        // Fails if it is set already.
         let _ = LAST.set(last);
         give_large_blocks_back();
         let bytes = reserve_bytes();
@@ -78,10 +80,10 @@ impl Allocator {
     }
 }
 
-/// Has the C library map each block of [`LARGE`] bytes and more by itself, so that its memory is
-/// the system's again once it is freed. Left to itself, glibc puts blocks of up to 32 MiB into its
-/// heap after the first that was freed, and what a table held before it grew stays there. Smaller
-/// blocks that are freed stay with it, up to twice [`LARGE`] at the end of a heap.
+/// Makes the C library map each block of at least [`LARGE`] bytes separately, so that its memory
+/// returns to the system when it is freed. By default, once such a block was freed, glibc puts
+/// blocks of up to 32 MiB into its heap, where the old memory of a table that has grown stays.
+/// Smaller freed blocks stay with glibc, up to twice [`LARGE`] at the end of a heap.
 fn give_large_blocks_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: they set numbers of the C library's.
@@ -93,26 +95,27 @@ fn give_large_blocks_back() {
     }
 }
 
-/// Bytes to reserve: few where there is little address space, which the work itself needs.
+/// Bytes to reserve: fewer if the address space is limited, for the work itself needs it.
 fn reserve_bytes() -> usize {
     let limit = address_space_limit().and_then(|limit| usize::try_from(limit).ok());
     limit.map_or(RESERVE, |limit| RESERVE.min(limit / PART))
 }
 
-/// Notes a refused allocation. Whether the reserve was given back, so that it may succeed now.
+/// Keeps that an allocation was refused. Returns whether the reserve was unmapped now, so that the
+/// allocation may succeed.
 #[cold]
 fn has_given_back(bytes: usize) -> bool {
-    note(bytes);
+    set_refused(bytes);
     let reserve = RESERVED.swap(ptr::null_mut(), Ordering::AcqRel);
     if reserve.is_null() {
         return false;
     }
-    // SAFETY: the mapping that `prepare` made, which nobody else knows.
+    // SAFETY: the mapping that `prepare` made, which nothing else uses.
     unsafe { libc::munmap(reserve, BYTES.load(Ordering::Relaxed)) == 0 }
 }
 
-/// Ends the process in order if it aborts because an allocation failed: the standard library calls
-/// `abort` then, on the thread that needed the memory.
+/// The handler of SIGABRT: ends the process in order if an allocation has failed, for which the
+/// standard library calls `abort`, on the thread that needed the memory.
 extern "C" fn aborted(_signal: libc::c_int) {
     if out_of_memory().is_none() {
         // `abort` raises the signal once more, with its default action.
@@ -129,7 +132,7 @@ extern "C" fn aborted(_signal: libc::c_int) {
     }
 }
 
-/// What `allocate` finds, which is tried again with the reserve if it finds nothing.
+/// The result of `allocate`, which is called again after giving up the reserve if it returns null.
 #[inline]
 fn allocated(bytes: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
     let found = allocate();
@@ -139,8 +142,8 @@ fn allocated(bytes: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
     found
 }
 
-// SAFETY: every call goes to the system's allocator as it came. One that failed is repeated as it
-// came, which changes nothing but what the system has left.
+// SAFETY: each call is forwarded to the system's allocator. A failed call is repeated with the same
+// arguments, which is another valid call.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -156,7 +159,7 @@ unsafe impl GlobalAlloc for Allocator {
 
     #[inline]
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as above; where it failed the old block is as it was.
+        // SAFETY: as above; a failed call leaves the old block unchanged.
         allocated(size, || unsafe { System.realloc(old, layout, size) })
     }
 

@@ -1,9 +1,10 @@
-//! What happens where the system refuses memory.
+//! How work ends when the system refuses memory.
 //!
-//! A large table is a mapping of its own ([`Huge`](crate::Huge)). If the system refuses one, the
-//! work that needs it ends: [`refused`] unwinds, and [`catch`] hands the cause to whoever can still
-//! report what was found before. All else is allocated through [`Allocator`](crate::Allocator),
-//! whose reserve lets such allocations succeed until the work is ended in order.
+//! Large tables are mappings of their own ([`Huge`](crate::Huge)). If the system refuses one,
+//! [`refused`] unwinds the work that needs it, and [`catch`] returns the cause to a caller that can
+//! still report what was found before. All other memory is allocated through
+//! [`Allocator`](crate::Allocator), whose reserve lets allocations succeed until the work has ended
+//! in order; [`out_of_memory`] is to be checked for that.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,14 +19,14 @@ pub struct OutOfMemory {
 /// Bytes of the first allocation that the system refused; 0 before that.
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
 
-/// Notes that the system refused an allocation.
-pub(crate) fn note(bytes: usize) {
+/// Keeps that the system has refused an allocation of `bytes` bytes.
+pub(crate) fn set_refused(bytes: usize) {
     // Only the first is the cause.
     let _ = REFUSED.compare_exchange(0, bytes.max(1), Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// The first allocation of a process with [`Allocator`](crate::Allocator) that the system refused,
-/// if one was: time to end in order. Cost: a load.
+/// The first allocation by [`Allocator`](crate::Allocator) that the system has refused, if any: the
+/// process should end in order then. Cost: a load.
 pub fn out_of_memory() -> Option<OutOfMemory> {
     match REFUSED.load(Ordering::Relaxed) {
         0 => None,
@@ -36,15 +37,15 @@ pub fn out_of_memory() -> Option<OutOfMemory> {
 /// Ends the work that needs memory which the system has refused, up to the next [`catch`].
 #[cold]
 pub(crate) fn refused(bytes: usize) -> ! {
-    // Not a panic: nothing is wrong with the program, so nothing is printed.
+    // Not by a panic, which would print a message: the program has no bug.
     resume_unwind(Box::new(OutOfMemory { bytes }))
 }
 
-/// Does this work. Other panics than that of refused memory go on.
+/// Does this work. Other panics than that of refused memory are not caught.
 ///
 /// # Errors
-/// The memory that the system refused. What the work has changed is in no known state then: only
-/// what it had finished before may be read.
+/// The memory that the system refused. Values that the work was changing may then be in any state:
+/// only what it had finished before may be read.
 pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, OutOfMemory> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast() {
         Ok(refused) => *refused,

@@ -1,5 +1,8 @@
-//! Large zeroed arrays, on huge pages where the system has them. Miri maps memory, and knows none
-//! of the hints and requests about it.
+//! [`Huge`]: large zeroed arrays on huge pages, where the system has them; and [`reserve`], which
+//! makes room in a `Vec` on such pages. Tables of the engines are of both kinds.
+//!
+//! Requests for huge pages, and giving memory back to the system, are hints: if they fail, only
+//! time and memory are lost. Under Miri, which supports mappings but no hints, they are left out.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
@@ -8,7 +11,7 @@ use memmap2::MmapMut;
 
 use crate::exhausted::refused;
 
-/// Types of which all bytes zero is a value, and that need no drop.
+/// Types for which all bytes zero is a valid value, and that need no drop.
 ///
 /// # Safety
 /// The implementing type must be valid when all of its bytes are zero, hold no references, and have
@@ -24,21 +27,21 @@ unsafe impl Zeroable for u64 {}
 // SAFETY: an array of such values.
 unsafe impl<T: Zeroable, const N: usize> Zeroable for [T; N] {}
 
-/// Bytes that are given back at once: two of the largest pages that are common. Under Miri, which
-/// takes a second for some MiB, so few that tests have several.
+/// Bytes that are given back at once: two huge pages. Under Miri, which takes a second for some
+/// MiB, so few that tests have several pieces.
 pub const PIECE: usize = if cfg!(miri) { 12 << 10 } else { 4 << 20 };
 /// Bytes of a huge page.
 const HUGE_PAGE: usize = 2 << 20;
-/// Bytes of an array from which on it may end with a huge page.
+/// The least bytes of an array that may end with a huge page.
 const SEVERAL: usize = 8 * HUGE_PAGE;
 
-/// A slice of zeros to begin with, whose memory comes page by page as it is first touched.
+/// An array that is zero at first, and takes memory page by page when it is first accessed.
 ///
-/// The processor finds the pages of a table that is walked at random in a cache of its own, which
-/// on pages of 4 KiB is far too small: with pages of 2 MiB a random access is a third faster.
+/// At random accesses to a large table, the processor's cache of page addresses (TLB) is far too
+/// small for pages of 4 KiB: with pages of 2 MiB a random access is a third faster.
 ///
-/// An array of at least a huge page begins with one, and one of several ends with one if its values
-/// fill half of that: it takes up to 1 MiB more than they do.
+/// An array of at least a huge page begins with one. An array of several ends with one if its
+/// values fill half of that; it then takes up to 1 MiB more than its values.
 pub struct Huge<T> {
     map: Option<MmapMut>,
     /// Bytes of the map before the first value.
@@ -65,10 +68,10 @@ impl<T: Zeroable> Huge<T> {
         }
     }
 
-    /// Asks for the memory of these elements at once, for who will touch them all, in no order.
-    /// Left to itself a page that is read before it is written is made twice, and the second time
-    /// all processors of the program have to forget the first. Where the system cannot be asked,
-    /// memory comes page by page.
+    /// Requests the memory of these elements at once, for callers that will access all of them in
+    /// random order. Otherwise a page that is read before it is written is mapped twice, and the
+    /// second time all processors of the program must drop the first mapping from their TLBs. If
+    /// the system does not support the request, memory is taken page by page.
     ///
     /// # Panics
     /// If the range is not within the array.
@@ -84,10 +87,11 @@ impl<T: Zeroable> Huge<T> {
         let _ = bytes;
     }
 
-    /// As long as `len`, the new places zeros. Nothing happens if it is that long already.
+    /// Makes the array longer, with zeros in the new places. Nothing happens if it is at least
+    /// `len` long already.
     ///
-    /// Cost: a copy of what there is. Memory: what is copied is given back meanwhile, so the most
-    /// that is held is what is held in the end, and a few MiB.
+    /// Cost: a copy of all values. Memory: copied parts are given back meanwhile, so it never takes
+    /// more than a few MiB in addition to the new array.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -98,15 +102,15 @@ impl<T: Zeroable> Huge<T> {
         let old = std::mem::replace(self, Huge::new(len));
         let mut at = 0;
         old.into_pieces(|piece| {
-            let whole: &mut [T] = self;
-            whole[at..at + piece.len()].copy_from_slice(piece);
+            let all: &mut [T] = self;
+            all[at..at + piece.len()].copy_from_slice(piece);
             at += piece.len();
         });
     }
 
-    /// Shows all of it, piece after piece, and gives the memory of each back to the system after it
-    /// was shown: for what moves to another place. All pieces but the last have [`PIECE`] bytes, or
-    /// whole elements of nearly that many.
+    /// Passes all values to `show`, piece after piece, and gives the memory of each piece back to
+    /// the system after that: for values that move elsewhere. All pieces but the last have
+    /// [`PIECE`] bytes, rounded down to elements.
     pub fn into_pieces(mut self, mut show: impl FnMut(&[T])) {
         let step = (PIECE / size_of::<T>().max(1)).max(1);
         for start in (0..self.len).step_by(step) {
@@ -116,18 +120,18 @@ impl<T: Zeroable> Huge<T> {
         }
     }
 
-    /// Gives the pages of the range back, and those before it that end in it: elements up to the
-    /// end of the range are what they were, or zeros. Where the system does not do that, nothing
-    /// happens.
+    /// Gives the pages of the range back, and a page before it that ends in it. After that,
+    /// elements up to the end of the range are unchanged or zero. If the system does not support
+    /// it, nothing happens.
     fn give_back(&mut self, range: Range<usize>) {
         #[cfg(all(target_os = "linux", not(miri)))]
         if let Some(map) = &mut self.map {
             let Range { start, end } =
                 given_back(range.start * size_of::<T>()..range.end * size_of::<T>());
             if start < end {
-                // SAFETY: the map is private and of no file, so pages given back read as zeros, of
-                // which any `T` can be made; and `self` is borrowed for writing, so nobody looks
-                // meanwhile.
+                // SAFETY: the map is private and of no file, so pages given back read as zeros,
+                // which are valid for `T`; and `self` is borrowed for writing, so no other
+                // reference exists.
                 let given = unsafe {
                     map.unchecked_advise_range(
                         memmap2::UncheckedAdvice::DontNeed,
@@ -135,7 +139,7 @@ impl<T: Zeroable> Huge<T> {
                         end - start,
                     )
                 };
-                // Refused, as it may be on larger pages, it only costs memory.
+                // A refusal, as on larger pages, only costs memory.
                 let _ = given;
             }
         }
@@ -149,18 +153,18 @@ impl<T: Zeroable> Huge<T> {
     }
 }
 
-/// Memory for so many bytes, on huge pages if it is large, and those before the first of them;
-/// `None` if the system has none.
+/// A mapping for `bytes` bytes, on huge pages if it is large, and the offset of the first byte in
+/// it; `None` if the system refuses.
 fn mapped(bytes: usize) -> Option<(MmapMut, usize)> {
-    let whole = if bytes < SEVERAL || bytes % HUGE_PAGE < HUGE_PAGE / 2 {
+    let rounded = if bytes < SEVERAL || bytes % HUGE_PAGE < HUGE_PAGE / 2 {
         Some(bytes)
     } else {
         bytes.checked_next_multiple_of(HUGE_PAGE)
     };
     let slack = if bytes < HUGE_PAGE { 0 } else { HUGE_PAGE };
-    let room = whole.and_then(|whole| whole.checked_add(slack));
+    let room = rounded.and_then(|rounded| rounded.checked_add(slack));
     let map = MmapMut::map_anon(room?).ok()?;
-    // Only a hint: where it is refused, the pages are small.
+    // Only a hint: if it is refused, the pages are small.
     #[cfg(all(target_os = "linux", not(miri)))]
     let _ = map.advise(memmap2::Advice::HugePage);
     let ahead = map.as_ptr().align_offset(HUGE_PAGE);
@@ -168,12 +172,12 @@ fn mapped(bytes: usize) -> Option<(MmapMut, usize)> {
     Some((map, ahead))
 }
 
-/// The bytes to give back when those of this range were shown, and all before them: of whole pages,
-/// whatever the size of a page is, since the system rounds the end of a range up to one. The page
-/// that begins in what was shown before is among them, for otherwise a small one would stay at each
-/// end, and a huge one with it.
+/// The bytes to give back when those of this range, and all before them, are not needed any more.
+/// Both ends are rounded down to the largest page size that any system has, because the system
+/// rounds the end of a range up to a page. So the page that the range begins in is given back, too;
+/// otherwise one small page would stay at each end, and with it a huge one.
 fn given_back(shown: Range<usize>) -> Range<usize> {
-    /// The largest pages that any system calls its own.
+    /// The largest size of a normal page on any system.
     const PAGE: usize = 1 << 16;
     shown.start & !(PAGE - 1)..shown.end & !(PAGE - 1)
 }
@@ -203,10 +207,10 @@ impl<T: Zeroable> Deref for Huge<T> {
     #[inline(always)]
     fn deref(&self) -> &[T] {
         match &self.map {
-            // SAFETY: the map has `len * size_of::<T>()` bytes behind the first `ahead`, begins at
-            // a page, as they do, which is enough for the alignment of a `Zeroable`, lives as long
-            // as `self`, and holds values of `T`: zeros to begin with, which are some, and then
-            // what was written through this type.
+            // SAFETY: the map has `len * size_of::<T>()` bytes after the first `ahead`. Both begin
+            // at a page, which is enough for the alignment of a `Zeroable`. The map lives as long
+            // as `self`, and has values of `T`: zeros at first, which are valid, and then what was
+            // written through this type.
             Some(map) => unsafe {
                 std::slice::from_raw_parts(map.as_ptr().add(self.ahead).cast(), self.len)
             },
@@ -228,13 +232,12 @@ impl<T: Zeroable> DerefMut for Huge<T> {
     }
 }
 
-/// Room for so many more values, as `Vec::reserve` makes it, but on huge pages where the system has
-/// them: for tables that grow and are touched at random. Cost: a copy of all values when there is
-/// no room, which at least doubles it then.
+/// Makes room for `more` more values, as `Vec::reserve` does, but on huge pages where the system
+/// has them: for tables that grow and are accessed at random. Cost: a copy of all values if there
+/// is not enough room, which is then at least doubled.
 ///
 /// # Panics
-/// If there is no memory, it unwinds to the next [`catch`](crate::catch); the values are as they
-/// were.
+/// If there is no memory, it unwinds to the next [`catch`](crate::catch); the values are unchanged.
 #[inline(always)]
 pub fn reserve<T>(values: &mut Vec<T>, more: usize) {
     if values.capacity() - values.len() < more {
@@ -256,8 +259,8 @@ fn move_to_more<T>(values: &mut Vec<T>, more: usize) {
     *values = moved;
 }
 
-/// Asks for huge pages under the memory of values, of which none was touched yet; of no effect if
-/// that is small.
+/// Requests huge pages for the memory of values, of which none was accessed yet; no effect if that
+/// is small.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn ask_for_huge_pages<T>(values: &mut Vec<T>) {
     const PAGE: usize = 4096;
@@ -268,11 +271,11 @@ fn ask_for_huge_pages<T>(values: &mut Vec<T>) {
     }
     let begin = room.as_mut_ptr().cast::<u8>();
     let ahead = begin.align_offset(PAGE);
-    let whole = bytes.saturating_sub(ahead) / PAGE * PAGE;
-    // SAFETY: whole pages that lie in memory that is borrowed for writing. The advice changes none
-    // of it, and where it is refused the pages are small.
+    let in_pages = bytes.saturating_sub(ahead) / PAGE * PAGE;
+    // SAFETY: complete pages in memory that is borrowed for writing. The advice does not change
+    // their contents; if it is refused, the pages are small.
     unsafe {
-        libc::madvise(begin.add(ahead).cast(), whole, libc::MADV_HUGEPAGE);
+        libc::madvise(begin.add(ahead).cast(), in_pages, libc::MADV_HUGEPAGE);
     }
 }
 

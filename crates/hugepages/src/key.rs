@@ -1,10 +1,10 @@
-//! Keys of hash tables.
+//! [`random_key`]: random keys for hash tables, drawn when a table is made.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// A key for a table that whoever made a trace cannot know: random numbers of the system. Without
-/// one, the maker could choose numbers that all begin at one place of a table, and each look-up
-/// would pass over all of them. No result may depend on it.
+/// A random key for a hash table, which the author of a trace cannot know. Without one, the author
+/// could choose numbers that all have the same hash, and each look-up would visit all of them. No
+/// result may depend on the key.
 pub fn random_key() -> u64 {
     RandomState::new().hash_one(0)
 }

@@ -1,11 +1,11 @@
-//! Memory for tables that are touched at random: large zeroed arrays on huge pages.
+//! Memory for large tables that are accessed at random: arrays on huge pages.
 //!
-//! [`Huge`] is such an array, [`prefetch`] asks for a place of it ahead of its use, and
-//! [`random_key`] draws the key of a hash table. [`Allocator`] and [`catch`] let a program report
-//! what it has found where the system refuses memory.
+//! [`Huge`] is such an array, [`prefetch`] loads a place of a slice into the cache before its use,
+//! and [`random_key`] draws the key of a hash table. [`Allocator`] and [`catch`] let a program
+//! report what it has found when the system refuses memory.
 //!
-//! For: engines and histograms, whose tables are larger than what a processor finds without looking
-//! up the place of a page. Not for: small or short-lived arrays; each is a mapping of its own.
+//! For: engines and histograms, whose tables are larger than the memory whose page addresses a
+//! processor caches. Not for: small or short-lived arrays; each is a mapping of its own.
 
 mod allocator;
 mod exhausted;

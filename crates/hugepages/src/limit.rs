@@ -1,7 +1,7 @@
-//! What the system allows this process.
+//! The limits of memory that the system has set for this process (`getrlimit`).
 
 /// The limit of this process's address space in bytes (`ulimit -v`, `RLIMIT_AS`), which programs
-/// inherit that it starts; `None` if there is none, or the system does not say.
+/// that it starts inherit; `None` if there is none.
 pub fn address_space_limit() -> Option<u64> {
     limit(|limit| {
         // SAFETY: it writes to a value of the type that it asks for.
@@ -10,7 +10,7 @@ pub fn address_space_limit() -> Option<u64> {
 }
 
 /// The limit of the memory in bytes that this process can write to and shares with no other
-/// (`ulimit -d`, `RLIMIT_DATA`); `None` if there is none, or the system does not say.
+/// (`ulimit -d`, `RLIMIT_DATA`); `None` if there is none.
 pub fn data_limit() -> Option<u64> {
     limit(|limit| {
         // SAFETY: it writes to a value of the type that it asks for.
@@ -18,7 +18,7 @@ pub fn data_limit() -> Option<u64> {
     })
 }
 
-/// The limit in force, once `read` has asked for it.
+/// The soft limit that `read` gets from the system.
 fn limit(read: impl FnOnce(&mut libc::rlimit)) -> Option<u64> {
     let mut limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,

@@ -1,7 +1,7 @@
-//! A hint to the processor, safe to give for any place in a slice.
+//! [`prefetch`]: a hint to the processor that a place in a slice will be used soon.
 
-/// Asks for the cache line of `slice[index]` ahead of its use. An index past the end asks for
-/// nothing, and so does any index on architectures without a stable prefetch.
+/// Requests the cache line of `slice[index]` before its use. Does nothing for an index past the
+/// end, and on architectures without a stable prefetch.
 #[inline(always)]
 pub fn prefetch<T>(slice: &[T], index: usize) {
     if let Some(place) = slice.get(index) {

@@ -1,5 +1,5 @@
-//! Where the C library's memory goes once it is freed. The figures are of the process, so this is
-//! the only test of its binary.
+//! Tests which freed blocks the C library returns to the system. The figures are of the entire
+//! process, so this is the only test of its binary.
 #![cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 
 use std::hint::black_box;

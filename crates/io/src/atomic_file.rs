@@ -1,4 +1,10 @@
-//! Outputs that appear whole or not at all.
+//! [`AtomicFile`]: an output file that gets its name only when it is complete. The bytes are
+//! written into another file in the same directory (`beside`), which [`AtomicFile::commit`]
+//! renames. All writers of files in this workspace use it.
+//!
+//! Invariants: a file with the target's name is complete. No file that was announced as an input
+//! ([`AtomicFile::protect`]) is overwritten. Unfinished files with names are in a list, so that
+//! they can be removed when the process ends by a signal.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -8,30 +14,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::FileError;
-use crate::sync_ahead::Ahead;
+use crate::sync_ahead::SyncThread;
 
 mod beside;
 
 use beside::{Beside, link, rename, temporary};
 
-/// The unfinished files of this process, for [`AtomicFile::remove_unfinished`].
+/// Paths of the unfinished files of this process, for [`AtomicFile::remove_unfinished`].
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What [`AtomicFile::protect`] keeps: device and number of each file.
+/// The files that [`AtomicFile::protect`] was called for: device and inode number of each.
 static PROTECTED: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
 
 fn protected() -> MutexGuard<'static, BTreeSet<(u64, u64)>> {
     PROTECTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file written beside its target and renamed onto it by [`AtomicFile::commit`]: a half-written
-/// file never has the final name. Dropped before that, it is removed, unless
-/// [`AtomicFile::keep_partial`] was called. Until then it has no name at all where the file system
-/// allows that, so that nothing is left of it however this program ends.
+/// A file that is written next to its target and renamed by [`AtomicFile::commit`]: a half-written
+/// file never has the final name. If it is dropped before that, it is removed, unless
+/// [`AtomicFile::keep_partial`] was called. If the file system allows it, the unfinished file has
+/// no name at all, so that nothing is left of it however this program ends.
 ///
 /// A target that is no regular file (`/dev/null`, a pipe) is written directly; one that is a
 /// symbolic link is replaced where it points to. What is overwritten keeps its permissions. Writes
@@ -44,7 +50,7 @@ pub struct AtomicFile {
     force: bool,
     kept: bool,
     written: Arc<AtomicU64>,
-    ahead: Option<Ahead>,
+    ahead: Option<SyncThread>,
 }
 
 impl AtomicFile {
@@ -90,7 +96,8 @@ impl AtomicFile {
             Ok(about) => mode = Some(about.permissions()),
             Err(_) => {}
         }
-        // Known before it is there: whoever removes unfinished files may do so at any moment.
+        // The list is locked until the file is in it: unfinished files may be removed at any
+        // moment.
         let mut known = unfinished();
         let (file, beside) = temporary(&real, &name).map_err(failed)?;
         if let Beside::Named(path) = &beside {
@@ -98,7 +105,7 @@ impl AtomicFile {
         }
         drop(known);
         if let Some(mode) = mode {
-            // Who may read the file that is overwritten may read the new one, and nobody else.
+            // The new file gets the permissions of the file that it replaces.
             file.set_permissions(mode).map_err(failed)?;
         }
         let out = BufWriter::with_capacity(256 << 10, file);
@@ -113,8 +120,8 @@ impl AtomicFile {
         })
     }
 
-    /// Fails as [`create`](Self::create) would, and leaves everything as it is: for who writes only
-    /// after long work. Pipes are not opened, as whoever reads them would see them end.
+    /// Fails as [`create`](Self::create) would, and changes nothing: for callers that write only
+    /// after long work. Pipes are not opened, because their readers would see them end.
     ///
     /// # Errors
     /// Those of [`create`](Self::create).
@@ -125,26 +132,25 @@ impl AtomicFile {
         }
     }
 
-    /// From now on no file of this process is begun in the place of the one that is at `path` now,
-    /// by whatever name and with `force` or without: for what is read. Nothing happens if no
+    /// Protects the file that is at `path` now: [`create`](Self::create) refuses to replace it, by
+    /// any of its names, and also with `force`. For files that are read. Nothing happens if no
     /// regular file is there.
     pub fn protect(path: &Path) {
         let about = fs::metadata(path);
         protected().extend(about.iter().filter(|about| about.is_file()).map(identity));
     }
 
-    /// From here on what is written is brought to the disk meanwhile, by a thread of its own, so
-    /// that [`Self::commit`] has little left to wait for: for large files that are written over a
-    /// long time.
+    /// Starts a thread that flushes written bytes to the disk meanwhile, so that [`Self::commit`]
+    /// has little left to wait for: for large files that are written over a long time.
     ///
     /// # Errors
-    /// [`FileError::Io`] if there is no thread to be had; nothing has changed then.
+    /// [`FileError::Io`] if no thread can be started; nothing has changed then.
     pub fn sync_ahead(&mut self) -> Result<(), FileError> {
         if self.beside == Beside::Target {
             return Ok(());
         }
         let file = self.out.get_ref().try_clone();
-        let ahead = file.and_then(Ahead::new);
+        let ahead = file.and_then(SyncThread::new);
         self.ahead = Some(ahead.map_err(|error| FileError::io("write", &self.target, error))?);
         Ok(())
     }
@@ -154,13 +160,13 @@ impl AtomicFile {
         &self.target
     }
 
-    /// How many bytes were written so far, also once the file is in other hands.
+    /// The count of bytes written so far, which other threads may read while the file is written.
     pub fn written(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.written)
     }
 
-    /// From now on the unfinished file is called `TARGET.partial` and stays if this program dies or
-    /// gives up: for recordings, whose beginning is worth having. Returns that path.
+    /// Gives the unfinished file the name `TARGET.partial`, under which it stays if this program
+    /// dies or gives up: for recordings, of which a part is useful. Returns that path.
     ///
     /// # Errors
     /// [`FileError::Io`], of kind `AlreadyExists` if an earlier run left such a file and there is
@@ -180,12 +186,12 @@ impl AtomicFile {
         }
     }
 
-    /// Writes everything out to the disk and gives the file its name. Returns that name.
+    /// Flushes everything to the disk and gives the file its name. Returns that name.
     ///
     /// # Errors
-    /// [`FileError::Io`] if the disk is full or refuses — full disks show as late as here — or if
-    /// another program made the target meanwhile and there is no `force`. The target is then as
-    /// before.
+    /// [`FileError::Io`] if the disk is full or refuses (some systems report a full disk only
+    /// here), or if another program has made the target meanwhile and there is no `force`. The
+    /// target is then unchanged.
     pub fn commit(mut self) -> Result<PathBuf, FileError> {
         let failed = |error| FileError::io("write", &self.target, explained(error));
         let flushed = self.out.flush();
@@ -195,7 +201,7 @@ impl AtomicFile {
         }
         self.ahead
             .take()
-            .map_or(Ok(()), Ahead::end)
+            .map_or(Ok(()), SyncThread::end)
             .map_err(failed)?;
         self.out.get_ref().sync_all().map_err(failed)?;
         self.give_name(&self.target, "write")?;
@@ -203,8 +209,8 @@ impl AtomicFile {
         Ok(self.target.clone())
     }
 
-    /// Gives the file a name, over a file that has it only with `force`. On success it is no more
-    /// one of the unfinished files.
+    /// Gives the file a name; a file that has it is replaced only with `force`. On success, removes
+    /// it from the list of unfinished files.
     fn give_name(&self, name: &Path, action: &'static str) -> Result<(), FileError> {
         let named = match &self.beside {
             Beside::Named(path) => rename(path, name, self.force),
@@ -220,14 +226,14 @@ impl AtomicFile {
         Ok(())
     }
 
-    /// Removes the unfinished files of this process that would go if their values were dropped: for
-    /// the moment before it ends in another way, at a signal.
+    /// Removes the unfinished files of this process that would be removed if their values were
+    /// dropped: for a process that is about to end by a signal.
     pub fn remove_unfinished() {
         remove(&mut unfinished());
     }
 
-    /// [`remove_unfinished`](Self::remove_unfinished), unless the list of them is in use: for the
-    /// end of a process in the middle of anything, where nobody may be left to give the list back.
+    /// As [`remove_unfinished`](Self::remove_unfinished), unless the list is locked: for the end of
+    /// a process at any point, when the thread that has locked the list may never unlock it.
     pub fn remove_unfinished_unless_busy() {
         if let Ok(mut unfinished) = UNFINISHED.try_lock() {
             remove(&mut unfinished);
@@ -238,7 +244,7 @@ impl AtomicFile {
 /// Removes these files.
 fn remove(unfinished: &mut BTreeSet<PathBuf>) {
     for path in std::mem::take(unfinished) {
-        // Nobody is left to tell.
+        // The process ends; a failure cannot be reported.
         let _ = fs::remove_file(path);
     }
 }
@@ -251,8 +257,8 @@ impl Write for AtomicFile {
         if let Some(ahead) = &mut self.ahead
             && !ahead.look(before + count as u64)
         {
-            // The system tells an error once: now, and not when hours have been recorded.
-            let ended = self.ahead.take().map_or(Ok(()), Ahead::end);
+            // The system reports a write error once: report it now, not after hours of recording.
+            let ended = self.ahead.take().map_or(Ok(()), SyncThread::end);
             ended.map_err(explained)?;
         }
         Ok(count)
@@ -268,7 +274,8 @@ impl Drop for AtomicFile {
         if let Beside::Named(beside) = &self.beside
             && !self.kept
         {
-            // Nobody is left to tell; a leftover is hidden and names its process.
+            // A failure cannot be reported from here. What is left is a hidden file with the
+            // process's id in its name.
             let _ = fs::remove_file(beside);
             unfinished().remove(beside);
         }

@@ -1,12 +1,16 @@
-//! Chunks: a checked head, then checked and compressed bytes. Files of traces and of warp
-//! instructions are sequences of chunks.
+//! Chunks, of which the files of traces (`.rltrace`) and of warp instructions (`.rlwarp`) consist:
+//! a head of 24 bytes with a checksum ([`ChunkHead`]), then compressed bytes with a checksum.
+//! [`Chunks`] reads them one after the other, [`Unpacker`] decompresses one.
+//!
+//! Chunks are numbered, so a missing or doubled one is found. A chunk decompresses to at most
+//! [`MAX_PLAIN`] bytes, whatever its head claims.
 
 use crate::varint::Damage;
 use crate::{FileError, Input};
 
 /// Bytes of a chunk's head.
 pub const HEAD: usize = 24;
-/// The most bytes that a chunk decodes to: what a forged length can cost.
+/// The most bytes that a chunk decompresses to; a head with a larger number is refused.
 pub const MAX_PLAIN: usize = 256 << 20;
 
 /// What is in a chunk.
@@ -15,25 +19,25 @@ pub const MAX_PLAIN: usize = 256 << 20;
 pub enum Content {
     /// Blocks and events.
     Pieces = 1,
-    /// The totals; at most a trailer comes after them.
+    /// The totals of the file; nothing but a trailer may follow.
     Ending = 2,
-    /// What is where in the file.
+    /// Where pieces are in the file.
     Index = 3,
 }
 
 /// The head of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct ChunkHead {
     /// What is in the chunk.
     pub content: Content,
-    /// Number of the chunk in its file (wraps): a chunk that is lost or doubled shows.
+    /// Number of the chunk in its file, modulo 2^32.
     pub number: u32,
     /// Bytes before compression.
     pub plain: u32,
 }
 
-impl Head {
-    /// The head of a chunk with these compressed bytes, as it is written before them.
+impl ChunkHead {
+    /// The bytes of the head, which are written before the chunk's compressed bytes `stored`.
     pub fn bytes(self, stored: &[u8]) -> [u8; HEAD] {
         let mut bytes = [0; HEAD];
         let words = [
@@ -52,7 +56,7 @@ impl Head {
     }
 }
 
-/// A chunk as it lies in the file, with its head checked and the rest not.
+/// A chunk as it is in the file: its head is checked, its compressed bytes are not.
 pub struct Stored {
     /// What is in the chunk.
     pub content: Content,
@@ -69,7 +73,7 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// From the chunk of that number on, at which the input is.
+    /// Reads from an input that is at the chunk with this number.
     pub fn from(number: u32) -> Chunks {
         Chunks { number }
     }
@@ -134,11 +138,11 @@ impl Chunks {
     }
 }
 
-/// Checks and unpacks chunks.
+/// Checks and decompresses chunks.
 pub struct Unpacker(zstd::bulk::Decompressor<'static>);
 
 impl Unpacker {
-    /// With the state of zstd, about 150 KiB.
+    /// Allocates the state of zstd, about 150 KiB.
     ///
     /// # Errors
     /// If there is no memory for it.
@@ -146,7 +150,7 @@ impl Unpacker {
         zstd::bulk::Decompressor::new().map(Unpacker)
     }
 
-    /// Puts the bytes of `chunk` into `plain`.
+    /// Decompresses `chunk` into `plain`.
     ///
     /// # Errors
     /// [`Damage`] if their checksum or their length is wrong.
@@ -157,7 +161,7 @@ impl Unpacker {
                 "the checksum of a chunk is wrong: its bytes changed",
             ));
         }
-        // The frame names its size too; only where both agree is memory set aside for it.
+        // The compressed frame has its size, too. Memory is allocated only if both agree.
         if zstd::bulk::Decompressor::upper_bound(&chunk.bytes) != Some(chunk.plain) {
             return Err(BAD);
         }

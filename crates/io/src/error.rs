@@ -1,4 +1,5 @@
-//! Why a file cannot be read or written.
+//! [`FileError`]: why a file cannot be read or written, with a message for the user. Errors of the
+//! crates that read traces contain it.
 
 use std::path::{Path, PathBuf};
 
@@ -22,14 +23,14 @@ pub enum FileError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// The bytes are not what the format promises.
+    /// The bytes are damaged, or not in the format.
     #[error("{}: {what} (at {position}); everything before it was read", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
         /// What is wrong, as a sentence without its full stop.
         what: String,
-        /// Where: a line or a byte offset, in words.
+        /// Where: a line or a byte offset, as text.
         position: String,
     },
     /// A zip archive comes through a pipe. Its list of members is at its end, so it needs a file.

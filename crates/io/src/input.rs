@@ -1,4 +1,10 @@
-//! Bytes of a file on their way in: one bounded buffer under every reader.
+//! [`Input`]: reads a file, a pipe or standard input through one bounded buffer, and decompresses
+//! it if it is compressed. All readers of this workspace read through it: by bytes
+//! ([`Input::at_least`], [`Input::consume`]) or by lines ([`Input::line`]). It knows its position
+//! for error messages.
+//!
+//! Memory is bounded whatever the input claims: the buffer has 256 KiB, lines have a limit, and
+//! [`Input::take`] grows its target only by bytes that were read.
 
 mod places;
 mod positioned;
@@ -18,23 +24,22 @@ pub use places::Places;
 const CAPACITY: usize = 256 << 10;
 /// The longest line that is read; a longer one is an error, not memory.
 pub const MAX_LINE: usize = 64 << 10;
-/// How many bytes a format may look at to recognise itself.
+/// Bytes by which formats are detected.
 const HEAD: usize = 4096;
 
-/// A file, a pipe or standard input, read forward through one buffer of 256 KiB that knows its
-/// place.
+/// A file, a pipe or standard input, read forward through one buffer of 256 KiB.
 ///
-/// What is compressed with gzip, zstd or xz, and the members of a zip file, are unpacked on the
-/// way, on a thread of their own that runs a bounded number of bytes ahead. Places are then those
-/// of what it unpacks to; progress is that in the file.
+/// Inputs that are compressed with gzip, zstd or xz, and members of zip files, are decompressed by
+/// a thread, a bounded number of bytes ahead. Offsets are then those in the decompressed bytes;
+/// progress is that in the file.
 pub struct Input {
     reader: Raw,
     path: PathBuf,
     total: Option<u64>,
-    /// Whether the first bytes have been looked at for a packing.
+    /// Whether the first bytes were checked for a compression.
     looked: bool,
     packed: Option<Packed>,
-    /// What reading on will say.
+    /// The error that the next read will return.
     failed: Option<Error>,
     buffer: Vec<u8>,
     start: usize,
@@ -48,7 +53,7 @@ struct Packed {
     packing: Packing,
     /// Packed bytes taken so far.
     taken: Arc<AtomicU64>,
-    /// The file, if it is an archive, of which members can be read beside this.
+    /// The file, if it is an archive, to read other members at the same time.
     archive: Option<Box<dyn ReadSeek>>,
 }
 
@@ -73,8 +78,8 @@ impl Input {
         Ok(Input::new(file, path))
     }
 
-    /// Reads an open file of which any part can be read, from its beginning; `name` stands for its
-    /// path in messages.
+    /// Reads an open file, of which any part can be read, from its beginning; `name` is its path in
+    /// messages.
     ///
     /// # Errors
     /// [`FileError::Io`] if its length cannot be had.
@@ -82,9 +87,9 @@ impl Input {
         Input::seekable(Positioned::new(file), name)
     }
 
-    /// Reads from something of which the length is known and any part can be read: a zip archive
-    /// can only be read so. A clone must have a place of its own, not as that of an `Arc<File>`:
-    /// see [`Input::file`].
+    /// Reads from a source with a known length, of which any part can be read; zip archives can
+    /// only be read from such. A clone of `reader` must have a position of its own, unlike that of
+    /// an `Arc<File>`: see [`Input::file`].
     ///
     /// # Errors
     /// [`FileError::Io`] if its length cannot be had.
@@ -100,7 +105,7 @@ impl Input {
         Ok(input)
     }
 
-    /// Reads from anything; `name` stands for the path in messages.
+    /// Reads from any source; `name` is its path in messages.
     pub fn new(reader: impl Read + Send + 'static, name: impl Into<PathBuf>) -> Input {
         Input::from(Raw::Stream(Box::new(reader)), name.into())
     }
@@ -121,13 +126,13 @@ impl Input {
         }
     }
 
-    /// The file's path, or what stands for it.
+    /// The file's path, or the name that is used in place of it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The first bytes, up to 4 KiB, without taking them; of a compressed input those that it
-    /// unpacks to.
+    /// The first bytes, up to 4 KiB, without consuming them; decompressed if the input is
+    /// compressed.
     ///
     /// # Errors
     /// [`FileError::Io`] if reading fails, [`FileError::Corrupt`] if nothing could be unpacked,
@@ -145,8 +150,8 @@ impl Input {
         Ok(&self.buffer[self.start..self.end.min(self.start + HEAD)])
     }
 
-    /// Has the first bytes looked at for a format of which a file may begin with any bytes: they
-    /// are unpacked only if more than the first of them say that they are packed.
+    /// Checks for a compression more strictly than [`Input::head`]: for formats whose files may
+    /// begin with any bytes. The input is decompressed only if its first bytes can be decompressed.
     ///
     /// # Errors
     /// Those of [`Input::head`].
@@ -159,7 +164,7 @@ impl Input {
         self.head().map(|_| ())
     }
 
-    /// Reads the first bytes. An error after some of them waits until they have been taken.
+    /// Reads the first bytes. An error after some bytes is kept until these have been consumed.
     fn look(&mut self) -> Result<(), FileError> {
         while self.end - self.start < HEAD && self.failed.is_none() {
             match self.fill() {
@@ -178,7 +183,7 @@ impl Input {
         Err(FileError::Empty { path })
     }
 
-    /// Puts a thread that unpacks between the file and the buffer.
+    /// Starts a thread that decompresses, between the file and the buffer.
     fn unpack(&mut self, packing: Packing) -> Result<(), FileError> {
         if packing == Packing::Zip && matches!(self.reader, Raw::Stream(_)) {
             let path = self.path.clone();
@@ -204,7 +209,7 @@ impl Input {
         Ok(())
     }
 
-    /// Everything buffered, at least `wanted` bytes of it unless the input ends before. `wanted` is
+    /// All buffered bytes, at least `wanted` of them unless the input ends before. `wanted` must be
     /// at most 256 KiB.
     ///
     /// # Errors
@@ -216,7 +221,7 @@ impl Input {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// Takes the first `count` buffered bytes.
+    /// Removes the first `count` bytes from the buffer.
     #[inline]
     pub fn consume(&mut self, count: usize) {
         let count = count.min(self.end - self.start);
@@ -224,8 +229,8 @@ impl Input {
         self.offset += count as u64;
     }
 
-    /// Moves up to `count` bytes into `target`; fewer only where the input ends. `target` grows
-    /// with what is really there, not with what was promised.
+    /// Moves `count` bytes into `target`, or fewer if the input ends before. `target` grows only as
+    /// bytes are read, so a forged `count` takes no memory.
     pub fn take(&mut self, count: usize, target: &mut Vec<u8>) -> Result<(), FileError> {
         target.clear();
         while target.len() < count {
@@ -272,19 +277,19 @@ impl Input {
         Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
-    /// Whether it is unpacked on the way.
+    /// Whether the input is compressed.
     #[inline]
     pub fn is_packed(&self) -> bool {
         self.packed.is_some()
     }
 
-    /// Bytes taken so far.
+    /// Bytes consumed so far.
     #[inline]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Bytes taken and bytes in all, if that is known.
+    /// Bytes of the file read so far, and the file's length, if that is known.
     pub fn progress(&self) -> Option<(u64, u64)> {
         let taken = match &self.packed {
             Some(packed) => packed.taken.load(Ordering::Relaxed),
@@ -303,8 +308,8 @@ impl Input {
         }
     }
 
-    /// Takes the first `count` buffered bytes, which are text, and counts the lines that end in
-    /// them.
+    /// Removes the first `count` bytes from the buffer, which are text, and counts the lines that
+    /// end in them.
     #[inline]
     pub fn consume_text(&mut self, count: usize) {
         let count = count.min(self.end - self.start);
@@ -313,7 +318,7 @@ impl Input {
         self.consume(count);
     }
 
-    /// The error for the line in which the buffered byte `at` stands.
+    /// The error for the line that contains the buffered byte `at`.
     pub fn bad_text(&self, at: usize, what: String) -> FileError {
         let at = at.min(self.end - self.start);
         let text = &self.buffer[self.start..self.start + at];
@@ -367,7 +372,7 @@ impl Input {
         }
     }
 
-    /// The system's refusal, or damage in compressed bytes.
+    /// The error of the system, or damage in compressed bytes.
     fn unreadable(&self, error: Error) -> FileError {
         let Some(packed) = &self.packed else {
             return FileError::io("read", &self.path, error);

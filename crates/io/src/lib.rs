@@ -1,13 +1,13 @@
-//! Bytes on their way in and out of files, whatever they mean.
+//! Reads and writes the bytes of files, whatever they mean.
 //!
-//! [`Input`] reads a file, a pipe or standard input through one bounded buffer, and unpacks gzip,
-//! zstd, xz and zip on the way. [`AtomicFile`] is an output that appears whole or not at all.
-//! [`chunk`] frames checked and compressed bytes, and [`varint`] stores numbers of variable length:
-//! both file formats of this project are made of these two. [`open_regular_file`] and
-//! [`read_object_file`] open files that a trace or a program names.
+//! [`Input`] reads a file, a pipe or standard input through one bounded buffer, and decompresses
+//! gzip, zstd, xz and zip. [`AtomicFile`] is an output file that appears only when it is complete.
+//! [`chunk`] stores compressed bytes with checksums, and [`varint`] stores numbers of variable
+//! length: both file formats of this project consist of these two. [`open_regular_file`] and
+//! [`read_object_file`] open files whose names come from a trace or a program.
 //!
-//! Nothing here knows what an access is. The crates of traces use this one, and never the reverse:
-//! a [`FileError`] is one of the reasons of a `FileError`.
+//! Nothing here depends on what an access is. The crates of traces use this one, and never the
+//! reverse.
 //!
 //! For: readers and writers of files. Not for: what is in the files.
 

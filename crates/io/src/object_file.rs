@@ -1,4 +1,6 @@
-//! Reads the object files that a trace or a program names, which may be none of its business.
+//! [`read_object_file`]: reads a program or library whose path comes from a trace or a measured
+//! program. Such a path may name any file, so only regular files that begin like an object file are
+//! read further than their first four bytes.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result};
@@ -6,17 +8,16 @@ use std::path::Path;
 
 use crate::open_regular_file;
 
-/// The most bytes of a file that is read, 4 GiB: the largest programs have about half of that,
-/// debug information included.
+/// The most bytes of a file that is read, 4 GiB: the largest programs have about half of that with
+/// debug information.
 const MOST: u64 = 4 << 30;
-/// What programs and libraries begin with.
+/// The first bytes of programs and libraries.
 const MAGIC: &[u8; 4] = b"\x7fELF";
 
-/// The file at `path`, and its content. Only a regular file that begins as a program or a library
-/// does is read further than its first bytes.
+/// The file at `path`, and its contents, if it is a program or a library.
 ///
 /// # Errors
-/// The system's, or what the file is instead, as a clause.
+/// The system's, or that the file is something else or too large.
 pub fn read_object_file(path: &Path) -> Result<(File, Vec<u8>)> {
     let other = |what: &str| Err(Error::new(ErrorKind::InvalidInput, what));
     let (mut file, length) = open_regular_file(path)?;

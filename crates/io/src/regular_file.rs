@@ -1,5 +1,6 @@
-//! Opens the files that a trace or a program names. They come from anywhere and name anything: a
-//! pipe that nobody writes to, a device without end.
+//! [`open_regular_file`]: opens a file whose path comes from a trace or a measured program. Such a
+//! path may name anything, such as a pipe without a writer, at which opening would block, or a
+//! device without an end; only regular files are opened.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};

@@ -1,11 +1,17 @@
-//! Variable-length numbers: seven bits a byte, low ones first; signed ones zig-zag.
+//! Numbers of variable length (LEB128): seven bits in each byte, lowest first; the top bit is set
+//! in all bytes but the last. Signed differences are mapped to such numbers by zig-zag coding.
+//! Functions here append numbers to bytes, and [`Cursor`] reads them.
+//!
+//! Most code here exists twice: for one number, and for several at once without a branch over each
+//! number's length, which is faster. [`Squeeze`] has the part that processors with special
+//! instructions (`pext`, `pdep`) do faster.
 
-/// How the bits of a number are brought together: a processor may have instructions for that.
+/// Gathers and spreads the bits of numbers. A processor may have instructions for that.
 pub trait Squeeze: Copy {
-    /// The number in the bytes of `word`: without their top bits. See [`squeezed`].
+    /// The number in the bytes of `word`, without their top bits. See [`squeezed`].
     fn squeeze(self, word: u64) -> u64;
 
-    /// Seven bits of a number of 56 in each byte. See [`spread`].
+    /// A number of 56 bits with seven of them in each byte. See [`spread`].
     fn spread(self, number: u64) -> u64;
 
     /// Fills `into` with numbers that end in the first bytes of `bytes`. See [`several`].
@@ -33,7 +39,7 @@ impl Squeeze for Portable {
     }
 }
 
-/// The bytes are not what the writer writes.
+/// Error: the bytes are not those that the writer writes. The text is for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage(pub &'static str);
 
@@ -47,7 +53,7 @@ pub fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Appends a difference, small in bytes if it is small in size.
+/// Appends a difference: few bytes if it is small, up or down.
 #[inline]
 pub fn put_signed(bytes: &mut Vec<u8>, difference: u64) {
     put(bytes, zigzag(difference));
@@ -63,7 +69,8 @@ pub fn put_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
 /// The most bytes of a number.
 pub const LONGEST: usize = 10;
 
-/// Writes `value` to `at`, where there are [`LONGEST`] zeros or more, and goes on behind it.
+/// Writes `value` at offset `at`, where at least [`LONGEST`] bytes are zero, and moves `at` after
+/// it.
 #[inline(always)]
 pub fn put_at(bytes: &mut [u8], at: &mut usize, mut value: u64) {
     if value == 0 {
@@ -85,7 +92,7 @@ fn put_long(bytes: &mut [u8], at: &mut usize, value: u64) {
     put_at(bytes, at, value);
 }
 
-/// As [`put_at`], without a branch over the length of most numbers; writes over up to eight bytes.
+/// As [`put_at`], without a branch over the length of most numbers; overwrites up to eight bytes.
 #[inline(always)]
 fn put_any(squeeze: impl Squeeze, bytes: &mut [u8], at: &mut usize, value: u64) {
     if value >> 56 != 0 {
@@ -99,8 +106,8 @@ fn put_any(squeeze: impl Squeeze, bytes: &mut [u8], at: &mut usize, value: u64) 
     *at += length as usize;
 }
 
-/// Writes numbers into bytes, of which there are [`LONGEST`] for each and eight more; zig-zag if
-/// they are `SIGNED`. How many bytes were written.
+/// Writes numbers into `bytes`, which must have [`LONGEST`] for each and eight more; with `SIGNED`,
+/// zig-zag coded. Returns the number of bytes written.
 #[inline(always)]
 pub fn pack_here<const SIGNED: bool>(
     squeeze: impl Squeeze,
@@ -115,7 +122,7 @@ pub fn pack_here<const SIGNED: bool>(
     at
 }
 
-/// Seven bits of a number of 56 in each byte.
+/// A number of 56 bits with seven of them in each byte.
 #[inline(always)]
 pub const fn spread(bits: u64) -> u64 {
     let bits = (bits & 0x0fff_ffff) | ((bits << 4) & 0x0fff_ffff_0000_0000);
@@ -136,10 +143,10 @@ pub const fn unzigzag(coded: u64) -> u64 {
     (coded >> 1) ^ (coded & 1).wrapping_neg()
 }
 
-/// The bits of bytes that end a number, if they are not set.
+/// The top bits of eight bytes. One that is not set marks the last byte of a number.
 pub const ENDS: u64 = 0x8080_8080_8080_8080;
 
-/// The number in the bytes of `word`, which has no others: closes the gaps of their top bits.
+/// The number in the bytes of `word`: removes their top bits.
 #[inline(always)]
 pub const fn squeezed(word: u64) -> u64 {
     let bits = word & !ENDS;
@@ -148,14 +155,14 @@ pub const fn squeezed(word: u64) -> u64 {
     (bits & 0x0fff_ffff) | ((bits & 0x0fff_ffff_0000_0000) >> 4)
 }
 
-/// Bytes of numbers that are looked at together.
+/// Bytes of which [`several`] decodes the numbers at once.
 const LOOKED_AT: usize = 32;
-/// Those, and the rest of a word that begins with the last of them.
+/// These bytes, and the rest of a word that begins with the last of them.
 const SEVERAL: usize = LOOKED_AT + 8;
 
-/// Fills `into` with numbers that end in the first `LOOKED_AT` of `bytes`: how many, and how many
-/// bytes they take. Stops before one that is longer than a word; takes none if fewer bytes than
-/// `SEVERAL` are there.
+/// Fills `into` with numbers that end in the first `LOOKED_AT` of `bytes`. Returns how many, and
+/// how many bytes they take. Stops before a number of more than eight bytes; reads none if there
+/// are fewer than `SEVERAL` bytes.
 #[inline(always)]
 pub fn several(squeeze: impl Squeeze, bytes: &[u8], into: &mut [u64]) -> (usize, usize) {
     let Some(bytes) = bytes.first_chunk::<SEVERAL>() else {
@@ -192,7 +199,7 @@ fn ends(bytes: &[u8; SEVERAL]) -> u64 {
     ends
 }
 
-/// A place in a run of bytes. Reading past the end is [`Damage`].
+/// A reader of bytes in memory. Reading past the end is [`Damage`].
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],
@@ -206,19 +213,19 @@ impl<'a> Cursor<'a> {
         Cursor { bytes, at }
     }
 
-    /// The number of the next byte.
+    /// The offset of the next byte.
     #[inline]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// How many bytes come.
+    /// How many bytes are left.
     #[inline]
     pub fn left(&self) -> usize {
         self.bytes.len().saturating_sub(self.at)
     }
 
-    /// Whether no bytes come.
+    /// Whether no bytes are left.
     #[inline]
     pub fn is_at_end(&self) -> bool {
         self.at >= self.bytes.len()
@@ -251,13 +258,13 @@ impl<'a> Cursor<'a> {
         Ok(squeeze.squeeze(word & (ends ^ (ends - 1))))
     }
 
-    /// Goes on by that many bytes, which are there.
+    /// Skips `count` bytes, which must exist.
     #[inline(always)]
     pub fn skip(&mut self, count: usize) {
         self.at += count;
     }
 
-    /// Whether 32 bytes come that are all 0.
+    /// Whether the next 32 bytes exist and are all 0.
     #[inline(always)]
     pub fn begins_with_zeros(&self) -> bool {
         let rest = self.bytes.get(self.at..);
@@ -265,18 +272,19 @@ impl<'a> Cursor<'a> {
             .is_some_and(|bytes| *bytes == [0; 32])
     }
 
-    /// How many bytes come that are all 0, up to `most`.
+    /// How many of the next `most` bytes are 0, up to the first other one.
     #[inline]
     pub fn zeros(&self, most: usize) -> usize {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let rest = &rest[..rest.len().min(most)];
-        let whole = rest.chunks_exact(32).take_while(|bytes| **bytes == [0; 32]);
-        let whole = whole.count() * 32;
-        let others = rest[whole..].iter().take_while(|&&byte| byte == 0);
-        whole + others.count()
+        let chunks = rest.chunks_exact(32).take_while(|bytes| **bytes == [0; 32]);
+        let in_chunks = chunks.count() * 32;
+        let others = rest[in_chunks..].iter().take_while(|&&byte| byte == 0);
+        in_chunks + others.count()
     }
 
-    /// The next eight numbers. If all are 0, `true`, and `into` is as it was.
+    /// Reads the next eight numbers. Returns `true` if they are eight bytes of 0; `into` is then
+    /// zero, too.
     #[inline(always)]
     pub fn eight(&mut self, squeeze: impl Squeeze, into: &mut [u64; 8]) -> Result<bool, Damage> {
         if let Some(word) = self.word()
@@ -301,7 +309,7 @@ impl<'a> Cursor<'a> {
             let (taken, bytes) = squeeze.several(rest, &mut into[filled..]);
             filled += taken;
             self.at += bytes;
-            // What is longer than a word, or near the end.
+            // A number of more than eight bytes, or near the end.
             if taken == 0 {
                 into[filled] = self.number()?;
                 filled += 1;
@@ -310,7 +318,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// The next eight bytes, if there are so many; they are not taken.
+    /// The next eight bytes, if there are as many; the position stays.
     #[inline(always)]
     fn word(&self) -> Option<u64> {
         let bytes = self.bytes.get(self.at..)?.first_chunk::<8>()?;
@@ -381,7 +389,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// What reading past the end is.
+/// The error of reading past the end.
 pub const END: Damage = Damage("a chunk ends in the middle of a number or text");
 
 #[cfg(test)]

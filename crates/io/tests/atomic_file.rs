@@ -1,4 +1,4 @@
-//! Outputs appear whole or not at all.
+//! Tests that output files appear complete or not at all.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -24,7 +24,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_name_appears_with_the_whole_content() {
+fn target_appears_with_its_complete_content() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("a.rltrace");
     let mut file = AtomicFile::create(&target, false).unwrap();
@@ -36,7 +36,7 @@ fn the_name_appears_with_the_whole_content() {
 }
 
 #[test]
-fn what_is_brought_to_the_disk_meanwhile_is_whole_too() {
+fn file_that_is_synced_ahead_is_complete() {
     let folder = tempfile::tempdir().unwrap();
     let (target, dropped) = (folder.path().join("a.rltrace"), folder.path().join("b"));
     let mut expected = Vec::new();
@@ -57,7 +57,7 @@ fn what_is_brought_to_the_disk_meanwhile_is_whole_too() {
 }
 
 #[test]
-fn what_is_protected_is_not_begun_anew_by_any_name() {
+fn protected_file_is_not_replaced_by_any_of_its_names() {
     let folder = tempfile::tempdir().unwrap();
     let (read, other) = (folder.path().join("read"), folder.path().join("other"));
     fs::write(&read, "read").unwrap();
@@ -78,7 +78,7 @@ fn what_is_protected_is_not_begun_anew_by_any_name() {
 }
 
 #[test]
-fn a_dropped_file_leaves_nothing() {
+fn dropped_file_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = AtomicFile::create(&folder.path().join("a"), false).unwrap();
     file.write_all(b"half").unwrap();
@@ -87,7 +87,7 @@ fn a_dropped_file_leaves_nothing() {
 }
 
 #[test]
-fn nothing_is_overwritten_without_force() {
+fn existing_file_is_replaced_only_with_force() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("a");
     fs::write(&target, b"old").unwrap();
@@ -102,7 +102,7 @@ fn nothing_is_overwritten_without_force() {
 }
 
 #[test]
-fn a_target_that_appears_meanwhile_is_kept() {
+fn target_that_appears_meanwhile_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("a");
     let file = AtomicFile::create(&target, false).unwrap();
@@ -113,7 +113,7 @@ fn a_target_that_appears_meanwhile_is_kept() {
 }
 
 #[test]
-fn a_kept_part_stays_under_its_name_until_it_is_whole() {
+fn partial_file_is_kept_until_it_is_complete() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("a.rltrace");
     let begin = || AtomicFile::create(&target, false).unwrap();
@@ -152,7 +152,7 @@ fn two_files_for_one_target_do_not_share_bytes() {
 }
 
 #[test]
-fn a_missing_directory_says_what_to_do() {
+fn missing_directory_is_reported_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let error = AtomicFile::create(&folder.path().join("none/a"), false).unwrap_err();
     assert_eq!(kind(&error), ErrorKind::NotFound);
@@ -185,7 +185,7 @@ fn devices_are_written_and_not_replaced() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_stays_a_link() {
+fn target_of_a_link_is_replaced_and_the_link_stays() {
     let folder = tempfile::tempdir().unwrap();
     let (real, link) = (folder.path().join("real"), folder.path().join("link"));
     fs::write(&real, b"old").unwrap();
@@ -198,7 +198,7 @@ fn a_link_stays_a_link() {
 }
 
 #[test]
-fn of_several_commits_without_force_one_wins() {
+fn one_of_several_commits_without_force_succeeds() {
     for keeps in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         // Names of partial files differ, the target is one.
@@ -230,7 +230,7 @@ fn of_several_commits_without_force_one_wins() {
 }
 
 #[test]
-fn a_file_that_is_overwritten_keeps_its_permissions() {
+fn replaced_file_keeps_its_permissions() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("secret");
@@ -244,7 +244,7 @@ fn a_file_that_is_overwritten_keeps_its_permissions() {
 }
 
 #[test]
-fn a_link_that_leads_nowhere_is_not_replaced() {
+fn link_to_a_missing_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let link = folder.path().join("link");
     std::os::unix::fs::symlink("missing", &link).unwrap();

@@ -11,7 +11,7 @@ use reuselens_ptx::{
     Argument, CollectorSink, Count, Device, Ignore, Kernel, LaunchConfig, LaunchSink, Options,
     PtxModule,
 };
-use reuselens_warp::file::Writer;
+use reuselens_warp::file::WarpWriter;
 
 /// Times that each measurement is taken.
 const ROUNDS: usize = 5;
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             );
             let path = folder.path().join(format!("{round}-{threads}.rlwarp"));
             let file = AtomicFile::create(&path, true)?;
-            let mut stream = CollectorSink::new(Writer::new(file, &path, "speed")?);
+            let mut stream = CollectorSink::new(WarpWriter::new(file, &path, "speed")?);
             stream.launch(&kernel, &launch)?;
             note(
                 "written",

@@ -5,7 +5,7 @@
 //! pieces in the order of blocks, whatever the number of threads.
 
 use reuselens_trace::TraceError;
-use reuselens_warp::{self as warp, Collector, Extent, Piece, WarpRow};
+use reuselens_warp::{self as warp, Collector, Extent, RecordPiece, WarpRow};
 
 use crate::decode::Kernel;
 use crate::machine::LaunchConfig;
@@ -43,7 +43,7 @@ impl<W: Collector> CollectorSink<W> {
     /// Those of `out`.
     pub fn launch(&mut self, kernel: &Kernel, launch: &LaunchConfig) -> Result<(), TraceError> {
         let extent = |[x, y, z]: [u32; 3]| Extent { x, y, z };
-        let site = |site: &crate::AccessSite| warp::Site {
+        let site = |site: &crate::AccessSite| warp::KernelSite {
             place: site
                 .source
                 .as_ref()
@@ -89,7 +89,7 @@ pub struct Pieces<P> {
     last: P,
 }
 
-impl<P: Piece> BlockSink for Pieces<P> {
+impl<P: RecordPiece> BlockSink for Pieces<P> {
     #[inline(always)]
     fn accept(&mut self, access: &WarpAccess<'_>) {
         let mut row = WarpRow {

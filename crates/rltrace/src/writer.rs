@@ -311,7 +311,7 @@ impl<W: Write> Writer<W> {
             .filter(|&len| len <= chunk::MAX_PLAIN as u32);
         let plain = plain.ok_or_else(|| Error::other("a chunk is larger than 256 MiB"))?;
         let number = self.number;
-        let head = chunk::Head {
+        let head = chunk::ChunkHead {
             content,
             number,
             plain,

@@ -9,7 +9,7 @@ use reuselens_io::AtomicFile;
 use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
 use reuselens_simt::netlist::Netlist;
-use reuselens_warp::file::Writer;
+use reuselens_warp::file::WarpWriter;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Graph::from_metis(&text, graph)?
     };
     let out = Path::new(out);
-    let mut writer = Writer::new(AtomicFile::create(out, true)?, out, "generated")?;
+    let mut writer = WarpWriter::new(AtomicFile::create(out, true)?, out, "generated")?;
     generate::stream(kernel, &graph, threads.parse()?, &mut writer)?;
     println!("{} records", writer.records());
     writer.finish()?.commit()?;

@@ -1,4 +1,5 @@
-//! One memory instruction of one warp.
+//! [`WarpAccess`]: one memory instruction that one warp has executed, with an address for each
+//! thread; and its [`Space`] and [`WarpKind`]. It is the record of streams of warp instructions.
 
 /// Threads of a warp.
 pub const LANES: usize = 32;
@@ -42,7 +43,7 @@ impl Space {
         })
     }
 
-    /// What to call it, as PTX does.
+    /// Its name in PTX.
     pub const fn name(self) -> &'static str {
         match self {
             Space::Global => "global",
@@ -85,16 +86,16 @@ impl WarpKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarpAccess {
     /// Which instruction of the kernel: an index into [`crate::Launch::sites`]. Sites are
-    /// numbered in the order in which they stand in the kernel.
+    /// numbered in their order in the kernel's code.
     pub site: u32,
-    /// Which memory instruction of its block's stream it belongs to, from 1; it rises within a
-    /// warp. Records of a block with the same position and site are issued together. Who runs warps
-    /// on their own counts the memory instructions of each warp; analyses can align warps by their
-    /// sites.
+    /// The number of its memory instruction in its block's stream, from 1; it increases within a
+    /// warp. Records of a block with the same position and site are issued together. Where warps
+    /// run independently, the memory instructions of each warp are counted; analyses can align
+    /// warps by their sites.
     pub position: u64,
     /// Its block's index in the grid: `x + grid.x · (y + grid.y · z)`.
     pub block: u32,
-    /// Its warp's index in the block. Thread `32 · warp + lane` of the block is the lane's.
+    /// Its warp's index in the block. A lane is thread `32 · warp + lane` of the block.
     pub warp: u32,
     /// A bit for each active lane, lane 0 lowest. Never 0.
     pub mask: u32,
@@ -104,6 +105,6 @@ pub struct WarpAccess {
     pub kind: WarpKind,
     /// Bytes that each thread accesses: 1 to 255.
     pub bytes: u8,
-    /// The byte address of each lane; those of inactive lanes mean nothing.
+    /// The byte address of each lane; those of inactive lanes are meaningless.
     pub addresses: [u64; LANES],
 }

@@ -1,12 +1,13 @@
-//! A batch: consecutive warp instructions of one launch, in columns.
+//! [`WarpBatch`]: consecutive records of one launch, stored in columns. Streams are delivered in
+//! batches of about 4,096 records; [`WarpRow`] is one record of a batch.
 
-use crate::{LANES, Piece, Space, WarpAccess, WarpKind};
+use crate::{LANES, RecordPiece, Space, WarpAccess, WarpKind};
 
-/// Consecutive warp instructions of one launch, as columns. Only addresses of active lanes are
-/// kept, in the order of lanes, one record's after the other's.
+/// Consecutive warp instructions of one launch, in columns. Only addresses of active lanes are
+/// stored, in the order of lanes, record after record.
 ///
-/// Memory: 25 bytes a record and 8 for each active lane. Batches are meant to hold some thousand
-/// records ([`WarpBatch::is_full`]), so that they stay in the processor's caches on their way.
+/// Memory: 27 bytes a record and 8 for each active lane. Batches should have some thousand records
+/// ([`WarpBatch::is_full`]), so that they stay in the processor's caches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WarpBatch {
     sites: Vec<u32>,
@@ -56,7 +57,7 @@ impl WarpRow<'_> {
 }
 
 impl WarpBatch {
-    /// Records after which a producer hands a batch over.
+    /// Records after which a producer sends a batch.
     pub const FULL: usize = 4096;
 
     /// No records.
@@ -74,7 +75,7 @@ impl WarpBatch {
         self.sites.is_empty()
     }
 
-    /// Whether it is time to hand it over.
+    /// Whether it has enough records to be sent.
     pub fn is_full(&self) -> bool {
         self.len() >= WarpBatch::FULL
     }
@@ -84,7 +85,7 @@ impl WarpBatch {
         self.addresses.len()
     }
 
-    /// Forgets the records and keeps the memory.
+    /// Removes the records and keeps the memory.
     pub fn clear(&mut self) {
         self.sites.clear();
         self.positions.clear();
@@ -97,7 +98,7 @@ impl WarpBatch {
         self.addresses.clear();
     }
 
-    /// Adds a record. One without an active lane is no access and is left out.
+    /// Adds a record. A record without an active lane is no access and is not added.
     #[inline]
     pub fn push(&mut self, access: &WarpAccess) {
         if access.mask == 0 {
@@ -116,8 +117,8 @@ impl WarpBatch {
         }
     }
 
-    /// Adds a record whose addresses lie together already: one for each bit of its mask, lowest
-    /// first.
+    /// Adds a record with the addresses of its active lanes only: one for each bit of its mask,
+    /// lowest first.
     ///
     /// # Panics
     /// If there are more or fewer addresses than bits.
@@ -170,7 +171,7 @@ impl WarpBatch {
     }
 }
 
-impl Piece for WarpBatch {
+impl RecordPiece for WarpBatch {
     #[inline]
     fn add(&mut self, row: &WarpRow<'_>) {
         self.push_row(row);

@@ -1,4 +1,5 @@
-//! A launch of a kernel: whose memory instructions follow.
+//! [`Launch`]: one launch of a kernel, which a stream delivers before the records of its memory
+//! instructions; with its grid and block sizes ([`Extent`]) and its instructions ([`KernelSite`]).
 
 /// Sizes in the three directions of a grid or a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,12 +13,12 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// That many along x, one along y and z.
+    /// `x` along x, one along y and z.
     pub const fn line(x: u32) -> Extent {
         Extent { x, y: 1, z: 1 }
     }
 
-    /// How many there are in all.
+    /// The product of the three.
     pub const fn count(self) -> u64 {
         (self.x as u64)
             .saturating_mul(self.y as u64)
@@ -27,10 +28,10 @@ impl Extent {
 
 /// A memory instruction of a kernel's code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Site {
-    /// Where it stands, as `file:line:column`, or empty if that is not known.
+pub struct KernelSite {
+    /// Its place in the source, as `file:line:column`, or empty if that is not known.
     pub place: String,
-    /// The instruction as text, or its offset: what tells it from the others.
+    /// The instruction as text, or its offset.
     pub text: String,
 }
 
@@ -43,12 +44,12 @@ pub struct Launch {
     pub grid: Extent,
     /// Threads of a block.
     pub block: Extent,
-    /// The kernel's memory instructions, in the order in which they stand in it. Empty if the code
-    /// is not known: then a site's number still grows with its place in the kernel.
-    pub sites: Vec<Site>,
+    /// The kernel's memory instructions, in their order in the code. Empty if the code is not
+    /// known: sites' numbers are still in the order of the code then.
+    pub sites: Vec<KernelSite>,
 }
 
-/// Numbers of sites are smaller than this.
+/// The most sites of a kernel: their numbers are smaller than this.
 pub(crate) const MAX_SITES: usize = 1 << 20;
 
 impl Launch {
@@ -57,7 +58,7 @@ impl Launch {
         self.block.count().div_ceil(crate::LANES as u64)
     }
 
-    /// Whether the kernel has a memory instruction of that number, as far as is known.
+    /// Whether the kernel may have a memory instruction with this number.
     pub fn has_site(&self, site: u32) -> bool {
         let known = if self.sites.is_empty() {
             MAX_SITES

@@ -1,17 +1,16 @@
-//! What a warp instruction of a GPU kernel is; streams of them in batches of columns, and their
-//! files.
+//! Records of memory instructions of GPU warps, streams of them, and files of streams.
 //!
-//! A [`WarpSource`] yields [`WarpStep`]s: a kernel was launched ([`Launch`]), then batches of its
-//! memory instructions, one [`WarpAccess`] for each warp that issued one. Who makes them (an
-//! interpreter, a tracer) hands them to a [`WarpSink`]: a [`WarpStream`] in memory, or a file
-//! ([`file::Writer`]). Both are [`Collector`]s too: who runs on several threads collects [`Piece`]s
-//! there, and hands those over in order.
+//! A [`WarpSource`] delivers [`WarpStep`]s: the launch of a kernel ([`Launch`]), then batches of
+//! its memory instructions, with one [`WarpAccess`] for each warp that issued one. Producers (an
+//! interpreter, a tracer) send them to a [`WarpSink`]: a [`WarpStream`] in memory, or a file
+//! ([`file::WarpWriter`]). Both are [`Collector`]s, too: a producer with several threads collects
+//! [`RecordPiece`]s on each thread, and sends these in order.
 //!
-//! The order is that of execution within a warp. Between warps and blocks any order will do:
-//! analyses go by `block`, `warp` and `position`, so that blocks may be run on several threads.
+//! Within a warp, records are in the order of execution. Warps and blocks may be in any order, so
+//! that blocks can be run on several threads: analyses use `block`, `warp` and `position`.
 //!
-//! For: those who make such streams (the crate `ptx`, tracers) and those who analyse them (`simt`).
-//! Not for: traces of programs, which are the crate `trace`; this one shares errors with it.
+//! For: producers of such streams (the crate `ptx`, tracers) and analyses of them (`simt`). Not
+//! for: traces of programs, which are in the crate `trace`; this one shares errors with it.
 
 pub mod accelsim;
 mod access;
@@ -23,6 +22,6 @@ mod source;
 
 pub use access::{LANES, Space, WarpAccess, WarpKind};
 pub use batch::{WarpBatch, WarpRow};
-pub use launch::{Extent, Launch, Site};
+pub use launch::{Extent, KernelSite, Launch};
 pub use memory::{Recorded, WarpStream};
-pub use source::{Collector, Piece, WarpSink, WarpSource, WarpStep, open_warps};
+pub use source::{Collector, RecordPiece, WarpSink, WarpSource, WarpStep, open_warps};

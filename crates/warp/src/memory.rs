@@ -1,9 +1,10 @@
-//! A stream in memory.
+//! [`WarpStream`]: a stream of warp instructions in memory. It is a sink for producers, and can be
+//! read as a source any number of times ([`WarpStream::source`]).
 
 use crate::{Collector, Launch, WarpBatch, WarpSink, WarpSource, WarpStep};
 use reuselens_trace::TraceError;
 
-/// One launch and all that it did.
+/// One launch and its records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// The launch.
@@ -12,9 +13,7 @@ pub struct Recorded {
     pub batches: Vec<WarpBatch>,
 }
 
-/// A whole stream in memory: 25 bytes a record and 8 for each access.
-///
-/// It is a [`WarpSink`] for whoever makes a stream, and [`WarpStream::source`] reads it again.
+/// A stream in memory: 27 bytes a record and 8 for each access.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WarpStream {
     /// The launches, in order.
@@ -49,7 +48,7 @@ impl WarpStream {
         batches.map(|batch| batch.len() as u64).sum()
     }
 
-    /// The stream again, piece by piece.
+    /// A source of this stream.
     pub fn source(&self) -> impl WarpSource + '_ {
         Replay {
             stream: self,
@@ -68,7 +67,7 @@ impl WarpSink for WarpStream {
         Ok(())
     }
 
-    /// Records before the first launch belong to none and are left out.
+    /// Records before the first launch are dropped.
     fn batch(&mut self, batch: &WarpBatch) -> Result<(), TraceError> {
         if let Some(last) = self.launches.last_mut() {
             last.batches.push(batch.clone());

@@ -1,4 +1,6 @@
-//! The interfaces between those who make streams of warp instructions and those who read them.
+//! The traits between producers and readers of streams of warp instructions: [`WarpSource`]
+//! delivers a stream, [`WarpSink`] takes one, and [`Collector`] takes one that several threads make
+//! in [`RecordPiece`]s. [`open_warps`] opens a file of any format as a source.
 
 use std::path::Path;
 
@@ -10,7 +12,7 @@ use reuselens_trace::TraceError;
 /// What [`WarpSource::next`] found.
 #[derive(Debug, PartialEq, Eq)]
 pub enum WarpStep {
-    /// A kernel was launched: what follows is its.
+    /// A kernel was launched; the records that follow are of this launch.
     Launch(Launch),
     /// The caller's batch was filled with records of the last launch.
     Batch,
@@ -41,42 +43,42 @@ impl<S: WarpSource + ?Sized> WarpSource for Box<S> {
     }
 }
 
-/// Takes a stream of warp instructions: the other end of who makes one.
+/// Takes a stream of warp instructions from a producer.
 pub trait WarpSink {
-    /// A kernel is launched; what follows is its.
+    /// A kernel is launched; the records that follow are of this launch.
     ///
     /// # Errors
-    /// [`TraceError`] if it cannot be kept.
+    /// [`TraceError`] if it cannot be stored.
     fn launch(&mut self, launch: &Launch) -> Result<(), TraceError>;
 
-    /// Some records of the last launch. Called once a batch, never per record.
+    /// Takes some records of the last launch. To be called with many records at once.
     ///
     /// # Errors
-    /// [`TraceError`] if they cannot be kept.
+    /// [`TraceError`] if they cannot be stored.
     fn batch(&mut self, batch: &WarpBatch) -> Result<(), TraceError>;
 }
 
 /// Some records of one launch, collected where they are made, maybe on several threads.
-pub trait Piece: Default + Send {
-    /// Adds a record, whose addresses are as many as its mask has bits. One without an active lane
-    /// is left out.
+pub trait RecordPiece: Default + Send {
+    /// Adds a record, which must have an address for each bit of its mask. A record without an
+    /// active lane is not added.
     fn add(&mut self, row: &WarpRow<'_>);
 
-    /// Whether it is time to hand it over.
+    /// Whether it has enough records to be sent.
     fn is_full(&self) -> bool;
 
     /// Whether there are no records.
     fn is_empty(&self) -> bool;
 
-    /// Forgets the records and keeps the memory.
+    /// Removes the records and keeps the memory.
     fn clear(&mut self);
 }
 
-/// A sink that takes pieces in a form of its own, so that the work of making them is done where the
-/// records are.
+/// A sink that takes pieces in a form of its own, so that threads that produce records can bring
+/// them into that form.
 pub trait Collector: WarpSink {
-    /// What it takes.
-    type Piece: Piece;
+    /// The form.
+    type Piece: RecordPiece;
 
     /// Takes some records of the last launch.
     ///
@@ -94,13 +96,13 @@ pub fn open_warps(path: &Path) -> Result<Box<dyn WarpSource>, TraceError> {
     let mut input = Input::open(path)?;
     let head = input.head()?;
     if file::detect(head) != Confidence::No {
-        return Ok(Box::new(file::Reader::new(input)?));
+        return Ok(Box::new(file::WarpReader::new(input)?));
     }
     if accelsim::is_list(head) {
-        return Ok(Box::new(accelsim::List::new(input)?));
+        return Ok(Box::new(accelsim::KernelList::new(input)?));
     }
     if accelsim::detect(head) != Confidence::No {
-        return Ok(Box::new(accelsim::Reader::new(input)));
+        return Ok(Box::new(accelsim::KernelReader::new(input)));
     }
     let what =
         "it is no stream of warp instructions; `reuselens simt run` writes one, and traces of \

@@ -1,17 +1,18 @@
-//! Streams of warp instructions: what is written comes back, and what is damaged is said.
+//! Tests that streams of warp instructions are read as they were written, and that damage is
+//! reported.
 
 use proptest::prelude::*;
 use reuselens_io::Input;
 use reuselens_trace::TraceError;
 use reuselens_warp::{
-    Extent, Launch, Site, Space, WarpAccess, WarpBatch, WarpKind, WarpSink, WarpSource, WarpStep,
-    WarpStream, accelsim, file,
+    Extent, KernelSite, Launch, Space, WarpAccess, WarpBatch, WarpKind, WarpSink, WarpSource,
+    WarpStep, WarpStream, accelsim, file,
 };
 
 const SITES: u32 = 5;
 
 fn launch(kernel: &str) -> Launch {
-    let site = |at: u32| Site {
+    let site = |at: u32| KernelSite {
         place: format!("k.cu:{at}:1"),
         text: "ld.global.f32".to_owned(),
     };
@@ -58,7 +59,7 @@ fn stream() -> impl Strategy<Value = WarpStream> {
 }
 
 fn write(stream: &WarpStream, flush: bool) -> Vec<u8> {
-    let mut writer = file::Writer::new(Vec::new(), "t".as_ref(), "a test").unwrap();
+    let mut writer = file::WarpWriter::new(Vec::new(), "t".as_ref(), "a test").unwrap();
     for recorded in &stream.launches {
         writer.launch(&recorded.launch).unwrap();
         for batch in &recorded.batches {
@@ -71,8 +72,8 @@ fn write(stream: &WarpStream, flush: bool) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-fn reader(bytes: &[u8]) -> Result<file::Reader, TraceError> {
-    file::Reader::new(Input::new(std::io::Cursor::new(bytes.to_vec()), "t"))
+fn reader(bytes: &[u8]) -> Result<file::WarpReader, TraceError> {
+    file::WarpReader::new(Input::new(std::io::Cursor::new(bytes.to_vec()), "t"))
 }
 
 /// All that can be read, and the error after it.
@@ -95,7 +96,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn what_is_written_comes_back(stream in stream(), flush in any::<bool>()) {
+    fn written_stream_is_read_back(stream in stream(), flush in any::<bool>()) {
         let bytes = write(&stream, flush);
         let mut reader = reader(&bytes).unwrap();
         prop_assert_eq!(reader.describe(), "a test");
@@ -106,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn a_file_that_was_cut_gives_its_whole_chunks(stream in stream(), at in 0.0..1.0_f64) {
+    fn cut_off_file_is_read_up_to_its_last_complete_chunk(stream in stream(), at in 0.0..1.0_f64) {
         let bytes = write(&stream, true);
         let cut = (bytes.len() as f64 * at) as usize;
         if let Ok(mut reader) = reader(&bytes[..cut]) {
@@ -121,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_byte_is_never_taken_for_the_truth(stream in stream(), at in 0.0..1.0_f64, bit in 0..8_u8) {
+    fn changed_bit_is_reported(stream in stream(), at in 0.0..1.0_f64, bit in 0..8_u8) {
         let mut bytes = write(&stream, true);
         let at = (bytes.len() as f64 * at) as usize;
         bytes[at] ^= 1 << bit;
@@ -133,7 +134,7 @@ proptest! {
 
 #[test]
 fn regular_kernels_take_about_a_byte_a_record() {
-    let mut writer = file::Writer::new(Vec::new(), "t".as_ref(), "").unwrap();
+    let mut writer = file::WarpWriter::new(Vec::new(), "t".as_ref(), "").unwrap();
     let launch = Launch {
         grid: Extent::line(64),
         block: Extent::line(32),
@@ -165,7 +166,7 @@ fn regular_kernels_take_about_a_byte_a_record() {
 }
 
 #[test]
-fn small_batches_of_a_far_instruction_take_no_longer_than_near_ones() {
+fn small_batches_with_a_large_site_number_are_written_quickly() {
     // 2^17 batches of 8 bytes each. State for the 2^20 instructions that there may be, made anew
     // for each of them, would be 4 TB to write.
     let launch = Launch {
@@ -184,7 +185,7 @@ fn small_batches_of_a_far_instruction_take_no_longer_than_near_ones() {
         bytes: 4,
         addresses: [0; 32],
     });
-    let mut writer = file::Writer::new(Vec::new(), "t".as_ref(), "").unwrap();
+    let mut writer = file::WarpWriter::new(Vec::new(), "t".as_ref(), "").unwrap();
     writer.launch(&launch).unwrap();
     let batches = 1 << 17;
     for _ in 0..batches {
@@ -202,8 +203,8 @@ fn small_batches_of_a_far_instruction_take_no_longer_than_near_ones() {
 }
 
 #[test]
-fn records_that_no_launch_has_are_refused() {
-    let mut writer = file::Writer::new(Vec::new(), "t".as_ref(), "").unwrap();
+fn writer_refuses_records_that_do_not_fit_the_launch() {
+    let mut writer = file::WarpWriter::new(Vec::new(), "t".as_ref(), "").unwrap();
     let mut batch = WarpBatch::new();
     let mut access = WarpAccess {
         site: 0,
@@ -247,15 +248,15 @@ const BLOCK: &str = "#BEGIN_TB\n\nthread block = 1,0,0\n\nwarp = 1\ninsts = 3\n\
     0020 00000003 0 ST.E 2 R4 R2 4 0 0x7f0000000010 0x7f0000000020 \n\n\
     warp = 0\ninsts = 1\n0020 00000001 0 ST.E 2 R4 R2 4 0 0x8 \n\n#END_TB\n";
 
-fn traceg(text: String) -> accelsim::Reader {
-    accelsim::Reader::new(Input::new(
+fn traceg(text: String) -> accelsim::KernelReader {
+    accelsim::KernelReader::new(Input::new(
         std::io::Cursor::new(text.into_bytes()),
         "t.traceg",
     ))
 }
 
 #[test]
-fn a_kernel_of_accel_sim_is_read() {
+fn accel_sim_kernel_is_read() {
     let mut reader = traceg(format!("{HEAD}{BLOCK}"));
     let (stream, error) = read(&mut reader);
     assert!(error.is_none(), "{error:?}");
@@ -283,7 +284,7 @@ fn a_kernel_of_accel_sim_is_read() {
 }
 
 #[test]
-fn damage_in_a_kernel_of_accel_sim_names_its_line_after_what_came_before() {
+fn damage_in_an_accel_sim_kernel_is_reported_with_its_line_after_good_records() {
     let wrong = [
         (
             "R4 LDG.E.SYS 1 R4 4 1 0x7e0000 4",
@@ -311,7 +312,7 @@ fn damage_in_a_kernel_of_accel_sim_names_its_line_after_what_came_before() {
 }
 
 #[test]
-fn a_list_of_kernels_is_read_in_order_and_files_are_recognised() {
+fn accel_sim_list_is_read_in_order_and_formats_are_detected() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     for name in ["kernel-1.traceg", "kernel-2.traceg"] {

@@ -1,10 +1,12 @@
+//! Tests of large arrays: their values, and which of their pages are in memory.
+
 use super::*;
 
 /// Values of a long array: fewer under Miri, which is thousands of times as slow.
 const MANY: u64 = if cfg!(miri) { 5_000 } else { 1_000_000 };
 
 #[test]
-fn values_stay_where_room_is_made() {
+fn reserve_keeps_values_and_adds_room() {
     let mut values: Vec<u64> = Vec::new();
     for value in 0..MANY {
         reserve(&mut values, 1);
@@ -23,7 +25,7 @@ fn values_stay_where_room_is_made() {
 }
 
 #[test]
-fn zeros_that_can_be_written_and_copied() {
+fn new_array_is_zero_and_can_be_written_and_cloned() {
     for len in [0, 1, 1000, MANY.next_power_of_two() as usize] {
         let mut huge: Huge<[u32; 3]> = Huge::new(len);
         assert_eq!((huge.len(), huge.bytes()), (len, len * 12));
@@ -39,7 +41,7 @@ fn zeros_that_can_be_written_and_copied() {
 }
 
 #[test]
-fn nothing_is_lost_on_the_way() {
+fn lengthen_and_into_pieces_keep_all_values() {
     for len in [0, 1, 1000, PIECE / 12, 3 * PIECE / 12 + 5] {
         let mut huge: Huge<[u32; 3]> = Huge::new(len);
         let value = |at: usize| [at as u32, !(at as u32), 7];
@@ -63,10 +65,9 @@ fn nothing_is_lost_on_the_way() {
     }
 }
 
-/// Whatever the size of a page of memory is, and the system rounds ends of ranges up to one:
-/// nothing that was not shown is given back.
+/// With any size of a page, to which the system rounds the end of a range up.
 #[test]
-fn only_what_was_shown_is_given_back() {
+fn given_back_has_no_page_with_later_values() {
     let step = PIECE.max(1 << 20) / 12 * 12;
     let mut given = 0;
     for end in [
@@ -89,8 +90,7 @@ fn only_what_was_shown_is_given_back() {
     }
 }
 
-/// Bytes of the pages of this range that are there, by what the system says of each. `None` if it
-/// says nothing.
+/// Bytes of the pages of this range that are in memory; `None` if the system does not report that.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn resident(start: *const u64, bytes: usize) -> Option<usize> {
     use std::os::unix::fs::FileExt;
@@ -99,14 +99,14 @@ fn resident(start: *const u64, bytes: usize) -> Option<usize> {
     let pages = std::fs::File::open("/proc/self/pagemap").ok()?;
     let first = start.addr() / PAGE * 8;
     pages.read_exact_at(&mut entries, first as u64).ok()?;
-    // The highest bit of each says that it is there.
+    // The highest bit of each entry is set if the page is in memory.
     let there = entries.chunks(8).filter(|entry| entry[7] & 0x80 != 0);
     Some(there.count() * PAGE)
 }
 
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
-fn what_was_moved_is_given_back() {
+fn into_pieces_gives_memory_back() {
     let mut huge: Huge<u64> = Huge::new(16 * PIECE / 8);
     huge.fill(1);
     let start = huge.as_ptr();
@@ -118,8 +118,8 @@ fn what_was_moved_is_given_back() {
     let mut at = 0;
     huge.into_pieces(|piece| {
         assert!(piece.iter().all(|one| *one == 1));
-        // All that is still to come, and of what was no more than a huge page that the system made
-        // anew.
+        // All pieces that are still to come, and at most a huge page of earlier ones, which the
+        // system has made again.
         let left = resident(start, 16 * PIECE).unwrap();
         let to_come = 16 * PIECE - at;
         assert!((to_come..to_come + PIECE).contains(&left), "{left}");
@@ -129,7 +129,7 @@ fn what_was_moved_is_given_back() {
 
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
-fn what_is_made_ready_is_there() {
+fn make_ready_brings_pages_into_memory() {
     let probe = MmapMut::map_anon(1 << 12).unwrap();
     if probe.advise(memmap2::Advice::PopulateWrite).is_err() {
         eprintln!("not shown: the system cannot be asked for memory");
@@ -157,7 +157,7 @@ fn what_is_made_ready_is_there() {
 /// More than any processor has addresses for.
 #[test]
 #[cfg_attr(miri, ignore = "Miri ends itself where it has no memory")]
-fn memory_that_is_refused_can_be_caught() {
+fn catch_returns_refused_memory() {
     let len = 1 << 58;
     let refused = crate::catch(|| Huge::<u64>::new(len).len());
     assert_eq!(refused, Err(crate::OutOfMemory { bytes: len * 8 }));
@@ -171,6 +171,6 @@ fn memory_that_is_refused_can_be_caught() {
 
 #[test]
 #[should_panic(expected = "of another kind")]
-fn other_panics_go_on() {
+fn catch_passes_other_panics_on() {
     let _ = crate::catch(|| panic!("of another kind"));
 }

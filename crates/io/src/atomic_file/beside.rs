@@ -1,4 +1,8 @@
-//! Where the bytes of an unfinished file are, and how they get the name of the target.
+//! The temporary file of an [`AtomicFile`](super::AtomicFile): where its bytes are ([`Beside`]),
+//! how it is created ([`temporary`]), and how it gets a name ([`link`], [`rename`]).
+//!
+//! It is in the target's directory, hence on the same file system. If possible it has no name;
+//! otherwise it is hidden, with the process's id in its name.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind};
@@ -17,18 +21,19 @@ pub(super) enum Beside {
     Named(PathBuf),
 }
 
-/// Gives a nameless file a name; over a file that has it, if `force` is set.
+/// Gives a nameless file a name. If a file has that name, replaces it if `force` is set, else
+/// fails.
 pub(super) fn link(file: &File, path: &Path, force: bool) -> std::io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
     let own = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file));
     let give = |name: &Path| linkat(CWD, own.as_str(), CWD, name, AtFlags::SYMLINK_FOLLOW);
     match give(path) {
         Err(rustix::io::Errno::EXIST) if force => {
-            // A name cannot be taken over; one beside can be moved onto it.
+            // A link cannot replace a file: link under another name, and rename that.
             let mut beside = path.as_os_str().to_owned();
             beside.push(format!(".tmp-{}", std::process::id()));
             let beside = PathBuf::from(beside);
-            // One that is there is of a process that had our number and died.
+            // If such a file exists, it is left from a dead process that had our id.
             let _ = fs::remove_file(&beside);
             unfinished().insert(beside.clone());
             let moved = give(&beside).map_err(Error::from);
@@ -43,7 +48,7 @@ pub(super) fn link(file: &File, path: &Path, force: bool) -> std::io::Result<()>
     }
 }
 
-/// Renames a file; onto one that has the name, only if `force` is set.
+/// Renames a file. If a file has the new name, replaces it if `force` is set, else fails.
 pub(super) fn rename(from: &Path, to: &Path, force: bool) -> std::io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use rustix::io::Errno;
@@ -51,16 +56,17 @@ pub(super) fn rename(from: &Path, to: &Path, force: bool) -> std::io::Result<()>
         return fs::rename(from, to);
     }
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // The file system cannot do so. A second name is as safe, for a moment with two names.
+        // The file system does not support this. A hard link is as safe: the file then has both
+        // names for a moment.
         Err(Errno::INVAL | Errno::NOSYS) => match fs::hard_link(from, to) {
             Ok(()) => {
-                // The target is there; a second name of it is hidden.
+                // The target exists; if this fails, a hidden second name stays.
                 let _ = fs::remove_file(from);
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
-            // Nor second names. What is left is to look first: another program may make the target
-            // between the two steps.
+            // Hard links are not supported either. Check first, though another program may create
+            // the target between the two steps.
             Err(_) if to.exists() => Err(ErrorKind::AlreadyExists.into()),
             Err(_) => fs::rename(from, to),
         },

@@ -1,4 +1,6 @@
-//! Places in an input from which others can read beside it.
+//! [`Places`]: from which offsets an input can be read by another reader at the same time, and
+//! [`Input::another_at`], which returns such a reader. Parallel analyses of one file use this.
+//! Plain files can be read from any byte, zip archives from the beginning of each member.
 
 use std::io::{ErrorKind, Seek, SeekFrom};
 use std::sync::Arc;
@@ -9,16 +11,15 @@ use super::{CAPACITY, Input, Packed};
 use crate::FileError;
 use crate::unpack::{MEMORY, Members, Packing, Raw};
 
-/// Where the reading of an input can begin.
+/// The offsets at which another reader of an input can begin.
 #[derive(Clone)]
 pub struct Places(Begin);
 
 #[derive(Clone)]
 enum Begin {
-    /// At any byte of so many.
+    /// At any byte of a file of this length.
     Any(u64),
-    /// At the members of an archive; elsewhere at the cost of unpacking a member from its
-    /// beginning.
+    /// At the members of an archive; elsewhere only by decompressing a member from its beginning.
     Members(Arc<Members>),
 }
 
@@ -28,7 +29,7 @@ impl Places {
         Places(Begin::Any(length))
     }
 
-    /// Bytes of the input, unpacked: of an archive, what its list says.
+    /// Decompressed bytes of the input; of an archive, by its list of members.
     pub fn length(&self) -> u64 {
         match &self.0 {
             Begin::Any(length) => *length,
@@ -36,7 +37,7 @@ impl Places {
         }
     }
 
-    /// The byte nearest to `offset` from which reading costs nothing more.
+    /// The offset nearest to `offset` at which a reader can begin at no additional cost.
     pub fn nearest(&self, offset: u64) -> u64 {
         match &self.0 {
             Begin::Any(_) => offset,
@@ -46,7 +47,8 @@ impl Places {
 }
 
 impl Input {
-    /// Where it can be read beside this, if it can be: plain files, and archives.
+    /// Where other readers of the input can begin; `None` if there can be none: that is possible
+    /// for plain files and archives.
     pub fn places(&self) -> Option<Places> {
         match &self.packed {
             None => self.reach().map(Places::any),
@@ -57,7 +59,7 @@ impl Input {
         }
     }
 
-    /// What comes from byte `offset` on, to be read beside this; `places` are those of
+    /// Another reader of the same bytes, from byte `offset` on; `places` are those of
     /// [`Input::places`].
     ///
     /// # Errors
@@ -87,13 +89,14 @@ impl Input {
         Ok(Some(input))
     }
 
-    /// The length of what is read, if any place in it can be reached: of a file that is not packed.
+    /// The length of the input, if any byte of it can be jumped to: that of a file that is not
+    /// compressed.
     pub fn reach(&self) -> Option<u64> {
         let reaches = self.packed.is_none() && matches!(self.reader, Raw::File(_));
         self.total.filter(|_| reaches)
     }
 
-    /// Goes on at byte `offset`, if [`Input::reach`] says that it can.
+    /// Continues at byte `offset`, if [`Input::reach`] returns a length.
     pub fn jump(&mut self, offset: u64) -> Result<(), FileError> {
         let moved = match &mut self.reader {
             Raw::File(file) => file.seek(SeekFrom::Start(offset)),
@@ -105,8 +108,7 @@ impl Input {
         Ok(())
     }
 
-    /// The same bytes from the beginning once more, to be read beside this, if [`Input::reach`]
-    /// says that any place can be reached.
+    /// Another reader of the same bytes, from the beginning, if [`Input::reach`] returns a length.
     pub fn another(&self) -> Option<Input> {
         let Raw::File(file) = &self.reader else {
             return None;
@@ -116,7 +118,7 @@ impl Input {
         input.total.is_some().then_some(input)
     }
 
-    /// Bytes held to read it.
+    /// Bytes of memory in use to read it.
     pub fn memory(&self) -> Bytes {
         let unpacking = if self.is_packed() { MEMORY } else { 0 };
         Bytes(CAPACITY as u64 + unpacking)

@@ -1,12 +1,13 @@
-//! A file that is read from several places at once.
+//! [`Positioned`]: an open file with a read position of its own, so that several readers can share
+//! one open file. (Clones of a [`File`] share one position.)
 
 use std::fs::File;
 use std::io::{Read, Result, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// An open file and a place in it. Clones read the same file, whatever its name stands for by then,
-/// and have places of their own, where those of a file's own clones are one.
+/// An open file and a position in it. A clone reads the same open file, even if its name belongs to
+/// another file by then, and has a position of its own.
 #[derive(Clone)]
 pub(super) struct Positioned {
     file: Arc<File>,
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clones_have_places_of_their_own() {
+    fn clones_have_positions_of_their_own() {
         let path =
             std::env::temp_dir().join(format!("reuselens-positioned-{}", std::process::id()));
         std::fs::write(&path, "abcdef").unwrap();

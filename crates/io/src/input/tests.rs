@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn lines_come_one_by_one_with_any_ending() {
+fn lines_with_any_ending_are_read() {
     let mut input = Input::new(&b"a\r\n\nbc"[..], "t");
     assert_eq!(input.line().unwrap(), Some(&b"a"[..]));
     assert_eq!(input.line().unwrap(), Some(&b""[..]));
@@ -13,7 +13,7 @@ fn lines_come_one_by_one_with_any_ending() {
 }
 
 #[test]
-fn an_endless_line_is_an_error_and_not_memory() {
+fn endless_line_is_refused_without_growing_the_buffer() {
     let mut input = Input::new(std::io::repeat(b'x'), "t");
     let error = input.line().unwrap_err();
     assert!(error.to_string().contains("line 1"), "{error}");
@@ -21,7 +21,7 @@ fn an_endless_line_is_an_error_and_not_memory() {
 }
 
 #[test]
-fn a_line_of_the_longest_length_is_read() {
+fn line_of_the_longest_length_is_read() {
     let mut bytes = vec![b'x'; MAX_LINE];
     bytes.extend_from_slice(b"\ny");
     let mut input = Input::new(std::io::Cursor::new(bytes), "t");
@@ -30,7 +30,7 @@ fn a_line_of_the_longest_length_is_read() {
 }
 
 #[test]
-fn a_promise_of_bytes_takes_no_memory_before_they_come() {
+fn take_allocates_only_for_bytes_that_are_read() {
     let mut input = Input::new(&b"abc"[..], "t");
     let mut target = Vec::new();
     input.take(usize::MAX, &mut target).unwrap();

@@ -1,35 +1,37 @@
-//! A thread that unpacks ahead of the reader, a bounded number of parts.
+//! [`UnpackThread`]: a thread that decompresses ahead of its reader. It sends parts of 256 KiB
+//! through a channel that holds three of them, so it is a bounded number of bytes ahead; the reader
+//! sends used buffers back. [`PartSender`] is the thread's side of the channel.
 
 use std::io::{Error, ErrorKind, Read, Result};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
-/// Bytes handed over at once.
+/// Bytes of a part.
 const PART: usize = 256 << 10;
-/// Parts that wait for the reader at most.
+/// The most parts that wait for the reader.
 const WAITING: usize = 3;
-/// Bytes held at most: those that wait, one part that is filled and one that is read.
+/// The most bytes in memory: the parts that wait, one that is being filled, and one that is read.
 pub(super) const MOST_HELD: usize = (WAITING + 2) * PART;
 
-/// What the thread says.
+/// A message of the thread.
 enum Message {
-    /// So many bytes of this buffer come next.
+    /// A part: this many bytes of the buffer are next.
     Part(Vec<u8>, usize),
-    /// There is no more.
+    /// The end.
     End,
-    /// There is no more because of that.
+    /// The end, because of this error.
     Failed(Error),
 }
 
-/// The thread's end: where unpacked bytes go.
-pub(super) struct Sink {
+/// The thread's side of the channel.
+pub(super) struct PartSender {
     messages: SyncSender<Message>,
     used: Receiver<Vec<u8>>,
 }
 
-impl Sink {
-    /// Hands over all that `unpacked` gives, and what came before an error too. `false` if the
-    /// other side is gone: then there is nothing left to do.
+impl PartSender {
+    /// Sends all bytes of `unpacked`, those before an error, too. Returns `false` if the reader is
+    /// gone, so that the thread may stop.
     pub(super) fn copy(&self, unpacked: &mut dyn Read) -> Result<bool> {
         loop {
             let mut part = self.used.try_recv().unwrap_or_else(|_| vec![0; PART]);
@@ -44,7 +46,7 @@ impl Sink {
     }
 }
 
-/// Fills `part` as far as it goes: how many bytes, and whether that was the end.
+/// Fills `part` as far as possible. Returns the number of bytes, and whether that was the end.
 fn fill(unpacked: &mut dyn Read, part: &mut [u8]) -> (usize, Result<bool>) {
     let mut filled = 0;
     while filled < part.len() {
@@ -58,8 +60,8 @@ fn fill(unpacked: &mut dyn Read, part: &mut [u8]) -> (usize, Result<bool>) {
     (filled, Ok(false))
 }
 
-/// The reader's end. When it is dropped, the thread ends with what it does next.
-pub(super) struct Ahead {
+/// The reader's side of the channel. When it is dropped, the thread ends when it sends next.
+pub(super) struct UnpackThread {
     messages: Receiver<Message>,
     used: Sender<Vec<u8>>,
     part: Vec<u8>,
@@ -68,12 +70,14 @@ pub(super) struct Ahead {
     over: bool,
 }
 
-impl Ahead {
+impl UnpackThread {
     /// Starts a thread that does `job`.
-    pub(super) fn start(job: impl FnOnce(&Sink) -> Result<()> + Send + 'static) -> Result<Ahead> {
+    pub(super) fn start(
+        job: impl FnOnce(&PartSender) -> Result<()> + Send + 'static,
+    ) -> Result<UnpackThread> {
         let (to_reader, messages) = sync_channel(WAITING);
         let (used, from_reader) = channel();
-        let sink = Sink {
+        let sink = PartSender {
             messages: to_reader,
             used: from_reader,
         };
@@ -82,15 +86,15 @@ impl Ahead {
                 Ok(()) => Message::End,
                 Err(error) => Message::Failed(error),
             };
-            // Nobody listens any more: nobody misses it.
+            // If the reader is gone, the message is not needed.
             let _ = sink.messages.send(last);
         };
-        // Not waited for: it may hang in a pipe that never ends, and holds nothing that others
-        // need.
+        // The thread is never joined: it may be blocked at a pipe that never ends, and holds
+        // nothing that other threads need.
         thread::Builder::new()
             .name("unpack".to_owned())
             .spawn(work)?;
-        Ok(Ahead {
+        Ok(UnpackThread {
             messages,
             used,
             part: Vec::new(),
@@ -125,7 +129,7 @@ impl Ahead {
     }
 }
 
-impl Read for Ahead {
+impl Read for UnpackThread {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         while self.at == self.filled {
             if self.over || !self.next()? {
@@ -145,10 +149,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_comes_in_order_and_then_the_error() {
+    fn bytes_before_an_error_are_read_in_order() {
         let bytes: Vec<u8> = (0..3 * PART + 77).map(|at| (at % 251) as u8).collect();
         let sent = bytes.clone();
-        let mut ahead = Ahead::start(move |sink| {
+        let mut ahead = UnpackThread::start(move |sink| {
             sink.copy(&mut &sent[..])?;
             Err(Error::other("it broke"))
         })
@@ -161,16 +165,16 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_breaks_down_is_an_error() {
-        let mut ahead = Ahead::start(|_| panic!("on purpose")).unwrap();
+    fn panic_of_the_thread_is_a_read_error() {
+        let mut ahead = UnpackThread::start(|_| panic!("on purpose")).unwrap();
         let error = ahead.read(&mut [0; 8]).unwrap_err();
         assert!(error.to_string().contains("broke down"), "{error}");
     }
 
     #[test]
-    fn the_thread_ends_when_nobody_reads() {
+    fn thread_ends_when_its_reader_is_dropped() {
         let (ended, wait) = channel();
-        let ahead = Ahead::start(move |sink| {
+        let ahead = UnpackThread::start(move |sink| {
             let there = sink.copy(&mut std::io::repeat(7))?;
             ended.send(there).unwrap();
             Ok(())

@@ -1,8 +1,8 @@
-//! Compressed inputs, unpacked on a thread of their own while the reader reads.
+//! [`Packing`]: detects by a file's first bytes how it is compressed (gzip, zstd, xz, zip), and
+//! decompresses it on a thread while [`Input`](crate::Input) reads the result.
 //!
-//! What a file is packed with shows in its first bytes. Everything is streamed: a bomb that unpacks
-//! to a thousand times its size costs time and no memory. What came out before a cut or a damage is
-//! handed over; then comes one error.
+//! Decompression is streamed, so a small file that decompresses to a thousand times its size takes
+//! time but no memory. Bytes before a cut or a damaged place are delivered, then one error.
 
 mod ahead;
 mod raw;
@@ -12,7 +12,7 @@ use std::io::{BufReader, Error, ErrorKind, Read, Result};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use ahead::{Ahead, Sink};
+use ahead::{PartSender, UnpackThread};
 use flate2::bufread::MultiGzDecoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::stream::Stream;
@@ -20,16 +20,16 @@ use raw::Counted;
 pub(crate) use raw::{Raw, ReadSeek, Unreadable};
 pub(crate) use zipped::Members;
 
-/// Packed bytes asked for at once.
+/// Compressed bytes that are read at once.
 const PACKED: usize = 128 << 10;
 /// The most memory that an xz file may ask for; `xz -9` asks for 65 MiB.
 const XZ_MEMORY: u64 = 512 << 20;
 
-/// Bytes held to unpack a zip archive: parts on their way, packed bytes, and the last that were
-/// unpacked.
+/// Bytes in memory to decompress a zip archive: parts in the channel, compressed bytes, and the
+/// decoder's window.
 pub(crate) const MEMORY: u64 = (ahead::MOST_HELD + PACKED + (64 << 10)) as u64;
 
-/// What a file is packed with that is unpacked on the way in.
+/// How a file is compressed, of the kinds that [`Input`](crate::Input) decompresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Packing {
@@ -44,12 +44,12 @@ pub enum Packing {
 }
 
 impl Packing {
-    /// The packing of a file that begins with `head`.
+    /// The packing of a file that begins with `head`; `None` if it is not compressed.
     ///
-    /// Looks at more than the magic, since raw numbers can begin like one.
+    /// Checks more bytes than the magic number, because raw numbers can begin with that.
     pub fn of(head: &[u8]) -> Option<Packing> {
         match head {
-            // Deflate, no reserved flag; level and system, if they are there, of those that exist.
+            // Deflate, no reserved flag; level and system, if `head` has them, must exist.
             [0x1f, 0x8b, 8, flags, rest @ ..] if flags & 0xe0 == 0 => {
                 let level = rest.get(4).is_none_or(|&level| matches!(level, 0 | 2 | 4));
                 let system = rest.get(5).is_none_or(|&from| from <= 13 || from == 255);
@@ -57,7 +57,7 @@ impl Packing {
             }
             [0x1f, 0x8b] | [0x1f, 0x8b, 8] => Some(Packing::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Packing::Zstd),
-            // A frame to skip, with which parallel packers begin; then its length.
+            // A skippable frame, with which parallel compressors begin, and its length.
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, a, b, c, d, rest @ ..] => {
                 let length = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
                 let next = rest.get(length..).unwrap_or_default();
@@ -70,10 +70,10 @@ impl Packing {
         }
     }
 
-    /// Whether what `begun` begins can be unpacked: a byte of it, or all of `begun` without a
-    /// mistake.
+    /// Whether a file that begins with `begun` can be decompressed: one byte of it, or all of
+    /// `begun` without an error.
     ///
-    /// Of xz it is the checksum of its head that says so, and zip is taken at its word.
+    /// For xz, only the checksum of its head is checked; for zip, nothing more than the magic.
     pub(crate) fn opens(self, begun: &[u8]) -> bool {
         let mut byte = [0];
         let read = match self {
@@ -89,7 +89,7 @@ impl Packing {
             }
             Packing::Zip => return true,
         };
-        // A window that is refused is one all the same: then the message says so.
+        // A window that is too large for us proves that it is compressed; reading reports it.
         read.map_or_else(
             |error| {
                 error.kind() == ErrorKind::UnexpectedEof
@@ -99,7 +99,7 @@ impl Packing {
         )
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Packing::Gzip => "gzip",
@@ -109,7 +109,7 @@ impl Packing {
         }
     }
 
-    /// What to type before the name of a file to unpack it and keep it.
+    /// The command that decompresses a file and keeps it, to be followed by the file's name.
     pub fn command(self) -> &'static str {
         match self {
             Packing::Gzip => "gunzip -k",
@@ -119,25 +119,25 @@ impl Packing {
         }
     }
 
-    /// What `raw` unpacks to, and the count of packed bytes taken, which goes up as it is read.
+    /// A reader of the decompressed bytes of `raw`, and the count of compressed bytes read so far.
     ///
     /// Costs a thread and about 1.5 MiB, and what the packing itself needs: up to 128 MiB for zstd
     /// with its longest window, `XZ_MEMORY` for xz.
     ///
     /// # Errors
-    /// If there can be no thread. A zip that cannot be sought in is an error when it is read.
+    /// If no thread can be started. A zip archive that is not seekable is an error when it is read.
     pub(crate) fn unpack(self, raw: Raw) -> Result<(Box<dyn Read + Send>, Arc<AtomicU64>)> {
         let taken = Arc::new(AtomicU64::new(0));
         let counted = Counted::new(raw, Arc::clone(&taken));
-        let unpacked = Ahead::start(move |sink| self.run(counted, sink))?;
+        let unpacked = UnpackThread::start(move |sink| self.run(counted, sink))?;
         Ok((Box::new(unpacked), taken))
     }
 
-    /// What `members` of the zip archive in `file` unpack to from byte `offset` on, and the count
-    /// of packed bytes taken. Costs what [`Self::unpack`] does: [`MEMORY`].
+    /// A reader of the decompressed bytes of `members` of the zip archive in `file`, from byte
+    /// `offset` on, and the count of compressed bytes read so far. Costs a thread and [`MEMORY`].
     ///
     /// # Errors
-    /// If there can be no thread.
+    /// If no thread can be started.
     pub(crate) fn unpack_members(
         file: Box<dyn ReadSeek>,
         members: Arc<Members>,
@@ -145,12 +145,13 @@ impl Packing {
     ) -> Result<(Box<dyn Read + Send>, Arc<AtomicU64>)> {
         let taken = Arc::new(AtomicU64::new(0));
         let counted = Counted::new(Raw::File(file), Arc::clone(&taken));
-        let job = move |sink: &Sink| zipped::copy_from(counted, &members, offset, sink).map(drop);
-        Ok((Box::new(Ahead::start(job)?), taken))
+        let job =
+            move |sink: &PartSender| zipped::copy_from(counted, &members, offset, sink).map(drop);
+        Ok((Box::new(UnpackThread::start(job)?), taken))
     }
 
-    /// The work of the thread.
-    fn run(self, packed: Counted, sink: &Sink) -> Result<()> {
+    /// Decompresses `packed` into `sink`, on the thread.
+    fn run(self, packed: Counted, sink: &PartSender) -> Result<()> {
         let buffered = |packed| BufReader::with_capacity(PACKED, packed);
         let there = match self {
             Packing::Gzip => sink.copy(&mut MultiGzDecoder::new(buffered(packed))),
@@ -172,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packings_are_known_by_more_than_two_bytes() {
+    fn packing_is_detected_by_more_than_two_bytes() {
         for (head, expected) in [
             (&b"\x1f\x8b\x08\0\0\0\0\0\0\x03"[..], Some(Packing::Gzip)),
             (b"\x1f\x8b\x08\0", Some(Packing::Gzip)),

@@ -1,13 +1,15 @@
-//! The bytes as they lie in the file: where they come from, and how many were taken.
+//! [`Raw`]: the source of an input's bytes before decompression, a stream or a seekable file; and
+//! [`Counted`], which counts the bytes read from it and marks its errors, so that they can be
+//! distinguished from errors of a decoder.
 
 use std::fmt;
 use std::io::{Cursor, Error, ErrorKind, Read, Result, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Something that can be read from any place, more than once at a time.
+/// A seekable source that can have several readers at the same time.
 pub(crate) trait ReadSeek: Read + Seek + Send {
-    /// The same bytes, with a place of its own.
+    /// Another reader of the same bytes, with a position of its own.
     fn another(&self) -> Box<dyn ReadSeek>;
 }
 
@@ -19,19 +21,20 @@ impl<R: Read + Seek + Send + Clone + 'static> ReadSeek for R {
 
 /// Where the bytes come from.
 pub(crate) enum Raw {
-    /// A pipe: forward only.
+    /// A pipe, or another source that can only be read forward.
     Stream(Box<dyn Read + Send>),
     /// A file.
     File(Box<dyn ReadSeek>),
 }
 
 impl Raw {
-    /// Nothing at all.
+    /// A source without bytes.
     pub(crate) fn empty() -> Raw {
         Raw::Stream(Box::new(std::io::empty()))
     }
 
-    /// These bytes again as if `begun` had not been read from them; `failed` is what came after it.
+    /// The same source from its beginning, after `begun` was read from it; `failed` is the error
+    /// that came after these bytes, if any.
     pub(crate) fn again(self, begun: Vec<u8>, failed: Option<Error>) -> Result<Raw> {
         match self {
             Raw::File(mut file) => {
@@ -55,7 +58,7 @@ impl Read for Raw {
     }
 }
 
-/// An error that was met already, once.
+/// A reader that returns one error, then the end.
 struct Failing(Option<Error>);
 
 impl Read for Failing {
@@ -64,7 +67,7 @@ impl Read for Failing {
     }
 }
 
-/// An error of the system, told apart from those that a decoder finds in the bytes.
+/// Marks an error as the system's, not one that a decoder has found in the bytes.
 #[derive(Debug)]
 pub(crate) struct Unreadable(pub(crate) Error);
 
@@ -85,7 +88,7 @@ impl Unreadable {
     }
 }
 
-/// Counts what is read, and marks what the system refuses.
+/// Counts the bytes that are read, and marks errors of the system.
 pub(super) struct Counted {
     raw: Raw,
     taken: Arc<AtomicU64>,
@@ -96,7 +99,7 @@ impl Counted {
         Counted { raw, taken }
     }
 
-    /// Where it counts.
+    /// The count.
     pub(super) fn count(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.taken)
     }

@@ -1,4 +1,6 @@
-//! The members of a zip archive, one after the other, from the first or from any of them.
+//! Zip archives: reads the members one after the other as if they were one file, in the order of
+//! their names ([`copy`]), or from any offset on ([`copy_from`]). [`Members`] is the archive's list
+//! with the offset of each member in the decompressed bytes.
 
 use std::cmp::Ordering;
 use std::io::{BufReader, Error, ErrorKind, Read, Result, Seek};
@@ -9,33 +11,33 @@ use zip::read::{ZipArchiveMetadata, ZipFile, ZipReadOptions};
 use zip::result::ZipError;
 
 use super::PACKED;
-use super::ahead::Sink;
+use super::ahead::PartSender;
 use super::raw::{Counted, ReadSeek};
 
-/// The members of an archive in the order in which they are read: that of their names, numbers in
-/// them by value. Whoever reads some of them need not read the archive's list again.
+/// The members of an archive in the order in which they are read: by name, with numbers in names
+/// compared by value. With it, readers of some members need not read the archive's list again.
 #[derive(Debug)]
 pub(crate) struct Members {
     /// The archive's list.
     list: Arc<ZipArchiveMetadata>,
     all: Vec<Member>,
-    /// Bytes of all together, unpacked.
+    /// Decompressed bytes of all members.
     length: u64,
 }
 
 #[derive(Debug)]
 struct Member {
-    /// Its place in the archive's list.
+    /// Its index in the archive's list.
     index: usize,
-    /// The place of its first byte in what all members unpack to.
+    /// The offset of its first byte in the decompressed bytes of all members.
     begin: u64,
-    /// Its bytes, unpacked, as the archive's list has them.
+    /// Its decompressed bytes by the archive's list.
     length: u64,
 }
 
 impl Members {
-    /// The members of the archive in a file; `None` if it cannot be read, which is reported where
-    /// all of it is read.
+    /// The members of the archive in a file; `None` if its list cannot be read. That is reported
+    /// when the archive itself is read.
     pub(crate) fn of(file: Box<dyn ReadSeek>) -> Option<Members> {
         Members::read(&mut BufReader::with_capacity(PACKED, file)).ok()
     }
@@ -60,14 +62,14 @@ impl Members {
                 begin: length,
                 length: list.entry(index).map_err(failed)?.size(),
             };
-            // Lengths that no file has are found to be wrong where the members are read.
+            // A wrong length is found when the member is read.
             length = length.saturating_add(member.length);
             all.push(member);
         }
         Ok(Members { list, all, length })
     }
 
-    /// What a member in `file` unpacks to.
+    /// A reader of the decompressed bytes of a member in `file`.
     fn open<'a, R: Read + Seek>(
         &'a self,
         member: &Member,
@@ -79,12 +81,12 @@ impl Members {
             .map_err(failed)
     }
 
-    /// Bytes of all members together, unpacked, as the archive's list has them.
+    /// Decompressed bytes of all members by the archive's list.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Where the member begins of which the beginning is nearest to byte `offset`.
+    /// The beginning of a member that is nearest to byte `offset`.
     pub(crate) fn nearest(&self, offset: u64) -> u64 {
         let after = self.all.partition_point(|member| member.begin <= offset);
         let begin = |at: usize| self.all.get(at).map(|member| member.begin);
@@ -96,14 +98,15 @@ impl Members {
     }
 }
 
-/// Hands over all members.
+/// Sends the decompressed bytes of all members to `sink`.
 ///
-/// The list of members lies at the end of the file, so nothing can be had of one that was cut off.
-pub(super) fn copy(packed: Counted, sink: &Sink) -> Result<bool> {
+/// The list of members is at the end of the file, so nothing of an archive that was cut off can be
+/// read.
+pub(super) fn copy(packed: Counted, sink: &PartSender) -> Result<bool> {
     let taken = packed.count();
     let mut packed = BufReader::with_capacity(PACKED, packed);
     let members = Members::read(&mut packed)?;
-    // What was read so far is the list of members, which is after them in the file.
+    // The list of members has been read, which is at the end of the file and is no progress.
     taken.store(0, atomic::Ordering::Relaxed);
     for member in &members.all {
         if !sink.copy(&mut members.open(member, &mut packed)?)? {
@@ -113,17 +116,18 @@ pub(super) fn copy(packed: Counted, sink: &Sink) -> Result<bool> {
     Ok(true)
 }
 
-/// Hands over what `members` unpack to from byte `offset` on. A member that is not as long as the
-/// list says is an error: another thread may read those after it, and has relied on that.
+/// Sends the decompressed bytes of `members` from byte `offset` on to `sink`. A member whose length
+/// is not that of the list is an error: another thread may read the members after it, at offsets
+/// computed from the list.
 pub(super) fn copy_from(
     packed: Counted,
     members: &Members,
     offset: u64,
-    sink: &Sink,
+    sink: &PartSender,
 ) -> Result<bool> {
     let mut packed = BufReader::with_capacity(PACKED, packed);
     let begun = members.all.partition_point(|member| member.begin <= offset);
-    // Members before it that have no bytes are found to have none where the bytes before are read.
+    // Empty members before it are checked by the thread that reads the bytes before.
     let first = if offset == 0 {
         0
     } else {
@@ -143,7 +147,7 @@ pub(super) fn copy_from(
     Ok(true)
 }
 
-/// Bytes of which there must be as many as were announced.
+/// A reader that fails if it has fewer or more bytes than announced.
 struct Measured<R> {
     bytes: R,
     left: u64,
@@ -171,7 +175,8 @@ fn failed(error: ZipError) -> Error {
     }
 }
 
-/// `chunk.0002` before `chunk.0010`, and `chunk.9999` before `chunk.10000`.
+/// Compares names, with numbers in them by value: `chunk.0002` is before `chunk.0010`, and
+/// `chunk.9999` before `chunk.10000`.
 fn by_number(one: &[u8], other: &[u8]) -> Ordering {
     let (mut one, mut other) = (one, other);
     loop {
@@ -209,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_in_names_go_by_value() {
+    fn names_are_compared_with_numbers_by_value() {
         let mut names = [
             "c.10000", "b", "c.9999", "c.0010", "c.0002", "c", "c.2x", "",
         ];
@@ -221,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_member_is_that_which_begins_nearest() {
+    fn nearest_returns_the_nearest_beginning_of_a_member() {
         let archive = |lengths: &[usize]| {
             let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
             for (number, length) in lengths.iter().enumerate() {
@@ -249,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_fewer_or_more_than_announced_are_an_error() {
+    fn measured_refuses_fewer_or_more_bytes_than_announced() {
         let read = |bytes: &'static [u8], left| {
             let mut all = Vec::new();
             Measured { bytes, left }.read_to_end(&mut all).map(|_| all)

@@ -10,7 +10,7 @@ pub use kernels::Kernel;
 
 use reuselens_trace::TraceError;
 use reuselens_warp::{
-    Extent, LANES, Launch, Site, Space, WarpAccess, WarpBatch, WarpKind, WarpSink,
+    Extent, KernelSite, LANES, Launch, Space, WarpAccess, WarpBatch, WarpKind, WarpSink,
 };
 
 use crate::graph::Graph;
@@ -67,8 +67,8 @@ pub fn stream(
     sink.batch(&batch)
 }
 
-fn site(text: &&str) -> Site {
-    Site {
+fn site(text: &&str) -> KernelSite {
+    KernelSite {
         place: String::new(),
         text: (*text).to_owned(),
     }

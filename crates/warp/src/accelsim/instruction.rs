@@ -1,10 +1,11 @@
-//! A line of a trace: one instruction of one warp.
+//! [`parse`]: parses one instruction line of an Accel-Sim trace to a [`WarpAccess`]. `reader` calls
+//! it for each instruction of a warp, and fills in block, warp and position.
 
 use std::str::SplitAsciiWhitespace;
 
 use crate::{LANES, Space, WarpAccess, WarpKind};
 
-/// What a kernel's head says that its lines need.
+/// Values from a kernel's head that are needed to parse its lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Windows {
     /// Where shared memory begins among generic addresses.
@@ -56,7 +57,7 @@ pub(super) fn parse(line: &str, windows: Windows) -> Result<Option<WarpAccess>, 
     }))
 }
 
-/// What an opcode does to which memory. Generic addresses say by themselves where they point.
+/// What an opcode does, and to which memory. For generic addresses that depends on the address.
 fn meaning(opcode: &str, address: u64, windows: Windows) -> Result<(WarpKind, Space), String> {
     let base = opcode.split('.').next().unwrap_or(opcode);
     let generic = || {
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_come_in_three_forms() {
+    fn parse_reads_all_three_modes_of_addresses() {
         let listed = read("0090 00000005 1 R4 LDG.E.SYS 1 R4 4 0 0x100 0x204");
         assert_eq!((listed.site, listed.mask, listed.bytes), (0x12, 5, 4));
         assert_eq!((listed.addresses[0], listed.addresses[2]), (0x100, 0x204));
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn generic_addresses_are_told_apart_by_where_they_point() {
+    fn space_of_a_generic_address_depends_on_its_window() {
         let windows = Windows {
             shared: 0x7000_0000,
             local: 0x8000_0000,
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn parse_errors_name_the_wrong_word() {
         let wrong = |line: &str| parse(line, Windows::default()).unwrap_err();
         assert!(wrong("0 f").contains("number of registers"));
         assert!(wrong("0 f 0 LDG 0 4 1 0x10").contains("a stride"));

@@ -1,30 +1,31 @@
-//! Reads the kernels of a list, one after the other.
+//! [`KernelList`]: reads a list of kernels (`kernelslist.g`), and the trace of each kernel in it
+//! with [`KernelReader`], one after the other, as one stream.
 
 use std::path::PathBuf;
 
-use crate::accelsim::Reader;
+use crate::accelsim::KernelReader;
 use crate::{WarpBatch, WarpSource, WarpStep};
 use reuselens_io::Input;
 use reuselens_trace::TraceError;
 
-/// Reads a `kernelslist.g` and the kernels in it, in order. Copies between host and device are
-/// passed over.
-pub struct List {
+/// Reads a `kernelslist.g` and the kernels in it, in order. Copies between host and device
+/// (`Memcpy…`) are skipped.
+pub struct KernelList {
     input: Input,
     folder: PathBuf,
-    kernel: Option<Reader>,
+    kernel: Option<KernelReader>,
     over: bool,
 }
 
-impl List {
-    /// Reads the list in `input`; its kernels lie in the same folder.
+impl KernelList {
+    /// Reads the list in `input`; its kernels are in the same folder.
     ///
     /// # Errors
     /// [`TraceError`] if the list cannot be read.
-    pub fn new(mut input: Input) -> Result<List, TraceError> {
+    pub fn new(mut input: Input) -> Result<KernelList, TraceError> {
         input.head()?;
         let folder = input.path().parent().map(PathBuf::from);
-        Ok(List {
+        Ok(KernelList {
             folder: folder.unwrap_or_default(),
             input,
             kernel: None,
@@ -56,12 +57,12 @@ impl List {
             }
             let mut input = Input::open(&self.folder.join(&line))?;
             input.head()?;
-            self.kernel = Some(Reader::new(input));
+            self.kernel = Some(KernelReader::new(input));
         }
     }
 }
 
-impl WarpSource for List {
+impl WarpSource for KernelList {
     fn next(&mut self, batch: &mut WarpBatch) -> Result<WarpStep, TraceError> {
         if self.over {
             return Ok(WarpStep::End);

@@ -1,5 +1,6 @@
-//! Traces of Accel-Sim's tracer: one text file for each kernel (`.traceg`, grouped by block), and
-//! the list of them (`kernelslist.g`). They come from real GPUs, and hold SASS instructions.
+//! Reads traces of Accel-Sim's tracer: a text file for each kernel (`.traceg`, grouped by block,
+//! [`KernelReader`]), and the list of them (`kernelslist.g`, [`KernelList`]). They are recorded on
+//! real GPUs, and have SASS instructions.
 //!
 //! ```text
 //! -kernel name = …     -grid dim = (x,y,z)     -block dim = (x,y,z)     further lines with `-`
@@ -20,8 +21,8 @@ mod instruction;
 mod list;
 mod reader;
 
-pub use list::List;
-pub use reader::Reader;
+pub use list::KernelList;
+pub use reader::KernelReader;
 
 use reuselens_trace::Confidence;
 

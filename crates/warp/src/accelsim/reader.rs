@@ -1,4 +1,5 @@
-//! Reads the trace of one kernel, line by line.
+//! [`KernelReader`]: reads the trace of one kernel (`.traceg`), line by line, in batches. Records
+//! before a damaged line are delivered, then one error with the line's number.
 
 use crate::accelsim::instruction::{self, Windows};
 use crate::{Extent, Launch, WarpBatch, WarpSource, WarpStep};
@@ -7,33 +8,33 @@ use reuselens_trace::TraceError;
 
 /// Reads a `.traceg` file. Memory: one batch.
 ///
-/// Its kernel's instructions are not known beforehand, so the launch has no list of sites: a site's
-/// number is its program counter, in units of 8 bytes. Positions are counted warp by warp.
-pub struct Reader {
+/// The kernel's instructions are not known at the launch, so the launch has no list of sites: a
+/// site's number is its program counter, in units of 8 bytes. Positions are counted for each warp.
+pub struct KernelReader {
     input: Input,
-    state: State,
-    /// What is said after the records that came before it.
+    state: KernelState,
+    /// An error, to be returned after the records before it.
     failed: Option<TraceError>,
     over: bool,
 }
 
 #[derive(Default)]
-struct State {
+struct KernelState {
     launch: Option<Launch>,
     windows: Windows,
     block: Option<u32>,
     warp: Option<u32>,
     position: u64,
-    /// Instructions that the warp still has.
+    /// Instruction lines of the warp that are still to come.
     left: u64,
 }
 
-impl Reader {
+impl KernelReader {
     /// Reads the trace in `input`.
-    pub fn new(input: Input) -> Reader {
-        Reader {
+    pub fn new(input: Input) -> KernelReader {
+        KernelReader {
             input,
-            state: State::default(),
+            state: KernelState::default(),
             failed: None,
             over: false,
         }
@@ -118,7 +119,7 @@ impl Reader {
     }
 }
 
-impl State {
+impl KernelState {
     fn line(&mut self, line: &str, batch: &mut WarpBatch) -> Result<(), String> {
         if self.left > 0 {
             return self.instruction(line, batch);
@@ -175,7 +176,7 @@ impl State {
     }
 }
 
-impl WarpSource for Reader {
+impl WarpSource for KernelReader {
     fn next(&mut self, batch: &mut WarpBatch) -> Result<WarpStep, TraceError> {
         if self.over {
             return Ok(WarpStep::End);

@@ -1,31 +1,34 @@
-//! Bytes to launches and records. Nothing in them is trusted.
+//! Decodes launches and records of a stream file ([`piece`]), the inverse of `encode`. The bytes
+//! may be anything: each number is checked before it is used, and counts are bounded before memory
+//! is allocated.
 
 use crate::file::encode::{
-    ALL_LANES, BATCH, EVEN, Foretold, LAUNCH, Memory, NEXT_POSITION, NEXT_SITE, SAME_KIND,
+    ALL_LANES, BATCH, EVEN, LAUNCH, Memory, NEXT_POSITION, NEXT_SITE, PredictedSite, SAME_KIND,
     SAME_STEP, SAME_STRIDE, SAME_WARP,
 };
 use crate::file::writer::MAX_RECORDS;
 use crate::launch::MAX_SITES;
-use crate::{Extent, LANES, Launch, Site, Space, WarpBatch, WarpKind, WarpRow};
+use crate::{Extent, KernelSite, LANES, Launch, Space, WarpBatch, WarpKind, WarpRow};
 use reuselens_io::varint::{Cursor, Damage};
 
-/// One piece of a chunk.
-pub(super) enum Piece {
+/// A decoded piece of a chunk.
+pub(super) enum DecodedPiece {
     /// A launch.
     Launch(Launch),
     /// The batch was filled.
     Batch,
 }
 
-/// The next piece. Records fill `batch`, which is cleared first; they must be of `launch`.
+/// Decodes the next piece. Records go into `batch`, which is cleared first; they must fit
+/// `launched`, the last launch.
 pub(super) fn piece(
     cursor: &mut Cursor<'_>,
     memory: &mut Memory,
     launched: Option<&Launch>,
     batch: &mut WarpBatch,
-) -> Result<Piece, Damage> {
+) -> Result<DecodedPiece, Damage> {
     match (cursor.byte()?, launched) {
-        (LAUNCH, _) => launch(cursor).map(Piece::Launch),
+        (LAUNCH, _) => launch(cursor).map(DecodedPiece::Launch),
         (BATCH, Some(launched)) => {
             let count: usize = cursor.small()?;
             if count > MAX_RECORDS {
@@ -36,7 +39,7 @@ pub(super) fn piece(
             for _ in 0..count {
                 record(cursor, memory, launched, batch)?;
             }
-            Ok(Piece::Batch)
+            Ok(DecodedPiece::Batch)
         }
         (BATCH, None) => Err(Damage("records come before any launch")),
         _ => Err(Damage(
@@ -57,7 +60,7 @@ fn launch(cursor: &mut Cursor<'_>) -> Result<Launch, Damage> {
     for _ in 0..count {
         let place = cursor.text()?;
         let text = cursor.text()?;
-        sites.push(Site { place, text });
+        sites.push(KernelSite { place, text });
     }
     Ok(Launch {
         kernel,
@@ -110,14 +113,14 @@ fn record(
     if mask == 0 {
         return Err(Damage("a record has no active lane"));
     }
-    let foretold = &mut memory.sites[memory.site as usize];
+    let predicted = &mut memory.sites[memory.site as usize];
     if tag & SAME_KIND == 0 {
-        foretold.kind = cursor.small()?;
+        predicted.kind = cursor.small()?;
     }
-    let (space, kind, bytes) = kind_from(foretold.kind)?;
+    let (space, kind, bytes) = kind_from(predicted.kind)?;
     let mut lanes = [0; LANES];
     let lanes = &mut lanes[..mask.count_ones() as usize];
-    addresses(cursor, foretold, tag, lanes)?;
+    addresses(cursor, predicted, tag, lanes)?;
     batch.push_row(&WarpRow {
         site: memory.site,
         position,
@@ -157,15 +160,15 @@ fn kind_from(number: u32) -> Result<(Space, WarpKind, u8), Damage> {
 #[inline]
 fn addresses(
     cursor: &mut Cursor<'_>,
-    foretold: &mut Foretold,
+    predicted: &mut PredictedSite,
     tag: u8,
     lanes: &mut [u64],
 ) -> Result<(), Damage> {
     if tag & SAME_STEP == 0 {
-        foretold.step = cursor.signed()?;
+        predicted.step = cursor.signed()?;
     }
-    foretold.first = foretold.first.wrapping_add(foretold.step);
-    let mut address = foretold.first;
+    predicted.first = predicted.first.wrapping_add(predicted.step);
+    let mut address = predicted.first;
     if tag & EVEN == 0 {
         lanes[0] = address;
         for lane in &mut lanes[1..] {
@@ -175,11 +178,11 @@ fn addresses(
         return Ok(());
     }
     if tag & SAME_STRIDE == 0 {
-        foretold.stride = cursor.signed()?;
+        predicted.stride = cursor.signed()?;
     }
     for lane in lanes {
         *lane = address;
-        address = address.wrapping_add(foretold.stride);
+        address = address.wrapping_add(predicted.stride);
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Launches and records to bytes.
+//! Encodes launches and records of a stream file ([`launch`], [`record`]). A record is a tag and
+//! the fields that are not as predicted ([`Memory`]); the format is described in the module `file`.
 
 use crate::{Extent, LANES, Launch, WarpRow};
 use reuselens_io::varint::{put, put_bytes, put_signed};
@@ -10,57 +11,59 @@ pub(super) const BATCH: u8 = 1;
 
 /// Same block and warp as the record before.
 pub(super) const SAME_WARP: u8 = 1;
-/// The site that followed the last site before.
+/// The site that followed the last record's site when that occurred before.
 pub(super) const NEXT_SITE: u8 = 2;
 /// One position after the warp's last.
 pub(super) const NEXT_POSITION: u8 = 4;
 /// All 32 lanes are active.
 pub(super) const ALL_LANES: u8 = 8;
-/// Addresses rise evenly from lane to lane.
+/// Addresses increase by the same stride from lane to lane.
 pub(super) const EVEN: u8 = 16;
-/// Even, and by as much as at this site before.
+/// Also, by the same stride as in the last record of this site.
 pub(super) const SAME_STRIDE: u8 = 32;
-/// Same space, kind and size as at this site before.
+/// Same space, kind and size as in the last record of this site.
 pub(super) const SAME_KIND: u8 = 64;
-/// The first address is as far from this site's last one as that was from the one before.
+/// The first address is as far from that of this site's last record as that was from the one
+/// before.
 pub(super) const SAME_STEP: u8 = 128;
 
-/// What is foretold of a site's next record.
+/// What is predicted for a site's next record.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Foretold {
+pub(super) struct PredictedSite {
     pub(super) first: u64,
     pub(super) step: u64,
     pub(super) stride: u64,
     /// Space, kind and bytes in one number.
     pub(super) kind: u32,
     pub(super) next: u32,
-    /// The piece that it is of; that of an older one is as good as none.
+    /// The piece in which this was set; if it is an older one, nothing is predicted.
     piece: u32,
 }
 
-/// What is foretold in all. Encoder and decoder move it alike, and begin anew with each piece.
+/// The state of the predictions. Encoder and decoder update it in the same way, and reset it with
+/// each piece.
 #[derive(Default)]
 pub(super) struct Memory {
-    pub(super) sites: Vec<Foretold>,
+    pub(super) sites: Vec<PredictedSite>,
     pub(super) site: u32,
     pub(super) block: u32,
     pub(super) warp: u32,
-    /// Which piece this is. Sites are stamped with it in place of being cleared: a piece of one
-    /// record may be of the millionth site.
+    /// Number of the current piece. Sites have this number instead of being cleared with each
+    /// piece, for a piece of one record may have the millionth site.
     pub(super) piece: u32,
     positions: [u64; WARPS],
 }
 
-/// Warps that are kept apart for their positions: those of the largest block.
+/// Warps with positions of their own: those of the largest block.
 const WARPS: usize = 32;
 
 impl Memory {
-    /// Knows nothing.
+    /// Resets all predictions.
     pub(super) fn begin(&mut self) {
         self.piece = self.piece.wrapping_add(1);
         if self.piece == 0 {
-            // All stamps are used up: once in four billion pieces.
-            self.sites.fill(Foretold::default());
+            // The numbers have wrapped around: once in four billion pieces.
+            self.sites.fill(PredictedSite::default());
             self.piece = 1;
         }
         self.positions.fill(0);
@@ -68,17 +71,18 @@ impl Memory {
         self.go(0);
     }
 
-    /// Goes to a site, which is below [`crate::launch::MAX_SITES`]. Room for it is made once.
+    /// Makes `site` the current one; it must be below [`crate::launch::MAX_SITES`].
     #[inline]
     pub(super) fn go(&mut self, site: u32) {
         if site as usize >= self.sites.len() {
-            self.sites.resize(site as usize + 1, Foretold::default());
+            self.sites
+                .resize(site as usize + 1, PredictedSite::default());
         }
-        let foretold = &mut self.sites[site as usize];
-        if foretold.piece != self.piece {
-            *foretold = Foretold {
+        let predicted = &mut self.sites[site as usize];
+        if predicted.piece != self.piece {
+            *predicted = PredictedSite {
                 piece: self.piece,
-                ..Foretold::default()
+                ..PredictedSite::default()
             };
         }
         self.site = site;
@@ -146,34 +150,34 @@ pub(super) fn record(out: &mut Vec<u8>, memory: &mut Memory, row: &WarpRow<'_>) 
     } else {
         put(out, row.mask.into());
     }
-    let foretold = &mut memory.sites[row.site as usize];
+    let predicted = &mut memory.sites[row.site as usize];
     let kind = kind_of(row);
-    if kind == foretold.kind {
+    if kind == predicted.kind {
         tag |= SAME_KIND;
     } else {
         put(out, kind.into());
-        foretold.kind = kind;
+        predicted.kind = kind;
     }
-    out[at] = tag | addresses(out, foretold, row.addresses);
+    out[at] = tag | addresses(out, predicted, row.addresses);
 }
 
 #[inline]
-fn addresses(out: &mut Vec<u8>, foretold: &mut Foretold, addresses: &[u64]) -> u8 {
+fn addresses(out: &mut Vec<u8>, predicted: &mut PredictedSite, addresses: &[u64]) -> u8 {
     let mut tag = 0;
     let first = addresses[0];
-    let step = first.wrapping_sub(foretold.first);
-    if step == foretold.step {
+    let step = first.wrapping_sub(predicted.first);
+    if step == predicted.step {
         tag |= SAME_STEP;
     } else {
         put_signed(out, step);
     }
-    (foretold.first, foretold.step) = (first, step);
+    (predicted.first, predicted.step) = (first, step);
     let stride = addresses
         .get(1)
-        .map_or(foretold.stride, |second| second.wrapping_sub(first));
+        .map_or(predicted.stride, |second| second.wrapping_sub(first));
     let uneven = match <&[u64; LANES]>::try_from(addresses) {
-        // Of a length that the compiler knows: vector instructions, without a loop.
-        Ok(whole) => uneven(whole, stride),
+        // With a length that is known at compile time: vector instructions, without a loop.
+        Ok(all) => uneven(all, stride),
         Err(_) => uneven(addresses, stride),
     };
     if uneven {
@@ -182,20 +186,20 @@ fn addresses(out: &mut Vec<u8>, foretold: &mut Foretold, addresses: &[u64]) -> u
         }
         return tag;
     }
-    if stride == foretold.stride {
+    if stride == predicted.stride {
         return tag | EVEN | SAME_STRIDE;
     }
     put_signed(out, stride);
-    foretold.stride = stride;
+    predicted.stride = stride;
     tag | EVEN
 }
 
-/// Whether addresses do not all rise by `stride`. Without a way out of the loop, so that it becomes
-/// vector instructions.
+/// Whether addresses do not all increase by `stride`. The loop has no early exit, so that it
+/// becomes vector instructions.
 #[inline(always)]
 fn uneven(addresses: &[u64], stride: u64) -> bool {
-    let odd = addresses.windows(2).fold(0, |odd, pair| {
-        odd | (pair[1].wrapping_sub(pair[0]) ^ stride)
+    let differing = addresses.windows(2).fold(0, |differing, pair| {
+        differing | (pair[1].wrapping_sub(pair[0]) ^ stride)
     });
-    odd != 0
+    differing != 0
 }

@@ -1,4 +1,5 @@
-//! The file of a stream of warp instructions, `.rlwarp`.
+//! The file format of a stream of warp instructions, `.rlwarp`: [`WarpWriter`] writes it,
+//! [`WarpReader`] reads it, and [`Records`] are records in the format that are not in a file yet.
 //!
 //! ```text
 //! file    = header chunk… ending            chunks as in the native trace file
@@ -10,12 +11,13 @@
 //! ending  = chunks, launches, records, accesses before it (varints)
 //! ```
 //!
-//! The tag's bits say what is not as foretold. Foretold are: the block and warp of the record
-//! before, the next site, the next position, all lanes active, and addresses that rise by the
-//! stride that this site had last. Each piece begins with nothing foretold, so that pieces can be
-//! made on several threads ([`Records`]). Every chunk decodes alone, so a file that was cut off is
-//! read up to its last whole chunk; all lengths are bounded before anything is allocated, and every
-//! stored byte is under a checksum.
+//! The tag has a bit for each field that is as predicted and is left out. Predicted are: the block
+//! and warp of the record before, the next site, the next position, all lanes active, and, by the
+//! last record of the same site, space, kind and size, the stride of addresses, and the step of the
+//! first address. Predictions are reset with each piece, so that pieces can be made on several
+//! threads ([`Records`]). Each chunk can be decoded alone, so a file that was cut off is read up to
+//! its last complete chunk. All lengths are bounded before memory is allocated, and all stored
+//! bytes have checksums.
 
 mod decode;
 mod encode;
@@ -23,13 +25,13 @@ mod reader;
 mod records;
 mod writer;
 
-pub use reader::Reader;
+pub use reader::WarpReader;
 pub use records::Records;
-pub use writer::Writer;
+pub use writer::WarpWriter;
 
 use reuselens_trace::Confidence;
 
-/// Not text, with both kinds of line end, so that a transfer that mangles bytes shows at once.
+/// Not text, with both kinds of line ends, so that a transfer that changes these is detected.
 const MAGIC: &[u8; 8] = b"\x89RLW\r\n\x1a\n";
 
 /// Whether the file begins with the magic, or is too short to hold all of it.

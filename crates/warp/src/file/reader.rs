@@ -1,7 +1,8 @@
-//! Reads a stream file, chunk by chunk.
+//! [`WarpReader`]: reads a stream file, chunk by chunk, and checks the totals at its end. The
+//! format is described in the module `file`.
 
 use crate::file::MAGIC;
-use crate::file::decode::{self, Piece};
+use crate::file::decode::{self, DecodedPiece};
 use crate::file::encode::Memory;
 use crate::file::writer::{FIXED, Totals, VERSION};
 use crate::{Launch, WarpBatch, WarpSource, WarpStep};
@@ -13,7 +14,7 @@ use reuselens_trace::TraceError;
 const MAX_DESCRIPTION: usize = 64 << 10;
 
 /// Reads a stream of warp instructions. Memory: one chunk.
-pub struct Reader {
+pub struct WarpReader {
     input: Input,
     description: String,
     chunks: Chunks,
@@ -27,18 +28,18 @@ pub struct Reader {
     over: bool,
 }
 
-impl Reader {
+impl WarpReader {
     /// Reads the file's head.
     ///
     /// # Errors
     /// [`TraceError::UnknownFormat`] if it is no stream file or one of another version,
     /// `FileError::Corrupt` if the head is damaged, `FileError::Empty`, `FileError::Io`.
-    pub fn new(mut input: Input) -> Result<Reader, TraceError> {
+    pub fn new(mut input: Input) -> Result<WarpReader, TraceError> {
         input.head()?;
         let description = head(&mut input)?;
         let unpacker =
             Unpacker::new().map_err(|error| TraceError::io("decode", input.path(), error))?;
-        Ok(Reader {
+        Ok(WarpReader {
             input,
             description,
             chunks: Chunks::from(0),
@@ -69,12 +70,12 @@ impl Reader {
         self.at = cursor.at();
         let piece = piece.map_err(|damage| self.input.bad_bytes(self.start, damage.0))?;
         match piece {
-            Piece::Batch => {
+            DecodedPiece::Batch => {
                 self.totals.records += batch.len() as u64;
                 self.totals.accesses += batch.accesses() as u64;
                 Ok(WarpStep::Batch)
             }
-            Piece::Launch(launch) => {
+            DecodedPiece::Launch(launch) => {
                 self.totals.launches += 1;
                 self.launch = Some(launch.clone());
                 Ok(WarpStep::Launch(launch))
@@ -100,7 +101,7 @@ impl Reader {
     }
 }
 
-impl WarpSource for Reader {
+impl WarpSource for WarpReader {
     fn next(&mut self, batch: &mut WarpBatch) -> Result<WarpStep, TraceError> {
         if self.over {
             return Ok(WarpStep::End);
@@ -142,8 +143,8 @@ fn head(input: &mut Input) -> Result<String, TraceError> {
             .into());
     }
     let bytes = input.at_least(FIXED + length + 4)?;
-    let whole = bytes.get(..FIXED + length + 4);
-    let Some((head, check)) = whole.and_then(<[u8]>::split_last_chunk::<4>) else {
+    let complete = bytes.get(..FIXED + length + 4);
+    let Some((head, check)) = complete.and_then(<[u8]>::split_last_chunk::<4>) else {
         return Err(input.bad_bytes(0, CUT).into());
     };
     let right = crc32fast::hash(head) == u32::from_le_bytes(*check);

@@ -1,25 +1,26 @@
-//! Records that are encoded where they are made.
+//! [`Records`]: records of one launch that are encoded where they are made, maybe on several
+//! threads, so that the writer only appends bytes.
 
 use crate::file::encode::{self, Memory};
-use crate::source::Piece;
+use crate::source::RecordPiece;
 use crate::{WarpBatch, WarpRow};
 
-/// Some records of one launch in the form of the file: what
-/// [`file::Writer`](crate::file::Writer) takes from those who make them on several threads.
-/// They decode without those before them.
+/// Some records of one launch in the format of the file, for
+/// [`file::WarpWriter`](crate::file::WarpWriter). They can be decoded without earlier records.
 ///
-/// Memory: 1 to 2 bytes a record where addresses rise evenly, up to 10 for each access where they
-/// do not; the state that is foretold beside it, 40 bytes a site.
+/// Memory: 1 to 2 bytes a record if its addresses have a constant stride, up to 10 for each access
+/// otherwise; and 40 bytes a site for predictions.
 pub struct Records {
     pub(super) bytes: Vec<u8>,
     memory: Memory,
     pub(super) count: usize,
     pub(super) accesses: u64,
-    /// The largest numbers, and whether any record is none.
+    /// The largest numbers in the records.
     pub(super) block: u32,
     pub(super) warp: u32,
     pub(super) site: u32,
-    pub(super) is_odd: bool,
+    /// Whether any record is invalid; the writer then refuses all of them.
+    pub(super) is_invalid: bool,
 }
 
 impl Records {
@@ -33,13 +34,13 @@ impl Records {
             block: 0,
             warp: 0,
             site: 0,
-            is_odd: false,
+            is_invalid: false,
         };
         records.memory.begin();
         records
     }
 
-    /// Those of a batch too.
+    /// Adds the records of a batch.
     pub fn extend(&mut self, batch: &WarpBatch) {
         self.bytes.reserve(batch.len() * 8);
         for row in batch.rows() {
@@ -54,7 +55,7 @@ impl Default for Records {
     }
 }
 
-impl Piece for Records {
+impl RecordPiece for Records {
     #[inline]
     fn add(&mut self, row: &WarpRow<'_>) {
         if row.mask == 0 {
@@ -65,11 +66,10 @@ impl Piece for Records {
         self.block = self.block.max(row.block);
         self.warp = self.warp.max(row.warp);
         self.site = self.site.max(row.site);
-        // A number beyond what any launch has would make the state grow; such records are refused
-        // later.
-        self.is_odd |= row.bytes == 0 || row.site as usize >= crate::launch::MAX_SITES;
-        self.is_odd |= row.addresses.len() != row.mask.count_ones() as usize;
-        if !self.is_odd {
+        // Not encoded: a site's number beyond those of any launch would take memory.
+        self.is_invalid |= row.bytes == 0 || row.site as usize >= crate::launch::MAX_SITES;
+        self.is_invalid |= row.addresses.len() != row.mask.count_ones() as usize;
+        if !self.is_invalid {
             encode::record(&mut self.bytes, &mut self.memory, row);
         }
     }
@@ -86,7 +86,7 @@ impl Piece for Records {
         self.bytes.clear();
         self.memory.begin();
         (self.count, self.accesses) = (0, 0);
-        (self.block, self.warp, self.site, self.is_odd) = (0, 0, 0, false);
+        (self.block, self.warp, self.site, self.is_invalid) = (0, 0, 0, false);
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     use crate::{LANES, Space, WarpAccess, WarpKind};
 
     #[test]
-    fn a_piece_begins_with_nothing_foretold() {
+    fn clear_resets_all_predictions() {
         let batch = |sites: &[u32]| {
             let mut batch = WarpBatch::new();
             for (at, &site) in (0_u64..).zip(sites) {
@@ -118,7 +118,7 @@ mod tests {
         };
         let batches = [batch(&[4, 7, 4, 0]), batch(&[7, 4, 9]), batch(&[0, 9, 7])];
         let mut used = Records::new();
-        // The stamps begin anew on the way.
+        // The numbers of pieces wrap around meanwhile.
         used.memory.piece = u32::MAX - 7;
         for batch in batches.iter().cycle().take(20) {
             used.clear();

@@ -1,4 +1,5 @@
-//! Writes a stream file, chunk by chunk.
+//! [`WarpWriter`]: writes a stream file, chunk by chunk. The format is described in the module
+//! `file`. It takes batches, or [`Records`] that were encoded on other threads.
 
 use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -7,16 +8,16 @@ use crate::file::MAGIC;
 use crate::file::encode;
 use crate::file::records::Records;
 use crate::launch::MAX_SITES;
-use crate::{Collector, Launch, Piece, WarpBatch, WarpSink};
+use crate::{Collector, Launch, RecordPiece, WarpBatch, WarpSink};
 use reuselens_io::chunk::{self, Content};
 use reuselens_io::varint::put;
 use reuselens_trace::TraceError;
 
-/// The fastest: the bytes are few already.
+/// The fastest level of zstd: the bytes are few already.
 const LEVEL: i32 = 1;
 /// A chunk is written when it has this many bytes before compression …
 const ENOUGH_BYTES: usize = 1 << 20;
-/// … or so many records, which bounds what a reader loses to a cut.
+/// … or this many records, which bounds what is lost if the file is cut off.
 const ENOUGH_RECORDS: u64 = 1 << 20;
 /// The most records of one batch.
 pub(super) const MAX_RECORDS: usize = 1 << 20;
@@ -28,18 +29,19 @@ pub(super) const FIXED: usize = 16;
 
 /// Writes a stream of warp instructions to `W`, in whole chunks of about 1 MiB before compression.
 ///
-/// Without [`Writer::finish`] the file lacks its ending and readers call it cut off; whole chunks
-/// are read all the same. Memory: some MiB.
-pub struct Writer<W: Write> {
+/// Without [`WarpWriter::finish`] the file lacks its ending: readers read its complete chunks and
+/// then report that it is cut off. Memory: some MiB.
+pub struct WarpWriter<W: Write> {
     out: W,
     path: PathBuf,
     packer: zstd::bulk::Compressor<'static>,
-    /// Those of a batch, while it is taken.
+    /// The records of a batch, while they are encoded.
     records: Records,
     plain: Vec<u8>,
     stored: Vec<u8>,
     records_waiting: u64,
-    /// Blocks, warps and sites of the launch; of sites that are not named there may be any number.
+    /// How many blocks, warps in a block, and sites the launch has; the largest possible number of
+    /// sites if the launch has no list of them.
     bounds: Option<(u64, u64, usize)>,
     totals: Totals,
     broken: bool,
@@ -60,16 +62,16 @@ impl Totals {
     }
 }
 
-impl<W: Write> Writer<W> {
-    /// Begins a file: writes its head. `path` is for messages only; `description` says where the
-    /// records come from, and is cut after 16 KiB.
+impl<W: Write> WarpWriter<W> {
+    /// Begins a file: writes its head. `path` is used in messages only; `description` is a text
+    /// about where the records come from, and is cut after 16 KiB.
     ///
     /// # Errors
     /// `FileError::Io` if `out` refuses.
-    pub fn new(mut out: W, path: &Path, description: &str) -> Result<Writer<W>, TraceError> {
+    pub fn new(mut out: W, path: &Path, description: &str) -> Result<WarpWriter<W>, TraceError> {
         let failed = |error| TraceError::io("write", path, error);
         out.write_all(&head(description)).map_err(failed)?;
-        Ok(Writer {
+        Ok(WarpWriter {
             out,
             path: path.to_owned(),
             packer: zstd::bulk::Compressor::new(LEVEL).map_err(failed)?,
@@ -83,7 +85,7 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes what waits as a chunk, however small: from then on a crash does not lose it.
+    /// Writes the buffered records as a chunk, however small, so that a crash does not lose them.
     ///
     /// # Errors
     /// `FileError::Io` if `out` refuses. The file then ends there: later calls fail too.
@@ -97,7 +99,7 @@ impl<W: Write> Writer<W> {
         flushed.map_err(|error| TraceError::io("write", &self.path, error))
     }
 
-    /// Writes what waits and the ending, and gives back `out`.
+    /// Writes the buffered records and the ending, and returns `out`.
     ///
     /// # Errors
     /// `FileError::Io` if `out` refuses.
@@ -139,7 +141,7 @@ impl<W: Write> Writer<W> {
         self.packer
             .compress_to_buffer(&self.plain, &mut self.stored)?;
         let number = self.totals.chunks as u32;
-        let head = chunk::Head {
+        let head = chunk::ChunkHead {
             content,
             number,
             plain,
@@ -154,14 +156,14 @@ impl<W: Write> Writer<W> {
     }
 }
 
-impl<W: Write> WarpSink for Writer<W> {
+impl<W: Write> WarpSink for WarpWriter<W> {
     fn launch(&mut self, launch: &Launch) -> Result<(), TraceError> {
         let texts = launch.sites.iter().map(|s| s.place.len() + s.text.len());
         let texts = texts.sum::<usize>() + launch.kernel.len();
         if launch.sites.len() > MAX_SITES || texts > MAX_LAUNCH {
             return Err(self.refuse("a kernel has more memory instructions than the file takes"));
         }
-        // Its own chunk begins here: a chunk is of one kernel.
+        // A chunk has records of one launch only.
         self.flush()?;
         encode::launch(&mut self.plain, launch);
         let sites = match launch.sites.len() {
@@ -183,7 +185,7 @@ impl<W: Write> WarpSink for Writer<W> {
     }
 }
 
-impl<W: Write> Collector for Writer<W> {
+impl<W: Write> Collector for WarpWriter<W> {
     type Piece = Records;
 
     fn take(&mut self, records: &Records) -> Result<(), TraceError> {
@@ -196,7 +198,7 @@ impl<W: Write> Collector for Writer<W> {
         let fits = u64::from(records.block) < blocks
             && u64::from(records.warp) < warps
             && (records.site as usize) < sites
-            && !records.is_odd;
+            && !records.is_invalid;
         if !records.is_empty() && !fits {
             return Err(
                 self.refuse("a record is of a block, warp or site that its launch does not have")

@@ -9,7 +9,7 @@ use reuselens::io::AtomicFile;
 use reuselens::units::{Bytes, counted, grouped};
 use reuselens_ptx::plan::{Done, Plan, PlanError, PlannedLaunch, Preprocessor, Session};
 use reuselens_ptx::{CollectorSink, Count, LaunchSink, Options};
-use reuselens_warp::file::Writer;
+use reuselens_warp::file::WarpWriter;
 
 use super::watch::MeteredSink;
 use crate::exit::{Outcome, Usage};
@@ -316,7 +316,7 @@ impl Args {
     ) -> anyhow::Result<()> {
         let file = AtomicFile::create(path, self.force)?;
         let description = format!("{} on the interpreter", self.kernel.display());
-        let stream = CollectorSink::new(Writer::new(file, path, &description)?);
+        let stream = CollectorSink::new(WarpWriter::new(file, path, &description)?);
         let mut stream = MeteredSink::new(stream, self.quiet);
         self.steps(
             plan,
