@@ -63,6 +63,8 @@ fn protected_file_is_not_replaced_by_any_of_its_names() {
     fs::write(&read, "read").unwrap();
     fs::hard_link(&read, folder.path().join("hard")).unwrap();
     std::os::unix::fs::symlink(&read, folder.path().join("soft")).unwrap();
+    // Kept open, so that no file of another test gets its inode number, and with it the protection.
+    std::mem::forget(fs::File::open(&read).unwrap());
     AtomicFile::protect(&read);
     AtomicFile::protect(&other);
     AtomicFile::protect(folder.path());
