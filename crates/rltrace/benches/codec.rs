@@ -2,7 +2,7 @@
 //! reuselens-rltrace`.
 //!
 //! Prints bytes per row for each trace first. `matmul`: three nested loops. `list`: a linked list
-//! in random order, walked again and again. `random`: addresses that nothing foretells.
+//! in random order, walked repeatedly. `random`: unpredictable addresses.
 
 use std::hint::black_box;
 use std::path::Path;

@@ -7,7 +7,7 @@
 //! What is stored is described in `templates`.
 //!
 //! *Invariant:* `decode_templates` rebuilds the same templates, successors and last addresses from
-//! the streams. A block that does not fit its templates is refused as a whole.
+//! the streams. A block that does not fit its templates leaves them unusable, and the writer stops.
 
 use std::hint::select_unpredictable;
 

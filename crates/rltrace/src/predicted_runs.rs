@@ -7,7 +7,8 @@
 //! From there on an iteration is the one before with constants added.
 //!
 //! `decode_rows` calls [`decode_run`], which finds the cycle, decodes two iterations row by row,
-//! and hands the rest to [`RowSink::iterations`]. A stencil decodes 350 → 1,858 M rows a second so.
+//! and hands the iterations after them to [`RowSink::iterations`]. With it a stencil is decoded at
+//! 1,858 M rows a second, without at 350.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! The native file: what goes in comes out; what is cut or changed is an error, never a panic or a
-//! lie.
+//! Native files of rows: readers get what was written. Cut or changed bytes are an error, and never
+//! a panic or other rows.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn what_goes_in_comes_out(pieces in pieces(), flush_every in 1..10_usize) {
+    fn reader_delivers_what_was_written(pieces in pieces(), flush_every in 1..10_usize) {
         let bytes = native(&pieces, flush_every);
         let mut source = open(&bytes, None).unwrap();
         prop_assert!(source.has_addresses());
@@ -25,7 +25,7 @@ proptest! {
 }
 
 #[test]
-fn an_ending_is_no_longer_than_was_said() {
+fn ending_is_no_longer_than_predicted() {
     let header = Header {
         has_addresses: true,
         description: "a test".into(),
@@ -47,7 +47,7 @@ fn an_ending_is_no_longer_than_was_said() {
 }
 
 #[test]
-fn a_file_cut_anywhere_gives_a_prefix_and_an_error() {
+fn cut_file_gives_a_prefix_and_an_error() {
     let whole = sample();
     let bytes = native(&whole, 2);
     let mut most = 0;
@@ -94,7 +94,7 @@ fn without_note(mut read: Vec<Piece>) -> Vec<Piece> {
 }
 
 #[test]
-fn every_flipped_bit_is_noticed_and_costs_nothing_before_it() {
+fn flipped_bit_is_an_error_and_keeps_what_is_before() {
     let whole = sample();
     let bytes = native(&whole, 2);
     for bit in 0..bytes.len() * 8 {
@@ -113,7 +113,7 @@ fn every_flipped_bit_is_noticed_and_costs_nothing_before_it() {
 }
 
 #[test]
-fn chunks_lost_doubled_swapped_or_appended_are_noticed() {
+fn lost_doubled_or_swapped_chunks_are_errors() {
     let bytes = native(&sample(), 3);
     let mut chunks = Vec::new();
     let mut at = 16 + "a test".len() + 4;
@@ -151,7 +151,7 @@ fn chunks_lost_doubled_swapped_or_appended_are_noticed() {
 }
 
 #[test]
-fn a_forged_length_is_an_error() {
+fn forged_length_is_an_error() {
     let mut file = native(&[], 1);
     file.truncate(16 + "a test".len() + 4);
     let mut head = Vec::new();
@@ -199,7 +199,7 @@ fn block_borders_and_large_blocks_are_kept() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_before_it_is_written() {
+fn writer_refuses_large_blocks_and_events() {
     let header = Header {
         has_addresses: true,
         description: String::new(),
@@ -234,7 +234,7 @@ fn what_does_not_fit_is_refused_before_it_is_written() {
 }
 
 #[test]
-fn a_failed_write_is_reported_and_stays_failed() {
+fn failed_write_fails_all_later_ones() {
     struct Full(usize);
     impl std::io::Write for Full {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -264,7 +264,7 @@ fn a_failed_write_is_reported_and_stays_failed() {
 }
 
 #[test]
-fn what_the_head_says_is_kept() {
+fn header_is_kept() {
     let header = Header {
         has_addresses: false,
         description: "é".repeat(40_000),
@@ -296,7 +296,7 @@ fn files_of_other_versions_are_refused_with_what_to_do() {
 }
 
 #[test]
-fn regular_traces_take_next_to_nothing() {
+fn regular_traces_take_few_bytes() {
     let mut block = Block::new();
     for i in 0..100_u64 {
         for k in 0..1000 {
@@ -363,7 +363,7 @@ fn loops(random: &mut reuselens_testing::traces::Random) -> Piece {
 }
 
 #[test]
-fn loops_of_any_length_come_back() {
+fn loops_of_any_length_are_decoded() {
     for seed in 1..400 {
         let mut random = reuselens_testing::traces::Random(seed);
         let whole: Vec<Piece> = (0..4).map(|_| loops(&mut random)).collect();

@@ -27,7 +27,7 @@ fn segments(bytes: &[u8], most: usize) -> Vec<AnySegment> {
     reader.segments(projection(), most, Accesses(1)).unwrap()
 }
 
-fn condensed(bytes: &[u8]) -> (Vec<Piece>, Option<String>) {
+fn items_of(bytes: &[u8]) -> (Vec<Piece>, Option<String>) {
     let mut reader = reader(bytes);
     assert!(reader.project(Projection::Items(projection())));
     let (pieces, error) = drain(&mut reader);
@@ -42,8 +42,8 @@ fn together(segments: Vec<AnySegment>) -> (Vec<Piece>, Option<String>) {
         let (pieces, error) = drain(&mut segment);
         let event = |piece: &&Piece| matches!(piece, Piece::Event(_));
         let before: Vec<Piece> = all.iter().filter(event).cloned().collect();
-        let (again, own) = pieces.split_at(before.len());
-        assert_eq!(again, before);
+        let (repeated, own) = pieces.split_at(before.len());
+        assert_eq!(repeated, before);
         all.extend_from_slice(own);
         if let Some(error) = error {
             return (all, Some(error.to_string()));
@@ -66,7 +66,7 @@ fn loads(addrs: impl Iterator<Item = u64>) -> Piece {
     Piece::Block(block)
 }
 
-/// Some blocks, and an event behind every tenth.
+/// Some blocks, and an event after every tenth.
 fn some() -> Vec<Piece> {
     let event = |at: u64| {
         Piece::Event(Event::Note(Note {
@@ -83,11 +83,13 @@ fn some() -> Vec<Piece> {
     (0..40).flat_map(one).collect()
 }
 
-/// What there is up to the first block from which on named accesses may lie in several items.
-fn even((mut pieces, error): (Vec<Piece>, Option<String>)) -> (Vec<Piece>, Option<String>) {
-    let uneven =
+/// The pieces up to the first block whose named accesses may be to several items.
+fn before_straddling(
+    (mut pieces, error): (Vec<Piece>, Option<String>),
+) -> (Vec<Piece>, Option<String>) {
+    let straddles =
         |piece: &Piece| matches!(piece, Piece::Block(block) if block.item_batch.elements_straddle);
-    let Some(place) = pieces.iter().position(uneven) else {
+    let Some(place) = pieces.iter().position(straddles) else {
         return (pieces, error);
     };
     pieces.truncate(place);
@@ -98,18 +100,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn together_they_are_the_file(pieces in pieces(), flush_every in 1..4_usize, most in 1..9_usize) {
+    fn segments_deliver_what_the_file_does(pieces in pieces(), flush_every in 1..4_usize, most in 1..9_usize) {
         let bytes = native(&pieces, flush_every);
         let segments = segments(&bytes, most);
         prop_assert!((1..=most).contains(&segments.len()) || pieces.is_empty());
-        prop_assert_eq!(even(together(segments)), even(condensed(&bytes)));
+        prop_assert_eq!(before_straddling(together(segments)), before_straddling(items_of(&bytes)));
     }
 }
 
 #[test]
-fn there_are_as_many_as_are_asked_for_and_long_enough() {
+fn segments_are_as_many_and_as_long_as_asked_for() {
     let bytes = native(&some(), 2);
-    let whole = condensed(&bytes);
+    let whole = items_of(&bytes);
     for most in 1..9 {
         let segments = segments(&bytes, most);
         assert_eq!(segments.len(), most);
@@ -117,11 +119,11 @@ fn there_are_as_many_as_are_asked_for_and_long_enough() {
     }
     let accesses = (0..40).map(|at| 100 + at).sum::<u64>();
     let loads = |pieces: &[Piece]| {
-        let touches = pieces.iter().map(|piece| match piece {
+        let items = pieces.iter().map(|piece| match piece {
             Piece::Block(block) => block.item_batch.items.len() as u64,
             Piece::Event(_) => 0,
         });
-        touches.sum::<u64>()
+        items.sum::<u64>()
     };
     for (shortest, some) in [
         (accesses / 4, 2..=4),
@@ -149,9 +151,9 @@ fn there_are_as_many_as_are_asked_for_and_long_enough() {
 
 /// Whenever a segment is split, it ends where its half begins.
 #[test]
-fn a_stretch_that_is_split_is_what_it_was() {
+fn split_segments_deliver_the_same() {
     let bytes = native(&some(), 2);
-    let whole = condensed(&bytes);
+    let whole = items_of(&bytes);
     let (mut random, mut all_splits) = (Random(6), 0);
     for _ in 0..30 {
         let mut source = reader(&bytes);
@@ -198,7 +200,7 @@ fn a_stretch_that_is_split_is_what_it_was() {
 }
 
 #[test]
-fn what_cannot_be_read_from_several_places_stays_whole() {
+fn sources_without_index_have_no_segments() {
     let bytes = native(&some(), 2);
     let piped = Input::new(Cursor::new(bytes.clone()), "pipe");
     let mut piped = Reader::new(piped).unwrap();
@@ -242,7 +244,7 @@ fn what_cannot_be_read_from_several_places_stays_whole() {
 
 /// Whatever is wrong, nothing is delivered before the first error that the file would not deliver.
 #[test]
-fn a_damaged_file_is_delivered_up_to_the_damage() {
+fn damaged_file_is_delivered_up_to_the_damage() {
     let bytes = native(&some(), 2);
     let (mut random, mut damaged) = (Random(3), 0);
     for _ in 0..400 {
@@ -256,7 +258,7 @@ fn a_damaged_file_is_delivered_up_to_the_damage() {
         };
         let segments = reader.segments(projection(), 3, Accesses(1)).unwrap();
         if !segments.is_empty() {
-            assert_eq!(together(segments), condensed(&changed));
+            assert_eq!(together(segments), items_of(&changed));
             damaged += 1;
         }
     }
@@ -281,7 +283,7 @@ fn with_index_of(bytes: &[u8], other: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn an_index_that_is_wrong_is_an_error_where_a_stretch_ends() {
+fn wrong_index_is_an_error_where_a_segment_ends() {
     let (some, mut other) = (some(), some());
     other.rotate_left(2);
     let bytes = native(&some, 2);
@@ -294,7 +296,7 @@ fn an_index_that_is_wrong_is_an_error_where_a_stretch_ends() {
 }
 
 #[test]
-fn an_index_with_other_events_is_an_error_at_the_first_of_them() {
+fn index_with_other_events_is_an_error_at_the_first() {
     let (some, mut other) = (some(), some());
     for piece in &mut other {
         if let Piece::Event(Event::Note(note)) = piece {
@@ -310,7 +312,7 @@ fn an_index_with_other_events_is_an_error_at_the_first_of_them() {
 }
 
 #[test]
-fn segments_of_what_can_be_stopped_can_be_stopped() {
+fn segments_of_a_stoppable_source_stop() {
     let stop = Stop::default();
     let mut source = Stoppable::new(reader(&native(&some(), 2)), stop.clone());
     let mut segments = source.segments(projection(), 2, Accesses(1)).unwrap();

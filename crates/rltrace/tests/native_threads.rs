@@ -27,22 +27,22 @@ fn read(bytes: &[u8], threads: usize, with_repeats: bool) -> (Vec<Piece>, Option
 }
 
 fn same_for_all(bytes: &[u8]) -> (Vec<Piece>, Option<String>) {
-    let alone = read(bytes, 1, false);
+    let serial = read(bytes, 1, false);
     for (threads, with_repeats) in [(2, false), (5, false), (1, true), (3, true)] {
         assert!(
-            read(bytes, threads, with_repeats) == alone,
+            read(bytes, threads, with_repeats) == serial,
             "{threads} threads, with_repeats: {with_repeats}: {:?}",
-            alone.1
+            serial.1
         );
     }
-    alone
+    serial
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn what_goes_in_comes_out(pieces in pieces(), flush_every in 1..4_usize) {
+    fn threads_deliver_what_was_written(pieces in pieces(), flush_every in 1..4_usize) {
         let bytes = native(&pieces, flush_every);
         let (read, error) = same_for_all(&bytes);
         prop_assert_eq!(error, None);
@@ -56,7 +56,7 @@ fn is_complete(read: &[Piece]) -> bool {
 }
 
 #[test]
-fn files_that_are_cut_or_changed_end_at_the_same_place() {
+fn damaged_files_end_at_the_same_place() {
     let bytes = native(&sample(), 1);
     for length in (1..bytes.len()).step_by(5) {
         let (read, error) = same_for_all(&bytes[..length]);
@@ -74,7 +74,7 @@ fn files_that_are_cut_or_changed_end_at_the_same_place() {
     assert!(same_for_all(&longer).1.unwrap().contains("after the end"));
 }
 
-/// Many chunks of a few blocks, some with rows that nothing foretells.
+/// Many chunks of a few blocks, some with unpredictable rows.
 fn many() -> Vec<Piece> {
     let mut random = Random(5);
     let block = |index: u64| {
@@ -102,7 +102,7 @@ fn many() -> Vec<Piece> {
 }
 
 #[test]
-fn many_chunks_come_in_order() {
+fn chunks_are_delivered_in_order() {
     let whole = many();
     let bytes = native(&whole, 3);
     let (read, error) = same_for_all(&bytes);
@@ -111,7 +111,7 @@ fn many_chunks_come_in_order() {
 }
 
 #[test]
-fn a_chunk_that_is_larger_than_any_the_writer_makes_is_read() {
+fn very_large_chunk_is_read() {
     let note = Note {
         code: "x".into(),
         message: String::new(),

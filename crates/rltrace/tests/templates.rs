@@ -269,7 +269,7 @@ fn background_compression_writes_the_same_bytes() {
 }
 
 #[test]
-fn a_loop_takes_next_to_nothing() {
+fn loop_takes_few_bytes() {
     let mut templates = Templates::new();
     let row = |lane: u64| TemplateRow {
         kind: Kind::Load,
@@ -348,7 +348,7 @@ fn writer_refuses_blocks_that_do_not_fit_their_templates() {
 }
 
 #[test]
-fn a_changed_byte_is_an_error_and_never_other_rows() {
+fn changed_byte_is_an_error_and_never_other_rows() {
     let mut random = Random(4);
     let (bytes, pieces) = file(&mut random);
     let all: Vec<Row> = reuselens_testing::traces::rows(&pieces);

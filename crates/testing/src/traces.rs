@@ -49,11 +49,11 @@ pub fn drain(source: &mut dyn Source) -> (Vec<Piece>, Option<TraceError>) {
     (pieces, error)
 }
 
-/// With all rows of its blocks: what comes again without being there, too.
+/// The pieces with all repeats of their blocks expanded to rows.
 pub fn expanded(pieces: Vec<Piece>) -> Vec<Piece> {
-    let mut unfolder = RepeatExpander::new();
+    let mut expander = RepeatExpander::new();
     let all = |piece| match piece {
-        Piece::Block(block) => Piece::Block(unfolder.expand(&block)),
+        Piece::Block(block) => Piece::Block(expander.expand(&block)),
         event => event,
     };
     pieces.into_iter().map(all).collect()

@@ -1,8 +1,11 @@
-//! Basic blocks: what a row of [`Kind::BasicBlock`] says.
+//! Basic blocks: how a row of [`Kind::BasicBlock`] is packed.
 //!
 //! A thread's rows of that kind, in order, are the path that it took. The outcome of a conditional
-//! branch is not a row of its own: it is taken if the thread's next basic block is the one that the
-//! branch leads to.
+//! branch has no row of its own: the branch was taken if the thread's next basic block is the one
+//! that it leads to.
+//!
+//! Capture packs blocks with [`BasicBlock::row`]; analyses by path unpack them with
+//! [`BasicBlock::of`]. *Invariant:* each undoes the other.
 
 use crate::{Kind, Row};
 
@@ -10,9 +13,9 @@ use crate::{Kind, Row};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum BlockEnd {
-    /// It goes on with the block behind it, or nothing is known.
+    /// It goes on with the next block in memory, or nothing is known.
     Falls = 0,
-    /// With a conditional branch: to [`BasicBlock::taken`] or to the block behind it.
+    /// With a conditional branch: to [`BasicBlock::taken`] or to the next block in memory.
     Conditional = 1,
     /// With a jump.
     Jump = 2,
@@ -24,17 +27,17 @@ pub enum BlockEnd {
     Return = 5,
 }
 
-/// A basic block that began to run: instructions that run one after the other, entered at the first
-/// only as far as whoever recorded it knows (a jump into the middle makes another block).
+/// A basic block that began to run: instructions that run one after the other. As far as the
+/// recorder knows it is entered at the first only; a jump into the middle makes another block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BasicBlock {
-    /// Address of its first instruction, or another number that stands for it throughout the
-    /// process.
+    /// Address of its first instruction, or another number that identifies it in the process.
     pub start: u64,
     /// How it ends.
     pub end: BlockEnd,
-    /// `start` of the block that follows if its branch is taken; 0 where that is not known before.
-    /// Of a call at the end of a block of unknown bytes: of the block that it returns to.
+    /// `start` of the block that follows if its branch is taken; 0 if that is not known before it
+    /// runs. For a call at the end of a block of unknown bytes, `start` of the block that it
+    /// returns to.
     pub taken: u64,
     /// Bytes of code; 0 if unknown, 65,535 also for more.
     pub bytes: u16,
@@ -50,8 +53,7 @@ const TAKEN_LOOPS: u8 = 8;
 const FALLS_LOOPS: u8 = 16;
 
 impl BasicBlock {
-    /// The block that a row tells of; `None` for rows of other kinds, and for ends that are not
-    /// known here.
+    /// Unpacks a row. `None` for rows of other kinds, and for ends that are not known here.
     #[inline]
     pub const fn of(row: &Row) -> Option<BasicBlock> {
         if row.kind as u8 != Kind::BasicBlock as u8 {
@@ -76,7 +78,7 @@ impl BasicBlock {
         })
     }
 
-    /// The row that tells of it.
+    /// The row of this block.
     pub const fn row(&self) -> Row {
         let loops = TAKEN_LOOPS * self.taken_loops as u8 + FALLS_LOOPS * self.falls_loops as u8;
         Row {
@@ -87,7 +89,7 @@ impl BasicBlock {
         }
     }
 
-    /// Address behind its last instruction, where `start` is an address and its bytes are known.
+    /// The address after its last instruction, if `start` is an address and its bytes are known.
     pub const fn behind(&self) -> u64 {
         self.start + self.bytes as u64
     }
@@ -98,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_come_back() {
+    fn unpacked_rows_pack_to_themselves() {
         for end in 0..8 {
             for flags in 0..4 {
                 let row = Row {

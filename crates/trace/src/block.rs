@@ -1,4 +1,10 @@
-//! A block: consecutive rows of one thread, in columns.
+//! The model of a trace: a [`Row`] is something that a thread did, a [`Block`] is consecutive rows
+//! of one thread, in columns.
+//!
+//! Every [`Source`](crate::Source) fills blocks, and every analysis takes them. A block can have
+//! item accesses ([`ItemBatch`]) or compressed rows ([`Repeats`]) too, if the consumer asked for
+//! those. *Invariant:* all columns have the same length, and a row and its operand rows are in one
+//! block.
 
 use std::ops::Range;
 
@@ -20,13 +26,13 @@ pub enum Kind {
     RangeLoad = 4,
     /// Bytes from `addr` on were written by a range operation; an operand row follows (bytes).
     RangeStore = 5,
-    /// A function was entered: `pc` lies in it, `addr` is its stack pointer after the call (the low
+    /// A function was entered: `pc` is in it, `addr` is its stack pointer after the call (the low
     /// end of its caller's frame); an operand row with the call's return address follows. With size
     /// 0 the pointer is that within the function, the low end of its frame; with size 1 that of the
-    /// moment of the call, where the return address lies and the function's frame begins,
+    /// moment of the call, where the return address is and the function's frame begins,
     /// downwards.
     Enter = 6,
-    /// The function last entered was left. `addr` is the stack pointer, `pc` lies in it.
+    /// The function last entered was left. `addr` is the stack pointer, `pc` is in it.
     Exit = 7,
     /// A heap block begins at `addr`; `pc` is the allocating call's return address; an operand row
     /// (bytes) follows.
@@ -90,8 +96,7 @@ impl Kind {
         )
     }
 
-    /// Whether a row of this kind says what rows behind it mean, rather than that something was
-    /// used: calls, and what memory holds.
+    /// Whether rows of this kind change what later rows mean: calls, and what memory holds.
     #[inline]
     pub const fn is_state(self) -> bool {
         matches!(
@@ -130,7 +135,7 @@ pub struct Row {
     pub kind: Kind,
     /// Bytes accessed, for loads, stores and atomics; see also [`Kind::Enter`]; else 0.
     pub size: u8,
-    /// The return address of the hook: the instruction meant lies just before it. 0 = unknown.
+    /// The return address of the hook: the instruction meant is just before it. 0 = unknown.
     pub pc: u64,
     /// The address, or the number that the kind calls for.
     pub addr: u64,
@@ -269,9 +274,9 @@ impl Block {
         self.addrs.extend_from_slice(&addrs[..rows]);
     }
 
-    /// The columns, made `rows` long, to be written over: what is in them is anything. Does not
-    /// touch memory that a block had before, so a block used again costs nothing.
-    /// [`Self::truncate`] takes off what was not needed.
+    /// The columns, made `rows` long, to be overwritten: their contents are arbitrary. Memory that
+    /// the block had before is not cleared, so a block that is used again costs nothing.
+    /// [`Self::truncate`] removes rows that were not needed.
     pub fn overwrite(&mut self, rows: usize) -> Columns<'_> {
         self.item_batch.clear();
         self.repeats.clear();

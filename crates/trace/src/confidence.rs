@@ -1,6 +1,6 @@
-//! How sure a format is that some bytes are its own.
+//! The answer of a format's `detect` function; crate `formats` takes the most confident format.
 
-/// How sure a format is that some bytes are its own.
+/// How sure a format is that some bytes are in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     /// They are not.

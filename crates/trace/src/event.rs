@@ -1,4 +1,7 @@
-//! The events between blocks: rare, and each with a text or a table of its own.
+//! The events between blocks: processes, modules, threads and remarks.
+//!
+//! Events are rare, so they are values with texts, and not rows. Sources deliver them in their
+//! place among the blocks; an analysis needs all events before a block to understand it.
 
 /// Number of a process in a trace, from 0 in the order they began. Processes do not share
 /// addresses: consumers keep their items apart.
@@ -137,7 +140,7 @@ pub enum Event {
     ProcessEnded(ProcessId, ProcessEnd),
     /// A module was mapped.
     Module(Module),
-    /// A thread started; again with the same stack if it has got another name.
+    /// A thread started. Repeated, with the same stack, if it gets another name.
     Thread(Thread),
     /// A thread ended.
     ThreadEnded(ThreadId),

@@ -3,6 +3,7 @@
 //! An analysis of a program as a whole needs no program counters, kinds, calls or basic blocks. A
 //! source that can leave them out does so on request
 //! ([`Projection::Items`](crate::Projection::Items)): most rows are then never made.
+//! `rltrace::Reader` does; the pass of crate `attribute` takes the batches.
 
 use reuselens_units::Granularity;
 

@@ -3,7 +3,8 @@
 //! Loops do the same accesses in each iteration, and straight code does the same accesses each time
 //! that it runs. A consumer that takes such rows one by one finds the same instructions every time.
 //! A source that knows the repeats can deliver them as such on request
-//! ([`Projection::Repeats`](crate::Projection::Repeats)).
+//! ([`Projection::Repeats`](crate::Projection::Repeats)): `rltrace::Reader` does, and the pass of
+//! crate `attribute` takes them. [`RepeatExpander`] is for consumers that need rows.
 
 use crate::{Block, Row};
 

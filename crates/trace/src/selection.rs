@@ -1,4 +1,8 @@
 //! A part of a trace: some of its rows, some of its time, some of its threads.
+//!
+//! The command line makes a [`Selection`] of the [`Place`]s that a user names. `rltrace::Reader`
+//! takes it by itself, with the help of the index; [`Selected`] applies it to any other source.
+//! Both cut each block with [`Selection::cut`], row by row.
 
 use reuselens_units::{Accesses, Bytes};
 use std::collections::BTreeSet;
@@ -9,25 +13,26 @@ use crate::{
     AnySegment, Block, ItemProjection, Kind, Projection, Source, Step, ThreadId, TraceError,
 };
 
-/// Which rows of a trace are wanted: those to which all three apply.
+/// Which rows of a trace are wanted: those that meet all three conditions.
 ///
-/// Events are always delivered, all of them and in their places: what a row means depends on
-/// modules and threads that came before. Blocks of which no row is wanted are left out.
+/// All events are delivered, in their places: what a row means depends on modules and threads that
+/// came before. Blocks without a wanted row are left out.
 ///
-/// What they mean depends on calls and on allocated memory too: with [`Self::state`] rows that say
-/// so are delivered as well, of all threads and from the beginning of the trace to the end of the
-/// part.
+/// What rows mean depends on calls and on allocated memory too. With [`Self::state`] rows of such
+/// kinds are delivered as well, of all threads and from the beginning of the trace to the end of
+/// the part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// Numbers of rows, from 0 over all threads in the order of the trace. A row and its operand
     /// rows stay together: where the first of them is.
     pub rows: Range<u64>,
-    /// Stamps: blocks that were made at a time in this range, or partly; of blocks without stamps
-    /// only all.
+    /// Stamps: blocks that were made at a time in this range, also partly. Blocks without stamps
+    /// are wanted only if all stamps are.
     pub stamps: Range<u64>,
     /// Threads; all if it is empty.
     pub threads: BTreeSet<ThreadId>,
-    /// Whether to keep the rows outside, but not behind, of which [`Kind::is_state`] is true.
+    /// Whether to keep rows of which [`Kind::is_state`] is true outside the range, but not after
+    /// it.
     pub state: bool,
 }
 
@@ -43,14 +48,14 @@ impl Default for Selection {
 }
 
 impl Selection {
-    /// Whether it is all of a trace.
+    /// Whether all of a trace is wanted.
     pub fn is_all(&self) -> bool {
         let all = Selection::default();
         self.rows == all.rows && self.stamps == all.stamps && self.threads.is_empty()
     }
 
-    /// Leaves in `block` what is wanted; whether that is anything. `first` is the number of its
-    /// first row.
+    /// Removes from `block` the rows that are not wanted. Returns whether any are left. `first` is
+    /// the number of its first row.
     pub fn cut(&self, block: &mut Block, first: u64) -> bool {
         let stamps = stamps(block.first_stamp, block.last_stamp);
         let kinds = block.kinds();
@@ -60,10 +65,10 @@ impl Selection {
             rest.take_while(|&&kind| kind == Kind::Operand).count()
         };
         // An operand is of the row before it, if that is in the block.
-        let whole = |at: usize| if at == 0 { 0 } else { at + operands(at) };
-        let end = whole(place(self.rows.end));
+        let with_operands = |at: usize| if at == 0 { 0 } else { at + operands(at) };
+        let end = with_operands(place(self.rows.end));
         let start = match self.wants_thread(block.thread) && self.wants_stamps(stamps) {
-            true => whole(place(self.rows.start)).min(end),
+            true => with_operands(place(self.rows.start)).min(end),
             false => end,
         };
         if self.state && start > 0 && !self.is_before(stamps) {
@@ -74,8 +79,8 @@ impl Selection {
         !block.is_empty()
     }
 
-    /// Whether rows `rows` can be wanted, if `threads` made them between these stamps. `has_state`
-    /// says whether rows of which [`Kind::is_state`] is true may be among them.
+    /// Whether some of the rows `rows` may be wanted, if `threads` made them between these stamps.
+    /// With `has_state`, rows of which [`Kind::is_state`] is true may be among them.
     pub fn wants(
         &self,
         rows: Range<u64>,
@@ -92,7 +97,7 @@ impl Selection {
         itself || (self.state && has_state && !self.is_before(stamps))
     }
 
-    /// Whether its time is over before something that was made between these stamps.
+    /// Whether the wanted time ends before something that was made between these stamps.
     fn is_before(&self, stamps: Option<(u64, u64)>) -> bool {
         stamps.is_some_and(|(first, _)| first >= self.stamps.end)
     }
@@ -109,8 +114,8 @@ impl Selection {
     }
 }
 
-/// The wanted part of any source. Everything is read; a native file with an index can do with less,
-/// see `rltrace::Reader::select`.
+/// The wanted part of any source. Reads all of the source; for a native file with an index,
+/// `rltrace::Reader::select` reads less.
 pub struct Selected<S> {
     source: S,
     selection: Selection,
@@ -182,20 +187,20 @@ impl<S: Source> Source for Selected<S> {
     }
 }
 
-/// A place in a trace, as people name it.
+/// A place in a trace, as users name it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place {
     /// The row of this number, from 0.
     Row(u64),
-    /// Behind this share of the rows.
+    /// After this share of the rows.
     RowShare(f64),
-    /// So many ticks after the first stamp.
+    /// This many ticks after the first stamp.
     Ticks(u64),
-    /// Behind this share of the time from the first stamp to the last.
+    /// After this share of the time from the first stamp to the last.
     TimeShare(f64),
 }
 
-/// How much there is of a trace: what shares of it are shares of.
+/// The length of a trace in rows and in time, which shares are relative to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Rows.
@@ -205,12 +210,12 @@ pub struct Extent {
 }
 
 impl Place {
-    /// Whether it takes an [`Extent`] to find it.
+    /// Whether an [`Extent`] is needed to find it.
     pub fn is_relative(self) -> bool {
         !matches!(self, Place::Row(_))
     }
 
-    /// The row or the stamp that is meant.
+    /// The row, or else the stamp, that is meant.
     fn find(self, extent: &Extent) -> (Option<u64>, Option<u64>) {
         let (first, last) = extent.stamps;
         match self {
@@ -226,8 +231,7 @@ impl Place {
 }
 
 impl Selection {
-    /// What lies from one place to another, of these threads. `extent` is looked at only where a
-    /// place is relative.
+    /// From one place to another, of these threads. `extent` is used only if a place is relative.
     pub fn between(
         from: Option<Place>,
         to: Option<Place>,
@@ -241,7 +245,7 @@ impl Selection {
         let (row, stamp) = from.map_or((None, None), |place| place.find(extent));
         selection.rows.start = row.unwrap_or(0);
         selection.stamps.start = stamp.unwrap_or(0);
-        // The end of everything is behind the last stamp.
+        // A range ends before its end, and the last stamp is wanted too.
         let to = to.filter(|place| *place != Place::TimeShare(1.0));
         let (row, stamp) = to.map_or((None, None), |place| place.find(extent));
         selection.rows.end = row.unwrap_or(u64::MAX);

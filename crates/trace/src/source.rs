@@ -1,4 +1,6 @@
-//! The one interface through which analyses see traces.
+//! [`Source`]: the one interface through which analyses see traces, whether a file or a running
+//! program; [`TraceSegment`], a part of one that a worker reads; and [`TraceError`], why reading
+//! ends.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +37,7 @@ pub trait Source {
     /// Whether all rows are of one thread; `false` where that is not known before the first.
     fn is_of_one_thread(&self) -> bool;
 
-    /// One line on where the accesses come from and what is seen, for the head of the report.
+    /// One line for the head of the report: where the accesses come from, and which are seen.
     fn describe(&self) -> String;
 
     /// How far along the source is: bytes read and bytes in all, where that is known.
@@ -93,8 +95,8 @@ pub enum Projection {
 /// ([`ItemBatch::elements_straddle`](crate::ItemBatch::elements_straddle)). A caller that meets
 /// such a block reads the whole source instead.
 pub trait TraceSegment: Source {
-    /// Takes off the later half of what is not yet begun, if that leaves at least so many accesses
-    /// in each: for a worker that has nothing left to do.
+    /// Splits off the later half of what is not yet begun, for a worker that has nothing left to
+    /// do. `None` if a half would have fewer than `shortest` accesses.
     ///
     /// # Errors
     /// `FileError::Io` if the file cannot be read. The segment is as it was.

@@ -30,7 +30,7 @@ fn file() -> Vec<u8> {
 }
 
 #[test]
-fn progress_is_that_of_what_is_handed_over_on_any_threads() {
+fn progress_is_that_of_delivered_pieces_on_any_threads() {
     let bytes = file();
     let length = bytes.len() as u64;
     let places = |threads| {
@@ -43,13 +43,13 @@ fn progress_is_that_of_what_is_handed_over_on_any_threads() {
         assert_eq!(reader.progress(), Some((length, length)));
         places
     };
-    let alone = places(1);
-    assert_eq!(alone.len(), 61);
-    assert!(alone.is_sorted() && alone.iter().all(|place| place.1 == length));
-    let mut starts: Vec<u64> = alone.iter().map(|place| place.0).collect();
+    let serial = places(1);
+    assert_eq!(serial.len(), 61);
+    assert!(serial.is_sorted() && serial.iter().all(|place| place.1 == length));
+    let mut starts: Vec<u64> = serial.iter().map(|place| place.0).collect();
     starts.dedup();
     assert_eq!(starts.len(), 20, "one for each chunk");
     for threads in [2, 5] {
-        assert_eq!(places(threads), alone, "{threads} threads");
+        assert_eq!(places(threads), serial, "{threads} threads");
     }
 }
