@@ -18,7 +18,10 @@
 //! than the analysis may have, an element can lie in several items, or the trace is damaged, it
 //! begins anew on one engine.
 
-mod pool;
+mod counter;
+mod items;
+mod sample;
+mod scheduler;
 mod worker;
 
 use reuselens_locality::{Machine, Sharing};
@@ -30,7 +33,8 @@ use crate::attribution::Attribution;
 use crate::counts::{Counted, PARALLEL};
 use crate::stopping::Stop;
 use crate::{AnalysisOptions, Error, Progress};
-use pool::SegmentPool;
+pub use items::histogram_parallel;
+use scheduler::SegmentPool;
 use worker::Ended;
 
 /// The shortest stretch for which a thread begins with empty tables.

@@ -10,10 +10,10 @@ use reuselens_locality::ExactHistogram;
 use reuselens_trace::{AnySegment, Block, Source, Step, TraceError, TraceSegment};
 use reuselens_units::{Accesses, Bytes};
 
-use super::pool::{SegmentPool, TELL_EVERY};
+use super::counter::{Before, Behind, Link, way};
+use super::scheduler::{SegmentPool, TELL_EVERY};
 use crate::attribution::Attribution;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
-use crate::shard::{Before, Behind, Link, way};
 
 /// Item accesses that are counted together: they stay in a processor's own cache from one to the
 /// other.

@@ -9,7 +9,7 @@ use reuselens_locality::ExactHistogram;
 use reuselens_units::Items;
 use reuselens_workers::{lock, together};
 
-use super::link::{Before, Behind, Link, way};
+use super::counter::{Before, Behind, Link, way};
 use super::sample::expected_of;
 
 /// How finely work is divided.

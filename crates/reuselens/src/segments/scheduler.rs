@@ -10,10 +10,10 @@ use reuselens_trace::{AnySegment, Source};
 use reuselens_units::{Accesses, Bytes};
 use reuselens_workers::{OnPanic, lock, together, wait_timeout};
 
+use super::counter::way;
 use super::worker::{Ended, SegmentWorker};
 use crate::attribution::Attribution;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
-use crate::shard::way;
 use crate::{AnalysisOptions, Progress};
 
 /// How often progress is told while others work.
