@@ -5,7 +5,7 @@
 //! limits, and passes requests to end on to the program. After the program's end it delivers what
 //! threads could not publish, then remarks for the report, then the end.
 
-use reuselens_units::{Accesses, Bytes};
+use reuselens_units::Bytes;
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering;
 
 use reuselens_hugepages::address_space_limit;
 use reuselens_trace::{
-    AnySegment, Block, Event, ItemProjection, Note, ProcessEnd, ProcessId, Projection, Source,
-    Step, Stop, TemplateBlock, Templates, TraceError,
+    Block, Event, Note, ProcessEnd, ProcessId, Projection, Source, Step, Stop, TemplateBlock,
+    Templates, TraceError,
 };
 
 use crate::CaptureError;
@@ -651,15 +651,6 @@ impl Source for Running {
 
     fn project(&mut self, _projection: Projection) -> bool {
         false
-    }
-
-    fn segments(
-        &mut self,
-        _projection: ItemProjection,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        Ok(Vec::new())
     }
 }
 

@@ -11,7 +11,7 @@ use reuselens::formats::AnySource;
 use reuselens::locality::Profile;
 use reuselens::shard::{Part, PartError};
 use reuselens::trace::Confidence;
-use reuselens::trace::{Selection, WithRemark};
+use reuselens::trace::{Selection, Unsegmented, WithRemark};
 use reuselens::units::Bytes;
 use reuselens_warp::file as warps;
 
@@ -45,7 +45,7 @@ pub fn open_part(
     let note = part::note(&part, is_copy);
     let source = formats::open_part(path, format, part)?;
     Ok(match note {
-        Some(note) => Box::new(WithRemark::new(source, note)),
+        Some(note) => Box::new(Unsegmented(WithRemark::new(source, note))),
         None => source,
     })
 }

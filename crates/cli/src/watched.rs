@@ -1,15 +1,12 @@
 //! [`DamageWatch`]: a source that notices whether another source was cut off or damaged, for
 //! commands whose results do not report it.
 
-use reuselens::trace::{
-    AnySegment, Block, Event, ItemProjection, Note, Projection, Source, Step, TraceError,
-};
-use reuselens::units::{Accesses, Bytes};
+use reuselens::trace::{Block, Event, Note, Projection, Source, Step, TraceError};
+use reuselens::units::Bytes;
 
 /// A source that passes another one on, and notices whether that was cut off or damaged.
 ///
-/// It delivers rows as they are, without asking for a projection or for segments of the other
-/// source.
+/// It delivers rows as they are, without asking the other source for a projection.
 pub struct DamageWatch<S> {
     source: S,
     damage: Option<String>,
@@ -66,14 +63,5 @@ impl<S: Source> Source for DamageWatch<S> {
 
     fn project(&mut self, _projection: Projection) -> bool {
         false
-    }
-
-    fn segments(
-        &mut self,
-        _projection: ItemProjection,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        Ok(Vec::new())
     }
 }

@@ -41,13 +41,15 @@ use std::path::Path;
 
 use reuselens_io::Input;
 use reuselens_rltrace as native;
-use reuselens_trace::{Confidence, Selected, Selection, Source, TraceError, WithRemark};
+use reuselens_trace::{
+    Confidence, Segmented, Selected, Selection, Source, TraceError, Unsegmented, WithRemark,
+};
 
 pub use convert::{Converted, Target, convert};
 pub use survey::{Survey, survey};
 
-/// A source of which only the interface is known.
-pub type AnySource = Box<dyn Source + Send>;
+/// A source of which only the interface is known. It may have no segments.
+pub type AnySource = Box<dyn Segmented + Send>;
 
 /// What there is to know about a format.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +89,7 @@ pub static FORMATS: &[FormatInfo] = &[
         writes: false,
         addresses: true,
         detect: lackey::detect,
-        open: |input| Ok(Box::new(lackey::Reader::new(input)?)),
+        open: |input| unsegmented(lackey::Reader::new(input)),
     },
     FormatInfo {
         name: din::NAME,
@@ -96,7 +98,7 @@ pub static FORMATS: &[FormatInfo] = &[
         writes: false,
         addresses: true,
         detect: din::detect,
-        open: |input| Ok(Box::new(din::Reader::new(input)?)),
+        open: |input| unsegmented(din::Reader::new(input)),
     },
     FormatInfo {
         name: csv::NAME,
@@ -105,7 +107,7 @@ pub static FORMATS: &[FormatInfo] = &[
         writes: false,
         addresses: true,
         detect: csv::detect,
-        open: |input| Ok(Box::new(csv::Reader::new(input)?)),
+        open: |input| unsegmented(csv::Reader::new(input)),
     },
     FormatInfo {
         name: msr::NAME,
@@ -114,7 +116,7 @@ pub static FORMATS: &[FormatInfo] = &[
         writes: false,
         addresses: true,
         detect: msr::detect,
-        open: |input| Ok(Box::new(msr::Reader::new(input)?)),
+        open: |input| unsegmented(msr::Reader::new(input)),
     },
     FormatInfo {
         name: text::NAME,
@@ -211,11 +213,11 @@ pub fn read(mut input: Input, format: Option<&str>) -> Result<AnySource, TraceEr
     let path = input.path().to_owned();
     let doubt = doubt::doubt(&path, input.head()?, format.name).filter(|_| !named);
     if let Some(columns) = columns {
-        return Ok(Box::new(csv::Reader::with(input, columns)?));
+        return unsegmented(csv::Reader::with(input, columns));
     }
     let source = (format.open)(input)?;
     Ok(match doubt {
-        Some(note) => Box::new(WithRemark::new(source, note)),
+        Some(note) => Box::new(Unsegmented(WithRemark::new(source, note))),
         None => source,
     })
 }
@@ -235,7 +237,16 @@ pub fn open_part(
         reader.select(part)?;
         return Ok(Box::new(reader));
     }
-    Ok(Box::new(Selected::new(read(input, format)?, part)))
+    let source = Selected::new(read(input, format)?, part);
+    Ok(Box::new(Unsegmented(source)))
+}
+
+/// A source that is read in one go.
+fn unsegmented<S>(source: Result<S, TraceError>) -> Result<AnySource, TraceError>
+where
+    S: Source + Send + 'static,
+{
+    Ok(Box::new(Unsegmented(source?)))
 }
 
 /// The format that is asked for, or the one that the content shows.

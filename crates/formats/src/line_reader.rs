@@ -1,12 +1,10 @@
 //! Formats of lines, each of which says one thing: the reader that they share.
 
-use reuselens_units::{Accesses, Bytes};
+use reuselens_units::Bytes;
 use std::path::Path;
 
 use reuselens_io::Input;
-use reuselens_trace::{
-    AnySegment, Block, ItemProjection, Process, Projection, Source, Step, TraceError,
-};
+use reuselens_trace::{Block, Process, Projection, Source, Step, TraceError};
 
 use crate::batch::Batch;
 use crate::feed::Feed;
@@ -75,14 +73,5 @@ impl<F: LineFormat> Source for LineReader<F> {
 
     fn project(&mut self, _projection: Projection) -> bool {
         false
-    }
-
-    fn segments(
-        &mut self,
-        _projection: ItemProjection,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        Ok(Vec::new())
     }
 }

@@ -1,7 +1,7 @@
 //! Formats of records of one length, one after the other: the reader that they share.
 //!
 //! Where a record begins is known without reading those before it. So a plain file can be read in
-//! segments by several threads ([`Source::segments`]), as can an archive, whose segments begin
+//! segments by several threads ([`Segmented::segments`]), as can an archive, whose segments begin
 //! where members do; and a reader that is asked for items only makes no rows
 //! ([`Projection::Items`]).
 
@@ -13,8 +13,8 @@ use crate::feed::{self, ENOUGH, Feed};
 use crate::segments::Cuts;
 use reuselens_io::Input;
 use reuselens_trace::{
-    AnySegment, Block, ItemBatch, ItemProjection, Kind, Process, Projection, Source, Step,
-    TraceError, TraceSegment,
+    AnySegment, Block, ItemBatch, ItemProjection, Kind, Process, Projection, Segmented, Source,
+    Step, TraceError, TraceSegment,
 };
 
 /// What a format makes of its records.
@@ -170,6 +170,12 @@ impl<L: Layout> Source for RecordReader<L> {
         }
     }
 
+    fn memory(&self) -> Bytes {
+        Bytes(0)
+    }
+}
+
+impl<L: Layout> Segmented for RecordReader<L> {
     /// Of a file that is not packed, or of an archive.
     fn segments(
         &mut self,
@@ -185,10 +191,6 @@ impl<L: Layout> Source for RecordReader<L> {
         cuts.segments(1..=most, shortest.get().max(1), |first, next| {
             self.segment(projection, &cuts, first, next.map(|next| next - first))
         })
-    }
-
-    fn memory(&self) -> Bytes {
-        Bytes(0)
     }
 }
 

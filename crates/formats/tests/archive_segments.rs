@@ -10,7 +10,7 @@ use reuselens_formats::AnySource;
 use reuselens_io::Input;
 use reuselens_testing::traces::Random;
 use reuselens_testing::traces::segments::{Delivered, items_of_rows, split_meanwhile, together};
-use reuselens_trace::{AnySegment, ItemProjection, Source, TraceSegment};
+use reuselens_trace::{AnySegment, ItemProjection, Segmented, TraceSegment};
 use reuselens_units::{Accesses, Bytes, Granularity};
 
 /// An archive, and what is to be made of it.

@@ -14,7 +14,8 @@ use reuselens_testing::traces::segments::{
 };
 use reuselens_testing::traces::{Random, drain};
 use reuselens_trace::{
-    AnySegment, Block, ItemProjection, Kind, Projection, Source, Step, Stop, Stoppable, TraceError,
+    AnySegment, Block, ItemProjection, Kind, Projection, Segmented, Source, Step, Stop, Stoppable,
+    TraceError,
 };
 use reuselens_units::{Accesses, Granularity};
 

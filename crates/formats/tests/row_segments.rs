@@ -12,7 +12,7 @@ use reuselens_io::Input;
 use reuselens_testing::traces::segments::joined;
 use reuselens_testing::traces::{Piece, Random, drain, rows};
 use reuselens_trace::{
-    AnySegment, Block, Event, ItemProjection, Kind, Row, Source, Step, TraceSegment,
+    AnySegment, Block, Event, ItemProjection, Kind, Row, Segmented, Source, Step, TraceSegment,
 };
 use reuselens_units::{Accesses, Bytes, Granularity};
 

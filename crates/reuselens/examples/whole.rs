@@ -15,7 +15,7 @@ use reuselens::formats;
 use reuselens::locality::ExactHistogram;
 use reuselens::trace::{Block, Step, TraceError};
 use reuselens::units::Granularity;
-use reuselens::{AnalysisOptions, TalliedHistogram, analyze};
+use reuselens::{AnalysisOptions, TalliedHistogram, analyze_segmented};
 
 /// Runs of which the best counts.
 const ROUNDS: usize = 5;
@@ -81,7 +81,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             alone = alone.min(begun.elapsed());
             let begun = Instant::now();
             let mut source = formats::open(path, None)?;
-            let profile = analyze(&mut *source, Vec::new(), &options, &mut |_| {})?;
+            let profile = analyze_segmented(&mut *source, Vec::new(), &options, &mut |_| {})?;
             whole = whole.min(begun.elapsed());
             assert!(profile.histogram == histogram, "the histograms differ");
         }

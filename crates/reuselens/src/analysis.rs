@@ -5,13 +5,13 @@ use std::num::NonZeroUsize;
 use reuselens_attribute::Columns;
 use reuselens_hugepages::{catch, out_of_memory};
 use reuselens_locality::{Machine, PathProfile, Profile, Sharing, Warning};
-use reuselens_trace::{Block, Event, Projection, Source, Step};
+use reuselens_trace::{Block, Event, Projection, Segmented, Source, Step};
 use reuselens_units::{Accesses, Bytes};
 
 use crate::attribution::{self, Attribution, no_accesses};
 use crate::budget::{Budget, Looks};
 use crate::counts::{self, Counted, Counts, PathCounts};
-use crate::line_statements::with_lines;
+use crate::line_statements::{marks_lines, with_lines};
 use crate::stopping::Stop;
 use crate::{AnalysisOptions, Error, this_machine};
 use crate::{path_warnings, segments, weighed};
@@ -36,10 +36,8 @@ pub struct Progress {
 /// program that marks no statements are its statements, where they are known.
 ///
 /// Cost: one pass; per access one look-up of its instruction, object and item. Memory: by the
-/// engine's bytes per distinct item, and the histograms. Where only items are asked for, a file
-/// that can be read at any place is read in segments by several threads, each with an engine; where
-/// that needs more memory than there may be, or something is wrong with the trace, in a second pass
-/// as the others.
+/// engine's bytes per distinct item, and the histograms. [`analyze_segmented`] makes the same
+/// profile of a file faster.
 ///
 /// # Errors
 /// If there is no such engine, or the source cannot be read at all: also if it breaks off before
@@ -51,27 +49,69 @@ pub fn analyze(
     options: &AnalysisOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Profile, Error> {
-    attribution::check(source, options)?;
-    if options.weigh_bytes {
-        weighed::check(source, options)?;
-    }
+    check_source(source, options)?;
     let analyzed = catch(|| {
         with_lines(source, options, |source| {
-            analyze_marked(source, command, options, progress)
+            analyze_marked(Readable::Plain(source), command, options, progress)
         })
     });
     analyzed?
 }
 
+/// [`analyze`] on several threads, where only items are asked for and the source can be cut: each
+/// thread reads a segment of it and has an engine. The profile is the same.
+///
+/// Where that needs more memory than there may be, or something is wrong with the trace, the source
+/// is read in a second pass, as [`analyze`] does.
+///
+/// # Errors
+/// Those of [`analyze`].
+pub fn analyze_segmented(
+    source: &mut dyn Segmented,
+    command: Vec<String>,
+    options: &AnalysisOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Profile, Error> {
+    if marks_lines(source, options) {
+        return analyze(source, command, options, progress);
+    }
+    check_source(source, options)?;
+    catch(|| analyze_marked(Readable::Segmented(source), command, options, progress))?
+}
+
+/// Refuses options that are none for the source.
+fn check_source(source: &mut dyn Source, options: &AnalysisOptions) -> Result<(), Error> {
+    attribution::check(source, options)?;
+    match options.weigh_bytes {
+        true => weighed::check(source, options),
+        false => Ok(()),
+    }
+}
+
+/// A source, and whether it may be read in segments.
+enum Readable<'a> {
+    Plain(&'a mut dyn Source),
+    Segmented(&'a mut dyn Segmented),
+}
+
+impl Readable<'_> {
+    fn plain(&mut self) -> &mut dyn Source {
+        match self {
+            Readable::Plain(source) => &mut **source,
+            Readable::Segmented(source) => &mut **source,
+        }
+    }
+}
+
 /// [`analyze`], of a source that has all marks that there are to be.
 fn analyze_marked(
-    source: &mut dyn Source,
+    mut source: Readable<'_>,
     command: Vec<String>,
     options: &AnalysisOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Profile, Error> {
     let machine = this_machine();
-    let to_count = options.to_count(source);
+    let to_count = options.to_count(source.plain());
     let mut told = Accesses(0);
     let mut tell = |now: Progress| {
         // Who begins anew says nothing until that is news.
@@ -81,29 +121,31 @@ fn analyze_marked(
         }
     };
     let pass = if options.weigh_bytes {
-        weighed::count(source, &machine, &to_count, &mut tell)?
+        weighed::count(source.plain(), &machine, &to_count, &mut tell)?
     } else {
-        count(source, &machine, &to_count, &mut tell)?
+        count(&mut source, &machine, &to_count, &mut tell)?
     };
-    Ok(profile(pass, source, command, machine, options))
+    Ok(profile(pass, source.plain(), command, machine, options))
 }
 
 /// Counts all of `source`: in segments by several threads where that can be, else in one pass.
 fn count(
-    source: &mut dyn Source,
+    source: &mut Readable<'_>,
     machine: &Machine,
     options: &AnalysisOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Pass, Error> {
     // Before anything is read: options that do not go together are refused.
-    let attribution = Attribution::new(source, machine, options);
+    let attribution = Attribution::new(source.plain(), machine, options);
     let analysis = Analysis::new(attribution, options)?;
-    // Where the system has too little memory for several engines, it may have enough for one.
-    let segments = catch(|| segments::count(source, machine, options, progress));
-    match segments.unwrap_or(Ok(None))? {
-        Some(pass) => Ok(pass),
-        None => analysis.run(source, progress),
+    if let Readable::Segmented(source) = source {
+        // Where the system has too little memory for several engines, it may have enough for one.
+        let pass = catch(|| segments::count(*source, machine, options, progress));
+        if let Some(pass) = pass.unwrap_or(Ok(None))? {
+            return Ok(pass);
+        }
     }
+    analysis.run(source.plain(), progress)
 }
 
 /// The profile of what a pass over `source` has found.

@@ -7,7 +7,8 @@
 //!
 //! [`analyze`] takes any [`Source`](reuselens_trace::Source) to a
 //! [`Profile`](reuselens_locality::Profile) in one pass, in memory that grows with the distinct
-//! items and not with the length of the trace. [`shard`] does the same in pieces that run apart.
+//! items and not with the length of the trace; [`analyze_segmented`] reads a file in parts, on
+//! several threads. [`shard`] does the same in pieces that run apart.
 //! [`record`] writes a source to a trace file instead.
 //!
 //! For: programs that want what the command line does, as one call. Not for: printing or drawing;
@@ -46,7 +47,7 @@ mod stopping;
 mod tallied;
 mod weighed;
 
-pub use analysis::{Progress, analyze, check};
+pub use analysis::{Progress, analyze, analyze_segmented, check};
 pub use available::available_memory;
 pub use error::Error;
 pub use machine::this_machine;

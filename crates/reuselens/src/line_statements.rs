@@ -1,12 +1,12 @@
 //! Statements of programs that mark none: the lines of their source.
 
-use reuselens_units::{Accesses, Bytes};
+use reuselens_units::Bytes;
 use std::collections::{BTreeMap, HashMap};
 
 use reuselens_attribute::{Loader, NamesMode, SymbolSource};
 use reuselens_trace::{
-    AnySegment, Block, Event, ItemProjection, Kind, Module, Note, ProcessId, Projection, Row,
-    Source, Step, ThreadId, TraceError,
+    Block, Event, Kind, Module, Note, ProcessId, Projection, Row, Source, Step, ThreadId,
+    TraceError,
 };
 
 use crate::AnalysisOptions;
@@ -23,10 +23,15 @@ pub(crate) fn with_lines<T>(
     options: &AnalysisOptions,
     read: impl FnOnce(&mut dyn Source) -> T,
 ) -> T {
-    match options.names == NamesMode::Statement && source.has_addresses() {
+    match marks_lines(source, options) {
         true => read(&mut LineStatements::new(source, Box::new(Loader::new()))),
         false => read(source),
     }
+}
+
+/// Whether [`with_lines`] adds marks.
+pub(crate) fn marks_lines(source: &dyn Source, options: &AnalysisOptions) -> bool {
+    options.names == NamesMode::Statement && source.has_addresses()
 }
 
 /// A source with a mark ([`Kind::Statement`]) before each access that begins a statement by the
@@ -235,15 +240,6 @@ impl Source for LineStatements<'_> {
 
     fn project(&mut self, _projection: Projection) -> bool {
         false
-    }
-
-    fn segments(
-        &mut self,
-        _projection: ItemProjection,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        Ok(Vec::new())
     }
 }
 

@@ -4,7 +4,7 @@
 //! Where no more than items is asked of accesses, nothing but the engine's memory of items goes
 //! from one part of a trace to the next: also where the program names its accesses, as long as no
 //! element of what it names can lie in several items. So a trace that can be read from several
-//! places ([`Source::stretches`]) is counted as one in memory is
+//! places ([`Segmented::segments`]) is counted as one in memory is
 //! ([`histogram_parallel`](crate::shard::histogram_parallel)): items that a stretch meets for the
 //! first time it hands to the one before. Who is done with a stretch takes the half of what another
 //! has left.
@@ -25,7 +25,7 @@ mod scheduler;
 mod worker;
 
 use reuselens_locality::{Machine, Sharing};
-use reuselens_trace::{ItemProjection, Source, TraceError};
+use reuselens_trace::{ItemProjection, Segmented, Source, TraceError};
 use reuselens_units::Accesses;
 
 use crate::analysis::Pass;
@@ -52,7 +52,7 @@ const ENGINES: [&str; 3] = ["auto", ENGINE, PARALLEL];
 /// # Errors
 /// Those of the source.
 pub(crate) fn count(
-    source: &mut dyn Source,
+    source: &mut dyn Segmented,
     machine: &Machine,
     options: &AnalysisOptions,
     progress: &mut dyn FnMut(Progress),
@@ -62,7 +62,7 @@ pub(crate) fn count(
 
 /// [`count`] in stretches of at least so many accesses.
 fn count_long(
-    source: &mut dyn Source,
+    source: &mut dyn Segmented,
     machine: &Machine,
     options: &AnalysisOptions,
     shortest: Accesses,

@@ -1,10 +1,8 @@
 //! Elements of the program's data structures, from accesses to groups.
 
 use reuselens::locality::{Dimension, Profile};
-use reuselens::trace::{
-    AnySegment, Block, ItemProjection, Kind, Projection, Row, Source, Step, TraceError,
-};
-use reuselens::units::{Accesses, Bytes, Granularity};
+use reuselens::trace::{Block, Kind, Projection, Row, Source, Step, TraceError};
+use reuselens::units::{Bytes, Granularity};
 use reuselens::{AnalysisOptions, analyze};
 
 /// A trace of one block.
@@ -41,15 +39,6 @@ impl Source for OneBlock {
 
     fn project(&mut self, _projection: Projection) -> bool {
         false
-    }
-
-    fn segments(
-        &mut self,
-        _projection: ItemProjection,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        Ok(Vec::new())
     }
 }
 

@@ -6,11 +6,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use reuselens::distance::generate::Random;
 use reuselens::locality::{Cell, Dimension, FineHistogram, Profile};
-use reuselens::trace::{
-    AnySegment, Block, ItemProjection, Kind, Note, Projection, Row, Source, Step, ThreadId,
-    TraceError,
-};
-use reuselens::units::{Accesses, Bytes, Distance, Granularity};
+use reuselens::trace::{Block, Kind, Note, Projection, Row, Source, Step, ThreadId, TraceError};
+use reuselens::units::{Bytes, Distance, Granularity};
 use reuselens::{AnalysisOptions, analyze};
 
 use common::{Made, What};
@@ -227,15 +224,6 @@ impl Source for Ids {
 
     fn project(&mut self, _projection: Projection) -> bool {
         false
-    }
-
-    fn segments(
-        &mut self,
-        _projection: ItemProjection,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        Ok(Vec::new())
     }
 }
 

@@ -10,10 +10,10 @@ use reuselens::shard::{
     Part, PartError, Piece, TraceIdentity, analyze_shard, finish, histogram_parallel, merge,
 };
 use reuselens::trace::{
-    AnySegment, Block, Event, ItemProjection, Kind, Process, ProcessEnd, ProcessId, Projection,
-    Row, Source, Step, Thread, ThreadId, TraceError,
+    Block, Event, Kind, Process, ProcessEnd, ProcessId, Projection, Row, Source, Step, Thread,
+    ThreadId, TraceError,
 };
-use reuselens::units::{Accesses, Bytes, Distance, Granularity};
+use reuselens::units::{Bytes, Distance, Granularity};
 use reuselens::{AnalysisOptions, Error, analyze};
 
 /// A trace made by hand: steps, and after each how many bytes were read.
@@ -74,15 +74,6 @@ impl Source for Made {
 
     fn project(&mut self, _projection: Projection) -> bool {
         false
-    }
-
-    fn segments(
-        &mut self,
-        _projection: ItemProjection,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        Ok(Vec::new())
     }
 }
 

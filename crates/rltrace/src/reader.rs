@@ -25,7 +25,8 @@ use reuselens_io::Input;
 use reuselens_io::chunk::{Chunks, Content, Stored};
 use reuselens_io::varint::Damage;
 use reuselens_trace::{
-    AnySegment, Block, Event, ItemProjection, Projection, Selection, Source, Step, TraceError,
+    AnySegment, Block, Event, ItemProjection, Projection, Segmented, Selection, Source, Step,
+    TraceError,
 };
 
 /// The most threads that decode unless more are asked for: four deliver faster than any analysis
@@ -326,19 +327,6 @@ impl Source for Reader {
         true
     }
 
-    /// Segments of a file with an index; none of others.
-    fn segments(
-        &mut self,
-        projection: ItemProjection,
-        most: usize,
-        shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        match self.can_deliver_items(projection) {
-            true => self.in_segments(projection, most, shortest),
-            false => Ok(Vec::new()),
-        }
-    }
-
     /// Where the chunk begins that the last piece is from: not how far the input is read, which
     /// depends on the number of threads.
     fn progress(&self) -> Option<(u64, u64)> {
@@ -355,6 +343,21 @@ impl Source for Reader {
 
     fn memory(&self) -> Bytes {
         Bytes(0)
+    }
+}
+
+impl Segmented for Reader {
+    /// Segments of a file with an index; none of others.
+    fn segments(
+        &mut self,
+        projection: ItemProjection,
+        most: usize,
+        shortest: Accesses,
+    ) -> Result<Vec<AnySegment>, TraceError> {
+        match self.can_deliver_items(projection) {
+            true => self.in_segments(projection, most, shortest),
+            false => Ok(Vec::new()),
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use reuselens_io::Input;
 use reuselens_rltrace::Reader;
 use reuselens_testing::traces::{Piece, Random, drain, native, pieces};
 use reuselens_trace::{
-    AnySegment, Block, Event, ItemProjection, Kind, Note, Projection, Row, Selection, Source, Step,
-    Stop, Stoppable, TraceError, TraceSegment,
+    AnySegment, Block, Event, ItemProjection, Kind, Note, Projection, Row, Segmented, Selection,
+    Source, Step, Stop, Stoppable, TraceError, TraceSegment,
 };
 use reuselens_units::{Accesses, Granularity};
 

@@ -4,14 +4,12 @@
 //! takes it by itself, with the help of the index; [`Selected`] applies it to any other source.
 //! Both cut each block with [`Selection::cut`], row by row.
 
-use reuselens_units::{Accesses, Bytes};
+use reuselens_units::Bytes;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::summary::stamps;
-use crate::{
-    AnySegment, Block, ItemProjection, Kind, Projection, Source, Step, ThreadId, TraceError,
-};
+use crate::{Block, Kind, Projection, Source, Step, ThreadId, TraceError};
 
 /// Which rows of a trace are wanted: those that meet all three conditions.
 ///
@@ -175,15 +173,6 @@ impl<S: Source> Source for Selected<S> {
     /// Sizes only: a part of a trace is cut row by row.
     fn project(&mut self, projection: Projection) -> bool {
         projection == Projection::Sizes && self.source.project(projection)
-    }
-
-    fn segments(
-        &mut self,
-        _projection: ItemProjection,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        Ok(Vec::new())
     }
 }
 

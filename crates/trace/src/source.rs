@@ -51,7 +51,13 @@ pub trait Source {
     /// otherwise nothing changes. Call it before the first [`Self::next`], and with one projection
     /// only.
     fn project(&mut self, projection: Projection) -> bool;
+}
 
+/// A source of which several parts can be read at the same time.
+///
+/// An adapter that needs to see all blocks in order implements only [`Source`]. Where a source that
+/// cannot be cut takes the place of one that can, it is [`Unsegmented`](crate::Unsegmented).
+pub trait Segmented: Source {
     /// Up to `most` segments of the trace, in order, of about as many accesses each and at least
     /// `shortest`, for workers that read them at the same time and need only the items of
     /// `projection`. Empty, or one, if the source cannot be cut. This source still delivers all of
@@ -80,7 +86,7 @@ pub enum Projection {
     Sizes,
 }
 
-/// A segment of a trace, read beside others: see [`Source::segments`].
+/// A segment of a trace, read beside others: see [`Segmented::segments`].
 ///
 /// A segment first delivers all events of the segments before it. Then it delivers its own blocks:
 /// items, or rows whose `pc` may differ from the one that the source itself delivers. A note
@@ -147,7 +153,9 @@ impl<S: Source + ?Sized> Source for Box<S> {
     fn project(&mut self, projection: Projection) -> bool {
         (**self).project(projection)
     }
+}
 
+impl<S: Segmented + ?Sized> Segmented for Box<S> {
     fn segments(
         &mut self,
         projection: ItemProjection,

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use reuselens_units::{Accesses, Bytes};
 
 use crate::{
-    AnySegment, Block, ItemProjection, Projection, Source, Step, TraceError, TraceSegment,
+    AnySegment, Block, ItemProjection, Projection, Segmented, Source, Step, TraceError,
+    TraceSegment,
 };
 
 /// A request to end, by the number of the signal that brought it. Clones share it: whoever receives
@@ -135,7 +136,9 @@ impl<S: Source> Source for Stoppable<S> {
     fn project(&mut self, projection: Projection) -> bool {
         self.source.project(projection)
     }
+}
 
+impl<S: Segmented> Segmented for Stoppable<S> {
     fn segments(
         &mut self,
         projection: ItemProjection,
@@ -197,15 +200,6 @@ mod tests {
 
         fn project(&mut self, _projection: Projection) -> bool {
             false
-        }
-
-        fn segments(
-            &mut self,
-            _projection: ItemProjection,
-            _most: usize,
-            _shortest: Accesses,
-        ) -> Result<Vec<AnySegment>, TraceError> {
-            Ok(Vec::new())
         }
     }
 

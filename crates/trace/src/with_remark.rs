@@ -2,8 +2,8 @@
 //!
 //! Readers of parts of traces use it to say what the part lacks: a [`Note`] for the report.
 
-use crate::{AnySegment, Block, Event, ItemProjection, Note, Projection, Source, Step, TraceError};
-use reuselens_units::{Accesses, Bytes};
+use crate::{Block, Event, Note, Projection, Source, Step, TraceError};
+use reuselens_units::Bytes;
 
 /// Delivers a note, then what another source delivers.
 pub struct WithRemark<S> {
@@ -50,14 +50,5 @@ impl<S: Source> Source for WithRemark<S> {
     /// Sizes only: what has a remark is a part of a trace, which is cut row by row.
     fn project(&mut self, projection: Projection) -> bool {
         projection == Projection::Sizes && self.source.project(projection)
-    }
-
-    fn segments(
-        &mut self,
-        _projection: ItemProjection,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        Ok(Vec::new())
     }
 }

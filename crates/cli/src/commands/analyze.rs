@@ -71,9 +71,8 @@ impl Args {
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
         let mut meter = Meter::new("analysing", self.show.quiet);
         let command = vec![self.trace.display().to_string()];
-        let profile = reuselens::analyze(&mut source, command, &options, &mut |progress| {
-            meter.tick(progress);
-        })?;
+        let tick = &mut |progress| meter.tick(progress);
+        let profile = reuselens::analyze_segmented(&mut source, command, &options, tick)?;
         meter.finish();
         if let Some(chosen) = chosen {
             part::refuse_nothing(&profile, &chosen, &self.trace)?;

@@ -1,6 +1,6 @@
 //! Reads the lines of a table.
 
-use reuselens_units::{Accesses, Bytes};
+use reuselens_units::Bytes;
 use std::collections::VecDeque;
 
 use crate::batch::Batch;
@@ -13,10 +13,7 @@ use crate::lines::{self, Bad};
 use crate::names::Names;
 use crate::{extent, text, unknown};
 use reuselens_io::Input;
-use reuselens_trace::{
-    AnySegment, Block, Event, ItemProjection, Kind, Process, Projection, Source, Step, Thread,
-    TraceError,
-};
+use reuselens_trace::{Block, Event, Kind, Process, Projection, Source, Step, Thread, TraceError};
 
 /// Reads a table whose header names its columns; [`Reader::with`] lets them be chosen.
 ///
@@ -144,15 +141,6 @@ impl Source for Reader {
         let can = layout.ids() && layout.number(Role::Size) > 0;
         self.lines.sizes = can && projection == Projection::Sizes;
         self.lines.sizes
-    }
-
-    fn segments(
-        &mut self,
-        _projection: ItemProjection,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        Ok(Vec::new())
     }
 
     fn describe(&self) -> String {

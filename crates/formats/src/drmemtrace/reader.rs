@@ -13,7 +13,8 @@ use crate::records::{buffered, cut_off};
 use crate::stage::{STAGED, Stage};
 use reuselens_io::Input;
 use reuselens_trace::{
-    AnySegment, Block, Event, ItemProjection, Kind, Note, Projection, Row, Source, Step, TraceError,
+    AnySegment, Block, Event, ItemProjection, Kind, Note, Projection, Row, Segmented, Source, Step,
+    TraceError,
 };
 
 /// Kinds of data accesses, and of those that are too large for a row, by type.
@@ -27,7 +28,7 @@ const RANGES: [Kind; 2] = [Kind::RangeLoad, Kind::RangeStore];
 /// bytes it accesses (`xsavec`, `xrstor`): such an access is read as one byte, and a note says so
 /// before the first of them.
 ///
-/// It reads all entries, or those of a segment ([`Source::segments`]).
+/// It reads all entries, or those of a segment ([`Segmented::segments`]).
 pub struct Reader {
     pub(super) input: Input,
     threads: Threads,
@@ -305,17 +306,6 @@ impl Source for Reader {
         self.input.progress()
     }
 
-    /// Of a file that is not packed, or of an archive, if its beginning names one thread. Segments
-    /// end with an error where another one runs.
-    fn segments(
-        &mut self,
-        _: ItemProjection,
-        most: usize,
-        shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        segment::segments(&mut self.input, most, shortest)
-    }
-
     fn is_of_one_thread(&self) -> bool {
         false
     }
@@ -326,5 +316,18 @@ impl Source for Reader {
 
     fn project(&mut self, _projection: Projection) -> bool {
         false
+    }
+}
+
+impl Segmented for Reader {
+    /// Of a file that is not packed, or of an archive, if its beginning names one thread. Segments
+    /// end with an error where another one runs.
+    fn segments(
+        &mut self,
+        _: ItemProjection,
+        most: usize,
+        shortest: Accesses,
+    ) -> Result<Vec<AnySegment>, TraceError> {
+        segment::segments(&mut self.input, most, shortest)
     }
 }

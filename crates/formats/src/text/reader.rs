@@ -13,7 +13,7 @@ use crate::text::{BYTE_ORDER_MARK, is_binary};
 use reuselens_io::Input;
 use reuselens_io::MAX_LINE;
 use reuselens_trace::{
-    AnySegment, Block, ItemProjection, Process, Projection, Source, Step, TraceError,
+    AnySegment, Block, ItemProjection, Process, Projection, Segmented, Source, Step, TraceError,
 };
 
 /// Ids gathered before they become rows.
@@ -23,7 +23,7 @@ const PART: usize = 2 << 10;
 /// they appear. Memory grows with the number of distinct names, not with the length of the input.
 /// Lines may be of any length, words have up to 64 KiB.
 ///
-/// It reads all words, or those of a segment ([`Source::segments`]).
+/// It reads all words, or those of a segment ([`Segmented::segments`]).
 pub struct Reader {
     pub(super) input: Input,
     feed: Feed,
@@ -83,6 +83,12 @@ impl Source for Reader {
         self.words.names.memory()
     }
 
+    fn project(&mut self, _projection: Projection) -> bool {
+        false
+    }
+}
+
+impl Segmented for Reader {
     /// Of a text of numbers that is not packed, or is in an archive. Segments end with an error
     /// where a name is: it has the number of those before it.
     fn segments(
@@ -92,10 +98,6 @@ impl Source for Reader {
         shortest: Accesses,
     ) -> Result<Vec<AnySegment>, TraceError> {
         segment::segments(&mut self.input, most, shortest)
-    }
-
-    fn project(&mut self, _projection: Projection) -> bool {
-        false
     }
 }
 

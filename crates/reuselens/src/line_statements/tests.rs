@@ -3,8 +3,7 @@
 use reuselens_attribute::{FrameLayouts, Function, StaticSymbol, Variable, Warning};
 use reuselens_distance::generate::Random;
 use reuselens_locality::Frame;
-use reuselens_trace::{AnySegment, ItemProjection, Projection};
-use reuselens_units::Accesses;
+use reuselens_trace::Projection;
 
 use super::*;
 
@@ -95,15 +94,6 @@ impl Source for Made {
 
     fn project(&mut self, _projection: Projection) -> bool {
         false
-    }
-
-    fn segments(
-        &mut self,
-        _projection: ItemProjection,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        Ok(Vec::new())
     }
 }
 

@@ -93,7 +93,7 @@ fn options(threads: usize) -> AnalysisOptions {
 }
 
 /// The profile by stretches, if it can be had so.
-fn segments(source: &mut dyn Source, options: &AnalysisOptions) -> Option<Profile> {
+fn segments(source: &mut dyn Segmented, options: &AnalysisOptions) -> Option<Profile> {
     let machine = this_machine();
     let pass = count_long(source, &machine, options, Accesses(1), &mut |_| {}).unwrap();
     pass.map(|pass| crate::analysis::profile(pass, source, Vec::new(), machine, options))

@@ -4,10 +4,9 @@ use std::num::NonZeroUsize;
 
 use reuselens::locality::Sharing;
 use reuselens::trace::{
-    AnySegment, Block, Event, ItemProjection, Kind, Note, ProcessId, Projection, Row, Source, Step,
-    ThreadId, TraceError,
+    Block, Event, Kind, Note, ProcessId, Projection, Row, Source, Step, ThreadId, TraceError,
 };
-use reuselens::units::{Accesses, Bytes, Granularity};
+use reuselens::units::{Bytes, Granularity};
 use reuselens::{AnalysisOptions, analyze};
 
 /// Process, thread.
@@ -99,15 +98,6 @@ impl Source for Made {
 
     fn project(&mut self, _projection: Projection) -> bool {
         false
-    }
-
-    fn segments(
-        &mut self,
-        _projection: ItemProjection,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        Ok(Vec::new())
     }
 }
 

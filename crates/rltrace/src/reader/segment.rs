@@ -93,7 +93,7 @@ impl SegmentChunks {
 }
 
 impl Reader {
-    /// This file in segments, or nothing; see [`reuselens_trace::Source::segments`].
+    /// This file in segments, or nothing; see [`reuselens_trace::Segmented::segments`].
     pub(super) fn in_segments(
         &mut self,
         projection: ItemProjection,

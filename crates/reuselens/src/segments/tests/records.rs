@@ -1,6 +1,6 @@
 //! Traces of records: their profile is the one that their rows make, whatever counts them.
 
-use reuselens_trace::{AnySegment, Projection};
+use reuselens_trace::Projection;
 use std::io::Write as _;
 
 use reuselens_attribute::Kinds;
@@ -38,15 +38,6 @@ impl Source for Rows {
 
     fn project(&mut self, _projection: Projection) -> bool {
         false
-    }
-
-    fn segments(
-        &mut self,
-        _projection: ItemProjection,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        Ok(Vec::new())
     }
 }
 
