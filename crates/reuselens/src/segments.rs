@@ -1,29 +1,40 @@
 //! A trace in parallel segments: each is read, decoded and counted by a thread of its own.
 //!
 //! # What it is
-//! Where no more than items is asked of accesses, nothing but the engine's memory of items goes
-//! from one part of a trace to the next: also where the program names its accesses, as long as no
-//! element of what it names can lie in several items. So a trace that can be read from several
-//! places ([`Segmented::segments`]) is counted as one in memory is
-//! ([`histogram_parallel`](crate::shard::histogram_parallel)): items that a stretch meets for the
-//! first time it hands to the one before. Who is done with a stretch takes the half of what another
-//! has left.
+//! The exact parallel method of Niu, Dinan, Lu & Sadayappan (*PARDA: A Fast Parallel Reuse Distance
+//! Analysis Algorithm*, IPDPS 2012). A trace is cut into segments, and each has an engine of its
+//! own. The first access to an item within a segment has a distance that depends on what came
+//! before; all other distances do not. A segment passes its first accesses to the segment before
+//! it, which counts them after its own accesses, and passes on what it does not know either. So no
+//! thread waits for the state of another one, and nothing is merged but histograms. An idle thread
+//! takes half of what another one has left, if that is long enough to be worth an engine of its
+//! own: processors are not always equally fast.
 //!
-//! The alternative, one thread that decodes and one that counts, has all items change from one
-//! processor's cache to another's, and takes as long as the slower of the two.
+//! [`scheduler`] does this for any [`Divisible`](scheduler::Divisible), a piece of a trace that yields
+//! items and can be cut in two. There are two kinds:
+//!
+//! - [`file`]: segments of a trace file ([`Segmented`]), where nothing is asked of accesses but
+//!   their items. Then only the engine's memory of items passes from one part of a trace to the
+//!   next. That holds also where the program names its accesses, as long as no element of what it
+//!   names can be in several items. The alternative, one thread that decodes and one that counts,
+//!   has all items change from one processor's cache to another's, and takes as long as the slower
+//!   of the two.
+//! - [`items`]: segments of items in memory ([`histogram_parallel`]).
 //!
 //! # Cost
 //! That of decoding and counting, divided by the threads, and an access for each distinct item of
-//! each stretch but the first. Memory: an engine and a histogram for each stretch. If that is more
-//! than the analysis may have, an element can lie in several items, or the trace is damaged, it
-//! begins anew on one engine.
+//! each segment but the first. Memory: an engine and a histogram for each segment. If that is more
+//! than the analysis of a file may have, if an element can be in several items, or if the trace is
+//! damaged, the analysis begins anew on one engine.
 
 mod counter;
+mod file;
 mod items;
 mod sample;
 mod scheduler;
 mod worker;
 
+use reuselens_distance::Expected;
 use reuselens_locality::{Machine, Sharing};
 use reuselens_trace::{ItemProjection, Segmented, Source, TraceError};
 use reuselens_units::Accesses;
@@ -33,11 +44,11 @@ use crate::attribution::Attribution;
 use crate::counts::{Counted, PARALLEL};
 use crate::stopping::Stop;
 use crate::{AnalysisOptions, Error, Progress};
+use file::FileSegment;
 pub use items::histogram_parallel;
-use scheduler::SegmentPool;
-use worker::Ended;
+use scheduler::{CountedSegment, Scheduler};
 
-/// The shortest stretch for which a thread begins with empty tables.
+/// The fewest accesses for which a thread begins with empty tables.
 const SHORTEST: Accesses = Accesses(2 << 20);
 /// The most threads: each has tables of its own.
 const MOST: usize = 32;
@@ -46,8 +57,8 @@ const MOST: usize = 32;
 const ENGINE: &str = "counting";
 const ENGINES: [&str; 3] = ["auto", ENGINE, PARALLEL];
 
-/// Reads and counts all of `source` in stretches; `None` if that cannot be, takes too much memory,
-/// or something is wrong with the trace: the source is as it was then.
+/// Reads and counts all of `source` in segments. `None` if that cannot be done, takes too much
+/// memory, or something is wrong with the trace: the source is as it was then.
 ///
 /// # Errors
 /// Those of the source.
@@ -60,7 +71,7 @@ pub(crate) fn count(
     count_long(source, machine, options, SHORTEST, progress)
 }
 
-/// [`count`] in stretches of at least so many accesses.
+/// [`count`] in segments of at least so many accesses.
 fn count_long(
     source: &mut dyn Segmented,
     machine: &Machine,
@@ -72,19 +83,27 @@ fn count_long(
         return Ok(None);
     };
     let most = options.threads().get().min(MOST);
-    let stretches = source.segments(projection, most, shortest)?;
-    if stretches.len() < 2 {
+    let segments = source.segments(projection, most, shortest)?;
+    if segments.len() < 2 {
         return Ok(None);
     }
-    let pool = SegmentPool::new(machine, options, options.memory_limit(), shortest);
-    let threads = stretches.len();
-    let ended = pool.count(stretches, threads, progress);
+    let all = segments[0].progress().map(|(_, all)| all);
+    let segment = |source| FileSegment::new(source, machine, options);
+    let segments: Vec<_> = segments.into_iter().map(segment).collect();
+    let threads = segments.len();
+    let mut progress = |accesses, bytes: u64| {
+        progress(Progress {
+            accesses,
+            source_bytes: all.map(|all| (bytes.min(all), all)),
+        });
+    };
+    let scheduler = Scheduler::new(shortest, options.memory_limit());
+    let finished = scheduler.run(segments, threads, Expected::default(), &mut progress);
     let engine = match options.engine.as_str() {
         PARALLEL => PARALLEL,
         _ => ENGINE,
     };
-    let together = ended.map(|ended| put_together(ended, engine));
-    together.transpose()
+    finished.map(|finished| join(finished, engine)).transpose()
 }
 
 /// What has to be known of accesses, if they can be counted so.
@@ -103,34 +122,35 @@ fn projection(
     attribution.and_then(|attribution| attribution.projection())
 }
 
-/// Makes one of what stretches, in their order, have come to, up to where an end was asked for.
-fn put_together(ended: Vec<Ended>, engine: &str) -> Result<Pass, Error> {
-    let mut ended = ended.into_iter();
-    let Some(mut all) = ended.next() else {
-        unreachable!("there are two stretches or more");
+/// Makes one pass of segments, in their order, up to where an end was asked for.
+fn join(finished: Vec<CountedSegment<FileSegment<'_>>>, engine: &str) -> Result<Pass, Error> {
+    let mut finished = finished.into_iter();
+    let Some(first) = finished.next() else {
+        unreachable!("there are two segments or more");
     };
-    for next in ended {
+    let (mut all, mut histogram, mut accesses) = (first.segment, first.histogram, first.accesses);
+    for next in finished {
         if all.asked.is_some() {
-            // What comes behind is no part of what was read.
+            // What comes after that was not read.
             break;
         }
-        all.asked = next.asked;
-        if next.asked.is_some() && !next.begun {
-            // It may not even know what was announced before it.
+        all.asked = next.segment.asked;
+        if next.segment.asked.is_some() && !next.segment.begun {
+            // It may not even know the events before it.
             break;
         }
-        let earlier = std::mem::replace(&mut all.attribution, next.attribution);
+        let earlier = std::mem::replace(&mut all.attribution, next.segment.attribution);
         all.attribution.put_behind(earlier);
-        all.histogram.merge(&next.histogram);
-        all.accesses += next.accesses;
-        all.begun |= next.begun;
+        histogram.merge(&next.histogram);
+        accesses += next.accesses;
+        all.begun |= next.segment.begun;
     }
     let stopped = |signal| Stop::because(TraceError::Stopped { signal }, all.begun);
     Ok(Pass {
         stop: all.asked.map(stopped).transpose()?,
         attribution: all.attribution,
-        accesses: all.accesses,
-        counted: Counted::exactly(engine, all.histogram),
+        accesses,
+        counted: Counted::exactly(engine, histogram),
     })
 }
 

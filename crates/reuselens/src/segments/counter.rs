@@ -1,4 +1,4 @@
-//! One thread of a chain of stretches, each counted by a thread of its own.
+//! What counts one segment, and the channel by which it passes on what it cannot know.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,64 +12,57 @@ use reuselens_units::Bytes;
 use crate::TalliedHistogram;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 
-/// Items taken at once: they and their distances stay in a processor's own cache.
+/// Items that are counted together: they and their distances stay in a processor's own cache.
 const BLOCK: usize = 1 << 13;
 
-/// Where a stretch hands on to the one before.
-pub(crate) struct Before {
+/// The end of a channel at which a segment passes items to the segment before it.
+pub(super) struct FirstsSender {
     sender: Sender<Vec<u64>>,
-    waiting: Arc<AtomicU64>,
+    queued: Arc<AtomicU64>,
 }
 
-/// What a stretch is handed by the one behind it.
-pub(crate) struct Behind {
+/// The end of a channel at which a segment gets items from the segment after it.
+pub(super) struct FirstsReceiver {
     receiver: Receiver<Vec<u64>>,
-    waiting: Arc<AtomicU64>,
+    queued: Arc<AtomicU64>,
 }
 
-/// The way from a stretch to the one before.
-pub(crate) fn way() -> (Before, Behind) {
+/// The channel between two neighbouring segments. It carries the items that the later segment
+/// accesses for the first time, in that order, and closes when the sender is dropped. It is not
+/// bounded: the earlier segment counts them only when it has read its own items.
+pub(super) fn firsts_channel() -> (FirstsSender, FirstsReceiver) {
     let (sender, receiver) = channel();
-    let waiting = Arc::default();
-    let before = Before {
+    let queued = Arc::default();
+    let first = FirstsSender {
         sender,
-        waiting: Arc::clone(&waiting),
+        queued: Arc::clone(&queued),
     };
-    (before, Behind { receiver, waiting })
+    (first, FirstsReceiver { receiver, queued })
 }
 
-impl Before {
-    fn hand_on(&self, firsts: Vec<u64>) {
-        self.waiting.fetch_add(bytes(&firsts), Ordering::Relaxed);
-        // It is gone only if it broke off, and then nobody asks for what comes behind it.
+impl FirstsSender {
+    fn send(&self, firsts: Vec<u64>) {
+        self.queued.fetch_add(bytes(&firsts), Ordering::Relaxed);
+        // The receiver is dropped only when the earlier segment was given up, or ended early. In
+        // both cases these items do not count.
         let _ = self.sender.send(firsts);
     }
 }
 
-impl Behind {
-    /// What comes next, if it comes within that time.
+impl FirstsReceiver {
+    /// The next items, if they arrive within `time`.
     ///
     /// # Errors
-    /// If it does not, or nothing comes any more.
+    /// `Timeout` if they do not, `Disconnected` if no more can arrive.
     pub fn next_within(&self, time: Duration) -> Result<Vec<u64>, RecvTimeoutError> {
-        self.receiver
-            .recv_timeout(time)
-            .map(|firsts| self.took(firsts))
+        let firsts = self.receiver.recv_timeout(time)?;
+        self.queued.fetch_sub(bytes(&firsts), Ordering::Relaxed);
+        Ok(firsts)
     }
 
-    /// What comes next, until nothing comes any more.
-    pub fn wait(&self) -> Option<Vec<u64>> {
-        self.receiver.recv().ok().map(|firsts| self.took(firsts))
-    }
-
-    fn took(&self, firsts: Vec<u64>) -> Vec<u64> {
-        self.waiting.fetch_sub(bytes(&firsts), Ordering::Relaxed);
-        firsts
-    }
-
-    /// The memory of what waits.
+    /// The memory of the items that were sent and not received yet.
     pub fn memory(&self) -> Bytes {
-        Bytes(self.waiting.load(Ordering::Relaxed))
+        Bytes(self.queued.load(Ordering::Relaxed))
     }
 }
 
@@ -77,63 +70,64 @@ fn bytes(items: &Vec<u64>) -> u64 {
     8 * items.capacity() as u64
 }
 
-/// What counts a stretch, and then what the stretch behind it hands on: items that are met there
-/// for the first time.
-pub(crate) struct Link {
+/// Counts a segment, and then what the segment after it passes on: the items that are accessed
+/// there for the first time.
+pub(super) struct SegmentCounter {
     shard: Shard,
     histogram: TalliedHistogram,
-    /// The thread of the stretch before; none for the first.
-    before: Option<Before>,
+    /// Where first accesses go; `None` for the first segment.
+    earlier: Option<FirstsSender>,
 }
 
-impl Link {
-    /// For a stretch of which that much is known ([`Shard::expecting`]) that hands on to `before`.
-    pub fn new(expected: Expected, before: Option<Before>) -> Self {
-        Link {
+impl SegmentCounter {
+    /// A counter for a segment of which that much is known ([`Shard::expecting`]), and which passes
+    /// its first accesses to `earlier`.
+    pub fn new(expected: Expected, earlier: Option<FirstsSender>) -> Self {
+        SegmentCounter {
             shard: Shard::expecting(expected),
             histogram: TalliedHistogram::new(),
-            before,
+            earlier,
         }
     }
 
-    /// Counts items that come next, of the stretch or handed on by the one behind it. Those that
-    /// are met for the first time are handed on when they are some.
+    /// Counts the next items, of the segment itself or from the segment after it. First accesses
+    /// are passed on as soon as there are [`BLOCK`] of them.
     pub fn count(&mut self, items: &[u64]) {
         for block in items.chunks(BLOCK) {
             self.histogram.add(|tally| self.shard.tally(block, tally));
             if self.shard.firsts() >= BLOCK {
-                self.hand_on();
+                self.pass_on();
             }
         }
     }
 
-    /// Gives the thread before what there is. The first of all knows itself.
-    pub fn hand_on(&mut self) {
+    /// Passes on the first accesses so far. Those of the first segment are cold.
+    pub fn pass_on(&mut self) {
         if self.shard.firsts() == 0 {
             return;
         }
         let firsts = self.shard.take_firsts();
-        if let Some(before) = &self.before {
-            before.hand_on(firsts);
+        if let Some(earlier) = &self.earlier {
+            earlier.send(firsts);
         }
     }
 
-    /// What a stretch like this one may be expected to be.
+    /// What a segment like this one is expected to be.
     pub fn learned(&self) -> Expected {
         self.shard.learned()
     }
 
-    /// The memory held, and that which it takes if a table grows before the next look.
+    /// The memory held, and the memory that a table takes if it grows before the next look.
     pub fn memory(&self) -> Bytes {
         self.shard.memory_ahead(LOOK_AT_MEMORY_EVERY) + self.histogram.memory()
     }
 
-    /// Hands on the rest; the accesses that were not handed on.
+    /// Passes on the rest, and returns the accesses that were not passed on.
     pub fn finish(mut self) -> ExactHistogram {
-        self.hand_on();
+        self.pass_on();
         let mut histogram = self.histogram.finish();
-        if self.before.is_some() {
-            // All of these were handed on.
+        if self.earlier.is_some() {
+            // All cold accesses were passed on.
             histogram.forget_cold();
         }
         histogram

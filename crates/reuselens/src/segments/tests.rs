@@ -1,4 +1,5 @@
 mod records;
+mod scheduling;
 
 use std::io::Cursor;
 use std::num::NonZeroUsize;
@@ -8,7 +9,7 @@ use reuselens_io::Input;
 use reuselens_locality::{Outcome, Profile};
 use reuselens_rltrace::{Header, Reader, Writer};
 use reuselens_trace::{
-    Event, Kind, Note, ProcessEnd, ProcessId, Row, Step, Stop, Stoppable, ThreadId,
+    AnySegment, Event, Kind, Note, ProcessEnd, ProcessId, Row, Step, Stop, Stoppable, ThreadId,
 };
 use reuselens_units::Granularity;
 
@@ -92,11 +93,25 @@ fn options(threads: usize) -> AnalysisOptions {
     }
 }
 
-/// The profile by stretches, if it can be had so.
+/// The profile by segments, if it can be had so.
 fn segments(source: &mut dyn Segmented, options: &AnalysisOptions) -> Option<Profile> {
     let machine = this_machine();
     let pass = count_long(source, &machine, options, Accesses(1), &mut |_| {}).unwrap();
     pass.map(|pass| crate::analysis::profile(pass, source, Vec::new(), machine, options))
+}
+
+/// Counts segments, each at least an access long, with so many threads.
+fn scheduled<'a>(
+    scheduler: &Scheduler<FileSegment<'a>>,
+    sources: Vec<AnySegment>,
+    (machine, options): (&'a Machine, &'a AnalysisOptions),
+    threads: usize,
+    progress: &mut dyn FnMut(u64),
+) -> Option<Vec<CountedSegment<FileSegment<'a>>>> {
+    let segment = |source| FileSegment::new(source, machine, options);
+    let segments = sources.into_iter().map(segment).collect();
+    let progress = &mut |accesses: Accesses, _| progress(accesses.get());
+    scheduler.run(segments, threads, Expected::default(), progress)
 }
 
 /// The profile by one thread.
@@ -118,22 +133,21 @@ fn any_number_of_threads_makes_the_same_profile() {
     }
 }
 
-/// Whoever reads a stretch splits it again and again, for others who never come.
+/// Each segment is split again and again, for threads that never take a half.
 #[test]
-fn stretches_that_are_split_come_to_the_same() {
+fn segments_that_are_split_come_to_the_same() {
     let bytes = trace(7);
     let expected = alone(&mut reader(&bytes));
     let (machine, options) = (this_machine(), options(2));
-    for (stretches, idle) in [(1, 1), (1, 5), (2, 3), (3, 40)] {
+    for (segments, idle) in [(1, 1), (1, 5), (2, 3), (3, 40)] {
         let mut source = reader(&bytes);
         let projection = projection(&source, &machine, &options).unwrap();
-        let stretches = source.segments(projection, stretches, Accesses(1)).unwrap();
-        let pool =
-            SegmentPool::new(&machine, &options, Bytes(u64::MAX), Accesses(1)).with_idle(idle);
-        let few = stretches.len();
-        let ended = pool.count(stretches, few, &mut |_| {}).unwrap();
-        assert!(ended.len() > few, "{few}");
-        let pass = put_together(ended, ENGINE).unwrap();
+        let segments = source.segments(projection, segments, Accesses(1)).unwrap();
+        let scheduler = Scheduler::new(Accesses(1), Bytes(u64::MAX)).with_idle(idle);
+        let (few, how) = (segments.len(), (&machine, &options));
+        let counted = scheduled(&scheduler, segments, how, few, &mut |_| {}).unwrap();
+        assert!(counted.len() > few, "{few}");
+        let pass = join(counted, ENGINE).unwrap();
         let profile =
             crate::analysis::profile(pass, &source, Vec::new(), machine.clone(), &options);
         assert_eq!(profile, expected, "{few}");
@@ -226,15 +240,16 @@ fn stopped(now: impl Fn(u64) -> bool) -> (Profile, Profile) {
     let mut source = Stoppable::new(reader(&bytes), stop.clone());
     let (machine, options) = (this_machine(), options(2));
     let projection = projection(&source, &machine, &options).unwrap();
-    let stretches = source.segments(projection, 2, Accesses(1)).unwrap();
-    let pool = SegmentPool::new(&machine, &options, Bytes(u64::MAX), Accesses(1));
-    let mut tell = |progress: Progress| {
-        if now(progress.accesses.get()) {
+    let segments = source.segments(projection, 2, Accesses(1)).unwrap();
+    let scheduler = Scheduler::new(Accesses(1), Bytes(u64::MAX));
+    let mut progress = |accesses| {
+        if now(accesses) {
             stop.ask(15);
         }
     };
-    let ended = pool.count(stretches, 1, &mut tell).unwrap();
-    let pass = put_together(ended, ENGINE).unwrap();
+    let how = (&machine, &options);
+    let counted = scheduled(&scheduler, segments, how, 1, &mut progress).unwrap();
+    let pass = join(counted, ENGINE).unwrap();
     let profile = crate::analysis::profile(pass, &source, Vec::new(), machine, &options);
     (profile, alone(&mut reader(&bytes)))
 }
@@ -248,22 +263,23 @@ fn who_asks_for_an_end_gets_the_beginning() {
     assert_eq!(some, profile.cells[0].histogram.accesses());
 }
 
-/// What was announced is known of a stretch that was read, even if the one behind it was never
-/// begun.
+/// The events of a segment that was read are kept, even if the one after it was never begun.
 #[test]
-fn an_end_between_two_stretches_loses_nothing_of_the_first() {
+fn an_end_between_two_segments_loses_nothing_of_the_first() {
     let bytes = trace(4);
     let (machine, options) = (this_machine(), options(2));
     let projection = ItemProjection::new(Granularity::LINE_64, |_| true);
     let first = || {
-        let stretches = reader(&bytes).segments(projection, 2, Accesses(1));
-        stretches.unwrap().swap_remove(0)
+        let segments = reader(&bytes).segments(projection, 2, Accesses(1));
+        segments.unwrap().swap_remove(0)
     };
-    let pool = SegmentPool::new(&machine, &options, Bytes(u64::MAX), Accesses(1));
-    let accesses = pool.count(vec![first()], 1, &mut |_| {}).unwrap()[0].accesses;
-    let (mut stretch, mut block, mut notes) = (first(), Block::new(), 0);
+    let scheduler = Scheduler::new(Accesses(1), Bytes(u64::MAX));
+    let how = (&machine, &options);
+    let counted = scheduled(&scheduler, vec![first()], how, 1, &mut |_| {}).unwrap();
+    let accesses = counted[0].accesses;
+    let (mut segment, mut block, mut notes) = (first(), Block::new(), 0);
     loop {
-        match stretch.next(&mut block).unwrap() {
+        match segment.next(&mut block).unwrap() {
             Step::Block => {}
             Step::Event(_) => notes += 1,
             Step::End => break,
@@ -297,11 +313,11 @@ fn memory_is_looked_at_within_a_long_range() {
     let (machine, options) = (this_machine(), options(2));
     let mut source = reader(&bytes);
     let projection = projection(&source, &machine, &options).unwrap();
-    let stretches = source.segments(projection, 3, Accesses(1)).unwrap();
-    let pool = SegmentPool::new(&machine, &options, limit, Accesses(1));
-    let mut counted = 0;
-    let mut tell = |progress: Progress| counted = progress.accesses.get();
-    assert!(pool.count(stretches, 1, &mut tell).is_none());
+    let segments = source.segments(projection, 3, Accesses(1)).unwrap();
+    let scheduler = Scheduler::new(Accesses(1), limit);
+    let (how, mut counted) = ((&machine, &options), 0);
+    let mut progress = |accesses| counted = accesses;
+    assert!(scheduled(&scheduler, segments, how, 1, &mut progress).is_none());
     // Some of the lines, not all sixteen million.
     assert!((100_000..8_000_000).contains(&counted), "{counted}");
 }
