@@ -45,4 +45,9 @@ impl Engine for BruteForce {
         let stack = self.stack.capacity() * size_of::<u64>();
         Bytes((size_of::<Self>() + stack) as u64)
     }
+
+    /// How its structures grow is not known beforehand: what they hold.
+    fn memory_ahead(&self, _accesses: u64) -> Bytes {
+        self.memory()
+    }
 }

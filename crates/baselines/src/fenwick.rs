@@ -143,6 +143,11 @@ impl Engine for FenwickTree {
         let sums = self.sums.capacity() * size_of::<u32>();
         Bytes((size_of::<Self>() + sums + self.last.allocation_size()) as u64)
     }
+
+    /// How its structures grow is not known beforehand: what they hold.
+    fn memory_ahead(&self, _accesses: u64) -> Bytes {
+        self.memory()
+    }
 }
 
 #[cfg(test)]

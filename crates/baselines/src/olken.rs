@@ -220,6 +220,11 @@ impl Engine for OlkenTree {
         let nodes = self.nodes.capacity() * size_of::<TreeNode>();
         Bytes((size_of::<Self>() + nodes + self.index.allocation_size()) as u64)
     }
+
+    /// How its structures grow is not known beforehand: what they hold.
+    fn memory_ahead(&self, _accesses: u64) -> Bytes {
+        self.memory()
+    }
 }
 
 #[cfg(test)]

@@ -103,6 +103,11 @@ impl Engine for Bounded {
         let tree = size_of::<CountingTree>() as u64;
         Bytes(self.tree.memory().get() - tree + size_of::<Self>() as u64)
     }
+
+    /// Its tables grow to a bound and not beyond: what they hold.
+    fn memory_ahead(&self, _accesses: u64) -> Bytes {
+        self.memory()
+    }
 }
 
 #[cfg(test)]
