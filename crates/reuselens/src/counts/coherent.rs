@@ -20,7 +20,7 @@ use reuselens_units::{Bytes, Distance};
 
 use super::exact::{add_near, add_told_apart};
 use super::lanes::Lanes;
-use super::{Counted, Counts, More, THREAD_STEPS, private};
+use super::{CountMethod, Counted, More, THREAD_STEPS, ThreadMethod, private};
 use crate::engines::by_name;
 use crate::{AnalysisOptions, Error};
 use reuselens_attribute::{Kinds, NamesMode};
@@ -105,22 +105,7 @@ pub(super) struct Coherent {
     lost: Vec<u32>,
 }
 
-impl Counts for Coherent {
-    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
-        while let Some(lane) = self.lanes.over() {
-            self.caches.end(lane);
-        }
-        (self.lane, _) = self.lanes.number(process, thread);
-    }
-
-    fn thread_ended(&mut self, thread: ThreadId) {
-        self.lanes.end(thread);
-    }
-
-    fn by_thread(&self) -> bool {
-        true
-    }
-
+impl CountMethod for Coherent {
     fn add(&mut self, columns: &Columns) {
         self.distances.resize(columns.len(), Distance::COLD);
         self.caches.process(
@@ -153,10 +138,6 @@ impl Counts for Coherent {
         self.accesses
     }
 
-    fn steps(&self) -> u64 {
-        self.accesses + self.lanes.begun() * THREAD_STEPS
-    }
-
     fn memory(&self) -> Bytes {
         let invalidated = Bytes(self.invalidated.capacity() as u64 * 8);
         self.caches.memory_ahead()
@@ -164,6 +145,11 @@ impl Counts for Coherent {
             + self.keyed.memory()
             + self.elements.memory()
             + invalidated
+    }
+
+    /// Nothing can be given up.
+    fn shrink(&mut self, _limit: Bytes, _whole: Bytes) -> bool {
+        false
     }
 
     fn finish(self: Box<Self>) -> Counted {
@@ -178,5 +164,22 @@ impl Counts for Coherent {
             },
             ..Counted::exactly(self.engine, histogram)
         }
+    }
+}
+
+impl ThreadMethod for Coherent {
+    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
+        while let Some(lane) = self.lanes.over() {
+            self.caches.end(lane);
+        }
+        (self.lane, _) = self.lanes.number(process, thread);
+    }
+
+    fn thread_ended(&mut self, thread: ThreadId) {
+        self.lanes.end(thread);
+    }
+
+    fn steps(&self) -> u64 {
+        self.accesses + self.lanes.begun() * THREAD_STEPS
     }
 }

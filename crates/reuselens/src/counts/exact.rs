@@ -5,7 +5,7 @@ use reuselens_distance::Engine;
 use reuselens_locality::{DeferredHistogram, ElementHistograms, ExactHistogram, KeyedHistograms};
 use reuselens_units::{Bytes, Distance};
 
-use super::{Counted, Counts, More, is_exact};
+use super::{CountMethod, Counted, DistanceMethod, More, is_exact};
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 
 /// Counts accesses by cell, and those that are not near for all cells together: what is near is
@@ -63,7 +63,7 @@ impl Exact {
     }
 }
 
-impl Counts for Exact {
+impl CountMethod for Exact {
     fn add(&mut self, columns: &Columns) {
         let touches = columns.items.len();
         if self.distances.len() < touches {
@@ -99,8 +99,9 @@ impl Counts for Exact {
             + self.elements.memory()
     }
 
-    fn distances(&self) -> Option<&[Distance]> {
-        Some(&self.distances[..self.touches])
+    /// Nothing can be given up.
+    fn shrink(&mut self, _limit: Bytes, _whole: Bytes) -> bool {
+        false
     }
 
     fn finish(self: Box<Self>) -> Counted {
@@ -117,5 +118,11 @@ impl Counts for Exact {
             more: More::default(),
             warnings: Vec::new(),
         }
+    }
+}
+
+impl DistanceMethod for Exact {
+    fn distances(&self) -> &[Distance] {
+        &self.distances[..self.touches]
     }
 }

@@ -6,7 +6,7 @@ use reuselens_locality::{ExactHistogram, KeyedHistograms, ReuseTimeCounts, Reuse
 use reuselens_units::{Bytes, Distance};
 
 use super::paths::PathCounts;
-use super::{Counted, Counts};
+use super::{CountMethod, Counted, DistanceMethod};
 
 /// What is counted beside the distances.
 #[derive(Default)]
@@ -29,13 +29,20 @@ pub(crate) struct More {
 /// The forward distance of an access is the backward distance of the next one to its item: so each
 /// distance that comes is one of the cell of the access before, and at the end every item's last
 /// access has none.
-pub(super) struct Extras {
-    inner: Box<dyn Counts>,
+pub(super) struct Extras<M: ?Sized> {
+    inner: Box<M>,
     previous: Previous,
     found: Vec<PreviousAccess>,
     times: Option<ReuseTimeCounts>,
-    forward: Option<KeyedHistograms>,
+    forward: Option<Forward<M>>,
+}
+
+/// The forward distances of each cell.
+struct Forward<M: ?Sized> {
+    histograms: KeyedHistograms,
     ahead: Ahead,
+    /// The distances of the piece just counted.
+    distances: fn(&M) -> &[Distance],
 }
 
 /// The reuses of a piece: cell of the previous access, distance.
@@ -65,28 +72,35 @@ impl Ahead {
     }
 }
 
-impl Extras {
-    /// `forward` needs an `inner` that tells its distances.
-    pub(super) fn new(inner: Box<dyn Counts>, times: bool, forward: bool) -> Self {
+impl<M: CountMethod + ?Sized> Extras<M> {
+    /// Reuse times.
+    pub(super) fn times(inner: Box<M>) -> Self {
         Extras {
             inner,
             previous: Previous::new(),
             found: Vec::new(),
-            times: times.then(ReuseTimeCounts::new),
-            forward: forward.then(KeyedHistograms::new),
-            ahead: Ahead::default(),
-        }
-    }
-
-    /// Counts the distances of the piece just counted for the accesses that they lead back to.
-    fn add_forward(&mut self) {
-        if let (Some(forward), Some(distances)) = (&mut self.forward, self.inner.distances()) {
-            self.ahead.add(forward, &self.found, distances);
+            times: Some(ReuseTimeCounts::new()),
+            forward: None,
         }
     }
 }
 
-impl Counts for Extras {
+impl<M: DistanceMethod + ?Sized> Extras<M> {
+    /// Forward distances, and reuse times if `times`.
+    pub(super) fn forward(inner: Box<M>, times: bool) -> Self {
+        Extras {
+            times: times.then(ReuseTimeCounts::new),
+            forward: Some(Forward {
+                histograms: KeyedHistograms::new(),
+                ahead: Ahead::default(),
+                distances: M::distances,
+            }),
+            ..Extras::times(inner)
+        }
+    }
+}
+
+impl<M: CountMethod + ?Sized> CountMethod for Extras<M> {
     fn add(&mut self, columns: &Columns) {
         self.inner.add(columns);
         self.found
@@ -96,7 +110,12 @@ impl Counts for Extras {
         if let Some(times) = &mut self.times {
             times.add_column(self.found.iter().map(between));
         }
-        self.add_forward();
+        if let Some(forward) = &mut self.forward {
+            // Each distance is that of the access that it leads back to.
+            let distances = (forward.distances)(&self.inner);
+            let ahead = &mut forward.ahead;
+            ahead.add(&mut forward.histograms, &self.found, distances);
+        }
     }
 
     fn accesses(&self) -> u64 {
@@ -104,16 +123,9 @@ impl Counts for Extras {
     }
 
     fn memory(&self) -> Bytes {
-        let forward = self.forward.as_ref().map(KeyedHistograms::memory);
+        let forward = self.forward.as_ref();
+        let forward = forward.map(|forward| forward.histograms.memory());
         self.inner.memory() + self.previous.memory() + forward.unwrap_or_default()
-    }
-
-    fn distances(&self) -> Option<&[Distance]> {
-        self.inner.distances()
-    }
-
-    fn drain(&mut self) {
-        self.inner.drain();
     }
 
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
@@ -140,11 +152,17 @@ impl Counts for Extras {
                 times.finish(last.map(|(after, _)| after))
             }),
             forward: forward.map(|mut forward| {
-                add_last(&mut forward, &previous);
-                forward
+                add_last(&mut forward.histograms, &previous);
+                forward.histograms
             }),
         };
         counted
+    }
+}
+
+impl<M: DistanceMethod + ?Sized> DistanceMethod for Extras<M> {
+    fn distances(&self) -> &[Distance] {
+        self.inner.distances()
     }
 }
 

@@ -3,30 +3,68 @@
 use reuselens_attribute::Columns;
 use reuselens_hugepages::{OutOfMemory, catch};
 use reuselens_trace::{ProcessId, ThreadId};
-use reuselens_units::{Bytes, Distance};
+use reuselens_units::Bytes;
 
-use super::{Counted, Counts};
+use super::private::Private;
+use super::{CountMethod, Counted, Counts, ThreadMethod};
 
-/// Another way of counting, which counts no more after the system has refused it a table.
+/// A way of counting, by what it must know of program threads and where it works.
+pub(super) enum AnyMethod {
+    /// All program threads together.
+    Together(Box<dyn CountMethod>),
+    /// By program thread.
+    ByThread(Box<dyn ThreadMethod>),
+    /// By program thread, on threads of its own.
+    Private(Box<Private>),
+}
+
+impl AnyMethod {
+    fn counts(&self) -> &dyn CountMethod {
+        match self {
+            AnyMethod::Together(method) => &**method,
+            AnyMethod::ByThread(method) => &**method,
+            AnyMethod::Private(method) => &**method,
+        }
+    }
+
+    fn counts_mut(&mut self) -> &mut dyn CountMethod {
+        match self {
+            AnyMethod::Together(method) => &mut **method,
+            AnyMethod::ByThread(method) => &mut **method,
+            AnyMethod::Private(method) => &mut **method,
+        }
+    }
+
+    /// The way of counting, if it must know which program thread an access is of.
+    fn by_thread(&mut self) -> Option<&mut dyn ThreadMethod> {
+        match self {
+            AnyMethod::Together(_) => None,
+            AnyMethod::ByThread(method) => Some(&mut **method),
+            AnyMethod::Private(method) => Some(&mut **method),
+        }
+    }
+}
+
+/// A way of counting, which counts no more after the system has refused it a table.
 pub(super) struct Guarded {
-    inner: Box<dyn Counts>,
+    method: AnyMethod,
     refused: Option<OutOfMemory>,
 }
 
 impl Guarded {
-    pub(super) fn begin(inner: Box<dyn Counts>) -> Box<dyn Counts> {
+    pub(super) fn begin(method: AnyMethod) -> Box<dyn Counts> {
         Box::new(Guarded {
-            inner,
+            method,
             refused: None,
         })
     }
 
     /// Does this with what counts, unless that has no memory.
-    fn guard<T>(&mut self, work: impl FnOnce(&mut dyn Counts) -> T) -> Option<T> {
+    fn guard<T>(&mut self, work: impl FnOnce(&mut AnyMethod) -> T) -> Option<T> {
         if self.refused.is_some() {
             return None;
         }
-        match catch(|| work(&mut *self.inner)) {
+        match catch(|| work(&mut self.method)) {
             Ok(done) => Some(done),
             Err(refused) => {
                 self.refused = Some(refused);
@@ -38,71 +76,92 @@ impl Guarded {
 
 impl Counts for Guarded {
     fn thread(&mut self, process: ProcessId, thread: ThreadId) {
-        self.guard(|inner| inner.thread(process, thread));
+        self.guard(|method| {
+            if let Some(method) = method.by_thread() {
+                method.thread(process, thread);
+            }
+        });
     }
 
     fn thread_ended(&mut self, thread: ThreadId) {
-        self.guard(|inner| inner.thread_ended(thread));
+        self.guard(|method| {
+            if let Some(method) = method.by_thread() {
+                method.thread_ended(thread);
+            }
+        });
     }
 
     fn by_thread(&self) -> bool {
-        self.inner.by_thread()
+        !matches!(self.method, AnyMethod::Together(_))
     }
 
     fn add(&mut self, columns: &Columns) {
-        self.guard(|inner| inner.add(columns));
+        self.guard(|method| method.counts_mut().add(columns));
     }
 
     fn take(&mut self, columns: &mut Columns) {
-        self.guard(|inner| inner.take(columns));
+        self.add(columns);
         columns.clear();
     }
 
     fn accesses(&self) -> u64 {
-        self.inner.accesses()
+        self.method.counts().accesses()
     }
 
     fn steps(&self) -> u64 {
-        self.inner.steps()
+        match &self.method {
+            AnyMethod::Together(method) => method.accesses(),
+            AnyMethod::ByThread(method) => method.steps(),
+            AnyMethod::Private(method) => method.steps(),
+        }
     }
 
     fn memory(&self) -> Bytes {
-        self.inner.memory()
+        self.method.counts().memory()
     }
 
     fn refused(&self) -> Option<OutOfMemory> {
-        self.refused.or_else(|| self.inner.refused())
-    }
-
-    fn distances(&self) -> Option<&[Distance]> {
-        self.inner.distances()
+        let of_method = match &self.method {
+            AnyMethod::Together(_) | AnyMethod::ByThread(_) => None,
+            AnyMethod::Private(method) => method.refused(),
+        };
+        self.refused.or(of_method)
     }
 
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
-        let shrunk = self.guard(|inner| inner.shrink(limit, whole));
+        let shrunk = self.guard(|method| method.counts_mut().shrink(limit, whole));
         shrunk.unwrap_or(false)
     }
 
     fn drain(&mut self) {
-        self.guard(|inner| inner.drain());
+        self.guard(|method| {
+            if let AnyMethod::Private(method) = method {
+                method.drain();
+            }
+        });
     }
 
     fn finish(self: Box<Self>) -> Counted {
-        self.inner.finish()
+        match self.method {
+            AnyMethod::Together(method) => method.finish(),
+            AnyMethod::ByThread(method) => method.finish(),
+            AnyMethod::Private(method) => method.finish(),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use reuselens_distance::CountingTree;
     use reuselens_hugepages::Huge;
 
     use super::*;
-    use crate::AnalysisOptions;
+    use crate::counts::totals::TotalCounts;
 
     /// Counts well until it needs more memory than there is.
-    struct Greedy(Box<dyn Counts>);
+    struct Greedy(TotalCounts);
 
-    impl Counts for Greedy {
+    impl CountMethod for Greedy {
         fn add(&mut self, columns: &Columns) {
             if self.0.accesses() >= 3 {
                 Huge::<u64>::new(1 << 58);
@@ -118,8 +177,12 @@ mod tests {
             self.0.memory()
         }
 
+        fn shrink(&mut self, _limit: Bytes, _whole: Bytes) -> bool {
+            false
+        }
+
         fn finish(self: Box<Self>) -> Counted {
-            self.0.finish()
+            Box::new(self.0).finish()
         }
     }
 
@@ -131,8 +194,8 @@ mod tests {
             ..Columns::default()
         };
         let greedy = || {
-            let options = AnalysisOptions::default();
-            Guarded::begin(Box::new(Greedy(crate::counts::counts(&options).unwrap())))
+            let counts = TotalCounts::new(Box::new(CountingTree::new()), "counting");
+            Guarded::begin(AnyMethod::Together(Box::new(Greedy(counts))))
         };
         for mut counts in [
             greedy(),

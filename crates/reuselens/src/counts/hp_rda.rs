@@ -9,7 +9,7 @@ use reuselens_locality::{
 };
 use reuselens_units::{Bytes, Distance};
 
-use super::{Counted, Counts};
+use super::{CountMethod, Counted};
 
 /// The name that `--engine` takes.
 pub(super) const NAME: &str = "hp-rda";
@@ -120,7 +120,7 @@ impl Sums {
     }
 }
 
-impl Counts for Approximate {
+impl CountMethod for Approximate {
     fn add(&mut self, columns: &Columns) {
         self.rda.feed(&columns.items, &mut self.kept);
         self.deal(columns);
@@ -141,6 +141,11 @@ impl Counts for Approximate {
         let sums = &self.sums;
         let histograms = sums.histogram.memory() + sums.keyed.memory() + sums.elements.memory();
         self.rda.memory_ahead() + histograms + Bytes(keys)
+    }
+
+    /// Nothing can be given up.
+    fn shrink(&mut self, _limit: Bytes, _whole: Bytes) -> bool {
+        false
     }
 
     fn finish(mut self: Box<Self>) -> Counted {

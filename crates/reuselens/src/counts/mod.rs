@@ -26,7 +26,7 @@ use reuselens_units::{Bytes, Distance, Granularity};
 use crate::engines::{self, ENGINES, EngineError};
 use crate::{AnalysisOptions, Error};
 pub(crate) use extras::More;
-use guarded::Guarded;
+use guarded::{AnyMethod, Guarded};
 pub(crate) use paths::PathCounts;
 
 /// The accesses that a program thread with tables of its own is as good as: these take a hundred
@@ -44,64 +44,99 @@ pub(crate) fn is_exact(name: &str) -> bool {
         .any(|engine| engine.name == name && engine.exact)
 }
 
-/// Takes the touches of a trace in order and counts their distances.
+/// Takes the item accesses of a trace in order and counts their distances: what an analysis
+/// drives. A [`CountMethod`] does the work, on the thread of the analysis or on another one.
 pub(crate) trait Counts: Send {
     /// What comes next is of this program thread. Called once per block.
-    fn thread(&mut self, _process: ProcessId, _thread: ThreadId) {}
+    fn thread(&mut self, process: ProcessId, thread: ThreadId);
 
     /// A program thread has ended.
-    fn thread_ended(&mut self, _thread: ThreadId) {}
+    fn thread_ended(&mut self, thread: ThreadId);
 
-    /// Whether it must know which program thread a touch is of, and when one has ended.
-    fn by_thread(&self) -> bool {
-        false
-    }
+    /// Whether it must know which program thread an access is of, and when one has ended.
+    fn by_thread(&self) -> bool;
 
     /// Counts a piece of the trace.
     fn add(&mut self, columns: &Columns);
 
     /// Counts a piece of the trace and leaves the columns empty, these or others.
-    fn take(&mut self, columns: &mut Columns) {
-        self.add(columns);
-        columns.clear();
-    }
+    fn take(&mut self, columns: &mut Columns);
 
-    /// The accesses (item touches) so far.
+    /// The item accesses so far.
     fn accesses(&self) -> u64;
 
     /// What the time of the next look at the memory is measured by: accesses, and [`THREAD_STEPS`]
     /// for each program thread that gets tables of its own.
-    fn steps(&self) -> u64 {
-        self.accesses()
-    }
+    fn steps(&self) -> u64;
 
     /// The memory held, and that which it takes if a table grows before the next look; where the
     /// work goes on elsewhere, no less than that.
     fn memory(&self) -> Bytes;
 
     /// The memory that the system refused, if it did: nothing was counted since.
-    fn refused(&self) -> Option<OutOfMemory> {
-        None
-    }
+    fn refused(&self) -> Option<OutOfMemory>;
 
-    /// The distance of each access of the piece that was added last, where the way of counting has
-    /// them at that time: empty before the first piece, and never there where it has not.
-    fn distances(&self) -> Option<&[Distance]> {
-        None
-    }
+    /// As [`CountMethod::shrink`].
+    fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool;
+
+    /// Waits for work that goes on elsewhere, so that [`memory`](Self::memory) is what is held.
+    fn drain(&mut self);
+
+    /// What was counted.
+    fn finish(self: Box<Self>) -> Counted;
+}
+
+/// A way of counting.
+pub(crate) trait CountMethod: Send {
+    /// Counts a piece of the trace.
+    fn add(&mut self, columns: &Columns);
+
+    /// The item accesses so far.
+    fn accesses(&self) -> u64;
+
+    /// The memory held, and that which it takes if a table grows before the next look.
+    fn memory(&self) -> Bytes;
 
     /// Gives memory up, to hold at most `limit` from now on, where that is possible without losing
     /// the rest of the trace. The whole analysis may have `whole`. False if it is not: nothing is
     /// given up then, or not enough.
-    fn shrink(&mut self, _limit: Bytes, _whole: Bytes) -> bool {
-        false
-    }
-
-    /// Waits for work that goes on elsewhere, so that [`memory`](Self::memory) is what is held.
-    fn drain(&mut self) {}
+    fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool;
 
     /// What was counted.
     fn finish(self: Box<Self>) -> Counted;
+}
+
+/// A way of counting that has the distance of each access when it is counted.
+pub(crate) trait DistanceMethod: CountMethod {
+    /// The distance of each access of the piece that was added last; empty before the first piece.
+    fn distances(&self) -> &[Distance];
+}
+
+/// A way of counting that must know which program thread an access is of.
+pub(crate) trait ThreadMethod: CountMethod {
+    /// As [`Counts::thread`].
+    fn thread(&mut self, process: ProcessId, thread: ThreadId);
+
+    /// As [`Counts::thread_ended`].
+    fn thread_ended(&mut self, thread: ThreadId);
+
+    /// As [`Counts::steps`].
+    fn steps(&self) -> u64;
+}
+
+/// A way of counting of all program threads together, by what it knows.
+enum Together {
+    WithDistances(Box<dyn DistanceMethod>),
+    Plain(Box<dyn CountMethod>),
+}
+
+impl From<Together> for AnyMethod {
+    fn from(method: Together) -> AnyMethod {
+        AnyMethod::Together(match method {
+            Together::WithDistances(method) => method,
+            Together::Plain(method) => method,
+        })
+    }
 }
 
 /// Everything that was counted, and how.
@@ -150,23 +185,26 @@ impl Counted {
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     let threads = options.threads();
     if options.paths {
-        let counts = Guarded::begin(with_paths(options)?);
+        let paths = Box::new(with_paths(options)?);
+        let counts = Guarded::begin(AnyMethod::ByThread(paths));
         return Ok(match threads.get() > 1 {
             true => background::BackgroundCounts::begin(counts),
             false => counts,
         });
     }
     if options.sharing == Sharing::Private {
-        return Ok(Guarded::begin(Box::new(private::begin(options, threads)?)));
+        let private = Box::new(private::begin(options, threads)?);
+        return Ok(Guarded::begin(AnyMethod::Private(private)));
     }
     if options.sharing == Sharing::Coherent {
-        let counts = Guarded::begin(Box::new(coherent::begin(options)?));
+        let coherent = Box::new(coherent::begin(options)?);
+        let counts = Guarded::begin(AnyMethod::ByThread(coherent));
         return Ok(match threads.get() > 1 {
             true => background::BackgroundCounts::begin(counts),
             false => counts,
         });
     }
-    let counts = Guarded::begin(more(options, counts(options)?)?);
+    let counts = Guarded::begin(more(options, counts(options)?)?.into());
     // It has its own threads.
     let alone = options.engine == hp_rda::NAME;
     Ok(match threads.get() > 1 && !alone {
@@ -176,7 +214,7 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
 }
 
 /// With paths beside the distances.
-fn with_paths(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
+fn with_paths(options: &AnalysisOptions) -> Result<paths::Paths, Error> {
     let refused = |other, why| Error::Together {
         one: "--by path",
         other,
@@ -199,33 +237,28 @@ fn with_paths(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
             "a sample knows the distances of some accesses only",
         ));
     }
-    let counts = more(options, counts(options)?)?;
-    if counts.distances().is_none() {
+    let Together::WithDistances(counts) = more(options, counts(options)?)? else {
         return Err(refused(
             "this --engine",
             "it does not tell the distance of every access in order; counting does",
         ));
-    }
+    };
     let line = options
         .granularity
         .or_else(|| crate::this_machine().line())
         .unwrap_or(Granularity::LINE_64);
     // As many doubles as an item has.
     let keep = (line.bytes() / 8).clamp(1, 64) as u32;
-    Ok(Box::new(paths::Paths::new(
-        counts,
-        keep,
-        options.most_paths,
-    )))
+    Ok(paths::Paths::new(counts, keep, options.most_paths))
 }
 
-fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
+fn counts(options: &AnalysisOptions) -> Result<Together, Error> {
     refuse_contradictions(options)?;
     if options.engine == hp_rda::NAME {
         refuse_parts(options)?;
         let counts =
             hp_rda::Approximate::new(options.threads(), options.adjusting, options.memory_limit());
-        return Ok(Box::new(counts));
+        return Ok(Together::Plain(Box::new(counts)));
     }
     if options.engine == PARALLEL {
         refuse_parts(options)?;
@@ -252,14 +285,15 @@ fn counts(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
             };
             let distances = options.elements || options.forward || options.paths;
             return Ok(if options.is_whole() && !distances {
-                Box::new(totals::TotalCounts::new(engine, name))
+                Together::Plain(Box::new(totals::TotalCounts::new(engine, name)))
             } else {
-                Box::new(exact::Exact::new(engine, name, options.is_whole()))
+                let exact = exact::Exact::new(engine, name, options.is_whole());
+                Together::WithDistances(Box::new(exact))
             });
         }
     };
     match options.max_distance {
-        None => Ok(Box::new(samples)),
+        None => Ok(Together::Plain(Box::new(samples))),
         Some(_) => Err(Error::NotBounded {
             engine: "sampled".to_owned(),
         }),
@@ -319,16 +353,24 @@ fn bounded(options: &AnalysisOptions, engine: Box<dyn Engine>) -> Result<Box<dyn
 }
 
 /// With what else is asked for.
-fn more(options: &AnalysisOptions, counts: Box<dyn Counts>) -> Result<Box<dyn Counts>, Error> {
+fn more(options: &AnalysisOptions, counts: Together) -> Result<Together, Error> {
     let (times, forward) = (options.reuse_times, options.forward);
-    if forward && counts.distances().is_none() {
-        return Err(Error::NoForward {
-            engine: options.engine.clone(),
-        });
+    if !times && !forward {
+        return Ok(counts);
     }
-    Ok(match times || forward {
-        true => Box::new(extras::Extras::new(counts, times, forward)),
-        false => counts,
+    Ok(match counts {
+        Together::WithDistances(counts) if forward => {
+            Together::WithDistances(Box::new(extras::Extras::forward(counts, times)))
+        }
+        Together::WithDistances(counts) => {
+            Together::WithDistances(Box::new(extras::Extras::times(counts)))
+        }
+        Together::Plain(_) if forward => {
+            return Err(Error::NoForward {
+                engine: options.engine.clone(),
+            });
+        }
+        Together::Plain(counts) => Together::Plain(Box::new(extras::Extras::times(counts))),
     })
 }
 

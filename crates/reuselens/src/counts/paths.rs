@@ -6,9 +6,9 @@ use reuselens_attribute::Columns;
 use reuselens_locality::{PathStep, PathTable};
 use reuselens_predict::{self as predict, BlockEnd, PathTracker};
 use reuselens_trace::{BasicBlock, ProcessId, ThreadId};
-use reuselens_units::{Bytes, Distance};
+use reuselens_units::Bytes;
 
-use super::{Counted, Counts};
+use super::{CountMethod, Counted, DistanceMethod, ThreadMethod};
 
 /// Added to an instruction, it is a block of its own while no block is known. No code lies there.
 const ALONE: u64 = 1 << 63;
@@ -40,7 +40,7 @@ struct Tracked {
 /// A way of counting, and trackers of paths beside it. It is called with blocks of one thread at a
 /// time.
 pub(super) struct Paths {
-    inner: Box<dyn Counts>,
+    inner: Box<dyn DistanceMethod>,
     counts: PathCounts,
     trackers: HashMap<(u16, u32), Tracked>,
     now: (u16, u32),
@@ -51,9 +51,9 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// `inner` tells its distances. Outcomes of `keep` iterations of a loop are kept, and `most`
-    /// pairs of an instruction and a path told apart.
-    pub(super) fn new(inner: Box<dyn Counts>, keep: u32, most: u64) -> Self {
+    /// Beside `inner`. Outcomes of `keep` iterations of a loop are kept, and `most` pairs of an
+    /// instruction and a path are counted separately.
+    pub(super) fn new(inner: Box<dyn DistanceMethod>, keep: u32, most: u64) -> Self {
         Paths {
             inner,
             counts: PathCounts {
@@ -125,7 +125,7 @@ impl Paths {
         if blocks.is_empty() {
             step(tracked, cells.len() as u32);
         }
-        let distances = distances.map_or(&[][..], |distances| &distances[begin..]);
+        let distances = &distances[begin..];
         self.counts
             .table
             .add_steps(steps, cells, &columns.sites, distances);
@@ -153,26 +153,9 @@ fn block(row: &BasicBlock) -> predict::BasicBlock {
     }
 }
 
-impl Counts for Paths {
-    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
-        self.now = (process.0, thread.0);
-        self.inner.thread(process, thread);
-    }
-
-    fn by_thread(&self) -> bool {
-        true
-    }
-
-    fn thread_ended(&mut self, thread: ThreadId) {
-        self.trackers.retain(|of, _| of.1 != thread.0);
-        self.inner.thread_ended(thread);
-    }
-
+impl CountMethod for Paths {
     fn add(&mut self, columns: &Columns) {
         self.inner.add(columns);
-        if self.inner.distances().is_none() {
-            return;
-        }
         let mut from = 0;
         for blocks in columns.basic_blocks.chunks(AT_ONCE) {
             from = self.follow(columns, from, blocks);
@@ -198,14 +181,6 @@ impl Counts for Paths {
         self.inner.memory() + table + Bytes(self.trackers_memory())
     }
 
-    fn distances(&self) -> Option<&[Distance]> {
-        self.inner.distances()
-    }
-
-    fn drain(&mut self) {
-        self.inner.drain();
-    }
-
     /// Shorter paths first: a sample has none.
     fn shrink(&mut self, limit: Bytes, whole: Bytes) -> bool {
         let others = self.inner.memory().get() + self.trackers_memory();
@@ -222,5 +197,20 @@ impl Counts for Paths {
         let mut counted = self.inner.finish();
         counted.more.paths = Some(self.counts);
         counted
+    }
+}
+
+impl ThreadMethod for Paths {
+    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
+        self.now = (process.0, thread.0);
+    }
+
+    fn thread_ended(&mut self, thread: ThreadId) {
+        self.trackers.retain(|of, _| of.1 != thread.0);
+    }
+
+    /// Threads have no engines of their own.
+    fn steps(&self) -> u64 {
+        self.inner.accesses()
     }
 }

@@ -11,7 +11,7 @@ use reuselens_units::{Bytes, Distance, grouped};
 
 use super::exact::{add_near, add_told_apart};
 use super::shares::Shares;
-use super::{Counted, Counts};
+use super::{CountMethod, Counted};
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 use crate::{AnalysisOptions, TalliedHistogram};
 
@@ -149,7 +149,7 @@ impl Sampled {
     }
 }
 
-impl Counts for Sampled {
+impl CountMethod for Sampled {
     fn add(&mut self, columns: &Columns) {
         for from in (0..columns.len()).step_by(TOGETHER) {
             self.add_piece(columns, from..columns.len().min(from + TOGETHER));

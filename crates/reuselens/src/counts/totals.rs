@@ -4,7 +4,7 @@ use reuselens_attribute::Columns;
 use reuselens_distance::Engine;
 use reuselens_units::Bytes;
 
-use super::{Counted, Counts, is_exact};
+use super::{CountMethod, Counted, is_exact};
 use crate::TalliedHistogram;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 
@@ -32,7 +32,7 @@ impl TotalCounts {
     }
 }
 
-impl Counts for TotalCounts {
+impl CountMethod for TotalCounts {
     fn add(&mut self, columns: &Columns) {
         for items in columns.items.chunks(TOGETHER) {
             self.histogram.add(|tally| self.engine.tally(items, tally));
@@ -46,6 +46,11 @@ impl Counts for TotalCounts {
 
     fn memory(&self) -> Bytes {
         self.engine.memory_ahead(LOOK_AT_MEMORY_EVERY) + self.histogram.memory()
+    }
+
+    /// Nothing can be given up.
+    fn shrink(&mut self, _limit: Bytes, _whole: Bytes) -> bool {
+        false
     }
 
     fn finish(self: Box<Self>) -> Counted {

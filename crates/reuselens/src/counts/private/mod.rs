@@ -32,7 +32,7 @@ use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::Bytes;
 
 use super::lanes::Lanes;
-use super::{Counted, Counts, More, PARALLEL, THREAD_STEPS, hp_rda};
+use super::{CountMethod, Counted, More, PARALLEL, THREAD_STEPS, ThreadMethod, hp_rda};
 use crate::engines::{EngineError, by_name};
 use crate::{AnalysisOptions, Error};
 use pool::{SHARDS, ShardPool};
@@ -121,6 +121,17 @@ impl Private {
         (0..SHARDS).for_each(|shard| self.send(shard));
     }
 
+    /// The memory that the system refused a worker, if it did.
+    pub(super) fn refused(&self) -> Option<OutOfMemory> {
+        self.pool.refused()
+    }
+
+    /// Waits for the workers, so that [`memory`](CountMethod::memory) is what is held.
+    pub(super) fn drain(&mut self) {
+        self.send_all();
+        self.pool.drain();
+    }
+
     /// Gives up the engines of threads of which nothing more comes.
     fn retire(&mut self) {
         while let Some(lane) = self.lanes.over() {
@@ -136,20 +147,7 @@ fn shard(lane: u32) -> usize {
     lane as usize % SHARDS
 }
 
-impl Counts for Private {
-    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
-        self.retire();
-        let (lane, is_new) = self.lanes.number(process, thread);
-        self.lane = lane;
-        if is_new && !self.pool.is_alone() {
-            self.gathered[shard(lane)].begin();
-        }
-    }
-
-    fn thread_ended(&mut self, thread: ThreadId) {
-        self.lanes.end(thread);
-    }
-
+impl CountMethod for Private {
     fn add(&mut self, columns: &Columns) {
         self.accesses += columns.len() as u64;
         let shard = shard(self.lane);
@@ -167,23 +165,15 @@ impl Counts for Private {
         self.accesses
     }
 
-    fn steps(&self) -> u64 {
-        self.accesses + self.lanes.begun() * THREAD_STEPS
-    }
-
     /// Once drained, what the shards hold, so that a limit on memory is met by the same access
     /// however many work. Before, what that can have become.
     fn memory(&self) -> Bytes {
         self.pool.memory(&self.gathered)
     }
 
-    fn refused(&self) -> Option<OutOfMemory> {
-        self.pool.refused()
-    }
-
-    fn drain(&mut self) {
-        self.send_all();
-        self.pool.drain();
+    /// Nothing can be given up.
+    fn shrink(&mut self, _limit: Bytes, _whole: Bytes) -> bool {
+        false
     }
 
     fn finish(mut self: Box<Self>) -> Counted {
@@ -207,5 +197,24 @@ impl Counts for Private {
             },
             warnings: Vec::new(),
         }
+    }
+}
+
+impl ThreadMethod for Private {
+    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
+        self.retire();
+        let (lane, is_new) = self.lanes.number(process, thread);
+        self.lane = lane;
+        if is_new && !self.pool.is_alone() {
+            self.gathered[shard(lane)].begin();
+        }
+    }
+
+    fn thread_ended(&mut self, thread: ThreadId) {
+        self.lanes.end(thread);
+    }
+
+    fn steps(&self) -> u64 {
+        self.accesses + self.lanes.begun() * THREAD_STEPS
     }
 }
