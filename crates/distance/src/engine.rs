@@ -51,8 +51,8 @@ pub trait Engine: Send {
     fn memory(&self) -> Bytes;
 
     /// The most memory that they hold while a table grows, if it does before so many more accesses
-    /// are processed: who has a limit looks here, before it grows and not after. An engine that does
-    /// not know returns its [`memory`](Self::memory).
+    /// are processed: who has a limit looks here, before it grows and not after. An engine that
+    /// does not know returns its [`memory`](Self::memory).
     ///
     /// What is known of is growing, by up to half of the items there are, and that a hash table
     /// goes over to shadow pages; not how many pages a table of shadow pages will get, nor that it

@@ -12,7 +12,7 @@ use crate::attribution::{self, Attribution, no_accesses};
 use crate::budget::{Budget, Looks};
 use crate::counts::{self, Counted, Counts, PathCounts};
 use crate::line_statements::{marks_lines, with_lines};
-use crate::stopping::Stop;
+use crate::stopping::EarlyEnd;
 use crate::{AnalysisOptions, Error, this_machine};
 use crate::{path_warnings, segments, weighed};
 
@@ -247,7 +247,7 @@ pub(crate) struct Pass {
     /// The accesses (item touches) that were counted.
     pub accesses: u64,
     /// Why it ended before the trace did.
-    pub stop: Option<Stop>,
+    pub stop: Option<EarlyEnd>,
 }
 
 /// The state of one pass.
@@ -289,12 +289,15 @@ impl Analysis {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Pass, Error> {
         let read = catch(|| self.read(source, progress));
-        let stop = read.unwrap_or_else(|refused| Ok(Some(Stop::Refused(refused))))?;
-        if !matches!(stop, Some(Stop::OutOfMemory { .. } | Stop::Refused(_))) {
+        let stop = read.unwrap_or_else(|refused| Ok(Some(EarlyEnd::Refused(refused))))?;
+        if !matches!(
+            stop,
+            Some(EarlyEnd::OutOfMemory { .. } | EarlyEnd::Refused(_))
+        ) {
             self.count_gathered();
             self.counts.drain();
         }
-        let stop = stop.or_else(|| self.counts.refused().map(Stop::Refused));
+        let stop = stop.or_else(|| self.counts.refused().map(EarlyEnd::Refused));
         Ok(Pass {
             accesses: self.counts.accesses(),
             counted: self.counts.finish(),
@@ -307,7 +310,7 @@ impl Analysis {
         &mut self,
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Option<Stop>, Error> {
+    ) -> Result<Option<EarlyEnd>, Error> {
         if let Some(projection) = self.attribution.projection().filter(|_| self.gathers) {
             source.project(Projection::Items(projection));
         } else if self.attribution.folds() {
@@ -325,12 +328,12 @@ impl Analysis {
                     });
                     begun = true;
                     if let Some(refused) = self.counts.refused().or_else(out_of_memory) {
-                        return Ok(Some(Stop::Refused(refused)));
+                        return Ok(Some(EarlyEnd::Refused(refused)));
                     }
                     let of_source = source.memory();
                     if let Some(needed) = full.or_else(|| self.too_much_memory(of_source)) {
                         let limit = self.budget.limit;
-                        return Ok(Some(Stop::OutOfMemory { needed, limit }));
+                        return Ok(Some(EarlyEnd::OutOfMemory { needed, limit }));
                     }
                 }
                 Ok(Step::Event(event)) => {
@@ -340,7 +343,7 @@ impl Analysis {
                     self.attribution.event(event);
                 }
                 Ok(Step::End) => return Ok(None),
-                Err(error) => return Stop::because(error, begun).map(Some),
+                Err(error) => return EarlyEnd::because(error, begun).map(Some),
             }
         }
     }

@@ -10,8 +10,8 @@
 //! takes half of what another one has left, if that is long enough to be worth an engine of its
 //! own: processors are not always equally fast.
 //!
-//! [`scheduler`] does this for any [`Divisible`](scheduler::Divisible), a piece of a trace that yields
-//! items and can be cut in two. There are two kinds:
+//! [`scheduler`] does this for any [`Divisible`](scheduler::Divisible), a piece of a trace that
+//! yields items and can be cut in two. There are two kinds:
 //!
 //! - [`file`]: segments of a trace file ([`Segmented`]), where nothing is asked of accesses but
 //!   their items. Then only the engine's memory of items passes from one part of a trace to the
@@ -42,7 +42,7 @@ use reuselens_units::Accesses;
 use crate::analysis::Pass;
 use crate::attribution::Attribution;
 use crate::counts::{Counted, PARALLEL};
-use crate::stopping::Stop;
+use crate::stopping::EarlyEnd;
 use crate::{AnalysisOptions, Error, Progress};
 use file::FileSegment;
 pub use items::histogram_parallel;
@@ -145,7 +145,7 @@ fn join(finished: Vec<CountedSegment<FileSegment<'_>>>, engine: &str) -> Result<
         accesses += next.accesses;
         all.begun |= next.segment.begun;
     }
-    let stopped = |signal| Stop::because(TraceError::Stopped { signal }, all.begun);
+    let stopped = |signal| EarlyEnd::because(TraceError::Stopped { signal }, all.begun);
     Ok(Pass {
         stop: all.asked.map(stopped).transpose()?,
         attribution: all.attribution,

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::attribution::Attribution;
 
 /// Why a pass ended before the source did.
-pub(crate) enum Stop {
+pub(crate) enum EarlyEnd {
     OutOfMemory {
         needed: Bytes,
         limit: Bytes,
@@ -33,15 +33,15 @@ const REFUSED: &str = "the system refused the analysis memory";
 /// A limit on memory below which hardly any profile with names fits.
 const SMALL: u64 = 16 << 20;
 
-impl Stop {
+impl EarlyEnd {
     /// Why a source that fails is not read on; `begun` says whether there was anything to analyse.
     ///
     /// # Errors
     /// The source's, if what was read is no part of a trace, or nothing.
-    pub fn because(error: TraceError, begun: bool) -> Result<Stop, Error> {
+    pub fn because(error: TraceError, begun: bool) -> Result<EarlyEnd, Error> {
         match error {
-            TraceError::Stopped { signal } if begun => Ok(Stop::Asked(signal)),
-            error if error.is_partial() && begun => Ok(Stop::Broken(error)),
+            TraceError::Stopped { signal } if begun => Ok(EarlyEnd::Asked(signal)),
+            error if error.is_partial() && begun => Ok(EarlyEnd::Broken(error)),
             error => Err(error.into()),
         }
     }
@@ -50,7 +50,7 @@ impl Stop {
     pub fn note(self, accesses: u64, attribution: &mut Attribution) {
         let accesses = counted(accesses, "access", "accesses");
         let (warning, reason) = match self {
-            Stop::OutOfMemory { needed, limit } => {
+            EarlyEnd::OutOfMemory { needed, limit } => {
                 let message = format!(
                     "the analysis stopped after {accesses}: it would soon hold {needed}, more than the {limit} it may have"
                 );
@@ -71,7 +71,7 @@ impl Stop {
                     OUT_OF_MEMORY.to_owned(),
                 )
             }
-            Stop::Refused(OutOfMemory { bytes }) => {
+            EarlyEnd::Refused(OutOfMemory { bytes }) => {
                 let bytes = Bytes(bytes as u64);
                 let message = format!(
                     "the analysis stopped after {accesses}: the system refused {bytes} of memory"
@@ -79,8 +79,8 @@ impl Stop {
                 let hint = "allow more address space (ulimit -v) or memory, or set a --memory-limit below that; a larger --granularity needs less";
                 (warning("memory-limit", message, hint), REFUSED.to_owned())
             }
-            Stop::Broken(error) => (truncated(&error), CUT_OFF.to_owned()),
-            Stop::Asked(signal) => {
+            EarlyEnd::Broken(error) => (truncated(&error), CUT_OFF.to_owned()),
+            EarlyEnd::Asked(signal) => {
                 let signal = signal_name(signal);
                 let message = format!(
                     "{signal} stopped the analysis after {accesses}; what is shown is everything before that"

@@ -17,7 +17,7 @@ use crate::analysis::Pass;
 use crate::attribution::Attribution;
 use crate::budget::{LOOK_AT_MEMORY_EVERY, Looks};
 use crate::counts::{Counted, More};
-use crate::stopping::Stop;
+use crate::stopping::EarlyEnd;
 use crate::{AnalysisOptions, Error, Progress};
 
 /// The name of the engine in reports.
@@ -92,7 +92,7 @@ pub(crate) fn count(
         looks: Looks::new(),
     };
     let read = catch(|| pass.read(source, options, progress));
-    let stop = read.unwrap_or_else(|refused| Ok(Some(Stop::Refused(refused))))?;
+    let stop = read.unwrap_or_else(|refused| Ok(Some(EarlyEnd::Refused(refused))))?;
     Ok(Pass {
         attribution: pass.attribution,
         accesses: pass.weighed.accesses,
@@ -119,29 +119,29 @@ impl Weighing {
         source: &mut dyn Source,
         options: &AnalysisOptions,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Option<Stop>, Error> {
+    ) -> Result<Option<EarlyEnd>, Error> {
         let mut requests = Requests::default();
         let mut block = Block::new();
         loop {
             match source.next(&mut block) {
                 Ok(Step::Event(event)) => self.attribution.event(event),
                 Ok(Step::End) => return Ok(None),
-                Err(error) => return Stop::because(error, self.weighed.accesses > 0).map(Some),
+                Err(error) => return EarlyEnd::because(error, self.weighed.accesses > 0).map(Some),
                 Ok(Step::Block) => {
                     requests.read(&block, options);
                     if let Err(error) = self.weighed.add(&requests, source) {
-                        return Ok(Some(Stop::Broken(error)));
+                        return Ok(Some(EarlyEnd::Broken(error)));
                     }
                     progress(Progress {
                         accesses: Accesses(self.weighed.accesses),
                         source_bytes: source.progress(),
                     });
                     if let Some(refused) = out_of_memory() {
-                        return Ok(Some(Stop::Refused(refused)));
+                        return Ok(Some(EarlyEnd::Refused(refused)));
                     }
                     if let Some(needed) = self.too_much_memory(source.memory()) {
                         let limit = self.limit;
-                        return Ok(Some(Stop::OutOfMemory { needed, limit }));
+                        return Ok(Some(EarlyEnd::OutOfMemory { needed, limit }));
                     }
                 }
             }

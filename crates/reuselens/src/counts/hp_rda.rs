@@ -24,7 +24,7 @@ pub(super) struct Approximate {
     coming: Keys,
     /// What the immediate repeats of the columns at hand count for.
     repeats: Keys,
-    sums: Sums,
+    sums: ApproximateSums,
     accesses: u64,
 }
 
@@ -36,7 +36,7 @@ struct Keys {
 }
 
 #[derive(Default)]
-struct Sums {
+struct ApproximateSums {
     histogram: ExactHistogram,
     keyed: KeyedHistograms,
     elements: ElementHistograms,
@@ -55,7 +55,7 @@ impl Approximate {
             kept: Vec::new(),
             coming: Keys::default(),
             repeats: Keys::default(),
-            sums: Sums::default(),
+            sums: ApproximateSums::default(),
             accesses: 0,
         }
     }
@@ -93,7 +93,7 @@ impl Keys {
     }
 }
 
-impl Sums {
+impl ApproximateSums {
     /// Counts distances for the first keys, which are then done with.
     fn count(&mut self, keys: &mut Keys, distances: &[Distance]) {
         let number = distances.len();
@@ -297,7 +297,7 @@ mod tests {
     fn every_access_counts_for_its_cell_and_its_element() {
         let columns = columns();
         let (distances, _) = merged(&columns);
-        let mut expected = Sums::default();
+        let mut expected = ApproximateSums::default();
         for (columns, distances) in columns.iter().zip(distances.chunks(50_000)) {
             expected.histogram.add_column(distances);
             expected.keyed.add_column(&columns.cells, distances);

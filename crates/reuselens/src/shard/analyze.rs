@@ -58,7 +58,7 @@ fn analyze_marked(
 ) -> Result<Part, Error> {
     let machine = this_machine();
     let typed = typed(options, granularity(source, &machine, options));
-    let mut pass = Pass {
+    let mut pass = PiecePass {
         piece,
         attribution: Attribution::new(source, &machine, options),
         stretch: Stretch::default(),
@@ -138,7 +138,7 @@ enum End {
 }
 
 /// The pass over a piece and all before it.
-struct Pass {
+struct PiecePass {
     piece: Piece,
     attribution: Attribution,
     stretch: Stretch,
@@ -152,7 +152,7 @@ struct Pass {
     others: Bytes,
 }
 
-impl Pass {
+impl PiecePass {
     fn run(
         &mut self,
         source: &mut dyn Source,

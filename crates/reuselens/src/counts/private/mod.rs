@@ -36,7 +36,7 @@ use super::{CountMethod, Counted, More, PARALLEL, THREAD_STEPS, ThreadMethod, hp
 use crate::engines::{EngineError, by_name};
 use crate::{AnalysisOptions, Error};
 use pool::{SHARDS, ShardPool};
-use shard::{Batch, EngineConfig};
+use shard::{EngineConfig, ThreadBatch};
 
 /// Item accesses in a batch: enough that handing over costs nothing, few enough to stay in the
 /// cache.
@@ -92,7 +92,7 @@ pub(super) struct Private {
     lane: u32,
     pool: ShardPool,
     /// What is gathered for each shard.
-    gathered: Vec<Batch>,
+    gathered: Vec<ThreadBatch>,
     accesses: u64,
 }
 
@@ -103,7 +103,7 @@ impl Private {
             lanes: Lanes::default(),
             lane: 0,
             pool: ShardPool::new(workers, &config),
-            gathered: (0..SHARDS).map(|_| Batch::default()).collect(),
+            gathered: (0..SHARDS).map(|_| ThreadBatch::default()).collect(),
             config,
             accesses: 0,
         }

@@ -8,7 +8,7 @@ use reuselens_hugepages::{OutOfMemory, catch};
 use reuselens_units::Bytes;
 use reuselens_workers::{OnPanic, Worker, lock, spawn, wait};
 
-use super::shard::{Batch, EngineConfig, Named, Sums, ThreadShard, may_become};
+use super::shard::{EngineConfig, Named, Sums, ThreadBatch, ThreadShard, may_become};
 
 /// Shards: more than any machine has use for workers, and few enough that what each holds per cell
 /// of the program is no matter.
@@ -26,7 +26,7 @@ const SAY_EVERY: u32 = 8;
 struct Place {
     /// Not there while somebody works on it.
     shard: Option<Box<ThreadShard>>,
-    to_do: Vec<Batch>,
+    to_do: Vec<ThreadBatch>,
     /// What it held when it last said so.
     held: u64,
     /// Bytes that may have been added since, by batches done and waiting.
@@ -48,7 +48,7 @@ struct State {
     /// Shards that somebody works on.
     away: usize,
     /// To use again.
-    empty: Vec<Batch>,
+    empty: Vec<ThreadBatch>,
     /// Nothing more comes.
     closed: bool,
     /// A worker panicked: its shard will never come back.
@@ -72,10 +72,10 @@ impl Shared {
 }
 
 /// A shard that somebody took, with all that waits for it.
-struct Job {
+struct ShardJob {
     place: usize,
     shard: Box<ThreadShard>,
-    batches: Vec<Batch>,
+    batches: Vec<ThreadBatch>,
     /// Batches since the shard last said what it holds.
     unsaid: u32,
     /// What all of its batches so far name.
@@ -86,7 +86,7 @@ struct Job {
     refused: Option<OutOfMemory>,
 }
 
-impl Job {
+impl ShardJob {
     fn work(&mut self) {
         let (shard, batches) = (&mut self.shard, &self.batches);
         let work = || batches.iter().for_each(|batch| shard.work(batch));
@@ -101,14 +101,14 @@ impl Job {
 }
 
 impl State {
-    fn take(&mut self) -> Option<Job> {
+    fn take(&mut self) -> Option<ShardJob> {
         let number = self.ready.pop_front()?;
         let place = &mut self.places[number];
         let shard = place.shard.take()?;
         let batches = std::mem::take(&mut place.to_do);
         self.waiting -= batches.len();
         self.away += 1;
-        Some(Job {
+        Some(ShardJob {
             place: number,
             shard,
             batches,
@@ -121,7 +121,7 @@ impl State {
     }
 
     /// Takes a shard back; whether there is more to do on it.
-    fn put_back(&mut self, job: Job) -> bool {
+    fn put_back(&mut self, job: ShardJob) -> bool {
         if job.refused.is_some() {
             // Nothing more is counted, and nobody may wait for what was to be.
             self.refused = job.refused;
@@ -152,7 +152,7 @@ impl Place {
     /// Notes what the shard holds, and what it has room for.
     fn said(&mut self, held: u64, known: Named) {
         (self.held, self.known) = (held, known);
-        self.growth = self.to_do.iter().map(Batch::growth).sum();
+        self.growth = self.to_do.iter().map(ThreadBatch::growth).sum();
         self.unsaid = 0;
     }
 
@@ -215,7 +215,7 @@ impl ShardPool {
     }
 
     /// Gives a batch to a shard, and takes an empty one for it.
-    pub(super) fn send(&mut self, place: usize, batch: &mut Batch) {
+    pub(super) fn send(&mut self, place: usize, batch: &mut ThreadBatch) {
         let mut state = self.shared.lock();
         if state.refused.is_some() {
             return batch.clear();
@@ -274,9 +274,9 @@ impl ShardPool {
 
     /// What the shards hold at the most when they have done what is `gathered` for each too. Once
     /// drained, and without workers, what they hold.
-    pub(super) fn memory(&self, gathered: &[Batch]) -> Bytes {
+    pub(super) fn memory(&self, gathered: &[ThreadBatch]) -> Bytes {
         let state = self.shared.lock();
-        let most = |(place, batch): (&Place, &Batch)| {
+        let most = |(place, batch): (&Place, &ThreadBatch)| {
             let named = place.named.with(batch.named());
             match place.growth + batch.growth() {
                 _ if self.is_alone() => place.ask(),

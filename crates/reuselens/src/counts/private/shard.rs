@@ -89,7 +89,7 @@ impl EngineConfig {
 
 /// A part of a batch.
 #[derive(Debug)]
-enum Run {
+enum BatchRun {
     /// So many touches of a program thread.
     ItemBatch(u32, usize),
     /// Nothing more comes of a program thread.
@@ -98,18 +98,18 @@ enum Run {
 
 /// Item accesses of the program threads of a shard, in order.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct ThreadBatch {
     columns: Columns,
-    runs: Vec<Run>,
+    runs: Vec<BatchRun>,
     /// Bytes that it can add to what is held, beside room for cells.
     growth: u64,
     named: Named,
 }
 
-impl Batch {
+impl ThreadBatch {
     pub(super) fn push(&mut self, lane: u32, touches: &Columns) {
         append(&mut self.columns, touches);
-        self.runs.push(Run::ItemBatch(lane, touches.len()));
+        self.runs.push(BatchRun::ItemBatch(lane, touches.len()));
         self.growth += touches.len() as u64 * TOUCH;
         self.named = self.named.with(Named::by(touches));
     }
@@ -121,7 +121,7 @@ impl Batch {
 
     /// A program thread is over.
     pub(super) fn end(&mut self, lane: u32) {
-        self.runs.push(Run::End(lane));
+        self.runs.push(BatchRun::End(lane));
     }
 
     /// The number of pieces.
@@ -236,15 +236,15 @@ impl ThreadShard {
     }
 
     /// Counts a batch.
-    pub(super) fn work(&mut self, batch: &Batch) {
+    pub(super) fn work(&mut self, batch: &ThreadBatch) {
         let mut start = 0;
         for run in &batch.runs {
             match *run {
-                Run::ItemBatch(lane, count) => {
+                BatchRun::ItemBatch(lane, count) => {
                     self.touch(lane, &batch.columns, start..start + count);
                     start += count;
                 }
-                Run::End(lane) => self.end(lane),
+                BatchRun::End(lane) => self.end(lane),
             }
         }
     }

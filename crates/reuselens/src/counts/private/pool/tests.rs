@@ -12,7 +12,7 @@ fn refused_memory_ends_the_work() {
     };
     let mut pool = ShardPool::new(1, &config);
     let mut state = pool.shared.lock();
-    let mut job = Job {
+    let mut job = ShardJob {
         place: 0,
         shard: state.places[0].shard.take().unwrap(),
         batches: Vec::new(),
@@ -23,7 +23,7 @@ fn refused_memory_ends_the_work() {
     };
     state.away += 1;
     state.waiting += 1;
-    let mut waits = Batch::default();
+    let mut waits = ThreadBatch::default();
     waits.push(0, &Columns::default());
     state.places[0].to_do.push(waits);
     job.work();
@@ -31,7 +31,7 @@ fn refused_memory_ends_the_work() {
     assert_eq!((state.waiting, state.away, state.ready.len()), (0, 0, 0));
     drop(state);
     for place in 0..200 {
-        let mut batch = Batch::default();
+        let mut batch = ThreadBatch::default();
         batch.push(0, &Columns::default());
         pool.send(place % SHARDS, &mut batch);
     }
@@ -55,7 +55,7 @@ fn a_panic_of_a_worker_is_passed_on() {
         cells: vec![0; 5],
         ..Columns::default()
     };
-    let mut batch = Batch::default();
+    let mut batch = ThreadBatch::default();
     batch.push(0, &wrong);
     let mut pool = ShardPool::new(2, &config);
     pool.send(0, &mut batch);

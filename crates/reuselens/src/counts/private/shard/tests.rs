@@ -107,7 +107,7 @@ fn an_end_gives_memory_back() {
     let mut shard = ThreadShard::new(config);
     shard.touch(3, &columns, 0..100_000);
     let held = shard.memory();
-    let mut batch = Batch::default();
+    let mut batch = ThreadBatch::default();
     batch.end(3);
     shard.work(&batch);
     assert!(shard.memory() < Bytes(held.get() / 10));
