@@ -146,6 +146,7 @@ fn cursor(return_address: u64, sp: u64, bp: u64) -> CallCursor {
 
 /// A block for an object of the plan; null where the ordinary allocator has to serve it.
 #[cold]
+#[inline(never)]
 fn planned(from: CallCursor, bytes: usize, align: usize, is_zero: bool) -> *mut u8 {
     let Some(number) = sites::object(from) else {
         return NULL;
@@ -161,14 +162,28 @@ fn planned(from: CallCursor, bytes: usize, align: usize, is_zero: bool) -> *mut 
     at as *mut u8
 }
 
-/// Whether a call may be planned; the first looks at almost all there are.
-#[inline]
+/// Whether a call is none of ours: the test that almost all calls take, and nothing more.
+#[inline(always)]
+fn is_ordinary(return_address: u64) -> bool {
+    start::is_calm() && !sites::is_candidate(return_address)
+}
+
+/// Whether a call may be planned, where there may be new modules.
 fn is_candidate(return_address: u64) -> bool {
     sites::look();
     sites::is_candidate(return_address)
 }
 
 extern "C" fn malloc_from(bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
+    match is_ordinary(address) {
+        true => next::malloc(bytes),
+        false => malloc_slowly(bytes, address, sp, bp),
+    }
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn malloc_slowly(bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
     if start::is_starting() {
         return early(bytes);
     }
@@ -182,6 +197,15 @@ extern "C" fn malloc_from(bytes: usize, address: u64, sp: u64, bp: u64) -> *mut 
 }
 
 extern "C" fn calloc_from(count: usize, bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
+    match is_ordinary(address) {
+        true => next::calloc(count, bytes),
+        false => calloc_slowly(count, bytes, address, sp, bp),
+    }
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn calloc_slowly(count: usize, bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
     if start::is_starting() {
         // Never used before, so it is zero.
         return early(count.saturating_mul(bytes));
@@ -198,6 +222,21 @@ extern "C" fn calloc_from(count: usize, bytes: usize, address: u64, sp: u64, bp:
 }
 
 extern "C" fn realloc_from(old: *mut u8, bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
+    match is_ordinary(address) && !heap::is_ours(old as usize) && !is_early(old) {
+        true => next::realloc(old, bytes),
+        false => realloc_slowly(old, bytes, address, sp, bp),
+    }
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn realloc_slowly(
+    old: *mut u8,
+    bytes: usize,
+    address: u64,
+    sp: u64,
+    bp: u64,
+) -> *mut u8 {
     if start::is_starting() {
         return early(bytes);
     }
@@ -327,6 +366,7 @@ pub unsafe extern "C" fn munmap(at: *mut u8, bytes: usize) -> c_int {
     next::munmap(at, bytes)
 }
 
+#[inline(never)]
 fn release(at: usize) {
     verify::remove(at);
     heap::free(at);
@@ -341,6 +381,15 @@ pub unsafe extern "C" fn free(at: *mut u8) {
     if heap::is_ours(at as usize) {
         return release(at as usize);
     }
+    match start::is_calm() && !is_early(at) {
+        true => next::free(at),
+        false => free_slowly(at),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn free_slowly(at: *mut u8) {
     // What was allocated early is kept.
     if !is_early(at) && !start::is_starting() {
         next::free(at);

@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use super::lock::Lock;
 use super::modules;
 use super::plan::{self, Match};
+use super::start;
 use super::sys;
 use super::unwind::{self, CallCursor};
 use crate::layout::{module, table};
@@ -190,6 +191,7 @@ fn waits() -> bool {
 pub fn modules_change() {
     if !BIASES.load(Ordering::Acquire).is_null() {
         LOOKS.store(PATIENCE, Ordering::Release);
+        start::set_unrest(true);
     }
 }
 
@@ -203,10 +205,12 @@ pub fn look() {
 
 #[cold]
 fn look_now() {
-    LOOKS.fetch_sub(1, Ordering::Relaxed);
+    let less = |looks: usize| looks.checked_sub(1);
+    let was_last = LOOKS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) == Ok(1);
     scan();
-    if !waits() {
+    if !waits() || was_last {
         LOOKS.store(0, Ordering::Relaxed);
+        start::set_unrest(false);
     }
 }
 

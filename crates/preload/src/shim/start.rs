@@ -16,6 +16,23 @@ static STARTER: AtomicUsize = AtomicUsize::new(0);
 /// The process that asks about its pages at its end; 0 if none does.
 static ASKER: AtomicUsize = AtomicUsize::new(0);
 
+/// Whether calls need more than the usual test: 1 before the start, and while there may be new
+/// modules.
+static UNREST: AtomicU32 = AtomicU32::new(1);
+
+/// Whether the process has started, and maps no new modules.
+#[inline(always)]
+pub fn is_calm() -> bool {
+    UNREST.load(Ordering::Acquire) == 0
+}
+
+/// Whether there may be new modules from now on.
+pub fn set_unrest(may_be: bool) {
+    if STATE.load(Ordering::Acquire) == READY {
+        UNREST.store(may_be.into(), Ordering::Release);
+    }
+}
+
 /// Starts at the first call; whether the caller is within the start itself, where there is no next
 /// allocator yet.
 #[inline]
@@ -46,6 +63,7 @@ fn start() -> bool {
     if is_planned {
         begin();
     }
+    set_unrest(false);
     false
 }
 
