@@ -140,7 +140,10 @@ fn wrong_usage_says_what_to_type() {
             &["--fast", "1M", "--objective", "speed"],
             "f, misses or time",
         ),
-        (&["--fast", "1M", "--json", "t.rlprof"], "t.rlprof"),
+        (
+            &["--fast", "1M", "--json", "t.rlprof"],
+            "name another file, with --json",
+        ),
     ];
     for (options, expected) in cases {
         let words = [&["place", "t.rlprof"], options].concat();

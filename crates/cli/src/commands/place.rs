@@ -77,7 +77,13 @@ impl Args {
             return Err(Usage(text.to_owned()).into());
         }
         let json = self.json.as_deref().filter(|path| *path != Path::new("-"));
-        for path in json.into_iter().chain(self.output.as_deref()) {
+        if let Some(path) = json {
+            AtomicFile::check(path, self.force).map_err(|error| {
+                // `-o` names another output here.
+                anyhow::anyhow!(error.to_string().replace("as with -o", "with --json"))
+            })?;
+        }
+        if let Some(path) = &self.output {
             AtomicFile::check(path, self.force)?;
         }
         let profile = read_profile(&self.profile)?;

@@ -51,8 +51,8 @@ impl CallCursor {
         if rule.is_stored {
             frame = load(frame)?;
         }
-        // Frames are further up than what they call.
-        if frame <= self.sp.wrapping_sub(8) || frame % 8 != 0 {
+        // Frames are further up than what they call, and not far: else the information is wrong.
+        if frame < self.sp || frame - self.sp > FARTHEST || frame % 8 != 0 {
             return None;
         }
         let bp = match rule.bp {
@@ -67,6 +67,9 @@ impl CallCursor {
         })
     }
 }
+
+/// Bytes of the largest frame.
+const FARTHEST: u64 = 64 << 20;
 
 /// A word of the stack.
 fn load(at: u64) -> Option<u64> {
