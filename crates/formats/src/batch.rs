@@ -1,8 +1,13 @@
-//! Rows on their way into a block, column by column.
+//! A buffer of about a thousand rows, column by column, that the readers of text formats fill
+//! before they append it to a block: writing a row needs no test of the capacity.
+//!
+//! Used by `lines::each` and the formats that it calls (din, lackey, msr, csv). A line of text
+//! becomes at most four rows, and `Batch::last_begin` keeps room for these; a row beyond the
+//! capacity would overwrite an earlier one.
 
 use reuselens_trace::{Block, Kind, Row};
 
-/// Rows held at once: a power of two, and little enough for the nearest cache.
+/// Rows held at once: a power of two, and few enough for the L1 cache.
 const ROWS: usize = 1 << 10;
 /// The most rows that one line of text becomes.
 const MOST: usize = 4;
@@ -28,18 +33,19 @@ impl Batch {
         })
     }
 
-    /// How many rows may be there when one more line is begun, if `wanted` are enough (not 0).
+    /// How many rows the batch may have when one more line begins, if `wanted` rows are enough (not
+    /// 0).
     pub(super) fn last_begin(wanted: usize) -> usize {
         (ROWS - MOST).min(wanted.saturating_sub(1))
     }
 
-    /// Rows that are there.
+    /// Rows in the batch.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Writes a row behind the others, and keeps it only if `keep`.
+    /// Writes a row after the others; it counts only if `keep`.
     #[inline(always)]
     pub(super) fn push_if(&mut self, keep: bool, row: Row) {
         let at = self.len % ROWS;

@@ -7,8 +7,8 @@
 
 use std::path::Path;
 
-use crate::records::{Layout, RecordReader, number};
-use crate::stage::{STAGED, Stage};
+use crate::records::{RecordLayout, RecordReader, number};
+use crate::row_stage::{RowStage, STAGED};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
 use reuselens_trace::{Block, ItemProjection, Kind, Row, TraceError};
@@ -40,7 +40,7 @@ pub type Reader = RecordReader<Instructions>;
 /// A record is an instruction.
 #[derive(Clone)]
 pub struct Instructions {
-    stage: Box<Stage>,
+    stage: Box<RowStage>,
 }
 
 impl Reader {
@@ -50,12 +50,12 @@ impl Reader {
     /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had.
     pub fn new(mut input: Input) -> Result<Reader, TraceError> {
         input.head()?;
-        let stage = Stage::new();
+        let stage = RowStage::new();
         Ok(RecordReader::of(input, Instructions { stage }))
     }
 }
 
-impl Layout for Instructions {
+impl RecordLayout for Instructions {
     const HAS_ADDRESSES: bool = true;
     const MOST_ACCESSES: usize = READS + WRITES;
 
@@ -117,7 +117,7 @@ fn valid(records: &[u8]) -> &[[u8; LENGTH]] {
 }
 
 /// Puts the accesses of some records on the stage; how many there are.
-fn unfold(records: &[[u8; LENGTH]], stage: &mut Stage) -> usize {
+fn unfold(records: &[[u8; LENGTH]], stage: &mut RowStage) -> usize {
     let mut staged = 0;
     for record in records {
         let pc = number(record, 0).wrapping_add(1);

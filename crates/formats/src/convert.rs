@@ -1,4 +1,7 @@
-//! Copies a trace into another form.
+//! Copies any source of accesses into text, the native trace file or a Parquet table: the command
+//! `convert`.
+//!
+//! A damaged source is copied up to the damage, which `Converted::incomplete` reports.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,7 +19,7 @@ pub enum Target {
     Text(Option<Granularity>),
     /// The native trace file.
     Native,
-    /// A table of rows. See [`parquet::Writer`].
+    /// A table of rows. See [`parquet::ParquetWriter`].
     Parquet,
 }
 
@@ -45,8 +48,8 @@ pub struct Converted {
     pub events: u64,
     /// Processes that began: where there are several, text mixes their addresses.
     pub processes: u64,
-    /// Why the source ended early, if it did. The copy is whole in itself and holds all before
-    /// that.
+    /// Why the source ended early, if it did. The copy is a complete file and holds all
+    /// before that.
     pub incomplete: Option<TraceError>,
 }
 
@@ -76,12 +79,12 @@ pub fn convert<W: Write + Send>(
             };
             copy(source, native::Writer::new(out, path, &header)?)
         }
-        Target::Parquet => copy(source, parquet::Writer::new(out, path)?),
+        Target::Parquet => copy(source, parquet::ParquetWriter::new(out, path)?),
     }
 }
 
 /// What the writers of all formats have in common.
-trait Sink {
+trait TraceWriter {
     fn event(&mut self, event: &Event) -> Result<(), TraceError>;
     fn block(&mut self, block: &Block) -> Result<(), TraceError>;
     fn finish(self) -> Result<(), TraceError>;
@@ -89,7 +92,7 @@ trait Sink {
 
 macro_rules! sink {
     ($writer:ty, $($bound:tt)+) => {
-        impl<W: $($bound)+> Sink for $writer {
+        impl<W: $($bound)+> TraceWriter for $writer {
             fn event(&mut self, event: &Event) -> Result<(), TraceError> {
                 self.event(event)
             }
@@ -107,9 +110,9 @@ macro_rules! sink {
 
 sink!(text::Writer<W>, Write);
 sink!(native::Writer<W>, Write);
-sink!(parquet::Writer<W>, Write + Send);
+sink!(parquet::ParquetWriter<W>, Write + Send);
 
-fn copy(source: &mut dyn Source, mut sink: impl Sink) -> Result<Converted, TraceError> {
+fn copy(source: &mut dyn Source, mut sink: impl TraceWriter) -> Result<Converted, TraceError> {
     let mut block = Block::new();
     let mut done = Converted::default();
     loop {

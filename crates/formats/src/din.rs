@@ -24,7 +24,7 @@ pub const NAME: &str = "din";
 pub const SUMMARY: &str =
     "Dinero: label and hexadecimal address; 0 read, 1 write, 2 instruction fetch";
 
-/// The longest that something behind the address is searched for the end of its line in one go.
+/// How many bytes after the address are searched for the end of the line on the fast path.
 const NEAR: usize = 4 << 10;
 
 /// Certain if there are two lines or more of a trace, ten to each that is not, and some address has
@@ -41,8 +41,8 @@ pub(super) fn may_be(head: &[u8]) -> bool {
     matches!(lines_and_letters(head), Some((1.., _)))
 }
 
-/// How many whole lines are of a trace, if nearly all are, and whether some address has a letter. A
-/// damaged line, or a title, is to be reported, and not to make items of labels.
+/// How many complete lines are of a trace, if nearly all are, and whether some address has a
+/// letter. A damaged line, or a title, is to be reported, and not to make items of labels.
 fn lines_and_letters(head: &[u8]) -> Option<(usize, bool)> {
     if !text::is_text(head) {
         return None;
@@ -54,7 +54,7 @@ fn lines_and_letters(head: &[u8]) -> Option<(usize, bool)> {
         if line.is_empty() {
             continue;
         }
-        if Line::read(line).is_none() {
+        if DinLine::read(line).is_none() {
             others += 1;
             continue;
         }
@@ -65,10 +65,10 @@ fn lines_and_letters(head: &[u8]) -> Option<(usize, bool)> {
     (others * 10 <= lines).then_some((lines, letters))
 }
 
-/// Reads Dinero's lines. The size of an access is not known and taken as one byte: it touches the
+/// Reads Dinero's lines. The size of an access is not known and taken as one byte: it accesses the
 /// item of its address and no other. An instruction fetch is no access; it gives the accesses after
-/// it their `pc`, plus one, since a row's `pc` lies just behind its instruction. An access of
-/// unknown type (3) is a load; flushes (4) are passed over.
+/// it their `pc`, plus one, since a row's instruction is looked up just before its `pc`.
+/// An access of unknown type (3) is a load; flushes (4) are passed over.
 pub type Reader = LineReader<Din>;
 
 /// What is known from the lines of a Dinero trace so far.
@@ -100,26 +100,26 @@ impl LineFormat for Din {
     fn parse(&mut self, text: &[u8], rows: &mut Block, batch: &mut Batch) -> Result<usize, Bad> {
         let mut pc = self.pc;
         let taken = lines::each(text, rows, batch, |text, at, batch| {
-            if let Some((line, next)) = Line::quick(text, at) {
+            if let Some((line, next)) = DinLine::fast(text, at) {
                 line.push(&mut pc, batch);
                 return Ok(next);
             }
-            careful(text, at, &mut pc, batch)
+            slow_line(text, at, &mut pc, batch)
         });
         self.pc = pc;
         taken
     }
 }
 
-/// Any line, for those that are not as almost all are.
+/// The slow path: any line, damaged ones among them.
 #[cold]
 #[inline(never)]
-fn careful(text: &[u8], at: usize, pc: &mut u64, batch: &mut Batch) -> Result<usize, Bad> {
+fn slow_line(text: &[u8], at: usize, pc: &mut u64, batch: &mut Batch) -> Result<usize, Bad> {
     let (line, next) = lines::line(text, at)?;
     if line.trim_ascii().is_empty() {
         return Ok(next);
     }
-    let Some(line) = Line::read(line) else {
+    let Some(line) = DinLine::read(line) else {
         let what = format!(
             "'{}' is no line of din: a label from 0 to 4 and a hexadecimal address are expected",
             shown(line)
@@ -131,16 +131,16 @@ fn careful(text: &[u8], at: usize, pc: &mut u64, batch: &mut Batch) -> Result<us
 }
 
 /// One line of the trace.
-struct Line {
+struct DinLine {
     /// From 0 to 4.
     label: u8,
     addr: u64,
 }
 
-impl Line {
+impl DinLine {
     /// A line of one digit, one space and an address, and where the next line begins.
     #[inline(always)]
-    fn quick(text: &[u8], at: usize) -> Option<(Line, usize)> {
+    fn fast(text: &[u8], at: usize) -> Option<(DinLine, usize)> {
         let &[label, b' '] = text.get(at..)?.first_chunk::<2>()? else {
             return None;
         };
@@ -150,16 +150,16 @@ impl Line {
         }
         let (addr, end) = hexadecimal(text, at + 2)?;
         if let Some(next) = next_line(text, end) {
-            return Some((Line { label, addr }, next));
+            return Some((DinLine { label, addr }, next));
         }
         if text[end] != b' ' {
             return None;
         }
         let near = &text[end..text.len().min(end + NEAR)];
-        Some((Line { label, addr }, end + memchr(b'\n', near)? + 1))
+        Some((DinLine { label, addr }, end + memchr(b'\n', near)? + 1))
     }
 
-    fn read(line: &[u8]) -> Option<Line> {
+    fn read(line: &[u8]) -> Option<DinLine> {
         let mut words = line
             .split(u8::is_ascii_whitespace)
             .filter(|word| !word.is_empty());
@@ -170,10 +170,10 @@ impl Line {
             [b'0', b'x' | b'X', addr @ ..] | addr => digits(addr, 16)?,
         };
         let label = label - b'0';
-        Some(Line { label, addr })
+        Some(DinLine { label, addr })
     }
 
-    /// Takes note of an instruction, or adds the row of an access.
+    /// Remembers an instruction, or adds the row of an access.
     #[inline(always)]
     fn push(&self, pc: &mut u64, batch: &mut Batch) {
         let kind = if self.label == 1 {
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_strictly() {
+    fn malformed_lines_are_refused() {
         for (line, expected) in [
             ("0 7fff1234", Some((0, 0x7fff_1234))),
             ("2  0x40a0\tfoo bar", Some((2, 0x40a0))),
@@ -215,13 +215,13 @@ mod tests {
             ("r 10", None),
             ("", None),
         ] {
-            let read = Line::read(line.as_bytes()).map(|line| (line.label, line.addr));
+            let read = DinLine::read(line.as_bytes()).map(|line| (line.label, line.addr));
             assert_eq!(read, expected, "{line}");
         }
     }
 
     #[test]
-    fn only_what_cannot_be_items_is_recognised() {
+    fn din_is_detected_only_with_letters_in_addresses() {
         for (head, expected) in [
             (&b"0 7fff1234\n1 7fff1238\n"[..], Confidence::Certain),
             (b"2 400\n0 7f00\n0 7f08 word\n1 7f1", Confidence::Certain),
@@ -236,7 +236,7 @@ mod tests {
 
     /// What is damaged, or a title, is for the reader to report: as text its labels would be items.
     #[test]
-    fn a_line_that_is_none_does_not_make_it_text() {
+    fn din_is_detected_despite_a_damaged_line() {
         let trace = "0 7fff1234\n1 7fff1238\n".repeat(5);
         for bad in ["zz top", "# a title", "7 7fff1234", "0"] {
             let title = format!("{bad}\n{trace}");

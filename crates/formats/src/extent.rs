@@ -1,5 +1,7 @@
-//! How many bytes an access that a text states may cover: each item of it costs time, and memory if
-//! it is new.
+//! The largest size of an access that a text may state, and the messages for larger ones.
+//!
+//! A reader adds each item that an access covers, which takes time, and memory for items that are
+//! new: so one damaged number must not make an access of 2^60 bytes. Used by lackey, msr and csv.
 
 /// The most bytes of one instruction's access: 64 KiB. `xsave` stores the most, 11 KiB with all
 /// registers that processors have today.
@@ -38,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_bounded_and_end_in_the_address_space() {
+    fn too_large_or_wrapping_extents_are_refused() {
         for (addr, size, expected) in [
             (0, 1 << 30, true),
             (0, (1 << 30) + 1, false),

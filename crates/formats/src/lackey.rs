@@ -20,14 +20,14 @@ pub const NAME: &str = "lackey";
 /// One line for `reuselens formats`.
 pub const SUMMARY: &str = "the output of valgrind --tool=lackey --trace-mem=yes";
 
-/// Whether the first line that is not Valgrind's own talk is one of a trace.
+/// Whether the first line that is not a message of Valgrind itself is one of a trace.
 pub fn detect(head: &[u8]) -> Confidence {
     if !text::is_text(head) {
         return Confidence::No;
     }
     let banner = head
         .split(|&byte| byte == b'\n')
-        .take_while(|line| is_talk(line));
+        .take_while(|line| is_message(line));
     if banner
         .into_iter()
         .any(|line| line.windows(8).any(|part| part == b"Lackey, "))
@@ -36,16 +36,16 @@ pub fn detect(head: &[u8]) -> Confidence {
     }
     let first = head
         .split(|&byte| byte == b'\n')
-        .find(|line| !is_talk(line));
-    match first.map(Line::read) {
+        .find(|line| !is_message(line));
+    match first.map(LackeyLine::read) {
         Some(Some(_)) => Confidence::Certain,
         _ => Confidence::No,
     }
 }
 
 /// Reads lackey's lines. Instruction lines are no accesses; they give the accesses after them their
-/// `pc`, plus one, since a row's `pc` lies just behind its instruction. `M` becomes a load and a
-/// store.
+/// `pc`, plus one, since a row's instruction is looked up just before its `pc`. `M`
+/// becomes a load and a store.
 pub type Reader = LineReader<Lackey>;
 
 /// What is known from lackey's lines so far.
@@ -77,26 +77,26 @@ impl LineFormat for Lackey {
     fn parse(&mut self, text: &[u8], rows: &mut Block, batch: &mut Batch) -> Result<usize, Bad> {
         let mut pc = self.pc;
         let taken = lines::each(text, rows, batch, |text, at, batch| {
-            if let Some((line, next)) = Line::quick(text, at) {
+            if let Some((line, next)) = LackeyLine::fast(text, at) {
                 line.push(&mut pc, batch);
                 return Ok(next);
             }
-            careful(text, at, &mut pc, batch)
+            slow_line(text, at, &mut pc, batch)
         });
         self.pc = pc;
         taken
     }
 }
 
-/// Any line, for those that are not as almost all are.
+/// The slow path: any line, lines that are not of the trace among them.
 #[cold]
 #[inline(never)]
-fn careful(text: &[u8], at: usize, pc: &mut u64, batch: &mut Batch) -> Result<usize, Bad> {
+fn slow_line(text: &[u8], at: usize, pc: &mut u64, batch: &mut Batch) -> Result<usize, Bad> {
     let (line, next) = lines::line(text, at)?;
-    if is_talk(line) {
+    if is_message(line) {
         return Ok(next);
     }
-    let Some(line) = Line::read(line) else {
+    let Some(line) = LackeyLine::read(line) else {
         let what = format!(
             "'{}' is no line of lackey; keep the program's own output apart with valgrind's --log-file",
             shown(line)
@@ -118,20 +118,20 @@ fn careful(text: &[u8], at: usize, pc: &mut u64, batch: &mut Batch) -> Result<us
     Ok(next)
 }
 
-/// Lines that Valgrind itself says things in, and empty ones.
-fn is_talk(line: &[u8]) -> bool {
+/// Whether a line is a message of Valgrind itself, or empty.
+fn is_message(line: &[u8]) -> bool {
     line.trim_ascii().is_empty()
         || [b"==", b"--", b"**"]
             .iter()
             .any(|mark| line.starts_with(*mark))
 }
 
-/// The process as Valgrind's opening lines tell it: `==123== Command: ./a.out x`.
+/// The process that Valgrind's opening lines name: `==123== Command: ./a.out x`.
 fn process(head: &[u8]) -> Process {
     let mut process = Process::default();
     for line in head
         .split(|&byte| byte == b'\n')
-        .take_while(|line| is_talk(line))
+        .take_while(|line| is_message(line))
     {
         let line = String::from_utf8_lossy(line);
         let Some((pid, said)) = line
@@ -152,7 +152,7 @@ fn process(head: &[u8]) -> Process {
     process
 }
 
-/// The column of sizes, behind the comma.
+/// The column of sizes, after the comma.
 const SIZE: usize = 2;
 /// The first three characters of a line, the first lowest.
 const INSTRUCTION: u64 = u64::from_le_bytes(*b"I  \0\0\0\0\0");
@@ -160,20 +160,20 @@ const LOAD: u64 = u64::from_le_bytes(*b" L \0\0\0\0\0");
 const STORE: u64 = u64::from_le_bytes(*b" S \0\0\0\0\0");
 
 /// One line of the trace.
-struct Line {
+struct LackeyLine {
     what: u8,
     addr: u64,
     size: u64,
 }
 
-impl Line {
+impl LackeyLine {
     /// A line of an instruction, or of a load or store of less than 100 bytes, exactly as Valgrind
     /// prints it, and where the next line begins.
     #[inline(always)]
-    fn quick(text: &[u8], at: usize) -> Option<(Line, usize)> {
+    fn fast(text: &[u8], at: usize) -> Option<(LackeyLine, usize)> {
         let begin = number::eight(text, at)? & 0xff_ffff;
         let (fetch, store) = (begin == INSTRUCTION, begin == STORE);
-        // Loads and stores come in no order that a branch could foretell.
+        // Loads and stores come in no order that a branch could predict.
         if !(fetch | store | (begin == LOAD)) {
             return None;
         }
@@ -184,7 +184,7 @@ impl Line {
         if text.get(comma) != Some(&b',') || size == 0 {
             return None;
         }
-        Some((Line { what, addr, size }, next_line(text, end)?))
+        Some((LackeyLine { what, addr, size }, next_line(text, end)?))
     }
 
     fn kind(&self) -> Kind {
@@ -195,7 +195,7 @@ impl Line {
         }
     }
 
-    /// Takes note of an instruction, or adds the row of a load or store of less than 256 bytes.
+    /// Remembers an instruction, or adds the row of a load or store of less than 256 bytes.
     #[inline(always)]
     fn push(&self, pc: &mut u64, batch: &mut Batch) {
         let fetch = self.what == b'I';
@@ -213,7 +213,7 @@ impl Line {
         };
     }
 
-    fn read(line: &[u8]) -> Option<Line> {
+    fn read(line: &[u8]) -> Option<LackeyLine> {
         let (what, rest) = match line.strip_suffix(b"\r").unwrap_or(line) {
             [b'I', b' ', rest @ ..] => (b'I', rest),
             [b' ', what @ (b'L' | b'S' | b'M'), b' ', rest @ ..] => (*what, rest),
@@ -223,7 +223,7 @@ impl Line {
         let comma = rest.iter().position(|&byte| byte == b',')?;
         let addr = digits(&rest[..comma], 16)?;
         let size = digits(&rest[comma + 1..], 10).filter(|&size| size > 0)?;
-        Some(Line { what, addr, size })
+        Some(LackeyLine { what, addr, size })
     }
 }
 
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_strictly() {
+    fn malformed_lines_are_refused() {
         for (line, expected) in [
             ("I  04001000,3", Some((b'I', 0x0400_1000, 3))),
             (" L 1ffeffe7e,8", Some((b'L', 0x1_ffef_fe7e, 8))),
@@ -247,7 +247,8 @@ mod tests {
             (" X 10,4", None),
             ("", None),
         ] {
-            let read = Line::read(line.as_bytes()).map(|line| (line.what, line.addr, line.size));
+            let read =
+                LackeyLine::read(line.as_bytes()).map(|line| (line.what, line.addr, line.size));
             assert_eq!(read, expected, "{line}");
         }
     }

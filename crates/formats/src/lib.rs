@@ -1,10 +1,11 @@
-//! The formats of traces: one file each, with the same names inside (`NAME`, `SUMMARY`, `detect`;
-//! `Reader` if it is read, `Writer` if it is written), and the one list of them. A new one begins
-//! with `line_reader` (text, one line a row), `records` (records of one length) or `csv` (tables).
+//! The formats of traces: one module each, with the same names inside (`NAME`, `SUMMARY`, `detect`;
+//! `Reader` if it is read), and the list of them. To add one, implement `line_reader::LineFormat`
+//! (text, one access on each line) or `records::RecordLayout` (records of one length), and add it
+//! to [`FORMATS`].
 //!
 //! [`open`] finds the format of a file and reads it, [`survey`](survey()) says what is in it, and
 //! [`convert`](convert()) copies any source into another form. The native file has a crate of its
-//! own, `rltrace`, and is in the list [`FORMATS`] beside the others.
+//! own, `rltrace`, and is in the list [`FORMATS`] too.
 //!
 //! For: whoever reads a trace file that others made. Not for: running programs, and not for
 //! analysis.
@@ -21,20 +22,20 @@ pub mod text;
 pub mod u64;
 pub mod vscsi;
 
+mod ambiguity;
 mod batch;
 mod convert;
-mod doubt;
-mod ending;
+mod delivery;
+mod extension;
 mod extent;
-mod feed;
 mod line_reader;
 mod lines;
 mod names;
 mod number;
 mod records;
+mod row_stage;
 mod segments;
 mod signature;
-mod stage;
 mod survey;
 
 use std::path::Path;
@@ -199,7 +200,7 @@ pub fn open(path: &Path, format: Option<&str>) -> Result<AnySource, TraceError> 
     read(Input::open(path)?, format)
 }
 
-/// [`open`] for an input that is already there.
+/// As [`open`], for an input that is already open.
 ///
 /// # Errors
 /// Those of [`open`].
@@ -207,22 +208,22 @@ pub fn read(mut input: Input, format: Option<&str>) -> Result<AnySource, TraceEr
     let columns = format.and_then(csv::choice);
     let named = format.is_some();
     let format = detected_or_named(&mut input, format)?;
-    if ending::tells(format.name) && !ending::is_packed(input.path()) {
+    if extension::has_format(format.name) && !extension::is_packed(input.path()) {
         input.head_of_any_bytes()?;
     }
     let path = input.path().to_owned();
-    let doubt = doubt::doubt(&path, input.head()?, format.name).filter(|_| !named);
+    let ambiguity = ambiguity::remark(&path, input.head()?, format.name).filter(|_| !named);
     if let Some(columns) = columns {
         return unsegmented(csv::Reader::with(input, columns));
     }
     let source = (format.open)(input)?;
-    Ok(match doubt {
+    Ok(match ambiguity {
         Some(note) => Box::new(Unsegmented(WithRemark::new(source, note))),
         None => source,
     })
 }
 
-/// [`open`], and of what is there only `part`. Of a native file with an index only that is read.
+/// As [`open`], but only `part` of the trace. Of a native file with an index only that is read.
 ///
 /// # Errors
 /// Those of [`open`].
@@ -267,7 +268,7 @@ pub(crate) fn detected_or_named(
 /// be any bytes: a packed file with a damaged beginning would be read as numbers, and nothing would
 /// show.
 fn check_packing(input: &mut Input, format: &FormatInfo) -> Result<(), TraceError> {
-    if !ending::tells(format.name) || !ending::is_packed(input.path()) {
+    if !extension::has_format(format.name) || !extension::is_packed(input.path()) {
         return Ok(());
     }
     input.head()?;
@@ -304,10 +305,10 @@ pub fn check_name(name: &str) -> Result<(), String> {
 /// whoever reads it later may go by its name.
 pub fn name_says_otherwise(path: &Path) -> bool {
     let says = |format: &FormatInfo| {
-        ending::format(path) == Some(format.name) || ending::is_last(path, format.name)
+        extension::format(path) == Some(format.name) || extension::is_last(path, format.name)
     };
     let mut not_written = FORMATS.iter().filter(|format| !format.writes);
-    ending::is_packed(path) || not_written.any(says)
+    extension::is_packed(path) || not_written.any(says)
 }
 
 fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
@@ -331,7 +332,7 @@ fn detected(input: &mut Input) -> Result<&'static FormatInfo, TraceError> {
         };
         return Err(unknown(input, what));
     }
-    if let Some(name) = ending::format(input.path()) {
+    if let Some(name) = extension::format(input.path()) {
         return named(input, name);
     }
     if sure == Confidence::Maybe {

@@ -1,4 +1,8 @@
-//! Formats of lines, each of which says one thing: the reader that they share.
+//! The reader that the text formats din, lackey and msr share: `LineReader`. A format implements
+//! `LineFormat`, which turns lines into rows; this file does the rest of a `Source`.
+//!
+//! The lines do not say which thread an access is of, so all rows are delivered as one thread's,
+//! and `is_of_one_thread` returns false. Rows have byte addresses.
 
 use reuselens_units::Bytes;
 use std::path::Path;
@@ -7,7 +11,7 @@ use reuselens_io::Input;
 use reuselens_trace::{Block, Process, Projection, Source, Step, TraceError};
 
 use crate::batch::Batch;
-use crate::feed::Feed;
+use crate::delivery::Delivery;
 use crate::lines::{self, Bad};
 
 /// What a format makes of its lines.
@@ -26,17 +30,17 @@ pub trait LineFormat {
 /// Reads the lines of a format. Rows have byte addresses.
 pub struct LineReader<F> {
     input: Input,
-    feed: Feed,
+    delivery: Delivery,
     batch: Box<Batch>,
     format: F,
 }
 
 impl<F: LineFormat> LineReader<F> {
-    /// A reader of `input`, whose first bytes are there, for one process of one thread.
+    /// A reader of `input`, whose first bytes are buffered, for one process of one thread.
     pub(super) fn of(input: Input, process: Process, format: F) -> Self {
         LineReader {
             input,
-            feed: Feed::new(process),
+            delivery: Delivery::new(process),
             batch: Batch::new(),
             format,
         }
@@ -46,7 +50,7 @@ impl<F: LineFormat> LineReader<F> {
 impl<F: LineFormat> Source for LineReader<F> {
     fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
         let (input, batch, format) = (&mut self.input, &mut *self.batch, &mut self.format);
-        self.feed.next(block, |rows| {
+        self.delivery.next(block, |rows| {
             lines::fill(input, rows, |text, rows| format.parse(text, rows, batch))
         })
     }

@@ -1,9 +1,13 @@
-//! Text in pieces of whole lines or words, as it lies in the buffer: nothing is called per line.
+//! Cuts the input into whole lines or words, for all text formats.
+//!
+//! `fill` gives a parser as many whole lines as are buffered, and `each` calls a closure for each
+//! of them. A line or word longer than `MAX_LINE` is an error. Blocks have the same rows however
+//! the system delivers the bytes.
 
 use memchr::{memchr, memrchr};
 
 use crate::batch::Batch;
-use crate::feed::ENOUGH;
+use crate::delivery::ENOUGH;
 use reuselens_io::Input;
 use reuselens_io::MAX_LINE;
 use reuselens_trace::{Block, TraceError};

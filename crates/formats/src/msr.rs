@@ -73,10 +73,10 @@ impl LineFormat for Msr {
 
     fn parse(&mut self, text: &[u8], rows: &mut Block, batch: &mut Batch) -> Result<usize, Bad> {
         lines::each(text, rows, batch, |text, at, batch| {
-            let quick = Request::quick(text, at);
-            let (request, next) = match quick {
+            let fast = Request::fast(text, at);
+            let (request, next) = match fast {
                 Some(found) => found,
-                None => match careful(text, at)? {
+                None => match slow_line(text, at)? {
                     (Some(request), next) => (request, next),
                     (None, next) => return Ok(next),
                 },
@@ -106,7 +106,7 @@ impl LineFormat for Msr {
 /// Any line, for those that are not as almost all are; `None` if there is no request on it.
 #[cold]
 #[inline(never)]
-fn careful(text: &[u8], at: usize) -> Result<(Option<Request<'_>>, usize), Bad> {
+fn slow_line(text: &[u8], at: usize) -> Result<(Option<Request<'_>>, usize), Bad> {
     let (line, next) = lines::line(text, at)?;
     if line.trim_ascii().is_empty() || is_header(line.trim_ascii()) {
         return Ok((None, next));
@@ -136,7 +136,7 @@ struct Request<'a> {
 impl<'a> Request<'a> {
     /// A line exactly as the traces have it, and where the next one begins.
     #[inline(always)]
-    fn quick(text: &'a [u8], at: usize) -> Option<(Request<'a>, usize)> {
+    fn fast(text: &'a [u8], at: usize) -> Option<(Request<'a>, usize)> {
         let (_, time) = decimal(text, at)?;
         let host = find3(text, time + 1, *b",\n\"")?;
         let (_, disk) = decimal(text, host + 1)?;
@@ -189,7 +189,7 @@ impl<'a> Request<'a> {
             return Err("offset and size should be numbers of bytes");
         };
         Ok(Request {
-            // As `quick` finds it: space around the fields makes no other volume.
+            // As in `fast`: space around the fields does not make it another volume.
             volume: Cow::Owned([host, b",", disk].concat()),
             kind,
             offset,
@@ -203,7 +203,7 @@ fn is_space(byte: Option<&u8>) -> bool {
     byte.is_some_and(u8::is_ascii_whitespace)
 }
 
-/// What stands between disk and offset, the first character lowest.
+/// What is between disk and offset, the first character lowest.
 const READ: u64 = u64::from_le_bytes(*b",Read,\0\0");
 const WRITE: u64 = u64::from_le_bytes(*b",Write,\0");
 
@@ -214,9 +214,9 @@ mod tests {
     const LINE: &str = "128166372003061629,hm,1,Read,383496192,32768,1331";
 
     #[test]
-    fn lines_are_read_strictly_and_quickly() {
+    fn fast_and_slow_path_read_a_line_alike() {
         let text = format!("{LINE}\n{LINE}\n");
-        let Some((request, next)) = Request::quick(text.as_bytes(), 0) else {
+        let Some((request, next)) = Request::fast(text.as_bytes(), 0) else {
             panic!("an ordinary line is read quickly");
         };
         assert_eq!(next, LINE.len() + 1);
@@ -241,7 +241,7 @@ mod tests {
     /// Every line that is read quickly says the same when it is read strictly, and space around the
     /// host or the disk makes no other volume.
     #[test]
-    fn space_makes_no_other_volume() {
+    fn space_around_fields_does_not_change_the_volume() {
         for volume in [
             "hm,1",
             " hm,1",
@@ -261,13 +261,13 @@ mod tests {
                 };
                 assert_eq!(&*strict.volume, expected.as_bytes(), "{line:?}");
                 let text = format!("{line}\n{LINE}\n");
-                let Some((quick, next)) = Request::quick(text.as_bytes(), 0) else {
+                let Some((fast, next)) = Request::fast(text.as_bytes(), 0) else {
                     assert!(line.contains(char::is_whitespace), "{line:?} is ordinary");
                     continue;
                 };
-                assert_eq!(quick.volume, strict.volume, "{line:?}");
+                assert_eq!(fast.volume, strict.volume, "{line:?}");
                 assert_eq!(
-                    (quick.kind, quick.offset, quick.size),
+                    (fast.kind, fast.offset, fast.size),
                     (strict.kind, strict.offset, strict.size)
                 );
                 assert_eq!(next, line.len() + 1);

@@ -1,4 +1,8 @@
-//! Words as ids.
+//! Ids for the words of a text: a number is its own id, and any other word gets the next number
+//! from 2^63 on.
+//!
+//! Used by text and csv. Numbers from 2^63 to 2^63 + 2^32 get an id like a name, so that a number
+//! and a name never have the same id. Memory grows with the number of distinct names.
 
 use std::ops::Range;
 
@@ -32,8 +36,8 @@ pub(super) struct Names {
 /// between blocks, and a word may be as long as a line.
 const BLOCK: u64 = 1 << 20;
 
-/// Bytes that an allocation takes beside what is asked for, rounded up to a multiple of itself: of
-/// the C library's on 64 bits.
+/// Bytes that an allocation takes in addition to what is asked for, rounded up to a multiple of
+/// itself: of the C library's on 64 bits.
 const ALLOCATION: u64 = 16;
 
 impl Names {
@@ -80,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_number_meets_a_name() {
+    fn no_number_has_the_id_of_a_name() {
         let mut names = Names::default();
         let a = names.id(b"a");
         let clash = names.id(a.to_string().as_bytes());
@@ -91,15 +95,15 @@ mod tests {
     }
 
     #[test]
-    fn names_count_as_the_memory_that_they_take() {
+    fn memory_of_names_matches_their_allocations() {
         let mut names = Names::default();
         assert_eq!(names.memory(), Bytes(0));
         (0..10_000).for_each(|number| {
             names.id(format!("a name of 20 b {number:05}").as_bytes());
         });
         let held = names.memory().get();
-        // An allocation of 32 bytes with 16 beside it, and a place in the table of 25, half of them
-        // in use.
+        // An allocation of 32 bytes with 16 more for it, and a place in the table of 25, half of
+        // them in use.
         assert!(
             (10_000 * 48 + 10_000 * 25..10_000 * 200).contains(&held),
             "{held}"

@@ -1,4 +1,8 @@
-//! Numbers in text: eight characters at a time where there are that many, one by one elsewhere.
+//! Parses numbers in text, eight characters at a time, for all text formats.
+//!
+//! The fast functions (`decimal`, `hexadecimal`, `either`) return `None` for numbers that they
+//! cannot read, and close to the end of the bytes; the caller then uses the slow ones, `number` and
+//! `digits`.
 //!
 //! Eight characters are one 64-bit word; each test and each sum below works on all of them at once
 //! (the technique is described in Lamport, "Multiple byte processing with full-word instructions",
@@ -18,7 +22,7 @@ pub(super) fn eight(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes))
 }
 
-/// How many bytes stand before the first that is marked by its high bit.
+/// How many bytes precede the first that is marked by its high bit.
 #[inline(always)]
 pub(super) const fn before(marks: u64) -> usize {
     marks.trailing_zeros() as usize / 8
@@ -31,7 +35,7 @@ pub(super) const fn equal(word: u64, byte: u8) -> u64 {
     zero.wrapping_sub(all(1)) & !zero & HIGH
 }
 
-/// Where the first of three bytes stands at or after `at`. `None` close to the end.
+/// The position of the first of three bytes at or after `at`. `None` close to the end.
 #[inline(always)]
 pub(super) fn find3(bytes: &[u8], mut at: usize, sought: [u8; 3]) -> Option<usize> {
     loop {
@@ -44,7 +48,7 @@ pub(super) fn find3(bytes: &[u8], mut at: usize, sought: [u8; 3]) -> Option<usiz
     }
 }
 
-/// Where the first control character or space stands at or after `at`. `None` close to the end.
+/// The position of the first control character or space at or after `at`. `None` close to the end.
 #[inline(always)]
 pub(super) fn find_control(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {

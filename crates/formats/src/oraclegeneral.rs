@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use crate::feed::item;
-use crate::records::{Layout, RecordReader, SizedLayout, number, number32};
+use crate::delivery::item;
+use crate::records::{RecordLayout, RecordReader, SizedLayout, number, number32};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
 use reuselens_trace::{Block, ItemProjection, TraceError};
@@ -46,7 +46,7 @@ impl Reader {
     }
 }
 
-impl Layout for Requests {
+impl RecordLayout for Requests {
     const HAS_ADDRESSES: bool = false;
     const MOST_ACCESSES: usize = 1;
 

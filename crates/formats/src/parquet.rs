@@ -64,7 +64,7 @@ pub(super) fn refuse(input: Input) -> Result<AnySource, TraceError> {
 /// `range-load`, `range-store`, `enter`, `exit`, `alloc`, `free`, `named`, `statement`, `data`,
 /// `partial-data`, `operand`), `size` (u8, bytes), `pc` (u64), `address` (u64; what it is depends
 /// on the kind, see [`Kind`]). Stamps and events are left out. Memory: about 40 MiB.
-pub struct Writer<W: Write + Send> {
+pub struct ParquetWriter<W: Write + Send> {
     table: SerializedFileWriter<W>,
     path: PathBuf,
     processes: Vec<i32>,
@@ -75,14 +75,14 @@ pub struct Writer<W: Write + Send> {
     addrs: Vec<i64>,
 }
 
-impl<W: Write + Send> Writer<W> {
+impl<W: Write + Send> ParquetWriter<W> {
     /// Begins a table in `out`; `path` is for messages only.
     ///
     /// # Errors
     /// `FileError::Io` if `out` refuses.
-    pub fn new(out: W, path: &Path) -> Result<Writer<W>, TraceError> {
+    pub fn new(out: W, path: &Path) -> Result<ParquetWriter<W>, TraceError> {
         let table = begin(out).map_err(|error| failed(path, error))?;
-        Ok(Writer {
+        Ok(ParquetWriter {
             table,
             path: path.to_owned(),
             processes: Vec::new(),

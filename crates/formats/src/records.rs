@@ -1,15 +1,17 @@
-//! Formats of records of one length, one after the other: the reader that they share.
+//! The reader that the binary formats with records of one length share (u64, champsim,
+//! oraclegeneral, vscsi): `RecordReader`. A format implements `RecordLayout`, which turns records
+//! into rows or items.
 //!
-//! Where a record begins is known without reading those before it. So a plain file can be read in
-//! segments by several threads ([`Segmented::segments`]), as can an archive, whose segments begin
-//! where members do; and a reader that is asked for items only makes no rows
-//! ([`Projection::Items`]).
+//! Where a record begins is known without reading those before it. So an uncompressed file can be
+//! read in segments by several threads ([`Segmented::segments`]), as can an archive, whose segments
+//! begin where its members do. A reader that is asked for items ([`Projection::Items`]) makes no
+//! rows. `buffered` and the functions that decode little-endian numbers are used by drmemtrace too.
 
 use std::path::Path;
 
 use reuselens_units::{Accesses, Bytes, Granularity};
 
-use crate::feed::{self, ENOUGH, Feed};
+use crate::delivery::{self, Delivery, ENOUGH};
 use crate::segments::Cuts;
 use reuselens_io::Input;
 use reuselens_trace::{
@@ -18,7 +20,7 @@ use reuselens_trace::{
 };
 
 /// What a format makes of its records.
-pub trait Layout: Clone + Send + 'static {
+pub trait RecordLayout: Clone + Send + 'static {
     /// Whether records hold byte addresses (`true`) or ids that are the items.
     const HAS_ADDRESSES: bool;
     /// The most accesses of a record.
@@ -34,7 +36,7 @@ pub trait Layout: Clone + Send + 'static {
     /// records these are.
     fn rows(&mut self, records: &[u8], rows: &mut Block) -> usize;
 
-    /// As [`Self::rows`], but appends the items that the accesses touch, of the kinds that count.
+    /// As [`Self::rows`], but appends the items of the accesses, of the kinds that count.
     fn items(&mut self, records: &[u8], projection: ItemProjection, items: &mut Vec<u64>) -> usize;
 
     /// What is wrong with a record at which [`Self::rows`] stops, as a sentence without its full
@@ -50,7 +52,7 @@ pub trait Layout: Clone + Send + 'static {
 }
 
 /// A layout whose records are requests for objects that have a size.
-pub trait SizedLayout: Layout {
+pub trait SizedLayout: RecordLayout {
     /// The id and the bytes of the object of a valid record; `None` if it is not valid.
     fn object(&self, record: &[u8]) -> Option<(u64, u64)>;
 }
@@ -60,7 +62,7 @@ type Object<L> = fn(&L, &[u8]) -> Option<(u64, u64)>;
 
 /// Reads the records of a layout: all of them, or those of a segment of a file.
 pub struct RecordReader<L> {
-    feed: Feed,
+    delivery: Delivery,
     records: Records<L>,
     /// How the sizes of objects are read, if records have them.
     object: Option<Object<L>>,
@@ -80,11 +82,11 @@ struct Records<L> {
     cuts: Option<Cuts>,
 }
 
-impl<L: Layout> RecordReader<L> {
-    /// A reader of `input`, whose first bytes are there.
+impl<L: RecordLayout> RecordReader<L> {
+    /// A reader of `input`, whose first bytes are buffered.
     pub(super) fn of(input: Input, layout: L) -> Self {
         RecordReader {
-            feed: Feed::new(Process::default()),
+            delivery: Delivery::new(Process::default()),
             records: Records {
                 input,
                 layout,
@@ -109,7 +111,7 @@ impl<L: Layout> RecordReader<L> {
     }
 
     /// Whether items can be made as the projection says. Rows of ids are loads, each of one item.
-    fn can_condense(projection: ItemProjection) -> bool {
+    fn can_make_items(projection: ItemProjection) -> bool {
         L::HAS_ADDRESSES
             || (projection.granularity == Granularity::BYTE && projection.counts(Kind::Load))
     }
@@ -133,10 +135,10 @@ impl<L: Layout> RecordReader<L> {
     }
 }
 
-impl<L: Layout> Source for RecordReader<L> {
+impl<L: RecordLayout> Source for RecordReader<L> {
     fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
         let records = &mut self.records;
-        self.feed.next(block, |rows| records.fill(rows))
+        self.delivery.next(block, |rows| records.fill(rows))
     }
 
     fn has_addresses(&self) -> bool {
@@ -158,7 +160,7 @@ impl<L: Layout> Source for RecordReader<L> {
     fn project(&mut self, projection: Projection) -> bool {
         match projection {
             Projection::Items(projection) => {
-                let can = Self::can_condense(projection);
+                let can = Self::can_make_items(projection);
                 self.records.projection = can.then_some(projection);
                 can
             }
@@ -175,7 +177,7 @@ impl<L: Layout> Source for RecordReader<L> {
     }
 }
 
-impl<L: Layout> Segmented for RecordReader<L> {
+impl<L: RecordLayout> Segmented for RecordReader<L> {
     /// Of a file that is not packed, or of an archive.
     fn segments(
         &mut self,
@@ -183,7 +185,7 @@ impl<L: Layout> Segmented for RecordReader<L> {
         most: usize,
         shortest: Accesses,
     ) -> Result<Vec<AnySegment>, TraceError> {
-        let can = self.records.input.offset() == 0 && Self::can_condense(projection);
+        let can = self.records.input.offset() == 0 && Self::can_make_items(projection);
         let Some(places) = self.records.input.places().filter(|_| can) else {
             return Ok(Vec::new());
         };
@@ -194,7 +196,7 @@ impl<L: Layout> Segmented for RecordReader<L> {
     }
 }
 
-impl<L: Layout> TraceSegment for RecordReader<L> {
+impl<L: RecordLayout> TraceSegment for RecordReader<L> {
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnySegment>, TraceError> {
         let records = &self.records;
         let (Some(projection), Some(cuts)) = (records.projection, &records.cuts) else {
@@ -214,7 +216,7 @@ impl<L: Layout> TraceSegment for RecordReader<L> {
     }
 }
 
-impl<L: Layout> Records<L> {
+impl<L: RecordLayout> Records<L> {
     /// Fills an empty block. Returns whether there may be more.
     fn fill(&mut self, block: &mut Block) -> Result<bool, TraceError> {
         let length = self.layout.length();
@@ -234,7 +236,7 @@ impl<L: Layout> Records<L> {
                     let objects = records.map_while(|record| object(&self.layout, record));
                     let mut valid = 0;
                     for (id, bytes) in objects {
-                        block.extend(feed::object(id, bytes));
+                        block.extend(delivery::object(id, bytes));
                         valid += 1;
                     }
                     valid
@@ -243,7 +245,7 @@ impl<L: Layout> Records<L> {
                     let valid = self
                         .layout
                         .items(records, projection, &mut block.item_batch.items);
-                    note_items(&mut block.item_batch, valid);
+                    count_records(&mut block.item_batch, valid);
                     valid
                 }
             };
@@ -272,14 +274,14 @@ impl<L: Layout> Records<L> {
     }
 }
 
-/// Notes in `touches` what its items are of: `records` more records of one block.
-fn note_items(touches: &mut ItemBatch, records: usize) {
-    touches.references = touches.items.len() as u64;
-    touches.rows += records as u64;
-    touches.blocks = 1;
+/// Updates the counts of `batch`, whose items now include those of `records` more records.
+fn count_records(batch: &mut ItemBatch, records: usize) {
+    batch.references = batch.items.len() as u64;
+    batch.rows += records as u64;
+    batch.blocks = 1;
 }
 
-/// How many whole records of `length` bytes are buffered, of the `left` ones of a segment, or of
+/// How many whole records of `length` bytes are buffered, of the `left` records of a segment, or of
 /// all; 0 at its end.
 ///
 /// # Errors
@@ -293,7 +295,7 @@ pub(super) fn buffered(
 ) -> Result<usize, TraceError> {
     if left == Some(0) {
         if input.is_packed() {
-            // What follows comes only after the member before it was found to be whole.
+            // Reading on checks that the member is complete.
             input.at_least(1)?;
         }
         return Ok(0);

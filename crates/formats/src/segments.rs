@@ -1,5 +1,8 @@
-//! Where the segments of an input begin: plain files at any record, archives where members do; and
-//! which lines of a text a segment has.
+//! Where the segments of an input begin, so that several threads can read it: `Cuts`, for
+//! `records`, drmemtrace and text. In a plain file a segment can begin at any record, in an archive
+//! only where a member begins.
+//!
+//! `SegmentLines` says which lines of a text belong to a segment: each line belongs to exactly one.
 
 use std::ops::RangeInclusive;
 
@@ -13,10 +16,10 @@ use reuselens_trace::{AnySegment, TraceError, TraceSegment};
 const MOST: u64 = 1 << 16;
 
 /// The fewest segments in which a trace is read of which rows are made. Two take as long as a
-/// thread that reads beside one that counts, and a tenth more processor time.
+/// thread that reads in parallel with one that counts, and a tenth more processor time.
 pub(super) const FEWEST_OF_ROWS: usize = 3;
 
-/// The places of an input at which a segment can begin, counted in units of so many bytes: records,
+/// The places of an input at which a segment can begin, counted in units: records,
 /// or bytes where records have no fixed length.
 #[derive(Clone)]
 pub(super) struct Cuts {
@@ -133,7 +136,7 @@ const MOST_PASSED: usize = 1 << 20;
 
 /// The lines of a segment of a text: those after the line in which its first byte is, up to and
 /// with the line in which the first byte of the next segment is. So each line is in one segment.
-pub(super) struct Lines {
+pub(super) struct SegmentLines {
     /// Where segments can begin, in bytes.
     pub(super) cuts: Cuts,
     /// The first byte of the next segment; `None` if there is none.
@@ -144,10 +147,10 @@ pub(super) struct Lines {
     end: Option<u64>,
 }
 
-impl Lines {
+impl SegmentLines {
     /// Those of the segment from byte `first` on, to the one that begins at byte `until`.
-    pub(super) fn new(cuts: Cuts, first: u64, until: Option<u64>) -> Lines {
-        Lines {
+    pub(super) fn new(cuts: Cuts, first: u64, until: Option<u64>) -> SegmentLines {
+        SegmentLines {
             cuts,
             until,
             begins: first > 0,
@@ -202,15 +205,18 @@ impl Lines {
         text.len().min(usize::try_from(left).unwrap_or(usize::MAX))
     }
 
-    /// Takes off the later half of what is not read yet, if both have at least so many bytes: where
-    /// it begins, and its lines.
-    pub(super) fn half(&self, offset: u64, shortest: u64) -> Option<(u64, Lines)> {
+    /// Takes off the later half of what is not read yet, if both have at least `shortest` bytes:
+    /// where it begins, and its lines.
+    pub(super) fn half(&self, offset: u64, shortest: u64) -> Option<(u64, SegmentLines)> {
         let left = self.until.map(|until| until.saturating_sub(offset));
         let (first, _) = self.cuts.half(offset, left, shortest)?;
-        Some((first, Lines::new(self.cuts.clone(), first, self.until)))
+        Some((
+            first,
+            SegmentLines::new(self.cuts.clone(), first, self.until),
+        ))
     }
 
-    /// Ends it where another begins, which [`Lines::half`] has taken off.
+    /// Ends it where another begins, which [`SegmentLines::half`] has taken off.
     pub(super) fn end_at(&mut self, until: u64) {
         // The end found so far is that of the taken half.
         (self.until, self.end) = (Some(until), None);
@@ -222,10 +228,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_with_a_known_end_still_yield_their_later_half() {
+    fn lines_with_a_known_end_can_be_split() {
         let text = b"1\n22\n333\n4444\n55555\n";
         let cuts = Cuts::new(Places::any(text.len() as u64), 1);
-        let mut lines = Lines::new(cuts, 0, Some(10));
+        let mut lines = SegmentLines::new(cuts, 0, Some(10));
         assert_eq!(lines.within(text, 0), b"1\n22\n333\n4444\n".len());
         lines.end_at(6);
         assert_eq!(lines.within(text, 0), b"1\n22\n333\n".len());

@@ -1,4 +1,4 @@
-//! First bytes of files that are no traces but often hold one, and are not unpacked here.
+//! The first bytes of compressed files and of text in UTF-16, for the message that refuses them.
 
 /// Name of the packing and the command that undoes it, if `head` begins a packed file.
 ///
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_of_two_bytes_a_letter_is_told_from_numbers() {
+    fn utf16_is_detected_and_numbers_are_not() {
         assert!(is_utf16(b"\xff\xfea\0,\0"));
         assert!(is_utf16(b"\xfe\xff\0a\0,"));
         assert!(!is_utf16(b"\xff\xfe"));

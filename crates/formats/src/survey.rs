@@ -1,4 +1,7 @@
-//! What a trace file holds, without analysing it.
+//! What a trace file holds, without analysing it: the command `info`.
+//!
+//! If all of a native file with an index is asked for, the index alone is read; in every other case
+//! the accesses are.
 
 use std::path::Path;
 
@@ -18,7 +21,7 @@ pub struct Survey {
     pub has_addresses: bool,
     /// Where the accesses come from; see [`Source::describe`].
     pub description: String,
-    /// Bytes of the file, if that is known: as they lie there, packed or not.
+    /// Bytes of the file, if that is known: as it is on disk, compressed or not.
     pub bytes: Option<u64>,
     /// Chunks of a native file.
     pub chunks: Option<u64>,
@@ -26,13 +29,13 @@ pub struct Survey {
     pub summary: Summary,
     /// Why it could not be read to its end.
     pub incomplete: Option<TraceError>,
-    /// Why a native file had to be read as a whole, rather than its index.
+    /// Why a native file had to be read to its end, rather than its index only.
     pub no_index: Option<String>,
 }
 
 /// Looks at the trace at `path` (`-` is standard input), in the format called `format` or in the
-/// one that its content shows. A native file with an index tells at once; any other is read to its
-/// end.
+/// one that its content shows. Of a native file with an index only the index is read; any other is
+/// read to its end.
 ///
 /// # Errors
 /// Those of [`open`](crate::open).

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::feed::item;
-use crate::records::{Layout, RecordReader};
+use crate::delivery::item;
+use crate::records::{RecordLayout, RecordReader};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
 use reuselens_trace::{Block, ItemProjection, TraceError};
@@ -39,7 +39,7 @@ impl Reader {
     }
 }
 
-impl Layout for Items {
+impl RecordLayout for Items {
     const HAS_ADDRESSES: bool = false;
     const MOST_ACCESSES: usize = 1;
 

@@ -8,8 +8,8 @@
 
 use std::path::Path;
 
-use crate::feed::item;
-use crate::records::{Layout, RecordReader, SizedLayout, number, number32, word};
+use crate::delivery::item;
+use crate::records::{RecordLayout, RecordReader, SizedLayout, number, number32, word};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
 use reuselens_trace::{Block, ItemProjection, TraceError};
@@ -116,7 +116,7 @@ impl Version {
     }
 }
 
-impl Layout for &'static Version {
+impl RecordLayout for &'static Version {
     const HAS_ADDRESSES: bool = false;
     const MOST_ACCESSES: usize = 1;
 

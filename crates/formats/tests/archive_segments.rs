@@ -99,7 +99,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn segments_of_members_together_are_the_archive() {
+fn segments_of_members_joined_equal_the_archive() {
     for case in cases() {
         let expected = case.expected();
         assert_eq!(expected.1, None);
@@ -124,7 +124,7 @@ fn segments_of_members_are_as_long_as_is_asked_for() {
 
 /// Whenever a segment is split, it ends where its half begins: at a member.
 #[test]
-fn a_segment_of_members_that_is_split_is_what_it_was() {
+fn split_segment_of_members_joined_equals_the_segment() {
     let mut random = Random(6);
     let case = Case::new("u64", &numbers(90_000), &[10; 97], ids());
     let (all, splits) = split_meanwhile(case.segments(2), &mut random);
@@ -138,7 +138,7 @@ fn a_segment_of_members_that_is_split_is_what_it_was() {
 }
 
 #[test]
-fn damage_in_a_member_in_the_middle_is_told_by_its_segment() {
+fn damage_in_a_middle_member_is_reported_by_its_segment() {
     let numbers = numbers(40_000);
     let undamaged = Case::new("u64", &numbers, &[100; 9], ids());
     let place = |needle: &str, from: usize| {

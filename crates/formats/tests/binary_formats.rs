@@ -84,7 +84,7 @@ fn drmemtrace_gives_accesses_their_instruction_and_thread() {
 }
 
 #[test]
-fn drmemtrace_tells_processes_apart_and_threads_that_share_a_number() {
+fn drmemtrace_separates_processes_and_threads_with_a_reused_number() {
     let (pieces, error) = all(
         &entries(&[
             (22, 0, 5),
@@ -126,7 +126,7 @@ fn drmemtrace_without_headers_is_read_by_name() {
 
 /// DynamoRIO has no size for what `xsavec` and `xrstor` access, which every lazily bound call runs.
 #[test]
-fn drmemtrace_counts_accesses_of_unknown_size_once_and_says_so() {
+fn drmemtrace_reads_size_0_as_one_byte_with_a_remark() {
     let bytes = entries(&[
         (25, 0, 5),
         (22, 0, 7),
@@ -155,7 +155,7 @@ fn drmemtrace_counts_accesses_of_unknown_size_once_and_says_so() {
 }
 
 #[test]
-fn drmemtrace_refuses_what_it_cannot_be() {
+fn drmemtrace_refuses_invalid_entries() {
     for (wrong, said) in [
         ((50, 1, 1), "type 50"),
         ((0xffff, 1, 1), "type 65535"),
@@ -208,7 +208,7 @@ fn champsim_gives_loads_and_then_stores() {
 }
 
 #[test]
-fn champsim_refuses_flags_that_are_none() {
+fn champsim_refuses_invalid_flags() {
     let mut bytes: Vec<u8> = (0..1000)
         .flat_map(|at| instruction(at, [at + 1, 0], [0; 4]))
         .collect();

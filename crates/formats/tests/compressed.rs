@@ -41,7 +41,7 @@ fn text(items: usize) -> (Vec<u8>, Vec<u64>) {
 }
 
 #[test]
-fn what_is_packed_is_read_as_if_it_were_not() {
+fn packed_traces_are_read_like_unpacked_ones() {
     let (bytes, items) = text(300_000);
     for (name, pack) in PACKINGS {
         let packed = pack(&bytes);
@@ -122,7 +122,7 @@ fn a_stream_cut_anywhere_gives_what_came_before_and_one_error() {
 }
 
 #[test]
-fn damage_is_noticed_and_costs_nothing_before_it() {
+fn damage_is_reported_after_the_rows_before_it() {
     let (bytes, items) = text(100_000);
     for (name, pack) in PACKINGS {
         let mut packed = pack(&bytes);
@@ -162,7 +162,7 @@ fn a_wrong_checksum_is_noticed() {
 }
 
 #[test]
-fn what_cannot_be_unpacked_is_refused_with_the_way_out() {
+fn unknown_compressions_are_refused_with_a_hint() {
     let zipped = zip(&[("a", b"1\n")]);
     let error = addrs(pipe(&zipped), None).1.unwrap();
     assert!(matches!(error, TraceError::UnknownFormat { .. }), "{error}");
@@ -289,7 +289,7 @@ impl Drop for Watched {
 }
 
 #[test]
-fn a_bomb_is_left_when_nobody_reads() {
+fn unpacking_ends_when_the_reader_is_dropped() {
     // 4 GiB in a few hundred KiB; that it takes no memory is in `streaming.rs`.
     let part = zstd(&vec![b'\n'; 4 << 20]);
     let bomb = part.repeat(1024);
@@ -306,7 +306,7 @@ fn a_bomb_is_left_when_nobody_reads() {
 }
 
 #[test]
-fn an_error_of_the_system_stays_one() {
+fn an_io_error_is_not_reported_as_damage() {
     struct Failing(Cursor<Vec<u8>>);
     impl Read for Failing {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

@@ -36,7 +36,7 @@ fn block(rows: &[(Kind, u8, u64)]) -> Piece {
 }
 
 #[test]
-fn native_to_native_is_the_same_byte_for_byte() {
+fn native_to_native_is_byte_identical() {
     let bytes = native(&sample(), usize::MAX);
     let (copied, done) = copy(&mut open(&bytes, None).unwrap(), Target::Native);
     assert_eq!(copied, bytes);
@@ -45,7 +45,7 @@ fn native_to_native_is_the_same_byte_for_byte() {
 }
 
 #[test]
-fn text_and_items_survive_a_trip_through_native() {
+fn text_converted_to_native_and_back_is_equal() {
     let mut items = open(b"7 8 7\n9\n", None).unwrap();
     let (file, _) = copy(&mut items, Target::Native);
     let mut source = open(&file, None).unwrap();
@@ -92,7 +92,7 @@ fn a_forged_range_does_not_fill_the_disk() {
 }
 
 #[test]
-fn a_damaged_trace_is_copied_up_to_the_damage_with_a_note() {
+fn a_damaged_trace_is_copied_up_to_the_damage_with_a_remark() {
     let bytes = native(&sample(), 4);
     let cut = &bytes[..bytes.len() - 60];
     let (before, _) = drain(&mut open(cut, None).unwrap());

@@ -149,7 +149,7 @@ fn a_malformed_line_of_lackey_is_an_error_with_its_number() {
 
 /// Skipped where Valgrind is not installed: the format must be what it really prints.
 #[test]
-fn what_valgrind_prints_is_read() {
+fn output_of_valgrind_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let run = std::process::Command::new("valgrind")
@@ -201,7 +201,7 @@ fn raw_items_are_found_by_their_ending_only() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused_with_the_way_out() {
+fn unknown_formats_are_refused_with_a_hint() {
     for (bytes, said) in [
         (&b"BZh91AY&SY"[..], "bzip2 -dc"),
         (b"PAR1\x15\x04", "Parquet"),
@@ -220,7 +220,7 @@ fn what_is_no_trace_is_refused_with_the_way_out() {
 }
 
 #[test]
-fn missing_empty_and_directory_are_told_apart() {
+fn missing_empty_and_directory_give_different_errors() {
     let folder = tempfile::tempdir().unwrap();
     let missing = reuselens_formats::open(&folder.path().join("none"), None)
         .err()
@@ -255,7 +255,7 @@ fn missing_empty_and_directory_are_told_apart() {
 }
 
 #[test]
-fn progress_runs_from_nothing_to_everything() {
+fn progress_goes_from_zero_to_the_length() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t");
     std::fs::write(&file, b"1\n2\n3\n").unwrap();

@@ -94,7 +94,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn items_are_those_of_the_rows() {
+fn items_equal_those_of_the_rows() {
     for case in cases() {
         let mut source = case.source();
         assert!(source.is_of_one_thread());
@@ -104,7 +104,7 @@ fn items_are_those_of_the_rows() {
 }
 
 #[test]
-fn segments_together_are_the_file() {
+fn segments_joined_equal_the_file() {
     for case in cases() {
         let expected = case.expected();
         assert_eq!(expected.1, None);
@@ -133,7 +133,7 @@ fn segments_are_as_long_as_is_asked_for() {
 
 /// Whenever a segment is split, it ends where its half begins.
 #[test]
-fn a_segment_that_is_split_is_what_it_was() {
+fn split_segment_joined_equals_the_segment() {
     let mut random = Random(6);
     for case in cases() {
         let (all, splits) = split_meanwhile(case.segments(2), &mut random);
@@ -196,7 +196,7 @@ fn a_file_that_became_shorter_is_an_error_where_its_segments_end() {
 }
 
 #[test]
-fn what_cannot_be_read_in_segments_is_read_as_a_whole() {
+fn inputs_without_segments_are_read_by_one_reader() {
     let bytes = |case: &Case| case.bytes.clone();
     for case in cases() {
         let projection = case.projection;
@@ -242,7 +242,7 @@ fn what_cannot_be_read_in_segments_is_read_as_a_whole() {
 }
 
 #[test]
-fn segments_of_what_can_be_stopped_can_be_stopped() {
+fn segments_of_a_stoppable_input_can_be_stopped() {
     let stop = Stop::default();
     let case = &cases()[3];
     let mut source = Stoppable::new(case.source(), stop.clone());

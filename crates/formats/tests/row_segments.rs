@@ -124,7 +124,7 @@ fn cases(blocks: u64) -> Vec<Case> {
 }
 
 #[test]
-fn segments_together_are_the_trace() {
+fn segments_joined_equal_the_trace() {
     for case in cases(1) {
         let expected = case.expected();
         assert!(expected.0.len() > 30_000 && expected.1.is_none());
@@ -142,7 +142,7 @@ fn segments_together_are_the_trace() {
 }
 
 #[test]
-fn segments_that_are_split_are_what_they_were() {
+fn split_segments_joined_equal_the_segment() {
     let mut random = Random(6);
     let mut splits = 0;
     for case in cases(3) {
@@ -268,7 +268,7 @@ fn lines_that_are_longer_than_segments_are_read_once() {
 }
 
 #[test]
-fn damage_in_a_member_is_told_by_its_segment() {
+fn damage_in_a_member_is_reported_by_its_segment() {
     for (format, bytes) in [("drmemtrace", drmemtrace(40_000)), ("text", text(60_000))] {
         for number in [0, 4, 8] {
             let mut case = Case {

@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn a_part_is_what_a_filter_leaves(
+    fn a_selected_part_equals_the_filtered_trace(
         whole in pieces(),
         flush_every in 1..5_usize,
         wanted in selection(),
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn the_index_says_what_reading_all_says(whole in pieces(), flush_every in 1..5_usize) {
+    fn the_index_agrees_with_a_full_read(whole in pieces(), flush_every in 1..5_usize) {
         let bytes = native(&whole, flush_every);
         let (all, error) = Summary::of(&mut *open(&bytes, None).unwrap()).unwrap();
         prop_assert!(error.is_none());
@@ -158,7 +158,7 @@ fn the_end() -> Selection {
 }
 
 #[test]
-fn only_chunks_that_are_needed_are_looked_at() {
+fn only_chunks_of_the_selected_part_are_decoded() {
     let whole = sample();
     let mut bytes = native(&whole, 1);
     let starts = chunks(&bytes);
@@ -186,7 +186,7 @@ fn only_chunks_that_are_needed_are_looked_at() {
 }
 
 #[test]
-fn without_a_sound_index_all_is_read() {
+fn a_damaged_index_leads_to_a_full_read() {
     let whole = sample();
     let bytes = native(&whole, 2);
     let sound = surveyed(&bytes);

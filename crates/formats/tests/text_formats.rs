@@ -177,7 +177,7 @@ fn din_gives_accesses_of_one_byte_and_the_fetch_before_them() {
 }
 
 #[test]
-fn din_refuses_what_is_none_of_it() {
+fn din_refuses_malformed_lines() {
     for line in [
         "5 10",
         "10 10",
@@ -194,7 +194,7 @@ fn din_refuses_what_is_none_of_it() {
 }
 
 #[test]
-fn lackey_refuses_what_is_none_of_it() {
+fn lackey_refuses_malformed_lines() {
     for line in [
         " L 10",
         " L 10,0",
@@ -215,7 +215,7 @@ fn lackey_refuses_what_is_none_of_it() {
 }
 
 #[test]
-fn lackey_refuses_what_nothing_could_access() {
+fn lackey_refuses_impossible_extents() {
     for (line, said) in [
         (" L 10,1099511627777", "the size in column 2 is"),
         (" M 0,18446744073709551615", "the size in column 2 is"),
@@ -273,7 +273,7 @@ fn csv_has_ids_where_there_are_no_addresses() {
 }
 
 #[test]
-fn no_number_meets_a_name() {
+fn no_number_has_the_id_of_a_name() {
     let words =
         "a b 9223372036854775808 9223372036854775809 9223372036854775810 b 0x8000000000000000 c";
     let table = format!("id,x\n{},1\n", words.replace(' ', ",1\n"));
@@ -292,7 +292,7 @@ fn no_number_meets_a_name() {
 }
 
 #[test]
-fn long_traces_are_whole_at_the_borders_of_the_buffer() {
+fn no_rows_are_lost_at_the_borders_of_the_buffer() {
     for (format, header) in [
         ("text", ""),
         ("lackey", ""),
@@ -357,7 +357,7 @@ fn csv_reads_codes_of_scsi_commands() {
 
 /// A line of 60 bytes must not cost gigabytes.
 #[test]
-fn sizes_that_no_access_has_are_refused() {
+fn impossible_sizes_are_refused() {
     for (format, text) in [
         (
             "lackey",
@@ -500,7 +500,7 @@ fn csv_rows_belong_to_their_threads() {
 }
 
 #[test]
-fn msr_gives_bytes_of_volumes_that_share_none() {
+fn msr_volumes_have_disjoint_addresses() {
     let text = "128166372003061629,hm,1,Read,383496192,32768,413\n\
                 128166372016382155,hm,0,Write,512,255,10\n\
                 128166372026382245,hm,1,Write,0,256,10\n\
@@ -523,7 +523,7 @@ fn msr_gives_bytes_of_volumes_that_share_none() {
 }
 
 #[test]
-fn msr_refuses_what_is_none_of_it() {
+fn msr_refuses_malformed_lines() {
     for (line, said) in [
         ("1,h,0,Read,512,4096", "seven fields"),
         ("1,h,0,Trim,512,4096,7", "Read or Write"),
@@ -547,7 +547,7 @@ fn msr_refuses_what_is_none_of_it() {
 }
 
 #[test]
-fn formats_are_told_apart_by_content() {
+fn formats_are_detected_by_content() {
     for (text, said) in [
         ("id,size\n1,2\n", "table"),
         ("block\tkind\n1\tread\n", "table"),
@@ -563,7 +563,7 @@ fn formats_are_told_apart_by_content() {
 }
 
 #[test]
-fn an_unknown_table_has_its_way_out_in_the_message() {
+fn an_unknown_table_is_refused_with_a_hint() {
     for (text, table) in [
         ("when,where\n1,0x20\n", true),
         ("when;where it is\n1;0x20\n", true),
@@ -641,7 +641,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn text_comes_back(items in prop::collection::vec(any::<u64>(), 1..300), seed: u64, shift in 0_u32..64) {
+    fn written_text_is_read_back(items in prop::collection::vec(any::<u64>(), 1..300), seed: u64, shift in 0_u32..64) {
         let mut random = Random(seed);
         let items: Vec<u64> = items.iter().map(|item| (item >> shift) & !(1 << 63)).collect();
         let mut text = String::new();
@@ -658,7 +658,7 @@ proptest! {
     }
 
     #[test]
-    fn names_are_equal_where_they_are(names in prop::collection::vec("[a-z.é]{1,12}", 1..100)) {
+    fn equal_names_get_equal_ids(names in prop::collection::vec("[a-z.é]{1,12}", 1..100)) {
         let found = addrs(names.join("\n").as_bytes(), "text");
         for (one, name) in found.iter().zip(&names) {
             for (other, other_name) in found.iter().zip(&names) {
@@ -668,13 +668,13 @@ proptest! {
     }
 
     #[test]
-    fn raw_items_come_back(items in prop::collection::vec(any::<u64>(), 1..300)) {
+    fn written_u64_is_read_back(items in prop::collection::vec(any::<u64>(), 1..300)) {
         let bytes: Vec<u8> = items.iter().flat_map(|item| item.to_le_bytes()).collect();
         prop_assert_eq!(addrs(&bytes, "u64"), items);
     }
 
     #[test]
-    fn lackey_comes_back(records in prop::collection::vec((0_u8..4, any::<u64>(), 1_u64..400), 1..200), shift in 0_u32..64) {
+    fn printed_lackey_is_read_back(records in prop::collection::vec((0_u8..4, any::<u64>(), 1_u64..400), 1..200), shift in 0_u32..64) {
         let (mut text, mut expected, mut pc) = (String::new(), Vec::new(), 0);
         for (what, addr, size) in records {
             let addr = addr >> shift;
@@ -699,7 +699,7 @@ proptest! {
     }
 
     #[test]
-    fn din_comes_back(records in prop::collection::vec((0_u8..3, any::<u64>()), 1..200), shift in 0_u32..64, seed: u64) {
+    fn printed_din_is_read_back(records in prop::collection::vec((0_u8..3, any::<u64>()), 1..200), shift in 0_u32..64, seed: u64) {
         let (mut text, mut expected, mut pc) = (String::new(), Vec::new(), 0);
         let mut random = Random(seed);
         for (label, addr) in records {
@@ -716,7 +716,7 @@ proptest! {
     }
 
     #[test]
-    fn csv_comes_back(
+    fn printed_csv_is_read_back(
         records in prop::collection::vec((any::<u64>(), any::<bool>(), 0_u64..300, any::<u64>(), 0_u8..3), 1..100),
         shift in 0_u32..64, seed: u64,
     ) {
@@ -742,7 +742,7 @@ proptest! {
     }
 
     #[test]
-    fn msr_comes_back(
+    fn printed_msr_is_read_back(
         records in prop::collection::vec((any::<bool>(), 0_u64..1 << 40, 0_u64..1 << 20, 0_usize..4), 1..100),
     ) {
         let volumes = ["hm,0", "hm,1", "rsrch,12", "a-long-host,3"];
@@ -771,7 +771,7 @@ proptest! {
 /// Damaged traces of every text format: no panic, no hang, no more rows than the bytes can hold,
 /// and the same however the bytes arrive.
 #[test]
-fn damage_is_read_up_to_there() {
+fn rows_before_damage_are_delivered() {
     let valid: [(&str, &[u8]); 8] = [
         ("text", b"# ids\n1 2 0x10 name other\nname 3 # rest\n18446744073709551615 12345678 123456789\n"),
         ("lackey", b"==1== Command: x\nI  04001000,3\n L 1ffe0010,8\n S 1ffeffe7e0,4\n M 0421,2\n S 10001000,576\n"),
@@ -861,7 +861,7 @@ fn an_error_of_the_system_loses_no_rows() {
 }
 
 #[test]
-fn progress_runs_to_the_end() {
+fn progress_ends_at_the_length() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t");
     for (format, bytes) in [

@@ -1,4 +1,4 @@
-//! The columns that somebody chose: what stands behind `--format csv:`.
+//! Parses the choice of columns in `--format csv:address=COLUMN,size=COLUMN,…`.
 
 use crate::csv::columns::{Role, UNDERSTOOD, word};
 

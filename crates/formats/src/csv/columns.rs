@@ -1,4 +1,8 @@
-//! Which column is what.
+//! Which column of a table has which role (address, id, size, kind, pc, thread), by the names in
+//! its header or by the user's choice: `TableLayout`.
+//!
+//! A table has a column of addresses or one of ids; where it has both, addresses are taken, unless
+//! the user chose a column of ids only.
 
 use crate::csv::choice::{Choice, Column};
 use crate::csv::{Fields, delimiter};
@@ -75,18 +79,18 @@ const SHOWN: usize = 20;
 
 /// How the lines of a table are made.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct TableLayout {
     pub(super) delimiter: u8,
-    /// The fields of a line, 0 if there is no header to tell.
+    /// The fields of a line, 0 if there is no header.
     pub(super) fields: usize,
     /// What to do with each field, up to the last that is needed; never empty.
     pub(super) plan: Vec<Option<Role>>,
 }
 
-impl Layout {
+impl TableLayout {
     /// The layout that a header shows, if it is clearly one: several columns, one of them the
     /// item's, and none of them called by a number.
-    pub(super) fn detected(header: &[u8]) -> Option<Layout> {
+    pub(super) fn detected(header: &[u8]) -> Option<TableLayout> {
         let delimiter = delimiter(header);
         let columns = names(header, delimiter).ok()?;
         let numbers = columns
@@ -95,14 +99,14 @@ impl Layout {
         if columns.len() < 2 || numbers {
             return None;
         }
-        Layout::new(header, &Choice::default()).ok()
+        TableLayout::new(header, &Choice::default()).ok()
     }
 
     /// The layout of the table whose first line is `first`.
     ///
     /// # Errors
     /// What is missing, in words, with what there is.
-    pub(super) fn new(first: &[u8], choice: &Choice) -> Result<Layout, String> {
+    pub(super) fn new(first: &[u8], choice: &Choice) -> Result<TableLayout, String> {
         let delimiter = choice.delimiter.unwrap_or_else(|| delimiter(first));
         let names = if choice.header {
             names(first, delimiter)?
@@ -115,7 +119,7 @@ impl Layout {
                 found.push((role, chosen(column, &names, choice.header)?));
             }
         }
-        // A column that somebody chose is that, whatever its name says.
+        // A column that the user chose has that role, whatever its name.
         let free = |found: &[(Role, usize)], at| found.iter().all(|&(_, column)| column != at);
         let choices = found.clone();
         for (role, known) in UNDERSTOOD {
@@ -135,7 +139,7 @@ impl Layout {
             Role::Id
         };
         found.retain(|&(role, _)| role != not);
-        Ok(Layout {
+        Ok(TableLayout {
             delimiter,
             fields: names.len(),
             plan: plan(&found)?,

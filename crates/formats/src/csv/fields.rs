@@ -1,6 +1,6 @@
-//! The fields of a line, quoted or not.
+//! Splits a line of a table into its fields, quoted or not, and finds the delimiter.
 
-/// What may stand between fields.
+/// The delimiters that are detected.
 pub(super) const DELIMITERS: [u8; 3] = *b",;\t";
 
 /// The delimiter that is found most often in a line, outside of quotes: a comma if there is none.
@@ -35,7 +35,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of `line`. `scratch` holds what doubled quotes stand for.
+    /// The fields of `line`. `scratch` holds a field with doubled quotes, unescaped.
     pub(super) fn new(line: &'a [u8], delimiter: u8, scratch: &'a mut Vec<u8>) -> Fields<'a> {
         Fields {
             line,
@@ -77,7 +77,7 @@ impl<'a> Fields<'a> {
                 begin = quote + 2;
                 continue;
             }
-            self.go_behind(&rest[quote + 1..])?;
+            self.skip_delimiter(&rest[quote + 1..])?;
             if self.scratch.is_empty() {
                 return Ok(part);
             }
@@ -86,8 +86,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Goes on behind the delimiter that must be next in `rest`, but for space.
-    fn go_behind(&mut self, rest: &[u8]) -> Result<(), &'static str> {
+    /// Moves past the delimiter that must be next in `rest` after spaces.
+    fn skip_delimiter(&mut self, rest: &[u8]) -> Result<(), &'static str> {
         let from = self.line.len() - rest.len();
         for (place, &byte) in rest.iter().enumerate() {
             if byte == self.delimiter {

@@ -1,4 +1,8 @@
-//! Words for reading and writing.
+//! The words and SCSI codes by which a table says that an access reads or writes: `r`, `write`,
+//! `28`.
+//!
+//! `Kinds` remembers the word for a load and the one for a store that the slow path read last, so
+//! that the fast path compares one 64-bit word.
 
 use crate::number::{before, eight, equal};
 use reuselens_trace::Kind;
@@ -18,15 +22,15 @@ const BOTH: &[&str] = &[
 const SCSI_READS: &[&str] = &["08", "28", "a8", "88"];
 const SCSI_WRITES: &[&str] = &["0a", "2a", "aa", "8a", "2e", "ae", "8e"];
 
-/// The words for a load and a store that this table uses, as far as they were met: up to seven
-/// bytes, the first lowest, and a one behind them.
+/// The words for a load and a store that this table uses, as far as they occurred: up to seven
+/// bytes, the first lowest, followed by a one.
 pub(super) struct Kinds {
     load: u64,
     store: u64,
 }
 
 impl Kinds {
-    /// None was met: no word has eight bytes of ones.
+    /// None has occurred: no word has eight bytes of ones.
     pub(super) fn new() -> Kinds {
         Kinds {
             load: u64::MAX,
@@ -34,10 +38,10 @@ impl Kinds {
         }
     }
 
-    /// The kind that the field at `at` says, and where the field ends, if it is one of the words
-    /// met.
+    /// The kind that the field at `at` says, and where the field ends, if it is one of the two
+    /// words that are remembered.
     #[inline(always)]
-    pub(super) fn quick(&self, text: &[u8], at: usize, delimiter: u8) -> Option<(Kind, usize)> {
+    pub(super) fn fast_line(&self, text: &[u8], at: usize, delimiter: u8) -> Option<(Kind, usize)> {
         let word = eight(text, at)?;
         let ends = equal(word, delimiter) | equal(word, b'\n') | equal(word, b'\r');
         let end = (ends & ends.wrapping_neg()) >> 7;
@@ -50,7 +54,7 @@ impl Kinds {
         Some((kind, at + before(ends)))
     }
 
-    /// The kind that a field says. Its word is met from now on.
+    /// The kind that a field says. Its word is remembered.
     pub(super) fn read(&mut self, field: &[u8]) -> Option<Kind> {
         let is = |words: &[&str]| {
             words
@@ -106,16 +110,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_known_once_they_were_met() {
+    fn fast_path_knows_a_kind_after_the_slow_path_read_it() {
         let mut kinds = Kinds::new();
         let text = b"Read,W\nREAD,Readx,,Read\0,W\x01\0\0\0\0\0\0\0........";
-        assert_eq!(kinds.quick(text, 0, b','), None);
+        assert_eq!(kinds.fast_line(text, 0, b','), None);
         assert_eq!(kinds.read(b"Read"), Some(Kind::Load));
         assert_eq!(kinds.read(b"W"), Some(Kind::Store));
-        assert_eq!(kinds.quick(text, 0, b','), Some((Kind::Load, 4)));
-        assert_eq!(kinds.quick(text, 5, b','), Some((Kind::Store, 6)));
+        assert_eq!(kinds.fast_line(text, 0, b','), Some((Kind::Load, 4)));
+        assert_eq!(kinds.fast_line(text, 5, b','), Some((Kind::Store, 6)));
         for other in [7, 12, 18, 19, 25] {
-            assert_eq!(kinds.quick(text, other, b','), None, "{other}");
+            assert_eq!(kinds.fast_line(text, other, b','), None, "{other}");
         }
         assert_eq!(kinds.read(b"prepend"), Some(Kind::Store));
         assert_eq!(kinds.read(b"cas"), Some(Kind::Atomic));
@@ -137,7 +141,7 @@ mod tests {
             assert_eq!(kinds.read(code.as_bytes()), kind, "{code}");
         }
         assert_eq!(
-            kinds.quick(b"8e,1,23456789", 0, b','),
+            kinds.fast_line(b"8e,1,23456789", 0, b','),
             Some((Kind::Store, 2))
         );
         // An item of a plain text may look like a code.

@@ -3,18 +3,18 @@
 //! Source: RFC 4180. In addition semicolons and tabs may separate; a quoted field may not hold the
 //! end of a line, so that a damaged file cannot swallow the rest of itself.
 
-mod careful;
 mod choice;
 mod columns;
+mod fast_line;
 mod fields;
 mod kinds;
-mod quick;
 mod reader;
+mod slow_line;
 mod threads;
 
-pub use reader::Reader;
+pub use reader::TableReader as Reader;
 
-use columns::{Layout, Role};
+use columns::{Role, TableLayout};
 use fields::{Fields, delimiter};
 
 use crate::lines::shown;
@@ -29,8 +29,8 @@ pub const SUMMARY: &str =
     "a table with a header line: columns called address or id, size, kind, pc, thread";
 
 /// Certain if the header names a column of addresses or ids, and the line after it has as many
-/// fields. A header of one word could be an item or a comment: that is no table unless somebody
-/// says so.
+/// fields. A header of one word could be an item or a comment: that is a table only if the
+/// user says so.
 pub fn detect(head: &[u8]) -> Confidence {
     if !text::is_text(head) {
         return Confidence::No;
@@ -40,7 +40,7 @@ pub fn detect(head: &[u8]) -> Confidence {
     let (Some(header), second) = (lines.next(), lines.next()) else {
         return Confidence::No;
     };
-    let Some(layout) = Layout::detected(header.trim_ascii_end()) else {
+    let Some(layout) = TableLayout::detected(header.trim_ascii_end()) else {
         return Confidence::No;
     };
     match second {
@@ -58,7 +58,7 @@ pub(super) fn misfit(head: &[u8]) -> Option<String> {
     let head = head.strip_prefix(text::BYTE_ORDER_MARK).unwrap_or(head);
     let mut lines = head.split(|&byte| byte == b'\n');
     let (header, line) = (lines.next()?, lines.next()?);
-    let layout = Layout::detected(header.trim_ascii_end())?;
+    let layout = TableLayout::detected(header.trim_ascii_end())?;
     misfit_of(&layout, line.trim_ascii_end())
 }
 
@@ -89,7 +89,7 @@ pub(super) fn table_columns(head: &[u8]) -> Option<String> {
 
 /// What keeps a line from being one of the table: other fields than the header promises, or no
 /// number where an address must be.
-fn misfit_of(layout: &Layout, line: &[u8]) -> Option<String> {
+fn misfit_of(layout: &TableLayout, line: &[u8]) -> Option<String> {
     let mut scratch = Vec::new();
     let mut fields = Fields::new(line, layout.delimiter, &mut scratch);
     let mut count = 0;
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_nearly_a_table_is_told_what_is_wrong() {
+    fn misfit_reports_what_is_wrong_in_line_2() {
         for (head, expected) in [
             (
                 "address,size\nhere,4\n",

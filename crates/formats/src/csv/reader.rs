@@ -1,30 +1,31 @@
-//! Reads the lines of a table.
+//! The `Source` of a table: reads its lines by the fast path (`fast_line`) or else the slow one
+//! (`slow_line`), and delivers them as blocks of one thread each.
 
 use reuselens_units::Bytes;
 use std::collections::VecDeque;
 
 use crate::batch::Batch;
-use crate::csv::careful::Found;
 use crate::csv::choice::Choice;
-use crate::csv::columns::{Layout, Role};
+use crate::csv::columns::{Role, TableLayout};
 use crate::csv::kinds::Kinds;
-use crate::csv::threads::Threads;
+use crate::csv::slow_line::Found;
+use crate::csv::threads::TableThreads;
 use crate::lines::{self, Bad};
 use crate::names::Names;
 use crate::{extent, text, unknown};
 use reuselens_io::Input;
 use reuselens_trace::{Block, Event, Kind, Process, Projection, Source, Step, Thread, TraceError};
 
-/// Reads a table whose header names its columns; [`Reader::with`] lets them be chosen.
+/// Reads a table whose header names its columns; [`TableReader::with`] lets them be chosen.
 ///
 /// With a column of addresses, a row of the table is an access of `size` bytes (1 if there is no
 /// such column; as a range operation from 256 on). With one of ids, a row is one access to one
 /// item, whatever its size; ids that are words are numbered as those of text are. A row's `pc` is
-/// one more than the table's, since it lies just behind the instruction. Memory grows with the
-/// number of distinct words and threads.
-pub struct Reader {
+/// one more than the table's, since a row's instruction is looked up just before its `pc`.
+/// Memory grows with the number of distinct words and threads.
+pub struct TableReader {
     input: Input,
-    lines: Lines,
+    lines: TableLines,
     batch: Box<Batch>,
     rows: Block,
     events: VecDeque<Event>,
@@ -33,11 +34,11 @@ pub struct Reader {
 }
 
 /// What is known about the lines so far.
-pub(super) struct Lines {
-    pub(super) layout: Layout,
+pub(super) struct TableLines {
+    pub(super) layout: TableLayout,
     pub(super) names: Names,
     pub(super) kinds: Kinds,
-    pub(super) threads: Threads,
+    pub(super) threads: TableThreads,
     pub(super) scratch: Vec<u8>,
     /// Whether rows of ids have the sizes of their objects.
     pub(super) sizes: bool,
@@ -52,14 +53,14 @@ pub(super) struct Access {
     pub(super) pc: u64,
 }
 
-impl Reader {
+impl TableReader {
     /// A reader at the start of `input`, with the columns that the header's names mean.
     ///
     /// # Errors
     /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had,
     /// [`TraceError::UnknownFormat`] if no column holds addresses or ids.
-    pub fn new(input: Input) -> Result<Reader, TraceError> {
-        Reader::with(input, "")
+    pub fn new(input: Input) -> Result<TableReader, TraceError> {
+        TableReader::with(input, "")
     }
 
     /// A reader at the start of `input`, with columns that are chosen by name or by number from 1:
@@ -67,27 +68,27 @@ impl Reader {
     /// header; a role without a column (`kind=`) has none.
     ///
     /// # Errors
-    /// Those of [`Reader::new`], and [`TraceError::UnknownFormat`] if the choice is no choice.
-    pub fn with(mut input: Input, choice: &str) -> Result<Reader, TraceError> {
+    /// Those of [`TableReader::new`], and [`TraceError::UnknownFormat`] if the choice is no choice.
+    pub fn with(mut input: Input, choice: &str) -> Result<TableReader, TraceError> {
         let choice = Choice::read(choice).map_err(|what| unknown(&input, what))?;
         if input.head()?.starts_with(text::BYTE_ORDER_MARK) {
             input.consume(text::BYTE_ORDER_MARK.len());
         }
         let first = first_line(&mut input, choice.header)?;
-        let layout = Layout::new(&first, &choice).map_err(|what| unknown(&input, what))?;
+        let layout = TableLayout::new(&first, &choice).map_err(|what| unknown(&input, what))?;
         let mut events = VecDeque::from([Event::Process(Process::default())]);
         if !layout.has_threads() {
             events.push_back(Event::Thread(Thread::default()));
         }
-        let lines = Lines {
+        let lines = TableLines {
             layout,
             names: Names::default(),
             kinds: Kinds::new(),
-            threads: Threads::default(),
+            threads: TableThreads::default(),
             scratch: Vec::new(),
             sizes: false,
         };
-        Ok(Reader {
+        Ok(TableReader {
             input,
             lines,
             batch: Batch::new(),
@@ -99,7 +100,7 @@ impl Reader {
     }
 }
 
-impl Source for Reader {
+impl Source for TableReader {
     fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
         loop {
             self.events.extend(self.lines.threads.switch());
@@ -161,14 +162,14 @@ impl Source for Reader {
     }
 }
 
-impl Lines {
+impl TableLines {
     fn parse(&mut self, text: &[u8], rows: &mut Block, batch: &mut Batch) -> Result<usize, Bad> {
         let ids = self.layout.ids();
         lines::each(text, rows, batch, |text, at, batch| {
-            let (access, next) = match self.quick(text, at) {
+            let (access, next) = match self.fast_line(text, at) {
                 Some(found) => found,
                 None if self.names.fill_a_block() => return Ok(at),
-                None => match self.careful(text, at)? {
+                None => match self.slow_line(text, at)? {
                     (Found::Access(access), next) => (access, next),
                     (Found::Empty, next) => return Ok(next),
                     (Found::OtherThread, _) => return Ok(at),

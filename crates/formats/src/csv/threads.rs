@@ -1,5 +1,8 @@
-//! The threads of a table: a block has rows of one thread, so a block ends where the thread
-//! changes.
+//! Which thread the rows of a table belong to.
+//!
+//! A block has rows of one thread, so it ends before the line of another thread: `is_present`
+//! remembers that thread, and `switch` then makes it the present one. Memory grows with the number
+//! of threads.
 
 use std::collections::HashMap;
 
@@ -13,7 +16,7 @@ const LONGEST: usize = 64;
 
 /// Which thread the rows belong to. Memory grows with the number of distinct threads.
 #[derive(Default)]
-pub(super) struct Threads {
+pub(super) struct TableThreads {
     names: Names,
     numbers: HashMap<u64, ThreadId>,
     /// What the table calls the thread of the present block.
@@ -23,7 +26,7 @@ pub(super) struct Threads {
     next: Option<(u64, Thread)>,
 }
 
-impl Threads {
+impl TableThreads {
     /// What the table means by a field. Says whether it is the present thread; if not, that thread
     /// is next.
     pub(super) fn is_present(&mut self, field: &[u8]) -> bool {
@@ -53,7 +56,8 @@ impl Threads {
         self.names.memory() + Bytes(numbers as u64)
     }
 
-    /// Makes the next thread the present one, if there is a next; the event is there if it is new.
+    /// Makes the next thread the present one, if there is a next one; returns its event if it is
+    /// new.
     pub(super) fn switch(&mut self) -> Option<Event> {
         let (called, thread) = self.next.take()?;
         self.present = Some(called);

@@ -1,4 +1,4 @@
-//! Entries: twelve bytes, and what their types mean to us.
+//! An entry of a drmemtrace file, 12 bytes, and how the reader treats each type of entry.
 
 use crate::records::{number, word};
 
@@ -26,7 +26,7 @@ pub(super) enum Class {
     Special,
 }
 
-/// Class by type; what is behind the last type is not known.
+/// The class of each type; types from 50 on are not known.
 const CLASSES: [Class; 64] = {
     let mut classes = [Class::Special; 64];
     let mut kind = 0;

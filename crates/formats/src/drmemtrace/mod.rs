@@ -12,7 +12,7 @@ mod reader;
 mod segment;
 mod threads;
 
-pub use reader::Reader;
+pub use reader::DrmemtraceReader as Reader;
 
 use entry::{Class, Entry, LENGTH};
 use reuselens_trace::Confidence;

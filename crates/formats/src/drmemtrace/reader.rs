@@ -1,16 +1,19 @@
-//! Entries to rows.
+//! The `Source` of a drmemtrace file: turns entries into rows.
+//!
+//! Runs of plain entries (data accesses, instructions, skipped ones) are handled in a loop without
+//! branches on their type; `special` handles the others one by one.
 
 use std::collections::VecDeque;
 
 use reuselens_units::{Accesses, Bytes};
 
+use crate::delivery::ENOUGH;
 use crate::drmemtrace::entry::{self, Class, Entry, LENGTH};
 use crate::drmemtrace::first_process;
 use crate::drmemtrace::segment::{self, Segment};
-use crate::drmemtrace::threads::Threads;
-use crate::feed::ENOUGH;
+use crate::drmemtrace::threads::RunningThreads;
 use crate::records::{buffered, cut_off};
-use crate::stage::{STAGED, Stage};
+use crate::row_stage::{RowStage, STAGED};
 use reuselens_io::Input;
 use reuselens_trace::{
     AnySegment, Block, Event, ItemProjection, Kind, Note, Projection, Row, Segmented, Source, Step,
@@ -22,23 +25,23 @@ const KINDS: [Kind; 2] = [Kind::Load, Kind::Store];
 const RANGES: [Kind; 2] = [Kind::RangeLoad, Kind::RangeStore];
 
 /// Reads entries. A data access belongs to the instruction before it: its `pc` is that one's
-/// address plus one, since a row's `pc` lies just behind its instruction. Blocks change with the
-/// thread that runs. Accesses of more than 255 bytes become range operations; prefetches and
-/// flushes are no accesses. DynamoRIO writes size 0 where an instruction does not say how many
-/// bytes it accesses (`xsavec`, `xrstor`): such an access is read as one byte, and a note says so
-/// before the first of them.
+/// address plus one, since a row's instruction is looked up just before its `pc`. Blocks
+/// change with the thread that runs. Accesses of more than 255 bytes become range operations;
+/// prefetches and flushes are no accesses. DynamoRIO writes size 0 where an instruction does not
+/// say how many bytes it accesses (`xsavec`, `xrstor`): such an access is read as one byte, and a
+/// remark reports that before the first of them.
 ///
 /// It reads all entries, or those of a segment ([`Segmented::segments`]).
-pub struct Reader {
+pub struct DrmemtraceReader {
     pub(super) input: Input,
-    threads: Threads,
+    threads: RunningThreads,
     /// Of a segment: which entries it has.
     pub(super) segment: Option<Segment>,
     events: VecDeque<Event>,
     rows: Block,
-    stage: Box<Stage>,
+    stage: Box<RowStage>,
     last: Instruction,
-    /// Whether the note on accesses of unknown size was delivered.
+    /// Whether the remark on accesses of unknown size was delivered.
     noted: bool,
     failed: Option<TraceError>,
     over: bool,
@@ -52,25 +55,29 @@ struct Instruction {
     size: u16,
 }
 
-impl Reader {
+impl DrmemtraceReader {
     /// A reader at the start of `input`.
     ///
     /// # Errors
     /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had.
-    pub fn new(mut input: Input) -> Result<Reader, TraceError> {
-        let threads = Threads::new(first_process(input.head()?));
-        Ok(Reader::of(input, threads, None))
+    pub fn new(mut input: Input) -> Result<DrmemtraceReader, TraceError> {
+        let threads = RunningThreads::new(first_process(input.head()?));
+        Ok(DrmemtraceReader::of(input, threads, None))
     }
 
     /// A reader of `input` at which `threads` has arrived.
-    pub(super) fn of(input: Input, threads: Threads, segment: Option<Segment>) -> Reader {
-        Reader {
+    pub(super) fn of(
+        input: Input,
+        threads: RunningThreads,
+        segment: Option<Segment>,
+    ) -> DrmemtraceReader {
+        DrmemtraceReader {
             input,
             threads,
             segment,
             events: VecDeque::new(),
             rows: Block::new(),
-            stage: Stage::new(),
+            stage: RowStage::new(),
             last: Instruction::default(),
             noted: false,
             failed: None,
@@ -102,7 +109,7 @@ impl Reader {
             let (taken, staged) = plain(entries, &mut self.last, &mut self.stage);
             self.consume(taken);
             if staged > 0 {
-                self.settle()?;
+                self.label()?;
                 self.stage.flush(staged, &mut self.rows);
             }
         }
@@ -129,8 +136,8 @@ impl Reader {
         }
     }
 
-    fn settle(&mut self) -> Result<(), TraceError> {
-        if self.threads.settle(&mut self.rows, &mut self.events) {
+    fn label(&mut self) -> Result<(), TraceError> {
+        if self.threads.label(&mut self.rows, &mut self.events) {
             return Ok(());
         }
         let what = "there are more processes than a trace can have";
@@ -141,7 +148,7 @@ impl Reader {
     fn special(&mut self, entry: Entry) -> Result<(), TraceError> {
         let wrong = match entry.kind {
             0 | 1 if entry.size > 0 => {
-                self.settle()?;
+                self.label()?;
                 self.rows.push(Row {
                     kind: RANGES[usize::from(entry.kind)],
                     size: 0,
@@ -155,7 +162,7 @@ impl Reader {
                 if !std::mem::replace(&mut self.noted, true) {
                     self.events.push_back(Event::Note(unknown_size()));
                 }
-                self.settle()?;
+                self.label()?;
                 self.rows.push(Row {
                     kind: KINDS[usize::from(entry.kind)],
                     size: 1,
@@ -204,7 +211,7 @@ impl Reader {
     }
 }
 
-/// What is said of a trace with accesses of size 0.
+/// The remark on a trace with accesses of size 0.
 fn unknown_size() -> Note {
     Note {
         code: "unknown-size".to_owned(),
@@ -229,9 +236,9 @@ impl Instruction {
 }
 
 /// Goes through entries up to one that is special: how many those are, and how many rows of them
-/// are on the stage now. Nothing in it branches on what the entries are, since nothing foretells
-/// that.
-fn plain(entries: &[[u8; LENGTH]], last: &mut Instruction, stage: &mut Stage) -> (usize, usize) {
+/// are on the stage now. Nothing in it branches on what the entries are, since the order of
+/// entries cannot be predicted.
+fn plain(entries: &[[u8; LENGTH]], last: &mut Instruction, stage: &mut RowStage) -> (usize, usize) {
     let (mut staged, mut pc) = (0, last.pc);
     let mut instruction = None;
     let mut taken = entries.len();
@@ -266,7 +273,7 @@ fn plain(entries: &[[u8; LENGTH]], last: &mut Instruction, stage: &mut Stage) ->
     (taken, staged)
 }
 
-impl Source for Reader {
+impl Source for DrmemtraceReader {
     fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
         loop {
             // Events of a fill come before its rows: they say whose those are.
@@ -319,7 +326,7 @@ impl Source for Reader {
     }
 }
 
-impl Segmented for Reader {
+impl Segmented for DrmemtraceReader {
     /// Of a file that is not packed, or of an archive, if its beginning names one thread. Segments
     /// end with an error where another one runs.
     fn segments(

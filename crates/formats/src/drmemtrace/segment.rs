@@ -8,8 +8,8 @@
 use reuselens_units::{Accesses, Bytes};
 
 use super::entry::{self, Class, Entry, LENGTH};
-use super::reader::Reader;
-use super::threads::Threads;
+use super::reader::DrmemtraceReader;
+use super::threads::RunningThreads;
 use crate::drmemtrace::first_process;
 use crate::segments::{Cuts, FEWEST_OF_ROWS};
 use reuselens_io::Input;
@@ -26,7 +26,7 @@ pub(super) struct Segment {
     /// Where others can begin.
     cuts: Cuts,
     /// Who runs in all segments.
-    threads: Threads,
+    threads: RunningThreads,
 }
 
 /// The segments of all of `input`; none if there would be fewer than [`FEWEST_OF_ROWS`], nothing of
@@ -53,23 +53,23 @@ pub(super) fn segments(
 fn reader(
     input: &Input,
     cuts: &Cuts,
-    threads: &Threads,
+    threads: &RunningThreads,
     first: u64,
     left: Option<u64>,
-) -> Result<Option<Reader>, TraceError> {
+) -> Result<Option<DrmemtraceReader>, TraceError> {
     let input = input.another_at(&cuts.places, cuts.byte(first))?;
     let segment = Segment {
         left,
         cuts: cuts.clone(),
         threads: threads.clone(),
     };
-    Ok(input.map(|input| Reader::of(input, threads.clone(), Some(segment))))
+    Ok(input.map(|input| DrmemtraceReader::of(input, threads.clone(), Some(segment))))
 }
 
 /// Who runs at the first access or instruction of a trace that begins with `head`, if there is one
 /// and that was named.
-fn only_thread(head: &[u8]) -> Option<Threads> {
-    let mut threads = Threads::new(first_process(head));
+fn only_thread(head: &[u8]) -> Option<RunningThreads> {
+    let mut threads = RunningThreads::new(first_process(head));
     let mut named = false;
     let (entries, _) = head.as_chunks::<LENGTH>();
     for entry in entries.iter().map(Entry::of) {
@@ -87,12 +87,12 @@ fn only_thread(head: &[u8]) -> Option<Threads> {
     None
 }
 
-/// The entries of a segment of at least so many accesses, about.
+/// Roughly the entries of a segment of at least `shortest` accesses.
 fn shortest_entries(shortest: Accesses) -> u64 {
     shortest.get().max(1).saturating_mul(PER_ACCESS)
 }
 
-impl TraceSegment for Reader {
+impl TraceSegment for DrmemtraceReader {
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnySegment>, TraceError> {
         let Some(segment) = &mut self.segment else {
             return Ok(None);

@@ -1,4 +1,6 @@
-//! Whose accesses come next.
+//! Which thread and process the next accesses of a drmemtrace file belong to.
+//!
+//! A thread or process gets its number, and its event, when it has its first access.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,34 +8,34 @@ use reuselens_trace::{Block, Event, Process, ProcessId, Thread, ThreadId};
 
 /// Processes and threads by the system's numbers, and who runs now.
 #[derive(Clone)]
-pub(super) struct Threads {
+pub(super) struct RunningThreads {
     processes: HashMap<u64, ProcessId>,
     threads: HashMap<u64, (ThreadId, ProcessId)>,
     begun: u32,
     pid: u64,
     tid: u64,
     /// Whether `current` is that of `tid`.
-    settled: bool,
+    is_current: bool,
     current: (ThreadId, ProcessId),
 }
 
-impl Threads {
+impl RunningThreads {
     /// Nobody runs yet; until an entry says otherwise, it will be in process `pid`.
-    pub(super) fn new(pid: u64) -> Threads {
-        Threads {
+    pub(super) fn new(pid: u64) -> RunningThreads {
+        RunningThreads {
             processes: HashMap::new(),
             threads: HashMap::new(),
             begun: 0,
             pid,
             tid: 0,
-            settled: false,
+            is_current: false,
             current: (ThreadId(0), ProcessId(0)),
         }
     }
 
     /// An entry says that thread `tid` runs from now on.
     pub(super) fn runs(&mut self, tid: u64) {
-        self.settled &= tid == self.tid;
+        self.is_current &= tid == self.tid;
         self.tid = tid;
     }
 
@@ -43,7 +45,7 @@ impl Threads {
         if known.is_some() && known != self.processes.get(&pid).copied() {
             // The system gave the number of a thread that is gone to another one.
             self.threads.remove(&self.tid);
-            self.settled = false;
+            self.is_current = false;
         }
         self.pid = pid;
     }
@@ -53,7 +55,7 @@ impl Threads {
         if let Some((thread, _)) = self.threads.remove(&tid) {
             events.push_back(Event::ThreadEnded(thread));
         }
-        self.settled &= tid != self.tid;
+        self.is_current &= tid != self.tid;
     }
 
     /// Whether `tid` is the thread that runs.
@@ -66,16 +68,16 @@ impl Threads {
         pid == self.pid
     }
 
-    /// Labels `rows` with who runs, and tells of those who are new. `false` if there are more
-    /// processes or threads than there are numbers for.
-    pub(super) fn settle(&mut self, rows: &mut Block, events: &mut VecDeque<Event>) -> bool {
-        if !self.settled {
+    /// Labels `rows` with the running thread and process, with events for new ones. `false` if
+    /// there are more processes or threads than there are numbers for.
+    pub(super) fn label(&mut self, rows: &mut Block, events: &mut VecDeque<Event>) -> bool {
+        if !self.is_current {
             let known = self.threads.get(&self.tid).copied();
             let Some(current) = known.or_else(|| self.begin(events)) else {
                 return false;
             };
             self.current = current;
-            self.settled = true;
+            self.is_current = true;
         }
         (rows.thread, rows.process) = self.current;
         true

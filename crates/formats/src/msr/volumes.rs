@@ -1,4 +1,5 @@
-//! The volumes of a block trace: each has a range of addresses of its own.
+//! The volumes of an MSR trace: each distinct pair of host and disk gets 2^48 addresses of its own,
+//! in the order in which they appear, so that requests to different volumes never share an item.
 
 use std::collections::HashMap;
 
@@ -8,21 +9,21 @@ pub(super) const BITS: u32 = 48;
 const MOST: usize = 1 << (64 - BITS);
 /// The longest name of a host with its disk.
 const LONGEST: usize = 256;
-/// Places for volumes that were met lately: a power of two.
-const LATELY: usize = 64;
+/// Entries of the cache of recently used volumes: a power of two.
+const RECENT_VOLUMES: usize = 64;
 
 /// The volumes seen so far, numbered from 0.
 pub(super) struct Volumes {
     bases: HashMap<Box<[u8]>, u64>,
-    /// Short names as numbers, and their bases; no name is 0.
-    lately: [(u64, u64); LATELY],
+    /// The cache: short names as numbers, and their bases; 0 is an empty entry.
+    recent: [(u64, u64); RECENT_VOLUMES],
 }
 
 impl Default for Volumes {
     fn default() -> Volumes {
         Volumes {
             bases: HashMap::new(),
-            lately: [(0, 0); LATELY],
+            recent: [(0, 0); RECENT_VOLUMES],
         }
     }
 }
@@ -36,18 +37,18 @@ impl Volumes {
     pub(super) fn base(&mut self, name: &[u8]) -> Result<u64, String> {
         let mut key = 0;
         if name.len() < 8 {
-            // The leading one tells names apart that begin with zeros.
+            // The leading one distinguishes names that begin with zero bytes.
             key = name
                 .iter()
                 .fold(1, |key, &byte| (key << 8) | u64::from(byte));
         }
-        let place = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize % LATELY;
-        let (known, base) = self.lately[place];
+        let place = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize % RECENT_VOLUMES;
+        let (known, base) = self.recent[place];
         if key != 0 && key == known {
             return Ok(base);
         }
         let base = self.find(name)?;
-        self.lately[place] = (key, base);
+        self.recent[place] = (key, base);
         Ok(base)
     }
 
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn volumes_are_numbered_as_they_come() {
+    fn volumes_are_numbered_in_order_of_appearance() {
         let mut volumes = Volumes::default();
         let long = b"a-host-with-a-long-name,12";
         for _ in 0..2 {
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_no_more_than_fit() {
+    fn more_volumes_than_ranges_are_refused() {
         let mut volumes = Volumes::default();
         for number in 0..MOST {
             let name = format!("h,{number}");

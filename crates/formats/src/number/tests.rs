@@ -1,11 +1,11 @@
-//! The quick ways against the slow one, for every byte and every length.
+//! Tests of the fast parsers of numbers against the slow one, for every byte and every length.
 
 use proptest::prelude::*;
 
 use super::*;
 
 #[test]
-fn words_are_numbers_or_not() {
+fn number_accepts_only_numbers_of_64_bits() {
     for (word, expected) in [
         ("12", Some(12)),
         ("007", Some(7)),
@@ -23,7 +23,7 @@ fn words_are_numbers_or_not() {
 }
 
 #[test]
-fn every_byte_is_told_from_a_digit_in_every_place() {
+fn digits_end_at_any_other_byte_in_every_place() {
     for byte in 0..=u8::MAX {
         for place in 0..8 {
             let mut bytes = *b"99999999";
@@ -38,7 +38,7 @@ fn every_byte_is_told_from_a_digit_in_every_place() {
 }
 
 #[test]
-fn every_byte_is_told_from_a_control_character_in_every_place() {
+fn find_control_finds_only_control_characters_in_every_place() {
     for byte in 0..=u8::MAX {
         for place in 0..8 {
             let mut bytes = *b"a\xffz!~\x80\xa0AA\x7f       ";
@@ -55,7 +55,7 @@ fn every_byte_is_told_from_a_control_character_in_every_place() {
 }
 
 #[test]
-fn the_largest_numbers_and_those_beyond() {
+fn the_largest_numbers_are_read_and_larger_ones_refused() {
     let quick = |word: &str| decimal(format!("{word}\n       ").as_bytes(), 0);
     assert_eq!(quick("18446744073709551615"), Some((u64::MAX, 20)));
     assert_eq!(quick("18446744073709551616"), None);
@@ -71,7 +71,7 @@ fn the_largest_numbers_and_those_beyond() {
 
 proptest! {
     #[test]
-    fn decimal_is_what_was_written(value: u64, shift in 0_u32..64, before in 0_usize..9) {
+    fn decimal_reads_back_written_numbers(value: u64, shift in 0_u32..64, before in 0_usize..9) {
         let value = value >> shift;
         let text = format!("{}{value},{}", "x".repeat(before), "9".repeat(8));
         let end = text.find(',').unwrap();
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn hexadecimal_is_what_was_written(value: u64, shift in 0_u32..64, upper: bool) {
+    fn hexadecimal_reads_back_written_numbers(value: u64, shift in 0_u32..64, upper: bool) {
         let value = value >> shift;
         let text = if upper { format!("{value:X} ,,,,,,,,") } else { format!("{value:x} ,,,,,,,,") };
         let end = text.find(' ').unwrap();
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_as_the_slow_way_reads_them(bytes in "[0-9a-gA-G@/:`\u{7f}x\u{80}]{0,24}") {
+    fn fast_parsers_agree_with_the_slow_one(bytes in "[0-9a-gA-G@/:`\u{7f}x\u{80}]{0,24}") {
         let bytes = [bytes.as_bytes(), b"        "].concat();
         for (quick, radix) in [(decimal(&bytes, 0), 10), (hexadecimal(&bytes, 0), 16)] {
             let length = bytes.iter().take_while(|&&byte| char::from(byte).is_digit(radix)).count();
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn the_first_of_three_is_found(bytes in "[,\"\n\u{1}-/a!#]{0,30}", at in 0_usize..30) {
+    fn find3_finds_the_first_of_three_bytes(bytes in "[,\"\n\u{1}-/a!#]{0,30}", at in 0_usize..30) {
         let bytes = bytes.as_bytes();
         let found = bytes.iter().skip(at).position(|byte| b",\"\n".contains(byte)).map(|place| at + place);
         let quick = find3(bytes, at, *b",\"\n");

@@ -1,11 +1,14 @@
-//! Items as text: one word per item.
+//! The format `text`: a word is an item, a number or a name; `#` begins a comment.
+//!
+//! This file detects the format; `reader` reads it, `segment` reads parts of it on several threads,
+//! and `writer` writes it.
 
 mod reader;
 mod segment;
 mod writer;
 
-pub use reader::Reader;
-pub use writer::Writer;
+pub use reader::TextReader as Reader;
+pub use writer::TextWriter as Writer;
 
 use reuselens_trace::Confidence;
 
@@ -72,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_words_are_recognised_and_other_text_is_not() {
+    fn text_is_detected_for_plain_words_only() {
         for (head, expected) in [
             (&b"a\nb\nc\na\n"[..], Confidence::Maybe),
             (b"# ids\n1 2 0x3\n", Confidence::Maybe),

@@ -1,13 +1,14 @@
-//! Reads words as items.
+//! The `Source` of a text: reads its words as items. A number is its own item, and a name gets a
+//! number (see `names`).
 
 use memchr::memchr;
 use reuselens_units::{Accesses, Bytes};
 
-use crate::feed::{ENOUGH, Feed, item};
+use crate::delivery::{Delivery, ENOUGH, item};
 use crate::lines::{Bad, too_long, whole_words};
 use crate::names::{Names, is_free};
 use crate::number;
-use crate::segments::Lines;
+use crate::segments::SegmentLines;
 use crate::text::segment;
 use crate::text::{BYTE_ORDER_MARK, is_binary};
 use reuselens_io::Input;
@@ -24,43 +25,43 @@ const PART: usize = 2 << 10;
 /// Lines may be of any length, words have up to 64 KiB.
 ///
 /// It reads all words, or those of a segment ([`Segmented::segments`]).
-pub struct Reader {
+pub struct TextReader {
     pub(super) input: Input,
-    feed: Feed,
+    delivery: Delivery,
     pub(super) words: Words,
 }
 
-impl Reader {
+impl TextReader {
     /// A reader at the start of `input`.
     ///
     /// # Errors
     /// `FileError::Empty` or `FileError::Io` if the first bytes cannot be had.
-    pub fn new(mut input: Input) -> Result<Reader, TraceError> {
+    pub fn new(mut input: Input) -> Result<TextReader, TraceError> {
         input.head()?;
-        Reader::of(input, Words::default())
+        TextReader::of(input, Words::default())
     }
 
-    /// A reader of `input`, whose first bytes are there.
+    /// A reader of `input`, whose first bytes are buffered.
     ///
     /// # Errors
     /// `FileError::Io` if it cannot be read.
-    pub(super) fn of(mut input: Input, words: Words) -> Result<Reader, TraceError> {
+    pub(super) fn of(mut input: Input, words: Words) -> Result<TextReader, TraceError> {
         let mark = BYTE_ORDER_MARK;
         if input.offset() == 0 && input.at_least(mark.len())?.starts_with(mark) {
             input.consume(mark.len());
         }
-        Ok(Reader {
+        Ok(TextReader {
             input,
-            feed: Feed::new(Process::default()),
+            delivery: Delivery::new(Process::default()),
             words,
         })
     }
 }
 
-impl Source for Reader {
+impl Source for TextReader {
     fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
         let (input, words) = (&mut self.input, &mut self.words);
-        self.feed.next(block, |rows| words.fill(input, rows))
+        self.delivery.next(block, |rows| words.fill(input, rows))
     }
 
     fn has_addresses(&self) -> bool {
@@ -88,7 +89,7 @@ impl Source for Reader {
     }
 }
 
-impl Segmented for Reader {
+impl Segmented for TextReader {
     /// Of a text of numbers that is not packed, or is in an archive. Segments end with an error
     /// where a name is: it has the number of those before it.
     fn segments(
@@ -106,7 +107,7 @@ impl Segmented for Reader {
 pub(super) struct Words {
     names: Names,
     /// Of a segment: the lines that it has.
-    pub(super) lines: Option<Lines>,
+    pub(super) lines: Option<SegmentLines>,
     /// Whether the next byte belongs to a comment.
     in_comment: bool,
     ids: Vec<u64>,
@@ -114,7 +115,7 @@ pub(super) struct Words {
 
 impl Words {
     /// Those of a segment that has these lines.
-    pub(super) fn of_segment(lines: Lines) -> Words {
+    pub(super) fn of_segment(lines: SegmentLines) -> Words {
         Words {
             lines: Some(lines),
             ..Words::default()

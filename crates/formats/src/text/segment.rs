@@ -1,24 +1,25 @@
-//! Segments of a text of numbers: each line is read by one of them.
+//! Segments of a text of numbers, which several threads read: each line is in exactly one segment.
 //!
-//! A name has the number of those that came before it, which a segment does not know. So the
-//! segment that meets one ends with an error, and the text is read from the beginning by one
+//! A name's id depends on the names before it, which a segment does not know. So a segment with a
+//! name in it ends with an error, and the caller reads the text again from the beginning with one
 //! reader.
 
 use reuselens_units::{Accesses, Bytes};
 
-use super::reader::{Reader, Words};
+use super::reader::{TextReader, Words};
 use crate::lines::Bad;
 use crate::names::is_free;
 use crate::number::number;
-use crate::segments::{Cuts, FEWEST_OF_ROWS, Lines};
+use crate::segments::{Cuts, FEWEST_OF_ROWS, SegmentLines};
 use reuselens_io::Input;
 use reuselens_trace::{AnySegment, Block, TraceError, TraceSegment};
 
-/// Bytes of a word with the space after it, about.
+/// Roughly the bytes of a word with the space after it.
 const PER_WORD: u64 = 8;
 
-/// The segments of all of `input`; none if there would be fewer than [`FEWEST_OF_ROWS`], nothing of
-/// it can be read beside it, or there is a name at its beginning, or not even one whole line.
+/// The segments of all of `input`. None if there would be fewer than [`FEWEST_OF_ROWS`], if the
+/// input cannot be opened a second time, or if its buffered beginning has a name or not one
+/// complete line.
 pub(super) fn segments(
     input: &mut Input,
     most: usize,
@@ -36,21 +37,25 @@ pub(super) fn segments(
     }
     let counts = FEWEST_OF_ROWS..=most;
     cuts.segments(counts, shortest_bytes(shortest), |first, next| {
-        reader(input, first, Lines::new(cuts.clone(), first, next))
+        reader(input, first, SegmentLines::new(cuts.clone(), first, next))
     })
 }
 
 /// A reader of the lines of a segment that begins at byte `first`.
-fn reader(input: &Input, first: u64, lines: Lines) -> Result<Option<Reader>, TraceError> {
+fn reader(
+    input: &Input,
+    first: u64,
+    lines: SegmentLines,
+) -> Result<Option<TextReader>, TraceError> {
     let input = input.another_at(&lines.cuts.places, first)?;
-    let reader = input.map(|input| Reader::of(input, Words::of_segment(lines)));
+    let reader = input.map(|input| TextReader::of(input, Words::of_segment(lines)));
     reader.transpose()
 }
 
-/// Whether the whole lines of `head` have no names. Without a whole line there may be none at all.
+/// Whether the complete lines of `head` have no names; `false` if there is no complete line.
 fn is_of_numbers(cuts: &Cuts, head: &[u8]) -> bool {
     let lines = memchr::memrchr(b'\n', head).map_or(0, |end| end + 1);
-    let mut words = Words::of_segment(Lines::new(cuts.clone(), 0, None));
+    let mut words = Words::of_segment(SegmentLines::new(cuts.clone(), 0, None));
     let parsed = words.parse(&head[..lines], &mut Block::new());
     lines > 0 && parsed.is_ok()
 }
@@ -64,12 +69,12 @@ pub(super) fn id(word: &[u8]) -> Result<u64, Bad> {
     })
 }
 
-/// The bytes of a segment of at least so many accesses, about.
+/// Roughly the bytes of a segment of at least `shortest` accesses.
 fn shortest_bytes(shortest: Accesses) -> u64 {
     shortest.get().max(1).saturating_mul(PER_WORD)
 }
 
-impl TraceSegment for Reader {
+impl TraceSegment for TextReader {
     fn split_off(&mut self, shortest: Accesses) -> Result<Option<AnySegment>, TraceError> {
         let Some(lines) = &mut self.words.lines else {
             return Ok(None);

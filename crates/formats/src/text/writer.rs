@@ -1,4 +1,4 @@
-//! Writes accesses as text, one item per line.
+//! Writes accesses as text, one address or item on each line; used by `convert`.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -11,17 +11,17 @@ use reuselens_trace::{Block, Event, Kind, ProcessId, TraceError};
 
 /// Bytes gathered before they are written.
 const ENOUGH: usize = 64 << 10;
-/// The most items that one range operation is believed to touch.
-const MAX_TOUCHED: u64 = 1 << 32;
+/// The most items that one range operation may cover.
+const MAX_COVERED: u64 = 1 << 32;
 
 /// Writes one line per item.
 ///
 /// Without a granularity a line is the address of an access (for a range operation, its first
 /// byte): hexadecimal for byte addresses, decimal for ids. With one, it is the number of an item
-/// that the access touches, all of them in ascending order, decimal. The program's own
+/// that the access covers, all of them in ascending order, decimal. The program's own
 /// `RecordAccess` counts as one byte, and only in processes without compiler instrumentation.
-/// Processes and threads are not told apart.
-pub struct Writer<W: Write> {
+/// Processes and threads are not distinguished.
+pub struct TextWriter<W: Write> {
     out: W,
     path: PathBuf,
     granularity: Option<Granularity>,
@@ -30,10 +30,10 @@ pub struct Writer<W: Write> {
     lines: Vec<u8>,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> TextWriter<W> {
     /// A writer to `out`; `path` is for messages only. `has_addresses` is that of the source.
     pub fn new(out: W, path: &Path, granularity: Option<Granularity>, has_addresses: bool) -> Self {
-        Writer {
+        TextWriter {
             out,
             path: path.to_owned(),
             hexadecimal: has_addresses && granularity.is_none(),
@@ -43,10 +43,10 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Notes which processes are instrumented; events are not written.
+    /// Remembers which processes are instrumented; events are not written.
     ///
     /// # Errors
-    /// None; the others of its kind have some.
+    /// None; it returns a `Result` because other writers can fail here.
     pub fn event(&mut self, event: &Event) -> Result<(), TraceError> {
         if let Event::Process(process) = event
             && process.instrumented
@@ -60,7 +60,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// `FileError::Io` if `out` refuses, `FileError::Corrupt` if a range operation claims to
-    /// touch over 2^32 items.
+    /// cover over 2^32 items.
     pub fn block(&mut self, block: &Block) -> Result<(), TraceError> {
         let instrumented = self.instrumented.contains(&block.process);
         for (index, (&kind, &addr)) in block.kinds().iter().zip(block.addrs()).enumerate() {
@@ -92,7 +92,7 @@ impl<W: Write> Writer<W> {
             return self.line(addr);
         };
         let (first, last) = granularity.cover(addr, size);
-        if last - first >= MAX_TOUCHED {
+        if last - first >= MAX_COVERED {
             return Err(FileError::Corrupt {
                 path: self.path.clone(),
                 what: format!("a range operation claims {size} bytes"),

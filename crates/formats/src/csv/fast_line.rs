@@ -1,10 +1,10 @@
-//! The lines that almost all lines are: plain numbers and known words. Others are left to
-//! `careful`.
+//! The fast path of a table's lines: plain numbers, and words for kinds that occurred before. It
+//! returns `None` for any other line, which `slow_line` then reads.
 
 use memchr::memchr;
 
 use crate::csv::columns::Role;
-use crate::csv::reader::{Access, Lines};
+use crate::csv::reader::{Access, TableLines};
 use crate::lines::next_line;
 use crate::names::is_free;
 use crate::number::{either, find3};
@@ -13,11 +13,11 @@ use reuselens_trace::Kind;
 /// The longest that a line is searched for its end in one go.
 const NEAR: usize = 4 << 10;
 
-impl Lines {
+impl TableLines {
     /// The access of the line at `at` and where the next line begins, if the line is an ordinary
     /// one of the present thread.
     #[inline(always)]
-    pub(super) fn quick(&self, text: &[u8], mut at: usize) -> Option<(Access, usize)> {
+    pub(super) fn fast_line(&self, text: &[u8], mut at: usize) -> Option<(Access, usize)> {
         let mut access = Access::default();
         let delimiter = self.layout.delimiter;
         let (&last, others) = self.layout.plan.split_last()?;
@@ -55,7 +55,7 @@ impl Lines {
             return find3(text, at, [self.layout.delimiter, b'\n', b'"']);
         };
         if role == Role::Kind {
-            let (kind, end) = self.kinds.quick(text, at, self.layout.delimiter)?;
+            let (kind, end) = self.kinds.fast_line(text, at, self.layout.delimiter)?;
             access.kind = kind;
             return Some(end);
         }

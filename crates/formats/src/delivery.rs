@@ -1,5 +1,9 @@
-//! What every reader of a foreign format has in common: first the events, then blocks, then the
-//! error or the end.
+//! The order in which a reader delivers: first the events of its one process and thread, then
+//! blocks, then the error, if there was one, or the end. Rows that were read before an error are
+//! delivered before it.
+//!
+//! Used by the readers of formats with one thread: `line_reader`, `records` and text. Also here:
+//! the row of an item, and the rows of an object with a size.
 
 use std::collections::VecDeque;
 
@@ -18,7 +22,7 @@ pub(super) fn item(id: u64) -> Row {
     }
 }
 
-/// The rows of an object of `bytes` bytes: as of an access to so many bytes at an address.
+/// The rows of an object of `bytes` bytes: those of an access of `bytes` bytes at address `id`.
 pub(super) fn object(id: u64, bytes: u64) -> impl Iterator<Item = Row> + Clone {
     let short = u8::try_from(bytes).ok();
     let first = Row {
@@ -38,21 +42,21 @@ pub(super) fn object(id: u64, bytes: u64) -> impl Iterator<Item = Row> + Clone {
 }
 
 /// The order of deliveries of a reader, so that rows read before an error are not lost with it.
-pub(super) struct Feed {
+pub(super) struct Delivery {
     events: VecDeque<Event>,
     rows: Block,
     failed: Option<TraceError>,
     over: bool,
 }
 
-impl Feed {
+impl Delivery {
     /// Begins with one process of that executable and one thread of it.
-    pub(super) fn new(process: Process) -> Feed {
+    pub(super) fn new(process: Process) -> Delivery {
         let thread = Thread {
             process: process.id,
             ..Thread::default()
         };
-        Feed {
+        Delivery {
             events: [Event::Process(process), Event::Thread(thread)].into(),
             rows: Block::new(),
             failed: None,

@@ -1,24 +1,29 @@
-//! Rows on their way into a block, where it is known late how many there are.
+//! A buffer of 1024 rows, column by column, that the readers of binary records fill before they
+//! append it to a block.
+//!
+//! Used by champsim and drmemtrace. Other than `batch::Batch` it has no count of its rows: the
+//! caller writes a candidate at a place, and goes on to the next place only if the candidate is a
+//! row.
 
 use reuselens_trace::{Block, Kind, Row};
 
-/// Rows that a [`Stage`] holds.
+/// Rows that a [`RowStage`] holds.
 pub(crate) const STAGED: usize = 1024;
 
-/// A short block of fixed length that lies in the nearest cache. Writing a row is four stores
+/// A short block of fixed length that fits into the L1 cache. Writing a row is four stores
 /// without a test, so a loop can write every candidate and go on by one only if it was a row.
 #[derive(Clone)]
-pub(crate) struct Stage {
+pub(crate) struct RowStage {
     kinds: [Kind; STAGED],
     sizes: [u8; STAGED],
     pcs: [u64; STAGED],
     addrs: [u64; STAGED],
 }
 
-impl Stage {
-    /// A stage on the heap: it has 18 KiB.
-    pub(crate) fn new() -> Box<Stage> {
-        Box::new(Stage {
+impl RowStage {
+    /// A stage on the heap: it takes 18 KiB.
+    pub(crate) fn new() -> Box<RowStage> {
+        Box::new(RowStage {
             kinds: [Kind::Load; STAGED],
             sizes: [0; STAGED],
             pcs: [0; STAGED],

@@ -1,10 +1,14 @@
-//! A guess of the format that may be wrong, said with the trace.
+//! A remark on a trace that was detected as text, where its lines look as if they were another
+//! format: din, a column of numbers under its name, or lines with a word for read or write.
+//!
+//! Used by `read` when the user names no format. The trace is read as text in any case; the remark
+//! says which `--format` to try.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::{csv, din, ending, number, text};
+use crate::{csv, din, extension, number, text};
 use reuselens_trace::Note;
 
 /// Lines that are looked at: those of a head are more than need be.
@@ -12,7 +16,7 @@ const LINES: usize = 64;
 
 /// What speaks against `format`, found from the content `head`: words that could be fields, of
 /// which some are no items.
-pub(super) fn doubt(path: &Path, head: &[u8], format: &str) -> Option<Note> {
+pub(super) fn remark(path: &Path, head: &[u8], format: &str) -> Option<Note> {
     if format != text::NAME {
         return None;
     }
@@ -24,8 +28,8 @@ pub(super) fn doubt(path: &Path, head: &[u8], format: &str) -> Option<Note> {
 
 /// Dinero's lines, in a file whose name says that they are.
 fn dinero(path: &Path, head: &[u8]) -> Option<Note> {
-    let doubted = ending::is_last(path, din::NAME) && din::may_be(head);
-    doubted.then(|| Note {
+    let is_ambiguous = extension::is_last(path, din::NAME) && din::may_be(head);
+    is_ambiguous.then(|| Note {
         code: "may-be-din".to_owned(),
         message: "read as text, where each word is an item: no address in its beginning has a letter, so its lines \
                   could be pairs of any numbers"
@@ -40,16 +44,18 @@ fn header(path: &Path, head: &[u8], lines: &[Vec<&[u8]>]) -> Option<Note> {
     let (names, numbers) = lines.split_first()?;
     let first = text::first_line(head);
     let name = String::from_utf8_lossy(first).into_owned();
-    let is_table = ["csv", "tsv"].iter().any(|end| ending::is_last(path, end));
+    let is_table = ["csv", "tsv"]
+        .iter()
+        .any(|end| extension::is_last(path, end));
     let is_known = csv::is_item(&name);
-    let doubted = !numbers.is_empty()
+    let is_ambiguous = !numbers.is_empty()
         && numbers
             .iter()
             .all(|line| matches!(line[..], [word] if is_known || is_number(word)))
         && (is_table || is_known)
         && first.starts_with(names[0])
         && !names.iter().any(|word| looks_like_number(word));
-    doubted.then(|| Note {
+    is_ambiguous.then(|| Note {
         code: "may-be-header".to_owned(),
         message: format!(
             "read as text, where each word is an item, the first line, '{}', too",
@@ -75,7 +81,7 @@ fn labels(path: &Path, head: &[u8], lines: &[Vec<&[u8]>]) -> Option<Note> {
     let hint = if text::first_line(head).contains(&b'\t') {
         format!("if it is a table: --format {columns},delimiter=tab")
     } else {
-        let unpacked = if ending::is_packed(path) {
+        let unpacked = if extension::is_packed(path) {
             "the unpacked TRACE"
         } else {
             "TRACE"
@@ -119,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_that_are_no_items_are_doubted() {
+    fn ambiguous_text_gets_a_remark() {
         for (name, head, expected) in [
             ("a.din", "0 1000\n1 1008\n", Some("may-be-din")),
             ("a.txt", "0 1000\n1 1008\n", None),
@@ -148,7 +154,7 @@ mod tests {
             ("a", "0 1\n1 0\n", None),
             ("a", "0x1000 R", None),
         ] {
-            let found = doubt(Path::new(name), head.as_bytes(), text::NAME);
+            let found = remark(Path::new(name), head.as_bytes(), text::NAME);
             assert_eq!(
                 found.map(|note| note.code).as_deref(),
                 expected,
@@ -156,7 +162,7 @@ mod tests {
             );
         }
         let hint = |name: &str, head: &str| {
-            doubt(Path::new(name), head.as_bytes(), text::NAME)
+            remark(Path::new(name), head.as_bytes(), text::NAME)
                 .unwrap()
                 .hint
         };
@@ -164,6 +170,6 @@ mod tests {
         assert!(hint("a", "1 R 10\n1 W 20\n").contains("address=3,kind=2"));
         assert!(hint("a.gz", "1 R\n2 W\n").contains("unpacked"));
         assert!(hint("a", "R\t10\nW\t20\n").contains("csv:address=2,kind=1"));
-        assert!(doubt(Path::new("a.din"), b"0 1000\n1 1008\n", din::NAME).is_none());
+        assert!(remark(Path::new("a.din"), b"0 1000\n1 1008\n", din::NAME).is_none());
     }
 }

@@ -1,7 +1,9 @@
-//! Any line, with all that a line may have, and what is wrong with it.
+//! The slow path of a table's lines: reads any line, quoted fields and new words among them, and
+//! finds what is wrong with it. `fast_line` is the fast path, and gives up on lines that it does
+//! not know.
 
 use crate::csv::columns::{Role, word};
-use crate::csv::reader::{Access, Lines};
+use crate::csv::reader::{Access, TableLines};
 use crate::csv::{Fields, kinds};
 use crate::lines::{self, Bad, shown};
 use crate::number;
@@ -15,14 +17,14 @@ pub(super) enum Found {
     OtherThread,
 }
 
-impl Lines {
+impl TableLines {
     /// What the line at `at` is, and where the next one begins.
     ///
     /// # Errors
     /// What is wrong with the line.
     #[cold]
     #[inline(never)]
-    pub(super) fn careful(&mut self, text: &[u8], at: usize) -> Result<(Found, usize), Bad> {
+    pub(super) fn slow_line(&mut self, text: &[u8], at: usize) -> Result<(Found, usize), Bad> {
         let (line, next) = lines::line(text, at)?;
         if line.trim_ascii().is_empty() {
             return Ok((Found::Empty, next));

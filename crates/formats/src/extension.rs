@@ -1,4 +1,7 @@
-//! Formats that only a name tells: their bytes could be anything.
+//! Which format the ending of a file's name means: u64, champsim, oraclegeneral or vscsi. The first
+//! three are never detected by content, as any bytes could be such a file.
+//!
+//! Endings are compared without regard to case; an ending of a compression (`.gz`) is skipped.
 
 use std::path::Path;
 
@@ -16,7 +19,7 @@ const ENDINGS: &[(&str, &str)] = &[
     ("bin", u64::NAME),
 ];
 
-/// What may come behind an ending, when it is unpacked on the way.
+/// Endings of compressions, which may follow one of [`ENDINGS`].
 const PACKED: [&str; 5] = ["gz", "xz", "zst", "zstd", "zip"];
 
 /// The name of the format that the ending of a file's name means, if it means one: `a.u64`,
@@ -53,8 +56,8 @@ pub(super) fn is_last(path: &Path, ending: &str) -> bool {
     endings.find(|ending| !PACKED.contains(ending)) == Some(ending)
 }
 
-/// Whether it is a format that only a name tells.
-pub(super) fn tells(format: &str) -> bool {
+/// Whether [`ENDINGS`] has the format.
+pub(super) fn has_format(format: &str) -> bool {
     ENDINGS.iter().any(|&(_, known)| known == format)
 }
 
@@ -71,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endings_mean_formats() {
+    fn extension_selects_the_format() {
         for (name, expected) in [
             ("a/b.u64", Some("u64")),
             ("b.u64.gz", Some("u64")),
@@ -92,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packing_may_follow_an_ending() {
+    fn compression_extension_is_skipped() {
         let is = |name: &str| is_last(Path::new(name), "din");
         assert!(is("a.din") && is("b/a.b.DIN.gz") && is("a.din.zip"));
         assert!(!is("din") && !is("a.din.txt") && !is("a.xdin") && !is(""));
