@@ -138,7 +138,7 @@ pub fn compare_segments(bytes: &[u8]) {
 fn in_segments(bytes: &[u8]) -> Option<(Vec<u64>, Attributor, bool)> {
     let attributor = || {
         Attributor::new(Options {
-            whole: true,
+            totals_only: true,
             ..Options::default()
         })
     };
@@ -215,7 +215,7 @@ fn touched(
     condense: bool,
 ) -> (Vec<u64>, u64, Tables, Option<String>) {
     let options = Options {
-        whole: true,
+        totals_only: true,
         ..Options::default()
     };
     let mut attributor = Attributor::new(options);

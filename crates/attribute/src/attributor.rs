@@ -70,7 +70,7 @@ impl Attributor {
         let Options {
             granularity, kinds, ..
         } = self.options;
-        let whole = self.options.is_whole() && !self.options.stores;
+        let whole = self.options.is_totals_only() && !self.options.stores;
         whole.then(|| ItemProjection::new(granularity, |kind| kinds.counts(kind)))
     }
 

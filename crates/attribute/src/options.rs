@@ -81,7 +81,7 @@ pub struct Options {
     pub max_cells: usize,
     /// All accesses count for one cell, and no site, object or context is looked up: much faster.
     /// Has no effect where `data` or `names` need objects.
-    pub whole: bool,
+    pub totals_only: bool,
     /// Whether accesses are broken down by the elements of static symbols too, where their size is
     /// known. By those of named structures they always are.
     pub elements: bool,
@@ -109,12 +109,12 @@ impl Options {
     /// Whether blocks may have compressed rows ([`reuselens_trace::Repeats`]): not where more is
     /// handed on than item accesses, or where some rows do not count.
     pub(crate) fn folds(&self) -> bool {
-        self.is_plain() && !self.whole && !self.ids && !self.basic_blocks
+        self.is_plain() && !self.totals_only && !self.ids && !self.basic_blocks
     }
 
     /// Whether nothing has to be known of an access but its items.
-    pub fn is_whole(&self) -> bool {
-        self.whole && self.data == DataFilter::All && self.names == NamesMode::Instruction
+    pub fn is_totals_only(&self) -> bool {
+        self.totals_only && self.data == DataFilter::All && self.names == NamesMode::Instruction
     }
 }
 
@@ -127,7 +127,7 @@ impl Default for Options {
             names: NamesMode::Instruction,
             contexts: true,
             max_cells: 1 << 15,
-            whole: false,
+            totals_only: false,
             elements: false,
             stores: false,
             basic_blocks: false,

@@ -146,7 +146,7 @@ impl<'a> Pass<'a> {
         if options.ids {
             return self.run_ids(block);
         }
-        if options.is_whole() {
+        if options.is_totals_only() {
             return match block.item_batch.is_used() {
                 true => self.run_item_accesses(block),
                 false if options.stores => {

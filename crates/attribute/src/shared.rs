@@ -70,7 +70,7 @@ pub(crate) struct Shared {
     /// Whether the options ask for marks of statements and the trace had none so far.
     pub lacks_statements: bool,
     /// Whether only items are asked for: objects then have neither names nor elements.
-    is_whole: bool,
+    is_totals_only: bool,
     /// Events of the trace so far.
     pub events: u64,
 }
@@ -99,10 +99,10 @@ impl Shared {
             warnings: Warnings::default(),
             given: [false; 4],
             with_contexts: options.contexts,
-            with_function_sites: !options.basic_blocks && !options.is_whole(),
+            with_function_sites: !options.basic_blocks && !options.is_totals_only(),
             with_elements: options.elements,
             lacks_statements: options.names == NamesMode::Statement,
-            is_whole: options.is_whole(),
+            is_totals_only: options.is_totals_only(),
             events: 0,
         }
     }
@@ -130,7 +130,7 @@ impl Shared {
         {
             return extents.clone();
         }
-        if self.is_whole {
+        if self.is_totals_only {
             // Reading a program's files takes as long as counting some million accesses.
             return SymbolExtents::default();
         }
@@ -189,7 +189,7 @@ impl Shared {
     pub fn structure(&mut self, base: u64, bytes: u64, element: u64, object: u32) -> u32 {
         let element = element.max(1);
         let elements = bytes.div_ceil(element);
-        if !self.is_whole {
+        if !self.is_totals_only {
             self.objects.reserve_elements(object, elements);
         }
         self.structures

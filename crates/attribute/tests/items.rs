@@ -275,7 +275,7 @@ fn items_only_analysis_asks_for_no_symbols() {
     });
     let asked = |whole| {
         let options = Options {
-            whole,
+            totals_only: whole,
             ..Options::default()
         };
         let mut attributor = Attributor::new(options);

@@ -62,7 +62,7 @@ fn of_whole_programs_named_accesses_touch_the_same() {
     for (kinds, bytes) in [(Kinds::All, 64), (Kinds::All, 8), (Kinds::Loads, 64)] {
         let [apart, whole] = [false, true].map(|whole| {
             let mut run = Run::new(Options {
-                whole,
+                totals_only: whole,
                 kinds,
                 granularity: Granularity::new(bytes).unwrap(),
                 ..Options::default()

@@ -191,7 +191,7 @@ proptest! {
         kinds in prop::sample::select(vec![Kinds::All, Kinds::Loads, Kinds::Stores]),
     ) {
         let [apart, whole] = [false, true].map(|whole| {
-            let mut run = Run::new(Options { whole, kinds, ..Options::default() });
+            let mut run = Run::new(Options { totals_only: whole, kinds, ..Options::default() });
             for &(kind, pc, addr, plain, wild) in &rows {
                 // Most rows of a program are plain accesses.
                 let kind = if plain > 0 { Kind::Load } else { Kind::from_u8(kind).unwrap() };

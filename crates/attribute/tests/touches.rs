@@ -74,7 +74,7 @@ fn options(random: &mut Random) -> Options {
     Options {
         granularity: Granularity::new(random.one(&[64, 64, 64, 16, 4096, 1 << 30])).unwrap(),
         kinds: random.one(&[Kinds::All, Kinds::All, Kinds::Loads, Kinds::Stores]),
-        whole: true,
+        totals_only: true,
         contexts: false,
         ..Options::default()
     }
@@ -125,7 +125,7 @@ fn small_and_huge_items_and_ids_stay_rows() {
     let mut reader = Reader::with_threads(input, 1).unwrap();
     let options = |bytes| Options {
         granularity: Granularity::new(bytes).unwrap(),
-        whole: true,
+        totals_only: true,
         ..Options::default()
     };
     for bytes in [1, 8, 1 << 41] {
@@ -143,7 +143,7 @@ fn small_and_huge_items_and_ids_stay_rows() {
     let projection = Attributor::new(ids).projection().unwrap();
     assert_eq!(projection.granularity, Granularity::BYTE);
     let told_apart = Options {
-        whole: false,
+        totals_only: false,
         ..options(64)
     };
     assert_eq!(Attributor::new(told_apart).projection(), None);

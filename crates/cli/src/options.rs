@@ -132,7 +132,7 @@ impl Analysis {
             contexts: !self.no_contexts,
             paths: by.contains(&Dimension::Path),
             most_paths: self.most_paths.unwrap_or(MOST_PATHS),
-            whole: !by.is_empty() && by.iter().all(|by| *by == Dimension::Program),
+            totals_only: !by.is_empty() && by.iter().all(|by| *by == Dimension::Program),
             elements: self.elements,
             weigh_bytes: false,
             sharing: match self.sharing {

@@ -1,5 +1,5 @@
-//! [`Profile::context_tree`]: accesses and misses along the calling context tree, from which
-//! reports draw flame graphs.
+//! [`Profile::context_tree`]: accesses and misses along the calling context tree. Pages
+//! draw their picture of calling contexts from it.
 
 use crate::Profile;
 

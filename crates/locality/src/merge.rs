@@ -167,7 +167,8 @@ fn method(profiles: &[Profile]) -> Method {
         error_bound: error_bound(profiles),
         max_distance: max_distance(profiles),
         ids: profiles.iter().any(|profile| profile.method.ids),
-        whole: !profiles.is_empty() && profiles.iter().all(|profile| profile.method.whole),
+        totals_only: !profiles.is_empty()
+            && profiles.iter().all(|profile| profile.method.totals_only),
         // Of several runs only the largest is known: sizes do not correspond.
         error_bounds: match profiles {
             [one] => one.method.error_bounds.clone(),

@@ -101,9 +101,10 @@ pub struct Method {
     /// Whether the items are ids, which have no size, so that the machine's caches do not apply.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ids: bool,
-    /// Whether the program was analysed as a whole, without a breakdown.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub whole: bool,
+    /// Whether all accesses were counted together, without a breakdown. Profiles store it as
+    /// `whole`.
+    #[serde(rename = "whole", default, skip_serializing_if = "std::ops::Not::not")]
+    pub totals_only: bool,
     /// Where the accesses come from, and which are seen.
     pub source: String,
     /// How the order between threads came about.

@@ -182,6 +182,18 @@ mod tests {
 
     /// Fields that came later are not written where there is nothing in them, so that such a file
     /// is, to the byte, one that was written before there were any.
+    /// Files of earlier versions have the field under this name.
+    #[test]
+    fn totals_only_is_stored_as_whole() {
+        let mut profile = testing::profile();
+        let stored = |profile: &Profile| serde_json::to_value(profile).unwrap()["method"].clone();
+        assert!(stored(&profile).get("whole").is_none());
+        profile.method.totals_only = true;
+        assert_eq!(stored(&profile)["whole"], true);
+        let read = Profile::from_bytes(&profile.to_bytes()).unwrap();
+        assert!(read.method.totals_only);
+    }
+
     #[test]
     fn absent_new_fields_leave_old_bytes_unchanged() {
         let mut profile = testing::profile();

@@ -25,7 +25,7 @@ const PIECE: usize = 1 << 15;
 fn options(threads: usize) -> AnalysisOptions {
     AnalysisOptions {
         granularity: Some(Granularity::LINE_64),
-        whole: true,
+        totals_only: true,
         contexts: false,
         threads: NonZeroUsize::new(threads),
         ..AnalysisOptions::default()
@@ -37,7 +37,7 @@ fn read(path: &Path) -> Result<Vec<u64>, TraceError> {
     let mut attributor = Attributor::new(Options {
         granularity: Granularity::LINE_64,
         contexts: false,
-        whole: true,
+        totals_only: true,
         ids: !source.has_addresses(),
         ..Options::default()
     });

@@ -200,7 +200,7 @@ pub(crate) fn profile(
     if let Some(paths) = counted.more.paths {
         add_paths(&mut uncounted.profile, paths);
     }
-    if options.is_whole() {
+    if options.is_totals_only() {
         return uncounted.whole();
     }
     if options.has_one_cell(source) {

@@ -69,7 +69,7 @@ impl Attribution {
             data: options.data,
             names: options.names,
             contexts: options.contexts,
-            whole: options.whole,
+            totals_only: options.totals_only,
             elements: options.elements,
             stores: options.sharing == Sharing::Coherent,
             basic_blocks: options.paths,
@@ -254,7 +254,7 @@ fn method(
         sharing: options.sharing,
         max_distance: options.max_distance,
         ids: !source.has_addresses(),
-        whole: options.is_whole(),
+        totals_only: options.is_totals_only(),
         kinds: format!("{:?}", options.kinds).to_lowercase(),
         data: format!("{:?}", options.data).to_lowercase(),
         ..Method::default()

@@ -30,9 +30,9 @@ pub struct AnalysisOptions {
     pub names: NamesMode,
     /// Whether accesses are told apart by calling context.
     pub contexts: bool,
-    /// The whole program and nothing of its parts: no line, object, context or thread is told
-    /// apart, which is the fastest. Not where `data` or `names` need to know them.
-    pub whole: bool,
+    /// Count all accesses together, without a breakdown by line, object, context or thread, which
+    /// is the fastest. Has no effect if `data` or `names` need one.
+    pub totals_only: bool,
     /// Whether accesses are counted per element where the element size is known.
     pub elements: bool,
     /// Whether a distance is the sum of the sizes of the objects in between, in bytes, and not
@@ -75,15 +75,15 @@ impl AnalysisOptions {
         self.granularity.unwrap_or(Granularity::LINE_64)
     }
 
-    /// Whether nothing is told apart.
-    pub(crate) fn is_whole(&self) -> bool {
+    /// Whether accesses are counted without a breakdown.
+    pub(crate) fn is_totals_only(&self) -> bool {
         let options = reuselens_attribute::Options {
-            whole: self.whole,
+            totals_only: self.totals_only,
             data: self.data,
             names: self.names,
             ..Default::default()
         };
-        options.is_whole()
+        options.is_totals_only()
     }
 
     /// Whether all accesses of `source` are of one cell: it has ids, which no instruction or object
@@ -102,7 +102,7 @@ impl AnalysisOptions {
     /// [`Self::has_one_cell`] is put into that cell.
     pub(crate) fn to_count(&self, source: &dyn Source) -> AnalysisOptions {
         AnalysisOptions {
-            whole: self.whole || self.has_one_cell(source),
+            totals_only: self.totals_only || self.has_one_cell(source),
             ..self.resolved()
         }
     }
@@ -117,7 +117,7 @@ impl Default for AnalysisOptions {
             data: DataFilter::All,
             names: NamesMode::Instruction,
             contexts: true,
-            whole: false,
+            totals_only: false,
             elements: false,
             weigh_bytes: false,
             sharing: Sharing::Shared,

@@ -113,7 +113,7 @@ fn projection(
     options: &AnalysisOptions,
 ) -> Option<ItemProjection> {
     let is_plain = ENGINES.contains(&options.engine.as_str())
-        && options.is_whole()
+        && options.is_totals_only()
         && options.sharing == Sharing::Shared
         && options.sample.is_none()
         && options.max_distance.is_none()

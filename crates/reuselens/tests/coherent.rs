@@ -122,7 +122,7 @@ fn distances_and_invalidations_are_those_of_the_definition() {
         let whole = profile(
             &trace,
             &AnalysisOptions {
-                whole: true,
+                totals_only: true,
                 ..options(Sharing::Coherent, 2)
             },
         );

@@ -231,7 +231,7 @@ impl Source for Ids {
 fn the_program_alone_is_one_group_of_all_threads_of_ids() {
     let [apart, whole] = [false, true].map(|whole| {
         let options = AnalysisOptions {
-            whole,
+            totals_only: whole,
             forward: true,
             ..AnalysisOptions::default()
         };

@@ -444,7 +444,7 @@ fn a_limit_on_memory_is_looked_at_before_a_table_grows() {
             engine: "counting".to_owned(),
             elements: false,
             contexts: false,
-            whole: true,
+            totals_only: true,
             ..options()
         };
         let stopped = whole(&trace, &options);

@@ -1,5 +1,5 @@
-//! [`SharingMatrix`]: how many distinct items two blocks of a run, or two warps of a block, have in
-//! common. Reports draw it as a picture.
+//! [`SharingMatrix`]: how many distinct items two blocks of a run (or groups of blocks), or two
+//! warps of a block, have in common. Pages draw it as a picture.
 
 use reuselens_warp::LANES;
 

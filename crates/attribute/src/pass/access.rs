@@ -128,7 +128,7 @@ impl Pass<'_> {
             size,
         } = access;
         if !PLAIN {
-            if self.options.is_whole() {
+            if self.options.is_totals_only() {
                 return self.access_items_only(kind, pc, address, size);
             }
             if !self.options.kinds.counts(kind) {

@@ -122,7 +122,7 @@ impl Pass<'_> {
     /// Takes a block whose addresses are the items.
     pub(super) fn run_ids(&mut self, block: &Block) {
         let mut key = CellKey::default();
-        if !self.options.is_whole() {
+        if !self.options.is_totals_only() {
             key.thread = self.thread;
         }
         let cell = self.shared.cell(key).cell;

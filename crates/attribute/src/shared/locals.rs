@@ -25,7 +25,7 @@ impl Shared {
         module: &Module,
         symbols: &mut dyn SymbolSource,
     ) {
-        if self.is_whole || self.frame_layouts.contains_key(&number) {
+        if self.is_totals_only || self.frame_layouts.contains_key(&number) {
             return;
         }
         if let Some(layouts) = symbols.frame_layouts(module) {

@@ -112,7 +112,7 @@ impl GroupFinder<'_> {
         let name = name.to_owned();
         match found[..] {
             [at] => Ok(groups.swap_remove(at)),
-            [] if self.0.method.whole => Err(NamedError::Whole { by, name, profile }),
+            [] if self.0.method.totals_only => Err(NamedError::Whole { by, name, profile }),
             [] => Err(NamedError::Unknown {
                 by,
                 near: alike(&groups, &name),
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn missing_groups_are_reported_as_such() {
         let mut profile = testing::profile();
-        (profile.cells, profile.method.whole) = (Vec::new(), true);
+        (profile.cells, profile.method.totals_only) = (Vec::new(), true);
         let error = find(&profile, Dimension::Function, "sweep")
             .unwrap_err()
             .to_string();

@@ -160,12 +160,12 @@ pub(crate) fn misses(
 /// Why these dimensions have no table.
 fn no_table(profile: &Profile, unknown: &[Dimension]) -> String {
     let names: Vec<String> = unknown.iter().map(|by| format!("{by}s")).collect();
-    let why = if profile.method.whole {
+    let why = if profile.method.totals_only {
         "the program was analysed as a whole (--by program), which tells nothing apart; analyse it again without that"
     } else {
         "nothing is known of them here"
     };
-    let tip = match unknown.contains(&Dimension::Path) && !profile.method.whole {
+    let tip = match unknown.contains(&Dimension::Path) && !profile.method.totals_only {
         true => {
             ". Paths are followed when a program is analysed: reuselens profile --by path,line -- PROGRAM"
         }

@@ -38,7 +38,7 @@ pub(super) struct Exact {
     touches: usize,
     histogram: DeferredHistogram,
     /// Nothing is told apart.
-    whole: bool,
+    totals_only: bool,
     /// Memory for the distances that are not near.
     far: Vec<Distance>,
     keyed: KeyedHistograms,
@@ -47,14 +47,14 @@ pub(super) struct Exact {
 }
 
 impl Exact {
-    pub(super) fn new(engine: Box<dyn Engine>, name: &'static str, whole: bool) -> Self {
+    pub(super) fn new(engine: Box<dyn Engine>, name: &'static str, totals_only: bool) -> Self {
         Exact {
             engine,
             name,
             distances: Vec::new(),
             touches: 0,
             histogram: DeferredHistogram::new(),
-            whole,
+            totals_only,
             far: Vec::new(),
             keyed: KeyedHistograms::new(),
             elements: ElementHistograms::new(),
@@ -72,7 +72,7 @@ impl CountMethod for Exact {
         self.touches = touches;
         let distances = &mut self.distances[..touches];
         self.engine.process(&columns.items, distances);
-        if self.whole {
+        if self.totals_only {
             self.histogram.add_column(distances);
         } else {
             add_told_apart(

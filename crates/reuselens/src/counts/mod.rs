@@ -284,10 +284,10 @@ fn counts(options: &AnalysisOptions) -> Result<Together, Error> {
                 _ => engine.name(),
             };
             let distances = options.elements || options.forward || options.paths;
-            return Ok(if options.is_whole() && !distances {
+            return Ok(if options.is_totals_only() && !distances {
                 Together::Plain(Box::new(totals::TotalCounts::new(engine, name)))
             } else {
-                let exact = exact::Exact::new(engine, name, options.is_whole());
+                let exact = exact::Exact::new(engine, name, options.is_totals_only());
                 Together::WithDistances(Box::new(exact))
             });
         }

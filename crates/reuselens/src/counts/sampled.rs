@@ -30,7 +30,7 @@ pub(super) struct Sampled {
     /// All accesses while everything was exact.
     histogram: TalliedHistogram,
     /// Nothing is told apart.
-    whole: bool,
+    totals_only: bool,
     /// Memory for the distances that are not near.
     far: Vec<Distance>,
     keyed: KeyedHistograms,
@@ -48,7 +48,7 @@ impl Sampled {
             seed: options.seed,
             ..SampleOptions::default()
         };
-        Self::new(sample, true, options.is_whole())
+        Self::new(sample, true, options.is_totals_only())
     }
 
     /// Exact, until [`shrink`](Counts::shrink) is called.
@@ -58,10 +58,10 @@ impl Sampled {
             exact: u64::MAX,
             ..SampleOptions::default()
         };
-        Self::new(sample, false, options.is_whole())
+        Self::new(sample, false, options.is_totals_only())
     }
 
-    fn new(sample: SampleOptions, asked_for: bool, whole: bool) -> Self {
+    fn new(sample: SampleOptions, asked_for: bool, totals_only: bool) -> Self {
         Sampled {
             sampler: Sampler::new(SampleOptions {
                 count_exact: false,
@@ -69,7 +69,7 @@ impl Sampled {
             }),
             asked_for,
             histogram: TalliedHistogram::new(),
-            whole,
+            totals_only,
             far: Vec::new(),
             keyed: KeyedHistograms::new(),
             elements: ElementHistograms::new(),
@@ -81,7 +81,7 @@ impl Sampled {
     fn add_piece(&mut self, columns: &Columns, piece: Range<usize>) {
         let (items, cells) = (&columns.items[piece.clone()], &columns.cells[piece.clone()]);
         let sampler = &mut self.sampler;
-        let count = if self.whole && columns.elements.is_empty() {
+        let count = if self.totals_only && columns.elements.is_empty() {
             self.histogram.add(|tally| sampler.tally(items, tally))
         } else {
             sampler.process(items);
@@ -92,7 +92,7 @@ impl Sampled {
         if count == 0 {
             // From now on there are samples only.
             self.histogram.deferred().shrink();
-        } else if !self.whole {
+        } else if !self.totals_only {
             add_told_apart(
                 self.histogram.deferred(),
                 &mut self.keyed,

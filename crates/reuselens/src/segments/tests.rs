@@ -87,7 +87,7 @@ fn reader(bytes: &[u8]) -> Reader {
 
 fn options(threads: usize) -> AnalysisOptions {
     AnalysisOptions {
-        whole: true,
+        totals_only: true,
         threads: NonZeroUsize::new(threads),
         ..AnalysisOptions::default()
     }
@@ -189,7 +189,7 @@ fn what_needs_more_than_items_or_memory_is_left_to_others() {
     let plain = options(2);
     let others = [
         AnalysisOptions {
-            whole: false,
+            totals_only: false,
             ..plain.clone()
         },
         AnalysisOptions {

@@ -91,7 +91,7 @@ fn segments_make_the_profile_that_rows_make() {
         let bytes = records(format, seed, 9_000);
         for whole in [true, false] {
             let options = |threads| AnalysisOptions {
-                whole,
+                totals_only: whole,
                 ..super::options(threads)
             };
             let expected = profile(&mut Rows(source(format, &bytes)), &options(1));
@@ -232,7 +232,7 @@ fn options_do_the_same_with_items_as_with_rows() {
     for (number, change) in changes.iter().enumerate() {
         for (threads, whole) in [(1, true), (1, false), (2, false)] {
             let mut options = AnalysisOptions {
-                whole,
+                totals_only: whole,
                 ..options(threads)
             };
             change(&mut options);

@@ -26,7 +26,7 @@ fn looks_at_memory_are_as_many_as_runs_of_threads() {
         sharing: Sharing::Private,
         threads: Some(std::num::NonZeroUsize::MIN),
         memory_limit: Some(Bytes(64 << 30)),
-        whole: true,
+        totals_only: true,
         ..AnalysisOptions::default()
     };
     LOOKS.set(0);
