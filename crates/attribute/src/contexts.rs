@@ -138,7 +138,7 @@ impl Contexts {
         }
     }
 
-    /// Makes a node that is not there findable.
+    /// Adds a node to the table of children, in which it is missing.
     fn insert(&mut self, number: u32) {
         let node = self.node(number);
         let hash = hash(self.key, node.parent, &node.key);
@@ -172,7 +172,7 @@ impl Contexts {
         self.nodes[node as usize].coarser
     }
 
-    /// The node of a function on the path to another node, which may be that one itself.
+    /// The node of a called function on the path from the root to the node `to`, `to` included.
     pub fn on_path(&self, to: u32, key: &CallKey) -> Option<u32> {
         let parent = |node: &u32| Some(self.nodes[*node as usize].parent);
         let mut path = std::iter::successors(Some(to), parent).take_while(|node| *node != 0);
@@ -182,8 +182,8 @@ impl Contexts {
         })
     }
 
-    /// The node that a call leads to which was not made before, where there is room. Cost: linear
-    /// in the depth.
+    /// The node that a new call leads to: a new node, or that of the same function on the path. The
+    /// caller has checked that there is room. Cost: linear in the depth.
     pub fn add(&mut self, parent: u32, key: CallKey, places: Places, frames: u32) -> u32 {
         if 2 * (self.nodes.len() + 1) > self.children.len() {
             self.children = vec![(0, 0); 2 * self.children.len()];

@@ -1,4 +1,5 @@
-//! The elements of structures, numbered as they turn up.
+//! The elements of structures: how often each is accessed, and the numbers of those that have
+//! distances. Elements are numbered in the order of their first accesses.
 
 /// Which element: an index into the objects of the same [`Tables`](crate::Tables), and the
 /// element's index in that object.
@@ -10,30 +11,37 @@ pub struct ElementKey {
     pub index: u64,
 }
 
-/// The accesses to an element, and its number among those with distances.
+/// The accesses to an element, and its number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counter {
     pub accesses: u64,
-    /// 0 = it has none.
+    /// The element's index in [`Tables::elements`](crate::Tables::elements), which distances are
+    /// kept by. 0 = none: the element was not accessed yet, or no number was left.
     pub number: u32,
 }
 
-/// Counters in all objects together: 64 MiB.
+/// Most counters in all objects together: 64 MiB.
 const MAX_COUNTERS: usize = 1 << 22;
-/// Most elements with numbers: distances are kept for each of them.
+/// Most elements with numbers. Each of them costs the memory of its distances, which is why only
+/// the first ones have numbers.
 const MAX_NUMBERS: usize = 1 << 17;
 
-/// What all objects' elements have in common.
+/// What the elements of all objects share: the numbers, and the limits on numbers and counters. The
+/// counters themselves are in the objects.
 #[derive(Debug)]
 pub(crate) struct Elements {
-    /// By number; the first is none.
+    /// By number; the first stands for no element. The unknown object, which it names, has no
+    /// elements. Objects have their numbers in [`crate::objects::Objects`] here.
     keys: Vec<ElementKey>,
     /// Counters that may still be made.
     counters_left: usize,
-    /// Whether a counter could not be made, or a number not be given.
+    /// Whether counters could not be made. Accesses to their elements are not counted by element.
     pub counters_full: bool,
+    /// Whether an element could not be given a number. Its accesses are counted, and it has no
+    /// distances.
     pub numbers_full: bool,
-    /// Whether an access covered several elements and only one item.
+    /// Whether an access covered several elements in one item: only the first was counted.
+    /// [`Shared::count_element`](crate::shared::Shared::count_element) sets it.
     pub shared_items: bool,
 }
 
@@ -48,7 +56,8 @@ impl Elements {
         }
     }
 
-    /// Makes sure that there are counters for `elements` elements, within the limit on all of them.
+    /// Makes sure that an object has counters for `elements` elements. If the limit on all counters
+    /// does not allow that, it makes none.
     pub fn reserve(&mut self, counters: &mut Vec<Counter>, elements: u64) {
         let want = usize::try_from(elements).unwrap_or(usize::MAX);
         let more = want.saturating_sub(counters.len());
@@ -60,7 +69,7 @@ impl Elements {
         }
     }
 
-    /// Counts an access to an element; its number, or 0.
+    /// Counts an access to an element. Returns the element's number, or 0 if no number is left.
     #[inline]
     pub fn count(&mut self, counter: &mut Counter, object: u32, index: u64) -> u32 {
         counter.accesses = counter.accesses.saturating_add(1);
@@ -79,7 +88,7 @@ impl Elements {
         self.keys.len() as u32 - 1
     }
 
-    /// The elements by number; the first is none.
+    /// The elements by number; the first stands for no element.
     pub fn keys(&self) -> &[ElementKey] {
         &self.keys
     }

@@ -37,7 +37,8 @@ use crate::shared::{FoldWarning, Shared};
 pub(crate) struct CellChoice {
     /// The number of the cell.
     pub cell: u32,
-    /// Whether accesses like it count there for ever, so that the number may be remembered.
+    /// Whether all later accesses with the same key count there, so that the number may be
+    /// remembered.
     pub lasts: bool,
 }
 
@@ -65,7 +66,7 @@ pub(crate) struct Candidates {
     counts: Huge<Candidate>,
     /// Cells made so far for frequent groups.
     made: usize,
-    /// By cell, whether it was made for several groups. Cells beyond the end were not.
+    /// By cell, whether it is *coarse*: made for several groups. Cells beyond the end are not.
     is_coarse: Vec<bool>,
 }
 
@@ -78,7 +79,7 @@ impl fmt::Debug for Candidates {
 }
 
 impl Candidates {
-    /// Whether a cell was made for several groups of accesses.
+    /// Whether a cell is coarse: made for several groups of accesses.
     pub fn is_coarse(&self, cell: usize) -> bool {
         self.is_coarse.get(cell).is_some_and(|coarse| *coarse)
     }

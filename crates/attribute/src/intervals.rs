@@ -13,9 +13,12 @@ pub(crate) fn range_of(ranges: &[(u64, u64)], address: u64) -> Option<(u64, u64)
 }
 
 /// Maps addresses to values by half-open intervals that do not overlap. [`Self::remove`] cuts the
-/// intervals that it overlaps, and what is left of them stays. [`Self::insert`] cuts nothing:
-/// remove first. Cost of a change: logarithmic in the number of intervals, for each interval that
-/// is cut.
+/// intervals that reach beyond its range, and the parts outside the range stay. [`Self::insert`]
+/// cuts nothing: callers remove first. Neighbours of equal values stay two intervals.
+///
+/// Cost of a look-up, and of an insertion: logarithmic in the number of intervals. A removal costs
+/// that for each interval that overlaps its range, and [`Self::overlapping`] one step more for each
+/// interval that it returns.
 #[derive(Clone, Debug)]
 pub(crate) struct IntervalMap<V> {
     /// First address → (first address after, value).
@@ -47,7 +50,7 @@ impl<V: Copy> IntervalMap<V> {
         )
     }
 
-    /// The first interval that overlaps `low..high`, as it is (not cut).
+    /// The first interval that overlaps `low..high`, as it is (not cut). `None` for an empty range.
     pub fn first_in(&self, low: u64, high: u64) -> Option<(u64, u64, V)> {
         if low >= high {
             return None;
@@ -58,13 +61,14 @@ impl<V: Copy> IntervalMap<V> {
         })
     }
 
-    /// Whether an interval overlaps `low..high`. One look-up.
+    /// Whether an interval overlaps `low..high`; false for an empty range. One look-up.
     pub fn overlaps(&self, low: u64, high: u64) -> bool {
         let last = self.map.range(..high).next_back();
         low < high && last.is_some_and(|(_, (to, _))| *to > low)
     }
 
-    /// The smallest range that holds `low..high` and every interval that overlaps it.
+    /// The smallest range that holds `low..high` and every interval that overlaps it. `low..high`
+    /// must not be empty: else the result may hold intervals that do not overlap it.
     pub fn hull(&self, low: u64, high: u64) -> (u64, u64) {
         let first = self.first_in(low, high).map_or(low, |(from, _, _)| from);
         let last = self
@@ -75,15 +79,16 @@ impl<V: Copy> IntervalMap<V> {
         (low.min(first), high.max(last))
     }
 
-    /// All intervals that overlap `low..high`, ascending, as they are.
+    /// All intervals that overlap `low..high`, ascending, as they are. None for an empty range.
     pub fn overlapping(&self, low: u64, high: u64) -> impl Iterator<Item = (u64, u64, V)> + '_ {
+        // At most `high`: an interval that overlaps the range begins below it.
         let start = self.first_in(low, high).map_or(high, |(from, _, _)| from);
-        let range = self.map.range(start.min(high)..high);
+        let range = self.map.range(start..high);
         range.map(|(&from, &(to, value))| (from, to, value))
     }
 
-    /// Takes `low..high` out, cutting what overlaps; `removed` is told each piece that went and its
-    /// value.
+    /// Takes `low..high` out, and cuts the intervals at its ends. Calls `removed` with each piece
+    /// taken out and its value.
     pub fn remove(&mut self, low: u64, high: u64, mut removed: impl FnMut(u64, u64, V)) {
         while let Some((from, to, value)) = self.first_in(low, high) {
             self.map.remove(&from);
@@ -97,7 +102,8 @@ impl<V: Copy> IntervalMap<V> {
         }
     }
 
-    /// Gives `low..high` this value, where there must be nothing (see [`Self::remove`]).
+    /// Gives `low..high` this value. No interval may overlap it, which is not checked: see
+    /// [`Self::remove`]. Does nothing for an empty range.
     pub fn insert(&mut self, low: u64, high: u64, value: V) {
         if low < high {
             self.map.insert(low, (high, value));

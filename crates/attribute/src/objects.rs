@@ -54,7 +54,7 @@ pub(crate) struct RawObject {
     /// Name of a symbol; else empty.
     pub name: String,
     pub element_bytes: u64,
-    /// By index.
+    /// The accesses to its elements, by index.
     pub elements: Vec<Counter>,
 }
 
@@ -168,8 +168,8 @@ impl Objects {
         usage.live = usage.live.saturating_sub(bytes);
     }
 
-    /// Makes sure that the object has counters for so many elements, within the limit on all of
-    /// them.
+    /// Makes sure that the object has counters for `elements` elements, within the limit on all
+    /// counters.
     pub fn reserve_elements(&mut self, object: u32, elements: u64) {
         let counters = &mut self.list[object as usize].elements;
         self.elements.reserve(counters, elements);

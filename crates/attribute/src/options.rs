@@ -97,8 +97,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether everything counts, each access for itself, and nothing is asked of accesses one by
-    /// one.
+    /// Whether the options filter no access, by kind, data or statement, and mark no stores.
+    /// Accesses need not be taken one by one then.
     pub(crate) fn is_plain(&self) -> bool {
         self.kinds == Kinds::All
             && !self.stores
@@ -106,13 +106,14 @@ impl Options {
             && self.names == NamesMode::Instruction
     }
 
-    /// Whether blocks may have compressed rows ([`reuselens_trace::Repeats`]): not where more is
-    /// handed on than item accesses, or where some rows do not count.
+    /// Whether compressed rows ([`reuselens_trace::Repeats`]) are taken as they are. They are
+    /// decompressed first where the options filter accesses, mark stores, keep basic blocks, ask
+    /// for items only, or say that addresses are ids.
     pub(crate) fn folds(&self) -> bool {
         self.is_plain() && !self.totals_only && !self.ids && !self.basic_blocks
     }
 
-    /// Whether nothing has to be known of an access but its items.
+    /// Whether nothing has to be known of an access but its items, its kind, and whether it writes.
     pub fn is_totals_only(&self) -> bool {
         self.totals_only && self.data == DataFilter::All && self.names == NamesMode::Instruction
     }

@@ -6,9 +6,9 @@
 //! | way | file | used if |
 //! |---|---|---|
 //! | row by row | `rows.rs`, `access.rs` | nothing else fits |
-//! | rows in batches of 64 | `row_batches.rs` | every access counts ([`Options::is_plain`]) |
+//! | rows in batches of 64 | `row_batches.rs` | no access is filtered ([`Options::is_plain`]) |
 //! | repeats | `repeats.rs`, `iterations.rs` | the block has compressed rows ([`Options::folds`]) |
-//! | items only | `items_only.rs` | all accesses count for one cell ([`Options::is_whole`]) |
+//! | items only | `items_only.rs` | all accesses count for one cell ([`Options::is_totals_only`]) |
 //! | ids | `items_only.rs` | addresses are items already ([`Options::ids`]) |
 
 mod access;

@@ -25,7 +25,8 @@ use crate::symbols::{Function, SymbolSource, Variable};
 use crate::tables::Tables;
 use crate::wrappers::Wrappers;
 
-/// The tables of everything that was accessed.
+/// The tables of everything that was accessed: the sites, objects and contexts of all cells, and
+/// the objects of all elements.
 pub(crate) fn tables(
     shared: Shared,
     threads: &[ThreadState],
@@ -70,8 +71,10 @@ fn named_thread(thread: &ThreadState) -> ProfiledThread {
 /// Numbers in the final table by number in the raw one.
 type Numbers = FastMap<u32, u32>;
 
-/// What tells two objects apart that look the same: a module and an address or a file.
-type Origin = (u32, u64, String);
+/// Distinguishes objects of equal names: a module, and an address in it or a source file. Objects
+/// that have neither become one where their kinds, names, paths and element sizes are equal, also
+/// over several processes.
+type Discriminant = (u32, u64, String);
 
 struct Resolver<'a> {
     shared: Shared,
@@ -83,13 +86,13 @@ struct Resolver<'a> {
     equal_sites: FastMap<(CodePlace, Kind), u32>,
     objects: Vec<Object>,
     object_numbers: Numbers,
-    equal_objects: FastMap<(Object, Origin), u32>,
+    equal_objects: FastMap<(Object, Discriminant), u32>,
     contexts: Vec<Context>,
-    /// Of each the module and the function, where it is known.
+    /// By context, its module and its function, if they are known. `None` for inlined functions.
     context_functions: Vec<Option<(u32, Function)>>,
     context_numbers: Numbers,
     equal_contexts: FastMap<Context, u32>,
-    /// The functions that allocate for their callers.
+    /// The functions that allocate for their callers: see `wrappers.rs`.
     wrappers: Wrappers,
     /// Per module: whether any of its sites has a line.
     has_lines: BTreeMap<u32, bool>,
@@ -128,6 +131,8 @@ impl<'a> Resolver<'a> {
     fn cell(&mut self, number: usize, key: &CellKey) -> CellKey {
         let (site, object) = (self.site(key.site), self.object(key.object));
         let mut context = self.context(key.context);
+        // A coarse cell was made for several groups of accesses (`folding.rs`): which context made
+        // each access is not known.
         if self.shared.candidates.is_coarse(number) {
             context = self.others_below(context, key.context);
         } else if self.sites[site as usize].frames.len() > 1 {
@@ -178,10 +183,11 @@ impl<'a> Resolver<'a> {
         number
     }
 
-    /// Single instructions without a line are the compiler's own and nothing to tell.
+    /// Warns of the program's own modules in which no accessing instruction has a line. In other
+    /// modules, single instructions without a line are the compiler's, and give no warning.
     fn warn_of_modules_without_lines(&mut self) {
-        let bare = self.has_lines.iter().filter(|(_, has_lines)| !**has_lines);
-        let modules = bare.map(|(&module, _)| &self.shared.modules[module as usize]);
+        let without_lines = self.has_lines.iter().filter(|(_, has_lines)| !**has_lines);
+        let modules = without_lines.map(|(&module, _)| &self.shared.modules[module as usize]);
         let own = modules.filter(|module| !is_system_module(&module.path));
         let symbols = &mut *self.symbols;
         let named = own.map(|module| (file_name(&module.path), symbols.is_rust(module)));
@@ -194,11 +200,11 @@ impl<'a> Resolver<'a> {
             return number;
         }
         let raw_object = self.shared.objects.get(raw).clone();
-        let (object, origin) = self.named_object(&raw_object);
+        let (object, discriminant) = self.named_object(&raw_object);
         let next = self.objects.len() as u32;
         let number = *self
             .equal_objects
-            .entry((object.clone(), origin))
+            .entry((object.clone(), discriminant))
             .or_insert(next);
         if number == next {
             self.objects.push(object);
@@ -214,7 +220,8 @@ impl<'a> Resolver<'a> {
         number
     }
 
-    /// The calls that allocated an object, or the place of a symbol; `None` for other objects.
+    /// The origin of an object, by which it is found in the files of another run: the calls that
+    /// allocated it, innermost first, or the place of its symbol. `None` for other objects.
     fn origin_of(&mut self, key: &ObjectKey) -> Option<Vec<FileOffset>> {
         let origin = match *key {
             ObjectKey::Static { module, address } => {
@@ -223,15 +230,15 @@ impl<'a> Resolver<'a> {
             ObjectKey::Heap { node, call } => self.heap_origin(node, call),
             _ => return None,
         };
-        // Code without a file does not say where it is in another run.
+        // Code without a file cannot be found in another run.
         origin
             .first()
             .is_some_and(|place| !place.module.is_empty())
             .then_some(origin)
     }
 
-    /// An object without its counts.
-    fn named_object(&mut self, raw: &RawObject) -> (Object, Origin) {
+    /// An object without its counts, and what distinguishes it from others of its name.
+    fn named_object(&mut self, raw: &RawObject) -> (Object, Discriminant) {
         let none = (CodePlace::NO_MODULE, 0, String::new());
         let object = |kind, name: String, element_bytes| Object {
             kind,
@@ -251,8 +258,8 @@ impl<'a> Resolver<'a> {
             }
             ObjectKey::Static { module, address } => {
                 let (name, element_bytes) = self.static_name(raw, *module, *address);
-                let origin = (*module, *address, String::new());
-                (object(ObjectKind::Static, name, element_bytes), origin)
+                let symbol = (*module, *address, String::new());
+                (object(ObjectKind::Static, name, element_bytes), symbol)
             }
             ObjectKey::Frames(place) => {
                 let name = format!("stack of {}", self.function_name(*place));
@@ -279,7 +286,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// `table (a.c)` and the bytes of an element.
+    /// The name of a static object, such as `table (a.c)`, and the bytes of an element.
     fn static_name(&mut self, raw: &RawObject, module: u32, address: u64) -> (String, u64) {
         let Some(module) = self.shared.modules.get(module as usize) else {
             return (raw.name.clone(), 0);
@@ -335,8 +342,9 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Adds the counts of a raw object to the object that it turned out to be. Blocks, elements
-/// and the peaks of heap objects add up; of other bytes the larger peak stays.
+/// Adds the counts of a raw object to the object that it turned out to be. The accesses of elements
+/// add up. Blocks add up too, but a static object is always one block. Peaks of heap objects add
+/// up; of other objects the larger peak stays.
 fn add_counts(object: &mut Object, raw: &RawObject, usage: &Usage) {
     object.bytes = match raw.key {
         // Allocations at several places can have one name. What was live at one time over all of

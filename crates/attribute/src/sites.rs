@@ -168,7 +168,7 @@ impl SiteIndex {
         }
     }
 
-    /// The slot of an instruction that there is. The index is good until one is added.
+    /// The slot of an instruction, if it has one. The index is valid until a slot is added.
     #[inline(always)]
     pub fn known(&self, pc: u64, kind: Kind) -> Option<usize> {
         let index = self.find(pc, kind as u8);

@@ -120,8 +120,8 @@ impl AddressSpace {
         self.changed(Volatility::Heap);
     }
 
-    /// A heap block begins; what was known of its bytes ends. `removed` is told of each piece of an
-    /// older block.
+    /// A heap block begins; older blocks and names of its bytes end. Calls `removed` with each
+    /// piece of an older block.
     pub fn allocate(
         &mut self,
         low: u64,
@@ -144,7 +144,8 @@ impl AddressSpace {
         self.heap.insert(low, high, object);
     }
 
-    /// Heap bytes end; `bytes` 0 means the whole block at `low`. False if there was none.
+    /// Heap bytes end; `bytes` 0 means all of the block at `low`. Calls `removed` with each piece
+    /// of a block that ended. False if there was neither a block nor a name.
     pub fn free(&mut self, low: u64, bytes: u64, removed: impl FnMut(u64, u64, u32)) -> bool {
         let high = match (bytes, self.heap.get(low)) {
             (0, Some((from, to, _))) if from == low => to,
@@ -182,7 +183,7 @@ impl AddressSpace {
         })
     }
 
-    /// Takes heap blocks and names out of `low..high`; whether there were any.
+    /// Takes heap blocks and names out of `low..high`. Returns whether there were any.
     fn clear(&mut self, low: u64, high: u64, mut removed: impl FnMut(u64, u64, u32)) -> bool {
         let mut any = false;
         self.heap.remove(low, high, |from, to, object| {

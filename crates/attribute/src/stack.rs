@@ -10,7 +10,8 @@ use crate::locals::{Local, LocalLayouts};
 struct StackEntry {
     /// Node of the calling context tree.
     node: u32,
-    /// Whether it has an extent in `known`: the last one that no later entry has.
+    /// Whether it has an extent in [`ShadowStack::known`], which has those of such entries in the
+    /// order of the entries.
     known: bool,
 }
 

@@ -98,7 +98,8 @@ impl Pass<'_> {
     }
 
     /// Counts an access. `known` is its object and structure, if the caller knows them. `PLAIN`:
-    /// every access counts ([`Options::is_plain`](crate::Options::is_plain)).
+    /// the options filter no access and mark no stores
+    /// ([`Options::is_plain`](crate::Options::is_plain)).
     #[inline(always)]
     pub(super) fn access<const PLAIN: bool>(
         &mut self,

@@ -1,4 +1,4 @@
-//! The fast path where only the items are asked for: every access counts for one cell.
+//! The fast path where only the items are asked for: all accesses that count do so for one cell.
 //!
 //! It replaces the row-by-row pass where nothing is broken down (`--by program`), and looks up
 //! neither sites nor objects nor contexts. Rows are classified 64 at a time, by loops that the

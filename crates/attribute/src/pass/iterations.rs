@@ -1,9 +1,10 @@
-//! The fast path for loops: iterations of the same rows, each a stride further than the one before.
+//! The fast path for loops: iterations of the same rows. Each row has a stride, the difference
+//! between its addresses in two successive iterations.
 //!
-//! Without it, the rows would run once for each iteration. As long as each access stays in its
-//! region and in one item, the iterations differ in their addresses alone. A division for each
-//! access says how many iterations that are; their items and cells are then appended about 64 at a
-//! time. Gain: see `repeats.rs`.
+//! Without this path, the rows would run once for each iteration. As long as each access begins in
+//! its region and is in one item, the iterations differ in their addresses alone. A division for
+//! each access says for how many iterations that holds; their items and cells are then appended
+//! about 64 at a time. Gain: see `repeats.rs`.
 
 use std::ops::Range;
 
@@ -33,8 +34,10 @@ pub(super) struct IterationBuffer {
 }
 
 impl Pass<'_> {
-    /// Takes `times` iterations of rows of the block. The first one is a stride further than the
-    /// rows are.
+    /// Takes `times` iterations of rows of the block. `rows` themselves are the iteration before
+    /// the first of them, and were taken already: see [`RepeatOf::Loop`].
+    ///
+    /// [`RepeatOf::Loop`]: reuselens_trace::RepeatOf::Loop
     #[inline(always)]
     pub(super) fn run_iterations(
         &mut self,
@@ -50,8 +53,10 @@ impl Pass<'_> {
         addrs.clear();
         addrs.extend_from_slice(rows.addrs);
         let mut left = times;
+        // Iterations to take as rows the next time that `take_iterations` takes none.
         let mut as_rows = (UNROLLED / strides.len().max(1)).max(1) as u32;
         while left > 0 {
+            // From the last iteration taken to the next one, the first of this round.
             advance(&mut addrs, strides, 1);
             let present = Rows {
                 addrs: &addrs,
@@ -60,14 +65,16 @@ impl Pass<'_> {
             let mut taken =
                 self.take_iterations(cache, &parts, present, (left, strides), &mut buffer);
             if taken == 0 {
-                // A region does not hold, an access reaches into a second item, or a row is no
-                // plain access. Comparing them again at each iteration would cost more than it
-                // saves, so the number of iterations until then doubles.
+                // In this iteration or the next, an access is outside its region or may reach into
+                // a second item; or only one iteration is left; or a row is no plain access.
+                // Comparing regions again at each iteration would cost more than it saves, so the
+                // number of iterations until then doubles.
                 taken = as_rows.min(left);
                 as_rows = (2 * as_rows).min(MAX_AS_ROWS);
                 self.take_iterations_as_rows(&mut buffer, present, strides, taken);
             }
             left -= taken;
+            // From the first iteration of this round to its last.
             advance(&mut addrs, strides, u64::from(taken) - 1);
             if self.columns.len() >= self.piece {
                 self.resolve_pending();
@@ -112,9 +119,9 @@ impl Pass<'_> {
         self.take_uncached(rows, 0..rows.addrs.len());
     }
 
-    /// Takes as many of `left` iterations as have each access in its region and in one item, the
-    /// first at the addresses of `rows`. Returns how many: 0 if there are fewer than two, or if a
-    /// row is no plain access.
+    /// Takes as many of `left` iterations as surely have each access in its region and in one item,
+    /// the first at the addresses of `rows`. Returns how many: 0 if there are fewer than two, or if
+    /// a row is no plain access; else at most about [`MAX_APPENDED`] accesses.
     #[inline(always)]
     fn take_iterations(
         &mut self,
@@ -137,6 +144,8 @@ impl Pass<'_> {
         else {
             return 0;
         };
+        // Drops the regions if what they depend on changed. `begin` also returns whether the cache
+        // pays, which is not needed: `run_iterations` tries less often where it does not.
         part.begin(&self.generation());
         if !part.is_filled {
             self.fill_regions(part, regions, rows);
@@ -147,6 +156,7 @@ impl Pass<'_> {
         let mut count = u64::from(left.min(most));
         let accesses = rows.addrs.iter().zip(strides).zip(rows.sizes);
         for (((addr, stride), size), at) in accesses.zip(cached.clone()) {
+            // An access counts for the object of its first byte, wherever it ends.
             let offset = addr.wrapping_sub(regions.lows[at]);
             let inside = iterations_inside(offset, regions.bytes[at], *stride);
             count = count.min(inside);
@@ -162,7 +172,8 @@ impl Pass<'_> {
         count as u32
     }
 
-    /// For how many iterations an access touches one item each.
+    /// For how many iterations, the first at `addr`, an access is in one item each. The number is
+    /// never too large. It may be too small where the stride is negative or longer than an item.
     #[inline(always)]
     fn iterations_in_one_item(&self, addr: u64, stride: u64, size: u8) -> u64 {
         let (size, item) = (u64::from(size.max(1)), self.granularity.bytes());
@@ -175,14 +186,17 @@ impl Pass<'_> {
             return 0;
         }
         match stride & (item - 1) {
+            // The offset in the item stays the same.
             0 => u64::MAX,
-            // Until the first access that reaches into the next item.
+            // Until the first access that reaches beyond the present item.
             _ if stride < item => (item - size - offset) / stride + 1,
+            // A negative stride, which is large without its sign, or one longer than an item: this
+            // iteration alone.
             _ => 1,
         }
     }
 
-    /// Appends `count` iterations, the first at these addresses.
+    /// Appends `count` iterations of at least one access, the first at these addresses.
     #[inline(always)]
     fn push_iterations(
         &mut self,
@@ -193,6 +207,7 @@ impl Pass<'_> {
         count: usize,
     ) {
         let (process_bits, shift) = (self.process_bits, self.granularity.shift());
+        // Not 0: every part of plain accesses has one.
         let accesses = addrs.len();
         // Unrolled to about `UNROLLED` accesses, which then advance together.
         let times = (UNROLLED / accesses).clamp(1, count);
@@ -232,7 +247,7 @@ fn repeat_to<T: Copy>(into: &mut Vec<T>, of: &[T], len: usize) {
     into.clear();
     into.extend_from_slice(of);
     while into.len() < len {
-        // Copies all that is there, so the length doubles.
+        // Copies all elements so far, so the length doubles.
         into.extend_from_within(..into.len().min(len - into.len()));
     }
 }
@@ -252,8 +267,8 @@ fn advance(addrs: &mut [u64], strides: &[u64], iterations: u64) {
     }
 }
 
-/// For how many iterations an access stays inside a region of `bytes` bytes, if it begins `offset`
-/// bytes into it.
+/// For how many iterations an access begins inside a region of `bytes` bytes, if the first one
+/// begins `offset` bytes into it.
 #[inline(always)]
 fn iterations_inside(offset: u64, bytes: u64, stride: u64) -> u64 {
     if offset >= bytes {

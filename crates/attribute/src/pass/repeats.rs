@@ -34,8 +34,9 @@ enum Lookup {
 
 /// Blocks and templates.
 impl Pass<'_> {
-    /// Takes a block with compressed rows, all of whose accesses count. Compiled for each processor
-    /// by [`super::dispatch`].
+    /// Takes a block with compressed rows, where the options filter no access
+    /// ([`Options::folds`](crate::Options::folds)). Compiled for each processor by
+    /// [`super::dispatch`].
     #[inline(always)]
     pub(super) fn run_repeats_here(&mut self, block: &Block) {
         let mut cache = std::mem::take(&mut self.repeats.cache);

@@ -1,7 +1,8 @@
 //! The fast path for most rows: accesses to one item, by an instruction seen before, to an object
 //! that is found at once.
 //!
-//! It replaces [`Pass::row`], up to 64 rows at a time, where every access counts. The loop calls
+//! It replaces [`Pass::row`], up to 64 rows at a time, where the options filter no access and mark
+//! no stores ([`Options::is_plain`](crate::Options::is_plain)). The loop calls
 //! nothing, keeps its state in registers, writes items and cells into a small buffer, and asks for
 //! the slots of instructions 16 rows ahead where there are more of them than a near cache holds.
 //! Gain: see `access.rs`.

@@ -1,7 +1,9 @@
 //! Rows one by one: accesses, calls, allocations, and the data structures that the program names.
 //!
-//! This way serves every trace whose addresses are no ids. Most rows are plain accesses:
+//! This way serves every trace of addresses. A trace of ids, whose addresses are items already
+//! ([`Options::ids`](crate::Options::ids)), needs none of it. Most rows are plain accesses:
 //! `row_batches.rs` and `repeats.rs` take those faster, and leave all other rows to [`Pass::row`].
+//! Where only items are asked for, `items_only.rs` takes all but the rare rows.
 
 use std::ops::Range;
 
@@ -93,7 +95,7 @@ pub(super) fn is_plain_access(kind: Kind) -> bool {
     matches!(kind, Kind::Load | Kind::Store | Kind::Atomic)
 }
 
-/// Rows of any kind. `PLAIN`: every access counts
+/// Rows of any kind. `PLAIN`: the options filter no access and mark no stores
 /// ([`Options::is_plain`](crate::Options::is_plain)).
 impl Pass<'_> {
     /// Takes all rows of a block.
@@ -152,7 +154,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Takes a row that is neither a plain access nor a call.
+    /// Takes a row that is neither a plain access nor a call. All its kinds but the statement mark
+    /// need an operand.
     pub(super) fn rare_row<const PLAIN: bool>(&mut self, rows: Rows<'_>, row: usize) {
         let (kind, pc, address) = (rows.kinds[row], rows.pcs[row], rows.addrs[row]);
         if kind == Kind::Statement {
@@ -173,6 +176,7 @@ impl Pass<'_> {
             }
             Kind::Alloc => self.allocate(pc, address, number),
             Kind::Free => {
+                // `number` is the bytes that end, or 0 for all of the block.
                 let objects = &mut self.shared.objects;
                 let ended = |low, high, object| objects.end(object, high - low);
                 self.process.space.free(address, number, ended);
@@ -183,6 +187,7 @@ impl Pass<'_> {
                 entries.add(number, address, space, &self.shared.structures);
             }
             Kind::Data => self.name_data(rows, row, number),
+            // `row` and `row_items_only` take all other kinds themselves.
             _ => {}
         }
     }
@@ -270,7 +275,7 @@ impl Pass<'_> {
         self.access::<PLAIN>(access, Some((structure.object, number)));
     }
 
-    /// Names `bytes` bytes as a data structure.
+    /// Names `bytes` bytes as a data structure: takes a row of `RecordData`.
     #[cold]
     fn name_data(&mut self, rows: Rows<'_>, row: usize, bytes: u64) {
         let operands = (rows.operand(row, 2), rows.operand(row, 3));
@@ -294,17 +299,20 @@ impl Pass<'_> {
         let object = self.shared.objects.get_or_add(key, place);
         self.shared.objects.begin(object, bytes);
         self.shared.objects.get_mut(object).element_bytes = element;
-        let bytes = bytes.min(u64::MAX - base);
-        let number = self.shared.structure(base, bytes, element, object);
+        // The object keeps the bytes that the program gave; the structure must end within the
+        // address space.
+        let bytes_in_space = bytes.min(u64::MAX - base);
+        let number = self.shared.structure(base, bytes_in_space, element, object);
         self.process.entries.forget(base);
         if let Some(structure) = self.shared.structures.get(number) {
             self.process
                 .space
-                .name(base, base + bytes, owner(number, structure));
+                .name(base, base + bytes_in_space, owner(number, structure));
         }
         if place == Where::Stack {
             self.process.named_on_stack = true;
-            // From now on the innermost frame no longer comes before everything else.
+            // The structure may be in the innermost frame. Empties `top`, so that accesses to that
+            // frame are located.
             self.frame_changed();
         }
     }
@@ -324,10 +332,12 @@ impl Pass<'_> {
             process,
             ..
         } = self;
-        let bounds = stack.bounds();
+        let stack_bounds = stack.bounds();
         stack.set_by_call(by_call);
         // Frames whose exit is missing (exceptions, `longjmp`) end here.
-        stack.unwind(pointer, |extent| end_frame(extent, bounds, shared, process));
+        stack.unwind(pointer, |extent| {
+            end_frame(extent, stack_bounds, shared, process);
+        });
         let call = CallKey {
             code: process.code,
             pc,
@@ -377,9 +387,9 @@ impl Pass<'_> {
             process,
             ..
         } = self;
-        let bounds = stack.bounds();
+        let stack_bounds = stack.bounds();
         stack.exit(pointer, pc, |extent| {
-            end_frame(extent, bounds, shared, process);
+            end_frame(extent, stack_bounds, shared, process);
         });
         self.frame_changed();
     }
@@ -395,7 +405,8 @@ impl Pass<'_> {
         self.owner = u64::from(context) << 32 | u64::from(self.thread);
         self.top.bytes = 0;
         let mut live = 0;
-        // A structure that is named on a stack may be in this frame: each access is located then.
+        // A structure that is named on a stack may be in this frame: `top` stays empty then, and
+        // each access is located.
         if !self.process.named_on_stack
             && let Some(innermost) = self.stack.innermost(&self.shared.layouts)
         {
@@ -406,10 +417,11 @@ impl Pass<'_> {
     }
 }
 
-/// Ends a frame, its variables, and the names of its memory.
+/// Ends a frame, its variables, and the names of its memory. `stack_bounds` are the low and the
+/// high end of the thread's stack; 0, 0 = unknown.
 fn end_frame(
     extent: &FrameExtent,
-    bounds: (u64, u64),
+    stack_bounds: (u64, u64),
     shared: &mut Shared,
     process: &mut ProcessState,
 ) {
@@ -418,7 +430,14 @@ fn end_frame(
         shared.end_locals(extent.layout);
     }
     if process.named_on_stack {
-        let low = if bounds.1 == 0 { extent.low } else { bounds.0 };
+        // Stacks grow downwards: all names between the stack's low end and `high` end too. Where
+        // the low end is unknown, those from the frame's `low` on.
+        let (stack_low, stack_high) = stack_bounds;
+        let low = if stack_high == 0 {
+            extent.low
+        } else {
+            stack_low
+        };
         process.space.unname(low, extent.high);
     }
 }

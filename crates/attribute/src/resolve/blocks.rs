@@ -95,7 +95,8 @@ impl Resolver<'_> {
         self.is_system(place) || self.frames(place).last().is_some_and(is_start)
     }
 
-    /// A place, for profiles.
+    /// A place as profiles have it: the file name of its module, and its address in the file. Empty
+    /// if it has no module.
     pub(super) fn offset(&self, place: CodePlace) -> FileOffset {
         match self.module_name(place) {
             "" => FileOffset::default(),
@@ -106,8 +107,9 @@ impl Resolver<'_> {
         }
     }
 
-    /// The context of an allocating call. Where libraries are seen too, a block is known when the
-    /// allocator returns, and the context is still its own: that of the function called there.
+    /// The node of the function that made an allocating call. `node` is the innermost one when the
+    /// trace reports the block. Where libraries are traced too, the allocator has not been left at
+    /// that moment: `node` is then that of the allocator or of a function further down.
     fn outside_allocator(&self, node: u32, call: CodePlace) -> u32 {
         let contexts = &self.shared.contexts;
         let parent = |node: &u32| (*node != 0).then(|| contexts.node(*node).parent);

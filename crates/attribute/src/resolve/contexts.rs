@@ -1,4 +1,4 @@
-//! Names of calling contexts, with what compilers inlined.
+//! Names of calling contexts. Functions that compilers inlined become contexts of their own.
 
 use reuselens_locality::{Context, Frame};
 
@@ -6,13 +6,14 @@ use super::Resolver;
 use crate::places::CodePlace;
 use crate::symbols::Function;
 
-/// The name of contexts that count together.
+/// The name of a context that stands for several: their accesses count together.
 const OTHER: &str = "(other contexts)";
 
 impl Resolver<'_> {
-    /// The number in the final table of a context.
+    /// The number in the final table of the context that a node of the tree stands for.
     pub(super) fn context(&mut self, raw: u32) -> u32 {
-        // From the node up to the first that has a number, then down again.
+        // From the node up to the first that has a number, then down again. The climb ends: every
+        // path leads to the root, which has number 0 from the start.
         let mut path = Vec::new();
         let mut node = raw;
         while !self.context_numbers.contains_key(&node) {
@@ -21,22 +22,29 @@ impl Resolver<'_> {
         }
         let mut parent = self.context_numbers[&node];
         for node in path.into_iter().rev() {
-            let of = self.shared.contexts.places(node).function;
-            let known = self.function(of).map(|function| (of.module, function));
-            if let Some(number) = self.on_path(parent, known.as_ref()) {
+            let place = self.shared.contexts.places(node).function;
+            let function = self
+                .function(place)
+                .map(|function| (place.module, function));
+            if let Some(number) = self.on_path(parent, function.as_ref()) {
                 self.context_numbers.insert(node, number);
                 parent = number;
                 continue;
             }
-            let (function, call) = self.call(node);
+            let (name, call) = self.call(node);
             let caller = self.inlined(parent, self.shared.contexts.places(node).call);
-            parent = self.add_context(caller, function, call, known);
+            parent = self.add_context(caller, name, call, function);
             self.context_numbers.insert(node, parent);
         }
         parent
     }
 
-    /// The context of what was reached from another one, on paths that count together.
+    /// The context of a cell that was made for several groups of accesses ([`crate::folding`]).
+    /// `raw` is the node of the cell, and `context` its number in the final table.
+    ///
+    /// Such a cell holds accesses that were made in `context` or further down, on any path. They
+    /// get a context below `context`, with the name `(other contexts)`. It is `context` itself if
+    /// contexts are off, or if `raw` is the node of the other contexts already.
     pub(super) fn others_below(&mut self, context: u32, raw: u32) -> u32 {
         if !self.shared.with_contexts || self.shared.contexts.is_other(raw) {
             return context;
@@ -44,30 +52,37 @@ impl Resolver<'_> {
         self.add_context(context, OTHER.to_owned(), Frame::default(), None)
     }
 
+    /// The number of the context with this parent, name and call, made if it is new. `function` is
+    /// its module and its function, if they are known; a context that exists keeps its own.
     fn add_context(
         &mut self,
         parent: u32,
-        function: String,
+        name: String,
         call: Frame,
-        known: Option<(u32, Function)>,
+        function: Option<(u32, Function)>,
     ) -> u32 {
         let context = Context {
             parent,
-            function,
+            function: name,
             call,
         };
         let next = self.contexts.len() as u32;
         let number = *self.equal_contexts.entry(context.clone()).or_insert(next);
         if number == next {
             self.contexts.push(context);
-            self.context_functions.push(known);
+            self.context_functions.push(function);
         }
         number
     }
 
-    /// The context of what is inlined at a place of a context's function: under that context, one
-    /// for each function of the chain. Where the place is not in that function (what counts for it
-    /// is from further down, or a call was not seen), the context itself.
+    /// The context of the code that is inlined at a place. Below `context` it has one context for
+    /// each inlined function around the place, from the outermost inward.
+    ///
+    /// It is `context` itself if nothing is inlined at the place, or if the place is not in the
+    /// function of `context`. Two cases of the second: accesses of deeper calls count for a node at
+    /// the greatest depth ([`MAX_DEPTH`]), and the trace lacks the call of a function.
+    ///
+    /// [`MAX_DEPTH`]: crate::contexts::MAX_DEPTH
     pub(super) fn inlined(&mut self, context: u32, place: CodePlace) -> u32 {
         let frames = self.frames(place);
         if frames.len() < 2 {
@@ -79,8 +94,11 @@ impl Resolver<'_> {
         if function.is_none() || self.context_functions[context as usize] != function {
             return context;
         }
-        let outward = frames.windows(2).rev();
-        outward.fold(context, |parent, frames| {
+        // Frames are innermost first, so the pairs are taken from the last: that of the function
+        // really called, and of what it inlined first. `inner` is inlined into `outer`, at the line
+        // of `outer`.
+        let inward = frames.windows(2).rev();
+        inward.fold(context, |parent, frames| {
             let [inner, outer] = frames else {
                 return parent;
             };
@@ -88,8 +106,12 @@ impl Resolver<'_> {
         })
     }
 
-    /// The context of a function on the path to another one, which may be that itself. Nodes of one
-    /// function are one already, but for functions with several places to enter them.
+    /// The context of a function on the path from the root to the context `to`, `to` included.
+    /// `None` if the path lacks the function, or if the function is unknown.
+    ///
+    /// The tree of nodes folds most recursions already ([`crate::contexts`]): a function that is
+    /// entered at one program counter has one node on a path. A function that is entered at several
+    /// has several, and these become one context here.
     fn on_path(&self, to: u32, function: Option<&(u32, Function)>) -> Option<u32> {
         let function = function?;
         let parent = |number: &u32| Some(self.contexts[*number as usize].parent);
@@ -97,7 +119,7 @@ impl Resolver<'_> {
         path.find(|number| self.context_functions[*number as usize].as_ref() == Some(function))
     }
 
-    /// The function of a node and the place of its call.
+    /// The name of a node's function, and where in the source its call is.
     fn call(&mut self, node: u32) -> (String, Frame) {
         if self.shared.contexts.is_other(node) {
             return (OTHER.to_owned(), Frame::default());

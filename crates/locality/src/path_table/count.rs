@@ -1,5 +1,5 @@
-//! [`Count`]: the counts of one instruction in a block on a path, in half a cache line. It has the
-//! bin that its distances fell into last; its other bins are in [`OverflowBins`].
+//! [`Count`]: the counts of one instruction in a block on a path, in half a cache line. It keeps
+//! one bin of distances, the *bin here*. The other bins of the instruction are in [`OverflowBins`].
 
 use reuselens_units::Distance;
 
@@ -7,25 +7,31 @@ use super::overflow_bins::OverflowBins;
 use crate::pattern_bins::BinCount;
 use crate::{PatternBin, PatternBins};
 
-/// An instruction in a block that was reached on a path, and what was counted in one of its bins:
-/// the one that its distances fell into last. All its other bins are in [`OverflowBins`].
+/// An instruction in a block that was reached on a path, and what was counted in one of its bins,
+/// the bin here. All its other bins are in [`OverflowBins`].
 ///
-/// Two of them share a cache line, and the instructions of a block are one after the other: most
+/// A bin is here until two accesses in succession fall into other bins, or until it is full. The
+/// bin of the access that cannot be counted then replaces it. Cold accesses, and accesses in bins
+/// with numbers from 2^32 − 1 on, go to the overflow bins and change nothing here.
+///
+/// Two `Count`s share a cache line, and those of a block follow each other in memory, so most
 /// accesses need no other memory.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(super) struct Count {
     pub site: u32,
-    /// The number of its bins in [`OverflowBins`].
+    /// The number of this instruction on this path, by which [`OverflowBins`] finds its bins.
     pub owner: u32,
-    /// The bin that is here; larger numbers never are.
+    /// The number of the bin here, below `u32::MAX`.
     number: u32,
-    /// Accesses in it; 0 before the first.
+    /// Accesses in the bin here. 0 if no bin is here yet.
     accesses: u32,
+    /// The sum of their distances, each less the lowest distance of the bin.
     sum: u64,
+    /// The smallest and the largest of these differences.
     min: u16,
     max: u16,
-    /// The access before was in another bin.
+    /// Whether the last access that could have been counted here was in another bin.
     missed: bool,
 }
 
@@ -44,21 +50,25 @@ impl Count {
     }
 
     /// Counts an access. Cost: a look at its own half of a cache line, if the distance is in the
-    /// same bin as the last one.
+    /// bin here.
     #[inline(always)]
     pub fn add(&mut self, distance: Distance, overflow_bins: &mut OverflowBins) {
-        // The number of a cold access is larger than any that is here.
+        // `u64::MAX` items have a larger bin number than `number` can hold, so a cold access
+        // misses.
         let items = distance.items().unwrap_or(u64::MAX);
-        let full = self.accesses.wrapping_sub(1) >= u32::MAX - 1;
-        if PatternBin::number(items) != u64::from(self.number) || full {
+        // One comparison for both cases: 0 − 1 wraps to `u32::MAX`.
+        let is_empty_or_full = self.accesses.wrapping_sub(1) >= u32::MAX - 1;
+        if PatternBin::number(items) != u64::from(self.number) || is_empty_or_full {
             return self.add_other(distance, overflow_bins);
         }
         self.missed = false;
         self.add_here(items);
     }
 
+    /// Counts an access in the bin here, which holds its distance.
     #[inline(always)]
     fn add_here(&mut self, items: u64) {
+        // Fits in 16 bits: a bin is at most 1024 items wide.
         let above = items - PatternBin::range(u64::from(self.number)).0;
         self.accesses += 1;
         self.sum += above;
@@ -66,14 +76,18 @@ impl Count {
         self.max = self.max.max(above as u16);
     }
 
-    /// Counts an access in another bin, or if this one is full. A bin that is hit twice in
-    /// succession takes the place of the one here.
+    /// Counts an access that [`Self::add`] cannot count here: it is in another bin, or the bin here
+    /// is empty or full.
+    ///
+    /// After a first miss the bin here stays. At the second miss in succession, whichever bins the
+    /// two are in, or if it is full, it moves to the overflow bins, and the bin of this access
+    /// takes its place.
     #[inline(never)]
     fn add_other(&mut self, distance: Distance, overflow_bins: &mut OverflowBins) {
         let number = distance
             .items()
             .and_then(|items| u32::try_from(PatternBin::number(items)).ok())
-            // The last number means cold accesses in the overflow bins.
+            // In the overflow bins the number `u32::MAX` means cold accesses.
             .filter(|number| *number < u32::MAX);
         let (Some(number), Some(items)) = (number, distance.items()) else {
             return overflow_bins.add(self.owner, distance);
@@ -91,7 +105,7 @@ impl Count {
         self.add_here(items);
     }
 
-    /// Accesses in the bin that is here.
+    /// Accesses in the bin here alone.
     pub fn accesses(&self) -> u64 {
         u64::from(self.accesses)
     }
@@ -106,7 +120,9 @@ impl Count {
         }
     }
 
-    /// Adds what `other` has counted here.
+    /// Adds the bin here of `other`: to the bin here if both are one bin and the sum fits, or if
+    /// nothing is here; else to the overflow bins. The overflow bins of `other` stay where they
+    /// are.
     pub fn merge(&mut self, other: &Count, overflow_bins: &mut OverflowBins) {
         if other.accesses == 0 {
             return;
@@ -123,7 +139,7 @@ impl Count {
         }
     }
 
-    /// Adds what is counted here to its other bins.
+    /// Adds the bin here to `bins`.
     pub fn add_to(&self, bins: &mut PatternBins) {
         if self.accesses > 0 {
             bins.put(&self.tally());

@@ -1,26 +1,33 @@
-//! Which program thread is which: numbers for those that live.
+//! Numbers for the threads of the program, by which an engine or a cache is found for each. A
+//! thread that has ended gives its number up.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use reuselens_trace::{ProcessId, ThreadId};
 
-/// Blocks after which nothing more comes of a thread that has ended. What its signal handlers did
-/// comes in blocks of their own, just behind its end.
+/// Blocks after the end of a thread for which the thread keeps its number. The accesses of its
+/// signal handlers come in blocks of their own, just after its end.
 const LATE: u64 = 128;
 
-/// A program thread. The process goes with it: what it touches is that process's.
-type Who = (ThreadId, ProcessId);
+/// A program thread in a process. Blocks of one thread id and two processes are taken as of two
+/// threads, since processes share no items.
+type ThreadKey = (ThreadId, ProcessId);
 
-/// The program threads so far, numbered as they turn up. One whose end is past has no number any
-/// more, and what a trace has of it then is of a new thread.
+/// The program threads, numbered as they turn up. No number is given twice.
+///
+/// A thread that ended keeps its number until [`Self::over`] returns it, [`LATE`] blocks later at
+/// the earliest: blocks of the same ids count for it until then. Blocks after that are of a new
+/// thread.
 #[derive(Default)]
 pub(super) struct Lanes {
-    numbers: BTreeMap<Who, u32>,
-    /// How many there have been.
+    /// The numbers of the threads that have one.
+    numbers: BTreeMap<ThreadKey, u32>,
+    /// Threads so far, ended ones included: the next number.
     begun: u32,
     /// Blocks so far.
     blocks: u64,
-    /// Threads that ended, and when, in that order.
+    /// The blocks before the end of each thread that ended, and the thread, in the order of the
+    /// ends. [`Self::over`] removes them.
     ended: VecDeque<(u64, ThreadId)>,
 }
 
@@ -35,27 +42,29 @@ impl Lanes {
         (number, is_new)
     }
 
-    /// How many threads there have been.
+    /// The number of threads so far, ended ones included.
     pub(super) fn begun(&self) -> u64 {
         self.begun.into()
     }
 
-    /// A thread has ended.
+    /// Records that a thread has ended, in whichever processes it had blocks.
     pub(super) fn end(&mut self, thread: ThreadId) {
         self.ended.push_back((self.blocks, thread));
     }
 
-    /// The number of a thread of which nothing more comes, and which is not known any more.
+    /// Takes the number from a thread that ended at least [`LATE`] blocks ago, and returns it.
+    /// `None` if there is no such thread; callers repeat the call until then.
     pub(super) fn over(&mut self) -> Option<u32> {
         while let Some(&(since, thread)) = self.ended.front() {
             if self.blocks - since < LATE {
                 break;
             }
             let all = (thread, ProcessId(0))..=(thread, ProcessId(u16::MAX));
-            if let Some((&who, &number)) = self.numbers.range(all).next() {
-                self.numbers.remove(&who);
+            if let Some((&key, &number)) = self.numbers.range(all).next() {
+                self.numbers.remove(&key);
                 return Some(number);
             }
+            // No number of this thread is left, or it never had one.
             self.ended.pop_front();
         }
         None

@@ -1,5 +1,7 @@
-//! `reuselens simt diff`: compares the characteristics of two streams. `map` shows its gain by the
-//! same functions.
+//! `reuselens simt diff`: compares two runs of a kernel, each read from a stream, which is a file
+//! of warp instructions. It compares the total reuse degree at each distance ([`Characteristic`])
+//! and the memory transactions. `map` shows its gain by [`transactions`], [`gained`], [`show`] and
+//! [`section`] too.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -36,7 +38,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Compares.
+    /// Reads both runs, prints what changed, and writes the files that the options ask for.
     pub fn run(self) -> Outcome {
         self.machine.warn();
         let runs = [&self.before, &self.after].map(|path| self.input.read(path));
@@ -55,10 +57,13 @@ impl Args {
                 "reuselens: warning: these are runs of two kernels, not of one before and after a change"
             );
         }
+        // Each run's data counts at the addresses that the run had. Where items are lines
+        // (`--granularity`), transactions cannot be counted, and their line is left out.
         if let Ok(counts) = transactions(&before, &after, DataLayout::Kept, LANES) {
             let line = gained("data where it is", &counts);
             self.output.say(&line)?;
         }
+        // The scenario may make several reference streams of a run: these are added up.
         let (before, after) = (self.machine.sum(&before)?, self.machine.sum(&after)?);
         self.output.say(&self.machine.line())?;
         show(&self.output, &before, &after)?;
@@ -77,7 +82,7 @@ pub type Counts = (Transactions, Transactions);
 /// Transactions of two runs, by warps of `lanes` threads.
 ///
 /// # Errors
-/// If their items are no elements.
+/// [`SimtError::Unfit`] if the items of a run are lines and not elements, or if `lanes` is 0.
 pub fn transactions(
     before: &KernelRun,
     after: &KernelRun,
@@ -90,7 +95,8 @@ pub fn transactions(
     ))
 }
 
-/// Transactions before and after, in words.
+/// Transactions before and after, in words: the sum, and the average of a request. A request is one
+/// memory instruction of one warp. `what` says where the data is.
 pub fn gained(what: &str, (before, after): &Counts) -> String {
     let change = 100.0 * (after.sectors as f64 / before.sectors.max(1) as f64 - 1.0);
     format!(
@@ -102,7 +108,8 @@ pub fn gained(what: &str, (before, after): &Counts) -> String {
     )
 }
 
-/// Prints both and what changed.
+/// Prints both characteristics, the change of the total reuse degree, and the reuse-distance
+/// domain, which is the largest distance that has reuse.
 pub fn show(
     output: &Output,
     before: &Characteristic,
@@ -128,7 +135,7 @@ pub fn show(
     output.say(&format!("Total reuse degree: {total}; domain: {domain}"))
 }
 
-/// Both and what changed, as a part of a page.
+/// Both characteristics and their difference, as a part of a page.
 pub fn section(title: &str, before: Characteristic, after: Characteristic) -> SheetSection {
     let change = Difference::between(&before, &after);
     let (from, to) = change.domain;
@@ -155,6 +162,7 @@ pub fn section(title: &str, before: Characteristic, after: Characteristic) -> Sh
     }
 }
 
+/// The distances at which the reuse degree changed, and by how much, nearest first.
 fn csv(change: &Difference) -> String {
     let mut text = "distance,change\n".to_owned();
     for (distance, change) in &change.changes {

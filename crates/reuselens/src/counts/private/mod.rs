@@ -132,7 +132,7 @@ impl Private {
         self.pool.drain();
     }
 
-    /// Gives up the engines of threads of which nothing more comes.
+    /// Retires the engines of threads whose numbers [`Lanes::over`] takes.
     fn retire(&mut self) {
         while let Some(lane) = self.lanes.over() {
             let shard = shard(lane);

@@ -90,9 +90,9 @@ impl EngineConfig {
 /// A part of a batch.
 #[derive(Debug)]
 enum BatchRun {
-    /// So many touches of a program thread.
+    /// The number of a program thread, and the number of its item accesses that come next.
     ItemBatch(u32, usize),
-    /// Nothing more comes of a program thread.
+    /// The number of a program thread that has ended: its engine retires.
     End(u32),
 }
 
@@ -277,7 +277,7 @@ impl ThreadShard {
         lane.held = held;
     }
 
-    /// Nothing more comes of a program thread: what it holds is given up.
+    /// Retires the engine of a program thread that has ended, and frees its memory.
     pub(super) fn end(&mut self, lane: u32) {
         let Some(lane) = self.lanes.remove(&lane) else {
             return;
