@@ -97,13 +97,14 @@ impl Attributor {
     ) {
         columns.clear();
         self.pass(block, columns, PIECE, &mut consume);
-        if !columns.is_empty() || !columns.basic_blocks.is_empty() {
+        if !columns.has_nothing() {
             consume(columns);
         }
     }
 
     /// As [`Self::pieces`], but appends the item accesses to `columns`, so that those of several
-    /// blocks gather there. Calls `consume` only where a single block has more than 2¹⁸. The
+    /// blocks gather there. Calls `consume` only where a single block has more than 2¹⁸, and before
+    /// cells are merged ([`Columns::merged`]). The
     /// content of `block` is unspecified afterwards: it may have swapped memory with `columns`.
     pub fn gather(
         &mut self,
@@ -142,6 +143,14 @@ impl Attributor {
         let process = self.process(block.process);
         let thread = self.thread(block.thread, block.process);
         out.reserve(block.len() + block.len() / 8);
+        if self.shared.merging.is_due(&self.shared.cells) {
+            // Which cells are merged must not depend on what was gathered.
+            if !out.has_nothing() {
+                send(out);
+                out.clear();
+            }
+            self.merge_cells(out);
+        }
         // Taken out of `threads`, so that the pass can search the stacks of the other threads.
         let mut stack = std::mem::take(&mut self.threads[thread].stack);
         let mut statement = std::mem::take(&mut self.threads[thread].statement);
@@ -163,12 +172,25 @@ impl Attributor {
             },
         );
         pass.run(block);
-        out.complete();
+        pass.complete();
         if self.options.basic_blocks {
             self.shared.add_sites(out);
         }
         self.threads[thread].stack = stack;
         self.threads[thread].statement = statement;
+    }
+
+    /// Merges cold cells. Nothing remembers their numbers after that but `out`.
+    fn merge_cells(&mut self, out: &mut Columns) {
+        out.merged = self.shared.merge_cold_cells();
+        // Some of their numbers may be those of other cells already.
+        let mut is_gone = vec![false; self.cells()];
+        for (cell, _) in &out.merged {
+            is_gone[*cell as usize] = true;
+        }
+        for process in &mut self.processes {
+            process.sites.forget_cells(|cell| is_gone[cell as usize]);
+        }
     }
 
     /// The loads, stores, atomics, range operations and named accesses so far that count.

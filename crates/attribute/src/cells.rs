@@ -14,11 +14,17 @@ pub struct CellKey {
     pub site: u32,
     /// Index into the objects; 0 = unknown.
     pub object: u32,
-    /// Index into the contexts; 0 = root.
+    /// Index into the contexts; 0 = root. While the trace is read also with the bit [`COARSE`].
     pub context: u32,
     /// Index into the threads.
     pub thread: u32,
 }
+
+/// A bit of the context in the key of a cell that was made for several groups: its accesses were
+/// made anywhere below that context.
+pub(crate) const COARSE: u32 = 1 << 21;
+/// The site of numbers that are of no cell for now.
+const FREE: u32 = u32::MAX;
 
 /// Bits of a context in the first word of a packed key, and of an object: see [`MAX_OBJECTS`].
 ///
@@ -26,12 +32,13 @@ pub struct CellKey {
 const CONTEXT_BITS: u32 = 20;
 const OBJECT_BITS: u32 = 24;
 
-/// A key in twelve bytes: sites have numbers below 2²⁰, objects below 2²⁴, contexts below 2²¹.
+/// A key in twelve bytes: sites have numbers below 2²⁰, objects below 2²⁴, contexts below 2²¹ (and
+/// [`COARSE`]), threads below 2³⁰.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PackedKey {
-    /// Site, object, and all but one of the bits of the context, from the top.
+    /// Site, object, and all but two of the bits of the context, from the top.
     word: u64,
-    /// Thread, and the last bit of the context.
+    /// Thread, and the upper two bits of the context.
     rest: u32,
 }
 
@@ -44,7 +51,7 @@ impl PackedKey {
         let low = u64::from(context & ((1 << CONTEXT_BITS) - 1));
         PackedKey {
             word: u64::from(site) << (CONTEXT_BITS + OBJECT_BITS) | object | low,
-            rest: thread << 1 | context >> CONTEXT_BITS,
+            rest: thread << 2 | context >> CONTEXT_BITS,
         }
     }
 
@@ -61,8 +68,8 @@ impl PackedKey {
         CellKey {
             site: (self.word >> (CONTEXT_BITS + OBJECT_BITS)) as u32,
             object: (self.word >> CONTEXT_BITS & mask(OBJECT_BITS)) as u32,
-            context: low as u32 | (self.rest & 1) << CONTEXT_BITS,
-            thread: self.rest >> 1,
+            context: low as u32 | (self.rest & 3) << CONTEXT_BITS,
+            thread: self.rest >> 2,
         }
     }
 
@@ -117,6 +124,8 @@ fn find(line: &Line, key: PackedKey) -> Option<u32> {
 /// next.
 pub(crate) struct CellTable {
     keys: Vec<CellKey>,
+    /// Numbers that are of no cell; the last is used first.
+    free: Vec<u32>,
     lines: Huge<Line>,
     max: usize,
     /// What makes the lines of keys unknown to whoever chose the accesses.
@@ -126,7 +135,7 @@ pub(crate) struct CellTable {
 impl fmt::Debug for CellTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CellTable")
-            .field("cells", &self.keys.len())
+            .field("cells", &self.len())
             .finish_non_exhaustive()
     }
 }
@@ -136,6 +145,7 @@ impl CellTable {
     pub fn new(max: usize) -> Self {
         CellTable {
             keys: Vec::new(),
+            free: Vec::new(),
             lines: Huge::new(64),
             max: max.clamp(1, 1 << 30),
             line_key: random_key(),
@@ -181,6 +191,11 @@ impl CellTable {
         self.max
     }
 
+    /// The cells that there are.
+    pub fn len(&self) -> usize {
+        self.keys.len() - self.free.len()
+    }
+
     /// Whether any key gets a cell.
     pub fn has_room(&self) -> bool {
         self.keys.len() < self.max
@@ -199,8 +214,16 @@ impl CellTable {
         if 2 * (self.keys.len() + 1) > LINE * self.lines.len() {
             self.grow();
         }
-        let number = self.keys.len() as u32;
-        self.keys.push(key);
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.keys[number as usize] = key;
+                number
+            }
+            None => {
+                self.keys.push(key);
+                self.keys.len() as u32 - 1
+            }
+        };
         self.insert(number);
         number
     }
@@ -223,24 +246,54 @@ impl CellTable {
     #[cold]
     fn grow(&mut self) {
         self.lines = Huge::new(2 * self.lines.len());
-        for number in 0..self.keys.len() as u32 {
-            self.insert(number);
-        }
+        self.insert_all();
     }
 
-    /// The keys, by number.
+    fn insert_all(&mut self) {
+        let cells: Vec<u32> = self.numbers().collect();
+        cells.into_iter().for_each(|number| self.insert(number));
+    }
+
+    /// Removes cells. Their numbers are given to the next new ones. Cost: linear in all cells.
+    pub fn remove(&mut self, numbers: impl DoubleEndedIterator<Item = u32>) {
+        for number in numbers.rev() {
+            self.keys[number as usize].site = FREE;
+            self.free.push(number);
+        }
+        self.lines.fill([0; 2 * LINE]);
+        self.insert_all();
+    }
+
+    /// The numbers of the cells that there are, ascending.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> {
+        let keys = (0..).zip(&self.keys);
+        keys.filter(|(_, key)| key.site != FREE)
+            .map(|(number, _)| number)
+    }
+
+    /// The keys, by number. Numbers of no cell have keys without meaning.
     pub fn keys(&self) -> &[CellKey] {
         &self.keys
     }
 
-    /// The keys, by number. The table is empty after that.
+    /// The keys, by number. A number of no cell has the key of a cell. The table is empty after
+    /// that.
     pub fn take_keys(&mut self) -> Vec<CellKey> {
-        std::mem::replace(self, CellTable::new(1)).keys
+        let mut table = std::mem::replace(self, CellTable::new(1));
+        let first = table.numbers().next();
+        if let Some(first) = first {
+            let first = table.keys[first as usize];
+            for number in table.free {
+                table.keys[number as usize] = first;
+            }
+        }
+        table.keys
     }
 
     /// Memory held.
     pub fn memory(&self) -> u64 {
-        (self.keys.capacity() * size_of::<CellKey>() + self.lines.bytes()) as u64
+        let numbers = self.free.capacity() * size_of::<u32>();
+        (self.keys.capacity() * size_of::<CellKey>() + numbers + self.lines.bytes()) as u64
     }
 }
 
@@ -252,8 +305,8 @@ mod tests {
     fn keys_are_packed_and_unpacked() {
         for site in [0, 1, 77, (1 << 20) - 1] {
             for object in [0, 5, (1 << 24) - 1] {
-                for context in [0, 9, (1 << 20) - 1, 1 << 20] {
-                    for thread in [0, 3, 1 << 30] {
+                for context in [0, 9, (1 << 20) - 1, 1 << 20, 9 | COARSE, 1 << 20 | COARSE] {
+                    for thread in [0, 3, (1 << 30) - 1] {
                         let key = CellKey {
                             site,
                             object,
@@ -293,6 +346,33 @@ mod tests {
             "{full} lines of {} keys",
             table.keys.len()
         );
+    }
+
+    #[test]
+    fn numbers_of_removed_cells_are_used_again() {
+        let mut table = CellTable::new(1 << 20);
+        let key = |site: u32| CellKey {
+            site,
+            object: 7,
+            context: site | COARSE,
+            thread: 1,
+        };
+        (0..1000).for_each(|site| assert_eq!(table.get_or_add(key(site)), site));
+        table.remove((0..1000).step_by(2));
+        assert_eq!(table.len(), 500);
+        let found: Vec<_> = (0..1000).filter_map(|site| table.get(key(site))).collect();
+        assert_eq!(found, table.numbers().collect::<Vec<_>>());
+        assert!(found.iter().all(|number| number % 2 == 1));
+        for site in 1000..1600 {
+            let number = match site {
+                ..1500 => 2 * (site - 1000),
+                _ => site - 500,
+            };
+            assert_eq!(table.get_or_add(key(site)), number);
+        }
+        table.remove([5, 3].into_iter());
+        let keys = table.take_keys();
+        assert_eq!((keys[3], keys[5]), (key(1000), key(1000)));
     }
 
     #[test]

@@ -22,6 +22,11 @@ pub struct Columns {
     /// By cell, the number of its instruction, for all cells so far. Empty unless
     /// [`Options::basic_blocks`](crate::Options::basic_blocks) asks for it.
     pub sites: Vec<u32>,
+    /// Pairs of cells, of which the first became a part of the second before the item accesses of
+    /// these columns, in this order. What was counted for the first counts for the second from
+    /// there on, and the number of the first is free for another cell. Empty unless
+    /// [`Options::merges`](crate::Options::merges) allows it.
+    pub merged: Vec<(u32, u32)>,
 }
 
 impl Columns {
@@ -49,6 +54,12 @@ impl Columns {
         self.elements.clear();
         self.stores.clear();
         self.basic_blocks.clear();
+        self.merged.clear();
+    }
+
+    /// Whether there is nothing to count and nothing to merge.
+    pub fn has_nothing(&self) -> bool {
+        self.items.is_empty() && self.basic_blocks.is_empty() && self.merged.is_empty()
     }
 
     /// Reserves memory for `count` more.

@@ -167,6 +167,11 @@ impl Contexts {
         self.nodes.len() >= MAX_NODES
     }
 
+    /// How many calls a node is below the root.
+    pub fn depth(&self, node: u32) -> u32 {
+        self.nodes[node as usize].depth
+    }
+
     /// The nearest node further up whose depth is a power of two; the root for those of depth 1.
     pub fn coarser(&self, node: u32) -> u32 {
         self.nodes[node as usize].coarser

@@ -1,7 +1,8 @@
-//! Groups of accesses that have no cell of their own.
+//! Groups of accesses that have no cell of their own, where cells are not merged.
 //!
 //! A program can have more groups than there is room for: an interpreter reaches each of its
-//! functions on ten thousands of paths. The first [`Options::max_cells`] groups get a cell each.
+//! functions on ten thousands of paths. Where the consumer remembers numbers of cells, none can be
+//! merged ([`crate::merging`]). The first [`Options::max_cells`] groups get a cell each.
 //! From then on instructions without a line count for their function ([`function_sites`]), and
 //! [`Candidates`] counts the accesses of groups without a cell, and a group gets one
 //! when its count reaches a threshold. Until then its accesses count for the finest coarser group
@@ -14,8 +15,7 @@
 //! alone, so equal traces give equal profiles.
 //!
 //! Of the 7.7 million accesses of Python's start, 24.5 % count for a coarser context; of 114
-//! million with numpy, 28 %. The best choice of 131,072 cells, which has to know all accesses
-//! beforehand, leaves 3.5 % and 7 %: `record/2026-11-25-epyc-2c-folding`.
+//! million with numpy, 28 %: `record/2026-11-25-epyc-2c-folding`.
 //!
 //! Source: Estan & Varghese 2002, "New directions in traffic measurement and accounting", section
 //! 3.1 (sample and hold); the steps are those of Cormode, Korn, Muthukrishnan & Srivastava 2003,
@@ -28,7 +28,7 @@ use std::fmt;
 
 use reuselens_hugepages::Huge;
 
-use crate::cells::{CellKey, PackedKey};
+use crate::cells::{COARSE, CellKey, PackedKey};
 use crate::objects::Objects;
 use crate::shared::{FoldWarning, Shared};
 
@@ -58,7 +58,7 @@ const BESIDE: usize = 4;
 /// The count of a group is forgotten when another one needs its place.
 type Candidate = [u64; 2];
 
-/// Counts accesses of groups without a cell, and which cells are not of a single group.
+/// Counts accesses of groups without a cell.
 #[derive(Default)]
 pub(crate) struct Candidates {
     /// By the group's hash, without a random key: which groups displace each other decides where
@@ -66,8 +66,6 @@ pub(crate) struct Candidates {
     counts: Huge<Candidate>,
     /// Cells made so far for frequent groups.
     made: usize,
-    /// By cell, whether it is *coarse*: made for several groups. Cells beyond the end are not.
-    is_coarse: Vec<bool>,
 }
 
 impl fmt::Debug for Candidates {
@@ -79,22 +77,9 @@ impl fmt::Debug for Candidates {
 }
 
 impl Candidates {
-    /// Whether a cell is coarse: made for several groups of accesses.
-    pub fn is_coarse(&self, cell: usize) -> bool {
-        self.is_coarse.get(cell).is_some_and(|coarse| *coarse)
-    }
-
     /// Memory held.
     pub fn memory(&self) -> u64 {
-        (self.counts.bytes() + self.is_coarse.capacity()) as u64
-    }
-
-    fn mark(&mut self, cell: u32) {
-        let cells = cell as usize + 1;
-        if self.is_coarse.len() < cells {
-            self.is_coarse.resize(cells, false);
-        }
-        self.is_coarse[cell as usize] = true;
+        self.counts.bytes() as u64
     }
 
     /// Asks for the counts of groups with this hash ahead of their use.
@@ -150,6 +135,12 @@ impl Shared {
         if let Some(cell) = self.cells.get(key) {
             return CellChoice { cell, lasts: true };
         }
+        if self.merging.makes_room(&self.cells) {
+            return CellChoice {
+                cell: self.cells.get_or_add(key),
+                lasts: true,
+            };
+        }
         let mut group = key;
         loop {
             if group.object == Objects::OTHER {
@@ -159,9 +150,6 @@ impl Shared {
             if self.is_frequent(group) {
                 let cell = self.cells.get_or_add(group);
                 self.candidates.made += 1;
-                if group != key {
-                    self.candidates.mark(cell);
-                }
                 return CellChoice {
                     cell,
                     lasts: group == key,
@@ -179,7 +167,15 @@ impl Shared {
         let accesses = self.candidates.count(PackedKey::from(group));
         let threshold = self.candidates.threshold(FREQUENT * self.cells.max());
         let is_frequent = threshold.is_some_and(|threshold| accesses >= threshold);
-        if !is_frequent && self.with_contexts {
+        if !is_frequent {
+            self.warn_of_contexts();
+        }
+        is_frequent
+    }
+
+    /// Warns that accesses count for contexts further up.
+    pub fn warn_of_contexts(&mut self) {
+        if self.with_contexts {
             self.once(
                 FoldWarning::Contexts,
                 "contexts-folded",
@@ -188,25 +184,27 @@ impl Shared {
                 "leave out contexts (--no-contexts), or measure a smaller part of the program",
             );
         }
-        is_frequent
     }
 
-    /// The next coarser key: further up, and for all other objects where there is nothing further
-    /// up.
-    fn coarser(&self, key: CellKey) -> CellKey {
-        match self.contexts.coarser(key.context) {
+    /// The next coarser key, of accesses from anywhere below a context: further up, and for all
+    /// other objects where there is nothing further up.
+    pub fn coarser(&self, key: CellKey) -> CellKey {
+        let context = key.context & !COARSE;
+        match self.contexts.coarser(context) {
             0 => CellKey {
                 object: Objects::OTHER,
+                context: context | COARSE,
                 ..key
             },
-            context => CellKey { context, ..key },
+            above => CellKey {
+                context: above | COARSE,
+                ..key
+            },
         }
     }
 
-    /// Makes the cell for all other objects. There are at most as many lines as the program has
-    /// code, so lines keep their names longer than objects.
-    #[cold]
-    fn coarsest(&mut self, key: CellKey) -> u32 {
+    /// Warns that accesses count for the other objects.
+    pub fn warn_of_objects(&mut self) {
         self.once(
             FoldWarning::Objects,
             "groups-folded",
@@ -214,8 +212,18 @@ impl Shared {
              objects)",
             "keep some data only (--data heap), or measure a part of the run (--after, --function)",
         );
-        let cell = if self.cells.has_room_for_lines() {
-            self.cells.get_or_add(key)
+    }
+
+    /// Makes the cell for all other objects. There are at most as many lines as the program has
+    /// code, so lines keep their names longer than objects.
+    #[cold]
+    fn coarsest(&mut self, key: CellKey) -> u32 {
+        self.warn_of_objects();
+        if self.cells.has_room_for_lines() {
+            self.cells.get_or_add(CellKey {
+                context: key.context | COARSE,
+                ..key
+            })
         } else {
             self.once(
                 FoldWarning::Lines,
@@ -231,11 +239,9 @@ impl Shared {
             self.cells.get_or_add(CellKey {
                 site: 0,
                 object: Objects::OTHER,
-                context,
+                context: context | COARSE,
                 thread: 0,
             })
-        };
-        self.candidates.mark(cell);
-        cell
+        }
     }
 }

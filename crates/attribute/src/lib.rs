@@ -25,7 +25,7 @@
 //! | events, and blocks to columns | `attributor`, `pass` |
 //! | whose an address is | `space`, `shadow`, `intervals`, `objects`, `structures`, `elements` |
 //! | frames and contexts | `stack`, `locals`, `contexts`, `wrappers` |
-//! | what an access counts for | `sites`, `cells`, `folding`, `function_sites` |
+//! | what an access counts for | `sites`, `cells`, `merging`, `folding`, `function_sites` |
 //! | names, at the end | `resolve`, `symbols`, `loader`, `naming` |
 //!
 //! For: whoever turns traces into profiles. Not for: distances, histograms, or showing anything.
@@ -41,6 +41,7 @@ mod hash;
 mod intervals;
 mod loader;
 mod locals;
+mod merging;
 mod naming;
 mod objects;
 mod options;

@@ -74,7 +74,12 @@ pub struct Options {
     pub names: NamesMode,
     /// Whether cells are broken down by calling context. Heap objects are in any case.
     pub contexts: bool,
-    /// The first `max_cells` groups get a cell each, and up to four times as many later ones that
+    /// Whether what was counted for two cells can be merged: the consumer of the columns does so
+    /// wherever they say it ([`Columns::merged`](crate::Columns::merged)), and remembers no number
+    /// of a cell. Up to five times `max_cells` groups have a cell then, those of the most
+    /// accesses. Has no effect with basic blocks.
+    pub merges: bool,
+    /// Without `merges`, the first `max_cells` groups get a cell each, and up to four times as many later ones that
     /// are frequent. Beyond the first, instructions without a line count for their function, and
     /// all else counts for a calling context further up, or for the other objects; beyond sixteen
     /// times as many, lines count as unknown.
@@ -127,6 +132,7 @@ impl Default for Options {
             data: DataFilter::All,
             names: NamesMode::Instruction,
             contexts: true,
+            merges: false,
             max_cells: 1 << 15,
             totals_only: false,
             elements: false,

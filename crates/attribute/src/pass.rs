@@ -95,6 +95,8 @@ pub(crate) struct Pass<'a> {
     last_stack: usize,
     pending: PendingCells,
     batch: BatchBuffer,
+    /// Item accesses in `columns` that are counted by cell: see [`crate::merging`].
+    counted: usize,
 }
 
 impl<'a> Pass<'a> {
@@ -111,6 +113,7 @@ impl<'a> Pass<'a> {
             process_bits: u64::from(process.id) << PROCESS_SHIFT,
             granularity: options.granularity,
             process,
+            counted: output.columns.len(),
             stack: thread.stack,
             statement: thread.statement,
             threads,
@@ -166,11 +169,20 @@ impl<'a> Pass<'a> {
     /// Passes the columns to their consumer and empties them.
     #[cold]
     fn send_columns(&mut self) {
-        self.columns.complete();
+        self.complete();
         if self.options.basic_blocks {
             self.shared.add_sites(self.columns);
         }
         (self.send)(self.columns);
         self.columns.clear();
+        self.counted = 0;
+    }
+
+    /// Completes the columns, and counts their new item accesses by cell.
+    pub fn complete(&mut self) {
+        self.columns.complete();
+        let Shared { merging, cells, .. } = &mut *self.shared;
+        merging.count(&self.columns.cells[self.counted..], cells);
+        self.counted = self.columns.len();
     }
 }

@@ -13,7 +13,7 @@ use reuselens_locality::{
 };
 use reuselens_trace::Kind;
 
-use crate::cells::CellKey;
+use crate::cells::{COARSE, CellKey};
 use crate::elements::ElementKey;
 use crate::hash::FastMap;
 use crate::naming::{file_name, heap_name, is_system_module, kind_name};
@@ -35,8 +35,7 @@ pub(crate) fn tables(
     let mut resolver = Resolver::new(shared, symbols);
     let raw = resolver.shared.cells.take_keys();
     resolver.wrappers = resolver.find_wrappers(&raw);
-    let cells = raw.iter().enumerate();
-    let cells = cells.map(|(cell, key)| resolver.cell(cell, key)).collect();
+    let cells = raw.iter().map(|key| resolver.cell(key)).collect();
     let elements = resolver.elements();
     resolver.warn_of_modules_without_lines();
     resolver.shared.warn_of_elements();
@@ -128,13 +127,14 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn cell(&mut self, number: usize, key: &CellKey) -> CellKey {
+    fn cell(&mut self, key: &CellKey) -> CellKey {
         let (site, object) = (self.site(key.site), self.object(key.object));
-        let mut context = self.context(key.context);
-        // A coarse cell was made for several groups of accesses (`folding.rs`): which context made
-        // each access is not known.
-        if self.shared.candidates.is_coarse(number) {
-            context = self.others_below(context, key.context);
+        let node = key.context & !COARSE;
+        let mut context = self.context(node);
+        // A coarse cell was made for several groups of accesses (`folding.rs`, `merging.rs`): which
+        // context made each access is not known.
+        if node != key.context {
+            context = self.others_below(context, node);
         } else if self.sites[site as usize].frames.len() > 1 {
             context = self.inlined(context, self.shared.sites[key.site as usize].place);
         }

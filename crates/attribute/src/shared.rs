@@ -13,6 +13,7 @@ use crate::folding::{Candidates, CellChoice};
 use crate::function_sites::FunctionSites;
 use crate::hash::FastMap;
 use crate::locals::{LiveFrames, LocalLayouts};
+use crate::merging::Merging;
 use crate::objects::{ObjectKey, Objects, Where};
 use crate::options::{NamesMode, Options};
 use crate::places::{CodePlace, Mappings};
@@ -50,6 +51,9 @@ pub(crate) struct Shared {
     pub contexts: Contexts,
     pub cells: CellTable,
     pub candidates: Candidates,
+    pub merging: Merging,
+    /// How often cells were merged.
+    pub merges: u64,
     pub function_sites: FunctionSites,
     pub structures: Structures,
     frames: FastMap<(u64, u64), u32>,
@@ -89,6 +93,8 @@ impl Shared {
             contexts: Contexts::new(),
             cells: CellTable::new(options.max_cells),
             candidates: Candidates::default(),
+            merging: Merging::new(options),
+            merges: 0,
             function_sites: FunctionSites::default(),
             structures: Structures::default(),
             frames: FastMap::default(),
@@ -241,6 +247,11 @@ impl Shared {
         }
     }
 
+    /// Whether any key gets a cell of its own at once.
+    pub fn has_room(&self) -> bool {
+        self.cells.has_room() || self.merging.makes_room(&self.cells)
+    }
+
     /// Adds the sites of new cells to columns.
     pub fn add_sites(&self, columns: &mut Columns) {
         let new = &self.cells.keys()[columns.sites.len()..];
@@ -371,6 +382,7 @@ impl Shared {
             + self.contexts.memory()
             + self.cells.memory()
             + self.candidates.memory()
+            + self.merging.memory()
             + self.function_sites.memory()
             + self.structures.memory()
             + self.live_frames.memory()

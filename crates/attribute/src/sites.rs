@@ -218,6 +218,15 @@ impl SiteIndex {
         }
     }
 
+    /// Forgets the remembered cells that `is_gone` holds for. Cost: linear in all instructions.
+    pub fn forget_cells(&mut self, is_gone: impl Fn(u32) -> bool) {
+        for slot in &mut self.slots {
+            if slot.owner != SiteSlot::FREE.owner && is_gone(slot.cell) {
+                slot.owner = SiteSlot::FREE.owner;
+            }
+        }
+    }
+
     /// Remembers that a site has no module yet.
     pub fn add_unplaced(&mut self, pc: u64, site: u32) {
         self.unplaced.push((pc, site));

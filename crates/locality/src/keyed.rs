@@ -177,6 +177,30 @@ impl KeyedHistograms {
         }
     }
 
+    /// Adds all counts of the cell `from` to the cell `to`, and leaves `from` empty, as if all its
+    /// accesses had been those of `to`. Cells of equal number stay as they are.
+    pub fn move_into(&mut self, from: u32, to: u32) {
+        if from == to || from as usize >= self.len() {
+            return;
+        }
+        self.tallies.reserve(to as usize + 1);
+        if (from as usize) < self.near.len() {
+            if self.near.len() < self.tallies.len() {
+                self.near.lengthen(self.tallies.len().next_power_of_two());
+            }
+            let moved = std::mem::take(&mut self.near[from as usize]);
+            for (items, accesses) in (0..FAR).zip(moved) {
+                let count = &mut self.near[to as usize][items as usize];
+                let (sum, came_round) = count.overflowing_add(accesses);
+                *count = sum;
+                if came_round {
+                    carry(&mut self.tallies, to, items);
+                }
+            }
+        }
+        self.tallies.move_into(from, to);
+    }
+
     /// Replaces the distances of every cell (histogram, sum of the finite ones, largest of them) by
     /// what `change` makes of them.
     pub fn map(
@@ -306,6 +330,32 @@ mod tests {
         });
         assert_eq!(keyed.get(0), Some((other, 1200, 300)));
         assert_eq!([1, 2].map(|cell| keyed.get(cell)), before[1..]);
+    }
+
+    #[test]
+    fn accesses_of_a_cell_that_moves_are_those_of_the_other() {
+        let raw = [2, u64::MAX, 7, 1 << 60, 40, 0, u64::MAX, 1000];
+        let distances = |accesses: usize| -> Vec<_> {
+            let raw = raw.iter().cycle().take(accesses);
+            raw.map(|raw| Distance::new(*raw)).collect()
+        };
+        let (mut moved, mut all) = (KeyedHistograms::new(), KeyedHistograms::new());
+        // Near counters of both cells come round when they are added.
+        for (cell, accesses) in [(1, 300_000), (5, 500_000), (3, 77)] {
+            moved.add_column(&vec![cell; accesses], &distances(accesses));
+            all.add_column(&vec![1; accesses], &distances(accesses));
+        }
+        moved.move_into(5, 1);
+        moved.move_into(3, 1);
+        moved.move_into(9, 1);
+        moved.move_into(1, 1);
+        assert_eq!(moved.get(1), all.get(1));
+        for empty in [3, 5] {
+            assert_eq!(moved.get(empty), Some((FineHistogram::new(), 0, 0)));
+        }
+        moved.move_into(1, 8);
+        assert_eq!(moved.get(8), all.get(1));
+        assert_eq!(moved.near(), all.near());
     }
 
     #[test]

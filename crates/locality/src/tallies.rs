@@ -51,6 +51,8 @@ pub(crate) struct Tallies {
     cells: Vec<CellTally>,
     /// Number 0 is none.
     chunks: Vec<CounterChunk>,
+    /// Chunks, all zeros, that cells gave up: see [`Tallies::move_into`].
+    free: Vec<u32>,
     /// What 32 bits do not hold, by cell and bin.
     apart: BTreeMap<(u32, u16), u64>,
 }
@@ -60,6 +62,7 @@ impl Default for Tallies {
         Tallies {
             cells: Vec::new(),
             chunks: vec![CounterChunk::default()],
+            free: Vec::new(),
             apart: BTreeMap::new(),
         }
     }
@@ -134,7 +137,8 @@ impl Tallies {
         let mut place = place;
         let mut holder = None;
         loop {
-            let next = self.chunks.len() as u32;
+            let next = self.free.last().copied();
+            let next = next.unwrap_or(self.chunks.len() as u32);
             let names: &mut [u32] = match holder {
                 None => &mut self.cells[cell as usize].chunks,
                 Some(chunk) => &mut self.chunks[chunk as usize].0,
@@ -146,7 +150,7 @@ impl Tallies {
                 *name = next;
             }
             let number = *name;
-            if is_new {
+            if is_new && self.free.pop().is_none() {
                 self.chunks.push(CounterChunk::default());
             }
             if place < own {
@@ -245,10 +249,60 @@ impl Tallies {
         tally.cold = tally.cold.saturating_add(counted.cold);
     }
 
+    /// Adds all counts of the cell `from` to the cell `to`, and leaves `from` empty. Both exist and
+    /// differ. Cost: linear in the octaves of `from`.
+    pub fn move_into(&mut self, from: u32, to: u32) {
+        let tally = std::mem::take(&mut self.cells[from as usize]);
+        for chunk in 0..self.chunks_of(&tally) {
+            let Some(counts) = self.find(&tally, place(chunk)).copied() else {
+                continue;
+            };
+            let into = self.chunk(to, place(chunk));
+            for (bin, count) in (chunk * WIDTH..).zip(counts.0) {
+                if count > 0 {
+                    self.count(into, to, bin, count.into());
+                }
+            }
+        }
+        self.give_up_chunks(&tally.chunks);
+        let bins = self.apart.range((from, 0)..=(from, u16::MAX));
+        let bins: Vec<u16> = bins.map(|((_, bin), _)| *bin).collect();
+        for bin in bins {
+            if let Some(accesses) = self.apart.remove(&(from, bin)) {
+                self.carry(to, bin.into(), accesses);
+            }
+        }
+        let into = &mut self.cells[to as usize];
+        into.sum = into.sum.saturating_add(tally.sum);
+        into.max = into.max.max(tally.max);
+        into.cold = into.cold.saturating_add(tally.cold);
+    }
+
+    /// Empties the chunks that are named here, and the chunks that the last of them names.
+    fn give_up_chunks(&mut self, names: &[u32]) {
+        let mut names = names.to_vec();
+        while !names.is_empty() {
+            let own = names.len() - 1;
+            self.free
+                .extend(names[..own].iter().filter(|name| **name != 0));
+            for name in &names[..own] {
+                self.chunks[*name as usize] = CounterChunk::default();
+            }
+            let last = names[own];
+            names.clear();
+            if last != 0 {
+                names.extend(self.chunks[last as usize].0);
+                self.chunks[last as usize] = CounterChunk::default();
+                self.free.push(last);
+            }
+        }
+    }
+
     /// The memory held.
     pub fn memory(&self) -> Bytes {
         let lines = self.cells.capacity() + self.chunks.capacity();
-        Bytes((lines * 64 + self.apart.len() * 48) as u64)
+        let free = self.free.capacity() * size_of::<u32>();
+        Bytes((lines * 64 + self.apart.len() * 48 + free) as u64)
     }
 }
 
@@ -314,6 +368,39 @@ mod tests {
         assert_eq!(copy, counted);
         tallies.get(7, &mut copy);
         assert_eq!(copy, counted);
+    }
+
+    #[test]
+    fn a_cell_that_moves_leaves_nothing_and_its_chunks_serve_again() {
+        let (mut tallies, mut all) = (Tallies::default(), Tallies::default());
+        tallies.reserve(3);
+        all.reserve(2);
+        for (number, items) in (0..u64::BITS).map(|octave| 1 << octave).enumerate() {
+            for (cell, accesses) in [(0, 3), (2, 5_u64 << 31)] {
+                tallies.add(cell, Distance::new(items), accesses + number as u64);
+                all.add(0, Distance::new(items), accesses + number as u64);
+            }
+        }
+        tallies.add(2, Distance::COLD, 9);
+        all.add(0, Distance::COLD, 9);
+        let chunks = tallies.chunks.len();
+        tallies.move_into(2, 0);
+        let (mut moved, mut expected) = (CellCounts::default(), CellCounts::default());
+        tallies.get(0, &mut moved);
+        all.get(0, &mut expected);
+        assert_eq!(moved, expected);
+        for items in (0..u64::BITS).map(|octave| 1 << octave) {
+            tallies.add(1, Distance::new(items), 2);
+            all.add(1, Distance::new(items), 2);
+        }
+        moved.clear();
+        tallies.get(2, &mut moved);
+        assert_eq!(moved, CellCounts::default());
+        expected.clear();
+        tallies.get(1, &mut moved);
+        all.get(1, &mut expected);
+        assert_eq!(moved, expected);
+        assert_eq!(tallies.chunks.len(), chunks);
     }
 
     #[test]

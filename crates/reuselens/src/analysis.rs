@@ -136,7 +136,8 @@ fn count(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Pass, Error> {
     // Before anything is read: options that do not go together are refused.
-    let attribution = Attribution::new(source.plain(), machine, options);
+    let merges = counts::merge_cells(options);
+    let attribution = Attribution::merging(source.plain(), machine, options, merges);
     let analysis = Analysis::new(attribution, options)?;
     if let Readable::Segmented(source) = source {
         // Where the system has too little memory for several engines, it may have enough for one.
@@ -383,7 +384,7 @@ impl Analysis {
     }
 
     fn count_gathered(&mut self) {
-        if !self.gathered.is_empty() {
+        if !self.gathered.has_nothing() {
             self.counts.take(&mut self.gathered);
         }
     }

@@ -61,7 +61,18 @@ pub(crate) struct Attribution {
 }
 
 impl Attribution {
+    /// For a consumer that merges no cells.
     pub fn new(source: &dyn Source, machine: &Machine, options: &AnalysisOptions) -> Self {
+        Self::merging(source, machine, options, false)
+    }
+
+    /// `merges`: whether whoever counts merges cells where [`Columns::merged`] says so.
+    pub fn merging(
+        source: &dyn Source,
+        machine: &Machine,
+        options: &AnalysisOptions,
+        merges: bool,
+    ) -> Self {
         let granularity = granularity(source, machine, options);
         let options = Options {
             granularity,
@@ -72,6 +83,7 @@ impl Attribution {
             totals_only: options.totals_only,
             elements: options.elements,
             stores: options.sharing == Sharing::Coherent,
+            merges,
             basic_blocks: options.paths,
             ids: !source.has_addresses(),
             ..Options::default()

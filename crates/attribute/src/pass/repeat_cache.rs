@@ -59,6 +59,8 @@ pub(super) struct Generation {
     /// Events so far. A module or a thread's stack brings other objects, and after the end of a
     /// process another one can get its number, with versions that begin anew.
     pub events: u64,
+    /// How often cells were merged: other cells have their numbers after that.
+    pub merges: u64,
     /// Context and thread.
     pub owner: u64,
     /// The process.

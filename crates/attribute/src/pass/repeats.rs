@@ -231,6 +231,7 @@ impl Pass<'_> {
     pub(super) fn generation(&self) -> Generation {
         Generation {
             events: self.shared.events,
+            merges: self.shared.merges,
             owner: self.owner,
             process_bits: self.process_bits,
             versions: self.process.space.versions(),
@@ -313,7 +314,7 @@ impl Pass<'_> {
     /// Where no key may get a new cell at once, a missing one is not asked for: asking counts as an
     /// access of the key.
     fn find_cell(&mut self, place: usize, object: u32, lookup: Lookup) -> Option<u32> {
-        if lookup == Lookup::Locate || !self.shared.cells.has_room() {
+        if lookup == Lookup::Locate || !self.shared.has_room() {
             self.resolve_pending();
             let site = self.process.sites.slot(place).site;
             let key = PackedKey::new(site, object, self.owner);

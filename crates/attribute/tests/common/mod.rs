@@ -276,6 +276,7 @@ impl Run {
         if !self.block.is_empty() {
             self.attributor.block(&self.block, &mut self.columns);
             assert_eq!(self.columns.items.len(), self.columns.cells.len());
+            self.merge();
             self.all.items.extend(&self.columns.items);
             self.all.cells.extend(&self.columns.cells);
             if !self.columns.elements.is_empty() {
@@ -286,6 +287,17 @@ impl Run {
             self.all.elements.extend(&self.columns.elements);
             self.all.elements.resize(self.all.items.len(), 0);
             self.block.clear();
+        }
+    }
+
+    /// Lets earlier accesses count for the cells that theirs were merged into.
+    fn merge(&mut self) {
+        let mut last = BTreeMap::new();
+        for (from, to) in self.columns.merged.iter().rev() {
+            last.insert(*from, *last.get(to).unwrap_or(to));
+        }
+        for cell in &mut self.all.cells {
+            *cell = *last.get(cell).unwrap_or(cell);
         }
     }
 

@@ -102,7 +102,7 @@ impl BackgroundCounts {
 
     /// Hands over what was gathered.
     fn send(&mut self) {
-        if !self.gathered.is_empty() || !self.gathered.basic_blocks.is_empty() {
+        if !self.gathered.has_nothing() {
             let next = self.empty.try_recv().unwrap_or_default();
             let columns = std::mem::replace(&mut self.gathered, next);
             self.worker.send(Job::Count(columns));
@@ -177,6 +177,9 @@ impl Counts for BackgroundCounts {
     }
 
     fn add(&mut self, columns: &Columns) {
+        if !columns.merged.is_empty() {
+            self.send();
+        }
         append(&mut self.gathered, columns);
         self.accesses += columns.len() as u64;
         self.drained = false;

@@ -72,6 +72,9 @@ impl CountMethod for Exact {
         self.touches = touches;
         let distances = &mut self.distances[..touches];
         self.engine.process(&columns.items, distances);
+        for &(from, to) in &columns.merged {
+            self.keyed.move_into(from, to);
+        }
         if self.totals_only {
             self.histogram.add_column(distances);
         } else {

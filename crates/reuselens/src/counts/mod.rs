@@ -178,6 +178,13 @@ impl Counted {
     }
 }
 
+/// Whether what counts with these options merges cells ([`Columns::merged`]). With distances by
+/// the access before, and with engines for several threads, numbers of cells are remembered.
+pub(crate) fn merge_cells(options: &AnalysisOptions) -> bool {
+    let remembers = options.paths || options.forward || options.engine == hp_rda::NAME;
+    options.sharing == Sharing::Shared && !remembers
+}
+
 /// A new way of counting, as the options have it.
 ///
 /// # Errors

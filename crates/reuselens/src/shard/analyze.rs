@@ -11,6 +11,7 @@ use super::part::{Head, Part, Place};
 use super::{Known, PartError, Piece, Stretch, TraceIdentity};
 use crate::attribution::{self, Attribution, granularity, no_accesses};
 use crate::budget::Looks;
+use crate::counts;
 use crate::line_statements::with_lines;
 use crate::stopping::{CUT_OFF, truncated};
 use crate::{AnalysisOptions, Error, Progress, this_machine};
@@ -60,7 +61,7 @@ fn analyze_marked(
     let typed = typed(options, granularity(source, &machine, options));
     let mut pass = PiecePass {
         piece,
-        attribution: Attribution::new(source, &machine, options),
+        attribution: Attribution::merging(source, &machine, options, counts::merge_cells(options)),
         stretch: Stretch::default(),
         known: Known::default(),
         before: Place::default(),
@@ -84,6 +85,7 @@ fn analyze_marked(
         histogram: Default::default(),
         cells: Groups::default(),
         elements: Groups::default(),
+        moves: pass.stretch.take_moves(),
     };
     head.count(pass.known);
     let mut ending = None;

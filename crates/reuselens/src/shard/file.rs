@@ -115,6 +115,7 @@ impl Part {
             && head.accesses.checked_add(waiting.cells.len() as u64) == accesses
             && head.cells.is_sound(MOST_GROUPS)
             && head.elements.is_sound(MOST_GROUPS)
+            && head.moves.is_sound(MOST_GROUPS)
             && numbers.into_iter().all(|number| *number < MOST_GROUPS);
         if sound {
             return Ok(());

@@ -28,14 +28,26 @@ impl Groups {
                 all.push(smaller);
             }
             if let Some((_, other)) = mine.next_if(|(mine, _)| *mine == number) {
-                group.0.merge(&other.0);
-                group.1 = group.1.saturating_add(other.1);
-                group.2 = group.2.max(other.2);
+                add(&mut group, &other);
             }
             all.push((number, group));
         }
         all.extend(mine);
         self.0 = all;
+    }
+
+    /// Gives groups other numbers, the sum of those that get the same one.
+    pub fn renumber(&mut self, number: impl Fn(u32) -> u32) {
+        let mut all = std::mem::take(&mut self.0);
+        all.iter_mut()
+            .for_each(|(group, _)| *group = number(*group));
+        all.sort_by_key(|(group, _)| *group);
+        for (number, group) in all {
+            match self.0.last_mut().filter(|(last, _)| *last == number) {
+                Some((_, sum)) => add(sum, &group),
+                None => self.0.push((number, group)),
+            }
+        }
     }
 
     /// Takes out the counts of a group, if it has any.
@@ -48,6 +60,12 @@ impl Groups {
     pub fn is_sound(&self, limit: u32) -> bool {
         self.0.is_sorted_by(|a, b| a.0 < b.0) && self.0.last().is_none_or(|last| last.0 < limit)
     }
+}
+
+fn add(sum: &mut Group, more: &Group) {
+    sum.0.merge(&more.0);
+    sum.1 = sum.1.saturating_add(more.1);
+    sum.2 = sum.2.max(more.2);
 }
 
 #[cfg(test)]

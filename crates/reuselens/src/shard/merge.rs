@@ -22,7 +22,11 @@ pub fn merge(one: Part, other: Part) -> Result<Part, PartError> {
     check(&before, &behind)?;
     let mut head = before.head;
     let mut known = Known::default();
-    let mut stretch = Stretch::from_waiting(before.waiting);
+    let (mut waiting, moves) = (before.waiting, &behind.head.moves);
+    waiting.move_cells(moves);
+    head.cells.renumber(|cell| moves.now(cell));
+    head.moves.then(moves);
+    let mut stretch = Stretch::from_waiting(waiting);
     stretch.absorb(behind.waiting, &mut known);
     head.count(known);
     head.last = behind.head.last;

@@ -38,6 +38,7 @@ mod file;
 mod groups;
 mod identity;
 mod merge;
+mod moves;
 mod part;
 mod stretch;
 

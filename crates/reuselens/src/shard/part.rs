@@ -7,6 +7,7 @@ use reuselens_units::Distance;
 use serde::{Deserialize, Serialize};
 
 use super::groups::Groups;
+use super::moves::Moves;
 use super::{Known, PartError, TraceIdentity, Waiting};
 use crate::attribution::Uncounted;
 
@@ -37,6 +38,9 @@ pub(crate) struct Head {
     pub histogram: ExactHistogram,
     pub cells: Groups,
     pub elements: Groups,
+    /// The cells that were merged in the part.
+    #[serde(default)]
+    pub moves: Moves,
 }
 
 /// A part of an analysis: some neighbouring pieces of a trace. The distances within are counted;

@@ -5,6 +5,7 @@ use reuselens_distance::{Recency, Shard};
 use reuselens_locality::{DeferredHistogram, ElementHistograms, KeyedHistograms};
 use reuselens_units::{Bytes, Distance};
 
+use super::moves::Moves;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 
 /// What waits of a stretch: its items by first and by last access, and for each first access the
@@ -31,6 +32,13 @@ impl Waiting {
     fn complete(&mut self) {
         if !self.elements.is_empty() {
             self.elements.resize(self.cells.len(), 0);
+        }
+    }
+
+    /// Lets what waits count for the cells that its own were merged into.
+    pub fn move_cells(&mut self, moves: &Moves) {
+        for cell in &mut self.cells {
+            *cell = moves.now(*cell);
         }
     }
 
@@ -118,6 +126,7 @@ pub(crate) struct Stretch {
     shard: Shard,
     waiting: Waiting,
     distances: Vec<Distance>,
+    moves: Moves,
 }
 
 impl Stretch {
@@ -127,12 +136,20 @@ impl Stretch {
         Stretch {
             shard: Shard::from_recency(recency),
             waiting,
-            distances: Vec::new(),
+            ..Stretch::default()
         }
     }
 
     /// The next touches of the stretch: counts in `known` what can be.
     pub fn add(&mut self, columns: &Columns, known: &mut Known) {
+        if !columns.merged.is_empty() {
+            for &(from, to) in &columns.merged {
+                known.keyed.move_into(from, to);
+            }
+            let moves = Moves::of(&columns.merged);
+            self.waiting.move_cells(&moves);
+            self.moves.then(&moves);
+        }
         let (items, cells, elements) = (&columns.items, &columns.cells, &columns.elements);
         let distances = &mut self.distances;
         distances.resize(items.len(), Distance::COLD);
@@ -151,6 +168,11 @@ impl Stretch {
         self.shard.absorb(later.recency, &mut self.distances);
         let waiting = &mut self.waiting;
         known.add_known(&self.distances, &later.cells, &later.elements, waiting);
+    }
+
+    /// Takes out where the cells went that were merged.
+    pub fn take_moves(&mut self) -> Moves {
+        std::mem::take(&mut self.moves)
     }
 
     /// What waits.
