@@ -79,10 +79,10 @@ pub struct Options {
     /// of a cell. Up to five times `max_cells` groups have a cell then, those of the most
     /// accesses. Has no effect with basic blocks.
     pub merges: bool,
-    /// Without `merges`, the first `max_cells` groups get a cell each, and up to four times as many later ones that
-    /// are frequent. Beyond the first, instructions without a line count for their function, and
-    /// all else counts for a calling context further up, or for the other objects; beyond sixteen
-    /// times as many, lines count as unknown.
+    /// Without `merges`, the first `max_cells` groups get a cell each, and up to four times as many
+    /// later ones that are frequent. Beyond the first, instructions without a line count for their
+    /// function, and all else counts for a calling context further up, or for the other objects;
+    /// beyond sixteen times as many, lines count as unknown.
     pub max_cells: usize,
     /// All accesses count for one cell, and no site, object or context is looked up: much faster.
     /// Has no effect where `data` or `names` need objects.
