@@ -6,10 +6,9 @@ use std::num::NonZeroUsize;
 use reuselens::locality::{ExactHistogram, FineHistogram, Profile};
 use reuselens::shard::{Part, Piece, TraceIdentity, analyze_shard, finish};
 use reuselens::trace::{
-    AnySegment, Block, Event, ItemProjection, Kind, Process, Projection, Row, Source, Step, Thread,
-    TraceError,
+    Block, Event, Kind, Process, Projection, Row, Source, Step, Thread, TraceError,
 };
-use reuselens::units::{Accesses, Bytes};
+use reuselens::units::Bytes;
 use reuselens::{AnalysisOptions, analyze};
 
 /// Places that call a function, and its instructions: more groups than are kept.
@@ -96,15 +95,6 @@ impl Source for Interpreter {
 
     fn project(&mut self, _projection: Projection) -> bool {
         false
-    }
-
-    fn segments(
-        &mut self,
-        _projection: ItemProjection,
-        _most: usize,
-        _shortest: Accesses,
-    ) -> Result<Vec<AnySegment>, TraceError> {
-        Ok(Vec::new())
     }
 }
 
