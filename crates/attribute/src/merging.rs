@@ -58,7 +58,7 @@ impl Merging {
     /// Nothing is counted unless the options allow merging.
     pub fn new(options: &Options) -> Self {
         Merging {
-            is_on: options.merges && !options.basic_blocks && !options.totals_only(),
+            is_on: options.merges && !options.basic_blocks && !options.is_totals_only(),
             full: FULL * options.max_cells,
             ..Merging::default()
         }
