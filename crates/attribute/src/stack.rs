@@ -147,6 +147,12 @@ impl ShadowStack {
         self.by_call = by_call;
     }
 
+    /// Whether stack pointers are those of the moment of the call.
+    #[inline]
+    pub fn is_by_call(&self) -> bool {
+        self.by_call
+    }
+
     /// The innermost frame; of one with variables the part below these.
     #[inline]
     pub fn innermost(&self, layouts: &LocalLayouts) -> Option<TopFrame> {

@@ -131,6 +131,22 @@ fn named_structure_wins_over_memory_and_ends_with_it() {
 }
 
 #[test]
+fn names_of_a_caller_outlive_a_callee_that_is_entered_by_call() {
+    let mut run = Run::new(Options::default());
+    let top = STACK.1 - 0x1000;
+    run.call(0x100, top, 0);
+    run.data(top - 0x800, 64, 8, "of caller");
+    run.call(0x200, top - 0x1000, at(0x100, 3));
+    run.data(top - 0x1800, 64, 8, "of callee");
+    run.load(at(0x200, 1), top - 0x1800);
+    run.exit(top - 0x1000);
+    run.load(at(0x100, 1), top - 0x800);
+    run.load(at(0x100, 1), top - 0x1800);
+    let done = run.finish();
+    assert_eq!(done.objects(), ["of callee", "of caller", "stack of main"]);
+}
+
+#[test]
 fn names_on_the_stack_end_with_their_frame() {
     let mut run = Run::new(Options::default());
     let low = STACK.1 - 0x1000;

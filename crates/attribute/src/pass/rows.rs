@@ -336,7 +336,7 @@ impl Pass<'_> {
         stack.set_by_call(by_call);
         // Frames whose exit is missing (exceptions, `longjmp`) end here.
         stack.unwind(pointer, |extent| {
-            end_frame(extent, stack_bounds, shared, process);
+            end_frame(extent, by_call, stack_bounds, shared, process);
         });
         let call = CallKey {
             code: process.code,
@@ -387,9 +387,9 @@ impl Pass<'_> {
             process,
             ..
         } = self;
-        let stack_bounds = stack.bounds();
+        let (stack_bounds, by_call) = (stack.bounds(), stack.is_by_call());
         stack.exit(pointer, pc, |extent| {
-            end_frame(extent, stack_bounds, shared, process);
+            end_frame(extent, by_call, stack_bounds, shared, process);
         });
         self.frame_changed();
     }
@@ -418,9 +418,11 @@ impl Pass<'_> {
 }
 
 /// Ends a frame, its variables, and the names of its memory. `stack_bounds` are the low and the
-/// high end of the thread's stack; 0, 0 = unknown.
+/// high end of the thread's stack; 0, 0 = unknown. `by_call`: see
+/// [`crate::stack::ShadowStack`].
 fn end_frame(
     extent: &FrameExtent,
+    by_call: bool,
     stack_bounds: (u64, u64),
     shared: &mut Shared,
     process: &mut ProcessState,
@@ -430,14 +432,19 @@ fn end_frame(
         shared.end_locals(extent.layout);
     }
     if process.named_on_stack {
-        // Stacks grow downwards: all names between the stack's low end and `high` end too. Where
-        // the low end is unknown, those from the frame's `low` on.
+        // Stacks grow downwards: all names between the stack's low end and the frame's high end
+        // end too. Where the low end is unknown, those from the frame's `low` on.
         let (stack_low, stack_high) = stack_bounds;
         let low = if stack_high == 0 {
             extent.low
         } else {
             stack_low
         };
-        process.space.unname(low, extent.high);
+        let high = if by_call {
+            extent.frame_address()
+        } else {
+            extent.high
+        };
+        process.space.unname(low, high);
     }
 }
