@@ -227,18 +227,18 @@ fn header(source: &dyn Source) -> native::Header {
 }
 
 /// A piece of what is recorded; rows and templates are where they were delivered.
-enum Piece {
+enum RecordedPiece {
     Templates,
     Rows,
     Event(Event),
 }
 
 /// `None` at the end.
-fn piece_of(delivered: Delivered) -> Option<Piece> {
+fn piece_of(delivered: Delivered) -> Option<RecordedPiece> {
     match delivered {
-        Delivered::Templates => Some(Piece::Templates),
-        Delivered::Rows(Step::Block) => Some(Piece::Rows),
-        Delivered::Rows(Step::Event(event)) => Some(Piece::Event(event)),
+        Delivered::Templates => Some(RecordedPiece::Templates),
+        Delivered::Rows(Step::Block) => Some(RecordedPiece::Rows),
+        Delivered::Rows(Step::Event(event)) => Some(RecordedPiece::Event(event)),
         Delivered::Rows(Step::End) => None,
     }
 }
@@ -284,18 +284,18 @@ fn write(
     }
     while let Some(piece) = piece_of(step) {
         match piece {
-            Piece::Templates => {
+            RecordedPiece::Templates => {
                 recorded.block(pieces.executed.rows());
                 if let Some(templates) = source.templates() {
                     writer.template_block(&pieces.executed, templates)?;
                 }
             }
-            Piece::Rows => {
+            RecordedPiece::Rows => {
                 keeping.block(&mut pieces.block);
                 recorded.block(pieces.block.len());
                 writer.block(&pieces.block)?;
             }
-            Piece::Event(event) => {
+            RecordedPiece::Event(event) => {
                 recorded.event(&event);
                 keeping.event(&event);
                 writer.event(&event)?;

@@ -53,18 +53,12 @@ const DERIVED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Files with default methods that an adapter has to know, from before there was this rule. The
-/// list only gets shorter.
-const OWED: &[&str] = &["crates/formats/src/records.rs"];
-
 /// Finds trait methods with a body.
 pub fn check(workspace: &Workspace) -> Vec<Finding> {
     let ours = |path: &str| path.starts_with("crates/") && path.contains("/src/");
     workspace
         .files()
-        .filter(|(path, _)| {
-            ours(path) && !OWED.contains(path) && path.ends_with(".rs") && !workspace.is_test(path)
-        })
+        .filter(|(path, _)| ours(path) && path.ends_with(".rs") && !workspace.is_test(path))
         .flat_map(|(path, text)| defaults(path, text))
         .collect()
 }

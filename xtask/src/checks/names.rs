@@ -18,9 +18,6 @@ const REPEATED: &[(&str, &str)] = &[(
     "each command of the command line has its arguments under the name that clap's users expect",
 )];
 
-/// Names that are still repeated, from before there was this rule. The list only gets shorter.
-const OWED: &[&str] = &["Here", "Piece", "Place"];
-
 /// A place where a name is defined.
 struct Definition<'a> {
     owner: &'a str,
@@ -47,14 +44,8 @@ pub fn check(workspace: &Workspace) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for (name, places) in &definitions {
-        if REPEATED.iter().any(|(repeated, _)| repeated == name) {
-            continue;
-        }
-        let repeats = repeats(name, places);
-        if !OWED.contains(&name.as_str()) {
-            findings.extend(repeats);
-        } else if repeats.is_empty() {
-            findings.push(paid(name));
+        if REPEATED.iter().all(|(repeated, _)| repeated != name) {
+            findings.extend(repeats(name, places));
         }
     }
     findings
@@ -118,17 +109,6 @@ fn repeats(name: &str, places: &[Definition<'_>]) -> Vec<Finding> {
         });
     }
     findings
-}
-
-/// For a name of [`OWED`] that is not repeated any more.
-fn paid(name: &str) -> Finding {
-    Finding {
-        file: "xtask/src/checks/names.rs".to_owned(),
-        line: 0,
-        what: format!("{name} is not repeated any more"),
-        why: WHY,
-        fix: "take it out of OWED".to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Draws [`Panel::Lines`]: curves on two logarithmic axes.
 
 use super::scale::{LogScale, is_shown};
-use super::shape::{Anchor, ChartInk, Length, PictureShape, Place, Role, Text};
+use super::shape::{Anchor, ChartInk, ChartPoint, Length, PictureShape, Role, Text};
 use super::{ChartLine, HEAD, LEFT, Look, RIGHT, Unit, horizontal};
 
 /// Appends axes and curves, each point a dot.
@@ -71,13 +71,13 @@ fn curve(
     out: &mut Vec<PictureShape>,
     line: &ChartLine,
     series: usize,
-    place: impl Fn((f64, f64)) -> Place,
+    place: impl Fn((f64, f64)) -> ChartPoint,
 ) {
     let shown = line
         .points
         .iter()
         .filter(|point| is_shown(point.0) && is_shown(point.1));
-    let mut places: Vec<Place> = shown.map(|point| place(*point)).collect();
+    let mut places: Vec<ChartPoint> = shown.map(|point| place(*point)).collect();
     if places.is_empty() {
         return;
     }
@@ -107,8 +107,8 @@ fn curve(
 }
 
 /// Goes across before it goes down to the next place; level pieces have no places inside.
-fn steps(places: &[Place]) -> Vec<Place> {
-    let mut out: Vec<Place> = Vec::new();
+fn steps(places: &[ChartPoint]) -> Vec<ChartPoint> {
+    let mut out: Vec<ChartPoint> = Vec::new();
     let runs = places.chunk_by(|a, b| a.1 == b.1);
     for run in runs {
         let (Some(first), Some(last)) = (run.first(), run.last()) else {

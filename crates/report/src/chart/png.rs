@@ -9,7 +9,7 @@ use tiny_skia::{
 };
 use ttf_parser::{Face, OutlineBuilder};
 
-use super::shape::{Anchor, ChartInk, PictureShape, Place, Role, Text};
+use super::shape::{Anchor, ChartInk, ChartPoint, PictureShape, Role, Text};
 use super::theme::{self, COLOURS, LIGHT};
 use super::{Look, Panel, WIDTH, height};
 
@@ -211,15 +211,15 @@ fn line(width: f32) -> Stroke {
     }
 }
 
-fn move_to(path: &mut PathBuilder, at: Place) {
+fn move_to(path: &mut PathBuilder, at: ChartPoint) {
     path.move_to(at.0.get() as f32, at.1.get() as f32);
 }
 
-fn line_to(path: &mut PathBuilder, at: Place) {
+fn line_to(path: &mut PathBuilder, at: ChartPoint) {
     path.line_to(at.0.get() as f32, at.1.get() as f32);
 }
 
-fn add_rectangle(path: &mut PathBuilder, corner: Place, size: Place) {
+fn add_rectangle(path: &mut PathBuilder, corner: ChartPoint, size: ChartPoint) {
     let number = |length: super::shape::Length| length.get() as f32;
     let (x, y) = (number(corner.0), number(corner.1));
     if let Some(rectangle) = Rect::from_xywh(x, y, number(size.0), number(size.1)) {

@@ -41,10 +41,10 @@ impl fmt::Display for Length {
 }
 
 /// A place: across from the left, down from the top.
-pub(super) type Place = (Length, Length);
+pub(super) type ChartPoint = (Length, Length);
 
 /// A rectangle: its corner at the upper left, its width and its height.
-pub(super) type Rectangle = (Place, (Length, Length));
+pub(super) type Rectangle = (ChartPoint, (Length, Length));
 
 /// What a shape is drawn with.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,7 +81,7 @@ pub(super) enum Anchor {
 /// A line of text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Text {
-    pub(super) at: Place,
+    pub(super) at: ChartPoint,
     pub(super) role: Role,
     pub(super) anchor: Anchor,
     /// Whether it is read from below.
@@ -91,7 +91,7 @@ pub(super) struct Text {
 
 impl Text {
     /// A label.
-    pub(super) fn label(at: Place, anchor: Anchor, words: impl Into<String>) -> PictureShape {
+    pub(super) fn label(at: ChartPoint, anchor: Anchor, words: impl Into<String>) -> PictureShape {
         PictureShape::Text(Text {
             at,
             role: Role::Label,
@@ -106,16 +106,16 @@ impl Text {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PictureShape {
     /// A line across: its left end and its right one.
-    Level(ChartInk, Place, Length),
+    Level(ChartInk, ChartPoint, Length),
     /// An upright line: its upper end and its lower one.
-    Upright(ChartInk, Place, Length),
+    Upright(ChartInk, ChartPoint, Length),
     /// A line through places.
-    Curve(ChartInk, Vec<Place>),
+    Curve(ChartInk, Vec<ChartPoint>),
     /// Rectangles that are one shape.
     Rectangles(ChartInk, Vec<Rectangle>),
     /// A rectangle of the scale.
     Swatch(ChartInk, Rectangle),
     /// A disc: its middle and its radius.
-    Disc(ChartInk, Place, f64),
+    Disc(ChartInk, ChartPoint, f64),
     Text(Text),
 }

@@ -7,7 +7,7 @@ use reuselens_units::{Accesses, Bytes};
 
 use super::groups::Groups;
 use super::identity::typed;
-use super::part::{Head, Part, Place};
+use super::part::{Head, Part, PrefixMark};
 use super::{Known, PartError, Piece, Stretch, TraceIdentity};
 use crate::attribution::{self, Attribution, granularity, no_accesses};
 use crate::budget::Looks;
@@ -64,8 +64,8 @@ fn analyze_marked(
         attribution: Attribution::merging(source, &machine, options, counts::merge_cells(options)),
         stretch: Stretch::default(),
         known: Known::default(),
-        before: Place::default(),
-        now: Place::default(),
+        before: PrefixMark::default(),
+        now: PrefixMark::default(),
         limit: options.memory_limit(),
         looks: Looks::new(),
         others: Bytes(0),
@@ -146,8 +146,8 @@ struct PiecePass {
     stretch: Stretch,
     known: Known,
     /// Where the piece begins, and how far the pass is.
-    before: Place,
-    now: Place,
+    before: PrefixMark,
+    now: PrefixMark,
     limit: Bytes,
     looks: Looks,
     /// What is held beside the counts, when it was last looked at.
@@ -242,7 +242,7 @@ impl PiecePass {
     }
 }
 
-impl Place {
+impl PrefixMark {
     /// Goes on behind these touches.
     fn pass(&mut self, columns: &Columns) {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;

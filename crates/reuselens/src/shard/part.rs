@@ -11,10 +11,10 @@ use super::moves::Moves;
 use super::{Known, PartError, TraceIdentity, Waiting};
 use crate::attribution::Uncounted;
 
-/// Where in the trace something is: how many accesses lie before, and a sum over them and what they
+/// A position in the trace: the number of accesses before it, and a sum over them and what they
 /// were attributed to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct PrefixMark {
     pub accesses: u64,
     pub sum: u64,
 }
@@ -31,8 +31,8 @@ pub(crate) struct Head {
     pub first: u32,
     pub last: u32,
     pub of: u32,
-    pub before: Place,
-    pub behind: Place,
+    pub before: PrefixMark,
+    pub behind: PrefixMark,
     /// Accesses whose distance is known.
     pub accesses: u64,
     pub histogram: ExactHistogram,

@@ -22,9 +22,9 @@ const LONGEST_QUEUE: usize = 96;
 /// Batches after which a shard says what it holds: asking costs a look at every cell.
 const SAY_EVERY: u32 = 8;
 
-/// A shard and what is to be done on it.
-struct Place {
-    /// Not there while somebody works on it.
+/// A shard and the batches that wait for it.
+struct QueuedShard {
+    /// `None` while a worker has it.
     shard: Option<Box<ThreadShard>>,
     to_do: Vec<ThreadBatch>,
     /// What it held when it last said so.
@@ -40,7 +40,7 @@ struct Place {
 
 /// What all threads look at.
 struct State {
-    places: Vec<Place>,
+    places: Vec<QueuedShard>,
     /// Shards that are there and have something to do.
     ready: VecDeque<usize>,
     /// Batches that nobody has taken yet.
@@ -148,7 +148,7 @@ impl State {
     }
 }
 
-impl Place {
+impl QueuedShard {
     /// Notes what the shard holds, and what it has room for.
     fn said(&mut self, held: u64, known: Named) {
         (self.held, self.known) = (held, known);
@@ -173,7 +173,7 @@ pub(super) struct ShardPool {
 impl ShardPool {
     /// With that many workers, or as many as the system gives and as there are shards.
     pub(super) fn new(workers: usize, config: &EngineConfig) -> Self {
-        let place = |_| Place {
+        let place = |_| QueuedShard {
             shard: Some(Box::new(ThreadShard::new(config.clone()))),
             to_do: Vec::new(),
             held: 0,
@@ -276,7 +276,7 @@ impl ShardPool {
     /// drained, and without workers, what they hold.
     pub(super) fn memory(&self, gathered: &[ThreadBatch]) -> Bytes {
         let state = self.shared.lock();
-        let most = |(place, batch): (&Place, &ThreadBatch)| {
+        let most = |(place, batch): (&QueuedShard, &ThreadBatch)| {
             let named = place.named.with(batch.named());
             match place.growth + batch.growth() {
                 _ if self.is_alone() => place.ask(),
