@@ -120,6 +120,19 @@ fn find(line: &Line, key: PackedKey) -> Option<u32> {
     Some(found[1] as u32 - 1)
 }
 
+/// Removes the entry of a key that the line has. Returns whether the line was full.
+fn take_from(line: &mut Line, key: PackedKey) -> bool {
+    let was_full = line[2 * LINE - 1] != 0;
+    let (entries, _) = line.as_chunks_mut::<2>();
+    let used = entries.iter().filter(|entry| entry[1] != 0).count();
+    let of_key = |[word, rest]: &[u64; 2]| *word == key.word && (rest >> 32) as u32 == key.rest;
+    if let Some(at) = entries[..used].iter().position(of_key) {
+        entries.swap(at, used - 1);
+        entries[used - 1] = [0; 2];
+    }
+    was_full
+}
+
 /// The cells so far: a hash table of lines, at most half full; what finds its line full is in the
 /// next.
 pub(crate) struct CellTable {
@@ -254,14 +267,35 @@ impl CellTable {
         cells.into_iter().for_each(|number| self.insert(number));
     }
 
-    /// Removes cells. Their numbers are given to the next new ones. Cost: linear in all cells.
+    /// Removes cells. Their numbers are given to the next new ones. Cost: a look at some lines for
+    /// each cell.
     pub fn remove(&mut self, numbers: impl DoubleEndedIterator<Item = u32>) {
         for number in numbers.rev() {
+            self.remove_entry(number);
             self.keys[number as usize].site = FREE;
             self.free.push(number);
         }
-        self.lines.fill([0; 2 * LINE]);
-        self.insert_all();
+    }
+
+    /// Removes the entry of a cell from its line. If the line was full, entries of the lines after
+    /// it may belong there: those up to the first line with room are put in anew.
+    fn remove_entry(&mut self, number: u32) {
+        let key = PackedKey::from(self.keys[number as usize]);
+        let mask = self.lines.len() - 1;
+        let mut home = self.line(key.hash());
+        while find(&self.lines[home], key).is_none() {
+            home = (home + 1) & mask;
+        }
+        let mut was_full = take_from(&mut self.lines[home], key);
+        while was_full {
+            home = (home + 1) & mask;
+            let line = std::mem::replace(&mut self.lines[home], [0; 2 * LINE]);
+            was_full = line[2 * LINE - 1] != 0;
+            let (entries, _) = line.as_chunks::<2>();
+            for [_, rest] in entries.iter().filter(|entry| entry[1] != 0) {
+                self.insert(*rest as u32 - 1);
+            }
+        }
     }
 
     /// The numbers of the cells that there are, ascending.
@@ -373,6 +407,43 @@ mod tests {
         table.remove([5, 3].into_iter());
         let keys = table.take_keys();
         assert_eq!((keys[3], keys[5]), (key(1000), key(1000)));
+    }
+
+    #[test]
+    fn removed_cells_are_gone_and_all_others_are_found() {
+        let mut table = CellTable::new(1 << 20);
+        let mut model = std::collections::BTreeMap::new();
+        let mut random = 1_u64;
+        let mut next = |below: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 33) % below
+        };
+        let key = |number: u64| CellKey {
+            site: number as u32 % 64,
+            object: number as u32 / 64,
+            ..CellKey::default()
+        };
+        for _ in 0..200 {
+            for _ in 0..next(300) {
+                let key = key(next(4_000));
+                let number = table.get_or_add(key);
+                assert_eq!(*model.entry(key).or_insert(number), number);
+            }
+            let mut gone: Vec<(CellKey, u32)> = Vec::new();
+            for _ in 0..next(300) {
+                gone.extend(model.remove_entry(&key(next(4_000))));
+            }
+            table.remove(gone.iter().map(|(_, number)| *number));
+            assert!(gone.iter().all(|(key, _)| table.get(*key).is_none()));
+            assert!(
+                model
+                    .iter()
+                    .all(|(key, number)| table.get(*key) == Some(*number))
+            );
+            assert_eq!(table.len(), model.len());
+        }
     }
 
     #[test]

@@ -15,6 +15,9 @@
 //! what the old one had. So a group keeps its name if it is hot compared with the others between
 //! two merges, however late that is.
 //!
+//! If cells that cannot be merged any further fill the table, merging ends. From then on a new
+//! group counts as it does for consumers that cannot merge (see the module `folding`).
+//!
 //! Accesses are counted by cell for this. Before there are [`Options::max_cells`] cells, every
 //! thirteenth is, and stands for thirteen: ordinary programs go no further.
 //!
@@ -134,7 +137,12 @@ impl Shared {
             bound = bound.saturating_mul(2);
         }
         self.merges += 1;
-        self.merging.full = full.max(self.cells.len() + full / 8);
+        self.merging.full = full;
+        // The coarsest cells alone fill the table (many processes, say): each further merge would
+        // cost as much and free as little.
+        if self.cells.len() > full - full / 8 {
+            self.merging.is_on = false;
+        }
         merged
     }
 
