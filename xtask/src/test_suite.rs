@@ -2,7 +2,8 @@
 //!
 //! `cargo test` hides what a passing test prints, so a test that returned early for want of a tool
 //! looks like one that has proven something. `reuselens_testing::skip` therefore appends a line to
-//! the file that `REUSELENS_SKIPPED` names; this command makes that file, runs the tests, and prints it.
+//! the file that `REUSELENS_SKIPPED` names; this command makes that file, runs the tests, and
+//! prints it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
