@@ -1,4 +1,4 @@
-//! Accesses that came without rows touch the same items, in the same order, as their rows do.
+//! Item batches have the same items, in the same order, as the rows that they replace.
 
 #[path = "common/traces.rs"]
 mod traces;
@@ -20,20 +20,20 @@ struct Found {
     error: Option<String>,
 }
 
-/// What a file touches, and how many of its blocks came as touches.
-fn read(bytes: &[u8], threads: usize, options: &Options, condensed: bool) -> (Found, u64) {
+/// What a file accesses, and how many of its blocks came as batches.
+fn read(bytes: &[u8], threads: usize, options: &Options, as_items: bool) -> (Found, u64) {
     let input = Input::new(Cursor::new(bytes.to_vec()), "t");
     let mut reader = Reader::with_threads(input, threads).unwrap();
     let mut attributor = Attributor::new(options.clone());
-    if condensed {
+    if as_items {
         assert!(reader.project(Projection::Items(attributor.projection().unwrap())));
     }
-    let (mut columns, mut items, mut touched) = (Columns::new(), Vec::new(), 0);
+    let (mut columns, mut items, mut batched) = (Columns::new(), Vec::new(), 0);
     let error = take_all(reader, &mut attributor, |attributor, block| {
-        touched += block.item_batch.blocks;
+        batched += block.item_batch.blocks;
         attributor.gather(block, &mut columns, |piece| items.extend(&piece.items));
         items.extend(&columns.items);
-        assert!(condensed || block.item_batch.items.capacity() == 0);
+        assert!(as_items || block.item_batch.items.capacity() == 0);
         assert_eq!(columns.items.len(), columns.cells.len());
         columns.clear();
     });
@@ -43,31 +43,31 @@ fn read(bytes: &[u8], threads: usize, options: &Options, condensed: bool) -> (Fo
         tables: attributor.finish(&mut NoSymbols),
         error,
     };
-    (found, touched)
+    (found, batched)
 }
 
 /// As a comparison of all, with less to read where it fails.
-fn compare(rows: &Found, touches: &Found, what: &str) {
-    assert_eq!(rows.error, touches.error, "{what}");
-    let pairs = rows.items.iter().zip(&touches.items);
+fn compare(rows: &Found, batches: &Found, what: &str) {
+    assert_eq!(rows.error, batches.error, "{what}");
+    let pairs = rows.items.iter().zip(&batches.items);
     assert_eq!(
         pairs.clone().position(|(one, other)| one != other),
         None,
         "{what}"
     );
-    assert_eq!(rows.items.len(), touches.items.len(), "{what}");
-    assert_eq!(rows.references, touches.references, "{what}");
-    assert_eq!(rows.tables, touches.tables, "{what}");
+    assert_eq!(rows.items.len(), batches.items.len(), "{what}");
+    assert_eq!(rows.references, batches.references, "{what}");
+    assert_eq!(rows.tables, batches.tables, "{what}");
 }
 
 fn same(bytes: &[u8], options: &Options, what: &str) -> u64 {
-    let (rows, touched) = read(bytes, 1, options, false);
-    assert_eq!(touched, 0);
-    let (one, touched) = read(bytes, 1, options, true);
+    let (rows, batched) = read(bytes, 1, options, false);
+    assert_eq!(batched, 0);
+    let (one, batched) = read(bytes, 1, options, true);
     compare(&rows, &one, what);
     let (three, _) = read(bytes, 3, options, true);
     assert!(one == three, "{what}, on three threads");
-    touched
+    batched
 }
 
 fn options(random: &mut Random) -> Options {
@@ -81,18 +81,18 @@ fn options(random: &mut Random) -> Options {
 }
 
 #[test]
-fn touches_are_those_of_rows() {
-    let mut touched = 0;
+fn item_batches_match_rows() {
+    let mut batched = 0;
     for seed in 0..300 {
         let mix = MIXES[seed as usize % MIXES.len()];
         let options = options(&mut Random(seed));
-        touched += same(&file(seed, mix), &options, &format!("seed {seed}"));
+        batched += same(&file(seed, mix), &options, &format!("seed {seed}"));
     }
-    assert!(touched > 3000, "{touched} blocks");
+    assert!(batched > 3000, "{batched} blocks");
 }
 
 #[test]
-fn items_of_consecutive_templates_match_rows() {
+fn item_batches_of_consecutive_templates_match_rows() {
     for seed in 2000..2030 {
         let options = options(&mut Random(seed));
         same(&repeated(seed), &options, &format!("seed {seed}"));
@@ -100,7 +100,7 @@ fn items_of_consecutive_templates_match_rows() {
 }
 
 #[test]
-fn damaged_trace_has_the_items_of_its_rows_up_to_the_damage() {
+fn item_batches_of_damaged_trace_match_rows_up_to_the_damage() {
     for seed in 1000..1060 {
         let random = &mut Random(seed);
         let bytes = file(seed, MIXES[seed as usize % MIXES.len()]);
@@ -119,7 +119,7 @@ fn damaged_trace_has_the_items_of_its_rows_up_to_the_damage() {
 }
 
 #[test]
-fn small_and_huge_items_and_ids_stay_rows() {
+fn item_batches_exclude_small_and_huge_items_and_ids() {
     let bytes = file(1, MIXES[0]);
     let input = Input::new(Cursor::new(bytes), "t");
     let mut reader = Reader::with_threads(input, 1).unwrap();

@@ -38,21 +38,21 @@ fn thread(id: u32, low: u64, high: u64) -> Event {
     })
 }
 
-/// What comes again at the end of a block so far.
-fn again(block: &mut Block, what: RepeatOf, numbers: &[u64]) {
+/// Appends a repeat after the rows of a block so far.
+fn repeat(block: &mut Block, what: RepeatOf, numbers: &[u64]) {
     let times = match what {
         RepeatOf::Template(_) => 1,
         RepeatOf::Loop { times, .. } => u64::from(times),
     };
     let (before, rows) = (block.len() as u32, numbers.len() as u32);
-    let folds = &mut block.repeats;
-    folds.entries.push(Repeat { before, rows, what });
-    folds.numbers.extend_from_slice(numbers);
-    folds.rows += times * numbers.len() as u64;
+    let repeats = &mut block.repeats;
+    repeats.entries.push(Repeat { before, rows, what });
+    repeats.numbers.extend_from_slice(numbers);
+    repeats.rows += times * numbers.len() as u64;
 }
 
-/// A block whose pattern 0 are these rows.
-fn pattern(rows: &[Row]) -> Block {
+/// A block whose template 0 has these rows.
+fn template(rows: &[Row]) -> Block {
     let mut block = Block::new();
     block.extend(rows.iter().copied());
     let rows = rows.len() as u32;
@@ -70,7 +70,7 @@ enum Given {
 }
 
 /// What all touch, and the accesses of the largest piece.
-fn touched(all: &[Given], folded: bool) -> (Vec<u64>, Vec<u32>, Tables, usize) {
+fn accessed(all: &[Given], with_repeats: bool) -> (Vec<u64>, Vec<u32>, Tables, usize) {
     let mut attributor = Attributor::new(Options::default());
     let (mut unfolder, mut columns) = (RepeatExpander::new(), Columns::new());
     let (mut items, mut cells, mut most) = (Vec::new(), Vec::new(), 0);
@@ -79,7 +79,7 @@ fn touched(all: &[Given], folded: bool) -> (Vec<u64>, Vec<u32>, Tables, usize) {
             Given::Event(event) => attributor.event(event, &mut NoSymbols),
             Given::Block(block) => {
                 let whole = unfolder.expand(block);
-                let block = if folded { block } else { &whole };
+                let block = if with_repeats { block } else { &whole };
                 attributor.pieces(block, &mut columns, |piece| {
                     most = most.max(piece.len());
                     items.extend(&piece.items);
@@ -93,20 +93,20 @@ fn touched(all: &[Given], folded: bool) -> (Vec<u64>, Vec<u32>, Tables, usize) {
 
 /// Compares with the rows; the accesses of the largest piece.
 fn same(all: &[Given]) -> usize {
-    let (rows, folds) = (touched(all, false), touched(all, true));
-    assert_eq!((rows.0, rows.1), (folds.0, folds.1));
-    assert!(rows.2 == folds.2);
-    folds.3
+    let (rows, repeats) = (accessed(all, false), accessed(all, true));
+    assert_eq!((rows.0, rows.1), (repeats.0, repeats.1));
+    assert!(rows.2 == repeats.2);
+    repeats.3
 }
 
 #[test]
-fn a_pattern_in_memory_that_is_freed_and_allocated_anew() {
-    let mut first = pattern(&[load(0x10, 0x10_0100)]);
+fn repeats_in_reallocated_memory_count_for_the_new_block() {
+    let mut first = template(&[load(0x10, 0x10_0100)]);
     let mut later = Block::new();
     later.repeats.known = 1;
     for block in [&mut first, &mut later] {
         for number in 0..6 {
-            again(block, RepeatOf::Template(0), &[0x10_0100 + 8 * number]);
+            repeat(block, RepeatOf::Template(0), &[0x10_0100 + 8 * number]);
         }
     }
     let all = [
@@ -119,16 +119,16 @@ fn a_pattern_in_memory_that_is_freed_and_allocated_anew() {
     same(&all.map(Given::Block));
 }
 
-/// The cells of a pattern's accesses in a process, and of the same later in another or the same,
+/// The cells of a template's accesses in a process, and of the same later in another or the same,
 /// with this between them.
 fn around(between: Vec<Given>, process: u16) -> [Vec<u32>; 2] {
-    let mut first = pattern(&[load(0x10, 0x10_0100)]);
+    let mut first = template(&[load(0x10, 0x10_0100)]);
     let mut later = Block::new();
     later.repeats.known = 1;
     later.process = ProcessId(process);
     for block in [&mut first, &mut later] {
         for number in 0..6 {
-            again(block, RepeatOf::Template(0), &[0x10_0100 + 8 * number]);
+            repeat(block, RepeatOf::Template(0), &[0x10_0100 + 8 * number]);
         }
     }
     let block = with(Kind::Alloc, 0x50, 0xf_0000, 0x2_0000);
@@ -136,13 +136,13 @@ fn around(between: Vec<Given>, process: u16) -> [Vec<u32>; 2] {
     all.extend(between);
     all.push(Given::Block(later));
     same(&all);
-    let cells = touched(&all, true).1;
+    let cells = accessed(&all, true).1;
     let (before, behind) = cells.split_at(7);
     [before.to_vec(), behind.to_vec()]
 }
 
 #[test]
-fn a_pattern_of_two_processes_whose_threads_have_one_number() {
+fn repeats_of_two_processes_keep_threads_of_equal_number_apart() {
     // The other process has not got the memory.
     let mut begun = with(Kind::Alloc, 0x51, 0x40_0000, 0x2_0000);
     begun.process = ProcessId(1);
@@ -151,7 +151,7 @@ fn a_pattern_of_two_processes_whose_threads_have_one_number() {
 }
 
 #[test]
-fn a_pattern_of_a_process_that_has_the_number_of_one_that_ended() {
+fn repeats_of_a_new_process_with_a_reused_number_get_own_cells() {
     let end = Event::ProcessEnded(ProcessId(0), ProcessEnd::Unknown);
     let block = with(Kind::Alloc, 0x51, 0xf_0000, 0x2_0000);
     let [before, behind] = around(vec![Given::Event(end), Given::Block(block)], 0);
@@ -159,30 +159,30 @@ fn a_pattern_of_a_process_that_has_the_number_of_one_that_ended() {
 }
 
 #[test]
-fn a_pattern_where_a_stack_is_by_then() {
+fn repeats_count_for_a_stack_that_appeared_later() {
     let begun = thread(0, 0x10_0000, 0x10_1000);
     let [before, behind] = around(vec![Given::Event(begun)], 0);
     assert_ne!(before[0], behind[0]);
 }
 
 #[test]
-fn cells_of_another_thread_are_made_in_the_order_of_its_accesses() {
+fn repeats_number_cells_of_another_thread_in_access_order() {
     let addrs = [0x10_0040, 0x10_0000];
-    let mut first = pattern(&[load(0x10, addrs[0]), load(0x20, addrs[1])]);
+    let mut first = template(&[load(0x10, addrs[0]), load(0x20, addrs[1])]);
     let mut later = Block::new();
     later.repeats.known = 1;
     later.thread = ThreadId(1);
     for _ in 0..6 {
-        again(&mut first, RepeatOf::Template(0), &addrs);
+        repeat(&mut first, RepeatOf::Template(0), &addrs);
         // The first of them is in no object.
-        again(&mut later, RepeatOf::Template(0), &[0x30_0000, addrs[1]]);
+        repeat(&mut later, RepeatOf::Template(0), &[0x30_0000, addrs[1]]);
     }
     let block = with(Kind::Alloc, 0x51, 0xf_0000, 0x2_0000);
     same(&[block, first, later].map(Given::Block));
 }
 
 #[test]
-fn laps_that_reach_into_two_items_now_and_then() {
+fn iterations_that_straddle_items_count_both() {
     for (addr, step) in [
         (0xf_ffff, 1),
         (0xf_ffc1, 24),
@@ -190,35 +190,35 @@ fn laps_that_reach_into_two_items_now_and_then() {
     ] {
         let mut block = Block::new();
         block.push(load(0x10, addr));
-        let laps = RepeatOf::Loop {
+        let iterations = RepeatOf::Loop {
             first: 0,
             times: 300,
         };
-        again(&mut block, laps, &[step]);
+        repeat(&mut block, iterations, &[step]);
         let all = [with(Kind::Alloc, 0x50, 0xf_c000, 0x2_0000), block];
         same(&all.map(Given::Block));
     }
 }
 
 #[test]
-fn a_piece_of_laps_has_a_bound() {
+fn piece_of_iterations_is_bounded() {
     let mut block = Block::new();
     block.extend((0..256).map(|row| load(0x10 + row, 0x10_0000 + 8 * row)));
-    let laps = RepeatOf::Loop {
+    let iterations = RepeatOf::Loop {
         first: 0,
         times: 16_000,
     };
-    again(&mut block, laps, &[8; 256]);
+    repeat(&mut block, iterations, &[8; 256]);
     let all = [with(Kind::Alloc, 0x50, 0xf_0000, 0x2_0000), block];
     let most = same(&all.map(Given::Block));
     assert!(most <= (1 << 18) + (1 << 16) + 256, "{most} in a piece");
 }
 
 #[test]
-fn patterns_that_are_forgotten_take_no_memory() {
+fn forgotten_templates_free_their_memory() {
     let rows: Vec<Row> = (0..1000).map(|row| load(0x10 + row, 0x1000)).collect();
-    let mut block = pattern(&rows);
-    again(&mut block, RepeatOf::Template(0), &[0x1008; 1000]);
+    let mut block = template(&rows);
+    repeat(&mut block, RepeatOf::Template(0), &[0x1008; 1000]);
     let mut attributor = Attributor::new(Options::default());
     let mut memory = Vec::new();
     for _ in 0..100 {
@@ -229,15 +229,15 @@ fn patterns_that_are_forgotten_take_no_memory() {
 }
 
 #[test]
-fn a_stack_in_memory_that_another_thread_accesses() {
+fn repeats_follow_a_stack_in_memory_of_another_thread() {
     let mut all = vec![
         Given::Event(thread(0, 0x10_0000, 0x11_0000)),
         Given::Event(thread(1, 0x20_0000, 0x21_0000)),
         Given::Block(with(Kind::Alloc, 0x50, 0x1f_0000, 0x3_0000)),
         Given::Block(with(Kind::Alloc, 0x60, 0x40_0000, 0x2_0000)),
     ];
-    // One instruction in two patterns, one for each block of the heap.
-    let mut block = pattern(&[load(0x10, 0x1f_4000), load(0x20, 0x1f_4040)]);
+    // One instruction in two templates, one for each block of the heap.
+    let mut block = template(&[load(0x10, 0x1f_4000), load(0x20, 0x1f_4040)]);
     let other = [load(0x10, 0x40_4000), load(0x30, 0x40_4040)];
     block.extend(other.into_iter());
     block
@@ -246,7 +246,7 @@ fn a_stack_in_memory_that_another_thread_accesses() {
         .push(RepeatTemplate { first: 2, rows: 2 });
     for number in [0, 1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0] {
         let at = if number == 0 { 0x1f_4000 } else { 0x40_4000 };
-        again(&mut block, RepeatOf::Template(number), &[at, at + 64]);
+        repeat(&mut block, RepeatOf::Template(number), &[at, at + 64]);
     }
     all.push(Given::Block(block));
     let mut own = Block::new();
@@ -254,14 +254,14 @@ fn a_stack_in_memory_that_another_thread_accesses() {
     own.push(load(0x10, 0x20_5000));
     all.push(Given::Block(own));
     same(&all);
-    let (_, cells, tables, _) = touched(&all, true);
+    let (_, cells, tables, _) = accessed(&all, true);
     let object = tables.cells[*cells.last().unwrap() as usize].object;
     let name = &tables.objects[object as usize].name;
     assert!(name.contains("stack"), "{name}");
 }
 
 #[test]
-fn stacks_of_unknown_bounds_near_each_other() {
+fn repeats_follow_neighbouring_stacks_of_unknown_bounds() {
     let mut all = vec![Given::Event(thread(0, 0x1_0000, 0x2_0000))];
     for (id, pointer, pc) in [(1, 0x50_0000, 0x900), (2, 0x48_0000, 0x950)] {
         let mut enter = with(Kind::Enter, pc, pointer, 5);
@@ -270,54 +270,54 @@ fn stacks_of_unknown_bounds_near_each_other() {
     }
     let of = |row: u64| [0x45_0000 + 8 * (row * 7 % 11), 0x39_0000 + 8 * row];
     let [both, second] = of(0);
-    let mut block = pattern(&[load(0x10, both), load(0x20, second)]);
+    let mut block = template(&[load(0x10, both), load(0x20, second)]);
     for row in 1..20 {
         // An access that can only be in the first thread's.
         if row % 3 == 0 {
             block.push(load(0x30, 0x4f_0000 + 8 * row));
         }
-        again(&mut block, RepeatOf::Template(0), &of(row));
+        repeat(&mut block, RepeatOf::Template(0), &of(row));
     }
     all.push(Given::Block(block));
     same(&all);
 }
 
 #[test]
-fn a_pattern_of_many_rows() {
+fn template_of_many_rows_repeats() {
     let rows: Vec<Row> = (0..70_000)
         .map(|row| load(0x10 + row % 5, 0x1000 + 8 * row))
         .collect();
-    let mut block = pattern(&rows);
+    let mut block = template(&rows);
     let addrs: Vec<u64> = rows.iter().map(|row| row.addr + 8).collect();
     for _ in 0..3 {
-        again(&mut block, RepeatOf::Template(0), &addrs);
+        repeat(&mut block, RepeatOf::Template(0), &addrs);
     }
     same(&[Given::Block(block)]);
 }
 
 #[test]
 fn repeats_without_matching_rows_are_left_out_with_a_warning() {
-    let laps = |first, times| RepeatOf::Loop { first, times };
+    let iterations = |first, times| RepeatOf::Loop { first, times };
     let wrong: [fn(&mut Repeats); 6] = [
-        |folds| folds.entries[0].before = 9,
-        |folds| folds.entries[1].before = 1,
-        |folds| folds.entries[0].what = RepeatOf::Template(1),
-        |folds| folds.entries[0].rows = 1,
-        |folds| folds.numbers.truncate(3),
-        |folds| folds.templates[0].first = 2,
+        |repeats| repeats.entries[0].before = 9,
+        |repeats| repeats.entries[1].before = 1,
+        |repeats| repeats.entries[0].what = RepeatOf::Template(1),
+        |repeats| repeats.entries[0].rows = 1,
+        |repeats| repeats.numbers.truncate(3),
+        |repeats| repeats.templates[0].first = 2,
     ];
-    let wrong_laps = |folds: &mut Repeats| folds.entries[1].what = laps(1, 2);
+    let wrong_iterations = |repeats: &mut Repeats| repeats.entries[1].what = iterations(1, 2);
     for (case, spoil) in (0..).zip(
         wrong
             .iter()
             .map(|one| one as &dyn Fn(&mut Repeats))
-            .chain([&wrong_laps as _]),
+            .chain([&wrong_iterations as _]),
     ) {
-        let mut block = pattern(&[load(0x10, 0x1000), load(0x20, 0x2000)]);
-        again(&mut block, RepeatOf::Template(0), &[0x1008, 0x2008]);
-        again(&mut block, laps(0, 2), &[8, 8]);
+        let mut block = template(&[load(0x10, 0x1000), load(0x20, 0x2000)]);
+        repeat(&mut block, RepeatOf::Template(0), &[0x1008, 0x2008]);
+        repeat(&mut block, iterations(0, 2), &[8, 8]);
         spoil(&mut block.repeats);
-        let (_, _, tables, _) = touched(&[Given::Block(block)], true);
+        let (_, _, tables, _) = accessed(&[Given::Block(block)], true);
         let said = tables
             .warnings
             .iter()

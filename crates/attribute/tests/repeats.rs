@@ -166,17 +166,17 @@ struct Found {
     error: Option<String>,
 }
 
-/// What a file touches, and how many of its rows were not there.
+/// What a file accesses, and how many of its rows were repeats.
 fn read(
     bytes: &[u8],
     threads: usize,
     (options, layout): (&Options, &Layout),
-    folded: bool,
+    with_repeats: bool,
 ) -> (Found, u64) {
     let input = Input::new(Cursor::new(bytes.to_vec()), "t");
     let mut reader = Reader::with_threads(input, threads).unwrap();
     let mut attributor = attributor(options, layout);
-    assert!(!folded || reader.project(Projection::Repeats));
+    assert!(!with_repeats || reader.project(Projection::Repeats));
     let (mut columns, mut rows) = (Columns::new(), 0);
     let (mut items, mut cells, mut elements) = (Vec::new(), Vec::new(), Vec::new());
     let mut keep = |piece: &Columns| {
@@ -210,7 +210,7 @@ fn same(bytes: &[u8], seed: u64, what: &str) -> u64 {
     let what = format!("{what} {seed}");
     let (rows, none) = read(bytes, 1, with, false);
     assert_eq!(none, 0);
-    let mut folded = 0;
+    let mut repeated_rows = 0;
     for threads in [1, 3] {
         let (found, more) = read(bytes, threads, with, true);
         let wrong = |one: &Found| {
@@ -222,9 +222,9 @@ fn same(bytes: &[u8], seed: u64, what: &str) -> u64 {
         };
         assert_eq!(wrong(&found), None, "{what}, the first that differs");
         assert!(rows == found, "{what}: {:?}, {:?}", rows.error, found.error);
-        folded = more;
+        repeated_rows = more;
     }
-    folded
+    repeated_rows
 }
 
 fn options(random: &mut Random) -> Options {
@@ -241,16 +241,19 @@ fn options(random: &mut Random) -> Options {
 }
 
 #[test]
-fn they_count_as_their_rows_do() {
-    let mut folded = 0;
+fn repeats_count_as_their_rows() {
+    let mut repeated_rows = 0;
     for seed in 0..400 {
         let mix = MIXES[seed as usize % MIXES.len()];
-        folded += same(&file(seed, mix), seed, "file");
+        repeated_rows += same(&file(seed, mix), seed, "file");
     }
     for seed in 2000..2060 {
-        folded += same(&repeated(seed), seed, "repeated");
+        repeated_rows += same(&repeated(seed), seed, "repeated");
     }
-    assert!(folded > 1_000_000, "{folded} rows were not there");
+    assert!(
+        repeated_rows > 1_000_000,
+        "{repeated_rows} rows were repeats"
+    );
 }
 
 #[test]
