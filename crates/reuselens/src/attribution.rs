@@ -140,7 +140,7 @@ impl Attribution {
         self.attributor.folds()
     }
 
-    /// Puts it behind that of the stretch before: see [`Attributor::put_behind`].
+    /// Puts it behind that of the segment before: see [`Attributor::put_behind`].
     pub fn put_behind(&mut self, earlier: Attribution) {
         // Some notes come with the first access that they are about.
         let notes = earlier.warnings.into_iter();

@@ -14,7 +14,7 @@ use reuselens_trace::{
 use reuselens_units::Bytes;
 
 use crate::Error;
-use crate::keeping::Keeping;
+use crate::data_filter::RowFilter;
 
 /// What was recorded.
 #[derive(Clone, Debug)]
@@ -277,7 +277,7 @@ fn write(
     let mut recorded = Recorded::new(path);
     let written = file.written();
     let mut growth = Growth::default();
-    let mut keeping = Keeping::new(options.data);
+    let mut filter = RowFilter::new(options.data);
     let mut writer = native::Writer::new(file, path, &header(source.source()))?;
     if options.max_size.is_none() {
         compress_in_background(&mut writer);
@@ -291,13 +291,13 @@ fn write(
                 }
             }
             RecordedPiece::Rows => {
-                keeping.block(&mut pieces.block);
+                filter.block(&mut pieces.block);
                 recorded.block(pieces.block.len());
                 writer.block(&pieces.block)?;
             }
             RecordedPiece::Event(event) => {
                 recorded.event(&event);
-                keeping.event(&event);
+                filter.event(&event);
                 writer.event(&event)?;
                 // Rare, and needed for all that follows: it goes out at once.
                 if matches!(event, Event::Process(_) | Event::Module(_)) {
@@ -312,7 +312,7 @@ fn write(
         }
         step = source.next(rows, &mut pieces)?;
     }
-    if let Some(note) = keeping.note() {
+    if let Some(note) = filter.note() {
         writer.event(&Event::Note(note.clone()))?;
         recorded.notes.push(note);
     }

@@ -1,4 +1,4 @@
-//! From columns of touches to counts of distances: one file per way of counting.
+//! From columns of item accesses to counts of distances: one file per way of counting.
 
 mod background;
 mod coherent;
@@ -13,6 +13,8 @@ mod private;
 mod sampled;
 mod shares;
 mod totals;
+
+use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
 use reuselens_distance::{Bounded, Engine};
@@ -29,8 +31,8 @@ pub(crate) use extras::More;
 use guarded::{AnyMethod, Guarded};
 pub(crate) use paths::PathCounts;
 
-/// The accesses that a program thread with tables of its own is as good as: these take a hundred
-/// kilobytes before its first.
+/// A program thread with its own tables costs as much memory as this many accesses: the tables take
+/// a hundred kilobytes before the thread's first access.
 pub(crate) const THREAD_STEPS: u64 = 1 << 11;
 
 /// Another name for `counting`: it reads a trace in segments where that can be
@@ -194,10 +196,7 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
     if options.paths {
         let paths = Box::new(with_paths(options)?);
         let counts = Guarded::begin(AnyMethod::ByThread(paths));
-        return Ok(match threads.get() > 1 {
-            true => background::BackgroundCounts::begin(counts),
-            false => counts,
-        });
+        return Ok(in_background(counts, threads));
     }
     if options.sharing == Sharing::Private {
         let private = Box::new(private::begin(options, threads)?);
@@ -206,18 +205,22 @@ pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error>
     if options.sharing == Sharing::Coherent {
         let coherent = Box::new(coherent::begin(options)?);
         let counts = Guarded::begin(AnyMethod::ByThread(coherent));
-        return Ok(match threads.get() > 1 {
-            true => background::BackgroundCounts::begin(counts),
-            false => counts,
-        });
+        return Ok(in_background(counts, threads));
     }
     let counts = Guarded::begin(more(options, counts(options)?)?.into());
-    // It has its own threads.
-    let alone = options.engine == hp_rda::NAME;
-    Ok(match threads.get() > 1 && !alone {
+    // HP-RDA has its own threads.
+    if options.engine == hp_rda::NAME {
+        return Ok(counts);
+    }
+    Ok(in_background(counts, threads))
+}
+
+/// Moves the counting to a background thread if more than one thread may be used.
+fn in_background(counts: Box<dyn Counts>, threads: NonZeroUsize) -> Box<dyn Counts> {
+    match threads.get() > 1 {
         true => background::BackgroundCounts::begin(counts),
         false => counts,
-    })
+    }
 }
 
 /// With paths beside the distances.
@@ -273,7 +276,7 @@ fn counts(options: &AnalysisOptions) -> Result<Together, Error> {
     let samples = match (options.engine.as_str(), options.sample) {
         ("auto" | "sampled", Some(rate)) => sampled::Sampled::at(rate, options),
         ("sampled", None) => sampled::Sampled::at(RATE, options),
-        // What a sample cannot tell is told by an exact engine, which stops where memory does.
+        // Options that a sample cannot serve take an exact engine, which stops at the memory limit.
         ("auto", None) if !needs_exact(options) => sampled::Sampled::when_memory_is_short(options),
         (name, Some(_)) => {
             engines::find(name)?;

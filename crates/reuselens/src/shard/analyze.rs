@@ -8,7 +8,7 @@ use reuselens_units::{Accesses, Bytes};
 use super::groups::Groups;
 use super::identity::typed;
 use super::part::{Head, Part, PrefixMark};
-use super::{Known, PartError, Piece, Stretch, TraceIdentity};
+use super::{Known, PartError, Piece, SegmentCounts, TraceIdentity};
 use crate::attribution::{self, Attribution, granularity, no_accesses};
 use crate::budget::Looks;
 use crate::counts;
@@ -62,7 +62,7 @@ fn analyze_marked(
     let mut pass = PiecePass {
         piece,
         attribution: Attribution::merging(source, &machine, options, counts::merge_cells(options)),
-        stretch: Stretch::default(),
+        segment: SegmentCounts::default(),
         known: Known::default(),
         before: PrefixMark::default(),
         now: PrefixMark::default(),
@@ -85,7 +85,7 @@ fn analyze_marked(
         histogram: Default::default(),
         cells: Groups::default(),
         elements: Groups::default(),
-        moves: pass.stretch.take_moves(),
+        moves: pass.segment.take_moves(),
     };
     head.count(pass.known);
     let mut ending = None;
@@ -105,7 +105,7 @@ fn analyze_marked(
     }
     Ok(Part {
         head,
-        waiting: pass.stretch.into_waiting(),
+        waiting: pass.segment.into_waiting(),
         ending,
     })
 }
@@ -143,7 +143,7 @@ enum End {
 struct PiecePass {
     piece: Piece,
     attribution: Attribution,
-    stretch: Stretch,
+    segment: SegmentCounts,
     known: Known,
     /// Where the piece begins, and how far the pass is.
     before: PrefixMark,
@@ -195,7 +195,7 @@ impl PiecePass {
         columns: &mut Columns,
         counts: bool,
     ) -> Result<(), PartError> {
-        let (now, stretch, known) = (&mut self.now, &mut self.stretch, &mut self.known);
+        let (now, segment, known) = (&mut self.now, &mut self.segment, &mut self.known);
         let (looks, others, limit) = (&mut self.looks, self.others, self.limit);
         let mut is_full = false;
         self.attribution.block(block, columns, |piece| {
@@ -203,11 +203,11 @@ impl PiecePass {
             if !counts || is_full {
                 return;
             }
-            stretch.add(piece, known);
+            segment.add(piece, known);
             // Within a block too: see `Looks::is_late`.
             if looks.is_late(now.accesses) {
                 looks.looked(now.accesses);
-                is_full = stretch.memory() + known.memory() + others > limit;
+                is_full = segment.memory() + known.memory() + others > limit;
             }
         });
         if !counts {
@@ -228,7 +228,7 @@ impl PiecePass {
             return Ok(());
         };
         self.others = self.attribution.memory() + of_source + ahead;
-        match self.stretch.memory() + self.known.memory() + self.others > self.limit {
+        match self.segment.memory() + self.known.memory() + self.others > self.limit {
             true => Err(self.out_of_memory()),
             false => Ok(()),
         }

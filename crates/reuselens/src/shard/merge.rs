@@ -3,7 +3,7 @@
 use reuselens_locality::Profile;
 
 use super::part::{Part, missing_pieces, name};
-use super::{Known, PartError, Stretch};
+use super::{Known, PartError, SegmentCounts};
 
 /// Two parts of one analysis that are neighbours, in either order, as one. Associative: parts may
 /// be merged as a chain or as any tree.
@@ -26,8 +26,8 @@ pub fn merge(one: Part, other: Part) -> Result<Part, PartError> {
     waiting.move_cells(moves);
     head.cells.renumber(|cell| moves.now(cell));
     head.moves.then(moves);
-    let mut stretch = Stretch::from_waiting(waiting);
-    stretch.absorb(behind.waiting, &mut known);
+    let mut segment = SegmentCounts::from_waiting(waiting);
+    segment.absorb(behind.waiting, &mut known);
     head.count(known);
     head.last = behind.head.last;
     head.behind = behind.head.behind;
@@ -37,7 +37,7 @@ pub fn merge(one: Part, other: Part) -> Result<Part, PartError> {
     head.elements.merge(behind.head.elements);
     Ok(Part {
         head,
-        waiting: stretch.into_waiting(),
+        waiting: segment.into_waiting(),
         ending: behind.ending,
     })
 }

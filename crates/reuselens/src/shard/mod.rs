@@ -40,7 +40,7 @@ mod identity;
 mod merge;
 mod moves;
 mod part;
-mod stretch;
+mod segment;
 
 pub use crate::segments::histogram_parallel;
 pub use analyze::analyze_shard;
@@ -48,4 +48,4 @@ pub use error::PartError;
 pub use identity::{Piece, TraceIdentity};
 pub use merge::{finish, merge, merge_all};
 pub use part::Part;
-pub(crate) use stretch::{Known, Stretch, Waiting};
+pub(crate) use segment::{Known, SegmentCounts, Waiting};

@@ -1,4 +1,4 @@
-//! The counts of a stretch of a trace whose first accesses wait for what came before.
+//! The counts of a segment of a trace whose first accesses wait for what came before.
 
 use reuselens_attribute::Columns;
 use reuselens_distance::{Recency, Shard};
@@ -8,7 +8,7 @@ use reuselens_units::{Bytes, Distance};
 use super::moves::Moves;
 use crate::budget::LOOK_AT_MEMORY_EVERY;
 
-/// What waits of a stretch: its items by first and by last access, and for each first access the
+/// What waits of a segment: its items by first and by last access, and for each first access the
 /// cell and the element that it counts for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waiting {
@@ -19,7 +19,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Notes the keys of first accesses that come behind those that there are.
+    /// Notes the keys of first accesses that come after those that there are.
     fn push(&mut self, cell: u32, element: u32) {
         self.cells.push(cell);
         if element != 0 {
@@ -120,27 +120,27 @@ impl Known {
     }
 }
 
-/// A stretch of a trace on its way through an engine.
+/// The engine of a segment, and the first accesses that wait.
 #[derive(Default)]
-pub(crate) struct Stretch {
+pub(crate) struct SegmentCounts {
     shard: Shard,
     waiting: Waiting,
     distances: Vec<Distance>,
     moves: Moves,
 }
 
-impl Stretch {
-    /// What is left of a stretch, to put others behind it.
+impl SegmentCounts {
+    /// What is left of a segment, to append later segments to.
     pub fn from_waiting(mut waiting: Waiting) -> Self {
         let recency = std::mem::take(&mut waiting.recency);
-        Stretch {
+        SegmentCounts {
             shard: Shard::from_recency(recency),
             waiting,
-            ..Stretch::default()
+            ..SegmentCounts::default()
         }
     }
 
-    /// The next touches of the stretch: counts in `known` what can be.
+    /// Adds the next item accesses of the segment: counts in `known` what can be.
     pub fn add(&mut self, columns: &Columns, known: &mut Known) {
         if !columns.merged.is_empty() {
             for &(from, to) in &columns.merged {
@@ -162,7 +162,7 @@ impl Stretch {
         }
     }
 
-    /// Puts the stretch behind this one: counts in `known` those of its first accesses that are not
+    /// Appends a later segment: counts in `known` those of its first accesses that are not
     /// first any more.
     pub fn absorb(&mut self, later: Waiting, known: &mut Known) {
         self.shard.absorb(later.recency, &mut self.distances);

@@ -1,4 +1,4 @@
-//! Which rows of a run are kept in a trace file, by the memory that they touch: what a later
+//! Which rows of a run are kept in a trace file, by the memory that they access: what a later
 //! analysis of these data needs, and little more.
 
 use std::collections::BTreeMap;
@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use reuselens_attribute::DataFilter;
 use reuselens_trace::{Block, Event, Kind, Note, ProcessId, Row};
 
-/// Follows what memory is, and thins blocks out.
+/// Follows where heap, stacks and modules are, and removes the rows of other data from blocks.
 ///
 /// Memory is *heap* from its allocation to its end, *stack* between the bounds of a thread's stack,
 /// and *static* where a module is mapped and what follows it (`.bss`). Whoever analyses the trace
 /// looks closer: an access that is kept need not count, but none that counts is left out.
-pub(crate) struct Keeping {
+pub(crate) struct RowFilter {
     data: DataFilter,
     processes: BTreeMap<ProcessId, Memory>,
     kept: Block,
@@ -19,7 +19,7 @@ pub(crate) struct Keeping {
     pub left_out: u64,
 }
 
-/// What a process's memory is: by first address, the first behind.
+/// What a process's memory is: by first address, the end, which is the first address after it.
 #[derive(Clone, Default)]
 struct Memory {
     heap: BTreeMap<u64, u64>,
@@ -49,7 +49,7 @@ impl Memory {
             return;
         }
         let high = low.saturating_add(bytes);
-        let touched: Vec<(u64, u64)> = {
+        let overlapping: Vec<(u64, u64)> = {
             let from = self
                 .heap
                 .range(..=low)
@@ -58,7 +58,7 @@ impl Memory {
             let range = self.heap.range(from..high);
             range.map(|(low, high)| (*low, *high)).collect()
         };
-        for (start, end) in touched.into_iter().filter(|(_, end)| *end > low) {
+        for (start, end) in overlapping.into_iter().filter(|(_, end)| *end > low) {
             self.heap.remove(&start);
             if start < low {
                 self.heap.insert(start, low);
@@ -70,9 +70,9 @@ impl Memory {
     }
 }
 
-impl Keeping {
+impl RowFilter {
     pub fn new(data: DataFilter) -> Self {
-        Keeping {
+        RowFilter {
             data,
             processes: BTreeMap::new(),
             kept: Block::new(),
@@ -121,7 +121,7 @@ impl Keeping {
         }
     }
 
-    /// Leaves out of a block the accesses that touch other data.
+    /// Leaves out of a block the accesses to other data.
     pub fn block(&mut self, block: &mut Block) {
         if self.data == DataFilter::All {
             return;
@@ -188,8 +188,8 @@ mod tests {
     }
 
     fn kept(data: DataFilter) -> Vec<u64> {
-        let mut keeping = Keeping::new(data);
-        keeping.event(&Event::Module(Module {
+        let mut filter = RowFilter::new(data);
+        filter.event(&Event::Module(Module {
             low: 1000,
             high: 2000,
             ..Module::default()
@@ -204,7 +204,7 @@ mod tests {
         memory(&mut block, Kind::RangeLoad, 4990, 20);
         memory(&mut block, Kind::Free, 5000, 0);
         block.push(load(5010));
-        keeping.block(&mut block);
+        filter.block(&mut block);
         let loads = block
             .rows()
             .filter(|row| matches!(row.kind, Kind::Load | Kind::RangeLoad));
