@@ -12,8 +12,9 @@ use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
 
-/// The variable with the path of the file that skipped tests are written to. Crate `testing` reads
-/// it.
+/// The variable with the path of the file that skipped tests are written to. Crate `testing`
+/// reads it, and its constant of the same name must agree with this one: xtask depends on no crate
+/// of the workspace, so that it builds fast.
 const RECORD: &str = "REUSELENS_SKIPPED";
 
 /// Runs the workspace's tests with more arguments of `cargo test`, and prints what was skipped.
