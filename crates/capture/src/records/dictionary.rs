@@ -26,7 +26,7 @@ pub(super) struct Dictionary {
     /// By entry: 1 + the place of its descriptor, or 0 if it is not known.
     index: Vec<u32>,
     /// By entry: what the fast loop needs, if all its rows are unconditional.
-    quick: Vec<Quick>,
+    fast_entries: Vec<FastEntry>,
     rows: Vec<EntryRow>,
     /// By entry: its template, once one was asked for.
     templates: Vec<TemplateOf>,
@@ -39,7 +39,7 @@ pub(super) struct Dictionary {
 
 /// What the fast loop needs of an entry, in eight bytes.
 #[derive(Clone, Copy, Default)]
-struct Quick {
+struct FastEntry {
     /// Its first group.
     group: u32,
     rows: u16,
@@ -58,9 +58,9 @@ struct TemplateOf {
     rows: u16,
     /// Length of the block record in records; 0 if the entry is not known.
     records: u16,
-    /// Whether its operands are few enough for [`ShapedBlock::push_few`], and are exactly the first
-    /// words of the block record without its head.
-    few: bool,
+    /// Whether [`TemplateBlock::push_few`] can copy its operands: they are at most
+    /// [`OPERANDS_AT_ONCE`], and are exactly the first words of the block record without its head.
+    copied_at_once: bool,
     /// Whether it is known to have no template.
     none: bool,
 }
@@ -90,21 +90,21 @@ impl Dictionary {
             };
             let head = record[1];
             let (number, records) = unpack_head(head as u32);
-            let known = self.quick.get(number as usize).copied();
-            let quick = known.unwrap_or_default();
+            let known = self.fast_entries.get(number as usize).copied();
+            let entry = known.unwrap_or_default();
             equal = if head == last { equal + 1 } else { 0 };
             last = head;
-            let is_quick = usize::from(quick.records) == records && records > 0;
-            if head >> 56 != u64::from(REWRITTEN_BLOCK_RECORD) || !is_quick || equal > RUN {
+            let is_fast = usize::from(entry.records) == records && records > 0;
+            if head >> 56 != u64::from(REWRITTEN_BLOCK_RECORD) || !is_fast || equal > RUN {
                 return;
             }
             record[1] = 0;
-            let count = usize::from(quick.rows).div_ceil(GROUP);
-            let first = quick.group as usize;
+            let count = usize::from(entry.rows).div_ceil(GROUP);
+            let first = entry.group as usize;
             let groups = self.descriptors.groups.get(first..first + count);
             write_one(groups.unwrap_or_default(), record, *at, columns);
             *position += records;
-            *at += usize::from(quick.rows);
+            *at += usize::from(entry.rows);
         }
     }
 
@@ -143,7 +143,7 @@ impl Dictionary {
             }
             let rows = usize::from(of.rows);
             match rest.first_chunk::<{ OPERANDS_AT_ONCE + 1 }>() {
-                Some(record) if of.few => {
+                Some(record) if of.copied_at_once => {
                     // The head is skipped, not overwritten: a vector load over a word just stored
                     // would wait for the store.
                     if let Some(words) = record[1..].first_chunk() {
@@ -190,7 +190,10 @@ impl Dictionary {
         let dense =
             (places.iter().enumerate()).all(|(index, &place)| usize::from(place) == next(index));
         let of = TemplateOf {
-            few: dense && found.rows > 0 && places.len() <= OPERANDS_AT_ONCE && template.is_some(),
+            copied_at_once: dense
+                && found.rows > 0
+                && places.len() <= OPERANDS_AT_ONCE
+                && template.is_some(),
             none: template.is_none(),
             template: template.unwrap_or(u32::MAX),
             first: first as u32,
@@ -284,10 +287,11 @@ impl Dictionary {
             self.index.resize((at + 1).next_power_of_two(), 0);
         }
         self.index[at] = place + 1;
-        self.quick.resize(self.index.len(), Quick::default());
+        self.fast_entries
+            .resize(self.index.len(), FastEntry::default());
         let found = self.descriptors.at(place)?;
         if found.conditions.is_none() {
-            self.quick[at] = Quick {
+            self.fast_entries[at] = FastEntry {
                 group: found.group,
                 rows: found.rows,
                 records: found.length,
