@@ -11,9 +11,9 @@
 //!
 //! Histograms of two cells add up exactly, so each access counts once, and a cell that is never
 //! merged has all its accesses. Which cells are merged depends on the accesses alone, so equal
-//! traces give equal profiles. A group that is merged and comes again gets a new cell, which loses
-//! what the old one had. So a group keeps its name if it is hot compared with the others between
-//! two merges, however late that is.
+//! traces give equal profiles. A group that is merged and repeats later gets a new cell, which
+//! loses what the old one had. So a group keeps its name if it is hot compared with the others
+//! between two merges, however late that is.
 //!
 //! If cells that cannot be merged any further fill the table, merging ends. From then on a new
 //! group counts as it does for consumers that cannot merge (see the module `folding`).
@@ -36,7 +36,7 @@ use crate::shared::Shared;
 
 /// Cells of a full table, for each of [`Options::max_cells`].
 const FULL: usize = 5;
-/// The part of a full table that a merge leaves free, at least, where cells differ in accesses.
+/// The part of a full table whose cells count as cold at the first pass: one of this many.
 const FREED: usize = 4;
 /// Of so many accesses one is counted before the first [`Options::max_cells`] cells are made.
 /// No divisor of the usual lengths of loops.

@@ -1,5 +1,8 @@
 //! What reaches the memory: the trace, run through a small cache for each thread and a large one
 //! for all.
+//!
+//! Two simplifications: a write-back of a block that was freed since counts as other memory, and
+//! lines that are still dirty at the end of the trace are never written back.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
