@@ -16,7 +16,7 @@ fn analyzed(place: &Place, options: &[&str]) -> Json {
 }
 
 #[test]
-fn text_is_one_item_per_word() {
+fn text_trace_has_one_item_per_word() {
     let place = Place::new();
     for (text, counts, cold) in [
         ("a b c a", &[[2, 2, 1]][..], 3),
@@ -38,7 +38,7 @@ fn text_is_one_item_per_word() {
 }
 
 #[test]
-fn ids_are_items_whatever_the_granularity_asked_for() {
+fn granularity_does_not_change_items_of_id_traces() {
     let place = Place::new();
     let ids = [1_u64, 2, 3, 1, 1, 3, 2, u64::MAX, 1 << 48, u64::MAX];
     place.write_items("ids.u64", ids);
@@ -61,7 +61,7 @@ fn ids_are_items_whatever_the_granularity_asked_for() {
 }
 
 #[test]
-fn lackey_is_read_and_known_by_its_look() {
+fn lackey_format_is_detected_and_read() {
     let place = Place::new();
     let text =
         "==1== Lackey, an example Valgrind tool\nI  04001000,3\n L 1000,8\n S 1040,4\n M 1000,8\n";
@@ -78,7 +78,7 @@ fn lackey_is_read_and_known_by_its_look() {
 }
 
 #[test]
-fn standard_input_is_a_trace_too() {
+fn analyze_reads_standard_input() {
     let place = Place::new();
     let words = ["analyze", "-", "--json", "-", "--bins", "exact"];
     let done = place.run_on("a b c a", &words).succeeds();
@@ -104,7 +104,7 @@ fn standard_input_is_a_trace_too() {
 }
 
 #[test]
-fn the_outputs_are_called_as_the_trace() {
+fn outputs_are_named_after_the_trace() {
     let place = Place::new();
     std::fs::create_dir(place.path("traces")).unwrap();
     place.write("traces/a.b.txt", "a b c a");
@@ -125,7 +125,7 @@ fn the_outputs_are_called_as_the_trace() {
 }
 
 #[test]
-fn every_access_counts_for_some_name_even_without_names() {
+fn accesses_without_names_count_in_every_grouping() {
     let place = Place::new();
     place.write("t.txt", "a b c a b c a");
     let json = analyzed(&place, &["t.txt", "--by", &DIMENSIONS.join(",")]);
@@ -266,7 +266,7 @@ fn damaged(place: &Place, bytes: &[u8]) -> u64 {
 }
 
 #[test]
-fn a_trace_that_is_cut_off_is_analysed_up_to_there() {
+fn truncated_trace_is_analysed_up_to_the_cut() {
     let place = Place::new();
     let all = long_trace(&place);
     let whole = place.read("t.rltrace");
@@ -299,7 +299,7 @@ fn a_trace_that_is_cut_off_is_analysed_up_to_there() {
 }
 
 #[test]
-fn a_trace_that_was_changed_is_never_taken_for_whole() {
+fn changed_trace_is_never_read_as_complete() {
     let place = Place::new();
     let all = long_trace(&place);
     let whole = place.read("t.rltrace");
@@ -321,7 +321,7 @@ fn a_trace_that_was_changed_is_never_taken_for_whole() {
 }
 
 #[test]
-fn numbers_that_break_off_are_read_up_to_there() {
+fn truncated_numbers_are_read_up_to_the_cut() {
     let place = Place::new();
     place.write(
         "odd.u64",
@@ -342,7 +342,7 @@ fn numbers_that_break_off_are_read_up_to_there() {
 }
 
 #[test]
-fn a_trace_that_is_cut_shows_on_the_first_line_and_by_the_exit_code() {
+fn truncated_trace_is_reported_first_and_exits_with_4() {
     let place = Place::new();
     place.write("cut.u64", [7; 8 + 3]);
     place.write("cut.csv", "address,kind\n0x10,R\n0x2");
@@ -379,7 +379,7 @@ fn a_trace_that_is_cut_shows_on_the_first_line_and_by_the_exit_code() {
 
 /// With the index as the only thing that is wrong, nothing is missing and nothing was cut off.
 #[test]
-fn a_damaged_index_is_no_incomplete_trace() {
+fn trace_with_damaged_index_is_complete() {
     let place = Place::new();
     place.write("t.txt", "a b c a b");
     let words = ["convert", "t.txt", "t.rltrace"];
@@ -402,7 +402,7 @@ fn a_damaged_index_is_no_incomplete_trace() {
 }
 
 #[test]
-fn lackey_itself_and_we_see_the_same_program() {
+fn capture_and_lackey_see_the_same_accesses() {
     if !common::has("valgrind") {
         return;
     }
@@ -543,7 +543,7 @@ fn ratio_at(json: &Json, items: u64) -> Option<f64> {
 }
 
 #[test]
-fn a_sample_counts_items_about_unless_it_is_of_all() {
+fn sample_estimates_items_unless_the_rate_is_1() {
     let place = Place::new();
     place.write("mixed.u64", mixed(900_000));
     let done = |rate| {
@@ -622,7 +622,7 @@ fn short_traces_are_exact_whatever_the_rate() {
 
 /// Every item is new, and there is no room for all of them.
 #[test]
-fn short_memory_is_a_sample_by_itself_and_a_stop_with_an_exact_engine() {
+fn memory_limit_starts_sampling_or_stops_an_exact_engine() {
     let place = Place::new();
     let items = (0..4_000_000_u64).map(|item| item * 3);
     place.write_items("new.u64", items);
@@ -644,7 +644,7 @@ fn short_memory_is_a_sample_by_itself_and_a_stop_with_an_exact_engine() {
 }
 
 #[test]
-fn rates_that_are_none_and_engines_that_do_not_sample_are_refused() {
+fn analyze_rejects_invalid_rates_and_engines_that_do_not_sample() {
     let place = Place::new();
     place.write("t.txt", "a b c a");
     for rate in ["0", "1.5", "-1", "101%", "much"] {
@@ -679,7 +679,7 @@ fn analyze_names_the_command_for_profiles_and_parts() {
 }
 
 #[test]
-fn ids_have_no_size_and_lie_nowhere() {
+fn id_traces_show_no_sizes_and_no_places() {
     let place = Place::new();
     place.write("t.txt", "a b c a b c d e f\n".repeat(50_000));
     let done = place.run(&["analyze", "-f", "t.txt"]).succeeds();
@@ -764,7 +764,7 @@ fn ranking_by_a_cache_beyond_max_distance_fails() {
 }
 
 #[test]
-fn options_that_contradict_each_other_or_are_not_used_are_refused() {
+fn analyze_rejects_contradictory_and_unused_options() {
     let place = Place::new();
     place.write("t.txt", "a b c a");
     for (options, code, hints) in [
@@ -832,7 +832,7 @@ fn quiet_still_warns_of_incomplete_results() {
 
 /// Where the system gives no thread, there is one: stacks that no memory has room for.
 #[test]
-fn without_threads_the_work_is_done_all_the_same() {
+fn analyze_works_when_threads_are_refused() {
     let place = Place::new();
     place.write("t.txt", "a b c a b c d e f\n".repeat(50_000));
     place
@@ -1104,7 +1104,7 @@ fn kill(child: &std::process::Child, signal: &str) {
 }
 
 #[test]
-fn a_signal_ends_an_analysis_with_what_there_is() {
+fn signal_ends_an_analysis_with_a_report() {
     use std::io::Write;
     use std::process::Stdio;
 
@@ -1148,7 +1148,7 @@ fn a_signal_ends_an_analysis_with_what_there_is() {
 }
 
 #[test]
-fn a_signal_ends_who_waits_for_a_silent_pipe_and_leaves_no_file() {
+fn signal_ends_the_wait_for_a_silent_pipe_without_files() {
     use std::io::Write;
     use std::os::unix::process::ExitStatusExt;
     use std::process::Stdio;
@@ -1175,7 +1175,7 @@ fn a_signal_ends_who_waits_for_a_silent_pipe_and_leaves_no_file() {
 }
 
 #[test]
-fn a_bad_line_of_a_text_is_to_be_mended() {
+fn bad_line_is_reported_with_its_number() {
     let place = Place::new();
     place.write("t.din", "0 1a\n1 2b\n0 zz\n0 1a\n");
     place
@@ -1208,7 +1208,7 @@ fn a_bad_line_early_in_a_din_trace_is_reported() {
 }
 
 #[test]
-fn a_file_called_din_that_looks_like_text_is_doubted() {
+fn text_that_may_be_din_is_warned_of() {
     let place = Place::new();
     let doubted = |name: &str, text: &str, options: &[&str]| {
         place.write(name, text);
@@ -1276,7 +1276,7 @@ fn text_format_rejects_words_that_are_no_items() {
 }
 
 #[test]
-fn a_thread_that_is_no_number_is_explained() {
+fn thread_option_rejects_non_numbers() {
     let place = Place::new();
     place.write("trace", "a b a");
     place

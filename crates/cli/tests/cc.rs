@@ -49,7 +49,7 @@ fn queries_are_answered_by_the_compiler() {
 }
 
 #[test]
-fn help_alone_is_our_own() {
+fn compiler_help_is_that_of_reuselens() {
     let place = Place::new();
     for verb in ["cc", "c++", "fortran"] {
         let ours = place.run(&[verb, "--help"]).succeeds();
@@ -66,7 +66,7 @@ fn help_alone_is_our_own() {
 }
 
 #[test]
-fn failures_are_the_compilers() {
+fn compiler_failures_keep_message_and_status() {
     let place = Place::new();
     place.write("bad.c", "int main(void) { return x; }");
     let done = place.run(&["cc", "-c", "bad.c"]).ends_with(1);
@@ -98,7 +98,7 @@ fn a_static_program_is_refused_with_the_reason() {
 }
 
 #[test]
-fn names_without_a_space_work_too() {
+fn link_named_reuselens_cc_works_as_the_command() {
     let place = with_count();
     std::os::unix::fs::symlink(binary(), place.path("reuselens-cc")).unwrap();
     let mut command = Command::new(place.path("reuselens-cc"));
@@ -368,7 +368,7 @@ fn object_built_by_gcc_links_and_records_nothing() {
 }
 
 #[test]
-fn a_built_program_runs_alone_too() {
+fn built_program_runs_without_reuselens() {
     let place = with_count();
     let others = ["forking", "signals"];
     for name in others {
@@ -403,7 +403,7 @@ fn a_built_program_runs_alone_too() {
 // ---- build systems ----
 
 #[test]
-fn make_builds_with_it() {
+fn make_builds_with_reuselens_cc() {
     if !has("make") {
         return;
     }
@@ -420,7 +420,7 @@ fn make_builds_with_it() {
 }
 
 #[test]
-fn cmake_builds_with_it() {
+fn cmake_builds_with_reuselens_cc() {
     if !has("cmake") || !has("make") || !has("g++") {
         return;
     }
@@ -692,7 +692,7 @@ fn compilers_that_start_together_install_the_run_time_once() {
 }
 
 #[test]
-fn without_a_cache_folder_the_temporary_one_does() {
+fn missing_cache_folder_falls_back_to_the_temporary_one() {
     let place = with_count();
     place.write("file", "");
     let mut command = place.command(&["cc", "-O1", "-pthread", "count.c", "-o", "count"]);

@@ -138,7 +138,7 @@ fn check_fails_for_metrics_that_the_profile_lacks() {
 }
 
 #[test]
-fn a_file_of_limits_is_read_with_its_notes() {
+fn limits_file_is_read_with_comments() {
     let place = traces();
     place.write(
         "limits.toml",
@@ -201,7 +201,7 @@ fn a_file_of_limits_is_read_with_its_notes() {
 
 /// The demo program in the project's own gate: `.ci/run` does the same with the built command.
 #[test]
-fn the_demo_keeps_its_limits_and_the_gate_is_not_blind() {
+fn limits_of_the_demo_hold_and_fail_for_the_untiled_product() {
     let place = products();
     let limits = source("matmul/limits.toml");
     let words = [
@@ -247,7 +247,7 @@ fn the_demo_keeps_its_limits_and_the_gate_is_not_blind() {
 }
 
 #[test]
-fn samples_say_what_they_may_be_off() {
+fn check_reports_the_error_bound_of_samples() {
     let place = Place::new();
     let mut trace = Vec::new();
     for step in 0..500_000_u64 {

@@ -19,7 +19,7 @@ fn every_shell_gets_every_command() {
 }
 
 #[test]
-fn bash_can_read_its_own() {
+fn bash_accepts_its_completions() {
     if !common::has("bash") {
         return;
     }

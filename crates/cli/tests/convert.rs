@@ -29,7 +29,7 @@ fn analyzed(place: &Place, trace: &str, options: &[&str]) -> Json {
 }
 
 #[test]
-fn the_form_is_that_of_the_outputs_name() {
+fn convert_takes_the_format_from_the_output_name() {
     let place = recorded();
     for output in ["copy.rltrace", "rows.parquet"] {
         place
@@ -183,7 +183,7 @@ fn text_of_addresses_is_hexadecimal_and_goes_to_standard_output() {
 }
 
 #[test]
-fn a_native_copy_holds_everything() {
+fn native_copy_has_the_profile_of_the_original() {
     let place = recorded();
     place
         .run(&["convert", "count.rltrace", "copy.rltrace", "--to", "native"])
@@ -320,7 +320,7 @@ fn a_trace_that_is_cut_off_is_copied_up_to_there() {
 }
 
 #[test]
-fn of_nothing_there_is_no_copy() {
+fn convert_writes_no_file_if_no_row_can_be_read() {
     let place = Place::new();
     place.write("t.csv", "address,kind\n0x10,fetched\n0x20,R\n");
     let done = place.run(&["convert", "t.csv", "t.txt"]).fails(1);
@@ -333,7 +333,7 @@ fn of_nothing_there_is_no_copy() {
 }
 
 #[test]
-fn two_processes_in_one_text_are_warned_of() {
+fn convert_warns_of_two_processes_in_one_text() {
     let place = Place::new();
     place.build("count/forking.c", &[]);
     place.run(&["record", "-q", "--", "./forking"]).succeeds();
@@ -352,7 +352,7 @@ fn two_processes_in_one_text_are_warned_of() {
 }
 
 #[test]
-fn a_reader_that_has_heard_enough_is_no_failure() {
+fn convert_succeeds_when_its_reader_closes_the_pipe() {
     let place = recorded();
     let mut command = place.command(&["convert", "count.rltrace", "-"]);
     let pipe = std::process::Stdio::piped;
@@ -363,7 +363,7 @@ fn a_reader_that_has_heard_enough_is_no_failure() {
 }
 
 #[test]
-fn text_is_not_written_under_a_name_that_says_otherwise() {
+fn convert_rejects_text_under_the_name_of_another_format() {
     let place = Place::new();
     place.write("loop.txt", "1\n2\n1\n");
     let binary = ["copy.u64", "copy.BIN", "copy.oracleGeneral"];

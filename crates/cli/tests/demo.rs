@@ -119,7 +119,7 @@ fn adi_has_the_references_and_elements_that_were_published() {
 }
 
 #[test]
-fn the_list_names_them_all() {
+fn demo_lists_all_demos() {
     let place = Place::new();
     let done = place.run(&["demo", "--list"]).succeeds();
     for name in ["matmul", "list", "hashjoin", "stencil", "adi", "fft"] {

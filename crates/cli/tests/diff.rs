@@ -18,7 +18,7 @@ fn products() -> Place {
 }
 
 #[test]
-fn a_change_shows_where_it_wins_and_where_it_loses() {
+fn diff_shows_where_a_change_gains_and_loses() {
     let place = products();
     let done = place
         .run(&["diff", "naive.rlprof", "tiled.rlprof"])

@@ -143,7 +143,7 @@ fn streams_and_sets_of_instructions_are_chosen() {
 }
 
 #[test]
-fn a_long_run_says_what_it_holds() {
+fn long_bench_run_reports_its_contents() {
     let done = Place::new()
         .run(&["engines", "--bench", "--long", "300k"])
         .succeeds();
@@ -179,7 +179,7 @@ fn engines_rejects_what_cannot_be_measured_before_measuring() {
 }
 
 #[test]
-fn an_engine_that_there_is_not_is_wrong_usage_and_known_before_the_run() {
+fn unknown_engine_is_wrong_usage_before_the_run() {
     let place = Place::new();
     place.write("abc.txt", "a b c");
     let done = place
@@ -190,7 +190,7 @@ fn an_engine_that_there_is_not_is_wrong_usage_and_known_before_the_run() {
 }
 
 #[test]
-fn hp_rda_says_that_it_approximates_and_what_its_options_do() {
+fn hp_rda_reports_its_approximation_and_options() {
     let place = Place::new();
     // In chunks of 2048, 30 rounds over 4000 items: every chunk counts its items again.
     let words: Vec<String> = (0..120_000).map(|at| (at % 4000).to_string()).collect();
@@ -236,7 +236,7 @@ fn a_long_run_is_of_one_engine() {
 }
 
 #[test]
-fn a_bench_measures_what_is_named_once_and_not_nothing() {
+fn bench_measures_repeated_choices_once_and_rejects_empty_ones() {
     let place = Place::new();
     let run = |more: &[&str]| place.run(&[&["engines", "--bench"], more].concat());
     run(&["--stream", "none"])
@@ -257,7 +257,7 @@ fn a_bench_measures_what_is_named_once_and_not_nothing() {
 }
 
 #[test]
-fn a_trace_of_nothing_is_not_measured() {
+fn bench_rejects_an_empty_trace() {
     let place = Place::new();
     place.write("none.csv", "address,size\n");
     let words = [

@@ -39,7 +39,7 @@ fn formats_that_can_be_written_are_those_of_convert() {
 }
 
 #[test]
-fn a_format_that_there_is_not_is_wrong_usage() {
+fn unknown_format_is_wrong_usage() {
     let place = Place::new();
     place.write("loop.txt", "1\n2\n1\n");
     let verbs: [&[&str]; 4] = [&["analyze"], &["info"], &["convert"], &["shard", "1/2"]];

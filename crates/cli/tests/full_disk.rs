@@ -121,7 +121,7 @@ fn profiles_and_conversions_on_a_full_disk_leave_nothing() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_is_an_error_like_any() {
+fn file_size_limit_is_reported_as_an_error() {
     let place = program();
     limited(&place, 20_480, "record -q -o run.rltrace -- ./random")
         .fails(1)

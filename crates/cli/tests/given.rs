@@ -48,7 +48,7 @@ fn pages_are_not_written_over_traces_of_that_name() {
 }
 
 #[test]
-fn two_outputs_are_two_files() {
+fn two_outputs_never_share_a_file() {
     let place = Place::new();
     place.write("t.txt", TRACE);
     let done = place

@@ -137,7 +137,7 @@ fn recompiled_threads_are_read_in_the_order_in_which_they_hand_over() {
 }
 
 #[test]
-fn threads_with_notes_are_read_in_the_order_in_which_they_hand_over() {
+fn threads_with_block_records_are_read_in_the_order_in_which_they_hand_over() {
     if has("clang-19") && has("llvm-config-19") {
         hand_over(&["cc", "--llvm"]);
     }

@@ -64,7 +64,7 @@ fn info_lists_the_contents_of_a_recorded_trace() {
 }
 
 #[test]
-fn parts_add_up_to_the_whole() {
+fn parts_add_up_to_the_complete_trace() {
     let place = recorded();
     let all = info(&place, &["count.rltrace"]).number("accesses");
     let part =

@@ -54,7 +54,7 @@ fn missing_llvm_fails_with_the_package_to_install() {
 /// The pass is compiled once, which takes a while: that is said before, and not again. This LLVM is
 /// none.
 #[test]
-fn the_first_use_says_that_it_takes_a_while() {
+fn first_use_reports_that_the_pass_is_built() {
     let place = with_count();
     for folder in ["bin", "include/llvm/Passes"] {
         std::fs::create_dir_all(place.path(folder)).unwrap();
@@ -163,7 +163,7 @@ fn threads_that_come_and_go_and_stay_are_all_there() {
 }
 
 #[test]
-fn a_fork_is_two_processes_that_share_nothing() {
+fn forked_processes_are_counted_exactly() {
     if !has_llvm() {
         return;
     }
@@ -303,7 +303,7 @@ fn libraries_linked_and_opened_are_found_under_their_own_names() {
 }
 
 #[test]
-fn hooks_and_notes_go_together_in_one_program() {
+fn hooks_and_block_records_mix_in_one_program() {
     if !has_llvm() {
         return;
     }
@@ -345,7 +345,7 @@ fn hooks_and_notes_go_together_in_one_program() {
 }
 
 #[test]
-fn loops_that_are_noted_many_times_at_once_are_seen_in_order() {
+fn loops_recorded_in_bulk_keep_their_order() {
     if !has_llvm() {
         return;
     }
@@ -421,7 +421,7 @@ fn looped() -> Vec<(Kind, u64)> {
 }
 
 #[test]
-fn vectors_with_masks_touch_what_their_masks_say() {
+fn masked_vectors_access_selected_lanes_only() {
     if !has_llvm() || !is_avx512() {
         return;
     }
@@ -551,7 +551,7 @@ fn a_built_program_runs_alone_too() {
 }
 
 #[test]
-fn notes_that_cannot_be_read_are_not_passed_over_in_silence() {
+fn unreadable_block_records_are_warned_of() {
     if !has_llvm() || !has("llvm-objcopy-19") {
         return;
     }

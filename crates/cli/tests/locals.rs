@@ -84,19 +84,19 @@ fn are_apart(compiler: &str, level: &str) {
 }
 
 #[test]
-fn local_arrays_of_gcc_are_apart() {
+fn local_arrays_of_gcc_are_separate_objects() {
     are_apart("gcc", "-O0");
     are_apart("gcc", "-O2");
 }
 
 #[test]
-fn local_arrays_of_clang_are_apart() {
+fn local_arrays_of_clang_are_separate_objects() {
     are_apart("clang-19", "-O0");
     are_apart("clang-19", "-O2");
 }
 
 #[test]
-fn local_arrays_of_fortran_are_apart() {
+fn local_arrays_of_fortran_are_separate_objects() {
     if !has("gfortran") {
         return;
     }
@@ -113,7 +113,7 @@ fn local_arrays_of_fortran_are_apart() {
 }
 
 #[test]
-fn local_arrays_of_rust_are_apart() {
+fn local_arrays_of_rust_are_separate_objects() {
     if !has("rustc") {
         return;
     }

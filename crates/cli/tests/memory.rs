@@ -103,7 +103,7 @@ fn lackey(instructions: u64) -> String {
 }
 
 #[test]
-fn names_in_a_text_count() {
+fn memory_limit_counts_names_of_a_text() {
     let place = Place::new();
     let mut text = String::new();
     (0..1_500_000).for_each(|name| writeln!(text, "name{name}").unwrap());
@@ -113,7 +113,7 @@ fn names_in_a_text_count() {
 }
 
 #[test]
-fn tables_of_hp_rda_count() {
+fn memory_limit_counts_tables_of_hp_rda() {
     let place = Place::new();
     let items = (0..3_000_000_u64).map(|item| item * 3);
     place.write_items("new.u64", items);
@@ -121,7 +121,7 @@ fn tables_of_hp_rda_count() {
 }
 
 #[test]
-fn program_threads_with_an_engine_each_count() {
+fn memory_limit_counts_engines_of_program_threads() {
     let place = Place::new();
     let mut table = String::from("thread,address,kind\n");
     for thread in 0..20_000 {
@@ -142,7 +142,7 @@ fn program_threads_with_an_engine_each_count() {
 }
 
 #[test]
-fn the_profile_at_the_end_counts() {
+fn memory_limit_counts_the_profile_at_the_end() {
     let place = Place::new();
     place.write("t.lackey", lackey(200_000));
     keeps(&place, 64, &["t.lackey"]);
@@ -150,7 +150,7 @@ fn the_profile_at_the_end_counts() {
 
 /// Names that are longer than all that is counted between two looks at the memory.
 #[test]
-fn names_of_objects_that_are_weighed_count() {
+fn memory_limit_counts_names_of_weighed_objects() {
     let place = Place::new();
     let mut table = String::from("key,size\n");
     let name = "n".repeat(60_000);
@@ -164,7 +164,7 @@ fn names_of_objects_that_are_weighed_count() {
 }
 
 #[test]
-fn file_of_a_piece_counts() {
+fn memory_limit_counts_the_file_of_a_part() {
     let place = Place::new();
     place.write_items("new.u64", scattered(3_000_000));
     // Where the counts fit, and the file with them does not, the piece is none.
@@ -174,7 +174,7 @@ fn file_of_a_piece_counts() {
 
 /// `ulimit -v`, at any of these: a report, or a message.
 #[test]
-fn refused_memory_ends_in_order() {
+fn refused_memory_leaves_no_partial_files() {
     let place = Place::new();
     place.write_items("new.u64", scattered(3_000_000));
     let mut text = String::new();

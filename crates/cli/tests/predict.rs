@@ -190,7 +190,7 @@ fn equal_predictions_are_equal_bytes() {
 }
 
 #[test]
-fn far_away_and_backwards_are_warned_of() {
+fn predict_warns_of_far_and_backward_extrapolation() {
     let place = loops();
     place
         .run(&with(&["--size", "500000"]))
@@ -501,7 +501,7 @@ fn paths_of_a_real_program_are_predicted() {
 }
 
 #[test]
-fn profiles_need_no_option() {
+fn predict_takes_profiles_without_options() {
     let place = loops();
     let with_option = place
         .run(&with(&["--size", "90000", "--json", "-"]))

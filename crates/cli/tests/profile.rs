@@ -77,7 +77,7 @@ fn threads_that_come_and_go_and_stay_are_all_there() {
 }
 
 #[test]
-fn a_fork_is_two_processes_that_share_nothing() {
+fn fork_makes_a_process_without_shared_items() {
     let place = Place::new();
     let program = place.build("count/forking.c", &[]);
     place.counts_are_exact(&[], &[&program]);
@@ -102,7 +102,7 @@ fn a_fork_is_two_processes_that_share_nothing() {
 }
 
 #[test]
-fn an_end_in_the_middle_loses_nothing() {
+fn early_exit_loses_no_accesses() {
     let place = Place::new();
     let program = place.build("count/exit_middle.c", &[]);
     for how in ["exit", "_exit", "quick_exit", "return"] {
@@ -115,7 +115,7 @@ fn an_end_in_the_middle_loses_nothing() {
 }
 
 #[test]
-fn a_crash_is_reported_and_loses_nothing() {
+fn crash_is_reported_and_loses_no_accesses() {
     let place = Place::new();
     let program = place.build("count/crash.c", &[]);
     let ways = [
@@ -324,7 +324,7 @@ int main(int argc, char **argv) {
 }
 
 #[test]
-fn programs_that_are_started_and_not_instrumented_do_no_harm() {
+fn uninstrumented_children_do_not_disturb_the_profile() {
     let place = Place::new();
     let text = r#"
 #include <stdlib.h>
@@ -492,7 +492,7 @@ fn no_program_is_wrong_usage() {
 }
 
 #[test]
-fn wrong_choices_are_known_before_the_run() {
+fn wrong_options_fail_before_the_run() {
     let place = marker();
     for (option, value, hints) in [
         (
@@ -569,7 +569,7 @@ fn a_coarser_granularity_has_as_many_accesses_and_fewer_items() {
 }
 
 #[test]
-fn filters_take_what_they_leave_out_out_of_the_distances() {
+fn filtered_accesses_do_not_count_in_distances() {
     let place = counter();
     let command = ["./count", "100", "10"];
     let (_, all) = place.profile(&[], &command);
@@ -815,7 +815,7 @@ fn nothing_is_overwritten_without_force() {
 }
 
 #[test]
-fn the_output_can_be_called_otherwise_and_lie_elsewhere() {
+fn output_option_takes_another_name_and_folder() {
     let place = marker();
     std::fs::create_dir(place.path("runs")).unwrap();
     place
@@ -871,7 +871,7 @@ fn an_export_has_standard_output_for_itself() {
 }
 
 #[test]
-fn quiet_says_nothing_of_its_own() {
+fn quiet_profile_prints_nothing() {
     let place = marker();
     let done = place.run(&["profile", "-q", "--", "./marker"]).succeeds();
     assert_eq!((done.out.as_str(), done.err.as_str()), ("", ""));
@@ -879,7 +879,7 @@ fn quiet_says_nothing_of_its_own() {
 }
 
 #[test]
-fn a_reader_that_has_heard_enough_is_no_failure() {
+fn profile_succeeds_when_its_reader_closes_the_pipe() {
     let place = marker();
     let mut child = place
         .command(&["profile", "-f", "--json", "-", "--", "./marker"])
@@ -920,7 +920,7 @@ fn a_full_disk_is_a_failure_that_leaves_no_half_files() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_known_before_the_run() {
+fn unwritable_output_fails_before_the_run() {
     let place = marker();
     for output in ["no/such/place", "marker/below-a-file", "/proc/here"] {
         let done = place
@@ -983,7 +983,7 @@ fn equal_runs_give_equal_bytes() {
 }
 
 #[test]
-fn memory_ends_at_the_limit_and_what_was_seen_is_kept() {
+fn memory_limit_stops_the_run_and_keeps_the_counts() {
     let place = counter();
     let limit = ["--memory-limit", "16K", "--granularity", "4"];
     let options = [&limit[..], &["--engine", "counting"]].concat();
@@ -1065,7 +1065,7 @@ fn kill(child: &std::process::Child, signal: &str) {
 }
 
 #[test]
-fn a_wish_to_end_is_for_the_program_and_what_it_did_is_reported() {
+fn signals_to_end_reach_the_program_and_leave_a_report() {
     let place = Place::new();
     let program = inline(&place, "waits", WAITS);
     for (signal, number) in [("-TERM", 15), ("-HUP", 1)] {

@@ -14,7 +14,7 @@ fn counter() -> Place {
 }
 
 #[test]
-fn a_recorded_run_is_analysed_to_what_the_run_was() {
+fn analysis_of_a_recorded_run_equals_its_profile() {
     let place = counter();
     place.build("matmul/matmul.c", &[]);
     place.build("count/heap.c", &[]);
@@ -252,7 +252,7 @@ fn endless(place: &Place) -> Child {
 }
 
 #[test]
-fn a_recording_that_is_killed_can_be_read_up_to_there() {
+fn killed_recording_is_readable_up_to_the_kill() {
     let place = Place::new();
     let mut child = endless(&place);
     child.kill().unwrap();
@@ -306,7 +306,7 @@ fn an_interrupt_ends_the_program_and_completes_the_trace() {
 
 /// A program may change the world: it is not started if its trace has no place.
 #[test]
-fn a_trace_that_has_no_place_is_known_before_the_program_runs() {
+fn unwritable_trace_fails_before_the_program_runs() {
     let place = Place::new();
     let words = ["record", "-o", "nowhere/x", "--", "touch", "ran"];
     place

@@ -142,7 +142,7 @@ fn planned_array_is_huge_and_the_other_is_not() {
 }
 
 #[test]
-fn capacity_is_honoured_and_what_does_not_fit_is_told() {
+fn capacity_is_honoured_and_blocks_that_do_not_fit_are_reported() {
     if !has_huge_pages() {
         return;
     }
@@ -249,7 +249,7 @@ const LATER: &str = "#include <stdlib.h>\n#include <string.h>\n\
     char *later(int n) { char *at = malloc(200000 + n); memset(at, 'l', 200000); return at; }\n";
 
 #[test]
-fn allocator_survives_what_programs_do() {
+fn allocator_survives_hostile_programs() {
     let place = Place::new();
     place.write("faults.c", FAULTS);
     place.write("later.c", LATER);
@@ -394,7 +394,7 @@ fn programs_that_nothing_is_loaded_into_are_refused() {
 }
 
 #[test]
-fn program_with_an_allocator_of_its_own_is_told() {
+fn program_with_its_own_allocator_is_reported() {
     let place = Place::new();
     // An allocator that hands out and never takes back.
     let own = "#include <stddef.h>\nstatic char heap[1 << 22]; static size_t used;\n\

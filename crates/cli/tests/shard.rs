@@ -56,7 +56,7 @@ fn same_ending_with(code: i32, place: &Place, trace: &str, of: u32, options: &[&
 }
 
 #[test]
-fn pieces_of_text_and_numbers_are_the_whole() {
+fn parts_of_text_and_numbers_merge_into_the_same_profile() {
     let place = Place::new();
     let words: String = items().map(|item| format!("item{item}\n")).collect();
     place.write("t.txt", words);
@@ -74,7 +74,7 @@ fn pieces_of_text_and_numbers_are_the_whole() {
 }
 
 #[test]
-fn pieces_of_a_program_are_the_whole() {
+fn parts_of_a_program_merge_into_the_same_profile() {
     let place = Place::new();
     place.build("count/count.c", &["-pthread"]);
     let record = [
@@ -99,7 +99,7 @@ fn pieces_of_a_program_are_the_whole() {
 }
 
 #[test]
-fn a_part_is_called_as_its_trace() {
+fn part_is_named_after_its_trace() {
     let place = Place::new();
     place.write("a.b.txt", "a b c a");
     place.run(&["shard", "1/2", "a.b.txt", "-q"]).succeeds();

@@ -47,7 +47,7 @@ fn refused(output: &Output, code: i32) -> String {
 }
 
 #[test]
-fn vectors_share_nothing_but_parameters() {
+fn vector_kernel_shares_only_parameters() {
     let (folder, _) = folder(&[Kernel::VectorAdd]);
     let run = |words: &[&str]| said(&reuselens(folder.path(), words));
     let text = run(&["analyze", "vectoradd.rlwarp", "--scenario", "2"]);
@@ -249,7 +249,7 @@ fn a_mapping_keeps_what_is_done_and_is_written_for_kernels() {
 }
 
 #[test]
-fn a_difference_of_a_stream_with_itself_is_nothing() {
+fn diff_of_a_stream_with_itself_is_empty() {
     let (folder, _) = folder(&[Kernel::Sta, Kernel::Gsim]);
     let same = said(&reuselens(
         folder.path(),
