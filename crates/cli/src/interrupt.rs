@@ -16,6 +16,8 @@ use signal_hook::low_level::emulate_default_handler;
 
 /// Set when a graceful command is asked to end.
 static GRACEFUL: OnceLock<Stop> = OnceLock::new();
+/// Where signals go that are for another program.
+static FORWARDED: OnceLock<mpsc::Sender<i32>> = OnceLock::new();
 
 /// How long a command may take to notice that it is asked to end; a pipe that it reads may be
 /// silent.
@@ -48,6 +50,14 @@ pub fn graceful() -> Stop {
     GRACEFUL.get_or_init(Stop::default).clone()
 }
 
+/// From now on signals end nothing here: the command passes them on to a program, and ends with it.
+/// To be called once.
+pub fn forwarded() -> mpsc::Receiver<i32> {
+    let (sender, signals) = mpsc::channel();
+    let _ = FORWARDED.set(sender);
+    signals
+}
+
 /// The exit code after a signal cut the work short: 128 plus its number, as in shells.
 pub fn code() -> Option<ExitCode> {
     let signal = GRACEFUL.get()?.signal()?;
@@ -57,6 +67,13 @@ pub fn code() -> Option<ExitCode> {
 fn hear(mut signals: Signals) {
     let mut first: Option<Instant> = None;
     for signal in signals.forever() {
+        if let Some(forwarded) = FORWARDED.get() {
+            // The program has ended if nobody receives it.
+            if forwarded.send(signal).is_err() {
+                end(signal);
+            }
+            continue;
+        }
         let Some(stop) = GRACEFUL.get() else {
             end(signal);
             continue;

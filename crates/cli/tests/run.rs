@@ -89,7 +89,7 @@ fn has_huge_pages() -> bool {
     let modes = std::fs::read_to_string(path).unwrap_or_default();
     let is_on = modes.contains("[madvise]") || modes.contains("[always]");
     if !is_on {
-        eprintln!("skipped: no transparent huge pages here");
+        reuselens_testing::skip("no transparent huge pages here");
     }
     is_on
 }
@@ -165,8 +165,12 @@ fn capacity_is_honoured_and_blocks_that_do_not_fit_are_reported() {
 fn node_is_asked_page_by_page() {
     let place = two();
     let done = run(&place, &["--verify", "--as", "fast=node:0"], &["./two"]).ends_with(7);
-    let is_told = done.err.contains("all 8 MiB of accessed pages") || done.err.contains("skipped");
-    assert!(is_told, "{}", done.err);
+    if done.err.contains("skipped: the system did not allow it") {
+        reuselens_testing::skip("the system forbids mbind or move_pages here");
+    } else {
+        let is_verified = done.err.contains("all 8 MiB of accessed pages");
+        assert!(is_verified, "{}", done.err);
+    }
     let done = run(&place, &["--as", "node:999"], &["./two"]);
     done.fails(1).says(&["no memory node 999; it has 0"]);
 }
@@ -197,6 +201,7 @@ static void *churn(void *arg) {
   for (int i = 0; i < 4000; i++) {
     int at = rand_r(&seed) % 32; size_t n = 1 + rand_r(&seed) % (i % 50 ? 5000 : 3000000);
     if (held[at]) ok &= same(held[at], size[at], at);
+    if (i % 16 == 0) { char *pages = mmap(NULL, 5 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); pages[i] = 1; munmap(pages, 5 << 20); }
     held[at] = realloc(held[at], n); size[at] = n; fill(held[at], n, at);
   }
   for (int i = 0; i < 32; i++) free(held[i]);
@@ -231,7 +236,7 @@ int main(void) {
   for (int i = 0; i < 20; i++) {
     char *before = malloc(100000); fill(before, 100000, i);
     pid_t child = fork();
-    if (child == 0) { int ok = same(before, 100000, i); free(before); char *more = malloc(3000000); fill(more, 3000000, 1); free(more); _exit(ok ? 3 : 4); }
+    if (child == 0) { int ok = same(before, 100000, i); free(before); char *more = malloc(3000000); fill(more, 3000000, 1); free(more); char *pages = mmap(NULL, 5 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); pages[i] = 1; munmap(pages, 5 << 20); _exit(ok ? 3 : 4); }
     int status; waitpid(child, &status, 0); if (WEXITSTATUS(status) != 3) printf("fork broke\n"); free(before);
   }
   for (int i = 0; i < 4; i++) pthread_join(many[i], NULL);
@@ -468,6 +473,12 @@ fn programs_of_the_system_print_the_same() {
             .unwrap();
         assert_eq!(done.stdout, native.stdout, "{program:?}");
         assert_eq!(done.status.code(), native.status.code(), "{program:?}");
+        let err = String::from_utf8_lossy(&done.stderr);
+        assert!(!err.contains("was not loaded"), "{program:?}: {err}");
+        // Programs of the system may have objects that the C library maps for itself, out of sight.
+        if program[0].starts_with('.') {
+            assert!(!err.contains("allocated nothing"), "{program:?}: {err}");
+        }
     }
 }
 

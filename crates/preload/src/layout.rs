@@ -6,6 +6,13 @@
 /// First word of the file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"rlplace1");
 
+/// The environment variable that names the file.
+pub const PLAN_VARIABLE: &str = "REUSELENS_PLACEMENT";
+/// Tiers of a plan, at most.
+pub const MAX_TIERS: usize = 15;
+/// Bytes of a huge page on x86-64.
+pub const HUGE_PAGE: usize = 2 << 20;
+
 /// Words of the header.
 pub mod head {
     /// [`MAGIC`](super::MAGIC).

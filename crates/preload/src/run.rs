@@ -2,28 +2,25 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reuselens_placement::PlacementFile;
 use tempfile::TempDir;
 use thiserror::Error;
 
-use crate::layout::head;
+use crate::layout::{MAX_TIERS, PLAN_VARIABLE, head};
 use crate::program::{self, ProgramError};
 use crate::segment::{ModuleSeen, ObjectOutcome, PlanWords, TierOutcome};
 use crate::ways::{System, Way, WayError, Ways, resolve};
 
 /// The preloaded library; empty on other processors than x86-64.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preload.so"));
-/// The variable that names the plan.
-const VARIABLE: &str = "REUSELENS_PLACEMENT";
-/// Tiers of a plan, at most.
-const MAX_TIERS: usize = 15;
-/// How often somebody who asks for an end is heard.
+/// How often the thread that forwards signals looks whether the program has ended.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Why a program did not run by a placement file.
@@ -46,6 +43,17 @@ pub enum RunError {
     Write {
         /// The folder.
         folder: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The system refused a thread.
+    #[error("cannot start a thread that forwards signals to the program: {0}")]
+    Thread(io::Error),
+    /// The program started, and the system does not say how it ended.
+    #[error("cannot wait for {}: {source}", .program.to_string_lossy())]
+    Wait {
+        /// The program.
+        program: OsString,
         /// The system's error.
         source: io::Error,
     },
@@ -88,10 +96,16 @@ pub struct PlacedRun {
 }
 
 impl PlacedRun {
-    /// Whether pages were found elsewhere than planned, in tiers that the system did not forbid.
+    /// Whether pages of any object [are misplaced](Self::has_misplaced).
     pub fn is_misplaced(&self) -> bool {
-        let is_forbidden = self.tiers.iter().any(TierOutcome::is_forbidden);
-        !is_forbidden && self.objects.iter().any(|object| object.elsewhere > 0)
+        self.objects.iter().any(|object| self.has_misplaced(object))
+    }
+
+    /// Whether pages of an object were found elsewhere than planned, though the system does not
+    /// forbid its tier.
+    pub fn has_misplaced(&self, object: &ObjectOutcome) -> bool {
+        let tier = self.tiers.get(object.tier);
+        object.elsewhere > 0 && !tier.is_some_and(TierOutcome::is_forbidden)
     }
 }
 
@@ -141,15 +155,12 @@ impl PlacedProgram {
         &self.ways
     }
 
-    /// Runs the program to its end. `asked` is the signal of somebody who asks for an end, if
-    /// anybody does: the program gets it.
+    /// Runs the program to its end. The program gets each of `signals`, except a `SIGINT` that the
+    /// terminal sends to it too. The effect of `SIGCHLD` is set to the default.
     ///
     /// # Errors
-    /// If the program does not start.
-    pub fn run(
-        mut self,
-        asked: impl Fn() -> Option<i32> + Send + 'static,
-    ) -> Result<PlacedRun, RunError> {
+    /// If the program does not start, or cannot be waited for.
+    pub fn run(mut self, signals: mpsc::Receiver<i32>) -> Result<PlacedRun, RunError> {
         let folder = std::env::temp_dir();
         let write = |source| RunError::Write {
             folder: folder.clone(),
@@ -168,29 +179,27 @@ impl PlacedProgram {
             program: self.command[0].clone(),
             source,
         };
+        let forwarder = Forwarder::start(signals).map_err(RunError::Thread)?;
+        // Where SIGCHLD is ignored, the system forgets how a child ended.
+        // SAFETY: no handler of anybody is replaced by a wrong one: the default is always sound.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
         let mut child = Command::new(&self.path)
             .args(&self.command[1..])
             .env("LD_PRELOAD", preload)
-            .env(VARIABLE, &plan)
+            .env(PLAN_VARIABLE, &plan)
             .arg0(&self.command[0])
             .spawn()
             .map_err(start)?;
-        let ended = std::sync::Arc::new(AtomicBool::new(false));
-        let (pid, watched) = (child.id() as i32, ended.clone());
-        let watcher = std::thread::Builder::new().spawn(move || {
-            while !watched.load(Ordering::Acquire) {
-                if let Some(signal) = asked() {
-                    // SAFETY: the child is not waited for before `ended`, so the number is its.
-                    unsafe { libc::kill(pid, signal) };
-                    return;
-                }
-                std::thread::sleep(PAUSE);
-            }
-        });
-        let status = child.wait();
-        ended.store(true, Ordering::Release);
-        drop(watcher);
-        let status = status.unwrap_or_else(|_| ExitStatus::from_raw(0));
+        let pid = child.id() as libc::pid_t;
+        forwarder.forward_to(Some(pid));
+        let ended = wait_for_end(pid);
+        // From here on the number may be that of another process.
+        forwarder.forward_to(None);
+        let status = ended.and_then(|()| child.wait());
+        let status = status.map_err(|source| RunError::Wait {
+            program: self.command[0].clone(),
+            source,
+        })?;
         let counted = std::fs::read(&plan).map_err(write)?;
         self.segment.update(&counted);
         Ok(PlacedRun {
@@ -202,5 +211,109 @@ impl PlacedProgram {
             tiers: self.segment.tiers(&self.ways),
             modules: self.segment.modules(),
         })
+    }
+}
+
+/// Waits until a child has ended, and leaves it to be waited for: its number stays its own.
+fn wait_for_end(pid: libc::pid_t) -> io::Result<()> {
+    let options = libc::WEXITED | libc::WNOWAIT;
+    loop {
+        // SAFETY: all bytes of the structure may be 0.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the system writes into the structure.
+        if unsafe { libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut info, options) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// A thread that forwards signals to a process, and the number of that process while there is one.
+/// The thread sends under the lock, so that the number is that of the child when it does.
+struct Forwarder(Arc<Mutex<Option<libc::pid_t>>>);
+
+impl Forwarder {
+    fn start(signals: mpsc::Receiver<i32>) -> io::Result<Forwarder> {
+        let to = Arc::new(Mutex::new(None));
+        let shared = Arc::downgrade(&to);
+        // Signals that come before the program has started are kept for it.
+        let mut early = Vec::new();
+        let forward = move || {
+            // The thread ends when the forwarder is gone, or nobody sends any more.
+            while let Some(to) = shared.upgrade() {
+                match signals.recv_timeout(PAUSE) {
+                    Ok(signal) => early.push(signal),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+                let to = to.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(pid) = *to {
+                    early.drain(..).for_each(|signal| send(pid, signal));
+                }
+            }
+        };
+        std::thread::Builder::new().spawn(forward)?;
+        Ok(Forwarder(to))
+    }
+
+    fn forward_to(&self, pid: Option<libc::pid_t>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = pid;
+    }
+}
+
+/// Sends a signal to the program, unless the terminal sends it to both.
+fn send(pid: libc::pid_t, signal: i32) {
+    // SAFETY: no pointers. The child is waited for only after the forwarder has forgotten its
+    // number, so the number is its.
+    unsafe {
+        // It fails where the standard input is not the terminal that controls this process.
+        let is_in_front = libc::tcgetpgrp(0) == libc::getpgrp();
+        if signal != libc::SIGINT || !is_in_front {
+            libc::kill(pid, signal);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn every_signal_reaches_the_program() {
+        let script = "trap 'n=$((n+1)); [ $n = 2 ] && exit 5' TERM; echo; \
+            while :; do sleep 0.02; done";
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", script])
+            .stdout(std::process::Stdio::piped());
+        let (sender, signals) = mpsc::channel();
+        let forwarder = Forwarder::start(signals).unwrap();
+        let mut child = command.spawn().unwrap();
+        let mut ready = [0];
+        let out = child.stdout.as_mut().unwrap();
+        std::io::Read::read_exact(out, &mut ready).unwrap();
+        let pid = child.id() as libc::pid_t;
+        forwarder.forward_to(Some(pid));
+        sender.send(libc::SIGTERM).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        sender.send(libc::SIGTERM).unwrap();
+        wait_for_end(pid).unwrap();
+        forwarder.forward_to(None);
+        assert_eq!(child.wait().unwrap().code(), Some(5));
+        assert!(wait_for_end(pid).is_err());
+    }
+
+    #[test]
+    fn ended_child_is_left_to_be_waited_for() {
+        let mut child = Command::new("sh")
+            .args(["-c", "kill -9 $$"])
+            .spawn()
+            .unwrap();
+        wait_for_end(child.id() as libc::pid_t).unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
     }
 }

@@ -13,6 +13,8 @@ use crate::ways::Way;
 pub struct ObjectOutcome {
     /// Index in [`PlacementFile::objects`].
     pub object: usize,
+    /// Index of its tier in [`PlacementFile::tiers`].
+    pub tier: usize,
     /// Blocks that were placed.
     pub blocks: u64,
     /// Their bytes.
@@ -158,6 +160,7 @@ impl PlanWords {
         let records = self.records(table::OBJECTS).enumerate();
         let outcome = |(object, record): (usize, &[u64])| ObjectOutcome {
             object,
+            tier: record[object::TIER] as usize,
             blocks: record[object::BLOCKS],
             placed: record[object::PLACED],
             no_room: record[object::NO_ROOM],

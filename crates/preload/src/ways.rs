@@ -8,8 +8,7 @@ use reuselens_placement::{FileTier, PlacementFile, TierKind};
 use reuselens_units::Bytes;
 use thiserror::Error;
 
-/// Bytes of a huge page on x86-64.
-pub(crate) const HUGE_PAGE: u64 = 2 << 20;
+const HUGE_PAGE: u64 = crate::layout::HUGE_PAGE as u64;
 
 /// How a tier is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -53,8 +53,7 @@ impl Args {
         let file = read_placement(&self.placement)?;
         let ways = Ways::parse(&self.r#as).map_err(|error| Usage(format!("--as: {error}")))?;
         let placed = PlacedProgram::new(&file, &self.command, &ways, self.verify, self.loosely)?;
-        let stop = interrupt::graceful();
-        let run = placed.run(move || stop.heed())?;
+        let run = placed.run(interrupt::forwarded())?;
         if !self.quiet {
             for warning in placed_run_warnings(&file, &run) {
                 tell!("reuselens: warning: {warning}");

@@ -238,7 +238,12 @@ extern "C" fn realloc_slowly(
     bp: u64,
 ) -> *mut u8 {
     if start::is_starting() {
-        return early(bytes);
+        let at = early(bytes);
+        if !at.is_null() && is_early(old) {
+            // SAFETY: both blocks have so many bytes, and are different ones.
+            unsafe { core::ptr::copy_nonoverlapping(old, at, early_room(old).min(bytes)) };
+        }
+        return at;
     }
     let is_ours = heap::is_ours(old as usize);
     let is_early = is_early(old);

@@ -13,21 +13,19 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::lock::Lock;
 use super::{plan, policy, sys};
-use crate::layout::{head, object, table, tier, way};
+use crate::layout::{HUGE_PAGE, MAX_TIERS, head, object, table, tier, way};
 
 const SPAN: usize = 64 << 10;
-/// Bytes of a huge page; ranges begin at a multiple.
-pub const HUGE_PAGE: usize = 2 << 20;
 /// Spans of a huge page.
 const PER_PAGE: usize = HUGE_PAGE / SPAN;
 /// The largest block that shares a span.
 const SMALL: usize = SPAN / 2;
 const CLASSES: usize = 72;
-/// Tiers of a plan, at most; the host refuses more.
-pub const MAX_TIERS: usize = 15;
 const NO_SPAN: u32 = u32::MAX;
 
-/// All ranges together, one after another; 0 and 0 before they are reserved. Read without a lock.
+/// All ranges together, one after another; 0 and 0 before they are reserved. Both are read without
+/// a lock: `BYTES` is written after `BASE` (release) and read before it (acquire), so that a thread
+/// that sees a length also sees the address that it belongs to.
 static BASE: AtomicUsize = AtomicUsize::new(0);
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 pub static LOCK: Lock = Lock::new();
@@ -122,7 +120,8 @@ fn locked<T>(work: impl FnOnce(&mut State) -> T) -> T {
 /// Whether a block is one of ours.
 #[inline]
 pub fn is_ours(at: usize) -> bool {
-    at.wrapping_sub(BASE.load(Ordering::Relaxed)) < BYTES.load(Ordering::Relaxed)
+    let bytes = BYTES.load(Ordering::Acquire);
+    at.wrapping_sub(BASE.load(Ordering::Relaxed)) < bytes
 }
 
 /// The number of the class of a block, and the bytes of its blocks.
@@ -200,7 +199,13 @@ pub fn free(at: usize) {
 
 /// Counts bytes against a tier's capacity, if it has room.
 pub fn charge(tier: usize, bytes: u64) -> bool {
-    locked(|state| state.charge(tier, bytes).is_some())
+    locked(|state| {
+        let has_room = state.charge(tier, bytes).is_some();
+        if has_room {
+            state.give_back(tier);
+        }
+        has_room
+    })
 }
 
 /// Bytes that were counted are the tier's no more.
@@ -248,7 +253,7 @@ impl State {
             policy::prepare(number, at + number * spans * SPAN, spans * SPAN);
         }
         BASE.store(at, Ordering::Relaxed);
-        BYTES.store(bytes, Ordering::Relaxed);
+        BYTES.store(bytes, Ordering::Release);
         Some(())
     }
 
@@ -359,8 +364,9 @@ impl State {
     ) -> Option<(usize, bool)> {
         self.charge(tier, charge)?;
         let taken = self.take(range, spans);
-        if taken.is_none() {
-            self.ranges[tier].charge -= charge;
+        match taken {
+            Some(_) => self.give_back(tier),
+            None => self.ranges[tier].charge -= charge,
         }
         taken
     }
@@ -388,7 +394,6 @@ impl State {
                 if first + count > self.limit(range) {
                     return None;
                 }
-                self.give_back(range, count);
                 self.ranges[range].top = first + count;
                 start + first
             }
@@ -399,6 +404,8 @@ impl State {
         let mut is_zero = true;
         for span in first..first + count {
             let known = self.span(span);
+            // No longer free, so that `give_back` leaves it; the caller says what it is.
+            known.used_as = Use::Tail;
             let was_dirty = core::mem::replace(&mut known.is_dirty, true);
             is_zero &= !was_dirty;
             self.ranges[range].kept -= usize::from(was_dirty);
@@ -457,24 +464,27 @@ impl State {
         })
     }
 
-    /// Gives the pages of free spans back, if the tier has no room for them and more.
-    fn give_back(&mut self, range: usize, more: usize) {
+    /// Gives the pages of a node's free spans back, if they and what is charged to the tier are
+    /// more than its capacity. Called after each charge, and after the spans were taken for it.
+    fn give_back(&mut self, range: usize) {
         let known = &self.ranges[range];
-        if range == plan::count(table::TIERS)
-            || plan::get(plan::of_tier(range, tier::WAY)) != way::NODE
-        {
+        if known.kept == 0 || plan::get(plan::of_tier(range, tier::WAY)) != way::NODE {
             return;
         }
-        let room = plan::get(plan::of_tier(range, tier::CAPACITY)) / SPAN as u64;
-        if known.kept == 0 || (known.used + known.kept + more) as u64 <= room {
+        let kept = (known.kept * SPAN) as u64;
+        if known.charge.saturating_add(kept) <= plan::get(plan::of_tier(range, tier::CAPACITY)) {
             return;
         }
         let (start, top) = (range * self.spans, known.top);
         for span in start..start + top {
             let known = self.span(span);
             if known.used_as == Use::Free && known.is_dirty {
-                known.is_dirty = false;
-                policy::drop_pages(self.address(span), SPAN);
+                // The system keeps locked pages (`mlockall`): the span stays dirty, and so would
+                // the others.
+                if !policy::drop_pages(self.address(span), SPAN) {
+                    return;
+                }
+                self.span(span).is_dirty = false;
                 self.ranges[range].kept -= 1;
             }
         }
@@ -511,12 +521,14 @@ impl State {
         self.release(range, first, count);
         self.ranges[tier].charge -= known.charge;
         if range == plan::count(table::TIERS) {
-            // The next block may have other chunks.
-            policy::renew(self.address(first), count * SPAN);
-            for span in first..first + count {
-                self.span(span).is_dirty = false;
+            // The next block may have other chunks. Where the system refuses new pages, the spans
+            // stay dirty.
+            if policy::renew(self.address(first), count * SPAN) {
+                for span in first..first + count {
+                    self.span(span).is_dirty = false;
+                }
+                self.ranges[range].kept -= count;
             }
-            self.ranges[range].kept -= count;
         }
     }
 

@@ -21,6 +21,23 @@ impl Lock {
         LockHeld(self)
     }
 
+    /// Holds the lock if nobody else does.
+    pub fn try_hold(&self) -> Option<LockHeld<'_>> {
+        (!self.0.swap(true, Ordering::Acquire)).then(|| LockHeld(self))
+    }
+
+    /// Holds the lock after at most some thousands of tries: for callers that may have interrupted
+    /// the thread that holds it.
+    pub fn hold_soon(&self) -> Option<LockHeld<'_>> {
+        for _ in 0..4096 {
+            if let Some(held) = self.try_hold() {
+                return Some(held);
+            }
+            sys::yield_now();
+        }
+        None
+    }
+
     /// Waits for the lock. Who takes it gives it back with [`release`](Self::release).
     pub fn take(&self) {
         let mut spins = 0_u32;

@@ -24,7 +24,7 @@ static MAPPINGS: [KnownMapping; KNOWN] = [const {
     }
 }; KNOWN];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-static LOCK: Lock = Lock::new();
+pub static LOCK: Lock = Lock::new();
 
 /// The program mapped memory without a file.
 pub fn mapped(at: usize, bytes: usize, from: CallCursor) {

@@ -9,6 +9,9 @@ struct Info {
     name: *const u8,
     headers: *const SegmentHeader,
     count: u16,
+    /// Modules that were mapped and unmapped since the start.
+    adds: u64,
+    subs: u64,
 }
 
 /// `Elf64_Phdr`.
@@ -52,6 +55,21 @@ pub struct FrameTable {
     pub frames_end: u64,
     /// First address after the module's segment with the frame information.
     pub end: u64,
+}
+
+/// How many modules were mapped and unmapped since the start, where the loader says so.
+pub fn changes() -> Option<(u64, u64)> {
+    unsafe extern "C" fn visit(info: *const Info, bytes: usize, data: *mut c_void) -> c_int {
+        if bytes >= size_of::<Info>() {
+            // SAFETY: the loader passes a description of this size, and what `changes` gave it.
+            unsafe { *data.cast() = Some(((*info).adds, (*info).subs)) };
+        }
+        1
+    }
+    let mut found: Option<(u64, u64)> = None;
+    // SAFETY: the function gets what it expects.
+    unsafe { dl_iterate_phdr(visit, (&raw mut found).cast()) };
+    found
 }
 
 /// Calls `each` with every module until it returns true.

@@ -3,8 +3,11 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use super::sys;
+
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn __errno_location() -> *mut c_int;
 }
 
 const NEXT: *mut c_void = -1_isize as *mut c_void;
@@ -54,6 +57,19 @@ macro_rules! next {
     };
 }
 
+/// Makes a system call in place of a function that is not there; -1 and `errno` where it fails.
+fn result(number: usize, a: [usize; 6]) -> isize {
+    // SAFETY: the arguments are the program's, for this call.
+    match unsafe { sys::call(number, a) } {
+        error @ -4095..0 => {
+            // SAFETY: the place is this thread's.
+            unsafe { *__errno_location() = -error as c_int };
+            -1
+        }
+        result => result,
+    }
+}
+
 const NULL: *mut u8 = core::ptr::null_mut();
 
 next! {
@@ -67,6 +83,8 @@ next! {
     valloc c"valloc" (bytes: usize) -> *mut u8 = NULL;
     pvalloc c"pvalloc" (bytes: usize) -> *mut u8 = NULL;
     malloc_usable_size c"malloc_usable_size" (at: *mut u8) -> usize = 0;
-    munmap c"munmap" (at: *mut u8, bytes: usize) -> c_int = -1;
-    mmap c"mmap" (at: usize, bytes: usize, prot: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut u8 = usize::MAX as *mut u8;
+    munmap c"munmap" (at: *mut u8, bytes: usize) -> c_int =
+        result(sys::MUNMAP, [at as usize, bytes, 0, 0, 0, 0]) as c_int;
+    mmap c"mmap" (at: usize, bytes: usize, prot: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut u8 =
+        result(sys::MMAP, [at, bytes, prot as usize, flags as usize, fd as usize, offset as usize]) as *mut u8;
 }

@@ -3,13 +3,11 @@
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use super::sys::{self, File};
-use crate::layout::{MAGIC, call, head, module, object, path, table};
+use crate::layout::{MAGIC, PLAN_VARIABLE, call, head, module, object, path, table};
 
 static WORDS: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 static LEN: AtomicUsize = AtomicUsize::new(0);
 
-/// The environment variable that names the file.
-const VARIABLE: &[u8] = b"REUSELENS_PLACEMENT=";
 /// The longest path of it.
 const PATH: usize = 4096;
 
@@ -173,6 +171,7 @@ pub fn open() -> bool {
 fn variable(into: &mut [u8; PATH]) -> Option<usize> {
     let file = File::open(b"/proc/self/environ\0", sys::O_RDONLY_CLOEXEC)?;
     let mut buffer = [0_u8; 4096];
+    let name = PLAN_VARIABLE.as_bytes();
     // Bytes of the entry so far, and whether it is ours so far.
     let (mut at, mut is_ours) = (0, true);
     loop {
@@ -182,17 +181,18 @@ fn variable(into: &mut [u8; PATH]) -> Option<usize> {
         }
         for &byte in &buffer[..read] {
             if byte == 0 {
-                if is_ours && at >= VARIABLE.len() {
-                    let len = at - VARIABLE.len();
+                if is_ours && at > name.len() {
+                    let len = at - name.len() - 1;
                     *into.get_mut(len)? = 0;
                     return Some(len);
                 }
                 (at, is_ours) = (0, true);
                 continue;
             }
-            match VARIABLE.get(at) {
+            match name.get(at) {
                 Some(expected) => is_ours &= byte == *expected,
-                None if is_ours => *into.get_mut(at - VARIABLE.len())? = byte,
+                None if at == name.len() => is_ours &= byte == b'=',
+                None if is_ours => *into.get_mut(at - name.len() - 1)? = byte,
                 None => {}
             }
             at += 1;

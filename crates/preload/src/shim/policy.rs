@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use super::{plan, sys};
-use crate::layout::{table, tier, way};
+use crate::layout::{HUGE_PAGE, table, tier, way};
 
 /// `mbind`: pages of one node, where it has any.
 const MPOL_PREFERRED: usize = 1;
@@ -62,7 +62,7 @@ pub fn apply(number: usize, low: usize, high: usize) {
 /// data does not share.
 pub fn whole_pages(number: usize, low: usize, high: usize) -> (usize, usize) {
     let page = match way_of(number) {
-        way::MADVISE | way::HUGETLB => super::heap::HUGE_PAGE,
+        way::MADVISE | way::HUGETLB => HUGE_PAGE,
         _ => 4096,
     };
     let (low, high) = (low.next_multiple_of(page), high / page * page);
@@ -76,7 +76,7 @@ fn bind(low: usize, high: usize, node: usize) -> isize {
     };
     *word = 1 << (node % 64);
     let mask = mask.as_ptr() as usize;
-    // The kernel reads one bit less than it is told of.
+    // The kernel ignores the last bit of the given length.
     let a = [
         low,
         high - low,
@@ -110,15 +110,17 @@ pub fn supply(range: usize, at: usize, bytes: usize) -> bool {
     }
 }
 
-/// Gives the pages of a free part of a range back to the system.
-pub fn drop_pages(at: usize, bytes: usize) {
+/// Gives the pages of a free part of a range back to the system, so that its bytes are 0; false
+/// where the system keeps them.
+pub fn drop_pages(at: usize, bytes: usize) -> bool {
     // SAFETY: the part is free, so its bytes are nobody's.
-    unsafe { sys::madvise(at, bytes, sys::MADV_DONTNEED) };
+    unsafe { sys::madvise(at, bytes, sys::MADV_DONTNEED) == 0 }
 }
 
-/// Makes a free part of a range as new, without wishes for its pages.
-pub fn renew(at: usize, bytes: usize) {
+/// Makes a free part of a range as new: all 0, without advice for its pages; false where the system
+/// refuses.
+pub fn renew(at: usize, bytes: usize) -> bool {
     let flags = sys::MAP_FIXED | sys::MAP_NORESERVE;
     // SAFETY: the part is free, so its bytes are nobody's.
-    let _ = unsafe { sys::map(at, bytes, sys::PROT_READ_WRITE, flags) };
+    unsafe { sys::map(at, bytes, sys::PROT_READ_WRITE, flags).is_ok() }
 }

@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use super::lock::Lock;
+use super::lock::{Lock, LockHeld};
 use super::modules;
 use super::plan::{self, Match};
 use super::start;
@@ -173,24 +173,16 @@ pub fn begin() {
     // SAFETY: as above.
     unsafe { (*sites).store(slots as u64 - 1, Ordering::Relaxed) };
     SPARE.store(sites, Ordering::Release);
-    scan();
+    scan(&SCANNING.hold());
 }
 
 /// The table before a module of the plan is mapped.
 static SPARE: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Whether a path begins in a module that is not mapped yet.
-fn waits() -> bool {
-    let modules = 0..plan::count(table::MODULES);
-    modules
-        .into_iter()
-        .any(|module| bias(module).load(Ordering::Relaxed) == NONE)
-}
-
 /// The program is about to map or unmap modules.
 pub fn modules_change() {
     if !BIASES.load(Ordering::Acquire).is_null() {
-        LOOKS.store(PATIENCE, Ordering::Release);
+        LOOKS.store(PATIENCE, Ordering::SeqCst);
         start::set_unrest(true);
     }
 }
@@ -203,21 +195,46 @@ pub fn look() {
     }
 }
 
+/// The looks do not end with the first module that is found: `dlclose` allocates before it unmaps
+/// anything, so that early looks find all modules as they were.
 #[cold]
 fn look_now() {
+    // A thread that scans may wait for the loader's lock, and this one may hold that
+    // (`dl_iterate_phdr`): waiting here could last for ever.
+    let Some(held) = SCANNING.try_hold() else {
+        return;
+    };
     let less = |looks: usize| looks.checked_sub(1);
     let was_last = LOOKS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) == Ok(1);
-    scan();
-    if !waits() || was_last {
-        LOOKS.store(0, Ordering::Relaxed);
+    scan(&held);
+    if was_last {
         start::set_unrest(false);
+        // Another thread may have begun to change modules before the line above.
+        if LOOKS.load(Ordering::SeqCst) > 0 {
+            start::set_unrest(true);
+        }
     }
 }
 
-/// Finds the modules of the plan among those that are mapped.
-fn scan() {
-    let _held = SCANNING.hold();
+/// Modules that were mapped and unmapped until the last scan. Changed under [`SCANNING`].
+static ADDS: AtomicU64 = AtomicU64::new(NONE);
+static SUBS: AtomicU64 = AtomicU64::new(0);
+
+/// Finds the modules of the plan among those that are mapped. Cheap where the loader says that
+/// none was mapped or unmapped since the last time.
+fn scan(_: &LockHeld<'_>) {
     let mut changed = false;
+    if let Some((adds, subs)) = modules::changes() {
+        let adds_before = ADDS.swap(adds, Ordering::Relaxed);
+        let subs_before = SUBS.swap(subs, Ordering::Relaxed);
+        if (adds, subs) == (adds_before, subs_before) {
+            return;
+        }
+        // Other code may be where unmapped code was, be it of the plan or not.
+        if subs != subs_before {
+            unwind::forget();
+        }
+    }
     for number in 0..plan::count(table::MODULES) {
         let mut now = NONE;
         let mut is_other = false;

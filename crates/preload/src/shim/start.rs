@@ -3,8 +3,8 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::{heap, modules, next, plan, sites, symbols, sys, unwind, verify};
-use crate::layout::{head, table};
+use super::{heap, mappings, modules, next, plan, sites, symbols, sys, unwind, verify};
+use crate::layout::{MAX_TIERS, head, table};
 
 const NEW: u32 = 0;
 const STARTING: u32 = 1;
@@ -29,7 +29,7 @@ pub fn is_calm() -> bool {
 /// Whether there may be new modules from now on.
 pub fn set_unrest(may_be: bool) {
     if STATE.load(Ordering::Acquire) == READY {
-        UNREST.store(may_be.into(), Ordering::Release);
+        UNREST.store(may_be.into(), Ordering::SeqCst);
     }
 }
 
@@ -57,7 +57,7 @@ fn start() -> bool {
     }
     STARTER.store(thread, Ordering::Release);
     next::find_all();
-    let is_planned = plan::open() && plan::count(table::TIERS) <= heap::MAX_TIERS;
+    let is_planned = plan::open() && plan::count(table::TIERS) <= MAX_TIERS;
     // The loader may be asked now: what it allocates is served by the next allocator.
     STATE.store(READY, Ordering::Release);
     if is_planned {
@@ -131,6 +131,7 @@ fn handle_forks() {
 
 unsafe extern "C" fn before_fork() {
     sites::SCANNING.take();
+    mappings::LOCK.take();
     heap::LOCK.take();
     unwind::WRITING.take();
     verify::LOCK.take();
@@ -140,6 +141,7 @@ unsafe extern "C" fn in_parent() {
     verify::LOCK.release();
     unwind::WRITING.release();
     heap::LOCK.release();
+    mappings::LOCK.release();
     sites::SCANNING.release();
 }
 

@@ -52,7 +52,7 @@ impl CallCursor {
             frame = load(frame)?;
         }
         // Frames are further up than what they call, and not far: else the information is wrong.
-        if frame < self.sp || frame - self.sp > FARTHEST || frame % 8 != 0 {
+        if frame <= self.sp || frame - self.sp > FARTHEST || frame % 8 != 0 {
             return None;
         }
         let bp = match rule.bp {
@@ -82,15 +82,18 @@ fn load(at: u64) -> Option<u64> {
 
 const SLOTS: usize = 4096;
 
+/// The key is the return address with the bits of the rule flipped in it (exclusive or). So a
+/// reader that sees the key of one write and the rule of another finds another address, and a slot
+/// that was rewritten meanwhile, however often, is not taken for its own.
 struct CachedRule {
-    return_address: AtomicU64,
+    key: AtomicU64,
     rule: AtomicU64,
 }
 
-/// Rules by return address. A slot is written with its address 0 meanwhile.
+/// Rules by return address.
 static CACHE: [CachedRule; SLOTS] = [const {
     CachedRule {
-        return_address: AtomicU64::new(0),
+        key: AtomicU64::new(0),
         rule: AtomicU64::new(0),
     }
 }; SLOTS];
@@ -99,17 +102,15 @@ pub static WRITING: Lock = Lock::new();
 fn rule(return_address: u64) -> Option<Rule> {
     let hash = return_address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
     let slot = &CACHE[hash as usize % SLOTS];
-    if slot.return_address.load(Ordering::Acquire) == return_address {
-        let packed = slot.rule.load(Ordering::Acquire);
-        if slot.return_address.load(Ordering::Acquire) == return_address {
-            return unpack(packed);
-        }
+    let packed = slot.rule.load(Ordering::Acquire);
+    if slot.key.load(Ordering::Acquire) ^ packed == return_address {
+        return unpack(packed);
     }
     let rule = find(return_address);
+    let packed = pack(rule);
     let _held = WRITING.hold();
-    slot.return_address.store(0, Ordering::SeqCst);
-    slot.rule.store(pack(rule), Ordering::SeqCst);
-    slot.return_address.store(return_address, Ordering::SeqCst);
+    slot.rule.store(packed, Ordering::Release);
+    slot.key.store(return_address ^ packed, Ordering::Release);
     rule
 }
 
@@ -117,7 +118,8 @@ fn rule(return_address: u64) -> Option<Rule> {
 pub fn forget() {
     let _held = WRITING.hold();
     for slot in &CACHE {
-        slot.return_address.store(0, Ordering::SeqCst);
+        slot.rule.store(0, Ordering::Release);
+        slot.key.store(0, Ordering::Release);
     }
 }
 

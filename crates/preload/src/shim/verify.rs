@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use super::lock::Lock;
 use super::plan;
 use super::sys::{self, File};
-use crate::layout::{object, tier, way};
+use crate::layout::{HUGE_PAGE, object, table, tier, way};
 
 /// Live blocks that are remembered, at most; others are not asked about.
 const SLOTS: usize = 1 << 22;
@@ -65,17 +65,18 @@ fn first_slot(at: usize) -> usize {
 pub fn add(object: usize, at: usize, bytes: usize) {
     let Some(slots) = slots() else { return };
     let _held = LOCK.hold();
-    if FILLED.load(Ordering::Relaxed) >= SLOTS / 4 * 3 {
-        plan::add(plan::of_object(object, object::UNKNOWN), bytes as u64);
-        return;
-    }
     let mut slot = first_slot(at) % SLOTS;
     // SAFETY: slots are numbered within the table, and the lock is held.
     unsafe {
         while (*slots.add(slot)).at > GONE {
             slot = (slot + 1) % SLOTS;
         }
+        // Slots of blocks that are gone are used again; new ones up to the limit.
         if (*slots.add(slot)).at == 0 {
+            if FILLED.load(Ordering::Relaxed) >= SLOTS / 4 * 3 {
+                plan::add(plan::of_object(object, object::UNKNOWN), bytes as u64);
+                return;
+            }
             FILLED.fetch_add(1, Ordering::Relaxed);
         }
         *slots.add(slot) = Live { at, bytes, object };
@@ -115,13 +116,28 @@ pub fn finish() {
     if FILLED.load(Ordering::Relaxed) == 0 {
         return;
     }
-    let _held = LOCK.hold();
+    // A signal handler may end the process while its thread holds the lock.
+    let Some(_held) = LOCK.hold_soon() else {
+        return count_unknown(slots);
+    };
     for slot in 0..SLOTS {
         // SAFETY: slots are numbered within the table, and the lock is held.
         let live = unsafe { &mut *slots.add(slot) };
         if live.at > GONE {
             check(live.object, live.at, live.bytes);
             live.at = GONE;
+        }
+    }
+}
+
+/// Counts all live blocks as unknown, without the lock: one of them may be half written.
+fn count_unknown(slots: *mut Live) {
+    for slot in 0..SLOTS {
+        // SAFETY: slots are numbered within the table, and any bytes are a `Live`.
+        let live = unsafe { slots.add(slot).read_volatile() };
+        if live.at > GONE && live.object < plan::count(table::OBJECTS) {
+            let unknown = plan::of_object(live.object, object::UNKNOWN);
+            plan::add(unknown, live.bytes as u64);
         }
     }
 }
@@ -177,8 +193,10 @@ fn ask(number: usize, low: usize, high: usize, found: &mut PageCounts) {
     };
     let (mut low, mut high) = (low, high);
     if is_inner(low) {
-        let span = super::heap::HUGE_PAGE;
-        (low, high) = (low.next_multiple_of(span), high / span * span);
+        (low, high) = (
+            low.next_multiple_of(HUGE_PAGE),
+            high / HUGE_PAGE * HUGE_PAGE,
+        );
     }
     if low < high
         && !huge_pages(low, high, found)

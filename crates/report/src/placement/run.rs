@@ -52,7 +52,7 @@ pub fn placed_run_text(file: &PlacementFile, run: &PlacedRun, width: usize, colo
         .collect();
     rows(&mut out, &columns, &cells, width, paint);
     let label = paint.ink(TextStyle::Soft, "verified");
-    let _ = writeln!(out, "{label}  {}", wrap(&judgement(file, run), width, 10));
+    let _ = writeln!(out, "{label}  {}", wrap(&judgement(run), width, 10));
     out
 }
 
@@ -101,20 +101,21 @@ fn verdict(
     }
 }
 
-fn judgement(file: &PlacementFile, run: &PlacedRun) -> String {
+fn judgement(run: &PlacedRun) -> String {
     let forbidden = run.tiers.iter().any(|tier| tier.is_forbidden());
     let unknown: u64 = run.objects.iter().map(|object| object.unknown).sum();
-    let elsewhere: u64 = run.objects.iter().map(|object| object.elsewhere).sum();
     let planned: u64 = run.objects.iter().map(|object| object.as_planned).sum();
     if run.is_misplaced() {
-        let others = objects(file, run)
-            .filter(|(_, outcome)| outcome.elsewhere > 0)
-            .count();
+        let misplaced = || {
+            let objects = run.objects.iter();
+            objects.filter(|object| run.has_misplaced(object))
+        };
+        let elsewhere: u64 = misplaced().map(|object| object.elsewhere).sum();
         return format!(
             "no: {} of {} are not where the file puts them, of {}",
             Bytes(elsewhere),
             Bytes(elsewhere.saturating_add(planned)),
-            counted(others as u64, "object", "objects")
+            counted(misplaced().count() as u64, "object", "objects")
         );
     }
     if forbidden || planned == 0 && unknown > 0 {
