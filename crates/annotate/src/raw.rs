@@ -1,5 +1,6 @@
-//! The run time's functions ([`on`]), or empty ones without the feature `record` ([`off`]). Macros
-//! expand to calls of these, so that the call is in the caller's line. Not part of the public API.
+//! The run time's functions (module `on`), or empty ones without the feature `record` (`off`).
+//! Macros expand to calls of these, so that the call is in the caller's line. Not part of the
+//! public API.
 
 #[cfg(feature = "record")]
 pub use on::{access, data, named_data, partial_data, region_begin, region_end, statement};

@@ -14,7 +14,7 @@ pub struct CellKey {
     pub site: u32,
     /// Index into the objects; 0 = unknown.
     pub object: u32,
-    /// Index into the contexts; 0 = root. While the trace is read also with the bit [`COARSE`].
+    /// Index into the contexts; 0 = root. While the trace is read also with a bit of coarse cells.
     pub context: u32,
     /// Index into the threads.
     pub thread: u32,

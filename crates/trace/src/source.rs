@@ -61,7 +61,7 @@ pub trait Segmented: Source {
     /// Up to `most` segments of the trace, in order, of about as many accesses each and at least
     /// `shortest`, for workers that read them at the same time and need only the items of
     /// `projection`. Empty, or one, if the source cannot be cut. This source still delivers all of
-    /// the trace. Call it before the first [`Self::next`].
+    /// the trace. Call it before the first [`Source::next`].
     ///
     /// # Errors
     /// `FileError::Io` if the file cannot be read.
