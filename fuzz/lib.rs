@@ -7,7 +7,8 @@ use reuselens::units::Accesses;
 use reuselens_io::Input;
 use reuselens_rltrace::{Header, Reader, Writer};
 use reuselens_trace::{
-    Block, Event, Kind, Projection, Row, Selection, Source, Step, TraceSegment, ThreadId, RepeatExpander,
+    Block, Event, Kind, Projection, RepeatExpander, Row, Segmented, Selection, Source, Step, ThreadId,
+    TraceSegment,
 };
 use reuselens_warp::{WarpBatch, WarpSource, WarpStep};
 
