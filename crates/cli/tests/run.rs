@@ -475,10 +475,6 @@ fn programs_of_the_system_print_the_same() {
         assert_eq!(done.status.code(), native.status.code(), "{program:?}");
         let err = String::from_utf8_lossy(&done.stderr);
         assert!(!err.contains("was not loaded"), "{program:?}: {err}");
-        // Programs of the system may have objects that the C library maps for itself, out of sight.
-        if program[0].starts_with('.') {
-            assert!(!err.contains("allocated nothing"), "{program:?}: {err}");
-        }
     }
 }
 

@@ -101,6 +101,17 @@ pub struct FileObject {
     pub chunks: Vec<(u64, u64)>,
 }
 
+/// Objects that belong in a fast memory and are not in the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The names of those that cannot be found again in another run: structures that the program
+    /// names itself, and blocks that code without a file allocates.
+    pub names: Vec<String>,
+    /// Number of static objects that share their pages with other data: smaller than a page, or in
+    /// several places.
+    pub small: u64,
+}
+
 /// Why there is no placement file, or why it cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlacementFileError {
@@ -130,19 +141,20 @@ pub enum PlacementFileError {
         "the plan puts no heap object or symbol into fast memory, so there is nothing to write; {0}"
     )]
     Empty(&'static str),
+    /// TOML has no form for a value.
+    #[error("the file cannot be written: {0}")]
+    Unwritable(String),
 }
 
 impl PlacementFile {
-    /// The file of a plan for `profile`, and the names of the objects that belong in a fast memory
-    /// but cannot be found again in another run: structures that the program names itself, and
-    /// blocks that code without a file allocates.
+    /// The file of a plan for `profile`, and what is not in it.
     ///
     /// # Errors
     /// If no object is left, or the profile is of a version that did not note where objects are.
     pub fn new(
         profile: &Profile,
         plan: &PlacementPlan,
-    ) -> Result<(PlacementFile, Vec<String>), PlacementFileError> {
+    ) -> Result<(PlacementFile, LeftOut), PlacementFileError> {
         let (objects, left_out) = placed_objects(profile, plan);
         if objects.is_empty() {
             return Err(nothing(profile, &left_out));
@@ -167,10 +179,13 @@ impl PlacementFile {
     }
 
     /// The file as text.
-    pub fn to_toml(&self) -> String {
-        // It cannot fail: there are no maps with odd keys.
-        let text = toml::to_string_pretty(self).unwrap_or_default();
-        format!("{HEAD}{text}")
+    ///
+    /// # Errors
+    /// If TOML has no form for a value.
+    pub fn to_toml(&self) -> Result<String, PlacementFileError> {
+        let text = toml::to_string_pretty(self)
+            .map_err(|error| PlacementFileError::Unwritable(error.to_string()))?;
+        Ok(format!("{HEAD}{text}"))
     }
 
     /// A file from its text, which the caller bounds ([`MAX_FILE_BYTES`]).
@@ -257,14 +272,15 @@ impl PlacementFile {
     }
 }
 
-/// The objects in fast memory that another run can find, and the names of the others.
-fn placed_objects(profile: &Profile, plan: &PlacementPlan) -> (Vec<FileObject>, Vec<String>) {
+/// The objects in fast memory that can be placed in another run, and the others.
+fn placed_objects(profile: &Profile, plan: &PlacementPlan) -> (Vec<FileObject>, LeftOut) {
     let placed = plan.objects.iter();
     let placed = placed.filter(|placed| placed.reason == Reason::Placed);
-    let (mut objects, mut left_out) = (Vec::new(), Vec::new());
+    let (mut objects, mut left_out) = (Vec::new(), LeftOut::default());
     for placed in placed {
         let object = &profile.objects[placed.candidate.object];
         if object.kind == ObjectKind::Static && (object.bytes < PAGE || object.origins.len() > 1) {
+            left_out.small += 1;
             continue;
         }
         let kind = match object.kind {
@@ -274,7 +290,7 @@ fn placed_objects(profile: &Profile, plan: &PlacementPlan) -> (Vec<FileObject>, 
             _ => None,
         };
         let Some(kind) = kind else {
-            left_out.push(object.name.clone());
+            left_out.names.push(object.name.clone());
             continue;
         };
         objects.push(FileObject {
@@ -291,10 +307,17 @@ fn placed_objects(profile: &Profile, plan: &PlacementPlan) -> (Vec<FileObject>, 
 }
 
 /// Why a file would have no objects.
-fn nothing(profile: &Profile, left_out: &[String]) -> PlacementFileError {
+fn nothing(profile: &Profile, left_out: &LeftOut) -> PlacementFileError {
     let mut known = profile.objects.iter();
-    match (left_out.is_empty(), known.any(|it| !it.origins.is_empty())) {
+    match (
+        left_out.names.is_empty(),
+        known.any(|it| !it.origins.is_empty()),
+    ) {
         (false, false) => PlacementFileError::OldProfile,
+        (true, _) if left_out.small > 0 => PlacementFileError::Empty(
+            "what belongs there are static objects that share their pages with other data, and \
+             cannot be placed alone",
+        ),
         (true, _) => PlacementFileError::Empty("take a larger --fast or another --objective"),
         (false, true) => PlacementFileError::Empty(
             "what belongs there is named by the program or allocated by generated code",
@@ -401,8 +424,16 @@ paths = [["libstdc++.so.6+0x10", "...", "prog+0x1189"], ["prog+0x7"]]
             ("libstdc++.so.6", 16)
         );
         assert_eq!(path[1], FileOffset::default());
-        let text = file.to_toml();
+        let text = file.to_toml().unwrap();
         assert!(text.starts_with("# Which data"), "{text}");
+        assert_eq!(PlacementFile::from_toml(&text).unwrap(), file);
+    }
+
+    #[test]
+    fn the_largest_numbers_are_read_as_they_are_written() {
+        let mut file = PlacementFile::from_toml(FILE).unwrap();
+        file.objects[0].bytes = u64::MAX;
+        let text = file.to_toml().unwrap();
         assert_eq!(PlacementFile::from_toml(&text).unwrap(), file);
     }
 

@@ -46,7 +46,7 @@ mod rules;
 
 pub use candidate::{Candidate, Unplaceable, candidates};
 pub use file::{
-    FileObject, FileTier, MAX_FILE_BYTES, PlacedKind, PlacementFile, PlacementFileError,
+    FileObject, FileTier, LeftOut, MAX_FILE_BYTES, PlacedKind, PlacementFile, PlacementFileError,
 };
 pub use machine::{MachineFileError, MemoryMachine, MemoryTier, SHIPPED, TierKind, TierScope};
 pub use objective::Objective;

@@ -308,6 +308,33 @@ mod tests {
     }
 
     #[test]
+    fn forbidden_tier_hides_no_misplaced_pages_of_another() {
+        let tier = |error| TierOutcome {
+            way: Way::Node(0),
+            peak: 0,
+            refused: u64::from(error != 0),
+            error,
+        };
+        let object = |tier| ObjectOutcome {
+            tier,
+            elsewhere: 1,
+            ..ObjectOutcome::default()
+        };
+        let mut run = PlacedRun {
+            status: ExitStatus::from_raw(0),
+            processes: 1,
+            own_allocators: 0,
+            no_range: 0,
+            objects: vec![object(0)],
+            tiers: vec![tier(libc::EPERM), tier(0)],
+            modules: Vec::new(),
+        };
+        assert!(!run.is_misplaced());
+        run.objects.push(object(1));
+        assert!(run.is_misplaced());
+    }
+
+    #[test]
     fn ended_child_is_left_to_be_waited_for() {
         let mut child = Command::new("sh")
             .args(["-c", "kill -9 $$"])

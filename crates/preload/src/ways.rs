@@ -86,6 +86,16 @@ pub enum WayError {
         "'{0}' is no way to make a tier; take huge, madvise, hugetlb or node:N, or TIER=WAY for one tier"
     )]
     Unknown(String),
+    /// The placement file has a way that does not exist.
+    #[error(
+        "tier '{tier}' has as = '{way}', which is no way to make a tier; write huge, madvise, hugetlb or node:N"
+    )]
+    InFile {
+        /// The tier.
+        tier: String,
+        /// What the file says.
+        way: String,
+    },
     /// There is no such tier.
     #[error("--as names the tier '{tier}', and the placement file has: {known}")]
     NoTier {
@@ -118,7 +128,7 @@ pub enum WayError {
     },
     /// The pool of huge pages is empty.
     #[error(
-        "tier '{tier}': the system's pool has {free} free huge pages; fill it (as root: sysctl vm.nr_hugepages=N), or take --as madvise"
+        "tier '{tier}': the system's pool has {free} free huge pages for it; fill the pool (as root: sysctl vm.nr_hugepages=N), or take --as madvise"
     )]
     NoPool {
         /// The tier.
@@ -204,14 +214,27 @@ pub(crate) fn resolve(
             });
         }
     }
-    file.tiers
-        .iter()
-        .map(|tier| way(tier, asked, system))
-        .collect()
+    // What earlier tiers take from the pool is not there for later ones.
+    let mut left = system.clone();
+    let one = |tier: &FileTier| {
+        let way = way(tier, asked, &left)?;
+        if way == Way::Hugetlb {
+            let pages = tier.capacity_bytes.div_ceil(HUGE_PAGE);
+            left.pool = left.pool.saturating_sub(pages);
+        }
+        Ok(way)
+    };
+    file.tiers.iter().map(one).collect()
 }
 
 fn way(tier: &FileTier, asked: &Ways, system: &System) -> Result<Way, WayError> {
-    let written = tier.way.as_deref().map(str::parse).transpose()?;
+    let read = |text: &str| {
+        text.parse().map_err(|_| WayError::InFile {
+            tier: tier.name.clone(),
+            way: text.to_owned(),
+        })
+    };
+    let written = tier.way.as_deref().map(read).transpose()?;
     let name = || tier.name.clone();
     let way = match (asked.of(&tier.name).or(written), tier.kind) {
         (Some(way), _) => way,
@@ -302,6 +325,27 @@ mod tests {
             let error = resolved(kind, bytes, asked, &system).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn pages_of_the_pool_are_promised_once() {
+        let tier = |name| {
+            format!("[[tier]]\nname = \"{name}\"\nkind = \"DRAM\"\ncapacity_bytes = 4194304\n")
+        };
+        let text = format!("version = 1\n{}{}", tier("a"), tier("b"));
+        let system = System {
+            nodes: vec![0],
+            pool: 3,
+            has_transparent: true,
+        };
+        let resolved = |text: &str, ways: &Ways| {
+            resolve(&PlacementFile::from_toml(text).unwrap(), ways, &system)
+        };
+        let ways = resolved(&text, &Ways::default());
+        assert_eq!(ways, Ok(vec![Way::Hugetlb, Way::Madvise]));
+        let error = resolved(&format!("{text}as = \"fast\"\n"), &Ways::default());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("tier 'b' has as = 'fast'"), "{error}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use reuselens::io::AtomicFile;
 use reuselens::locality::{CacheSize, CacheSpec, Profile};
-use reuselens::units::{Bytes, shown, shown_json};
+use reuselens::units::{Bytes, counted, shown, shown_json};
 use reuselens_placement::{
     MemoryMachine, Objective, PlacementFile, PlacementPlan, PlanOptions, SHIPPED, plan,
 };
@@ -130,14 +130,21 @@ impl Args {
         plan: &PlacementPlan,
     ) -> anyhow::Result<()> {
         let (file, left_out) = PlacementFile::new(profile, plan)?;
-        for name in left_out {
+        for name in left_out.names {
             tell!(
                 "reuselens: warning: '{name}' is not in {}: another run cannot find it by an \
                  allocating call or a symbol",
                 path.display()
             );
         }
-        write_text(path, &file.to_toml(), self.force)
+        if left_out.small > 0 {
+            tell!(
+                "reuselens: warning: {} not in {}: they share their pages with other data",
+                counted(left_out.small, "static object is", "static objects are"),
+                path.display()
+            );
+        }
+        write_text(path, &file.to_toml()?, self.force)
     }
 
     /// The memory that the options describe.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 
 use reuselens_placement::{MAX_FILE_BYTES, PlacementFile};
-use reuselens_preload::{PlacedProgram, PlacedRun, Ways};
+use reuselens_preload::{PlacedProgram, PlacedRun, RunError, WayError, Ways};
 use reuselens_report::{placed_run_text, placed_run_warnings};
 
 use crate::exit::{LIMIT_BROKEN, Outcome, Usage};
@@ -52,7 +52,13 @@ impl Args {
     pub fn run(self) -> Outcome {
         let file = read_placement(&self.placement)?;
         let ways = Ways::parse(&self.r#as).map_err(|error| Usage(format!("--as: {error}")))?;
-        let placed = PlacedProgram::new(&file, &self.command, &ways, self.verify, self.loosely)?;
+        let placed = PlacedProgram::new(&file, &self.command, &ways, self.verify, self.loosely)
+            .map_err(|error| match error {
+                RunError::Way(WayError::InFile { .. }) => {
+                    anyhow::anyhow!("{}: {error}", self.placement.display())
+                }
+                error => error.into(),
+            })?;
         let run = placed.run(interrupt::forwarded())?;
         if !self.quiet {
             for warning in placed_run_warnings(&file, &run) {

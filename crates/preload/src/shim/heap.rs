@@ -333,7 +333,8 @@ impl State {
         bytes: usize,
     ) -> Option<(usize, bool)> {
         let chunks = || plan::chunks(number).map(|(low, high)| (low.min(bytes), high.min(bytes)));
-        let charge = chunks().map(|(low, high)| (high - low) as u64).sum();
+        // Such blocks begin at a huge page, as address 0 does.
+        let charge = policy::placed_bytes(number, 0, bytes);
         let (range, count) = (plan::count(table::TIERS), bytes.max(1).div_ceil(SPAN));
         let (first, is_zero) = self.take_charged(range, tier, (count, PER_PAGE), charge)?;
         self.begin_run(first, count, (tier, charge));

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::lock::Lock;
 use super::unwind::CallCursor;
-use super::{heap, plan, sites, symbols, verify};
+use super::{heap, plan, policy, sites, symbols, verify};
 use crate::layout::object;
 
 /// Mappings whose end is noticed, at most; the bytes of others count to the end.
@@ -14,6 +14,8 @@ struct KnownMapping {
     at: AtomicUsize,
     bytes: AtomicUsize,
     tier: AtomicUsize,
+    /// The bytes that count against the tier's capacity.
+    charge: AtomicUsize,
 }
 
 static MAPPINGS: [KnownMapping; KNOWN] = [const {
@@ -21,6 +23,7 @@ static MAPPINGS: [KnownMapping; KNOWN] = [const {
         at: AtomicUsize::new(0),
         bytes: AtomicUsize::new(0),
         tier: AtomicUsize::new(0),
+        charge: AtomicUsize::new(0),
     }
 }; KNOWN];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -32,7 +35,8 @@ pub fn mapped(at: usize, bytes: usize, from: CallCursor) {
         return;
     };
     let tier = plan::get(plan::of_object(number, object::TIER)) as usize;
-    if !heap::charge(tier, bytes as u64) {
+    let charge = policy::placed_bytes(number, at, bytes);
+    if !heap::charge(tier, charge) {
         plan::add(plan::of_object(number, object::NO_ROOM), 1);
         plan::add(plan::of_object(number, object::NO_ROOM_BYTES), bytes as u64);
         return;
@@ -49,6 +53,7 @@ pub fn mapped(at: usize, bytes: usize, from: CallCursor) {
         free.at.store(at, Ordering::Relaxed);
         free.bytes.store(bytes, Ordering::Relaxed);
         free.tier.store(tier, Ordering::Relaxed);
+        free.charge.store(charge as usize, Ordering::Relaxed);
         COUNT.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -71,14 +76,14 @@ fn end(at: usize, bytes: usize) {
             if range == at && known.bytes.load(Ordering::Relaxed) <= bytes && at != 0 {
                 known.at.store(0, Ordering::Relaxed);
                 COUNT.fetch_sub(1, Ordering::Relaxed);
-                let (tier, bytes) = (&known.tier, &known.bytes);
-                found = Some((tier.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed)));
+                let (tier, charge) = (&known.tier, &known.charge);
+                found = Some((tier.load(Ordering::Relaxed), charge.load(Ordering::Relaxed)));
                 break;
             }
         }
     }
-    if let Some((tier, bytes)) = found {
+    if let Some((tier, charge)) = found {
         verify::remove(at);
-        heap::discharge(tier, bytes as u64);
+        heap::discharge(tier, charge as u64);
     }
 }

@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use super::{plan, sys};
-use crate::layout::{HUGE_PAGE, table, tier, way};
+use crate::layout::{HUGE_PAGE, object, table, tier, way};
 
 /// `mbind`: pages of one node, where it has any.
 const MPOL_PREFERRED: usize = 1;
@@ -67,6 +67,22 @@ pub fn whole_pages(number: usize, low: usize, high: usize) -> (usize, usize) {
     };
     let (low, high) = (low.next_multiple_of(page), high / page * page);
     (low, high.max(low))
+}
+
+/// The bytes of a block, mapping or symbol that count against the capacity of its tier: the whole
+/// pages of its chunks, or of all of it where it has none.
+pub fn placed_bytes(number: usize, at: usize, bytes: usize) -> u64 {
+    let tier = plan::get(plan::of_object(number, object::TIER)) as usize;
+    let pages = |low: usize, high: usize| {
+        let (low, high) = whole_pages(tier, at + low.min(bytes), at + high.min(bytes));
+        (high - low) as u64
+    };
+    match plan::get(plan::of_object(number, object::CHUNKS)) {
+        0 => pages(0, bytes),
+        _ => plan::chunks(number)
+            .map(|(low, high)| pages(low, high))
+            .sum(),
+    }
 }
 
 fn bind(low: usize, high: usize, node: usize) -> isize {

@@ -9,8 +9,7 @@ pub fn place(number: usize, at: u64) {
     let at = at as usize;
     let bytes = plan::get(plan::of_object(number, object::BYTES)) as usize;
     let tier = plan::get(plan::of_object(number, object::TIER)) as usize;
-    let (low, high) = policy::whole_pages(tier, at, at + bytes);
-    if !heap::charge(tier, (high - low) as u64) {
+    if !heap::charge(tier, policy::placed_bytes(number, at, bytes)) {
         plan::add(plan::of_object(number, object::NO_ROOM), 1);
         plan::add(plan::of_object(number, object::NO_ROOM_BYTES), bytes as u64);
         return;
