@@ -63,7 +63,7 @@ fn matrix_that_is_walked_along_its_columns_goes_first() {
     assert_eq!(tier_of(&done, 5), "slow: no room");
     done.prints(&[
         "no placement is better than this plan",
-        "Next: reuselens report",
+        "Next: add -o NAME.rlplace",
     ]);
     let room_for_both = ["place", "t.rlprof", "--fast", "2M", "--cache", "24K"];
     let done = place.run(&room_for_both).succeeds();

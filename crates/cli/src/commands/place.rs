@@ -115,7 +115,10 @@ impl Args {
                     path.display(),
                     shown(&profile.command.join(" "))
                 ),
-                None => format!("reuselens report {name} --by object,line"),
+                None => format!(
+                    "add -o NAME.rlplace for a file that reuselens run places the data by; \
+                     reuselens report {name} --by object,line shows who accesses them"
+                ),
             };
             say!("\nNext: {next}")?;
         }
