@@ -5,7 +5,7 @@ use reuselens_placement::{MemoryMachine, PlacementFile};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     if let Ok(file) = PlacementFile::from_toml(text) {
-        assert_eq!(PlacementFile::from_toml(&file.to_toml()), Ok(file));
+        assert_eq!(PlacementFile::from_toml(&file.to_toml().unwrap()), Ok(file));
     }
     let _ = MemoryMachine::from_toml(text);
 });
