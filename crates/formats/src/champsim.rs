@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use crate::records::{RecordLayout, RecordReader, cut_off, number};
+use crate::records::{RecordLayout, RecordReader, number};
 use crate::row_stage::{RowStage, STAGED};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
@@ -106,10 +106,6 @@ impl RecordLayout for Instructions {
 
     fn invalid(&self) -> String {
         "a record is none of ChampSim's: what says whether it is a branch is not 0 or 1".to_owned()
-    }
-
-    fn cut_off(&self, bytes: usize) -> String {
-        cut_off(bytes, self.length())
     }
 }
 

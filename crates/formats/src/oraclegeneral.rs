@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use crate::delivery::item;
-use crate::records::{RecordLayout, RecordReader, SizedLayout, cut_off, number, number32};
+use crate::records::{RecordLayout, RecordReader, SizedLayout, number, number32};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
 use reuselens_trace::{Block, ItemProjection, TraceError};
@@ -68,15 +68,6 @@ impl RecordLayout for Requests {
         let (records, _) = records.as_chunks::<LENGTH>();
         items.extend(records.iter().map(|record| number(record, ID_AT)));
         records.len()
-    }
-
-    // Any 24 bytes are a valid record, so the rows never stop.
-    fn invalid(&self) -> String {
-        "a record is not valid".to_owned()
-    }
-
-    fn cut_off(&self, bytes: usize) -> String {
-        cut_off(bytes, self.length())
     }
 }
 

@@ -41,10 +41,14 @@ pub trait RecordLayout: Clone + Send + 'static {
 
     /// What is wrong with a record at which [`Self::rows`] stops, as a sentence without its full
     /// stop.
-    fn invalid(&self) -> String;
+    fn invalid(&self) -> String {
+        "a record is not valid".to_owned()
+    }
 
     /// What is wrong with an input that ends with `bytes` bytes of a record.
-    fn cut_off(&self, bytes: usize) -> String;
+    fn cut_off(&self, bytes: usize) -> String {
+        cut_off(bytes, self.length())
+    }
 }
 
 /// A layout whose records are requests for objects that have a size.

@@ -64,11 +64,6 @@ impl RecordLayout for Items {
         records.len()
     }
 
-    // Any 8 bytes are a valid record, so the rows never stop.
-    fn invalid(&self) -> String {
-        "a record is not valid".to_owned()
-    }
-
     fn cut_off(&self, bytes: usize) -> String {
         format!(
             "the last {bytes} bytes are no whole 64-bit item: the length of the input is not a multiple of 8"

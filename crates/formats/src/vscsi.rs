@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use crate::delivery::item;
-use crate::records::{RecordLayout, RecordReader, SizedLayout, cut_off, number, number32, word};
+use crate::records::{RecordLayout, RecordReader, SizedLayout, number, number32, word};
 use reuselens_io::Input;
 use reuselens_trace::Confidence;
 use reuselens_trace::{Block, ItemProjection, TraceError};
@@ -149,10 +149,6 @@ impl RecordLayout for &'static Version {
     fn invalid(&self) -> String {
         let number = self.number;
         format!("a record is not of version {number}, as those before it")
-    }
-
-    fn cut_off(&self, bytes: usize) -> String {
-        cut_off(bytes, self.length())
     }
 }
 

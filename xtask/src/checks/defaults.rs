@@ -42,6 +42,16 @@ const DERIVED: &[(&str, &str, &str)] = &[
         "a table that looks in two places at once",
     ),
     (
+        "crates/formats/src/records.rs",
+        "invalid",
+        "a format whose message can say more",
+    ),
+    (
+        "crates/formats/src/records.rs",
+        "cut_off",
+        "a format whose message can say more",
+    ),
+    (
         "crates/distance/src/counting/compare/mod.rs",
         "",
         "a processor with instructions for it",
