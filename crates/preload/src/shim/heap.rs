@@ -169,13 +169,11 @@ pub fn allocate(number: usize, bytes: usize, align: usize) -> Option<(usize, boo
             false => state.run(tier, tier, bytes, align),
         };
         if found.is_none() {
-            plan::add(plan::of_object(number, object::NO_ROOM), 1);
-            plan::add(plan::of_object(number, object::NO_ROOM_BYTES), bytes as u64);
+            plan::count_no_room(number, bytes);
         }
         found
     })?;
-    plan::add(plan::of_object(number, object::BLOCKS), 1);
-    plan::add(plan::of_object(number, object::PLACED), bytes as u64);
+    plan::count_placed(number, bytes);
     Some(found)
 }
 
@@ -332,16 +330,13 @@ impl State {
         number: usize,
         bytes: usize,
     ) -> Option<(usize, bool)> {
-        let chunks = || plan::chunks(number).map(|(low, high)| (low.min(bytes), high.min(bytes)));
         // Such blocks begin at a huge page, as address 0 does.
         let charge = policy::placed_bytes(number, 0, bytes);
         let (range, count) = (plan::count(table::TIERS), bytes.max(1).div_ceil(SPAN));
         let (first, is_zero) = self.take_charged(range, tier, (count, PER_PAGE), charge)?;
         self.begin_run(first, count, (tier, charge));
         let at = self.address(first);
-        for (low, high) in chunks() {
-            policy::apply(tier, at + low, at + high);
-        }
+        policy::apply_to_parts(number, at, bytes);
         Some((at, is_zero))
     }
 

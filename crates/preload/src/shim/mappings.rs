@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::lock::Lock;
 use super::unwind::CallCursor;
-use super::{heap, plan, policy, sites, symbols, verify};
+use super::{heap, plan, policy, sites, verify};
 use crate::layout::object;
 
 /// Mappings whose end is noticed, at most; the bytes of others count to the end.
@@ -37,13 +37,11 @@ pub fn mapped(at: usize, bytes: usize, from: CallCursor) {
     let tier = plan::get(plan::of_object(number, object::TIER)) as usize;
     let charge = policy::placed_bytes(number, at, bytes);
     if !heap::charge(tier, charge) {
-        plan::add(plan::of_object(number, object::NO_ROOM), 1);
-        plan::add(plan::of_object(number, object::NO_ROOM_BYTES), bytes as u64);
+        plan::count_no_room(number, bytes);
         return;
     }
-    plan::add(plan::of_object(number, object::BLOCKS), 1);
-    plan::add(plan::of_object(number, object::PLACED), bytes as u64);
-    symbols::apply(number, tier, at, bytes);
+    plan::count_placed(number, bytes);
+    policy::apply_to_parts(number, at, bytes);
     verify::add(number, at, bytes);
     let _held = LOCK.hold();
     let free = MAPPINGS

@@ -57,7 +57,8 @@ pub struct FrameTable {
     pub end: u64,
 }
 
-/// How many modules were mapped and unmapped since the start, where the loader says so.
+/// The numbers of modules that were mapped and unmapped since the start; `None` if the loader does
+/// not count them.
 pub fn changes() -> Option<(u64, u64)> {
     unsafe extern "C" fn visit(info: *const Info, bytes: usize, data: *mut c_void) -> c_int {
         if bytes >= size_of::<Info>() {

@@ -56,13 +56,34 @@ pub fn verifies() -> bool {
 }
 
 /// The chunks of an object, as first byte and first after.
-pub fn chunks(number: usize) -> impl Iterator<Item = (usize, usize)> {
+fn chunks(number: usize) -> impl Iterator<Item = (usize, usize)> {
     let first = get(of_object(number, object::CHUNK)) as usize;
     let chunks = first..first + get(of_object(number, object::CHUNKS)) as usize;
     chunks.map(|chunk| {
         let at = record(table::CHUNKS, chunk);
         (get(at) as usize, get(at + 1) as usize)
     })
+}
+
+/// The parts of `bytes` bytes of an object that are placed, as first byte and first after: its
+/// chunks, cut at the end; all bytes if it has none.
+pub fn parts(number: usize, bytes: usize) -> impl Iterator<Item = (usize, usize)> {
+    let has_chunks = get(of_object(number, object::CHUNKS)) > 0;
+    let all = (!has_chunks).then_some((0, bytes));
+    let chunks = chunks(number).map(move |(low, high)| (low.min(bytes), high.min(bytes)));
+    all.into_iter().chain(chunks)
+}
+
+/// Counts a block of an object that its tier has room for.
+pub fn count_placed(number: usize, bytes: usize) {
+    add(of_object(number, object::BLOCKS), 1);
+    add(of_object(number, object::PLACED), bytes as u64);
+}
+
+/// Counts a block of an object that its tier has no room for.
+pub fn count_no_room(number: usize, bytes: usize) {
+    add(of_object(number, object::NO_ROOM), 1);
+    add(of_object(number, object::NO_ROOM_BYTES), bytes as u64);
 }
 
 /// A path of calls.

@@ -58,6 +58,15 @@ pub fn apply(number: usize, low: usize, high: usize) {
     note(number, result);
 }
 
+/// Asks for the pages of an object's tier for the parts of a block, mapping or symbol that are
+/// placed.
+pub fn apply_to_parts(number: usize, at: usize, bytes: usize) {
+    let tier = plan::get(plan::of_object(number, object::TIER)) as usize;
+    for (low, high) in plan::parts(number, bytes) {
+        apply(tier, at + low, at + high);
+    }
+}
+
 /// The bytes between two addresses whose pages a tier's way can choose: whole pages, which other
 /// data does not share.
 pub fn whole_pages(number: usize, low: usize, high: usize) -> (usize, usize) {
@@ -73,16 +82,11 @@ pub fn whole_pages(number: usize, low: usize, high: usize) -> (usize, usize) {
 /// pages of its chunks, or of all of it where it has none.
 pub fn placed_bytes(number: usize, at: usize, bytes: usize) -> u64 {
     let tier = plan::get(plan::of_object(number, object::TIER)) as usize;
-    let pages = |low: usize, high: usize| {
-        let (low, high) = whole_pages(tier, at + low.min(bytes), at + high.min(bytes));
+    let pages = plan::parts(number, bytes).map(|(low, high)| {
+        let (low, high) = whole_pages(tier, at + low, at + high);
         (high - low) as u64
-    };
-    match plan::get(plan::of_object(number, object::CHUNKS)) {
-        0 => pages(0, bytes),
-        _ => plan::chunks(number)
-            .map(|(low, high)| pages(low, high))
-            .sum(),
-    }
+    });
+    pages.sum()
 }
 
 fn bind(low: usize, high: usize, node: usize) -> isize {

@@ -154,17 +154,8 @@ struct PageCounts {
 /// Asks about bytes of an object, or about its chunks of a block there.
 pub fn check(number: usize, at: usize, bytes: usize) {
     let mut found = PageCounts::default();
-    let is_whole = plan::get(plan::of_object(number, object::CHUNKS)) == 0;
-    if is_whole {
-        ask(number, at, at + bytes, &mut found);
-    }
-    for (low, high) in plan::chunks(number) {
-        ask(
-            number,
-            at + low.min(bytes),
-            at + high.min(bytes),
-            &mut found,
-        );
+    for (low, high) in plan::parts(number, bytes) {
+        ask(number, at + low, at + high, &mut found);
     }
     let counts = [
         (object::AS_PLANNED, found.as_planned),
