@@ -16,8 +16,10 @@ use signal_hook::low_level::emulate_default_handler;
 
 /// Set when a graceful command is asked to end.
 static GRACEFUL: OnceLock<Stop> = OnceLock::new();
-/// Where signals go that are for another program.
-static FORWARDED: OnceLock<mpsc::Sender<i32>> = OnceLock::new();
+/// Passes a signal on to another program; false if that has ended.
+type Forward = Box<dyn Fn(i32) -> bool + Send + Sync>;
+/// Set when signals are for another program.
+static FORWARD: OnceLock<Forward> = OnceLock::new();
 
 /// How long a command may take to notice that it is asked to end; a pipe that it reads may be
 /// silent.
@@ -50,12 +52,10 @@ pub fn graceful() -> Stop {
     GRACEFUL.get_or_init(Stop::default).clone()
 }
 
-/// From now on signals end nothing here: the command passes them on to a program, and ends with it.
-/// To be called once.
-pub fn forwarded() -> mpsc::Receiver<i32> {
-    let (sender, signals) = mpsc::channel();
-    let _ = FORWARDED.set(sender);
-    signals
+/// From now on signals end nothing here until `forward`, which passes them on to a program, returns
+/// false. To be called once.
+pub fn forward_by(forward: impl Fn(i32) -> bool + Send + Sync + 'static) {
+    let _ = FORWARD.set(Box::new(forward));
 }
 
 /// The exit code after a signal cut the work short: 128 plus its number, as in shells.
@@ -67,9 +67,8 @@ pub fn code() -> Option<ExitCode> {
 fn hear(mut signals: Signals) {
     let mut first: Option<Instant> = None;
     for signal in signals.forever() {
-        if let Some(forwarded) = FORWARDED.get() {
-            // The program has ended if nobody receives it.
-            if forwarded.send(signal).is_err() {
+        if let Some(forward) = FORWARD.get() {
+            if !forward(signal) {
                 end(signal);
             }
             continue;

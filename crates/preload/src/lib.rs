@@ -38,7 +38,7 @@ mod ways;
 #[cfg(not(reuselens_preload))]
 pub use program::ProgramError;
 #[cfg(not(reuselens_preload))]
-pub use run::{PlacedProgram, PlacedRun, RunError};
+pub use run::{PlacedProgram, PlacedRun, RunError, SignalForwarder};
 #[cfg(not(reuselens_preload))]
 pub use segment::{ModuleSeen, ObjectOutcome, TierOutcome};
 #[cfg(not(reuselens_preload))]

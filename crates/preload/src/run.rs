@@ -5,9 +5,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use reuselens_placement::PlacementFile;
 use tempfile::TempDir;
@@ -20,8 +18,6 @@ use crate::ways::{System, Way, WayError, Ways, resolve};
 
 /// The preloaded library; empty on other processors than x86-64.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preload.so"));
-/// How often the thread that forwards signals looks whether the program has ended.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// Why a program did not run by a placement file.
 #[derive(Debug, Error)]
@@ -46,9 +42,6 @@ pub enum RunError {
         /// The system's error.
         source: io::Error,
     },
-    /// The system refused a thread.
-    #[error("cannot start a thread that forwards signals to the program: {0}")]
-    Thread(io::Error),
     /// The program started, and the system does not say how it ended.
     #[error("cannot wait for {}: {source}", .program.to_string_lossy())]
     Wait {
@@ -155,12 +148,12 @@ impl PlacedProgram {
         &self.ways
     }
 
-    /// Runs the program to its end. The program gets each of `signals`, except a `SIGINT` that the
-    /// terminal sends to it too. The effect of `SIGCHLD` is set to the default.
+    /// Runs the program to its end, and passes the signals of `signals` on to it. The effect of
+    /// `SIGCHLD` is set to the default.
     ///
     /// # Errors
     /// If the program does not start, or cannot be waited for.
-    pub fn run(mut self, signals: mpsc::Receiver<i32>) -> Result<PlacedRun, RunError> {
+    pub fn run(mut self, signals: &SignalForwarder) -> Result<PlacedRun, RunError> {
         let folder = std::env::temp_dir();
         let write = |source| RunError::Write {
             folder: folder.clone(),
@@ -179,7 +172,6 @@ impl PlacedProgram {
             program: self.command[0].clone(),
             source,
         };
-        let forwarder = Forwarder::start(signals).map_err(RunError::Thread)?;
         // Where SIGCHLD is ignored, the system forgets how a child ended.
         // SAFETY: no handler of anybody is replaced by a wrong one: the default is always sound.
         unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
@@ -191,10 +183,9 @@ impl PlacedProgram {
             .spawn()
             .map_err(start)?;
         let pid = child.id() as libc::pid_t;
-        forwarder.forward_to(Some(pid));
+        signals.begin(pid);
         let ended = wait_for_end(pid);
-        // From here on the number may be that of another process.
-        forwarder.forward_to(None);
+        signals.end();
         let status = ended.and_then(|()| child.wait());
         let status = status.map_err(|source| RunError::Wait {
             program: self.command[0].clone(),
@@ -231,43 +222,61 @@ fn wait_for_end(pid: libc::pid_t) -> io::Result<()> {
     }
 }
 
-/// A thread that forwards signals to a process, and the number of that process while there is one.
-/// The thread sends under the lock, so that the number is that of the child when it does.
-struct Forwarder(Arc<Mutex<Option<libc::pid_t>>>);
+/// Where signals for the program go, whatever thread they come in.
+#[derive(Debug, Default)]
+pub struct SignalForwarder(Mutex<Forwarding>);
 
-impl Forwarder {
-    fn start(signals: mpsc::Receiver<i32>) -> io::Result<Forwarder> {
-        let to = Arc::new(Mutex::new(None));
-        let shared = Arc::downgrade(&to);
-        // Signals that come before the program has started are kept for it.
-        let mut early = Vec::new();
-        let forward = move || {
-            // The thread ends when the forwarder is gone, or nobody sends any more.
-            while let Some(to) = shared.upgrade() {
-                match signals.recv_timeout(PAUSE) {
-                    Ok(signal) => early.push(signal),
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => return,
-                }
-                let to = to.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(pid) = *to {
-                    early.drain(..).for_each(|signal| send(pid, signal));
-                }
-            }
-        };
-        std::thread::Builder::new().spawn(forward)?;
-        Ok(Forwarder(to))
+#[derive(Debug)]
+enum Forwarding {
+    /// The program has not started: signals are kept for it.
+    Kept(Vec<i32>),
+    /// The program runs. Signals are sent under the lock, so the number is its.
+    To(libc::pid_t),
+    /// The program has ended.
+    Ended,
+}
+
+impl Default for Forwarding {
+    fn default() -> Self {
+        Forwarding::Kept(Vec::new())
+    }
+}
+
+impl SignalForwarder {
+    /// Passes a signal on; false if the program has ended. A `SIGINT` that the terminal sends to
+    /// the program too is not passed on.
+    pub fn forward(&self, signal: i32) -> bool {
+        match &mut *self.lock() {
+            Forwarding::Kept(signals) => signals.push(signal),
+            Forwarding::To(pid) => send(*pid, signal),
+            Forwarding::Ended => return false,
+        }
+        true
     }
 
-    fn forward_to(&self, pid: Option<libc::pid_t>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = pid;
+    fn lock(&self) -> MutexGuard<'_, Forwarding> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The program has started.
+    fn begin(&self, pid: libc::pid_t) {
+        let mut forwarding = self.lock();
+        if let Forwarding::Kept(signals) = &*forwarding {
+            signals.iter().for_each(|signal| send(pid, *signal));
+        }
+        *forwarding = Forwarding::To(pid);
+    }
+
+    /// The program has ended, and its number may be that of another process from here on.
+    fn end(&self) {
+        *self.lock() = Forwarding::Ended;
     }
 }
 
 /// Sends a signal to the program, unless the terminal sends it to both.
 fn send(pid: libc::pid_t, signal: i32) {
-    // SAFETY: no pointers. The child is waited for only after the forwarder has forgotten its
-    // number, so the number is its.
+    // SAFETY: no pointers. The child is waited for only after `SignalForwarder::end`, so the number
+    // is its.
     unsafe {
         // It fails where the standard input is not the terminal that controls this process.
         let is_in_front = libc::tcgetpgrp(0) == libc::getpgrp();
@@ -290,19 +299,20 @@ mod tests {
         command
             .args(["-c", script])
             .stdout(std::process::Stdio::piped());
-        let (sender, signals) = mpsc::channel();
-        let forwarder = Forwarder::start(signals).unwrap();
+        let signals = SignalForwarder::default();
         let mut child = command.spawn().unwrap();
         let mut ready = [0];
         let out = child.stdout.as_mut().unwrap();
         std::io::Read::read_exact(out, &mut ready).unwrap();
         let pid = child.id() as libc::pid_t;
-        forwarder.forward_to(Some(pid));
-        sender.send(libc::SIGTERM).unwrap();
-        std::thread::sleep(Duration::from_millis(300));
-        sender.send(libc::SIGTERM).unwrap();
+        // One before the program is known, and one after.
+        assert!(signals.forward(libc::SIGTERM));
+        signals.begin(pid);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert!(signals.forward(libc::SIGTERM));
         wait_for_end(pid).unwrap();
-        forwarder.forward_to(None);
+        signals.end();
+        assert!(!signals.forward(libc::SIGTERM));
         assert_eq!(child.wait().unwrap().code(), Some(5));
         assert!(wait_for_end(pid).is_err());
     }

@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
+use std::sync::Arc;
 
 use reuselens_placement::{MAX_FILE_BYTES, PlacementFile};
-use reuselens_preload::{PlacedProgram, PlacedRun, RunError, WayError, Ways};
+use reuselens_preload::{PlacedProgram, PlacedRun, RunError, SignalForwarder, WayError, Ways};
 use reuselens_report::{placed_run_text, placed_run_warnings};
 
 use crate::exit::{LIMIT_BROKEN, Outcome, Usage};
@@ -59,7 +60,10 @@ impl Args {
                 }
                 error => error.into(),
             })?;
-        let run = placed.run(interrupt::forwarded())?;
+        let signals = Arc::new(SignalForwarder::default());
+        let forwarder = Arc::clone(&signals);
+        interrupt::forward_by(move |signal| forwarder.forward(signal));
+        let run = placed.run(&signals)?;
         if !self.quiet {
             for warning in placed_run_warnings(&file, &run) {
                 tell!("reuselens: warning: {warning}");
