@@ -11,6 +11,16 @@ use crate::objects::ObjectKey;
 use crate::places::CodePlace;
 use crate::wrappers::{Evidence, Wrappers};
 
+/// A call on the path to an allocation.
+enum AllocatingCall {
+    /// At this place.
+    At(CodePlace),
+    /// Somewhere in this function: a library that is not instrumented made the call for it.
+    Within(CodePlace),
+    /// Calls that the context does not keep.
+    Hidden,
+}
+
 impl Resolver<'_> {
     /// The functions that allocate for their callers, from the blocks that were accessed and the
     /// sites that accessed them.
@@ -36,23 +46,20 @@ impl Resolver<'_> {
     /// An allocation's call path, innermost first.
     pub(super) fn heap_path(&mut self, node: u32, call: CodePlace) -> Vec<Caller> {
         let mut path = Vec::new();
-        self.extend_path(&mut path, call);
-        let mut node = self.outside_allocator(node, call);
-        let first = *self.shared.contexts.places(node);
-        if node != 0 && self.function(call) != self.function(first.function) {
-            // A library that is not instrumented made the call for this function: where in it is
-            // not known, so its head stands for it.
-            let head = self.frames(first.function).pop();
-            path.extend(head.map(|frame| Caller {
-                frame,
-                place: first.function,
-                system: self.is_system(first.function),
-            }));
-        }
-        while node != 0 {
-            let call = self.shared.contexts.places(node).call;
-            self.extend_path(&mut path, call);
-            node = self.shared.contexts.node(node).parent;
+        for call in self.allocating_calls(node, call) {
+            match call {
+                AllocatingCall::At(place) => self.extend_path(&mut path, place),
+                // The function's head stands for the place in it.
+                AllocatingCall::Within(function) => {
+                    let head = self.frames(function).pop();
+                    path.extend(head.map(|frame| Caller {
+                        frame,
+                        place: function,
+                        system: self.is_system(function),
+                    }));
+                }
+                AllocatingCall::Hidden => {}
+            }
         }
         // What called `main` says nothing.
         while path.len() > 1
@@ -67,24 +74,36 @@ impl Resolver<'_> {
 
     /// An allocation's call path as places in files, innermost first, without what called `main`.
     pub(super) fn heap_origin(&mut self, node: u32, call: CodePlace) -> Vec<FileOffset> {
-        let mut path = vec![call];
-        let mut node = self.outside_allocator(node, call);
-        let first = *self.shared.contexts.places(node);
-        if node != 0 && self.function(call) != self.function(first.function) {
-            path.push(CodePlace::UNKNOWN);
-        }
-        while node != 0 {
-            if self.shared.contexts.hides_calls(node) {
-                path.push(CodePlace::UNKNOWN);
-            }
-            path.push(self.shared.contexts.places(node).call);
-            node = self.shared.contexts.node(node).parent;
-        }
+        let place = |call| match call {
+            AllocatingCall::At(place) => place,
+            AllocatingCall::Within(_) | AllocatingCall::Hidden => CodePlace::UNKNOWN,
+        };
+        let calls = self.allocating_calls(node, call).into_iter();
+        let mut path: Vec<CodePlace> = calls.map(place).collect();
         path.dedup();
         while path.len() > 1 && path.last().is_some_and(|last| self.is_outermost(*last)) {
             path.pop();
         }
         path.into_iter().map(|place| self.offset(place)).collect()
+    }
+
+    /// The calls that led to an allocation, innermost first, that of the allocator included.
+    fn allocating_calls(&mut self, node: u32, call: CodePlace) -> Vec<AllocatingCall> {
+        let mut calls = vec![AllocatingCall::At(call)];
+        let mut node = self.outside_allocator(node, call);
+        let first = self.shared.contexts.places(node).function;
+        if node != 0 && self.function(call) != self.function(first) {
+            calls.push(AllocatingCall::Within(first));
+        }
+        let contexts = &self.shared.contexts;
+        while node != 0 {
+            if contexts.hides_calls(node) {
+                calls.push(AllocatingCall::Hidden);
+            }
+            calls.push(AllocatingCall::At(contexts.places(node).call));
+            node = contexts.node(node).parent;
+        }
+        calls
     }
 
     /// Whether a place at the outer end of a path is left out: what called `main`.
