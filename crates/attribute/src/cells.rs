@@ -259,10 +259,6 @@ impl CellTable {
     #[cold]
     fn grow(&mut self) {
         self.lines = Huge::new(2 * self.lines.len());
-        self.insert_all();
-    }
-
-    fn insert_all(&mut self) {
         let cells: Vec<u32> = self.numbers().collect();
         cells.into_iter().for_each(|number| self.insert(number));
     }
