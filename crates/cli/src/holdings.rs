@@ -5,7 +5,7 @@ use std::path::Path;
 
 use reuselens::formats::Survey;
 use reuselens::trace::{Event, Module, Note, Process, ProcessEnd, ProcessId, Thread, ThreadId};
-use reuselens::units::{Bytes, counted, shown};
+use reuselens::units::{Bytes, counted, hexadecimal, shown};
 use reuselens_report::grouped;
 use serde_json::{Value, json};
 
@@ -264,8 +264,7 @@ fn notes(survey: &Survey) -> impl Iterator<Item = &Note> {
 }
 
 fn build_id(module: &Module) -> Option<String> {
-    let digits = module.build_id.iter().map(|byte| format!("{byte:02x}"));
-    (!module.build_id.is_empty()).then(|| digits.collect())
+    (!module.build_id.is_empty()).then(|| hexadecimal(&module.build_id))
 }
 
 fn ended(process: ProcessId, end: Option<ProcessEnd>) -> String {

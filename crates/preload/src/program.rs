@@ -10,13 +10,17 @@ use object::Object;
 use object::read::elf::{FileHeader, ProgramHeader};
 use reuselens_io::read_object_file;
 use reuselens_placement::PlacementFile;
+use reuselens_units::hexadecimal;
 use thiserror::Error;
 
 /// Why a program cannot be run by a placement file.
 #[derive(Debug, Error)]
 pub enum ProgramError {
     /// There is none.
-    #[error("there is no program '{}'; write its path, or the name of one in PATH", .0.to_string_lossy())]
+    #[error(
+        "there is no program '{}'; write its path, or the name of one in PATH",
+        .0.to_string_lossy()
+    )]
     NotFound(OsString),
     /// Nothing is loaded into it.
     #[error(
@@ -113,8 +117,4 @@ pub(crate) fn check(path: &Path, file: &PlacementFile, is_loose: bool) -> Result
             planned: planned.clone(),
         }),
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

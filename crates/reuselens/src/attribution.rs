@@ -11,7 +11,7 @@ use reuselens_locality::{
 use reuselens_trace::{
     Block, Event, ItemProjection, Module, ProcessEnd, ProcessId, Source, ThreadId,
 };
-use reuselens_units::{Bytes, Granularity};
+use reuselens_units::{Bytes, Granularity, hexadecimal};
 
 use crate::{AnalysisOptions, Error};
 
@@ -66,7 +66,7 @@ impl Attribution {
         Self::merging(source, machine, options, false)
     }
 
-    /// `merges`: whether whoever counts merges cells where [`Columns::merged`] says so.
+    /// `merges`: whether the consumer merges the pairs of cells in [`Columns::merged`].
     pub fn merging(
         source: &dyn Source,
         machine: &Machine,
@@ -109,7 +109,7 @@ impl Attribution {
             false => module.build_id.clone(),
         };
         if !id.is_empty() && !name.is_empty() {
-            let digits = || id.iter().map(|byte| format!("{byte:02x}")).collect();
+            let digits = || hexadecimal(&id);
             self.builds.entry(name.to_owned()).or_insert_with(digits);
         }
     }

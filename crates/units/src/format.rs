@@ -1,4 +1,4 @@
-//! Numbers as people read them: digits in groups of three, and plurals.
+//! Numbers as people read them: digits in groups of three, and plurals; bytes as digits.
 
 /// A count in full, in groups of three: `1,234,567`.
 pub fn grouped(value: u64) -> String {
@@ -24,9 +24,19 @@ pub fn counted(value: u64, one: &str, many: &str) -> String {
     format!("{} {what}", grouped(value))
 }
 
+/// Bytes as hexadecimal digits, as build ids are written: `0a1f`.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hexadecimal_has_two_digits_for_each_byte() {
+        assert_eq!(hexadecimal(&[0x0a, 0, 0xff]), "0a00ff");
+    }
 
     #[test]
     fn numbers_are_grouped_and_nouns_pluralised() {

@@ -4,12 +4,12 @@
 //! Places and names are those of the GNU debugger's manual, "Debugging Information in Separate
 //! Files".
 
-use std::fmt::Write;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use object::Object;
 use reuselens_io::read_object_file;
+use reuselens_units::hexadecimal;
 
 /// Where systems put them.
 const ROOT: &str = "/usr/lib/debug";
@@ -44,10 +44,7 @@ pub(super) fn find(file: &object::File, path: &Path) -> Option<Separate> {
 
 /// `/usr/lib/debug/.build-id/ab/cdef….debug`.
 fn by_build_id(id: &[u8]) -> PathBuf {
-    let mut digits = String::new();
-    for byte in id {
-        let _ = write!(digits, "{byte:02x}");
-    }
+    let digits = hexadecimal(id);
     let (first, rest) = digits.split_at(digits.len().min(2));
     Path::new(ROOT).join(format!(".build-id/{first}/{rest}.debug"))
 }
