@@ -53,49 +53,39 @@ fn run(folder: &Path, command: &str, rewritten: bool) -> Done {
     }
 }
 
+/// Builds a program, which succeeds natively, and expects the same of it when it is rewritten.
+fn succeeds_as_natively(program: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    build(folder.path(), &format!("{program}.c"), &[]);
+    let command = format!("./{program}");
+    let native = run(folder.path(), &command, false);
+    assert_eq!(native.end, Some(ProcessEnd::Exit(0)));
+    assert_eq!(run(folder.path(), &command, true), native);
+}
+
 #[test]
 fn rewritten_program_keeps_its_flags() {
-    let folder = tempfile::tempdir().unwrap();
-    build(folder.path(), "flags.c", &[]);
-    let native = run(folder.path(), "./flags", false);
-    assert_eq!(native.end, Some(ProcessEnd::Exit(0)));
-    assert_eq!(run(folder.path(), "./flags", true), native);
+    succeeds_as_natively("flags");
 }
 
 #[test]
 fn sent_signal_of_a_fault_is_no_fault() {
-    let folder = tempfile::tempdir().unwrap();
-    build(folder.path(), "storm.c", &[]);
-    let native = run(folder.path(), "./storm", false);
-    assert_eq!(native.end, Some(ProcessEnd::Exit(0)));
-    assert_eq!(run(folder.path(), "./storm", true), native);
+    succeeds_as_natively("storm");
 }
 
 #[test]
 fn blocked_sent_signal_of_a_fault_waits() {
-    let folder = tempfile::tempdir().unwrap();
-    build(folder.path(), "sent.c", &[]);
-    let native = run(folder.path(), "./sent", false);
-    assert_eq!(native.end, Some(ProcessEnd::Exit(0)));
-    assert_eq!(run(folder.path(), "./sent", true), native);
+    succeeds_as_natively("sent");
 }
 
 #[test]
 fn stack_grows_for_a_signal_frame() {
-    let folder = tempfile::tempdir().unwrap();
-    build(folder.path(), "deep.c", &[]);
-    let native = run(folder.path(), "./deep", false);
-    assert_eq!(native.end, Some(ProcessEnd::Exit(0)));
-    assert_eq!(run(folder.path(), "./deep", true), native);
+    succeeds_as_natively("deep");
 }
 
 #[test]
 fn signal_mask_changes_hold_while_signals_arrive() {
-    let folder = tempfile::tempdir().unwrap();
-    build(folder.path(), "masks.c", &[]);
-    let native = run(folder.path(), "./masks", false);
-    assert_eq!(native.end, Some(ProcessEnd::Exit(0)));
-    assert_eq!(run(folder.path(), "./masks", true), native);
+    succeeds_as_natively("masks");
 }
 
 #[test]

@@ -55,32 +55,29 @@ fn run(place: &Place, program: &str, options: &[&str]) -> Done {
     Done::of(&mut command)
 }
 
-/// Runs all programs with one and with two threads; the line that they print is one.
-fn all_are_right(place: &Place) {
-    for program in PROGRAMS {
-        let alone = run(place, program, &["--threads", "1"]).succeeds();
-        assert!(alone.out.ends_with(" values right\n"), "{}", alone.out);
-        let together = run(place, program, &["--threads", "2"]).succeeds();
-        assert_eq!(alone.out, together.out);
+/// Runs all programs with one and with two threads, by each compiler; the line that they print is
+/// one.
+fn all_are_right(target: bool) {
+    for compilers in compilers() {
+        let place = Place::new();
+        make(&place, &PROGRAMS, compilers, target);
+        for program in PROGRAMS {
+            let alone = run(&place, program, &["--threads", "1"]).succeeds();
+            assert!(alone.out.ends_with(" values right\n"), "{}", alone.out);
+            let together = run(&place, program, &["--threads", "2"]).succeeds();
+            assert_eq!(alone.out, together.out);
+        }
     }
 }
 
 #[test]
 fn programs_are_right_with_one_and_two_threads() {
-    for compilers in compilers() {
-        let place = Place::new();
-        make(&place, &PROGRAMS, compilers, false);
-        all_are_right(&place);
-    }
+    all_are_right(false);
 }
 
 #[test]
 fn target_loops_are_right_where_the_host_runs_them() {
-    for compilers in compilers() {
-        let place = Place::new();
-        make(&place, &PROGRAMS, compilers, true);
-        all_are_right(&place);
-    }
+    all_are_right(true);
 }
 
 #[test]
