@@ -28,8 +28,8 @@ const MAX_CALLS: usize = 1024;
 
 const HEAD: &str = "\
 # Which data of a program goes into which memory: written by `reuselens place`, honoured by
-# `reuselens run --placement`. Paths are calls as module+address, the innermost first; \"...\" stands
-# for any number of other calls. docs/commands/place.md has all fields.
+# `reuselens run --placement`. Paths are calls as module+address, the innermost first; \"...\" is
+# any number of other calls. docs/commands/place.md has all fields.
 
 ";
 

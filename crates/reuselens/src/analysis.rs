@@ -30,7 +30,7 @@ pub struct Progress {
 /// `command` is what was measured, for the head of the report. `progress` is called again and
 /// again, at the latest after some hundred thousand accesses. Where the source breaks off, or the
 /// analysis would need more memory than it may have, the profile holds everything before that and
-/// says so.
+/// a warning.
 ///
 /// In statement mode ([`NamesMode::Statement`](crate::attribute::NamesMode)), the source lines of a
 /// program that marks no statements are its statements, where they are known.

@@ -117,7 +117,7 @@ impl ItemExtractor {
         self.forget();
     }
 
-    /// Drops what is in the buffer and what waits.
+    /// Empties the buffer, and drops the access that waits for an operand.
     pub(super) fn forget(&mut self) {
         self.operand_of = OperandOf::Nothing;
         self.last_waits = false;
@@ -225,7 +225,7 @@ impl ItemExtractor {
         simple
     }
 
-    /// The next row is no operand, so what waits for one gets none.
+    /// The next row is no operand, so an access that waits for one gets none.
     #[inline(always)]
     pub(super) fn close_before(&mut self, out: &mut Block) {
         if !self.is_closed() {

@@ -40,7 +40,7 @@ use unread::Unread;
 /// use; debug information is parsed when, and as far as, it is asked for.
 ///
 /// A file that is gone, or that is not the one that ran (by its build id), names nothing; a warning
-/// says so.
+/// names the file.
 #[derive(Default)]
 pub struct Loader {
     files: FastMap<(String, Vec<u8>), Option<Opened>>,

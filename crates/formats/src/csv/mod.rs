@@ -30,7 +30,7 @@ pub const SUMMARY: &str =
 
 /// Certain if the header names a column of addresses or ids, and the line after it has as many
 /// fields. A header of one word could be an item or a comment: that is a table only if the
-/// user says so.
+/// user asks for this format.
 pub fn detect(head: &[u8]) -> Confidence {
     if !text::is_text(head) {
         return Confidence::No;

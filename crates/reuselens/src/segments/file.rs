@@ -87,8 +87,8 @@ impl Divisible for FileSegment<'_> {
     }
 
     fn split_off(&mut self, shortest: Accesses) -> Option<Self> {
-        // If the half cannot be read now, this segment will not be readable either, and says so
-        // then.
+        // If the half cannot be read now, this segment cannot be read to its end either, and
+        // returns the error then.
         let half = self.source.split_off(shortest).ok().flatten()?;
         Some(FileSegment::new(half, self.machine, self.options))
     }

@@ -35,7 +35,7 @@ impl Waiting {
         }
     }
 
-    /// Lets what waits count for the cells that its own were merged into.
+    /// Replaces the cells of the pending accesses by those that they were merged into.
     pub fn move_cells(&mut self, moves: &Moves) {
         for cell in &mut self.cells {
             *cell = moves.now(*cell);

@@ -103,7 +103,7 @@ pub(super) fn enter(
     };
     if let Some((accesses, _)) = found {
         groups.truncate(first);
-        // A template without accesses has one group, which says so.
+        // A template without accesses has one group, which is empty.
         for at in (0..accesses.len().max(1)).step_by(GROUP_ACCESSES) {
             groups.push(AccessGroup::of(&accesses[at..]));
         }
