@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Context, Frame};
+use crate::tables::either;
+use crate::{Context, ContextFootprint, Frame};
 
 /// What distinguishes a node from its siblings.
 type Call<'a> = (&'a str, &'a Frame);
@@ -11,6 +12,22 @@ type Call<'a> = (&'a str, &'a Frame);
 #[derive(Default)]
 struct UnionNode<'a> {
     children: BTreeMap<Call<'a>, usize>,
+    entries: Option<u64>,
+    footprint: Option<ContextFootprint>,
+}
+
+impl UnionNode<'_> {
+    /// Takes in what was counted for a context of another run: entries add up, and the largest
+    /// footprint stays.
+    fn add(&mut self, context: &Context) {
+        self.entries = either(self.entries, context.entries, u64::saturating_add);
+        self.footprint = either(self.footprint, context.footprint, |one, other| {
+            ContextFootprint {
+                exclusive: one.exclusive.max(other.exclusive),
+                inclusive: one.inclusive.max(other.inclusive),
+            }
+        });
+    }
 }
 
 /// A tree with the used nodes of several trees. Its table is in preorder, children sorted by
@@ -35,8 +52,11 @@ impl<'a> ContextUnion<'a> {
         };
         for (contexts, named) in trees {
             if let Some(root) = contexts.first() {
+                union.nodes[0].add(root);
                 union.root = std::mem::take(&mut union.root).max(Context {
                     parent: 0,
+                    entries: None,
+                    footprint: None,
                     ..root.clone()
                 });
             }
@@ -52,13 +72,18 @@ impl<'a> ContextUnion<'a> {
 
     /// The table of the united tree.
     pub(crate) fn table(&self) -> Vec<Context> {
-        let context = |(_, from): (usize, Option<(usize, Call)>)| match from {
-            None => self.root.clone(),
-            Some((parent, (function, call))) => Context {
-                parent: self.numbers[parent],
-                function: function.to_owned(),
-                call: call.clone(),
-            },
+        let context = |(node, from): (usize, Option<(usize, Call)>)| Context {
+            entries: self.nodes[node].entries,
+            footprint: self.nodes[node].footprint,
+            ..match from {
+                None => self.root.clone(),
+                Some((parent, (function, call))) => Context {
+                    parent: self.numbers[parent],
+                    function: function.to_owned(),
+                    call: call.clone(),
+                    ..Context::default()
+                },
+            }
         };
         self.preorder().into_iter().map(context).collect()
     }
@@ -86,6 +111,7 @@ impl<'a> ContextUnion<'a> {
             if node == new {
                 self.nodes.push(UnionNode::default());
             }
+            self.nodes[node].add(context);
             places[index] = node;
         }
         places

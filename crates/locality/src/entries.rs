@@ -87,6 +87,45 @@ pub struct Object {
     pub blocks: u64,
     /// The elements that were accessed, if accesses are broken down by element; by index.
     pub elements: Vec<Element>,
+    /// The chunk of its blocks that this row is, if the object is large and the profile has
+    /// placement data ([`Method::placement`](crate::Method::placement)). Each chunk is a row of its
+    /// own: `bytes`, `blocks` and `lifetime` are those of the chunk, and so are the cells that name
+    /// the row; all else is as in the rows of the object's other chunks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<ObjectPart>,
+    /// When there were blocks of this row, if the profile has placement data. `None` for the frames
+    /// of functions, for what the program names itself, and for unknown memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifetime: Option<Lifetime>,
+}
+
+/// The bytes `start..end` of every block of an object. A block that is shorter than `end` has the
+/// part up to its own end, and one that is not longer than `start` has none of it.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+pub struct ObjectPart {
+    /// Offset of the first byte in a block: a multiple of `chunk`.
+    pub start: u64,
+    /// Offset of the first byte after it: `start + chunk`, or the end of the largest block.
+    pub end: u64,
+    /// Bytes of each of the object's chunks but the last.
+    pub chunk: u64,
+}
+
+/// From when to when some block of an object was live. Blocks may be missing in between.
+///
+/// The clock is the number of references ([`Profile::references`](crate::Profile::references): the
+/// program's loads and stores that count) so far, over all threads; it ends at the profile's total.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+pub struct Lifetime {
+    /// References before the first allocation; 0 for static objects.
+    pub begin: u64,
+    /// References before the last free after which no block was left; the total of the run if one
+    /// was left at the end, and for static objects.
+    pub end: u64,
 }
 
 impl Object {
@@ -112,6 +151,28 @@ pub struct Context {
     pub function: String,
     /// Where its caller called it.
     pub call: Frame,
+    /// How often it was entered, if the profile has placement data: how often a thread went from
+    /// outside the context and all below it to inside, by a call, or by a return to a function of a
+    /// recursion. Summed over the threads. For the root, the number of threads. `None` for functions
+    /// that the compiler inlined, and for contexts that stand for several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u64>,
+    /// How many distinct items were accessed in it, if the profile has placement data. `None` for
+    /// contexts that stand for several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub footprint: Option<ContextFootprint>,
+}
+
+/// Distinct items that were accessed in a calling context, by all threads together. They are counted
+/// exactly, by the context that really made each access, where cells were merged too.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+pub struct ContextFootprint {
+    /// In the context itself.
+    pub exclusive: u64,
+    /// In it and in all contexts below it, each item once.
+    pub inclusive: u64,
 }
 
 /// A thread of the run.

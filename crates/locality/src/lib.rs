@@ -97,7 +97,10 @@ pub use difference::{
 pub use dimension::{Dimension, DimensionError};
 pub use element::Element;
 pub use element_histograms::ElementHistograms;
-pub use entries::{Cell, Context, FileOffset, Frame, Object, ObjectKind, ProfiledThread, Site};
+pub use entries::{
+    Cell, Context, ContextFootprint, FileOffset, Frame, Lifetime, Object, ObjectKind, ObjectPart,
+    ProfiledThread, Site,
+};
 pub use evadable::{Growth, HillGrowth};
 pub use exact::ExactHistogram;
 pub use fine::FineHistogram;
@@ -121,7 +124,9 @@ pub use path_profile::{LONG, PATH_LENGTHS, PathDistances, PathProfile, PathSite}
 pub use path_table::{PathStep, PathTable};
 pub use pattern::{Pattern, PatternRule, common_patterns, patterns};
 pub use pattern_bins::{PatternBin, PatternBins};
-pub use profile::{Cache, CacheKind, Machine, Method, Outcome, Profile, Sharing, Warning};
+pub use profile::{
+    Cache, CacheKind, Machine, Method, Outcome, PlacementData, Profile, Sharing, Warning,
+};
 pub use profile_file::ProfileError;
 pub use reuse_times::{ReuseTimeCounts, ReuseTimes};
 pub use set_associative::{SetAssociative, hit_probability};

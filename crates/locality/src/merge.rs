@@ -1,7 +1,7 @@
 //! [`Profile::merge`]: the profiles of several runs as one, and [`Profile::canonicalise`]: the form
 //! in which equal profiles are equal bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use reuselens_units::Granularity;
 
@@ -21,7 +21,7 @@ impl Profile {
     ///
     /// # Errors
     /// If there is no profile, or their granularities differ, or what their distances look back
-    /// over.
+    /// over, or their placement data or the chunks of an object.
     pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
         let (mut merged, renumberings) = Profile::merge_all_but_cells(profiles)?;
         let cells = profiles.iter().map(|profile| profile.cells.clone());
@@ -46,6 +46,7 @@ impl Profile {
                 return Err(MergeError::Weight);
             }
         }
+        check_placement(profiles)?;
         let tables = Tables::new(profiles);
         let mut merged = Profile {
             version: latest(profiles, |profile| &profile.version),
@@ -183,7 +184,31 @@ fn method(profiles: &[Profile]) -> Method {
         sharing: latest(profiles, |profile| &profile.method.sharing),
         kinds: latest(profiles, |profile| &profile.method.kinds),
         data: latest(profiles, |profile| &profile.method.data),
+        // Equal in all: see `check_placement`.
+        placement: profiles.first().and_then(|first| first.method.placement),
     }
+}
+
+/// Refuses profiles of which some have no placement data, or chunks of other sizes: their rows would
+/// overlap.
+fn check_placement(profiles: &[Profile]) -> Result<(), MergeError> {
+    let placement = |profile: &Profile| profile.method.placement;
+    let are_equal = |(one, other)| placement(one) == placement(other);
+    if !profiles.iter().zip(profiles.iter().skip(1)).all(are_equal) {
+        return Err(MergeError::Placement);
+    }
+    if profiles.len() == 1 || profiles.iter().all(|first| placement(first).is_none()) {
+        return Ok(());
+    }
+    let mut chunks: HashMap<_, Option<u64>> = HashMap::new();
+    for object in profiles.iter().flat_map(|profile| &profile.objects) {
+        let chunk = object.part.map(|part| part.chunk);
+        let key = tables::key_of_all_parts(object);
+        if *chunks.entry(key).or_insert(chunk) != chunk {
+            return Err(MergeError::Chunks(object.name.clone()));
+        }
+    }
+    Ok(())
 }
 
 /// The largest bound: the total miss ratio is a mean of those of the runs. `None` if a run that is

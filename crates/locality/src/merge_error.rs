@@ -31,4 +31,14 @@ pub enum MergeError {
         "some of the profiles weigh objects by their sizes and others do not, so their distances do not add up; make them all with --weigh bytes, or none"
     )]
     Weight,
+    /// Some have placement data, or chunks of other sizes.
+    #[error(
+        "some of the profiles have placement data, or other chunks of large objects, and others do not, so their objects do not add up; make them all with the same --placement, or none"
+    )]
+    Placement,
+    /// The chunks of an object have other sizes.
+    #[error(
+        "the profiles split '{0}' into chunks of different sizes, so its chunks do not add up; make them all with one chunk size that is large enough, for instance --placement=16M"
+    )]
+    Chunks(String),
 }

@@ -121,6 +121,23 @@ pub struct Method {
     pub kinds: String,
     /// Which data count: `all`, `heap`, `stack` or `static`.
     pub data: String,
+    /// What was recorded for placing objects in memory, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<PlacementData>,
+}
+
+/// That a profile has what is needed to place objects in memory: chunks of large objects
+/// ([`Object::part`]), lifetimes ([`Object::lifetime`]), and how often contexts were entered and how
+/// many items they accessed ([`Context::entries`], [`Context::footprint`]).
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+pub struct PlacementData {
+    /// The bytes of a chunk that were asked for; `None` if they were chosen by the size of each
+    /// object. An object of too many chunks has larger ones: see
+    /// [`ObjectPart::chunk`](crate::ObjectPart::chunk).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunk_bytes: Option<u64>,
 }
 
 /// How the run ended.

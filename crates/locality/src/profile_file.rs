@@ -15,7 +15,7 @@
 use thiserror::Error;
 
 use crate::framed::{FrameError, Framed};
-use crate::{Context, Profile};
+use crate::{Context, ObjectPart, Profile};
 
 const FORM: Framed = Framed {
     mark: *b"\x8Frlprof\n",
@@ -123,6 +123,13 @@ impl Profile {
                 }
             }
         }
+        for (number, object) in self.objects.iter().enumerate() {
+            if let Some(part) = object.part.filter(|part| part.start >= part.end) {
+                let ObjectPart { start, end, .. } = part;
+                let what = format!("object {number} is the part {start}..{end}, which is empty");
+                return Err(ProfileError::Corrupted(what));
+            }
+        }
         check_tree(&self.contexts)
     }
 }
@@ -143,7 +150,7 @@ fn check_tree(contexts: &[Context]) -> Result<(), ProfileError> {
 mod tests {
     use super::*;
     use crate::testing;
-    use crate::{BoundedCurve, BoundedPoint};
+    use crate::{BoundedCurve, BoundedPoint, ContextFootprint, Lifetime, PlacementData};
 
     fn error(bytes: &[u8]) -> ProfileError {
         Profile::from_bytes(bytes).unwrap_err()
@@ -198,13 +205,28 @@ mod tests {
     fn absent_new_fields_leave_old_bytes_unchanged() {
         let mut profile = testing::profile();
         let text = serde_json::to_string(&profile).unwrap();
-        for later in ["reuse_times", "forward", "max_distance"] {
-            assert!(!text.contains(later), "{later}");
+        let placement = ["part", "lifetime", "entries", "footprint", "placement"];
+        for later in ["reuse_times", "forward", "max_distance"]
+            .iter()
+            .chain(&placement)
+        {
+            assert!(!text.contains(&format!("\"{later}\"")), "{later}");
         }
         assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile);
         profile.reuse_times = Some(crate::ReuseTimeCounts::new().finish([]));
         profile.method.max_distance = Some(9);
         profile.cells[0].forward = profile.cells[0].histogram.clone();
+        profile.objects[1].part = Some(ObjectPart {
+            start: 64,
+            end: 100,
+            chunk: 64,
+        });
+        profile.objects[1].lifetime = Some(Lifetime { begin: 1, end: 2 });
+        profile.contexts[1].entries = Some(3);
+        profile.contexts[1].footprint = Some(ContextFootprint::default());
+        profile.method.placement = Some(PlacementData {
+            chunk_bytes: Some(4096),
+        });
         let again = Profile::from_bytes(&profile.to_bytes()).unwrap();
         assert_eq!(again, profile);
     }
@@ -277,6 +299,8 @@ mod tests {
         assert!(read_back(|profile| profile.cells[1].thread = u32::MAX).is_err());
         assert!(read_back(|profile| profile.contexts[2].parent = 2).is_err());
         assert!(read_back(|profile| profile.contexts[0].parent = 1).is_err());
+        let empty = ObjectPart::default();
+        assert!(read_back(|profile| profile.objects[1].part = Some(empty)).is_err());
         let message = read_back(|profile| profile.objects.truncate(1))
             .unwrap_err()
             .to_string();

@@ -7,10 +7,15 @@
 
 use crate::context_union::ContextUnion;
 use crate::element::merge_elements;
-use crate::{Cell, Context, Frame, Object, ObjectKind, Profile, ProfiledThread, Site};
+use crate::{
+    Cell, Context, Frame, Lifetime, Object, ObjectKind, ObjectPart, Profile, ProfiledThread, Site,
+};
 
 /// What makes an object the same in another run: not how large it was there.
 type ObjectKey<'a> = (ObjectKind, &'a str, &'a [Frame], u64);
+
+/// What makes a row of objects the same in another run: the object, and where its part begins.
+type RowKey<'a> = (ObjectKey<'a>, Option<u64>);
 
 /// The thread of cells whose thread is missing in the table.
 static NO_THREAD: ProfiledThread = ProfiledThread {
@@ -24,7 +29,7 @@ pub(crate) struct Tables<'a> {
     /// Which entries of each profile's tables have accesses.
     used: Vec<Used>,
     sites: NumberedValues<&'a Site>,
-    objects: NumberedValues<ObjectKey<'a>>,
+    objects: NumberedValues<RowKey<'a>>,
     threads: NumberedValues<&'a ProfiledThread>,
     contexts: ContextUnion<'a>,
 }
@@ -255,7 +260,13 @@ fn is_used(cell: &Cell) -> bool {
     !cell.histogram.is_empty()
 }
 
-fn key(object: &Object) -> ObjectKey<'_> {
+fn key(object: &Object) -> RowKey<'_> {
+    let start = object.part.map(|part| part.start);
+    (key_of_all_parts(object), start)
+}
+
+/// What is the same in all rows of an object.
+pub(crate) fn key_of_all_parts(object: &Object) -> ObjectKey<'_> {
     (
         object.kind,
         &object.name,
@@ -276,6 +287,10 @@ fn unite(into: &mut Object, other: &Object) {
         _ => into.blocks.saturating_add(other.blocks),
     };
     let origins = std::mem::take(&mut into.origins);
+    let (part, lifetime) = (
+        either(into.part, other.part, longer_part),
+        either(into.lifetime, other.lifetime, longest_lifetime),
+    );
     if key(other) > key(into) {
         *into = Object {
             elements: Vec::new(),
@@ -287,6 +302,27 @@ fn unite(into: &mut Object, other: &Object) {
     into.origins = origins;
     for origin in &other.origins {
         into.add_origin(origin.clone());
+    }
+    (into.part, into.lifetime) = (part, lifetime);
+}
+
+/// Both united, or the one that there is.
+pub(crate) fn either<T>(one: Option<T>, other: Option<T>, unite: impl Fn(T, T) -> T) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(unite(one, other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// The part of two that reaches further; both have one start.
+fn longer_part(one: ObjectPart, other: ObjectPart) -> ObjectPart {
+    std::cmp::max_by_key(one, other, |part| (part.end, part.start, part.chunk))
+}
+
+fn longest_lifetime(one: Lifetime, other: Lifetime) -> Lifetime {
+    Lifetime {
+        begin: one.begin.min(other.begin),
+        end: one.end.max(other.end),
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn context(parent: u32, function: &str) -> Context {
     Context {
         parent,
         function: function.into(),
-        call: Frame::default(),
+        ..Context::default()
     }
 }
 

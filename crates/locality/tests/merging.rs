@@ -1,10 +1,11 @@
 //! Merging profiles: the order and the grouping never show, not in a single byte.
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 use reuselens_locality::{
-    Cell, Context, Dimension, Element, ExactHistogram, FileOffset, FineHistogram, Frame, Machine,
-    MergeError, Method, Object, ObjectKind, Outcome, Profile, ProfiledThread, ReuseTimeCounts,
-    ReuseTimes, Site, Warning,
+    Cell, Context, ContextFootprint, Dimension, Element, ExactHistogram, FileOffset, FineHistogram,
+    Frame, Lifetime, Machine, MergeError, Method, Object, ObjectKind, ObjectPart, Outcome,
+    PlacementData, Profile, ProfiledThread, ReuseTimeCounts, ReuseTimes, Site, Warning,
 };
 use reuselens_units::{Distance, Granularity};
 
@@ -78,18 +79,39 @@ fn object() -> impl Strategy<Value = Object> {
             element_bytes: bytes % 2,
             blocks,
             elements,
+            // One chunk size for each object that has chunks: all those of the heap.
+            part: (kind == ObjectKind::Heap).then_some(ObjectPart {
+                start: bytes % 4 * 16,
+                end: bytes % 4 * 16 + 1 + blocks,
+                chunk: 16,
+            }),
+            lifetime: (kind != ObjectKind::Unknown).then_some(Lifetime {
+                begin: blocks,
+                end: 9 + bytes,
+            }),
         })
 }
 
 fn contexts() -> impl Strategy<Value = Vec<Context>> {
-    let node = (any::<prop::sample::Index>(), name(), frame());
+    let counts = (
+        prop::option::of(0..9_u64),
+        prop::option::of((0..9_u64, 0..9_u64)),
+    );
+    let node = (any::<prop::sample::Index>(), name(), frame(), counts);
     prop::collection::vec(node, 1..7).prop_map(|nodes| {
-        let parent =
-            |(index, (at, function, call)): (usize, (prop::sample::Index, _, _))| Context {
-                parent: at.index(index.max(1)) as u32,
-                function,
-                call,
-            };
+        let parent = |(index, (at, function, call, counts)): (
+            usize,
+            (prop::sample::Index, _, _, (_, Option<(u64, u64)>)),
+        )| Context {
+            parent: at.index(index.max(1)) as u32,
+            function,
+            call,
+            entries: counts.0,
+            footprint: counts.1.map(|(exclusive, more)| ContextFootprint {
+                exclusive,
+                inclusive: exclusive + more,
+            }),
+        };
         nodes.into_iter().enumerate().map(parent).collect()
     })
 }
@@ -156,6 +178,7 @@ fn profile() -> impl Strategy<Value = Profile> {
                         error_bound,
                         engine: text,
                         max_distance,
+                        placement: Some(PlacementData::default()),
                         ..Method::default()
                     },
                     outcome,
@@ -234,6 +257,88 @@ fn groups(profile: &Profile, by: Dimension) -> Vec<(String, FineHistogram, u64)>
         .collect();
     groups.sort_by(|a, b| a.0.cmp(&b.0));
     groups
+}
+
+/// The chunks of one object stay rows of their own, and entries of contexts add up.
+#[test]
+fn chunks_and_visits_of_equal_runs_unite() {
+    let object = |start, end| Object {
+        kind: ObjectKind::Heap,
+        name: "heap from main".into(),
+        bytes: end - start,
+        blocks: 1,
+        part: Some(ObjectPart {
+            start,
+            end,
+            chunk: 64,
+        }),
+        lifetime: Some(Lifetime {
+            begin: start + 5,
+            end: 100 - start,
+        }),
+        ..Object::default()
+    };
+    let mut one = sample_profile();
+    one.method.placement = Some(PlacementData::default());
+    one.objects = vec![Object::default(), object(64, 100), object(0, 64)];
+    one.contexts[0].entries = Some(2);
+    one.contexts[0].footprint = Some(ContextFootprint {
+        exclusive: 3,
+        inclusive: 7,
+    });
+    let mut other = one.clone();
+    other.objects[1] = object(64, 128);
+    other.objects[1].lifetime = Some(Lifetime { begin: 80, end: 90 });
+    let merged = merge(&[one.clone(), other.clone()]);
+    let parts: Vec<_> = merged
+        .objects
+        .iter()
+        .map(|it| (it.part, it.lifetime))
+        .collect();
+    let expected = |start, end, from, to| {
+        let (begin, until) = (from, to);
+        let part = object(start, end).part;
+        (part, Some(Lifetime { begin, end: until }))
+    };
+    assert_eq!(
+        parts,
+        [
+            (None, None),
+            expected(0, 64, 5, 100),
+            expected(64, 128, 69, 90)
+        ]
+    );
+    assert_eq!(merged.contexts[0].entries, Some(4));
+    assert_eq!(merged.contexts[0].footprint, one.contexts[0].footprint);
+    other.objects[1].part = Some(ObjectPart {
+        start: 0,
+        end: 128,
+        chunk: 128,
+    });
+    let refused = Profile::merge(&[one.clone(), other]);
+    assert_eq!(refused, Err(MergeError::Chunks("heap from main".into())));
+    let ordinary = sample_profile();
+    assert_eq!(Profile::merge(&[one, ordinary]), Err(MergeError::Placement));
+}
+
+/// A profile whose two cells are of its objects 1 and 2.
+fn sample_profile() -> Profile {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut profile = profile().new_tree(&mut runner).unwrap().current();
+    let cell = |object| {
+        let mut cell = Cell {
+            object,
+            ..Cell::default()
+        };
+        cell.histogram.add(Distance::COLD, 1);
+        cell
+    };
+    profile.method.placement = None;
+    profile.requested_bytes = None;
+    profile.contexts.truncate(1);
+    profile.objects = vec![Object::default(); 3];
+    profile.cells = vec![cell(1), cell(2)];
+    profile
 }
 
 proptest! {

@@ -65,6 +65,7 @@ impl Resolver<'_> {
             parent,
             function: name,
             call,
+            ..Context::default()
         };
         let next = self.contexts.len() as u32;
         let number = *self.equal_contexts.entry(context.clone()).or_insert(next);

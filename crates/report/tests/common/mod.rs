@@ -178,6 +178,7 @@ pub fn context(parent: u32, function: &str, call: Frame) -> Context {
         parent,
         function: function.into(),
         call,
+        ..Context::default()
     }
 }
 
