@@ -1,11 +1,9 @@
 //! Blocks of all functions of all allocators are known in programs that nobody has rebuilt, and
 //! named by the code that wanted them.
 
-mod common;
-
 use std::process::Command;
 
-use common::{Place, has, source};
+use crate::common::{Place, has, source};
 
 /// The functions of `allocators.cc`, by the functions of C and C++ that they call.
 const FUNCTIONS: [&str; 13] = [

@@ -1,10 +1,8 @@
 //! `reuselens analyze`: every format, and traces that are damaged or none.
 
-mod common;
-
 use std::path::Path;
 
-use common::{DIMENSIONS, Json, Place};
+use crate::common::{self, DIMENSIONS, Json, Place};
 
 fn analyzed(place: &Place, options: &[&str]) -> Json {
     let words = [

@@ -1,13 +1,11 @@
 //! `reuselens cc`, `c++`, `fortran`: what they build is seen to the access, in all the ways that
 //! programs are built; and they are the compilers that they stand for.
 
-mod common;
-
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Done, Place, expected, has, source};
+use crate::common::{Done, Place, expected, has, source};
 
 /// Holds `./NAME` built of `count.c` against its own numbers.
 fn is_seen(place: &Place, program: &str) {

@@ -1,10 +1,8 @@
 //! `reuselens check`.
 
-mod common;
-
 use std::process::Command;
 
-use common::{Done, Json, Place, source};
+use crate::common::{Done, Json, Place, source};
 
 /// `old` and `new`: 3 and 4 items, each used twice, so every reuse has a distance of 2, and of 3.
 fn traces() -> Place {

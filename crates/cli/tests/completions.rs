@@ -1,8 +1,6 @@
 //! `reuselens completions`.
 
-mod common;
-
-use common::{COMMANDS, Place};
+use crate::common::{self, COMMANDS, Place};
 
 #[test]
 fn every_shell_gets_every_command() {

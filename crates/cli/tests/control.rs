@@ -1,12 +1,10 @@
 //! What of a run is recorded: regions, functions, the start skipped, bursts, limits; for
 //! compiled-in and for rewriting capture alike.
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::{Done, Json, Place, has, source};
+use crate::common::{Done, Json, Place, has, source};
 
 /// The array, and how often it is accessed in the whole run.
 const ARRAYS: [(&str, u64); 4] = [

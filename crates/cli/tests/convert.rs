@@ -1,10 +1,8 @@
 //! `reuselens convert`.
 
-mod common;
-
 use std::fs::File;
 
-use common::{Json, Place};
+use crate::common::{self, Json, Place};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 /// A folder with `count.rltrace`.

@@ -1,8 +1,6 @@
 //! `reuselens demo`: every program builds, runs in all variants, and makes its pages.
 
-mod common;
-
-use common::{Done, Place, has, is_offline_page};
+use crate::common::{self, Done, Place, has, is_offline_page};
 
 /// Builds and runs a demo and looks at all that it leaves behind.
 fn runs(name: &str, compiler: &str, source: &str, variants: &[&str]) {

@@ -1,8 +1,6 @@
 //! `reuselens diff`.
 
-mod common;
-
-use common::{Place, is_offline_page};
+use crate::common::{self, Place, is_offline_page};
 
 /// `naive` and `tiled`: two orders of loops of one product of matrices.
 fn products() -> Place {

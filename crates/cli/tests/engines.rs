@@ -1,8 +1,6 @@
 //! `reuselens engines`, and that exact engines agree to the byte.
 
-mod common;
-
-use common::Place;
+use crate::common::Place;
 use reuselens::engines::ENGINES;
 
 #[test]

@@ -1,9 +1,7 @@
 //! Names of files, programs, arguments, threads and data that hold what a terminal obeys: every
 //! command shows them as escapes.
 
-mod common;
-
-use common::{Done, Place};
+use crate::common::{Done, Place};
 
 /// A name that clears the screen, in both forms of the sequence, and turns the direction of text.
 const NAME: &str = "a\u{1b}[2J\u{9b}2J\u{202e}b";

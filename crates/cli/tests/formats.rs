@@ -1,8 +1,6 @@
 //! `reuselens formats`.
 
-mod common;
-
-use common::Place;
+use crate::common::Place;
 use reuselens::formats::FORMATS;
 
 #[test]

@@ -1,12 +1,10 @@
 //! A disk that is full, and a limit on the size of files: the reason is said, and what was written
 //! stays readable.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Done, Place};
+use crate::common::{Done, Place};
 
 /// A small file system, taken away in the end.
 struct Small(PathBuf);

@@ -1,8 +1,6 @@
 //! No command writes over what it reads or runs, or two outputs into one file.
 
-mod common;
-
-use common::Place;
+use crate::common::Place;
 
 const TRACE: &str = "0x10 R\n0x40 W\n0x10 R\n";
 

@@ -1,9 +1,7 @@
 //! Threads that hand over to each other: what is ordered by synchronisation is read in that order,
 //! in all ways of capture.
 
-mod common;
-
-use common::{Json, Place, has};
+use crate::common::{Json, Place, has};
 
 /// Two threads that take turns: each stores to 100 lines of its own, then lets the other go on.
 /// Between two stores to a line are the other 99, 100 of the other thread, and the lines of the

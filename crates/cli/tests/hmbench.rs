@@ -1,11 +1,9 @@
 //! The programs of HMBench: right with every compiler and number of threads, and what they are
 //! there to show about placement and about threads.
 
-mod common;
-
 use std::process::Command;
 
-use common::{Done, Json, Place, has, source};
+use crate::common::{Done, Json, Place, has, source};
 use serde_json::Value;
 
 const PROGRAMS: [&str; 13] = [

@@ -2,12 +2,10 @@
 //! asked to, with a report or an error in words. `programs/hostile/scribble` runs more of them, by
 //! hand or at night.
 
-mod common;
-
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 
-use common::{Place, source};
+use crate::common::{Place, source};
 
 /// Far above what a run takes on a busy machine, in seconds: the program is asked to end then, and
 /// reuselens killed if it has not ended after as long again.

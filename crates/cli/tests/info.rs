@@ -1,8 +1,6 @@
 //! `reuselens info`, and the options that choose a part of a trace.
 
-mod common;
-
-use common::{Json, Place};
+use crate::common::{Json, Place};
 
 /// A folder with `count.rltrace`, of two threads.
 fn recorded() -> Place {

@@ -3,14 +3,12 @@
 //!
 //! `REUSELENS_KILLS=100` kills at so many moments in each of the cases (a few without it);
 //! `REUSELENS_SEED` draws other moments. `--nocapture` prints a line for each case. A case is a
-//! test: `cargo test --test kill -- record_rewritten_3::program` runs one.
-
-mod common;
+//! test: `cargo test -p reuselens-cli --test commands kill::record_rewritten_3::program` runs one.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Json, Place, source};
+use crate::common::{Json, Place, source};
 
 /// Who is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,15 +1,13 @@
 //! Programs built with `--llvm` are seen as exactly as those with hooks, in all the ways that
 //! programs are built and end.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
 use reuselens::trace::{BasicBlock, Block, BlockEnd, Kind, Row, Source, Step};
 
-use common::{Done, Place, expected, has, source};
+use crate::common::{Done, Place, expected, has, source};
 
 /// Whether LLVM 19 is there: compilers and the headers that the pass is made with.
 fn has_llvm() -> bool {

@@ -1,10 +1,8 @@
 //! Local arrays and structures are objects of their own, whichever compiler made their frames.
 
-mod common;
-
 use std::process::Command;
 
-use common::{Done, Json, Place, has, source, triples};
+use crate::common::{Done, Json, Place, has, source, triples};
 
 /// Loads and stores of each array of `programs/count/locals.c`, and what it is called.
 const ARRAYS: [(&str, u64); 6] = [

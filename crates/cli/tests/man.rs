@@ -1,8 +1,6 @@
 //! `reuselens man`, and the help of every command.
 
-mod common;
-
-use common::{COMMANDS, Place};
+use crate::common::{COMMANDS, Place};
 
 #[test]
 fn every_command_has_a_manual_page() {

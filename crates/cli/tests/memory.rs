@@ -1,8 +1,6 @@
 //! Limits on memory are kept, and where the system refuses memory there is a message.
 #![cfg(target_os = "linux")]
 
-mod common;
-
 use std::fmt::Write;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -12,7 +10,7 @@ use reuselens_simt::generate::{self, Kernel};
 use reuselens_simt::graph::Graph;
 use reuselens_warp::file::WarpWriter;
 
-use common::{Done, Place};
+use crate::common::{self, Done, Place};
 
 /// What the program takes beside the analysis: its own pages, buffers, what the allocator keeps,
 /// and what grows between two looks at the memory. Some 20 MiB; more where threads come late on a

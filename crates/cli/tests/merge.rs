@@ -1,8 +1,6 @@
 //! `reuselens merge`: step by step, and what does not belong together.
 
-mod common;
-
-use common::Place;
+use crate::common::{self, Place};
 
 /// A trace of some blocks in so many parts.
 fn parts(of: u32) -> Place {

@@ -1,10 +1,8 @@
 //! What is said of files that are not what a command takes, and of runs that recorded nothing.
 
-mod common;
-
 use std::os::unix::fs::PermissionsExt;
 
-use common::Place;
+use crate::common::Place;
 
 /// A folder with a directory, an empty file, source code in C, and a profile.
 fn wrong_files() -> Place {

@@ -1,10 +1,8 @@
 //! Programs with OpenMP end as they do alone, whichever compiler and run time of OpenMP they have.
 
-mod common;
-
 use std::process::Command;
 
-use common::{Done, Place, has, source};
+use crate::common::{Done, Place, has, source};
 
 /// Whether clang 19 can compile and link programs with OpenMP.
 fn has_clang_openmp() -> bool {

@@ -4,8 +4,6 @@
 //! list of outcomes, so a brute force can follow the code of the program, instruction by
 //! instruction: what a disassembler says of it, or what clang makes of the source.
 
-mod common;
-#[path = "paths/machine_code.rs"]
 mod machine_code;
 #[path = "../../predict/tests/reference/mod.rs"]
 mod reference;
@@ -14,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::process::Command;
 
-use common::{Place, has};
+use crate::common::{Place, has};
 use machine_code::MachineCode;
 use reference::programs::{FIRST_OUTCOMES, Op, Program};
 use reference::{Instruction, Leads, Reference};

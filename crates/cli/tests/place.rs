@@ -1,8 +1,6 @@
 //! `reuselens place`.
 
-mod common;
-
-use common::{Done, Json, Place};
+use crate::common::{Done, Json, Place};
 
 /// Two matrices: one is walked along its rows, the other along its columns.
 const TRANSPOSE: &str = "

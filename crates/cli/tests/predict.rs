@@ -1,8 +1,6 @@
 //! `reuselens predict`.
 
-mod common;
-
-use common::{Json, Place, is_offline_page};
+use crate::common::{self, Json, Place, is_offline_page};
 
 /// Traces of loops over `items` items: items 0 to 9 in between, which stay near. The far ones move
 /// with the input.

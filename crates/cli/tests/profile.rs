@@ -1,9 +1,7 @@
 //! `reuselens profile`: exact counts of real programs, however they are built and end, and what is
 //! written where.
 
-mod common;
-
-use common::{DIMENSIONS, Done, Json, Place, expected, is_offline_page, triples};
+use crate::common::{self, DIMENSIONS, Done, Json, Place, expected, is_offline_page, triples};
 use reuselens::locality::{ObjectKind, Profile};
 
 /// A program that leaves a file behind, so that it shows whether it ran.

@@ -1,11 +1,9 @@
 //! `reuselens record`, and that a recorded run is analysed to what the run itself was.
 
-mod common;
-
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use common::{DIMENSIONS, Place, expected};
+use crate::common::{self, DIMENSIONS, Place, expected};
 
 fn counter() -> Place {
     let place = Place::new();

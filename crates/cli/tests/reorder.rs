@@ -1,10 +1,8 @@
 //! `reuselens reorder`, and statements.
 
-mod common;
-
 use std::process::Command;
 
-use common::{Json, Place, has, source};
+use crate::common::{Json, Place, has, source};
 
 #[test]
 fn adi_loses_most_of_its_third_hill() {

@@ -1,10 +1,8 @@
 //! `reuselens report`.
 
-mod common;
-
 use std::process::Command;
 
-use common::{DIMENSIONS, Done, Json, Place, has, is_offline_page};
+use crate::common::{self, DIMENSIONS, Done, Json, Place, has, is_offline_page};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 /// A folder with `count.rlprof` and the JSON that was written with it.

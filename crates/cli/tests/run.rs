@@ -1,10 +1,8 @@
 //! `reuselens run`.
 
-mod common;
-
 use std::process::Command;
 
-use common::{Done, Place, has};
+use crate::common::{Done, Place, has};
 
 /// Two arrays that one function allocates: one is read at random, the other once from end to end.
 /// Exits with 7.

@@ -1,8 +1,6 @@
 //! `reuselens shard`: pieces of native, text and raw traces.
 
-mod common;
-
-use common::Place;
+use crate::common::Place;
 
 /// Items with reuses over all distances, more than a block of them.
 fn items() -> impl Iterator<Item = u64> {

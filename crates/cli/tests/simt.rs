@@ -1,8 +1,6 @@
 //! `reuselens simt`.
 
-mod common;
-
-use common::{Place, has};
+use crate::common::{self, Place, has};
 
 const PTX: &str = ".version 7.0
 .target sm_70

@@ -1,10 +1,8 @@
 //! `reuselens analyze --weigh bytes`: distances of objects in bytes, against the definition.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::Place;
+use crate::common::{self, Place};
 
 /// Requests for objects: id, and bytes, of which some change.
 fn requests() -> Vec<(u64, u64)> {

@@ -1,5 +1,4 @@
 //! What the tests of all commands share: the real binary, on real programs, in a folder of its own.
-#![allow(dead_code, reason = "each file of tests uses its own part of this")]
 
 use std::ffi::OsStr;
 use std::io::Write;

@@ -1,0 +1,48 @@
+//! Tests of the commands: the tool as its users run it.
+//!
+//! All files are modules of one binary: it links once, and the tests of one file run while those of
+//! another wait for a program. No test may change what the whole process shares (its environment,
+//! current folder, limits or signals): what a test needs, it gives to the process that it starts.
+//! `cargo test -p reuselens-cli --test commands place::` runs the tests of `place.rs`.
+
+mod common;
+
+mod allocators;
+mod analyze;
+mod cc;
+mod check;
+mod completions;
+mod control;
+mod convert;
+mod demo;
+mod diff;
+mod engines;
+mod escapes;
+mod formats;
+mod full_disk;
+mod given;
+mod handover;
+mod hmbench;
+mod hostile;
+mod info;
+mod kill;
+mod llvm;
+mod locals;
+mod man;
+mod memory;
+mod merge;
+mod messages;
+mod openmp;
+mod paths;
+mod place;
+mod predict;
+mod profile;
+mod record;
+mod reorder;
+mod report;
+mod run;
+mod shard;
+mod simt;
+mod simt_analyses;
+mod simulation;
+mod weigh;
