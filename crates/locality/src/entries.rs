@@ -152,9 +152,9 @@ pub struct Context {
     /// Where its caller called it.
     pub call: Frame,
     /// How often it was entered, if the profile has placement data: how often a thread went from
-    /// outside the context and all below it to inside, by a call, or by a return to a function of a
-    /// recursion. Summed over the threads. For the root, the number of threads. `None` for functions
-    /// that the compiler inlined, and for contexts that stand for several.
+    /// outside the context and all below it to inside, by a call, or by a return to a function of
+    /// a recursion. Summed over the threads. For the root, the number of threads. `None` for
+    /// functions that the compiler inlined, and for contexts that stand for several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries: Option<u64>,
     /// How many distinct items were accessed in it, if the profile has placement data. `None` for
@@ -163,8 +163,8 @@ pub struct Context {
     pub footprint: Option<ContextFootprint>,
 }
 
-/// Distinct items that were accessed in a calling context, by all threads together. They are counted
-/// exactly, by the context that really made each access, where cells were merged too.
+/// Distinct items that were accessed in a calling context, by all threads together. They are
+/// counted exactly, by the context that really made each access, where cells were merged too.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]

@@ -189,8 +189,8 @@ fn method(profiles: &[Profile]) -> Method {
     }
 }
 
-/// Refuses profiles of which some have no placement data, or chunks of other sizes: their rows would
-/// overlap.
+/// Refuses profiles of which some have no placement data, or chunks of other sizes: their rows
+/// would overlap.
 fn check_placement(profiles: &[Profile]) -> Result<(), MergeError> {
     let placement = |profile: &Profile| profile.method.placement;
     let are_equal = |(one, other)| placement(one) == placement(other);

@@ -127,8 +127,8 @@ pub struct Method {
 }
 
 /// That a profile has what is needed to place objects in memory: chunks of large objects
-/// ([`Object::part`]), lifetimes ([`Object::lifetime`]), and how often contexts were entered and how
-/// many items they accessed ([`Context::entries`], [`Context::footprint`]).
+/// ([`Object::part`]), lifetimes ([`Object::lifetime`]), and how often contexts were entered and
+/// how many items they accessed ([`Context::entries`], [`Context::footprint`]).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
