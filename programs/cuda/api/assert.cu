@@ -1,7 +1,7 @@
 /* `assert` in a kernel.
  *
  * An assertion that holds does nothing. One that fails prints file, line, function, block, thread
- * and condition on standard error, and the next call that waits gives cudaErrorAssert, which stays. */
+ * and condition on standard error. The next call that waits gives cudaErrorAssert, which stays. */
 #include "../check.h"
 #include "capture.h"
 #undef NDEBUG

@@ -7,7 +7,8 @@
 class Captured {
   public:
     /* From now on, what goes to `descriptor` (1 or 2) goes to a temporary file. */
-    explicit Captured(int descriptor) : descriptor(descriptor), before(dup(descriptor)), file(tmpfile())
+    explicit Captured(int descriptor)
+        : descriptor(descriptor), before(dup(descriptor)), file(tmpfile())
     {
         fflush(nullptr);
         dup2(fileno(file), descriptor);

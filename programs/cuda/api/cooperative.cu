@@ -20,7 +20,7 @@ __global__ void ring(unsigned *even, unsigned *odd, int steps)
     }
 }
 
-/* Tiles of 8 sum up their threads' numbers; the odd threads of each warp elect the first of them. */
+/* Tiles of 8 sum up their threads' numbers; the odd threads of a warp elect the first of them. */
 __global__ void small_groups(int *sums, int *leaders)
 {
     groups::thread_block block = groups::this_thread_block();

@@ -1,4 +1,4 @@
-/* Memset of all kinds: plain, asynchronous, of two and of three dimensions, of parts, of nothing. */
+/* Memset of all kinds: plain, asynchronous, of two and three dimensions, of parts, of nothing. */
 #include "../check.h"
 #include <cstring>
 

@@ -1,4 +1,4 @@
-/* Kernels that fail in other ways: each in a process of its own, which is forked before CUDA is used.
+/* Kernels that fail in other ways, each in a process of its own that is forked before CUDA is used.
  *
  * A misaligned access, an access to address 0, one to memory that was freed, and a trap. */
 #include "../check.h"

@@ -89,8 +89,9 @@ static void check(const int *in, const Lane *got, int thread, int odd)
     }
     const Lane &l = got[thread];
 #define SAME(field, value) \
-    EXPECT((long long)(l.field) == (long long)(value), "thread %d: " #field " is %lld, expected %lld", \
-           thread, (long long)(l.field), (long long)(value))
+    EXPECT((long long)(l.field) == (long long)(value), \
+           "thread %d: " #field " is %lld, expected %lld", thread, \
+           (long long)(l.field), (long long)(value))
     SAME(lane, lane);
     SAME(ballot, ballot);
     SAME(any, any);
