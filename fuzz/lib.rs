@@ -23,7 +23,8 @@ pub fn read(bytes: &[u8], format: Option<&str>) {
     while let Ok(Step::Block | Step::Event(_)) = source.next(&mut block) {}
 }
 
-/// Reads `bytes` as a file packed in that way: the magic is put right, so that it is always one.
+/// Reads `bytes` as a file in this packing. The first bytes are replaced by the packing's magic
+/// number, so that every input is such a file.
 pub fn read_packed(packing: &str, bytes: &[u8]) {
     let magic: &[u8] = match packing {
         "gzip" => b"\x1f\x8b\x08\0\0\0\0\0\0\x03",
@@ -40,7 +41,7 @@ pub fn read_packed(packing: &str, bytes: &[u8]) {
         return;
     };
     let mut block = Block::new();
-    // A bomb has no end to wait for.
+    // A small packed file can unpack to terabytes: read no more than 100 blocks.
     for _ in 0..100 {
         match source.next(&mut block) {
             Ok(Step::Block | Step::Event(_)) => {}
@@ -54,36 +55,36 @@ pub fn compare_threads(bytes: &[u8]) {
     assert_eq!(all(bytes, 1), all(bytes, 3));
 }
 
-/// Reads a native file without rows that come again, with one thread and with three: what it says
-/// is what the rows say, and both break off at the same place.
-pub fn compare_folds(bytes: &[u8]) {
+/// Reads a native file with repeats instead of repeated rows, by one thread and by three: the
+/// expanded blocks equal the rows, and both readers report the same error at the same place.
+pub fn compare_repeats(bytes: &[u8]) {
     let rows = all(bytes, 1);
     for threads in [1, 3] {
         let mut found = all_of(bytes, threads, true);
-        let mut unfolder = RepeatExpander::new();
+        let mut expander = RepeatExpander::new();
         found
             .0
             .iter_mut()
-            .for_each(|block| *block = unfolder.expand(block));
+            .for_each(|block| *block = expander.expand(block));
         assert_eq!(rows, found);
     }
 }
 
-/// Tells the accesses of a native file apart, of rows and without those that come again: items,
-/// cells and tables are equal.
-pub fn compare_told_apart(bytes: &[u8]) {
+/// Attributes the accesses of a native file, read as rows and with repeats: items, cells and tables
+/// are equal.
+pub fn compare_attribution(bytes: &[u8]) {
     if covered(bytes) <= MOST_COVERED {
-        assert_eq!(told_apart(bytes, false), told_apart(bytes, true));
+        assert_eq!(attributed(bytes, false), attributed(bytes, true));
     }
 }
 
-/// Items and cells of a native file, how many accesses they are of, and what else is known of them.
-fn told_apart(bytes: &[u8], folded: bool) -> (Vec<u64>, Vec<u32>, u64, Tables) {
+/// The items and cells of a native file, its number of accesses, and the attributor's tables.
+fn attributed(bytes: &[u8], repeats: bool) -> (Vec<u64>, Vec<u32>, u64, Tables) {
     let mut attributor = Attributor::new(Options::default());
     let (mut items, mut cells) = (Vec::new(), Vec::new());
     let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "fuzz");
     if let Ok(mut reader) = Reader::with_threads(input, 1) {
-        if folded {
+        if repeats {
             reader.project(Projection::Repeats);
         }
         let mut columns = Columns::new();
@@ -99,25 +100,25 @@ fn told_apart(bytes: &[u8], folded: bool) -> (Vec<u64>, Vec<u32>, u64, Tables) {
     (items, cells, references, attributor.finish(&mut NoSymbols))
 }
 
-/// Reads a native file as rows, and as touches with one thread and with three: all touch the same
-/// items. One whose ranges are of more bytes than [`MOST_COVERED`] is right and takes long.
-pub fn compare_touches(bytes: &[u8]) {
+/// Reads a native file as rows, and as item accesses by one thread and by three: all give the same
+/// items. Files whose ranges cover more than [`MOST_COVERED`] bytes take too long and are skipped.
+pub fn compare_item_accesses(bytes: &[u8]) {
     if covered(bytes) > MOST_COVERED {
         return;
     }
-    let rows = touched(bytes, 1, false);
-    assert_eq!(rows, touched(bytes, 1, true));
-    assert_eq!(rows, touched(bytes, 3, true));
+    let rows = item_accesses(bytes, 1, false);
+    assert_eq!(rows, item_accesses(bytes, 1, true));
+    assert_eq!(rows, item_accesses(bytes, 3, true));
 }
 
-/// Reads a native file as touches, whole and in segments that are split on the way: what is
-/// touched before the first error is what the file touches, unless elements of what it names lie in
-/// several items.
+/// Reads a native file as item accesses, by one reader and in segments that are split while they
+/// are read: up to the first error both give the same items. Files with named elements that
+/// straddle items are skipped.
 pub fn compare_segments(bytes: &[u8]) {
     if covered(bytes) > MOST_COVERED {
         return;
     }
-    let (items, references, tables, error) = touched(bytes, 1, true);
+    let (items, references, tables, error) = item_accesses(bytes, 1, true);
     let Some((found, attributor, broken)) = in_segments(bytes) else {
         return;
     };
@@ -134,8 +135,8 @@ pub fn compare_segments(bytes: &[u8]) {
     assert_eq!(warnings, expected);
 }
 
-/// What segments touch, what is known of the accesses, and whether one broke off; nothing if there
-/// are none or they must not be taken.
+/// The items that the segments access, the attributor after the last one, and whether a segment
+/// ended with an error; `None` if the file has no segments or elements that straddle items.
 fn in_segments(bytes: &[u8]) -> Option<(Vec<u64>, Attributor, bool)> {
     let attributor = || {
         Attributor::new(Options {
@@ -182,7 +183,7 @@ fn in_segments(bytes: &[u8]) -> Option<(Vec<u64>, Attributor, bool)> {
     before.map(|attributor| (items, attributor, false))
 }
 
-/// Four million lines.
+/// Bytes of ranges in the files that are compared: four million cache lines.
 const MOST_COVERED: u64 = 1 << 28;
 
 /// The bytes of all ranges in a native file, as far as it can be read.
@@ -208,12 +209,12 @@ fn covered(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The items of a native file, how many accesses they are of, what else is known of them, and the
-/// error in words.
-fn touched(
+/// The items of a native file, its number of accesses, the attributor's tables, and the message of
+/// the error.
+fn item_accesses(
     bytes: &[u8],
     threads: usize,
-    condense: bool,
+    project: bool,
 ) -> (Vec<u64>, u64, Tables, Option<String>) {
     let options = Options {
         totals_only: true,
@@ -224,7 +225,7 @@ fn touched(
     let mut items = Vec::new();
     let error = match Reader::with_threads(input, threads) {
         Ok(mut reader) => {
-            if let Some(projection) = attributor.projection().filter(|_| condense) {
+            if let Some(projection) = attributor.projection().filter(|_| project) {
                 reader.project(Projection::Items(projection));
             }
             let mut columns = Columns::new();
@@ -240,7 +241,8 @@ fn touched(
     (items, references, attributor.finish(&mut NoSymbols), error)
 }
 
-/// Has all that a reader delivers taken, each block as told; the error in words.
+/// Calls `take` for each block of a reader and gives the events to the attributor; returns the
+/// message of the error.
 fn take_all(
     mut reader: Reader,
     attributor: &mut Attributor,
@@ -257,24 +259,24 @@ fn take_all(
     }
 }
 
-/// How many more items are kept: a range of a few bytes in a file may touch millions.
+/// How many more items are kept: a few bytes of a file can be a range of millions of items.
 fn room(items: &[u64]) -> usize {
     (1_usize << 22).saturating_sub(items.len())
 }
 
-/// Keeps items, as many as there is room for.
+/// Keeps as many of the items as there is room for.
 fn keep(items: &mut Vec<u64>, columns: &Columns) {
     let room = room(items);
     items.extend(columns.items.iter().take(room));
 }
 
-/// The blocks and events of a native file, and the error in words.
+/// The blocks and events of a native file, and the message of the error.
 fn all(bytes: &[u8], threads: usize) -> (Vec<Block>, Vec<Event>, Option<String>) {
     all_of(bytes, threads, false)
 }
 
-/// The same, `folded` or not.
-fn all_of(bytes: &[u8], threads: usize, folded: bool) -> (Vec<Block>, Vec<Event>, Option<String>) {
+/// As [`all`], with repeats in the place of repeated rows if `repeats`.
+fn all_of(bytes: &[u8], threads: usize, repeats: bool) -> (Vec<Block>, Vec<Event>, Option<String>) {
     let input = Input::new(std::io::Cursor::new(bytes.to_vec()), "fuzz");
     let mut found = (Vec::new(), Vec::new(), None);
     let mut reader = match Reader::with_threads(input, threads) {
@@ -284,7 +286,7 @@ fn all_of(bytes: &[u8], threads: usize, folded: bool) -> (Vec<Block>, Vec<Event>
             return found;
         }
     };
-    if folded {
+    if repeats {
         reader.project(Projection::Repeats);
     }
     let mut block = Block::new();
@@ -310,7 +312,7 @@ pub fn select(bytes: &[u8]) {
     else {
         return;
     };
-    // Some part, another one for other bytes.
+    // The bytes of the file draw the part.
     let byte = |at: usize| u64::from(bytes.get(at).copied().unwrap_or(0));
     let (from, threads) = (byte(40) % 64, byte(41) % 3);
     let selection = Selection {
@@ -396,9 +398,9 @@ pub fn read_chunk(plain: &[u8]) {
     };
     let file = with_chunk(whole, plain);
     read(&file, Some("native"));
-    compare_touches(&file);
-    compare_folds(&file);
-    compare_told_apart(&file);
+    compare_item_accesses(&file);
+    compare_repeats(&file);
+    compare_attribution(&file);
 }
 
 /// A file without a description, with one chunk that decodes to `plain` in the place of its ending.

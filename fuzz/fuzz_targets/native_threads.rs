@@ -1,11 +1,11 @@
-//! Any bytes as a native file: threads deliver what one alone does, or the same error; touches what
-//! rows do; folds what rows say; and segments what the whole does.
+//! Any bytes as a native file. Each way of reading it gives the same accesses, or the same error:
+//! one thread or several, rows, item accesses, repeats, and segments.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     reuselens_fuzz::compare_threads(bytes);
-    reuselens_fuzz::compare_touches(bytes);
-    reuselens_fuzz::compare_folds(bytes);
-    reuselens_fuzz::compare_told_apart(bytes);
+    reuselens_fuzz::compare_item_accesses(bytes);
+    reuselens_fuzz::compare_repeats(bytes);
+    reuselens_fuzz::compare_attribution(bytes);
     reuselens_fuzz::compare_segments(bytes);
 });

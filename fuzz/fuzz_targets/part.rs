@@ -1,4 +1,4 @@
-//! Any bytes as the file of a part, and as what is inside of one with good checksums.
+//! Any bytes as the file of a part, and as the content of one with correct checksums.
 #![no_main]
 
 use reuselens::shard::{Part, finish, merge};
@@ -6,7 +6,7 @@ use reuselens::shard::{Part, finish, merge};
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = Part::from_bytes(bytes);
     if let Ok(part) = Part::from_body(bytes) {
-        // Whatever was read can be written, refused and finished.
+        // A part that was read can be written, merged (or refused) and finished.
         let again = Part::from_bytes(&part.to_bytes());
         assert!(again.is_ok_and(|again| again == part));
         let _ = merge(part.clone(), part.clone());

@@ -1,4 +1,4 @@
-//! Any bytes, read as PTX; what is some is decoded.
+//! Any bytes, parsed as PTX; the kernels of a module that parses are decoded.
 #![no_main]
 
 use reuselens_ptx::{Device, Options, PtxModule};

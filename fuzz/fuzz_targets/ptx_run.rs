@@ -1,4 +1,4 @@
-//! Any bytes, read as PTX, and run: nothing but an error or an end may come of it.
+//! Any bytes, parsed as PTX and run: each kernel ends, or gives an error.
 #![no_main]
 
 use reuselens_ptx::{Argument, Count, Device, Options, PtxModule};

@@ -1,5 +1,5 @@
-//! Any bytes as the inside of a chunk of warp instructions, with good checksums: what only the
-//! decoder can refuse.
+//! Any bytes as the content of a chunk of warp instructions, with correct checksums, so that only
+//! the decoder can refuse them.
 #![no_main]
 
 use reuselens_io::Input;
