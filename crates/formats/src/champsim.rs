@@ -1,5 +1,8 @@
 //! Instructions as ChampSim's tracers write them.
 //!
+//! Used by `lib.rs`, which lists it in `FORMATS`. The user or the file's ending (`extension`)
+//! chooses it, never the content. `records::RecordReader` reads the records.
+//!
 //! Source: ChampSim, `inc/trace_instruction.h` (`input_instr`). Records of 64 bytes, little endian:
 //! `u64` address of the instruction, `u8` whether it is a branch and whether that was taken,
 //! registers written (2 × `u8`) and read (4 × `u8`), addresses written (2 × `u64`) and read (4 ×

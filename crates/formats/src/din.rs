@@ -1,5 +1,7 @@
 //! The `din` traces of the cache simulator Dinero: an access a line, `label address`.
 //!
+//! Used by `lib.rs`, which lists it in `FORMATS`. `line_reader::LineReader` reads the lines.
+//!
 //! Source: the manual page of Dinero III and the `din` format of Dinero IV (Edler and Hill, 1998):
 //! the label is 0 for a read, 1 for a write, 2 for an instruction fetch, 3 for an access of unknown
 //! type, 4 for a flush; the address is hexadecimal; whatever follows on the line is ignored. Sizes

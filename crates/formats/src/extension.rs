@@ -1,6 +1,8 @@
 //! Which format the ending of a file's name means: u64, champsim, oraclegeneral or vscsi. The first
 //! three are never detected by content, as any bytes could be such a file.
 //!
+//! Used by `lib.rs`, where the content of a file leaves its format open.
+//!
 //! Endings are compared without regard to case; an ending of a compression (`.gz`) is skipped.
 
 use std::path::Path;

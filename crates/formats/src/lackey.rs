@@ -1,5 +1,7 @@
 //! What Valgrind prints with `--tool=lackey --trace-mem=yes`.
 //!
+//! Used by `lib.rs`, which lists it in `FORMATS`. `line_reader::LineReader` reads the lines.
+//!
 //! Source: the head comment of `lackey/lk_main.c` in Valgrind and the lines it describes:
 //! `I  04001000,3` an instruction, ` L 1ffeffe7e,8` a load, ` S 1ffeffe7e,8` a store,
 //! ` M 0421c7cc,4` a load and a store of one instruction. Addresses are hexadecimal, sizes decimal.
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_opening_lines_name_the_process() {
+    fn lackey_header_names_the_process() {
         let head = b"==42== Lackey, an example Valgrind tool\n==42== Command: ./a.out 7\n==42== \nI  10,3\n";
         let process = process(head);
         assert_eq!((process.pid, process.executable.as_str()), (42, "./a.out"));

@@ -1,5 +1,7 @@
 //! Block traces of Microsoft Research Cambridge: a request a line, separated by commas.
 //!
+//! Used by `lib.rs`, which lists it in `FORMATS`. `line_reader::LineReader` reads the lines.
+//!
 //! Source: the README of the traces (SNIA IOTTA 388) and Narayanan, Donnelly and Rowstron, "Write
 //! off-loading", FAST 2008: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime` without a
 //! header; the type is `Read` or `Write`, offset and size are bytes, times are of 100 ns.
@@ -276,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_or_the_header_is_recognised() {
+    fn msr_is_detected_by_a_request_or_the_header() {
         let with_end = format!("{LINE}\r\n");
         for (head, expected) in [
             (with_end.as_bytes(), Confidence::Certain),

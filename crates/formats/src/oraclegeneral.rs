@@ -1,5 +1,8 @@
 //! Requests to a cache as libCacheSim stores them: oracleGeneral.
 //!
+//! Used by `lib.rs`, which lists it in `FORMATS`. The user or the file's ending (`extension`)
+//! chooses it, never the content. `records::RecordReader` reads the records.
+//!
 //! Source: libCacheSim, `traceReader/customizedReader/oracle/oracleGeneralBin.h`. Records of 24
 //! bytes, little endian: `u32` time, `u64` id of the object, `u32` its size, `i64` when it is next
 //! requested.

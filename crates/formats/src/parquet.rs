@@ -1,5 +1,7 @@
 //! Rows as an Apache Parquet table, for DuckDB, pandas, polars and the like. Written only.
 //!
+//! Used by `convert`, as one of its targets. `lib.rs` lists it in `FORMATS`, without a reader.
+//!
 //! Source: the Apache Parquet format, <https://parquet.apache.org/docs/file-format/>.
 
 use std::io::{Error, Write};

@@ -1,4 +1,6 @@
 //! The first bytes of compressed files and of text in UTF-16, for the message that refuses them.
+//!
+//! Used by `lib.rs`, when it looks for the format of a file.
 
 /// Name of the packing and the command that undoes it, if `head` begins a packed file.
 ///

@@ -1,4 +1,7 @@
 //! Raw items: little-endian 64-bit numbers, nothing else.
+//!
+//! Used by `lib.rs`, which lists it in `FORMATS`. The user or the file's ending (`extension`)
+//! chooses it, never the content. `records::RecordReader` reads the items.
 
 use std::path::Path;
 

@@ -1,5 +1,7 @@
 //! Requests to a virtual disk as VMware's vscsiStats logs them, in either of two versions.
 //!
+//! Used by `lib.rs`, which lists it in `FORMATS`. `records::RecordReader` reads the records.
+//!
 //! Source: the readers of libCacheSim (`traceReader/customizedReader/vscsi.h`) and of mimircache.
 //! Little endian; version 1, 32 bytes: `u32` serial number, length, segments, `u16` command,
 //! version, `u64` block, time. Version 2, 40 bytes: `u16` command, version, `u32` serial number,

@@ -1,4 +1,6 @@
 //! Parses the choice of columns in `--format csv:address=COLUMN,size=COLUMN,…`.
+//!
+//! Used by `lib.rs`, when the user names the format, and by `columns`.
 
 use crate::csv::columns::{Role, UNDERSTOOD, word};
 
@@ -127,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn choices_are_read() {
+    fn column_choices_are_parsed() {
         let choice = Choice::read("addr=where, size=3,kind=,delimiter=tab,header=no").unwrap();
         let named = |name: &str| Column::Named(name.to_owned());
         assert_eq!(choice.column(Role::Address), Some(&named("where")));

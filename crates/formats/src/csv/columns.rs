@@ -1,6 +1,8 @@
 //! Which column of a table has which role (address, id, size, kind, pc, thread), by the names in
 //! its header or by the user's choice: `TableLayout`.
 //!
+//! Used by `reader`, once for each table.
+//!
 //! A table has a column of addresses or one of ids; where it has both, addresses are taken, unless
 //! the user chose a column of ids only.
 

@@ -1,4 +1,6 @@
 //! Splits a line of a table into its fields, quoted or not, and finds the delimiter.
+//!
+//! Used by `columns` for the header, and by `slow_line`.
 
 /// The delimiters that are detected.
 pub(super) const DELIMITERS: [u8; 3] = *b",;\t";

@@ -1,6 +1,8 @@
 //! The words and SCSI codes by which a table says that an access reads or writes: `r`, `write`,
 //! `28`.
 //!
+//! Used by `reader` and `slow_line`, and by `ambiguity` to recognise words for reads and writes.
+//!
 //! `Kinds` remembers the word for a load and the one for a store that the slow path read last, so
 //! that the fast path compares one 64-bit word.
 

@@ -1,5 +1,7 @@
 //! Comma-separated values with a header line: the columns are found by their names.
 //!
+//! Used by `lib.rs`, which lists it in `FORMATS`.
+//!
 //! Source: RFC 4180. In addition semicolons and tabs may separate; a quoted field may not hold the
 //! end of a line, so that a damaged file cannot swallow the rest of itself.
 

@@ -1,5 +1,7 @@
 //! Which thread the rows of a table belong to.
 //!
+//! Used by `reader`, for tables with a column of threads.
+//!
 //! A block has rows of one thread, so it ends before the line of another thread: `is_present`
 //! remembers that thread, and `switch` then makes it the present one. Memory grows with the number
 //! of threads.

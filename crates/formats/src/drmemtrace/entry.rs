@@ -1,4 +1,6 @@
 //! An entry of a drmemtrace file, 12 bytes, and how the reader treats each type of entry.
+//!
+//! Used by the other files of drmemtrace.
 
 use crate::records::{number, word};
 

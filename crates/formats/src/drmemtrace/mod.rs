@@ -1,5 +1,7 @@
 //! Traces of DynamoRIO's drmemtrace, as its `raw2trace` writes them for 64-bit programs.
 //!
+//! Used by `lib.rs`, which lists it in `FORMATS`.
+//!
 //! Source: DynamoRIO, `clients/drcachesim/common/trace_entry.h` (`trace_entry_t`, `trace_type_t`).
 //! Packed entries of 12 bytes, little endian: `u16` type, `u16` size, `u64` address; the same bytes
 //! alone, compressed, or as the members `chunk.0000` … of a zip file. Data accesses follow their

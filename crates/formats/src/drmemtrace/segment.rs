@@ -1,5 +1,7 @@
 //! Segments of a trace of one thread, each of which can be read without the entries before it.
 //!
+//! Used by `reader`, when the analysis has more than one worker.
+//!
 //! An entry has 12 bytes, so one begins at each multiple of 12. To read an access, a segment must
 //! know the thread and the instruction. `raw2trace` writes a file for each thread and names the
 //! thread once, before the first access. The instruction is only the row's `pc`, which callers that

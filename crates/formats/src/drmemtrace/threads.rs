@@ -1,5 +1,7 @@
 //! Which thread and process the next accesses of a drmemtrace file belong to.
 //!
+//! Used by `reader`.
+//!
 //! A thread or process gets its number, and its event, when it has its first access.
 
 use std::collections::{HashMap, VecDeque};

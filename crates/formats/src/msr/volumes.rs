@@ -1,5 +1,7 @@
 //! The volumes of an MSR trace: each distinct pair of host and disk gets 2^48 addresses of its own,
 //! in the order in which they appear, so that requests to different volumes never share an item.
+//!
+//! Used by `msr`, for each line.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,8 @@
 //! The format `text`: a word is an item, a number or a name; `#` begins a comment.
 //!
+//! Used by `lib.rs`, which lists it in `FORMATS`, and by the other text formats, whose files have
+//! to be text too (`is_text`).
+//!
 //! This file detects the format; `reader` reads it, `segment` reads parts of it on several threads,
 //! and `writer` writes it.
 

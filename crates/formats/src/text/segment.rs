@@ -1,5 +1,7 @@
 //! Segments of a text of numbers, which several threads read: each line is in exactly one segment.
 //!
+//! Used by `reader`, when the analysis has more than one worker.
+//!
 //! A name's id depends on the names before it, which a segment does not know. So a segment with a
 //! name in it ends with an error, and the caller reads the text again from the beginning with one
 //! reader.
