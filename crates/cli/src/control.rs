@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_are_two_numbers() {
+    fn burst_takes_two_positive_numbers() {
         assert_eq!(burst("100k:900k"), Ok((100_000, 900_000)));
         for wrong in ["", "1", "1:", ":1", "0:5", "5:0", "1:2:3"] {
             assert!(burst(wrong).is_err(), "{wrong}");

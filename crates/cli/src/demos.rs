@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_description_is_whole() {
+    fn demo_descriptions_name_existing_variants_and_sources() {
         for files in DEMOS {
             let demo = files.read().unwrap();
             for name in [&demo.before, &demo.after] {

@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_errors_are_left_out_and_nothing_else() {
+    fn only_error_numbers_are_removed_from_messages() {
         let error = io::Error::from_raw_os_error(2);
         let text = without_numbers(&format!("cannot read a: {error}; look"));
         assert!(text.starts_with("cannot read a: ") && text.ends_with("; look"));

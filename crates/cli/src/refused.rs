@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn other_errors_are_for_lack_of_the_memory_that_was_refused() {
+    fn errors_after_refused_memory_are_explained_by_it() {
         let without = || anyhow!("the thread ended");
         assert_eq!(cause(&without(), Some(REFUSED)), Some(REFUSED));
         assert_eq!(cause(&without(), None), None);

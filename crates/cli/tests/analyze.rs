@@ -677,7 +677,7 @@ fn analyze_names_the_command_for_profiles_and_parts() {
 }
 
 #[test]
-fn id_traces_show_no_sizes_and_no_places() {
+fn id_traces_show_no_sizes_and_no_source_lines() {
     let place = Place::new();
     place.write("t.txt", "a b c a b c d e f\n".repeat(50_000));
     let done = place.run(&["analyze", "-f", "t.txt"]).succeeds();
@@ -860,7 +860,7 @@ fn analyze_works_when_threads_are_refused() {
 
 /// A row of half a GiB: eight million lines.
 #[test]
-fn memory_is_looked_at_within_a_row() {
+fn memory_limit_is_checked_within_a_row() {
     let place = Place::new();
     place.write("l.csv", "address,size\n0x1000000,536870912\n0x1ffe,8\n");
     let limit = ["l.csv", "--granularity", "64", "--memory-limit", "20M"];
@@ -1022,7 +1022,7 @@ fn coherent_caches_count_what_stores_of_other_threads_invalidate() {
 }
 
 #[test]
-fn a_cache_for_each_thread_is_refused_where_it_cannot_be() {
+fn private_caches_are_refused_with_options_that_exclude_them() {
     let place = Place::new();
     place.write("t.txt", "a b c a");
     let refused = |command: &[&str], options: &[&str], says: &str| {
@@ -1043,7 +1043,7 @@ fn a_cache_for_each_thread_is_refused_where_it_cannot_be() {
 }
 
 #[test]
-fn the_program_alone_has_the_counts_of_all_its_parts() {
+fn totals_equal_those_of_a_broken_down_analysis() {
     let place = Place::new();
     place.write("l.txt", lackey());
     for options in [
@@ -1206,7 +1206,7 @@ fn a_bad_line_early_in_a_din_trace_is_reported() {
 }
 
 #[test]
-fn text_that_may_be_din_is_warned_of() {
+fn text_that_may_be_din_gets_a_warning() {
     let place = Place::new();
     let doubted = |name: &str, text: &str, options: &[&str]| {
         place.write(name, text);

@@ -108,7 +108,7 @@ fn link_named_reuselens_cc_works_as_the_command() {
 }
 
 #[test]
-fn preprocessing_and_dependencies_are_left_alone() {
+fn preprocessing_and_dependency_files_are_unchanged() {
     let place = with_count();
     for query in [
         &["-E", "count.c"][..],

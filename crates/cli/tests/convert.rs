@@ -201,7 +201,7 @@ fn native_copy_has_the_profile_of_the_original() {
 }
 
 #[test]
-fn a_table_has_a_row_per_row() {
+fn parquet_table_has_one_row_per_access() {
     let place = recorded();
     let words = [
         "convert",
@@ -287,7 +287,7 @@ fn convert_rejects_wrong_usage() {
 }
 
 #[test]
-fn a_trace_that_is_cut_off_is_copied_up_to_there() {
+fn truncated_trace_is_copied_up_to_the_cut() {
     let place = Place::new();
     place.build("count/count.c", &["-pthread"]);
     place

@@ -42,7 +42,7 @@ fn runs(name: &str, compiler: &str, source: &str, variants: &[&str]) {
 }
 
 #[test]
-fn a_missing_compiler_is_named_before_anything_is_made() {
+fn missing_compiler_is_reported_before_files_are_written() {
     let place = Place::new();
     let mut command = place.command(&["demo", "stencil"]);
     Done::of(command.env("PATH", "/nonexistent"))

@@ -90,7 +90,7 @@ fn the_bench_measures_every_exact_engine_on_every_stream() {
 }
 
 #[test]
-fn traces_and_chosen_engines_can_be_measured_too() {
+fn bench_measures_traces_and_chosen_engines() {
     let place = Place::new();
     place.write("abc.txt", "a b c a b c a a");
     let words = [
@@ -118,7 +118,7 @@ fn traces_and_chosen_engines_can_be_measured_too() {
 }
 
 #[test]
-fn streams_and_sets_of_instructions_are_chosen() {
+fn bench_takes_streams_and_instruction_sets() {
     let place = Place::new();
     place.write("abc.txt", "a b c a b c a a");
     let bench = ["engines", "--bench", "--references", "3k"];
@@ -220,7 +220,7 @@ fn hp_rda_reports_its_approximation_and_options() {
 }
 
 #[test]
-fn a_long_run_is_of_one_engine() {
+fn long_bench_rejects_several_engines() {
     let place = Place::new();
     let words = ["engines", "--bench", "--long", "100K", "--engine"];
     let refused = place

@@ -33,7 +33,7 @@ fn is_safe(done: Done) -> Done {
 }
 
 #[test]
-fn names_cannot_steer_the_terminal() {
+fn names_cannot_send_escape_sequences_to_the_terminal() {
     let place = Place::new();
     let (source, program) = (format!("{NAME}.c"), format!("./{NAME}"));
     place.write(&source, PROGRAM);

@@ -4,7 +4,7 @@ use crate::common::Place;
 use reuselens::formats::FORMATS;
 
 #[test]
-fn every_format_is_listed_with_what_can_be_done() {
+fn every_format_is_listed_with_reading_and_writing() {
     let done = Place::new().run(&["formats"]).succeeds();
     for format in FORMATS {
         let line = done

@@ -142,7 +142,7 @@ fn threads_with_block_records_are_read_in_the_order_in_which_they_hand_over() {
 }
 
 #[test]
-fn a_trace_has_the_order() {
+fn trace_keeps_the_order_between_threads() {
     if !has("gcc") {
         return;
     }
@@ -180,7 +180,7 @@ fn order_of(place: &Place, file: &str) -> String {
 }
 
 #[test]
-fn traces_that_do_not_say_how_threads_are_ordered_are_not_called_synchronised() {
+fn traces_without_thread_order_are_not_reported_as_synchronised() {
     let place = Place::new();
     place.write("two.csv", "address,thread\n64,1\n128,2\n64,1\n128,2\n");
     let right = "threads interleaved in the order of the trace";
@@ -213,7 +213,7 @@ int main(void) {
 "#;
 
 #[test]
-fn reports_say_below_which_distance_the_order_between_threads_is_a_guess() {
+fn reports_name_the_distance_below_which_thread_order_is_uncertain() {
     if !has("gcc") {
         return;
     }

@@ -78,7 +78,7 @@ fn parts_add_up_to_the_complete_trace() {
 }
 
 #[test]
-fn a_report_says_that_it_is_of_a_part() {
+fn report_of_a_part_is_marked_as_one() {
     let place = recorded();
     place
         .run(&["analyze", "count.rltrace", "--from", "10", "--until", "500"])
@@ -108,7 +108,7 @@ fn a_report_says_that_it_is_of_a_part() {
 }
 
 #[test]
-fn a_trace_that_is_cut_off_is_read_and_says_so() {
+fn truncated_trace_is_read_and_reported_incomplete() {
     let place = recorded();
     let whole = place.read("count.rltrace");
     place.write("cut.rltrace", &whole[..whole.len() - 30]);
@@ -145,7 +145,7 @@ fn info_reads_other_formats_profiles_and_standard_input() {
 }
 
 #[test]
-fn wrong_places_are_wrong_usage() {
+fn invalid_positions_are_wrong_usage() {
     let place = Place::new();
     place.write("t.txt", "a b c a");
     for (words, says) in [

@@ -145,7 +145,7 @@ fn lines_functions_and_contexts_are_those_of_the_source() {
 }
 
 #[test]
-fn threads_that_come_and_go_and_stay_are_all_there() {
+fn short_and_long_lived_threads_are_all_counted() {
     if !has_llvm() {
         return;
     }
@@ -173,7 +173,7 @@ fn forked_processes_are_counted_exactly() {
 }
 
 #[test]
-fn ends_in_the_middle_and_crashes_lose_nothing_that_came_before() {
+fn early_exits_and_crashes_lose_no_accesses() {
     if !has_llvm() {
         return;
     }
@@ -212,7 +212,7 @@ fn exceptions_leave_functions_without_confusing_contexts() {
 }
 
 #[test]
-fn long_jumps_come_back_to_the_function_that_they_left() {
+fn long_jumps_restore_the_calling_context() {
     if !has_llvm() {
         return;
     }
@@ -531,7 +531,7 @@ fn rows_of(place: &Place, trace: &str) -> Vec<Row> {
 }
 
 #[test]
-fn a_built_program_runs_alone_too() {
+fn program_built_by_the_pass_runs_without_reuselens() {
     if !has_llvm() {
         return;
     }
@@ -549,7 +549,7 @@ fn a_built_program_runs_alone_too() {
 }
 
 #[test]
-fn unreadable_block_records_are_warned_of() {
+fn unreadable_block_records_get_a_warning() {
     if !has_llvm() || !has("llvm-objcopy-19") {
         return;
     }

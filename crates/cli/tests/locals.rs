@@ -161,7 +161,7 @@ fn local_arrays_are_stack_objects_in_traces_and_limits_too() {
 }
 
 #[test]
-fn local_arrays_are_apart_where_the_pass_sees_them() {
+fn llvm_pass_separates_local_arrays() {
     if !has("clang-19") || !has("llvm-config-19") {
         return;
     }

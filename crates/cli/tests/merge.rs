@@ -16,7 +16,7 @@ fn parts(of: u32) -> Place {
 }
 
 #[test]
-fn neighbours_become_a_part_and_all_of_them_a_profile() {
+fn adjacent_parts_merge_into_a_part_and_all_into_a_profile() {
     let place = parts(4);
     let done = place
         .run(&["merge", "n.3-of-4.rlpart", "n.2-of-4.rlpart"])

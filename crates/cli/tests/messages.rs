@@ -19,7 +19,7 @@ fn wrong_files() -> Place {
 
 /// Fact, cause and what to type, in that order, without the system's numbers.
 #[test]
-fn files_of_other_kinds_are_named_with_what_to_type() {
+fn files_of_other_kinds_get_the_command_for_them() {
     let place = wrong_files();
     let rule = "misses@64 > 1";
     let profile = "`reuselens profile -- PROGRAM`";
@@ -74,7 +74,7 @@ fn files_of_other_kinds_are_named_with_what_to_type() {
 }
 
 #[test]
-fn the_ending_of_source_code_does_not_hide_what_a_file_holds() {
+fn content_decides_for_files_with_endings_of_source_code() {
     let place = wrong_files();
     std::fs::copy(place.path("t.rlprof"), place.path("run.f")).unwrap();
     std::fs::copy("/bin/sh", place.path("sh.c")).unwrap();

@@ -53,7 +53,7 @@ fn tier_of(done: &Done, line: u32) -> String {
 }
 
 #[test]
-fn matrix_that_is_walked_along_its_columns_goes_first() {
+fn matrix_walked_by_columns_is_placed_first() {
     let place = transposed();
     let words = ["place", "t.rlprof", "--fast", "600K", "--cache", "24K"];
     let done = place.run(&words).succeeds();
@@ -105,7 +105,7 @@ fn json_has_all_objects_and_the_bound() {
 }
 
 #[test]
-fn machine_files_are_read_and_faults_in_them_named() {
+fn machine_files_are_read_and_their_errors_located() {
     let place = transposed();
     let file = "name = \"m\"\ncache = \"24K\"\n\
         [[tier]]\nname = \"near\"\nkind = \"HBM\"\ncapacity = \"600K\"\nlatency = 50\nbandwidth = 400000\n\
@@ -124,7 +124,7 @@ fn machine_files_are_read_and_faults_in_them_named() {
 }
 
 #[test]
-fn wrong_usage_says_what_to_type() {
+fn wrong_usage_names_the_right_command() {
     let place = transposed();
     let cases: [(&[&str], &str); 6] = [
         (&[], "add --fast SIZE"),
@@ -189,7 +189,7 @@ fn size_of_an_object_covers_all_allocations_of_its_name() {
 }
 
 #[test]
-fn profile_whose_distances_end_early_says_so() {
+fn profile_with_bounded_distances_gets_a_warning() {
     let place = transposed();
     let words = [
         "profile",

@@ -69,7 +69,7 @@ fn a_cache_with_ways_is_predicted_with_its_sets() {
 }
 
 #[test]
-fn a_loop_is_predicted_where_it_will_be() {
+fn loop_is_predicted_at_its_distances() {
     let place = loops();
     let done = place
         .run(&with(&["--check", "large.rlprof", "--json", "p.json"]))
@@ -359,7 +359,7 @@ fn predict_rejects_other_builds_by_build_id() {
 }
 
 #[test]
-fn a_check_without_paths_compares_like_with_like() {
+fn check_without_paths_compares_lines_with_lines() {
     let place = Place::new();
     build(&place, "-O2");
     for size in ["24", "48", "96"] {
@@ -515,7 +515,7 @@ fn predict_takes_profiles_without_options() {
 /// What makes a number less than it seems is read before the number, and what to do about it right
 /// there.
 #[test]
-fn warnings_come_first_each_with_what_to_do() {
+fn warnings_come_first_each_with_a_remedy() {
     let place = loops();
     let done = place.run(&with(&["--loose", "--size", "90000"])).succeeds();
     let at = |text: &str| {

@@ -49,7 +49,7 @@ fn counts_are_exact_without_contexts_and_without_randomisation_turned_off() {
 }
 
 #[test]
-fn threads_that_come_and_go_and_stay_are_all_there() {
+fn short_and_long_lived_threads_are_all_counted() {
     let place = Place::new();
     let program = place.build("count/threads.c", &["-pthread"]);
     place.counts_are_exact(&[], &[&program]);
@@ -353,7 +353,7 @@ int main(void) {
 }
 
 #[test]
-fn children_that_outlive_the_program_are_warned_of() {
+fn children_that_outlive_the_program_get_a_warning() {
     let place = Place::new();
     let text = r#"
 #include <stdio.h>
@@ -418,7 +418,7 @@ int main(void) {
 }
 
 #[test]
-fn a_program_that_was_not_built_for_it_is_rewritten() {
+fn unmodified_program_is_rewritten() {
     let place = Place::new();
     place.write("text", "some words again and again\n".repeat(2000));
     let done = place.run(&["profile", "--", "gzip", "-k", "text"]);
@@ -594,7 +594,7 @@ fn filtered_accesses_do_not_count_in_distances() {
 // ---- the JSON ----
 
 #[test]
-fn the_json_is_what_the_schema_says() {
+fn profile_json_follows_the_schema() {
     let place = counter();
     let program = place.build("matmul/matmul.c", &[]);
     for bins in ["log2", "exact"] {
@@ -834,7 +834,7 @@ fn output_option_takes_another_name_and_folder() {
 }
 
 #[test]
-fn an_export_has_standard_output_for_itself() {
+fn export_to_standard_output_prints_nothing_else() {
     // `count` prints on standard output too.
     let place = counter();
     let words = ["profile", "-f", "--json", "-", "--", "./count", "10", "10"];
@@ -892,7 +892,7 @@ fn profile_succeeds_when_its_reader_closes_the_pipe() {
 }
 
 #[test]
-fn a_full_disk_is_a_failure_that_leaves_no_half_files() {
+fn full_disk_fails_without_partial_files() {
     let full = std::path::Path::new("/dev/full");
     if !full.exists() {
         return reuselens_testing::skip("no /dev/full");
@@ -1112,7 +1112,7 @@ fn signals_to_end_reach_the_program_and_leave_a_report() {
 }
 
 #[test]
-fn the_program_inherits_what_is_ignored_and_nothing_else() {
+fn program_inherits_only_ignored_signals() {
     let place = Place::new();
     let masks = |setup: &str, way: &str| {
         let tool = env!("CARGO_BIN_EXE_reuselens");
@@ -1186,7 +1186,7 @@ fn contexts_separate_functions_of_one_name() {
 
 /// The first call of a library's function goes through code without a symbol of its own.
 #[test]
-fn stubs_are_called_as_disassemblers_call_them() {
+fn stubs_have_the_names_that_disassemblers_give() {
     let place = Place::new();
     let built = std::process::Command::new("gcc")
         .args(["-O1", "-g", "-fno-builtin", "-pthread", "-Wl,-z,lazy", "-o"])

@@ -44,7 +44,7 @@ fn analysis_of_a_recorded_run_equals_its_profile() {
 }
 
 #[test]
-fn threads_forks_and_crashes_are_recorded_whole() {
+fn threads_forks_and_crashes_are_recorded_completely() {
     let place = counter();
     place.build("count/forking.c", &[]);
     place.build("count/crash.c", &[]);
@@ -329,7 +329,7 @@ fn program_that_is_a_pipe_is_refused() {
 }
 
 #[test]
-fn limit_that_leaves_no_room_is_named() {
+fn limit_on_address_space_is_named_when_rewriting_fails() {
     let place = Place::new();
     // Room for the shared memory, and none for rewritten code.
     let script = "ulimit -v 700000; exec \"$0\" record -o run -- true";

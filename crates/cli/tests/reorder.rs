@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::common::{Json, Place, has, source};
 
 #[test]
-fn adi_loses_most_of_its_third_hill() {
+fn reordering_removes_most_of_the_third_peak_of_adi() {
     if !has("gfortran") {
         return;
     }

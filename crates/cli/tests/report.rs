@@ -36,7 +36,7 @@ fn report_repeats_the_warnings_of_the_run() {
 }
 
 #[test]
-fn every_grouping_can_be_had_from_one_profile() {
+fn one_profile_gives_every_grouping() {
     let (place, json) = profiled();
     for by in DIMENSIONS {
         let done = place
@@ -144,7 +144,7 @@ fn caches_are_sizes_or_names() {
 }
 
 #[test]
-fn the_ending_of_an_output_says_what_it_is() {
+fn output_format_follows_the_ending() {
     let place = Place::new();
     place.write("t.txt", "a b c ".repeat(3));
     place.run(&["analyze", "-q", "t.txt"]).succeeds();
@@ -168,7 +168,7 @@ fn the_ending_of_an_output_says_what_it_is() {
 
 /// Of `a b c a b c a b c`: 3 first accesses, and 6 at distance 2.
 #[test]
-fn curve_and_histogram_are_tables_and_a_picture() {
+fn curve_and_histogram_are_exported_as_csv_and_svg() {
     let place = Place::new();
     place.write("t.txt", "a b c ".repeat(3));
     place.run(&["analyze", "-q", "t.txt"]).succeeds();
@@ -200,7 +200,7 @@ fn curve_and_histogram_are_tables_and_a_picture() {
 
 /// The tables are as wide as the terminal, which `script` makes.
 #[test]
-fn the_width_is_that_of_the_terminal() {
+fn summary_is_as_wide_as_the_terminal() {
     if !common::has("script") || !common::has("stty") {
         return;
     }

@@ -166,7 +166,7 @@ fn shard_rejects_traces_that_cannot_be_cut() {
 }
 
 #[test]
-fn a_piece_that_does_not_fit_into_memory_is_an_error() {
+fn part_that_exceeds_memory_is_an_error() {
     let place = Place::new();
     place.write_items("n.u64", 0..3_000_000);
     let words = ["shard", "1/1", "n.u64", "--memory-limit", "20M"];

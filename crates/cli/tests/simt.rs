@@ -207,7 +207,7 @@ fn simt_run_rejects_wrong_descriptions() {
 }
 
 #[test]
-fn files_are_looked_at_before_anything_runs() {
+fn simt_run_checks_its_files_before_it_runs() {
     let place = Place::new();
     place.write("k.ptx", PTX);
     place.write("out.npy", "mine");
@@ -310,7 +310,7 @@ fn blocks_with_much_local_memory_run_few_at_a_time() {
 }
 
 #[test]
-fn streams_are_no_traces_of_programs_and_say_once_that_they_were_cut() {
+fn warp_streams_are_refused_as_traces_and_truncation_is_reported_once() {
     let place = Place::new();
     place.write("k.ptx", PTX);
     let buffers = ["--arg", "200", "--arg", "1", "--arg", "zeros:f32:200"];
@@ -339,7 +339,7 @@ fn streams_are_no_traces_of_programs_and_say_once_that_they_were_cut() {
 }
 
 #[test]
-fn arrays_keep_their_shape_and_lie_where_data_says() {
+fn arrays_are_read_from_the_data_folder_and_keep_their_shape() {
     let place = Place::new();
     place.write("k.ptx", PTX);
     let mut array = b"\x93NUMPY\x01\x00".to_vec();
@@ -472,7 +472,7 @@ int main() {
 ";
 
 #[test]
-fn sources_with_a_host_side_are_compiled_and_a_compiler_that_is_not_there_is_named() {
+fn sources_with_host_code_are_compiled_and_missing_compilers_named() {
     if !has("clang-19") {
         return;
     }

@@ -80,7 +80,7 @@ fn vector_kernel_shares_only_parameters() {
 }
 
 #[test]
-fn the_next_command_asks_for_the_same() {
+fn suggested_command_repeats_the_options() {
     let (folder, _) = folder(&[Kernel::Nbf]);
     let words = [
         "analyze",
@@ -167,7 +167,7 @@ fn a_page_has_pictures_and_fetches_nothing() {
 }
 
 #[test]
-fn a_mapping_keeps_what_is_done_and_is_written_for_kernels() {
+fn mapping_is_a_permutation_and_is_written_for_kernels() {
     let (folder, _) = folder(&[Kernel::Sta]);
     let words = [
         "map",

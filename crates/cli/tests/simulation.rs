@@ -17,7 +17,7 @@ fn misses(cache: &mut Cache, lines: impl IntoIterator<Item = u64>) -> usize {
 }
 
 #[test]
-fn cache_misses_in_one_set_where_others_are_free() {
+fn cache_misses_in_a_full_set_while_others_are_empty() {
     // 4 sets of 2 ways: 0, 4 and 8 share a set, 0 to 7 fill the cache.
     let new = || Cache::new(8 * 64, 2, 64);
     let rounds = |lines: [u64; 3]| lines.into_iter().cycle().take(9);
@@ -29,7 +29,7 @@ fn cache_misses_in_one_set_where_others_are_free() {
 }
 
 #[test]
-fn cache_writes_back_what_was_written_and_nothing_else() {
+fn cache_writes_back_only_written_lines() {
     let mut cache = Cache::new(2 * 64, 2, 64);
     for (line, is_store) in [(1, true), (2, false)] {
         assert_eq!(cache.access(line, is_store).written_back, None);

@@ -34,7 +34,7 @@ fn fuzz(seed: u64, valid: &[u8], format: Option<&str>, most: impl Fn(usize) -> u
 
 /// Every format by its name, records one after the other.
 #[test]
-fn binary_formats() {
+fn damaged_binary_files_do_not_panic() {
     let records: [(&str, Vec<u8>, usize); 5] = [
         ("drmemtrace", drmemtrace(), 6),
         (
@@ -54,7 +54,7 @@ fn binary_formats() {
 }
 
 #[test]
-fn compressed_files() {
+fn damaged_compressed_files_do_not_panic() {
     let valid = native(&sample(), 3);
     for (seed, (_, pack)) in (20..).zip(PACKINGS) {
         fuzz(seed, &pack(&valid), None, |bytes| 1000 * bytes + 1000);

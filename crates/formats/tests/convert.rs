@@ -176,7 +176,7 @@ fn parquet_has_every_row_in_order() {
 }
 
 #[test]
-fn an_empty_table_is_a_table() {
+fn empty_trace_becomes_an_empty_table() {
     let (bytes, _) = copy(&mut open(&native(&[], 1), None).unwrap(), Target::Parquet);
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
     assert_eq!(rows(&[]), []);

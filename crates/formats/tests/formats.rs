@@ -41,7 +41,7 @@ fn text_reads_numbers_names_comments_and_blank_lines() {
 }
 
 #[test]
-fn items_are_loads_of_one_byte_without_addresses() {
+fn text_items_are_loads_of_one_byte_without_addresses() {
     for (bytes, format) in [
         (&b"5\n"[..], "text"),
         (&[5, 0, 0, 0, 0, 0, 0, 0][..], "u64"),

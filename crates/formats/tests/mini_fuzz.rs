@@ -65,12 +65,12 @@ fn lackey() {
 }
 
 #[test]
-fn native_file() {
+fn damaged_native_file_does_not_panic() {
     fuzz(4, &native(&sample(), 3), Some("native"));
 }
 
 #[test]
-fn any_format() {
+fn damaged_files_of_any_format_do_not_panic() {
     fuzz(5, &native(&sample(), 3), None);
     fuzz(6, b"I  04001000,3\n L 1ffe,8\n", None);
     fuzz(7, b"1 2 3\n", None);
@@ -78,7 +78,7 @@ fn any_format() {
 
 /// Damage under good checksums: what a forger could send, and what only the decoder can refuse.
 #[test]
-fn native_chunks_with_good_checksums() {
+fn damaged_native_chunks_with_correct_checksums_do_not_panic() {
     let bytes = native(&sample(), usize::MAX);
     let at = 16 + "a test".len() + 4;
     let stored = u32::from_le_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
@@ -159,7 +159,7 @@ fn shaped_file(random: &mut Random) -> Vec<u8> {
 /// The same of blocks of templates. An execution is a byte or more, and has no more rows than a
 /// template.
 #[test]
-fn shapes_with_good_checksums() {
+fn damaged_templates_with_correct_checksums_do_not_panic() {
     let (mut read_some, mut refused) = (0, 0);
     for seed in 0..ROUNDS / 10 {
         let mut random = Random(seed);
@@ -201,7 +201,7 @@ fn with_threads(
 }
 
 #[test]
-fn native_file_of_shapes() {
+fn damaged_native_file_of_templates_does_not_panic() {
     let bytes = shaped_file(&mut Random(9));
     fuzz_up_to(MAX_TEMPLATE_ROWS, 9, &bytes, Some("native"));
 }

@@ -132,7 +132,7 @@ fn a_word_or_line_beyond_64_kib_is_an_error() {
 }
 
 #[test]
-fn lines_end_in_any_way() {
+fn lines_may_end_in_cr_lf_or_nothing() {
     for (format, lines) in [
         ("text", "1 2 3\n0x4\n5 # six\n\n7"),
         (
@@ -377,7 +377,7 @@ fn impossible_sizes_are_refused() {
 }
 
 #[test]
-fn csv_says_what_is_missing() {
+fn csv_names_the_missing_column() {
     for (text, format, said) in [
         (
             "a,b\n1,2\n",

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_do_not_show() {
+    fn added_zero_counts_leave_a_histogram_empty() {
         let mut wide = FineHistogram::new();
         wide.add(Distance::new(1 << 40), 0);
         assert!(wide.is_empty());

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn ground_parts_hills() {
+    fn empty_bins_separate_peaks() {
         assert_eq!(of(&[]), []);
         assert_eq!(of(&[5]), [(0, 0, 0)]);
         assert_eq!(of(&[0, 40, 30, 0, 0, 30]), [(1, 1, 2), (5, 5, 5)]);
@@ -144,21 +144,21 @@ mod tests {
     }
 
     #[test]
-    fn valleys_part_hills() {
+    fn deep_valleys_separate_peaks() {
         assert_eq!(of(&[10, 40, 15, 50, 20]), [(0, 1, 1), (2, 3, 4)]);
         assert_eq!(of(&[10, 50, 15, 40, 20]), [(0, 1, 2), (3, 3, 4)]);
         assert_eq!(of(&[40, 10, 30, 9, 40]), [(0, 0, 1), (2, 2, 2), (3, 4, 4)]);
     }
 
     #[test]
-    fn a_dent_is_no_valley() {
+    fn shallow_valleys_do_not_separate_peaks() {
         assert_eq!(of(&[10, 40, 25, 50, 20]), [(0, 3, 4)]);
         assert_eq!(of(&[1, 2, 4, 8, 4, 2, 1]), [(0, 3, 6)]);
         assert_eq!(of(&[7; 65]), [(0, 0, 64)]);
     }
 
     #[test]
-    fn small_peaks_are_no_hills() {
+    fn small_peaks_are_ignored() {
         assert_eq!(of(&[1000, 0, 5, 0, 500]), [(0, 0, 0), (4, 4, 4)]);
         assert_eq!(of(&[1000, 0, 0, 20]), [(0, 0, 0), (3, 3, 3)]);
     }

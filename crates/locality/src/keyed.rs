@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn accesses_of_a_cell_that_moves_are_those_of_the_other() {
+    fn moved_cell_adds_its_accesses_to_the_other() {
         let raw = [2, u64::MAX, 7, 1 << 60, 40, 0, u64::MAX, 1000];
         let distances = |accesses: usize| -> Vec<_> {
             let raw = raw.iter().cycle().take(accesses);

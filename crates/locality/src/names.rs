@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dynamic_loader_is_one_row() {
+    fn dynamic_loader_is_one_row() {
         let mut profile = testing::profile();
         let site = |module: &str, function: &str| Site {
             module: module.into(),

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn traces_differ_where_blocks_do() {
+    fn path_traces_differ_if_their_blocks_differ() {
         let a = trace(&[(1, true), (2, false), (3, true), (4, false)]);
         let b = trace(&[(1, true), (9, false), (3, true), (4, false)]);
         assert_eq!(a.newest_difference(&b), 1);

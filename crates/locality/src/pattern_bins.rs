@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn fine_bins_nest_in_them_up_to_where_they_are_wider() {
+    fn fine_bins_nest_in_pattern_bins_while_narrower() {
         let mut fine = FineHistogram::new();
         for items in [0, 5, 6, 1024, 1500, 16_383, 100_000] {
             fine.add(Distance::new(items), 2);

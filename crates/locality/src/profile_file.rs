@@ -191,7 +191,7 @@ mod tests {
     /// is, to the byte, one that was written before there were any.
     /// Files of earlier versions have the field under this name.
     #[test]
-    fn totals_only_is_stored_as_whole() {
+    fn totals_only_is_stored_under_its_old_name() {
         let mut profile = testing::profile();
         let stored = |profile: &Profile| serde_json::to_value(profile).unwrap()["method"].clone();
         assert!(stored(&profile).get("whole").is_none());
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn indices_that_lead_nowhere_are_refused() {
+    fn indices_out_of_range_are_refused() {
         assert!(read_back(|_| ()).is_ok());
         assert!(read_back(|profile| profile.cells[1].site = 3).is_err());
         assert!(read_back(|profile| profile.cells[1].thread = u32::MAX).is_err());

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_nothing() {
+    fn reuse_times_of_no_accesses_are_empty() {
         let none = ReuseTimeCounts::new().finish([]);
         assert_eq!(none, ReuseTimes::default());
         assert_eq!((none.mean(), none.footprint(1)), (None, None));

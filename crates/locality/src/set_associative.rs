@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_one_by_one_and_from_each_other_are_the_same() {
+    fn misses_equal_the_sum_over_single_distances() {
         for (sets, ways) in [(64, 1), (64, 8), (1024, 20), (8192, 12), (2, 300)] {
             let model = SetAssociative::new(sets, ways);
             let (mut all, mut expected) = (ExactHistogram::new(), 0.0);

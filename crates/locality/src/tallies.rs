@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_that_moves_leaves_nothing_and_its_chunks_serve_again() {
+    fn moved_cell_is_empty_and_its_chunks_are_reused() {
         let (mut tallies, mut all) = (Tallies::default(), Tallies::default());
         tallies.reserve(3);
         all.reserve(2);

@@ -43,7 +43,7 @@ fn misses(distances: &[Distance], items: u64) -> u64 {
 
 proptest! {
     #[test]
-    fn nothing_is_dropped(column in column()) {
+    fn histograms_count_every_access(column in column()) {
         let all = column.len() as u64;
         prop_assert_eq!(exact(&column).accesses(), all);
         prop_assert_eq!(fine(&column).accesses(), all);
@@ -54,7 +54,7 @@ proptest! {
     }
 
     #[test]
-    fn all_bins_agree(column in column()) {
+    fn coarser_bins_agree_with_exact_counts(column in column()) {
         let mut log2 = Log2Histogram::new();
         column.iter().for_each(|distance| log2.add(*distance, 1));
         prop_assert_eq!(&exact(&column).log2(), &log2);
@@ -65,7 +65,7 @@ proptest! {
     }
 
     #[test]
-    fn misses_are_the_definition(column in column(), size in distance(), octave in 0..59_u32, part in 1..32_u64) {
+    fn misses_equal_their_definition(column in column(), size in distance(), octave in 0..59_u32, part in 1..32_u64) {
         let (exact, fine) = (exact(&column), fine(&column));
         let curve = MissRatioCurve::new(&exact);
         for items in [size.raw(), part << octave, 0, 1] {

@@ -72,7 +72,7 @@ mod tests {
     use reuselens_units::Distance;
 
     #[test]
-    fn rare_and_common_patterns_are_all_reuses() {
+    fn rare_and_common_patterns_sum_to_all_reuses() {
         let mut fine = FineHistogram::new();
         for (distance, count) in [(0, 5), (40, 60_000), (700, 9), (3000, 40_000), (90_000, 11)] {
             fine.add(Distance::new(distance), count);

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_equal_parts() {
+    fn group_means_are_of_equal_numbers_of_accesses() {
         let histogram = of(&[(1, 3), (5, 1), (9, 4)], 100);
         assert_eq!(group_means(&histogram, 2), Some(vec![2.0, 9.0]));
         assert_eq!(
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn hills_that_move_are_found_where_they_are() {
+    fn moving_peaks_are_predicted_at_their_distances() {
         let (small, large) = (hills(50), hills(100));
         let size = |h: &ExactHistogram| data_size(h).unwrap() as f64;
         let runs = [&small, &large].map(|histogram| ProgramRun {

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_runs_change_nothing() {
+    fn equal_runs_predict_the_same_shares() {
         let parts = [vec![1, 3], vec![3, 1]];
         let found = parts_of(&total(8.0), by(&[5.0, 5.0], 50.0), &parts);
         assert_eq!((found[0].value, found[1].value), (6.0, 2.0));
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn half_an_access_does_not_move_shares() {
+    fn rounding_by_half_an_access_does_not_move_shares() {
         let found = |parts: &[Vec<u64>]| parts_of(&total(1.0), by(&[1.0, 2.0], 16.0), parts);
         assert_eq!(found(&[vec![1, 3], vec![249, 751]])[0].value, 3.0 / 754.0);
         // Three accesses of 40 that stay while the rest doubles are none.
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_that_did_not_move_are_not_certain() {
+    fn constant_shares_still_have_an_interval() {
         let parts = [vec![100, 400], vec![100, 400]];
         let found = parts_of(&total(1.0), by(&[1.0, 4.0], 16.0), &parts)[0];
         assert!(
@@ -323,7 +323,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_are_shares(
+        fn parts_sum_to_the_total(
             parts in prop::collection::vec(prop::collection::vec(prop_oneof![0..4_u64, 0..1_000_000_u64], 3), 1..20),
             scale in prop::collection::vec(1.0..1e6_f64, 3),
             asked in 1.0..1e9_f64,
@@ -360,7 +360,7 @@ mod tests {
         }
 
         #[test]
-        fn equal_shares_stay(
+        fn parts_with_constant_shares_keep_them(
             parts in prop::collection::vec(0..1000_u64, 1..20),
             times in 2..1000_u64,
             asked in 1.0..1e9_f64,

@@ -52,7 +52,7 @@ fn numbers(value: &toml::Value) -> Vec<u64> {
 }
 
 #[test]
-fn bins_merge_as_written_down() {
+fn pattern_bins_merge_as_in_the_cases() {
     for case in cases("merge") {
         let mut bins = PatternBins::new();
         for pair in case["distances"].as_array().unwrap() {
@@ -78,7 +78,7 @@ fn bins_merge_as_written_down() {
 }
 
 #[test]
-fn overlaps_are_as_written_down() {
+fn overlaps_equal_those_of_the_cases() {
     for case in cases("overlap") {
         let pattern = |key: &str| {
             let ends = numbers(&case[key]);

@@ -75,7 +75,7 @@ fn check(profile: &Profile, bins: Bins) -> Value {
 }
 
 #[test]
-fn the_schema_holds_and_the_counts_add_up() {
+fn json_follows_the_schema_and_counts_add_up() {
     for bins in [Bins::Log2, Bins::Exact] {
         for profile in [common::tiny(), common::matmul(24, false), common::wide(50)] {
             check(&profile, bins);
@@ -135,7 +135,7 @@ fn objects_have_their_elements() {
 }
 
 #[test]
-fn no_accesses_give_zeros() {
+fn json_of_no_accesses_has_zeros() {
     let value = check(&common::empty(), Bins::Log2);
     assert_eq!(value["histogram"]["counts"], Value::Array(Vec::new()));
     assert_eq!(value["mean"], 0.0);
@@ -200,7 +200,7 @@ fn the_histogram_as_csv_adds_up() {
 }
 
 #[test]
-fn parquet_holds_the_same_table() {
+fn parquet_table_equals_the_csv_table() {
     for profile in [common::tiny(), common::matmul(24, false), common::empty()] {
         let bytes = groups_parquet(&profile, &Dimension::ALL).unwrap();
         let path =

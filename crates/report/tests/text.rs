@@ -112,7 +112,7 @@ fn colour_only_when_asked_and_never_from_names() {
 }
 
 #[test]
-fn traces_of_ids_have_no_bytes() {
+fn summary_of_ids_has_no_bytes() {
     let mut profile = common::tiny();
     profile.granularity = Granularity::BYTE;
     profile.machine.caches.clear();
@@ -146,7 +146,7 @@ fn items_below_a_line_are_named_by_their_bytes() {
 }
 
 #[test]
-fn before_and_after_say_which_sizes_win() {
+fn diff_text_names_the_cache_sizes_that_win() {
     let options = DiffOptions::default();
     let text = diff(
         &common::matmul(48, false),
@@ -158,7 +158,7 @@ fn before_and_after_say_which_sizes_win() {
 }
 
 #[test]
-fn two_inputs_show_what_grows() {
+fn diff_text_of_two_inputs_names_what_grows() {
     let text = diff(
         &common::matmul(16, false),
         &common::matmul(48, false),
@@ -197,7 +197,7 @@ fn diff_reports_that_profiles_hardly_differ() {
 }
 
 #[test]
-fn tables_are_of_the_cache_whose_misses_cost_most() {
+fn tables_take_the_cache_whose_misses_cost_most() {
     // Reuses that miss in the first cache only, in the first two, and in all three.
     for (missing, cache) in [
         ([500_000, 0, 0], "L1d"),
@@ -223,7 +223,7 @@ fn tables_are_of_the_cache_whose_misses_cost_most() {
 }
 
 #[test]
-fn comparisons_are_of_the_cache_in_which_what_changed_matters_most() {
+fn diff_text_takes_the_cache_with_the_costliest_change() {
     let mut chosen = BTreeSet::new();
     for items in [[1, 2, 4], [2, 6, 20], [4, 30, 100], [3, 24, 4096]] {
         let mut before = common::matmul(24, false);

@@ -29,7 +29,7 @@ fn parsed(profile: &Profile) -> Value {
 }
 
 #[test]
-fn json_has_them_where_they_were_measured() {
+fn json_has_reuse_times_if_they_were_measured() {
     let profile = measured();
     let value = parsed(&profile);
     let reuses = profile.histogram.accesses() - 32;
@@ -57,7 +57,7 @@ fn json_has_them_where_they_were_measured() {
 }
 
 #[test]
-fn the_summary_has_a_line_each() {
+fn summary_has_a_line_for_each_measure_of_time() {
     let text = summary(&measured(), &TextOptions::default());
     for line in [
         "Reuse times: half of the reuses come after at most 31 other accesses; the mean is 31.0.",
@@ -74,7 +74,7 @@ fn the_summary_has_a_line_each() {
 }
 
 #[test]
-fn the_page_has_the_footprint_as_a_curve() {
+fn page_draws_the_footprint_as_a_curve() {
     let html = page(&measured(), &HtmlOptions::default());
     let (_, section) = html.split_once("<section id=\"footprint\">").unwrap();
     let (section, _) = section.split_once("</section>").unwrap();

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_of_calling_are_known() {
+    fn compiler_is_asked_for_by_command_or_link_name() {
         let call = |line: &str| asked_for(line.split(' ').map(OsString::from));
         let found = call("/usr/bin/reuselens c++ -c a.cc --help").unwrap();
         assert_eq!(found.language, Language::Cxx);

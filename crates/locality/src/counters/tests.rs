@@ -145,7 +145,7 @@ fn empty_pages_take_no_memory_when_arrays_are_added_or_grow() {
 }
 
 #[test]
-fn far_slots_take_no_array() {
+fn distant_slots_allocate_no_array() {
     let mut counters = Counters::default();
     counters.add_column([1 << 40, 5, (1 << 26) + 1].into_iter());
     assert!(counters.memory() < 1 << 14, "{}", counters.memory());

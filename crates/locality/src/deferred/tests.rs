@@ -62,7 +62,7 @@ fn counters_may_overflow() {
 }
 
 #[test]
-fn only_distances_far_from_each_other_are_put_off() {
+fn only_scattered_distances_are_deferred() {
     let puts_off = |raw: &mut dyn Iterator<Item = u64>| {
         let mut histogram = DeferredHistogram::new();
         let first: Vec<Distance> = (0..=WORTH).step_by(32).map(Distance::new).collect();

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_of_the_dynamic_loader_is_one_context() {
+    fn dynamic_loader_start_is_one_context() {
         let mut profile = testing::profile();
         let context = |parent, function: &str| Context {
             parent,

@@ -113,7 +113,7 @@ fn check_shortened(table: &PathTable, accesses: &[Access]) {
 
 proptest! {
     #[test]
-    fn every_length_is_what_it_is_by_definition(
+    fn paths_of_every_length_match_the_definition(
         accesses in prop::collection::vec((0..4_u32, prop_oneof![0..8_u32, any::<u32>()], 0..5000_u64), 0..300),
         most in 1..200_usize,
         split in 0..300_usize,

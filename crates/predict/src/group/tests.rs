@@ -41,7 +41,7 @@ fn predicted(runs: &[(f64, &Groups)], merging: Merging, size: f64) -> Vec<GroupF
 }
 
 #[test]
-fn patterns_move_and_say_when_they_miss() {
+fn patterns_move_and_report_the_size_at_which_they_miss() {
     let small = groups(&[("a", run(&[(2, 900), (1000, 100)], 50))]);
     let large = groups(&[("a", run(&[(2, 3600), (4000, 400)], 200))]);
     let found = predicted(

@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn no_panels_are_a_picture_without_height() {
+    fn chart_without_panels_has_no_height() {
         assert_eq!(decode(&super::file(&[])).1, 1);
     }
 }

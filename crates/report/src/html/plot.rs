@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tops_are_round_and_never_cut() {
+    fn axis_tops_are_round_and_not_below_the_data() {
         for max in [1e-6, 0.003, 0.04, 0.33, 0.5, 0.97, 1.0] {
             let top = share_top(max);
             assert!(top >= max && top <= 1.0_f64.max(max), "{max} {top}");
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_on_narrow_pages_go_left_only_where_they_have_no_room() {
+    fn labels_go_left_only_where_the_right_has_no_room() {
         let level =
             |items: u64| Level::custom(reuselens_units::Bytes(items * 64), Granularity::LINE_64);
         let axis = Axis::new(Some(1 << 20), &[], Granularity::LINE_64);

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_have_eighths() {
+    fn bars_end_in_eighths_of_a_character() {
         assert_eq!(bar(1.0, 3), "███");
         assert_eq!(bar(0.5, 3), "█▌");
         assert_eq!(bar(1e-9, 3), "▏");

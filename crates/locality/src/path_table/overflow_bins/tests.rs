@@ -51,7 +51,7 @@ fn check(overflow_bins: &OverflowBins, all: &[(u32, u64)]) {
 }
 
 #[test]
-fn far_begins_where_the_number_is_that_of_cold_accesses() {
+fn far_bins_begin_at_the_number_of_cold_accesses() {
     assert_eq!(PatternBin::number(FIRST_FAR), u64::from(COLD));
     let near = counted(&[(1, FIRST_FAR - 1), (1, u64::MAX)]);
     assert_eq!((near.filled, near.far.len()), (2, 0));
@@ -95,7 +95,7 @@ fn probes(owners: impl Iterator<Item = u32>, numbers: &[u64]) -> f64 {
 }
 
 #[test]
-fn a_bin_is_found_soon() {
+fn overflow_bins_are_found_in_few_probes() {
     let far_apart: Vec<u64> = (0..50).map(|at| at << 20).collect();
     let neighbours: Vec<u64> = (0..50).map(|at| at << 10).collect();
     let looks = [
