@@ -10,8 +10,22 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"rlplace1");
 pub const PLAN_VARIABLE: &str = "REUSELENS_PLACEMENT";
 /// Tiers of a plan, at most.
 pub const MAX_TIERS: usize = 15;
+/// C++'s functions that allocate for their caller (`operator new` and `new[]`: of a size; with an
+/// alignment; the same where they return null), each with the zero byte that ends it.
+pub const NEW_NAMES: [&str; 8] = [
+    "_Znwm\0",
+    "_Znam\0",
+    "_ZnwmRKSt9nothrow_t\0",
+    "_ZnamRKSt9nothrow_t\0",
+    "_ZnwmSt11align_val_t\0",
+    "_ZnamSt11align_val_t\0",
+    "_ZnwmSt11align_val_tRKSt9nothrow_t\0",
+    "_ZnamSt11align_val_tRKSt9nothrow_t\0",
+];
 /// Bytes of a huge page on x86-64.
 pub const HUGE_PAGE: usize = 2 << 20;
+/// Bytes of a span: blocks of the heap take the memory of a tier in pieces of so many.
+pub const SPAN: usize = 64 << 10;
 
 /// Words of the header.
 pub mod head {
@@ -23,16 +37,16 @@ pub mod head {
     pub const LOOSE: usize = 2;
     /// Words of the file.
     pub const WORDS: usize = 3;
-    /// Six tables, each as number of records and first word.
+    /// Seven tables, each as number of records and first word.
     pub const TABLES: usize = 4;
     /// Processes that the library started in.
-    pub const STARTED: usize = 16;
+    pub const STARTED: usize = 18;
     /// Processes whose `malloc` is not the library's: the program has its own.
-    pub const OWN_ALLOCATOR: usize = 17;
+    pub const OWN_ALLOCATOR: usize = 19;
     /// Blocks for which no address range could be had.
-    pub const NO_RANGE: usize = 18;
+    pub const NO_RANGE: usize = 20;
     /// Words of the header.
-    pub const SIZE: usize = 19;
+    pub const SIZE: usize = 21;
 }
 
 /// Numbers of the tables.
@@ -49,14 +63,18 @@ pub mod table {
     pub const CALLS: usize = 4;
     /// Chunks of objects.
     pub const CHUNKS: usize = 5;
+    /// Functions of the program that allocate for their caller and that it does not export: module,
+    /// first address and first after in its file.
+    pub const WRAPPERS: usize = 6;
     /// Words of a record of each.
-    pub const SIZES: [usize; 6] = [
+    pub const SIZES: [usize; 7] = [
         super::tier::SIZE,
         super::module::SIZE,
         super::object::SIZE,
         super::path::SIZE,
         super::call::SIZE,
         2,
+        3,
     ];
 }
 

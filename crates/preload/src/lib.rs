@@ -12,7 +12,7 @@
 //! | what both sides share | `layout` |
 //! | before and after the run | `program`, `ways`, `segment`, `run` |
 //! | in the program: calls of the allocator | `entry`, `next`, `start` |
-//! | in the program: whose allocation it is | `plan`, `sites`, `modules`, `unwind` |
+//! | in the program: whose allocation it is | `plan`, `sites`, `wrappers`, `modules`, `unwind` |
 //! | in the program: the memory | `heap`, `mappings`, `symbols`, `policy` |
 //! | in the program: where its pages are | `verify`, `smaps` |
 //!

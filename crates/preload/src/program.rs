@@ -6,12 +6,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use object::Object;
 use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Object, ObjectSymbol};
 use reuselens_io::read_object_file;
 use reuselens_placement::PlacementFile;
 use reuselens_units::hexadecimal;
 use thiserror::Error;
+
+use crate::layout::NEW_NAMES;
 
 /// Why a program cannot be run by a placement file.
 #[derive(Debug, Error)]
@@ -71,15 +73,22 @@ pub(crate) fn find(program: &OsStr) -> Result<PathBuf, ProgramError> {
     paths.find(is_program).ok_or_else(not_found)
 }
 
-/// Checks a program. What is no binary (a script) is not looked into: the file may be for the
-/// program that it starts.
-pub(crate) fn check(path: &Path, file: &PlacementFile, is_loose: bool) -> Result<(), ProgramError> {
+/// A function of a module: the module's name, and the function's first address and first after.
+pub(crate) type ModuleFunction = (String, u64, u64);
+
+/// Checks a program, and finds its own functions that allocate for their caller, by its symbols.
+/// What is no binary (a script) is not looked into: the file may be for the program that it starts.
+pub(crate) fn check(
+    path: &Path,
+    file: &PlacementFile,
+    is_loose: bool,
+) -> Result<Vec<ModuleFunction>, ProgramError> {
     let owned = || path.to_owned();
     if std::fs::metadata(path).is_ok_and(|about| about.mode() & 0o6000 != 0) {
         return Err(ProgramError::Setuid(owned()));
     }
     let Ok((_, bytes)) = read_object_file(path) else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     type Header = object::elf::FileHeader64<object::Endianness>;
     let Ok(header) = Header::parse(&*bytes) else {
@@ -102,19 +111,35 @@ pub(crate) fn check(path: &Path, file: &PlacementFile, is_loose: bool) -> Result
         .objects
         .iter()
         .flat_map(|object| object.paths.iter().flatten());
+    let parsed = object::File::parse(&*bytes).ok();
+    let wrappers = wrappers(parsed.as_ref(), &name);
     if is_loose || !places.any(|place| place.module == name) {
-        return Ok(());
+        return Ok(wrappers);
     }
     let planned = file.builds.get(&*name);
     let planned = planned.ok_or_else(|| ProgramError::NoBuild(name.to_string()))?;
-    let parsed = object::File::parse(&*bytes).ok();
     let found = parsed.and_then(|file| file.build_id().ok().flatten().map(hexadecimal));
     match found {
-        Some(found) if found.eq_ignore_ascii_case(planned) => Ok(()),
+        Some(found) if found.eq_ignore_ascii_case(planned) => Ok(wrappers),
         found => Err(ProgramError::OtherBuild {
             path: owned(),
             found: found.unwrap_or_else(|| "none".to_owned()),
             planned: planned.clone(),
         }),
     }
+}
+
+/// The functions of a program that allocate for their caller, by all of its symbols.
+fn wrappers<'a>(program: Option<&'a object::File<'a>>, name: &str) -> Vec<ModuleFunction> {
+    let is_one = |found: &str| {
+        NEW_NAMES
+            .iter()
+            .any(|name| name.trim_end_matches('\0') == found)
+    };
+    let symbols = program.into_iter().flat_map(|program| program.symbols());
+    let found = symbols.filter(|symbol| symbol.is_definition() && symbol.name().is_ok_and(is_one));
+    let range = |low: u64, bytes: u64| (name.to_owned(), low, low.saturating_add(bytes));
+    found
+        .map(|symbol| range(symbol.address(), symbol.size()))
+        .collect()
 }

@@ -50,6 +50,14 @@ pub enum RunError {
         /// The system's error.
         source: io::Error,
     },
+    /// The program is a script that does not say by what.
+    #[error(
+        "{program} is no program, nor a script whose first line names what runs it (#!/bin/sh); a shell would run it as one of its own: write sh {program} after the --"
+    )]
+    Script {
+        /// The script.
+        program: String,
+    },
     /// The program did not start.
     #[error("cannot start {}: {source}", .program.to_string_lossy())]
     Start {
@@ -133,12 +141,12 @@ impl PlacedProgram {
         }
         let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
         let path = program::find(program)?;
-        program::check(&path, file, is_loose)?;
+        let wrappers = program::check(&path, file, is_loose)?;
         let ways = resolve(file, ways, &System::now())?;
         Ok(PlacedProgram {
             command: command.to_vec(),
             path,
-            segment: PlanWords::new(file, &ways, verifies, is_loose),
+            segment: PlanWords::new(file, &ways, &wrappers, verifies, is_loose),
             ways,
         })
     }
@@ -168,9 +176,14 @@ impl PlacedProgram {
             preload.push(":");
             preload.push(others);
         }
-        let start = |source| RunError::Start {
-            program: self.command[0].clone(),
-            source,
+        let start = |source: io::Error| match source.raw_os_error() {
+            Some(libc::ENOEXEC) => RunError::Script {
+                program: self.command[0].to_string_lossy().into_owned(),
+            },
+            _ => RunError::Start {
+                program: self.command[0].clone(),
+                source,
+            },
         };
         // Where SIGCHLD is ignored, the system forgets how a child ended.
         // SAFETY: no handler of anybody is replaced by a wrong one: the default is always sound.

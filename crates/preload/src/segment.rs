@@ -6,6 +6,7 @@ use reuselens_locality::FileOffset;
 use reuselens_placement::{PlacedKind, PlacementFile};
 
 use crate::layout::{MAGIC, call, head, module, object, path, table, tier, way};
+use crate::program::ModuleFunction;
 use crate::ways::Way;
 
 /// What became of an object, over all processes.
@@ -71,7 +72,13 @@ pub(crate) struct PlanWords {
 }
 
 impl PlanWords {
-    pub fn new(file: &PlacementFile, ways: &[Way], verifies: bool, is_loose: bool) -> PlanWords {
+    pub fn new(
+        file: &PlacementFile,
+        ways: &[Way],
+        wrappers: &[ModuleFunction],
+        verifies: bool,
+        is_loose: bool,
+    ) -> PlanWords {
         let mut modules: BTreeMap<&str, u64> = BTreeMap::new();
         let places = file
             .objects
@@ -83,7 +90,7 @@ impl PlanWords {
         for (number, index) in modules.values_mut().zip(0..) {
             *number = index;
         }
-        let mut tables: [Vec<u64>; 6] = Default::default();
+        let mut tables: [Vec<u64>; table::SIZES.len()] = Default::default();
         for (tier, way) in file.tiers.iter().zip(ways) {
             tables[table::TIERS].extend(tier_record(tier.capacity_bytes, *way));
         }
@@ -112,6 +119,11 @@ impl PlanWords {
                 let calls = calls.flat_map(|place| call_record(place, of.kind, &modules));
                 tables[table::CALLS].extend(calls);
             }
+        }
+        for (module, low, high) in wrappers {
+            let number = modules.get(module.as_str());
+            let record = number.map(|number| [*number, *low, *high]);
+            tables[table::WRAPPERS].extend(record.into_iter().flatten());
         }
         let mut words = vec![0; head::SIZE];
         for (number, records) in tables.into_iter().enumerate() {
@@ -257,7 +269,10 @@ mod tests {
             paths = [[\"prog+0x10\", \"...\", \"lib.so+0x20\"], [\"prog+0x30\"]]\nchunks = [[1, 2]]\n\
             [[object]]\nname = \"b\"\nkind = \"static\"\ntier = \"t\"\nbytes = 7\npaths = [[\"prog+0x40\"]]\n";
         let file = PlacementFile::from_toml(text).unwrap();
-        let mut segment = PlanWords::new(&file, &[Way::Node(3)], true, false);
+        let wrappers = [("prog".to_owned(), 5, 6), ("other".to_owned(), 7, 8)];
+        let mut segment = PlanWords::new(&file, &[Way::Node(3)], &wrappers, true, false);
+        let wrappers: Vec<&[u64]> = segment.records(table::WRAPPERS).collect();
+        assert_eq!(wrappers, [[1, 5, 6]]);
         let calls: Vec<&[u64]> = segment.records(table::CALLS).collect();
         // Modules are numbered by name: the library first.
         let expected: [[u64; 2]; 5] = [[1, 0x11], [call::ANY, 0], [0, 0x21], [1, 0x31], [1, 0x40]];

@@ -47,6 +47,10 @@ entries! {
     memalign(align: usize, bytes: usize) -> *mut u8, "rdx" "rcx" "r8" => memalign_from;
     posix_memalign(to: *mut *mut u8, align: usize, bytes: usize) -> c_int,
         "rcx" "r8" "r9" => posix_memalign_from;
+    __libc_malloc(bytes: usize) -> *mut u8, "rsi" "rdx" "rcx" => hooked_malloc_from;
+    __libc_calloc(count: usize, bytes: usize) -> *mut u8, "rdx" "rcx" "r8" => hooked_calloc_from;
+    __libc_realloc(at: *mut u8, bytes: usize) -> *mut u8, "rdx" "rcx" "r8" => hooked_realloc_from;
+    __libc_memalign(align: usize, bytes: usize) -> *mut u8, "rdx" "rcx" "r8" => hooked_memalign_from;
 }
 
 /// As in the C library: nine arguments do not fit into registers, so the last three are pushed.
@@ -164,8 +168,8 @@ fn planned(from: CallCursor, bytes: usize, align: usize, is_zero: bool) -> *mut 
 
 /// Whether a call is none of ours: the test that almost all calls take, and nothing more.
 #[inline(always)]
-fn is_ordinary(return_address: u64) -> bool {
-    start::is_calm() && !sites::is_candidate(return_address)
+fn is_ordinary(return_address: u64, sp: u64) -> bool {
+    start::is_calm() && sites::is_ordinary(return_address, sp + 8)
 }
 
 /// Whether a call may be planned, where there may be new modules.
@@ -175,7 +179,7 @@ fn is_candidate(return_address: u64) -> bool {
 }
 
 extern "C" fn malloc_from(bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
-    match is_ordinary(address) {
+    match is_ordinary(address, sp) {
         true => next::malloc(bytes),
         false => malloc_slowly(bytes, address, sp, bp),
     }
@@ -197,7 +201,7 @@ extern "C" fn malloc_slowly(bytes: usize, address: u64, sp: u64, bp: u64) -> *mu
 }
 
 extern "C" fn calloc_from(count: usize, bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
-    match is_ordinary(address) {
+    match is_ordinary(address, sp) {
         true => next::calloc(count, bytes),
         false => calloc_slowly(count, bytes, address, sp, bp),
     }
@@ -222,7 +226,7 @@ extern "C" fn calloc_slowly(count: usize, bytes: usize, address: u64, sp: u64, b
 }
 
 extern "C" fn realloc_from(old: *mut u8, bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
-    match is_ordinary(address) && !heap::is_ours(old as usize) && !is_early(old) {
+    match is_ordinary(address, sp) && !heap::is_ours(old as usize) && !is_early(old) {
         true => next::realloc(old, bytes),
         false => realloc_slowly(old, bytes, address, sp, bp),
     }
@@ -339,6 +343,54 @@ extern "C" fn posix_memalign_from(
     next::posix_memalign(to, align, bytes)
 }
 
+/// Programs that `reuselens cc` built have functions `malloc` and so on of their own, which pass on
+/// to the functions `__libc_malloc` and so on of the C library: the call that counts is the one
+/// around those.
+fn around_hook(from: CallCursor) -> CallCursor {
+    match sites::has_table() {
+        true => from.caller().unwrap_or(from),
+        false => from,
+    }
+}
+
+extern "C" fn hooked_malloc_from(bytes: usize, address: u64, sp: u64, bp: u64) -> *mut u8 {
+    let from = around_hook(cursor(address, sp, bp));
+    malloc_from(bytes, from.return_address, from.sp - 8, from.bp)
+}
+
+extern "C" fn hooked_calloc_from(
+    count: usize,
+    bytes: usize,
+    address: u64,
+    sp: u64,
+    bp: u64,
+) -> *mut u8 {
+    let from = around_hook(cursor(address, sp, bp));
+    calloc_from(count, bytes, from.return_address, from.sp - 8, from.bp)
+}
+
+extern "C" fn hooked_realloc_from(
+    old: *mut u8,
+    bytes: usize,
+    address: u64,
+    sp: u64,
+    bp: u64,
+) -> *mut u8 {
+    let from = around_hook(cursor(address, sp, bp));
+    realloc_from(old, bytes, from.return_address, from.sp - 8, from.bp)
+}
+
+extern "C" fn hooked_memalign_from(
+    align: usize,
+    bytes: usize,
+    address: u64,
+    sp: u64,
+    bp: u64,
+) -> *mut u8 {
+    let from = around_hook(cursor(address, sp, bp));
+    memalign_from(align, bytes, from.return_address, from.sp - 8, from.bp)
+}
+
 #[allow(clippy::too_many_arguments)]
 extern "C" fn mmap_from(
     at: usize,
@@ -390,6 +442,16 @@ pub unsafe extern "C" fn free(at: *mut u8) {
         true => next::free(at),
         false => free_slowly(at),
     }
+}
+
+/// As the C library's: see [`around_hook`].
+///
+/// # Safety
+/// As `free`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __libc_free(at: *mut u8) {
+    // SAFETY: passed on.
+    unsafe { free(at) }
 }
 
 #[cold]

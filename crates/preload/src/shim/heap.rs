@@ -13,9 +13,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::lock::Lock;
 use super::{plan, policy, sys};
-use crate::layout::{HUGE_PAGE, MAX_TIERS, head, object, table, tier, way};
+use crate::layout::{HUGE_PAGE, MAX_TIERS, SPAN, head, object, table, tier, way};
 
-const SPAN: usize = 64 << 10;
 /// Spans of a huge page.
 const PER_PAGE: usize = HUGE_PAGE / SPAN;
 /// The largest block that shares a span.

@@ -15,6 +15,7 @@ mod symbols;
 mod sys;
 mod unwind;
 mod verify;
+mod wrappers;
 
 use crate::layout::object;
 

@@ -28,6 +28,7 @@ struct SegmentHeader {
 }
 
 const LOAD: u32 = 1;
+const DYNAMIC: u32 = 2;
 const NOTE: u32 = 4;
 const EH_FRAME: u32 = 0x6474_e550;
 
@@ -142,6 +143,36 @@ impl MappedModule<'_> {
         self.segment_at(address).is_some()
     }
 
+    /// The symbols that it exports; `None` if it has no hash table of GNU's form.
+    pub fn symbols(&self) -> Option<ExportedSymbols> {
+        const STRINGS: u64 = 5;
+        const SYMBOLS: u64 = 6;
+        const GNU_HASH: u64 = 0x6fff_fef5;
+        let header = self.headers.iter().find(|header| header.kind == DYNAMIC)?;
+        let entries = self.bias.wrapping_add(header.address);
+        self.segment_at(entries)?;
+        let [mut strings, mut symbols, mut hashes] = [None; 3];
+        for entry in 0..header.bytes / 16 {
+            // SAFETY: the entries are within a mapped segment.
+            let [tag, value] = unsafe { *(entries as *const [u64; 2]).add(entry as usize) };
+            let into = match tag {
+                0 => break,
+                STRINGS => &mut strings,
+                SYMBOLS => &mut symbols,
+                GNU_HASH => &mut hashes,
+                _ => continue,
+            };
+            // Loaders write the address in memory over that in the file, or leave it.
+            let places = [value, self.bias.wrapping_add(value)];
+            *into = places.into_iter().find(|at| self.holds(*at));
+        }
+        Some(ExportedSymbols {
+            strings: strings?,
+            symbols: symbols?,
+            hashes: hashes?,
+        })
+    }
+
     /// The GNU build id; empty if it has none.
     pub fn build_id(&self) -> &[u8] {
         let mut notes = self.headers.iter().filter(|header| header.kind == NOTE);
@@ -170,5 +201,92 @@ impl MappedModule<'_> {
             }
             rest = behind.get(at + bytes.checked_next_multiple_of(align)?..)?;
         }
+    }
+}
+
+/// The symbols that a module exports, as addresses of its tables.
+pub struct ExportedSymbols {
+    strings: u64,
+    symbols: u64,
+    hashes: u64,
+}
+
+/// `Elf64_Sym`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Symbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    section: u16,
+    value: u64,
+    bytes: u64,
+}
+
+impl ExportedSymbols {
+    /// A function that is defined here: its address in the file, and its bytes.
+    ///
+    /// Source: `DT_GNU_HASH` as GNU's linker writes it: number of buckets, first symbol, words and
+    /// shift of the filter; then the filter, the buckets, and the hashes in chains.
+    pub fn function(&self, name: &core::ffi::CStr) -> Option<(u64, u64)> {
+        let step = |hash: u32, byte: &u8| hash.wrapping_mul(33).wrapping_add((*byte).into());
+        let hash = name.to_bytes().iter().fold(5381, step);
+        // SAFETY: the loader reads the same tables of the mapped module in the same way.
+        unsafe {
+            let [buckets, first, words, shift] = *(self.hashes as *const [u32; 4]);
+            if buckets == 0 || words == 0 {
+                return None;
+            }
+            let filter = (self.hashes + 16) as *const u64;
+            let word = *filter.add((hash / 64 % words) as usize);
+            if word >> (hash % 64) & word >> ((hash >> (shift % 32)) % 64) & 1 == 0 {
+                return None;
+            }
+            let table = filter.add(words as usize).cast::<u32>();
+            let chains = table.add(buckets as usize);
+            let mut index = *table.add((hash % buckets) as usize);
+            if index < first {
+                return None;
+            }
+            loop {
+                let there = *chains.add((index - first) as usize);
+                let symbol = self.symbol(index);
+                if there | 1 == hash | 1 && self.name(symbol) == name {
+                    const FUNCTION: u8 = 2;
+                    let is_function = symbol.info & 0xf == FUNCTION && symbol.section != 0;
+                    return is_function.then_some((symbol.value, symbol.bytes));
+                }
+                if there & 1 != 0 {
+                    return None;
+                }
+                index += 1;
+            }
+        }
+    }
+
+    /// Whether the module uses a symbol of this name of another one. Symbols that are not defined
+    /// are before those in the hash table.
+    pub fn uses(&self, name: &core::ffi::CStr) -> bool {
+        // SAFETY: as in `function`.
+        let [_, first, ..] = unsafe { *(self.hashes as *const [u32; 4]) };
+        // SAFETY: these indices are in the table.
+        let mut symbols = (1..first).map(|index| unsafe { self.symbol(index) });
+        // SAFETY: the names of symbols are in the table of strings.
+        symbols.any(|symbol| symbol.section == 0 && unsafe { self.name(symbol) } == name)
+    }
+
+    /// # Safety
+    /// The index must be in the table.
+    unsafe fn symbol(&self, index: u32) -> Symbol {
+        // SAFETY: the caller's.
+        unsafe { *(self.symbols as *const Symbol).add(index as usize) }
+    }
+
+    /// # Safety
+    /// The symbol must be one of the table.
+    unsafe fn name(&self, symbol: Symbol) -> &core::ffi::CStr {
+        let at = (self.strings + u64::from(symbol.name)) as *const core::ffi::c_char;
+        // SAFETY: names end with a zero byte.
+        unsafe { core::ffi::CStr::from_ptr(at) }
     }
 }

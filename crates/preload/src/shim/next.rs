@@ -11,18 +11,11 @@ unsafe extern "C" {
 }
 
 const NEXT: *mut c_void = -1_isize as *mut c_void;
-const DEFAULT: *mut c_void = core::ptr::null_mut();
 
 /// The address of a function after ours; 0 if there is none.
 pub fn find(name: &core::ffi::CStr) -> usize {
     // SAFETY: the name ends with a zero byte.
     unsafe { dlsym(NEXT, name.as_ptr()) as usize }
-}
-
-/// The address of the function that the program calls.
-pub fn used(name: &core::ffi::CStr) -> usize {
-    // SAFETY: the name ends with a zero byte.
-    unsafe { dlsym(DEFAULT, name.as_ptr()) as usize }
 }
 
 /// Defines a function that calls the next one of its name: variable, name, arguments, result, and

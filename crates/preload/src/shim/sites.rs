@@ -4,7 +4,7 @@
 //! call is looked up in a small table of those that planned paths begin with. Only where it is
 //! there are the other calls of the thread compared with the paths.
 
-use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use super::lock::{Lock, LockHeld};
 use super::modules;
@@ -12,44 +12,83 @@ use super::plan::{self, Match};
 use super::start;
 use super::sys;
 use super::unwind::{self, CallCursor};
+use super::wrappers::{self, Wrappers};
 use crate::layout::{module, table};
 
 /// Calls of a thread that are looked at, at most.
 const DEPTH: usize = 256;
 const NONE: u64 = u64::MAX;
+/// As [`NONE`], of a module of which another build is mapped.
+const OTHER: u64 = u64::MAX - 1;
+/// In an entry of the table: no path begins with this call.
+const NO_PATH: u32 = u32::MAX;
 /// Calls of the allocator after `dlopen` that look whether there is a new module.
 const PATIENCE: usize = 4096;
 
-/// The table: a mask, then as many addresses as it allows, then their first paths. Null while no
+/// The table: a mask, then as many return addresses as it allows, then an entry for each. The low
+/// half of an entry is the first path that begins with this call, or [`NO_PATH`]. The high half is
+/// 0, but for calls that `operator new` makes: there it is where the frame of `operator new` ends,
+/// from the stack pointer after the return, where the frame information says so. Null while no
 /// planned module is mapped.
 static SITES: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 /// By module: what to add to its addresses, [`NONE`] where it is not mapped. After those, by path:
-/// the next path that begins with the same call.
+/// the next path that begins with the same call. Last, by module: what a scan finds.
 static BIASES: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 /// How many more allocations look for new modules.
 static LOOKS: AtomicUsize = AtomicUsize::new(0);
 pub static SCANNING: Lock = Lock::new();
 
+/// Whether an allocation belongs to no object, by the return address of its call and the stack
+/// pointer after the return: what almost all calls come to. False where it has to be looked into.
+#[inline]
+pub fn is_ordinary(return_address: u64, sp: u64) -> bool {
+    let sites = SITES.load(Ordering::Acquire);
+    if sites.is_null() {
+        return true;
+    }
+    match entry(sites, return_address) {
+        None => true,
+        Some(found) => calls_for_none(sites, found, sp),
+    }
+}
+
+/// Whether `operator new` made the call of this entry, for a caller that no path begins with.
+#[inline(never)]
+fn calls_for_none(sites: *mut AtomicU64, found: u64, sp: u64) -> bool {
+    let frame = found >> 32;
+    if found as u32 != NO_PATH || frame == 0 {
+        return false;
+    }
+    // SAFETY: the frame information of the running code says that the return address is there.
+    let caller = unsafe { *((sp + frame - 8) as *const u64) };
+    entry(sites, caller).is_none()
+}
+
+/// Whether there are calls to compare allocations with.
+pub fn has_table() -> bool {
+    !SITES.load(Ordering::Acquire).is_null()
+}
+
 /// Whether an allocation may belong to an object, by the return address of its call.
 #[inline]
 pub fn is_candidate(return_address: u64) -> bool {
     let sites = SITES.load(Ordering::Acquire);
-    !sites.is_null() && (first_path(sites, return_address) != NONE)
+    !sites.is_null() && entry(sites, return_address).is_some()
 }
 
-/// The first path that begins with this call.
+/// The entry of a call.
 #[inline]
-fn first_path(sites: *mut AtomicU64, return_address: u64) -> u64 {
-    // SAFETY: the table has a mask, and twice as many entries as that says; it is never unmapped.
+fn entry(sites: *mut AtomicU64, return_address: u64) -> Option<u64> {
+    // SAFETY: the table has a mask, and twice as many words as that says; it is never unmapped.
     unsafe {
         let mask = (*sites).load(Ordering::Relaxed);
-        let (keys, paths) = (sites.add(1), sites.add(2 + mask as usize));
+        let (keys, entries) = (sites.add(1), sites.add(2 + mask as usize));
         let mut at = hash(return_address) & mask;
         loop {
             match (*keys.add(at as usize)).load(Ordering::Acquire) {
-                0 => return NONE,
+                0 => return None,
                 key if key == return_address => {
-                    return (*paths.add(at as usize)).load(Ordering::Acquire);
+                    return Some((*entries.add(at as usize)).load(Ordering::Acquire));
                 }
                 _ => at = (at + 1) & mask,
             }
@@ -62,24 +101,42 @@ fn hash(address: u64) -> u64 {
     address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
 }
 
-/// The object that an allocation belongs to.
+/// The object that an allocation belongs to. Calls that `operator new` makes belong to its caller,
+/// if no path begins with them.
 pub fn object(from: CallCursor) -> Option<usize> {
     let sites = SITES.load(Ordering::Acquire);
     if sites.is_null() {
         return None;
     }
+    let mut from = from;
+    // `new` that returns null calls `new`, which calls `malloc`.
+    for _ in 0..4 {
+        let found = entry(sites, from.return_address);
+        if let Some(object) = found.and_then(|found| object_of(from, found as u32)) {
+            return Some(object);
+        }
+        if !wrappers::calls(from.return_address) {
+            return None;
+        }
+        from = from.caller()?;
+    }
+    None
+}
+
+/// The object of the first path that fits, of those that begin with a call.
+fn object_of(from: CallCursor, first: u32) -> Option<usize> {
     let mut walk = Walk {
         calls: [0; DEPTH],
         known: 0,
         cursor: Some(from),
     };
-    let mut number = first_path(sites, from.return_address);
-    while number != NONE {
+    let mut number = first;
+    while number != NO_PATH {
         let path = plan::path(number as usize);
         if walk.has(&path) {
             return Some(path.object);
         }
-        number = next_path(number as usize).load(Ordering::Acquire);
+        number = next_path(number as usize).load(Ordering::Acquire) as u32;
     }
     None
 }
@@ -154,11 +211,16 @@ fn next_path(path: usize) -> &'static AtomicU64 {
     bias(plan::count(table::MODULES) + path)
 }
 
+/// What a scan finds for a module: as its bias, or [`OTHER`].
+fn found(module: usize) -> &'static AtomicU64 {
+    next_path(plan::count(table::PATHS) + module)
+}
+
 /// Makes the tables, and fills them with the modules that are mapped. Called once.
 pub fn begin() {
     let (modules, paths) = (plan::count(table::MODULES), plan::count(table::PATHS));
-    let slots = (4 * paths + 16).next_power_of_two();
-    let words = modules + paths + 2 * slots + 1;
+    let slots = (4 * (paths + wrappers::RETURNS)).next_power_of_two();
+    let words = 2 * modules + paths + 2 * slots + 1;
     // SAFETY: a new mapping, at a place that the system chooses.
     let Ok(at) = (unsafe { sys::map(0, 8 * words, sys::PROT_READ_WRITE, 0) }) else {
         return;
@@ -169,7 +231,7 @@ pub fn begin() {
         bias(module).store(NONE, Ordering::Relaxed);
     }
     // SAFETY: the mapping has room for the table after the other words.
-    let sites = unsafe { at.add(modules + paths) };
+    let sites = unsafe { at.add(2 * modules + paths) };
     // SAFETY: as above.
     unsafe { (*sites).store(slots as u64 - 1, Ordering::Relaxed) };
     SPARE.store(sites, Ordering::Release);
@@ -220,14 +282,17 @@ fn look_now() {
 static ADDS: AtomicU64 = AtomicU64::new(NONE);
 static SUBS: AtomicU64 = AtomicU64::new(0);
 
-/// Finds the modules of the plan among those that are mapped. Cheap where the loader says that
-/// none was mapped or unmapped since the last time.
+/// Whether a fork came into the midst of a scan: then nothing that the scan found is known.
+static IS_CUT: AtomicBool = AtomicBool::new(false);
+
+/// Finds the modules of the plan among those that are mapped, and C++'s functions that allocate.
+/// Cheap where the loader says that none was mapped or unmapped since the last time.
 fn scan(_: &LockHeld<'_>) {
-    let mut changed = false;
+    let mut changed = IS_CUT.swap(false, Ordering::Relaxed);
     if let Some((adds, subs)) = modules::changes() {
         let adds_before = ADDS.swap(adds, Ordering::Relaxed);
         let subs_before = SUBS.swap(subs, Ordering::Relaxed);
-        if (adds, subs) == (adds_before, subs_before) {
+        if (adds, subs) == (adds_before, subs_before) && !changed {
             return;
         }
         // Other code may be where unmapped code was, be it of the plan or not.
@@ -235,36 +300,71 @@ fn scan(_: &LockHeld<'_>) {
             unwind::forget();
         }
     }
+    let wrappers = find_modules();
     for number in 0..plan::count(table::MODULES) {
-        let mut now = NONE;
-        let mut is_other = false;
-        modules::for_each(|mapped| {
-            let mut buffer = [0_u8; 512];
-            let name = file_name(mapped.path, &mut buffer);
-            match plan::matches(number, name, mapped.build_id()) {
-                Match::Same => now = mapped.bias,
-                Match::OtherBuild => is_other = true,
-                Match::No => {}
-            }
-            now != NONE
-        });
-        let before = bias(number).swap(now, Ordering::AcqRel);
+        let now = found(number).load(Ordering::Relaxed);
         let at = plan::record(table::MODULES, number);
-        if before == NONE && now != NONE {
-            plan::add(at + module::SEEN, 1);
-            changed = true;
-        } else if before != now {
-            changed = true;
-        }
-        if is_other && now == NONE && plan::get(at + module::OTHER_BUILD) == 0 {
+        if now == OTHER && plan::get(at + module::OTHER_BUILD) == 0 {
             plan::add(at + module::OTHER_BUILD, 1);
         }
+        let now = if now == OTHER { NONE } else { now };
+        let before = bias(number).swap(now, Ordering::AcqRel);
+        if before == NONE && now != NONE {
+            plan::add(at + module::SEEN, 1);
+        }
+        changed |= before != now;
     }
+    changed |= wrappers.publish();
     if changed {
         fill();
         unwind::forget();
         place_symbols();
     }
+}
+
+/// Compares each mapped module, once, with all of the plan.
+fn find_modules() -> Wrappers {
+    let modules = 0..plan::count(table::MODULES);
+    modules
+        .clone()
+        .for_each(|number| found(number).store(NONE, Ordering::Relaxed));
+    let mut wrappers = Wrappers::new();
+    modules::for_each(|mapped| {
+        let mut buffer = [0_u8; 512];
+        let (name, build) = (file_name(mapped.path, &mut buffer), mapped.build_id());
+        wrappers.add_exported(mapped);
+        for number in modules.clone() {
+            let found = found(number);
+            let known = found.load(Ordering::Relaxed);
+            if known != NONE && known != OTHER {
+                continue;
+            }
+            match plan::matches(number, name, build) {
+                Match::Same => {
+                    found.store(mapped.bias, Ordering::Relaxed);
+                    wrappers.add_planned(number, mapped);
+                }
+                Match::OtherBuild => found.store(OTHER, Ordering::Relaxed),
+                Match::No => {}
+            }
+        }
+        false
+    });
+    wrappers
+}
+
+/// Holds the scanner for a fork, or gives up: a thread that scans may wait for the loader's lock,
+/// and the one that forks may hold that. Whether it is held.
+pub fn hold_for_fork() -> bool {
+    SCANNING.hold_soon().map(core::mem::forget).is_some()
+}
+
+/// After a fork, in the child, which has no thread that scans: forgets what another one found, if
+/// that was in the midst of it.
+pub fn forget_cut_scan() {
+    IS_CUT.store(true, Ordering::Relaxed);
+    SCANNING.release();
+    modules_change();
 }
 
 /// The last part of a module's path; of the program itself, from the system.
@@ -280,42 +380,51 @@ fn file_name<'a>(path: &'a [u8], buffer: &'a mut [u8; 512]) -> &'a [u8] {
 /// Fills the table of first calls. Threads that read it meanwhile may miss an allocation.
 fn fill() {
     let sites = SPARE.load(Ordering::Acquire);
-    // SAFETY: `begin` made it, with a mask and room for twice as many entries as that says.
+    // SAFETY: `begin` made it, with a mask and room for as many keys as that says.
     unsafe {
         let mask = (*sites).load(Ordering::Relaxed);
-        let (keys, paths) = (sites.add(1), sites.add(2 + mask as usize));
         for at in 0..=mask as usize {
-            (*keys.add(at)).store(0, Ordering::Release);
-        }
-        // Backwards, as each path comes before those that are there.
-        for number in (0..plan::count(table::PATHS)).rev() {
-            let path = plan::path(number);
-            if super::is_static(path.object) {
-                continue;
-            }
-            let Some(key) = address(path.call(0)) else {
-                continue;
-            };
-            let mut at = hash(key) & mask;
-            loop {
-                match (*keys.add(at as usize)).load(Ordering::Relaxed) {
-                    0 => {
-                        next_path(number).store(NONE, Ordering::Release);
-                        break;
-                    }
-                    there if there == key => {
-                        let first = (*paths.add(at as usize)).load(Ordering::Relaxed);
-                        next_path(number).store(first, Ordering::Release);
-                        break;
-                    }
-                    _ => at = (at + 1) & mask,
-                }
-            }
-            (*paths.add(at as usize)).store(number as u64, Ordering::Release);
-            (*keys.add(at as usize)).store(key, Ordering::Release);
+            (*sites.add(1 + at)).store(0, Ordering::Release);
         }
     }
+    // Backwards, as each path comes before those that are there.
+    for number in (0..plan::count(table::PATHS)).rev() {
+        let path = plan::path(number);
+        if super::is_static(path.object) {
+            continue;
+        }
+        if let Some(key) = address(path.call(0)) {
+            change_entry(sites, key, |before| {
+                next_path(number).store((before as u32).into(), Ordering::Release);
+                number as u64
+            });
+        }
+    }
+    for (key, frame) in wrappers::returns() {
+        change_entry(sites, key, |before| {
+            frame << 32 | before & u64::from(NO_PATH)
+        });
+    }
     SITES.store(sites, Ordering::Release);
+}
+
+/// Gives a key of the table another entry, by the one before; new keys have no path.
+fn change_entry(sites: *mut AtomicU64, key: u64, entry: impl FnOnce(u64) -> u64) {
+    // SAFETY: `begin` made the table, with a mask and twice as many words as that says.
+    unsafe {
+        let mask = (*sites).load(Ordering::Relaxed);
+        let (keys, entries) = (sites.add(1), sites.add(2 + mask as usize));
+        let mut at = hash(key) & mask;
+        let before = loop {
+            match (*keys.add(at as usize)).load(Ordering::Relaxed) {
+                0 => break NO_PATH.into(),
+                there if there == key => break (*entries.add(at as usize)).load(Ordering::Relaxed),
+                _ => at = (at + 1) & mask,
+            }
+        };
+        (*entries.add(at as usize)).store(entry(before), Ordering::Release);
+        (*keys.add(at as usize)).store(key, Ordering::Release);
+    }
 }
 
 /// Places the symbols that are new. The word of a symbol's path says whether it is placed.

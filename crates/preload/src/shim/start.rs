@@ -1,8 +1,9 @@
 //! The start and the end of a process.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
+use super::lock::Lock;
 use super::{heap, mappings, modules, next, plan, sites, symbols, sys, unwind, verify};
 use crate::layout::{MAX_TIERS, head, table};
 
@@ -80,15 +81,22 @@ fn begin() {
     sites::begin();
 }
 
-/// Whether the program's calls of `malloc` come to us.
+/// Whether the program's calls of `malloc` come to us: the first module that has such a function is
+/// ours, or passes on to us. The address of `malloc` does not say it: in programs that take that
+/// address, it may be that of a jump of their own.
 fn is_used() -> bool {
-    let malloc = next::used(c"malloc") as u64;
     let own = (&raw const STATE) as u64;
-    let mut is_used = false;
+    let mut is_used = true;
     modules::for_each(|module| {
-        let is_own = module.holds(own);
-        is_used = is_own && module.holds(malloc);
-        is_own
+        if module.holds(own) {
+            return true;
+        }
+        let symbols = module.symbols();
+        let has_own = symbols.is_some_and(|symbols| {
+            symbols.function(c"malloc").is_some() && !symbols.uses(c"__libc_malloc")
+        });
+        is_used &= !has_own;
+        has_own
     });
     is_used
 }
@@ -129,8 +137,15 @@ fn handle_forks() {
     }
 }
 
+/// One thread forks at a time.
+static FORKING: Lock = Lock::new();
+/// Whether this process scans no modules while it forks ([`sites::hold_for_fork`]). Changed under
+/// [`FORKING`].
+static HOLDS_SCANNING: AtomicBool = AtomicBool::new(false);
+
 unsafe extern "C" fn before_fork() {
-    sites::SCANNING.take();
+    FORKING.take();
+    HOLDS_SCANNING.store(sites::hold_for_fork(), Ordering::Relaxed);
     mappings::LOCK.take();
     heap::LOCK.take();
     unwind::WRITING.take();
@@ -142,10 +157,16 @@ unsafe extern "C" fn in_parent() {
     unwind::WRITING.release();
     heap::LOCK.release();
     mappings::LOCK.release();
-    sites::SCANNING.release();
+    if HOLDS_SCANNING.load(Ordering::Relaxed) {
+        sites::SCANNING.release();
+    }
+    FORKING.release();
 }
 
 unsafe extern "C" fn in_child() {
+    if !HOLDS_SCANNING.load(Ordering::Relaxed) {
+        sites::forget_cut_scan();
+    }
     // SAFETY: the locks were taken by this thread before the fork.
     unsafe { in_parent() };
     if ASKER.load(Ordering::Relaxed) != 0 {

@@ -114,6 +114,14 @@ fn rule(return_address: u64) -> Option<Rule> {
     rule
 }
 
+/// Where the frame of the function ends that a call returns to, in bytes from the stack pointer
+/// after the return; `None` where that is not known beforehand.
+pub fn frame_after(return_address: u64) -> Option<u32> {
+    let rule = rule(return_address)?;
+    let is_fixed = !rule.from_bp && !rule.is_stored && rule.offset >= 8;
+    is_fixed.then_some(rule.offset as u32)
+}
+
 /// Forgets all rules: code was unmapped.
 pub fn forget() {
     let _held = WRITING.hold();
