@@ -482,3 +482,305 @@ const SORT: &str = "#include <algorithm>\n#include <cstdio>\n#include <map>\n#in
     std::sort(all.begin(), all.end()); try { throw all[7]; } catch (std::string &s) { return (long)(s.size() + count.size()); } }\n\
     int main() { long r[3]; std::vector<std::thread> t; for (int i = 0; i < 3; i++) t.emplace_back([&r, i] { r[i] = work(i); });\n\
     for (auto &x : t) x.join(); std::printf(\"%ld %ld %ld\\n\", r[0], r[1], r[2]); }\n";
+
+/// Arrays of `new` in all its forms; a `new` that fails, with and without an exception.
+const NEW: &str = r#"
+#include <cstdio>
+#include <map>
+#include <new>
+#include <vector>
+struct alignas(64) Line { double v[8]; };
+static double sweep(double *at, int n) { double s = 0; for (int k = 0; k < 3; k++) for (int i = 0; i < n; i++) s += at[i]++; return s; }
+int main() {
+  std::vector<double> v(1 << 18);
+  std::map<int, long> m;
+  for (int i = 0; i < 20000; i++) m[i * 7919 % 20011] = i;
+  double *a = new double[1 << 18]();
+  Line *l = new Line[4096]();
+  double *n = new (std::nothrow) double[1 << 17]();
+  double s = sweep(v.data(), 1 << 18) + sweep(a, 1 << 18) + sweep(l->v, 4096 * 8) + sweep(n, 1 << 17);
+  for (auto &e : m) s += e.second;
+  volatile std::size_t huge = std::size_t(1) << 60;
+  for (int i = 0; i < 3; i++) try { char *none = new char[huge]; std::printf("%p\n", (void *)none); } catch (std::bad_alloc &) { std::puts("bad_alloc"); }
+  volatile char *none = new (std::nothrow) char[huge]; std::printf("%d %f\n", none == nullptr, s);
+  delete[] a; delete[] l; delete[] n;
+}
+"#;
+/// A program with its own `operator new`, which counts.
+const OWN_NEW: &str = "#include <cstdio>\n#include <cstdlib>\n#include <new>\n#include <vector>\n\
+    static long count;\n\
+    void *operator new(std::size_t n) { count++; void *at = std::malloc(n); if (!at) throw std::bad_alloc(); return at; }\n\
+    void operator delete(void *at) noexcept { std::free(at); }\n\
+    int main() { std::vector<double> v(1 << 18); double s = 0; for (int k = 0; k < 3; k++) for (auto &x : v) s += x += k; std::printf(\"%f %ld\\n\", s, count); }\n";
+
+/// Compiles a program with a compiler that may be missing, and says whether it could.
+fn built(place: &Place, compiler: &str, options: &[&str]) -> bool {
+    if !has(compiler) {
+        return false;
+    }
+    let mut command = Command::new(compiler);
+    let done = command.args(options).current_dir(place.path("")).status();
+    assert!(done.unwrap().success(), "{compiler} {options:?}");
+    true
+}
+
+/// Plans for a program, runs it by the plan, compares what it prints, and returns the table with a
+/// row for each object.
+fn verified(place: &Place, program: &str) -> String {
+    let native = Command::new(place.path(program))
+        .current_dir(place.path(""))
+        .output()
+        .unwrap();
+    planned(place, &[program], "64M");
+    let options = ["--verify", "--top", "100", "--as", "node:0"];
+    let done = run(place, &options, &[program]);
+    assert_eq!(done.out.as_bytes(), native.stdout, "{}", done.err);
+    assert_eq!(Some(done.code), native.status.code(), "{}", done.err);
+    done.err
+}
+
+/// Checks that blocks of a line of the source were placed.
+fn assert_placed(table: &str, line: &str) {
+    let mut rows = table.lines().filter(|row| row.contains(line));
+    let is_placed = |row: &str| row.ends_with(" yes") || row.ends_with(" skipped");
+    assert!(rows.next().is_some_and(is_placed), "{line}: {table}");
+}
+
+#[test]
+fn blocks_of_operator_new_are_placed() {
+    let place = Place::new();
+    place.write("new.cc", NEW);
+    place.write("own.cc", OWN_NEW);
+    let options = ["-std=c++17", "-O1", "-g", "new.cc", "-o", "new"];
+    if !built(&place, "g++", &options) {
+        return;
+    }
+    let lines = [
+        "new.cc:9)",
+        "new.cc:11)",
+        "new.cc:12)",
+        "new.cc:13)",
+        "new.cc:14)",
+    ];
+    let table = verified(&place, "./new");
+    lines.iter().for_each(|line| assert_placed(&table, line));
+    // Not exported, so that only the program's symbols say where `operator new` is.
+    built(
+        &place,
+        "g++",
+        &[&["-static-libstdc++"][..], &options].concat(),
+    );
+    let table = verified(&place, "./new");
+    lines.iter().for_each(|line| assert_placed(&table, line));
+    built(&place, "g++", &["-O1", "-g", "own.cc", "-o", "own"]);
+    assert_placed(&verified(&place, "./own"), "own.cc:8)");
+}
+
+#[test]
+fn blocks_of_rust_and_fortran_are_placed() {
+    let place = Place::new();
+    let rust = "fn main() { let n = 1 << 18; let mut all: Vec<f64> = vec![1.0; n];\n\
+        let mut sum = 0.0; for k in 0..3 { for i in 0..n { all[i] += k as f64; sum += all[i]; } }\n\
+        println!(\"{sum}\"); }\n";
+    place.write("all.rs", rust);
+    if built(&place, "rustc", &["-O", "-g", "all.rs", "-o", "all"]) {
+        assert_placed(&verified(&place, "./all"), "all.rs:1)");
+    }
+    let fortran = "program p\nreal(8), allocatable :: a(:)\ninteger :: i, k\nreal(8) :: s\n\
+        allocate(a(300000))\ns = 0\ndo k = 1, 3\ndo i = 1, 300000\na(i) = i * k\ns = s + a(i)\n\
+        end do\nend do\nprint *, s\nend program\n";
+    place.write("p.f90", fortran);
+    if built(&place, "gfortran", &["-O1", "-g", "p.f90", "-o", "p"]) {
+        assert_placed(&verified(&place, "./p"), "p.f90:5)");
+    }
+}
+
+/// gcc makes two calls of the only `malloc`.
+const COPIED: &str = "#include <stdio.h>\n#include <stdlib.h>\n\
+    int main(int argc, char **argv) {\n\
+    int n = 1 << 18; double s = 0;\n\
+    for (int r = 0; r < 6; r++) {\n\
+    double *a = malloc(8 * (n + (r & 1 ? argc : 3 * argc)));\n\
+    if ((r + argc) & 1) for (int i = 0; i < n; i++) a[i] = i; else for (int i = 0; i < n; i++) a[i] = 2 * i;\n\
+    for (int k = 0; k < 3; k++) for (int i = 0; i < n; i++) s += a[i];\n\
+    free(a); }\n\
+    printf(\"%f\\n\", s); return argv[0] == 0; }\n";
+
+#[test]
+fn all_copies_of_a_call_are_placed() {
+    let place = Place::new();
+    place.write("copied.c", COPIED);
+    gcc(&place, &["-O3", "-g", "copied.c", "-o", "copied"]);
+    let table = verified(&place, "./copied");
+    let row = table.lines().find(|row| row.contains("copied.c:6)"));
+    let words: Vec<&str> = row.unwrap().split_whitespace().collect();
+    assert!(words.contains(&"6"), "{table}");
+}
+
+#[test]
+fn address_of_malloc_is_no_allocator_of_the_program() {
+    let place = Place::new();
+    let program = "#include <stdlib.h>\nvoid *(*volatile make)(size_t) = malloc;\n\
+        int main(void) { volatile double *a = malloc(1 << 21); double s = make == malloc;\n\
+        for (int k = 0; k < 4; k++) for (int i = 0; i < 1 << 18; i++) s += a[i] = i + k;\n\
+        return s < 0; }\n";
+    place.write("address.c", program);
+    gcc(
+        &place,
+        &[
+            "-O1",
+            "-g",
+            "-no-pie",
+            "-fno-pie",
+            "address.c",
+            "-o",
+            "address",
+        ],
+    );
+    let table = verified(&place, "./address");
+    assert_placed(&table, "address.c:3)");
+    assert!(!table.contains("allocator built in"), "{table}");
+}
+
+#[test]
+fn heap_of_programs_with_hooks_is_placed() {
+    let place = two();
+    place
+        .run(&["cc", "-O1", "-g", "-fno-inline", "two.c", "-o", "two"])
+        .succeeds();
+    let table = verified(&place, "./two");
+    assert_placed(&table, "two.c:5)");
+    assert!(!table.contains("allocator built in"), "{table}");
+    place.write("new.cc", NEW);
+    if has("g++") {
+        place
+            .run(&["c++", "-std=c++17", "-O1", "-g", "new.cc", "-o", "new"])
+            .succeeds();
+        let table = verified(&place, "./new");
+        for line in ["new.cc:9)", "new.cc:11)", "new.cc:12)", "new.cc:14)"] {
+            assert_placed(&table, line);
+        }
+    }
+}
+
+/// A thread forks while it holds the loader's lock, which another one waits for.
+const FORK_IN_LOADER: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static atomic_int step;
+static void *other(void *arg) { dlclose(dlopen("libm.so.6", RTLD_NOW)); step = 1; while (step < 2) usleep(100); for (int i = 0; i < 10; i++) { char *volatile at = malloc(5000); free(at); } return arg; }
+static int visit(struct dl_phdr_info *info, size_t n, void *arg) {
+  (void)info; (void)n; (void)arg; step = 2; usleep(200000);
+  pid_t child = fork();
+  if (child == 0) { char *at = malloc(1 << 20); memset(at, 1, 1 << 20); free(at); _exit(3); }
+  int status; waitpid(child, &status, 0);
+  _exit(WEXITSTATUS(status) == 3 ? 9 : 8);
+}
+int main(void) {
+  alarm(60); char *at = malloc(1 << 20); for (int k = 0; k < 5; k++) for (int i = 0; i < 1 << 20; i++) at[i]++;
+  pthread_t thread; pthread_create(&thread, NULL, other, NULL); while (step < 1) usleep(100);
+  dl_iterate_phdr(visit, NULL); return 7;
+}
+"#;
+
+#[test]
+fn fork_waits_for_no_thread_that_waits_for_the_loader() {
+    let place = Place::new();
+    place.write("fork.c", FORK_IN_LOADER);
+    gcc(
+        &place,
+        &["-O1", "-g", "-pthread", "fork.c", "-o", "fork", "-ldl"],
+    );
+    let words = ["profile", "-q", "-f", "-o", "p", "--", "./fork"];
+    place.run(&words).succeeds();
+    let words = [
+        "place",
+        "p.rlprof",
+        "--fast",
+        "8M",
+        "--objective",
+        "f",
+        "-q",
+        "-o",
+        "p.rlplace",
+    ];
+    place.run(&words).succeeds();
+    run(&place, &["--as", "node:0"], &["./fork"]).ends_with(9);
+}
+
+#[test]
+fn what_cannot_be_run_or_placed_is_said() {
+    let place = two();
+    let file = String::from_utf8(place.read("p.rlplace")).unwrap();
+    place
+        .run(&["run", "--placement", "p.rlprof", "--", "./two"])
+        .fails(1)
+        .says(&[
+            "p.rlprof is a profile and no placement file",
+            "reuselens place p.rlprof",
+        ]);
+    place.write("script", "echo\n");
+    let done = Command::new("chmod")
+        .args(["+x", "script"])
+        .current_dir(place.path(""))
+        .status();
+    assert!(done.unwrap().success());
+    run(&place, &["--as", "node:0"], &["./script"])
+        .fails(1)
+        .says(&["nor a script whose first line", "sh ./script"]);
+    for (capacity, way, expected) in [
+        ("0", "huge", "capacity_bytes is 0"),
+        ("65536", "huge", "--fast 2M or more"),
+        ("65535", "node:0", "--fast 64K or more"),
+    ] {
+        let line = format!("capacity_bytes = {capacity}");
+        place.write("p.rlplace", file.replace("capacity_bytes = 8388608", &line));
+        run(&place, &["--as", way], &["./two"])
+            .fails(1)
+            .says(&[expected]);
+    }
+    // A call that the program does not make.
+    place.write("p.rlplace", file.replace("two+0x", "two+0x1"));
+    let done = run(&place, &["--verify", "--as", "node:0"], &["./two"]).ends_with(7);
+    let lines: Vec<&str> = done.err.lines().collect();
+    assert!(
+        done.err.contains("warning: nothing was placed"),
+        "{}",
+        done.err
+    );
+    assert!(
+        lines
+            .last()
+            .unwrap()
+            .contains("nothing: no object of the file was placed"),
+        "{lines:?}"
+    );
+    place.write("p.rlplace", &file);
+    place.write(
+        "stuck.c",
+        TWO.replace("return 7", "raise(9)")
+            .replace(
+                "#include <stdio.h>",
+                "#include <signal.h>\n#include <stdio.h>",
+            )
+            .replace("free(hot);", ""),
+    );
+    gcc(
+        &place,
+        &["-O1", "-g", "-fno-inline", "stuck.c", "-o", "stuck"],
+    );
+    planned(&place, &["./stuck"], "8M");
+    let done = run(&place, &["--verify", "--as", "node:0"], &["./stuck"]);
+    assert_eq!(done.code, 128 + 9, "{}", done.err);
+    let is_said = done
+        .err
+        .contains("a signal ended the program before the kernel was asked");
+    assert!(is_said || done.err.contains("skipped"), "{}", done.err);
+}

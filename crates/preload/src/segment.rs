@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use reuselens_locality::FileOffset;
-use reuselens_placement::{PlacedKind, PlacementFile};
+use reuselens_placement::{FileObject, PlacedKind, PlacementFile};
 
 use crate::layout::{MAGIC, call, head, module, object, path, table, tier, way};
 use crate::program::ModuleFunction;
@@ -99,12 +99,8 @@ impl PlanWords {
             tables[table::MODULES].extend(module_record(name, build));
         }
         for (number, of) in file.objects.iter().enumerate() {
-            let mut record = [0; object::SIZE];
-            record[object::TIER] = file.tier(&of.tier).unwrap_or(0) as u64;
-            record[object::IS_STATIC] = u64::from(of.kind == PlacedKind::Static);
-            record[object::BYTES] = of.bytes;
-            record[object::CHUNK] = (tables[table::CHUNKS].len() / 2) as u64;
-            record[object::CHUNKS] = of.chunks.len() as u64;
+            let first_chunk = tables[table::CHUNKS].len() / 2;
+            let record = object_record(file, of, first_chunk);
             tables[table::OBJECTS].extend(record);
             let chunks = of.chunks.iter().flat_map(|(low, high)| [*low, *high]);
             tables[table::CHUNKS].extend(chunks);
@@ -125,12 +121,7 @@ impl PlanWords {
             let record = number.map(|number| [*number, *low, *high]);
             tables[table::WRAPPERS].extend(record.into_iter().flatten());
         }
-        let mut words = vec![0; head::SIZE];
-        for (number, records) in tables.into_iter().enumerate() {
-            words[head::TABLES + 2 * number] = (records.len() / table::SIZES[number]) as u64;
-            words[head::TABLES + 2 * number + 1] = words.len() as u64;
-            words.extend(records);
-        }
+        let mut words = joined(tables);
         words[head::MAGIC] = MAGIC;
         words[head::VERIFY] = u64::from(verifies);
         words[head::LOOSE] = u64::from(is_loose);
@@ -207,6 +198,17 @@ impl PlanWords {
     }
 }
 
+/// The header, filled as far as it says where the tables are, and the tables.
+fn joined(tables: [Vec<u64>; table::SIZES.len()]) -> Vec<u64> {
+    let mut words = vec![0; head::SIZE];
+    for (number, records) in tables.into_iter().enumerate() {
+        words[head::TABLES + 2 * number] = (records.len() / table::SIZES[number]) as u64;
+        words[head::TABLES + 2 * number + 1] = words.len() as u64;
+        words.extend(records);
+    }
+    words
+}
+
 fn tier_record(capacity: u64, way: Way) -> [u64; tier::SIZE] {
     let mut record = [0; tier::SIZE];
     record[tier::CAPACITY] = capacity;
@@ -215,6 +217,16 @@ fn tier_record(capacity: u64, way: Way) -> [u64; tier::SIZE] {
         Way::Hugetlb => (way::HUGETLB, 0),
         Way::Node(node) => (way::NODE, node.into()),
     };
+    record
+}
+
+fn object_record(file: &PlacementFile, of: &FileObject, first_chunk: usize) -> [u64; object::SIZE] {
+    let mut record = [0; object::SIZE];
+    record[object::TIER] = file.tier(&of.tier).unwrap_or(0) as u64;
+    record[object::IS_STATIC] = u64::from(of.kind == PlacedKind::Static);
+    record[object::BYTES] = of.bytes;
+    record[object::CHUNK] = first_chunk as u64;
+    record[object::CHUNKS] = of.chunks.len() as u64;
     record
 }
 

@@ -4,11 +4,12 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use reuselens_placement::{FileTier, PlacementFile, TierKind};
+use reuselens_placement::{FileTier, PlacedKind, PlacementFile, TierKind};
 use reuselens_units::Bytes;
 use thiserror::Error;
 
 const HUGE_PAGE: u64 = crate::layout::HUGE_PAGE as u64;
+const SPAN: u64 = crate::layout::SPAN as u64;
 
 /// How a tier is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,9 +147,19 @@ pub enum WayError {
     },
     /// A tier is smaller than one page.
     #[error(
-        "tier '{tier}' has {capacity}, and a huge page has 2 MiB: none fits; plan for a larger tier (reuselens place --fast 2M or more)"
+        "tier '{tier}' has {capacity}, and a huge page has 2 MiB: none fits; plan for a larger tier (reuselens place --fast 2M or more), or put this one on a memory node (--as '{tier}=node:N')"
     )]
     TooSmall {
+        /// The tier.
+        tier: String,
+        /// Its size.
+        capacity: Bytes,
+    },
+    /// A tier is smaller than what blocks of the heap are taken from.
+    #[error(
+        "tier '{tier}' has {capacity}, and blocks of the heap take its memory in pieces of 64 KiB: none fits; plan for a larger tier (reuselens place --fast 64K or more)"
+    )]
+    TooSmallForBlocks {
         /// The tier.
         tier: String,
         /// Its size.
@@ -218,6 +229,12 @@ pub(crate) fn resolve(
     let mut left = system.clone();
     let one = |tier: &FileTier| {
         let way = way(tier, asked, &left)?;
+        if tier.capacity_bytes < SPAN && has_only_blocks(file, tier) {
+            return Err(WayError::TooSmallForBlocks {
+                tier: tier.name.clone(),
+                capacity: Bytes(tier.capacity_bytes),
+            });
+        }
         if way == Way::Hugetlb {
             let pages = tier.capacity_bytes.div_ceil(HUGE_PAGE);
             left.pool = left.pool.saturating_sub(pages);
@@ -225,6 +242,15 @@ pub(crate) fn resolve(
         Ok(way)
     };
     file.tiers.iter().map(one).collect()
+}
+
+/// Whether whole blocks of the heap are all that the file puts into a tier.
+fn has_only_blocks(file: &PlacementFile, tier: &FileTier) -> bool {
+    let mut objects = file
+        .objects
+        .iter()
+        .filter(|object| object.tier == tier.name);
+    objects.all(|object| object.kind == PlacedKind::Heap && object.chunks.is_empty())
 }
 
 fn way(tier: &FileTier, asked: &Ways, system: &System) -> Result<Way, WayError> {
@@ -296,7 +322,7 @@ mod tests {
         let huge = |bytes| resolved("DRAM", bytes, &[], &system);
         assert_eq!(huge(4 << 20), Ok(Way::Hugetlb));
         assert_eq!(huge(5 << 20), Ok(Way::Madvise));
-        let asked = resolved("HBM", 100, &["huge", "t=node:2"], &system);
+        let asked = resolved("HBM", 1 << 16, &["huge", "t=node:2"], &system);
         assert_eq!(asked, Ok(Way::Node(2)));
     }
 
@@ -307,7 +333,8 @@ mod tests {
             pool: 0,
             has_transparent: false,
         };
-        let cases: [(&str, u64, &[&str], &str); 7] = [
+        let cases: [(&str, u64, &[&str], &str); 8] = [
+            ("HBM", 65535, &["node:0"], "pieces of 64 KiB"),
             ("HBM", 4 << 20, &[], "tier 't' is HBM, and nothing says"),
             ("HBM", 4 << 20, &["node:1"], "no memory node 1; it has 0"),
             ("DRAM", 4 << 20, &["hugetlb"], "0 free huge pages"),

@@ -11,9 +11,9 @@ use reuselens_preload::{PlacedProgram, PlacedRun, RunError, SignalForwarder, Way
 use reuselens_report::{placed_run_text, placed_run_warnings};
 
 use crate::exit::{LIMIT_BROKEN, Outcome, Usage};
-use crate::files::{read_text, unreadable};
+use crate::files::{is_profile, read_text, unreadable};
 use crate::interrupt;
-use crate::output::{color, terminal_width};
+use crate::output::{color, terminal_width, top};
 use crate::say::tell;
 
 /// Run a program as it is, with its data where a placement file says
@@ -33,6 +33,10 @@ pub struct Args {
     /// are not as planned
     #[arg(long)]
     verify: bool,
+
+    /// Rows of the table: the N largest objects [default: those of at least 1 % of the bytes]
+    #[arg(long, value_name = "N", value_parser = top, requires = "verify")]
+    top: Option<usize>,
 
     /// Accept another build of the program or of a library: find allocations at the same offsets
     /// in files of the same names
@@ -69,7 +73,7 @@ impl Args {
                 tell!("reuselens: warning: {warning}");
             }
             if self.verify {
-                let text = placed_run_text(&file, &run, terminal_width(), color());
+                let text = placed_run_text(&file, &run, self.top, terminal_width(), color());
                 tell!("{}", text.trim_end());
             }
         }
@@ -92,6 +96,12 @@ fn passed_on(status: ExitStatus) -> ExitCode {
 }
 
 fn read_placement(path: &Path) -> anyhow::Result<PlacementFile> {
+    if is_profile(path) {
+        anyhow::bail!(
+            "{0} is a profile and no placement file; make one of it with `reuselens place {0} --fast SIZE -o NAME.rlplace`",
+            path.display()
+        );
+    }
     let text = read_text(path, MAX_FILE_BYTES).map_err(|error| {
         let next = "`reuselens place PROFILE --fast SIZE -o NAME.rlplace` writes such a file";
         unreadable(path, &error, next)

@@ -1,6 +1,7 @@
 //! What became of a run by a placement file, as text.
 
 use std::fmt::Write;
+use std::os::unix::process::ExitStatusExt;
 
 use reuselens_placement::{FileObject, PlacedKind, PlacementFile};
 use reuselens_preload::{ObjectOutcome, PlacedRun};
@@ -8,9 +9,17 @@ use reuselens_units::{Bytes, counted, shown};
 
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
 
-/// Where the pages of each object were, as a table with the judgement after it. `width` is that of
-/// the terminal, 60 at least. Ends with a line break.
-pub fn placed_run_text(file: &PlacementFile, run: &PlacedRun, width: usize, color: bool) -> String {
+/// Where the pages of each object were, as a table with the judgement after it. The table has the
+/// `top` largest objects, or those of at least 1 % of all bytes, and all that are not as planned;
+/// the others are one row for each verdict. `width` is that of the terminal, 60 at least. Ends with
+/// a line break.
+pub fn placed_run_text(
+    file: &PlacementFile,
+    run: &PlacedRun,
+    top: Option<usize>,
+    width: usize,
+    color: bool,
+) -> String {
     let (paint, width) = (Paint::new(color), width.max(60));
     let mut out = String::new();
     heading(
@@ -31,25 +40,31 @@ pub fn placed_run_text(file: &PlacementFile, run: &PlacedRun, width: usize, colo
         TextColumn::right("untouched"),
         TextColumn::left("verified"),
     ];
-    let cells: Vec<Vec<String>> = objects(file, run)
-        .map(|(object, outcome)| {
-            let tier = file.tier(&object.tier).unwrap_or(0);
-            let bytes = |count: u64| Bytes(count).to_string();
-            vec![
+    let mut cells = Vec::new();
+    let mut folded: Vec<(&'static str, u64, ObjectOutcome)> = Vec::new();
+    let least = least_bytes(run, top);
+    for (object, outcome) in objects(file, run) {
+        let tier = file.tier(&object.tier).unwrap_or(0);
+        let verdict = verdict(run, object, outcome, tier);
+        if verdict == NO || (wanted_bytes(outcome) >= least && verdict != NOT_SEEN) {
+            let way = run.tiers.get(tier).map(|tier| tier.way.to_string());
+            let head = [
                 object.name.clone(),
                 object.tier.clone(),
-                run.tiers
-                    .get(tier)
-                    .map_or_else(String::new, |tier| tier.way.to_string()),
-                outcome.blocks.to_string(),
-                bytes(outcome.placed),
-                bytes(outcome.as_planned),
-                bytes(outcome.elsewhere),
-                bytes(outcome.untouched),
-                verdict(run, object, outcome, tier).to_owned(),
-            ]
-        })
-        .collect();
+                way.unwrap_or_default(),
+            ];
+            cells.push(row(head, outcome, verdict));
+            continue;
+        }
+        match folded.iter_mut().find(|(of, ..)| *of == verdict) {
+            Some((_, count, sum)) => (*count, *sum) = (*count + 1, sum_of(sum, outcome)),
+            None => folded.push((verdict, 1, outcome.clone())),
+        }
+    }
+    for (verdict, count, sum) in &folded {
+        let name = counted(*count, "other object", "other objects");
+        cells.push(row([name, String::new(), String::new()], sum, verdict));
+    }
     rows(&mut out, &columns, &cells, width, paint);
     let label = paint.ink(TextStyle::Soft, "verified");
     let _ = writeln!(out, "{label}  {}", wrap(&judgement(run), width, 10));
@@ -62,6 +77,57 @@ fn objects<'a>(
 ) -> impl Iterator<Item = (&'a FileObject, &'a ObjectOutcome)> {
     file.objects.iter().zip(&run.objects)
 }
+
+/// The cells of a row, after those of the object, its tier, and how that is made.
+fn row(head: [String; 3], outcome: &ObjectOutcome, verdict: &str) -> Vec<String> {
+    let bytes = |count: u64| Bytes(count).to_string();
+    let counts = [
+        outcome.blocks.to_string(),
+        bytes(outcome.placed),
+        bytes(outcome.as_planned),
+        bytes(outcome.elsewhere),
+        bytes(outcome.untouched),
+        verdict.to_owned(),
+    ];
+    head.into_iter().chain(counts).collect()
+}
+
+fn sum_of(a: &ObjectOutcome, b: &ObjectOutcome) -> ObjectOutcome {
+    ObjectOutcome {
+        blocks: a.blocks.saturating_add(b.blocks),
+        placed: a.placed.saturating_add(b.placed),
+        as_planned: a.as_planned.saturating_add(b.as_planned),
+        elsewhere: a.elsewhere.saturating_add(b.elsewhere),
+        untouched: a.untouched.saturating_add(b.untouched),
+        ..a.clone()
+    }
+}
+
+/// The bytes that the program allocated for an object.
+fn wanted_bytes(outcome: &ObjectOutcome) -> u64 {
+    outcome.placed.saturating_add(outcome.no_room_bytes)
+}
+
+/// The bytes of the smallest object with a row of its own.
+fn least_bytes(run: &PlacedRun, top: Option<usize>) -> u64 {
+    let mut bytes: Vec<u64> = run.objects.iter().map(wanted_bytes).collect();
+    bytes.sort_unstable_by(|a, b| b.cmp(a));
+    let all = || {
+        bytes
+            .iter()
+            .fold(0, |sum: u64, bytes| sum.saturating_add(*bytes))
+    };
+    match top {
+        Some(top) => bytes.get(top.saturating_sub(1)).copied().unwrap_or(0),
+        None => all().div_ceil(100),
+    }
+    .max(1)
+}
+
+/// The pages of an object are elsewhere.
+const NO: &str = "no";
+/// The program allocated nothing for an object.
+const NOT_SEEN: &str = "not seen";
 
 /// Whether an object is as planned, in a word.
 fn verdict(
@@ -76,10 +142,10 @@ fn verdict(
             blocks: 0,
             no_room: 0,
             ..
-        } => "not seen",
+        } => NOT_SEEN,
         ObjectOutcome { blocks: 0, .. } => "no room",
         _ if is_forbidden => "skipped",
-        ObjectOutcome { elsewhere: 1.., .. } => "no",
+        ObjectOutcome { elsewhere: 1.., .. } => NO,
         ObjectOutcome {
             as_planned: 0,
             unknown: 1..,
@@ -121,8 +187,16 @@ fn judgement(run: &PlacedRun) -> String {
     if forbidden || planned == 0 && unknown > 0 {
         return "skipped: the system did not allow it".to_owned();
     }
+    let sum = |count: fn(&ObjectOutcome) -> u64| run.objects.iter().map(count).any(|it| it > 0);
+    if planned == 0 && !sum(|object| object.placed) {
+        return "nothing: no object of the file was placed".to_owned();
+    }
+    if planned == 0 && !sum(|object| object.untouched) && run.status.signal().is_some() {
+        return "nothing: a signal ended the program before the kernel was asked".to_owned();
+    }
     if planned == 0 {
-        return "nothing: no page of a placed object was accessed".to_owned();
+        return "nothing: no page of a placed object was accessed, or the kernel was not asked"
+            .to_owned();
     }
     format!(
         "all {} of accessed pages are where the file puts them",
@@ -167,6 +241,9 @@ pub fn placed_run_warnings(file: &PlacementFile, run: &PlacedRun) -> Vec<String>
     }
     tier_warnings(file, run, &mut warnings);
     object_warnings(file, run, &mut warnings);
+    if run.objects.iter().all(|object| object.placed == 0) {
+        warnings.push("nothing was placed: the program ran as it does without the file".to_owned());
+    }
     warnings
 }
 
