@@ -187,6 +187,9 @@ impl Attributor {
         let mut is_gone = vec![false; self.cells()];
         for (cell, _) in &out.merged {
             is_gone[*cell as usize] = true;
+            if let Some(visits) = &mut self.shared.visits {
+                visits.footprints.forget_cell(*cell);
+            }
         }
         for process in &mut self.processes {
             process.sites.forget_cells(|cell| is_gone[cell as usize]);

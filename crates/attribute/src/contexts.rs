@@ -113,6 +113,11 @@ impl Contexts {
         &self.nodes[node as usize]
     }
 
+    /// The number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     pub fn places(&self, node: u32) -> &Places {
         &self.places[node as usize]
     }

@@ -23,19 +23,22 @@
 //! | what | modules |
 //! |---|---|
 //! | events, and blocks to columns | `attributor`, `pass` |
-//! | whose an address is | `space`, `shadow`, `intervals`, `objects`, `structures`, `elements` |
+//! | whose an address is | `space`, `shadow`, `intervals`, `objects`, `chunks`, `structures`, `elements` |
 //! | frames and contexts | `stack`, `locals`, `contexts`, `wrappers` |
 //! | what an access counts for | `sites`, `cells`, `merging`, `folding`, `function_sites` |
+//! | what contexts access | `visits`, `footprints` |
 //! | names, at the end | `resolve`, `symbols`, `loader`, `naming` |
 //!
 //! For: whoever turns traces into profiles. Not for: distances, histograms, or showing anything.
 
 mod attributor;
 mod cells;
+mod chunks;
 mod columns;
 mod contexts;
 mod elements;
 mod folding;
+mod footprints;
 mod function_sites;
 mod hash;
 mod intervals;
@@ -58,6 +61,7 @@ mod statement_addresses;
 mod structures;
 mod symbols;
 mod tables;
+mod visits;
 mod warnings;
 mod wrappers;
 
@@ -66,7 +70,7 @@ pub use cells::CellKey;
 pub use columns::Columns;
 pub use elements::ElementKey;
 pub use loader::Loader;
-pub use options::{DataFilter, Kinds, NamesMode, Options};
+pub use options::{DataFilter, Kinds, NamesMode, Options, PlacementOptions};
 pub use symbols::{
     FrameLayout, FrameLayouts, Function, LocalVariable, NoSymbols, StaticSymbol, SymbolSource,
     Variable,

@@ -37,6 +37,9 @@ pub(crate) enum ObjectKey {
     },
     /// Blocks from one call path: context, allocating call.
     Heap { node: u32, call: CodePlace },
+    /// The bytes of another object's blocks from this offset on, up to the end of a chunk: see
+    /// [`crate::chunks`]. Those from offset 0 on have the object's own number.
+    Chunk { object: u32, start: u64 },
     /// Named by the program: process, name, bytes of an element, where it lies.
     Named {
         process: u16,
@@ -121,6 +124,22 @@ impl Objects {
             elements: Vec::new(),
         });
         number
+    }
+
+    /// The number of the chunk of an object's blocks that begins at an offset.
+    pub fn chunk(&mut self, object: u32, start: u64) -> u32 {
+        match start {
+            0 => object,
+            _ => self.get_or_add(ObjectKey::Chunk { object, start }, self.place(object)),
+        }
+    }
+
+    /// The object that a chunk is of, and the chunk's offset in its blocks; 0 for whole objects.
+    pub fn start_of(&self, chunk: u32) -> (u32, u64) {
+        match self.get(chunk).key {
+            ObjectKey::Chunk { object, start } => (object, start),
+            _ => (chunk, 0),
+        }
     }
 
     pub fn get(&self, object: u32) -> &RawObject {

@@ -3,6 +3,9 @@
 use reuselens_trace::Kind;
 use reuselens_units::Granularity;
 
+use crate::chunks::Chunks;
+use crate::visits::Visits;
+
 /// Which accesses count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kinds {
@@ -61,6 +64,19 @@ pub enum NamesMode {
     Statement,
 }
 
+/// What is recorded for placing objects in memory: the chunks of large objects as objects of their
+/// own, lifetimes, and footprints and entries of calling contexts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacementOptions {
+    /// Bytes of a chunk. An object of more than 1,024 of them has chunks of twice the size, and so
+    /// on. `None` = 64 KiB, doubled until an object has at most 64.
+    pub chunk_bytes: Option<u64>,
+    /// Pairs of 64 neighbouring items and an instruction in a calling context that accesses some of
+    /// them, at most: the memory that footprints take, about 100 bytes each. With more, there are
+    /// no footprints, and a warning.
+    pub max_footprint_entries: usize,
+}
+
 /// What an [`Attributor`](crate::Attributor) counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -96,6 +112,9 @@ pub struct Options {
     /// Whether [`Columns::basic_blocks`](crate::Columns::basic_blocks) is filled, if accesses are
     /// broken down.
     pub basic_blocks: bool,
+    /// What is recorded for placing objects in memory, if anything. Has no effect on traces of ids,
+    /// nor where objects are not looked up.
+    pub placement: Option<PlacementOptions>,
     /// The trace's addresses are ids that already are the items (all 64 bits of them): granularity,
     /// processes, sites and objects do not apply.
     pub ids: bool,
@@ -118,6 +137,23 @@ impl Options {
         self.is_plain() && !self.totals_only && !self.ids && !self.basic_blocks
     }
 
+    /// The chunks that are recorded.
+    pub(crate) fn chunks(&self) -> Option<Chunks> {
+        let placement = self.placement.filter(|_| self.looks_up_objects());
+        placement.map(|placement| Chunks::new(placement.chunk_bytes))
+    }
+
+    /// The footprints and entries of contexts that are recorded.
+    pub(crate) fn visits(&self) -> Option<Visits> {
+        let is_wanted = self.contexts && self.looks_up_objects();
+        let placement = self.placement.filter(|_| is_wanted);
+        placement.map(|placement| Visits::new(placement.max_footprint_entries))
+    }
+
+    fn looks_up_objects(&self) -> bool {
+        !self.is_totals_only() && !self.ids
+    }
+
     /// Whether nothing has to be known of an access but its items, its kind, and whether it writes.
     pub fn is_totals_only(&self) -> bool {
         self.totals_only && self.data == DataFilter::All && self.names == NamesMode::Instruction
@@ -138,6 +174,7 @@ impl Default for Options {
             elements: false,
             stores: false,
             basic_blocks: false,
+            placement: None,
             ids: false,
         }
     }

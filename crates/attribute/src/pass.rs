@@ -130,6 +130,9 @@ impl<'a> Pass<'a> {
             pending: PendingCells::default(),
             batch: BatchBuffer::default(),
         };
+        if let Some(visits) = &mut pass.shared.visits {
+            visits.begin_block();
+        }
         pass.frame_changed();
         pass
     }
@@ -176,13 +179,31 @@ impl<'a> Pass<'a> {
         (self.send)(self.columns);
         self.columns.clear();
         self.counted = 0;
+        if let Some(visits) = &mut self.shared.visits {
+            visits.begin_columns(0);
+        }
     }
 
-    /// Completes the columns, and counts their new item accesses by cell.
+    /// Completes the columns, and counts their new item accesses by cell and, if the options ask
+    /// for it, by context and item.
     pub fn complete(&mut self) {
         self.columns.complete();
-        let Shared { merging, cells, .. } = &mut *self.shared;
-        merging.count(&self.columns.cells[self.counted..], cells);
+        let Shared {
+            merging,
+            cells,
+            visits,
+            ..
+        } = &mut *self.shared;
+        let Columns {
+            items,
+            cells: of_items,
+            ..
+        } = &*self.columns;
+        merging.count(&of_items[self.counted..], cells);
+        if let Some(visits) = visits {
+            visits.count(self.counted, items, of_items, cells.keys());
+            visits.begin_columns(items.len());
+        }
         self.counted = self.columns.len();
     }
 }

@@ -4,7 +4,9 @@
 //! have equal keys: see [`Tables`].
 
 mod blocks;
+mod chunks;
 mod contexts;
+mod visits;
 
 use std::collections::BTreeMap;
 
@@ -24,6 +26,7 @@ use crate::state::ThreadState;
 use crate::symbols::{Function, SymbolSource, Variable};
 use crate::tables::Tables;
 use crate::wrappers::Wrappers;
+use chunks::FinalChunks;
 
 /// The tables of everything that was accessed: the sites, objects and contexts of all cells, and
 /// the objects of all elements.
@@ -35,8 +38,10 @@ pub(crate) fn tables(
     let mut resolver = Resolver::new(shared, symbols);
     let raw = resolver.shared.cells.take_keys();
     resolver.wrappers = resolver.find_wrappers(&raw);
+    resolver.find_chunks(&raw);
     let cells = raw.iter().map(|key| resolver.cell(key)).collect();
     let elements = resolver.elements();
+    resolver.count_visits();
     resolver.warn_of_modules_without_lines();
     resolver.shared.warn_of_elements();
     if resolver.shared.lacks_statements {
@@ -75,6 +80,9 @@ type Numbers = FastMap<u32, u32>;
 /// over several processes.
 type Discriminant = (u32, u64, String);
 
+/// An object without its counts, and what distinguishes it from others of its name.
+type NamedObject = (Object, Discriminant);
+
 struct Resolver<'a> {
     shared: Shared,
     symbols: &'a mut dyn SymbolSource,
@@ -85,7 +93,9 @@ struct Resolver<'a> {
     equal_sites: FastMap<(CodePlace, Kind), u32>,
     objects: Vec<Object>,
     object_numbers: Numbers,
-    equal_objects: FastMap<(Object, Discriminant), u32>,
+    equal_objects: FastMap<NamedObject, u32>,
+    /// The chunks of objects, if they were recorded.
+    chunks: Option<FinalChunks>,
     contexts: Vec<Context>,
     /// By context, its module and its function, if they are known. `None` for inlined functions.
     context_functions: Vec<Option<(u32, Function)>>,
@@ -118,6 +128,7 @@ impl<'a> Resolver<'a> {
             objects: vec![unknown],
             object_numbers: Numbers::from_iter([(0, 0)]),
             equal_objects: FastMap::default(),
+            chunks: None,
             contexts: vec![root],
             context_functions: vec![None],
             context_numbers: Numbers::from_iter([(0, 0)]),
@@ -199,20 +210,23 @@ impl<'a> Resolver<'a> {
         if let Some(&number) = self.object_numbers.get(&raw) {
             return number;
         }
-        let raw_object = self.shared.objects.get(raw).clone();
-        let (object, discriminant) = self.named_object(&raw_object);
+        let whole = self.shared.objects.start_of(raw).0;
+        let raw_object = self.shared.objects.get(whole).clone();
+        let mut named = self.named_object(&raw_object);
+        named.0.part = self.part_of(raw, &named);
         let next = self.objects.len() as u32;
-        let number = *self
-            .equal_objects
-            .entry((object.clone(), discriminant))
-            .or_insert(next);
+        let object = named.0.clone();
+        let number = *self.equal_objects.entry(named).or_insert(next);
         if number == next {
             self.objects.push(object);
         }
         let origin = self.origin_of(&raw_object.key);
-        let usage = self.shared.objects.usage(raw);
+        let is_chunk = self.add_chunk(number, raw);
+        let usage = self.shared.objects.usage(whole);
         let object = &mut self.objects[number as usize];
-        add_counts(object, &raw_object, usage);
+        if !is_chunk {
+            add_counts(object, &raw_object, usage);
+        }
         if let Some(origin) = origin {
             object.add_origin(origin);
         }
@@ -238,7 +252,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// An object without its counts, and what distinguishes it from others of its name.
-    fn named_object(&mut self, raw: &RawObject) -> (Object, Discriminant) {
+    fn named_object(&mut self, raw: &RawObject) -> NamedObject {
         let none = (CodePlace::NO_MODULE, 0, String::new());
         let object = |kind, name: String, element_bytes| Object {
             kind,
@@ -247,7 +261,10 @@ impl<'a> Resolver<'a> {
             ..Object::default()
         };
         match &raw.key {
-            ObjectKey::Unknown => (object(ObjectKind::Unknown, "unknown".into(), 0), none),
+            // Of a chunk, the object is asked for.
+            ObjectKey::Unknown | ObjectKey::Chunk { .. } => {
+                (object(ObjectKind::Unknown, "unknown".into(), 0), none)
+            }
             ObjectKey::Other => (
                 object(ObjectKind::Unknown, "(other objects)".into(), 0),
                 none,

@@ -7,6 +7,7 @@ use reuselens_locality::Warning;
 use reuselens_trace::{Kind, Module};
 
 use crate::cells::{CellKey, CellTable, PackedKey};
+use crate::chunks::Chunks;
 use crate::columns::Columns;
 use crate::contexts::{CallKey, Contexts, Places};
 use crate::folding::{Candidates, CellChoice};
@@ -22,6 +23,7 @@ use crate::sites::SiteKey;
 use crate::space::{SymbolExtent, SymbolExtents};
 use crate::structures::{Structure, Structures};
 use crate::symbols::{FrameLayouts, SymbolSource};
+use crate::visits::Visits;
 use crate::warnings::Warnings;
 
 /// Most sites. Further instructions count for the unknown one.
@@ -48,6 +50,10 @@ pub(crate) struct Shared {
     extents: FastMap<u32, SymbolExtents>,
     pub sites: Vec<SiteKey>,
     pub objects: Objects,
+    /// The chunks of objects, if the options ask for them.
+    pub chunks: Option<Chunks>,
+    /// Which items contexts access, and how often they are entered, if the options ask for it.
+    pub visits: Option<Visits>,
     pub contexts: Contexts,
     pub cells: CellTable,
     pub candidates: Candidates,
@@ -90,6 +96,8 @@ impl Shared {
                 kind: Kind::Load,
             }],
             objects: Objects::new(),
+            chunks: options.chunks(),
+            visits: options.visits(),
             contexts: Contexts::new(),
             cells: CellTable::new(options.max_cells),
             candidates: Candidates::default(),
@@ -157,12 +165,23 @@ impl Shared {
             let structure = self.static_structure(module, symbol.low, symbol.high, object, symbols);
             self.objects.set_fixed(object, symbol.high - symbol.low);
             self.objects.get_mut(object).name = symbol.name;
-            extents.push(SymbolExtent {
-                low: symbol.low,
-                high: symbol.high,
+            let extent = (symbol.low, symbol.high, object);
+            let pieces = match (&mut self.chunks, structure) {
+                // Elements are counted for the object alone, so it has no chunks.
+                (Some(chunks), NO_STRUCTURE) => {
+                    let pieces = chunks.split(object, (symbol.low, symbol.high), &mut self.objects);
+                    chunks.begin(object, symbol.high - symbol.low, 0);
+                    pieces
+                }
+                _ => vec![extent],
+            };
+            let extent = |(low, high, object)| SymbolExtent {
+                low,
+                high,
                 object,
                 structure,
-            });
+            };
+            extents.extend(pieces.into_iter().map(extent));
         }
         let extents: SymbolExtents = extents.into();
         self.extents.insert(number, extents.clone());
@@ -386,5 +405,7 @@ impl Shared {
             + self.function_sites.memory()
             + self.structures.memory()
             + self.live_frames.memory()
+            + self.chunks.as_ref().map_or(0, Chunks::memory)
+            + self.visits.as_ref().map_or(0, Visits::memory)
     }
 }

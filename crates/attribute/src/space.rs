@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::chunks::Piece;
 use crate::intervals::IntervalMap;
 use crate::shadow::{
     Granules, NO_STRUCTURE, PAGE_SHIFT, Page, Region, Shadow, ShadowAnswer, Versions, Volatility,
@@ -120,15 +121,13 @@ impl AddressSpace {
         self.changed(Volatility::Heap);
     }
 
-    /// A heap block begins; older blocks and names of its bytes end. Calls `removed` with each
-    /// piece of an older block.
-    pub fn allocate(
-        &mut self,
-        low: u64,
-        high: u64,
-        object: u32,
-        removed: impl FnMut(u64, u64, u32),
-    ) {
+    /// A heap block begins; older blocks and names of its bytes end. `pieces` are the chunks of the
+    /// block, each with its object, one at least: each begins where the one before ends. Calls
+    /// `removed` with each piece of an older block.
+    pub fn allocate(&mut self, pieces: &[Piece], removed: impl FnMut(u64, u64, u32)) {
+        let (Some(&(low, ..)), Some(&(_, high, _))) = (pieces.first(), pieces.last()) else {
+            return;
+        };
         if low >= high {
             return;
         }
@@ -137,11 +136,33 @@ impl AddressSpace {
             let hull = self.hull(low, high);
             self.clear(low, high, removed);
             self.changed(Volatility::Static);
-            self.repaint(low, high, hull, object);
+            self.repaint(pieces, hull);
         } else {
-            self.shadow.paint(low, high, object);
+            self.paint(pieces);
         }
-        self.heap.insert(low, high, object);
+        for &(low, high, object) in pieces {
+            self.heap.insert(low, high, object);
+        }
+    }
+
+    /// The bytes from `low` to the end of the block there, all of its chunks included; 0 if no
+    /// block begins there. `follows` tells whether the piece of the second object goes on after
+    /// that of the first, which is as long as the third argument says.
+    pub fn block_bytes(&self, low: u64, follows: impl Fn(u32, u32, u64) -> bool) -> u64 {
+        let Some((first, mut end, mut object)) = self.heap.get(low) else {
+            return 0;
+        };
+        if first != low {
+            return 0;
+        }
+        let mut start = first;
+        while let Some((from, to, next)) = self.heap.get(end)
+            && from == end
+            && follows(object, next, end - start)
+        {
+            (start, end, object) = (from, to, next);
+        }
+        end - low
     }
 
     /// Heap bytes end; `bytes` 0 means all of the block at `low`. Calls `removed` with each piece
@@ -156,17 +177,26 @@ impl AddressSpace {
         if low >= high || !self.clear(low, high, removed) {
             return false;
         }
-        self.repaint(low, high, hull, 0);
+        self.repaint(&[(low, high, 0)], hull);
         true
     }
 
-    /// Brings the shadow up to date after a change of `low..high`; `hull` is all that overlapped it
-    /// before. What was cut is forgotten whole: its other pages remember where it ended.
-    fn repaint(&mut self, low: u64, high: u64, hull: (u64, u64), object: u32) {
-        if hull == (low, high) && !self.mapped_in(low, high) {
-            self.shadow.paint(low, high, object);
+    /// Brings the shadow up to date after a change of these pieces, which are one range; `hull` is
+    /// all that overlapped it before. What was cut is forgotten whole: its other pages remember
+    /// where it ended.
+    fn repaint(&mut self, pieces: &[Piece], hull: (u64, u64)) {
+        let ends = pieces.first().zip(pieces.last());
+        let range = ends.map(|(first, last)| (first.0, last.1));
+        if range == Some(hull) && !self.mapped_in(hull.0, hull.1) {
+            self.paint(pieces);
         } else {
             self.shadow.forget(hull.0, hull.1);
+        }
+    }
+
+    fn paint(&mut self, pieces: &[Piece]) {
+        for &(low, high, object) in pieces {
+            self.shadow.paint(low, high, object);
         }
     }
 

@@ -8,7 +8,7 @@ use std::io::Cursor;
 
 use reuselens_attribute::{
     Attributor, Columns, DataFilter, FrameLayout, FrameLayouts, Function, Kinds, LocalVariable,
-    NoSymbols, Options, StaticSymbol, SymbolSource, Tables, Variable, Warning,
+    NoSymbols, Options, PlacementOptions, StaticSymbol, SymbolSource, Tables, Variable, Warning,
 };
 use reuselens_io::Input;
 use reuselens_locality::Frame;
@@ -236,6 +236,10 @@ fn options(random: &mut Random) -> Options {
         contexts: random.below(2) == 0,
         max_cells: random.one(&[1 << 18, 1 << 18, 40]),
         elements: random.below(2) == 0,
+        placement: (random.below(2) == 0).then(|| PlacementOptions {
+            chunk_bytes: random.one(&[None, Some(0x100), Some(0x1000)]),
+            max_footprint_entries: random.one(&[1 << 20, 1 << 20, 30]),
+        }),
         ..Options::default()
     }
 }

@@ -175,12 +175,7 @@ impl Pass<'_> {
                 });
             }
             Kind::Alloc => self.allocate(pc, address, number),
-            Kind::Free => {
-                // `number` is the bytes that end, or 0 for all of the block.
-                let objects = &mut self.shared.objects;
-                let ended = |low, high, object| objects.end(object, high - low);
-                self.process.space.free(address, number, ended);
-            }
+            Kind::Free => self.free(address, number),
             Kind::Named => self.named_access::<PLAIN>(pc, address, number),
             Kind::PartialData => {
                 let ProcessState { entries, space, .. } = &mut *self.process;
@@ -208,7 +203,12 @@ impl Pass<'_> {
     }
 
     fn allocate(&mut self, pc: u64, low: u64, bytes: u64) {
-        let Shared { objects, .. } = &mut *self.shared;
+        let Shared {
+            objects,
+            chunks,
+            references,
+            ..
+        } = &mut *self.shared;
         let call = self.process.mappings.place(pc);
         let key = ObjectKey::Heap {
             node: self.stack.node(),
@@ -216,12 +216,19 @@ impl Pass<'_> {
         };
         let object = objects.get_or_add(key, Where::Heap);
         let high = low.saturating_add(bytes);
-        self.process
-            .space
-            .allocate(low, high, object, |low, high, old| {
-                objects.end(old, high - low)
+        let space = &mut self.process.space;
+        if let Some(chunks) = chunks {
+            let pieces = chunks.split(object, (low, high), objects);
+            space.allocate(&pieces, |low, high, old| {
+                chunks.end(old, high - low, *references, objects);
             });
-        objects.begin(object, high - low);
+            chunks.begin(object, high - low, *references);
+        } else {
+            space.allocate(&[(low, high, object)], |low, high, old| {
+                objects.end(old, high - low);
+            });
+            objects.begin(object, high - low);
+        }
         if objects.objects_full {
             self.shared.warnings.once(
                 "objects-not-told-apart",
@@ -229,6 +236,33 @@ impl Pass<'_> {
                 "",
             );
         }
+    }
+
+    /// Ends `bytes` bytes of the heap, or all of the block at `low` if they are 0.
+    fn free(&mut self, low: u64, bytes: u64) {
+        let Shared {
+            objects,
+            chunks,
+            references,
+            ..
+        } = &mut *self.shared;
+        let space = &mut self.process.space;
+        let Some(chunks) = chunks else {
+            let ended = |low, high, object| objects.end(object, high - low);
+            space.free(low, bytes, ended);
+            return;
+        };
+        let follows = |piece, next, bytes: u64| {
+            let ((object, start), (of, next)) = (objects.start_of(piece), objects.start_of(next));
+            object == of && start + bytes == next
+        };
+        let bytes = match bytes {
+            0 => space.block_bytes(low, follows),
+            _ => bytes,
+        };
+        space.free(low, bytes, |low, high, piece| {
+            chunks.end(piece, high - low, *references, objects);
+        });
     }
 
     /// Warns of a row without the operands that its kind needs.
@@ -397,12 +431,17 @@ impl Pass<'_> {
     /// Brings what depends on the innermost frame up to date: call it whenever that changes.
     #[inline]
     pub(super) fn frame_changed(&mut self) {
-        let context = if self.options.contexts {
-            self.stack.node()
-        } else {
-            0
+        let context = match self.options.contexts {
+            true => self.stack.node(),
+            false => 0,
         };
         self.owner = u64::from(context) << 32 | u64::from(self.thread);
+        let Shared {
+            visits, contexts, ..
+        } = &mut *self.shared;
+        if let Some(visits) = visits {
+            visits.be_at(self.thread, context, self.columns.len(), contexts);
+        }
         self.top.bytes = 0;
         let mut live = 0;
         // A structure that is named on a stack may be in this frame: `top` stays empty then, and

@@ -28,8 +28,9 @@ impl Resolver<'_> {
         let mut evidence = Evidence::default();
         let (mut sites, mut objects) = (BTreeSet::new(), BTreeSet::new());
         for cell in cells {
-            if let ObjectKey::Heap { node, call } = self.shared.objects.get(cell.object).key {
-                if objects.insert(cell.object) {
+            let object = self.shared.objects.start_of(cell.object).0;
+            if let ObjectKey::Heap { node, call } = self.shared.objects.get(object).key {
+                if objects.insert(object) {
                     evidence.add_allocation(&self.heap_path(node, call));
                 }
                 if sites.insert(cell.site) {
