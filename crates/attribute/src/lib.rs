@@ -23,7 +23,8 @@
 //! | what | modules |
 //! |---|---|
 //! | events, and blocks to columns | `attributor`, `pass` |
-//! | whose an address is | `space`, `shadow`, `intervals`, `objects`, `chunks`, `structures`, `elements` |
+//! | whose an address is | `space`, `shadow`, `intervals`, `objects`, `chunks` |
+//! | the parts of objects | `structures`, `elements` |
 //! | frames and contexts | `stack`, `locals`, `contexts`, `wrappers` |
 //! | what an access counts for | `sites`, `cells`, `merging`, `folding`, `function_sites` |
 //! | what contexts access | `visits`, `footprints` |

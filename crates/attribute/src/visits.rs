@@ -1,5 +1,5 @@
-//! [`Visits`]: what happens in calling contexts beyond single accesses: which items they access, and
-//! how often they are entered.
+//! [`Visits`]: what happens in calling contexts beyond single accesses: which items they access,
+//! and how often they are entered.
 
 use crate::cells::CellKey;
 use crate::contexts::Contexts;

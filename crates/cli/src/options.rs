@@ -5,11 +5,14 @@ use std::num::NonZeroUsize;
 use clap::{Args, ValueEnum};
 use reuselens::attribute::{DataFilter, Kinds, NamesMode};
 use reuselens::capture::Capture;
-use reuselens::locality::{self, Dimension};
+use reuselens::locality::{self, Dimension, PlacementData};
 use reuselens::units::{Bytes, Granularity};
 use reuselens::{AnalysisOptions, MOST_PATHS};
 
 use crate::exit::Usage;
+
+/// Bytes of a page.
+const SMALLEST_CHUNK: u64 = 4096;
 
 /// Options of everything that analyses.
 #[derive(Args, Clone, Debug)]
@@ -68,6 +71,19 @@ pub struct Analysis {
     /// Count accesses per element of arrays whose element size is known
     #[arg(long, help_heading = "Analysis")]
     pub elements: bool,
+
+    /// Record what placing data in memory needs: chunks of large objects, lifetimes, footprints of
+    /// calling contexts; CHUNK is the size of a chunk [default: 64 KiB, or 1/64 of the object]
+    #[arg(
+        long,
+        value_name = "CHUNK",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "auto",
+        value_parser = placement,
+        help_heading = "Analysis"
+    )]
+    pub placement: Option<PlacementData>,
 
     /// Measure distances over all threads together, as in a shared cache, or within each thread, as
     /// in a private cache, with or without invalidation by stores of other threads
@@ -132,8 +148,11 @@ impl Analysis {
             contexts: !self.no_contexts,
             paths: by.contains(&Dimension::Path),
             most_paths: self.most_paths.unwrap_or(MOST_PATHS),
-            totals_only: !by.is_empty() && by.iter().all(|by| *by == Dimension::Program),
+            totals_only: self.placement.is_none()
+                && !by.is_empty()
+                && by.iter().all(|by| *by == Dimension::Program),
             elements: self.elements,
+            placement: self.placement,
             weigh_bytes: false,
             sharing: match self.sharing {
                 SharingMode::Shared => locality::Sharing::Shared,
@@ -315,6 +334,22 @@ fn memory(text: &str) -> Result<Bytes, String> {
         return Err("an analysis takes some memory; write for instance 64M".to_owned());
     }
     Ok(bytes)
+}
+
+/// `auto`, or the bytes of a chunk: a page at least, which is what a placement moves.
+fn placement(text: &str) -> Result<PlacementData, String> {
+    if text == "auto" {
+        return Ok(PlacementData::default());
+    }
+    let bytes: Bytes = text.parse().map_err(|error| format!("{error}"))?;
+    match bytes.get() >= SMALLEST_CHUNK {
+        true => Ok(PlacementData {
+            chunk_bytes: Some(bytes.get()),
+        }),
+        false => Err(format!(
+            "a chunk has at least a page of {SMALLEST_CHUNK} bytes; write for instance --placement=1M"
+        )),
+    }
 }
 
 /// A number of threads.

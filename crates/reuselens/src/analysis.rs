@@ -233,6 +233,13 @@ pub fn check(options: &AnalysisOptions) -> Result<(), Error> {
     if options.weigh_bytes {
         weighed::check_options(options)?;
     }
+    if options.placement.is_some() && options.elements {
+        return Err(Error::Together {
+            one: "--placement",
+            other: "--elements",
+            why: "the one splits arrays into chunks, the other into elements",
+        });
+    }
     // No thread is begun for nothing.
     let alone = AnalysisOptions {
         threads: Some(NonZeroUsize::MIN),

@@ -28,15 +28,19 @@ pub(crate) fn granularity(
     automatic.unwrap_or(Granularity::LINE_64)
 }
 
-/// Refuses a choice of data where none lie anywhere.
+/// Refuses a choice of data, and a placement, where none lie anywhere.
 ///
 /// # Errors
-/// [`Error::NoPlaces`] for traces of ids.
+/// [`Error::NoPlaces`] and [`Error::NothingToPlace`] for traces of ids.
 pub(crate) fn check(source: &dyn Source, options: &AnalysisOptions) -> Result<(), Error> {
-    if source.has_addresses() || options.data == DataFilter::All {
+    if source.has_addresses() {
         return Ok(());
     }
-    Err(Error::NoPlaces)
+    match options.placement {
+        Some(_) => Err(Error::NothingToPlace),
+        None if options.data != DataFilter::All => Err(Error::NoPlaces),
+        None => Ok(()),
+    }
 }
 
 /// Bytes that a cell takes in a profile and its report: its distances, its instruction with a name,
@@ -85,6 +89,7 @@ impl Attribution {
             stores: options.sharing == Sharing::Coherent,
             merges,
             basic_blocks: options.paths,
+            placement: options.placement_options(),
             ids: !source.has_addresses(),
             ..Options::default()
         };
@@ -267,6 +272,7 @@ fn method(
         max_distance: options.max_distance,
         ids: !source.has_addresses(),
         totals_only: options.is_totals_only(),
+        placement: options.placement.filter(|_| !options.is_totals_only()),
         kinds: format!("{:?}", options.kinds).to_lowercase(),
         data: format!("{:?}", options.data).to_lowercase(),
         ..Method::default()

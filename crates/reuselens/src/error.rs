@@ -51,6 +51,11 @@ pub enum Error {
         "this is a trace of ids, which are neither on a heap nor on a stack, so --data has nothing to choose by; leave out --data"
     )]
     NoPlaces,
+    /// Ids, which lie nowhere, and data to place them by.
+    #[error(
+        "this is a trace of ids, which have no objects in memory that could be placed; leave out --placement"
+    )]
+    NothingToPlace,
     /// Weighing by sizes that the trace does not have.
     #[error(
         "the trace has no sizes of objects to weigh them by; formats that have them are oraclegeneral, vscsi, and csv with columns of ids and sizes (reuselens formats); leave out --weigh"

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use reuselens_attribute::{DataFilter, Kinds, NamesMode};
-use reuselens_locality::Sharing;
+use reuselens_attribute::{DataFilter, Kinds, NamesMode, PlacementOptions};
+use reuselens_locality::{PlacementData, Sharing};
 use reuselens_trace::Source;
 use reuselens_units::{Bytes, Granularity};
 
@@ -11,6 +11,13 @@ use crate::counts;
 
 /// The engine that is chosen for the trace.
 const AUTO: &str = "auto";
+
+/// The part of the memory limit that footprints may take, as a divisor.
+const FOOTPRINT_SHARE: u64 = 8;
+/// Bytes of an entry of a footprint, with what the end takes beside it; measured.
+const FOOTPRINT_ENTRY: u64 = 100;
+/// Entries of footprints at most, where memory has no limit: 6.7 GB.
+const MAX_FOOTPRINT_ENTRIES: u64 = 1 << 26;
 
 /// Pairs of an instruction and a path that are told apart, if nothing else is said.
 pub const MOST_PATHS: u64 = 1 << 19;
@@ -35,6 +42,10 @@ pub struct AnalysisOptions {
     pub totals_only: bool,
     /// Whether accesses are counted per element where the element size is known.
     pub elements: bool,
+    /// What is recorded for placing objects in memory: chunks of large objects, lifetimes, and
+    /// footprints and entries of calling contexts. Has no effect with `totals_only`. Takes up to an
+    /// eighth of the memory limit for footprints, and leaves them out, with a warning, beyond.
+    pub placement: Option<PlacementData>,
     /// Whether a distance is the sum of the sizes of the objects in between, in bytes, and not
     /// their number: for traces of ids that have sizes. Counted in units of `granularity`, by
     /// default 64 bytes.
@@ -73,6 +84,16 @@ impl AnalysisOptions {
     /// The unit of distances in bytes, where objects are weighed.
     pub fn weight_unit(&self) -> Granularity {
         self.granularity.unwrap_or(Granularity::LINE_64)
+    }
+
+    /// What an attributor is to record for placing objects, with these options, which are
+    /// [resolved](Self::resolved).
+    pub(crate) fn placement_options(&self) -> Option<PlacementOptions> {
+        let entries = self.memory_limit().get() / FOOTPRINT_SHARE / FOOTPRINT_ENTRY;
+        Some(PlacementOptions {
+            chunk_bytes: self.placement?.chunk_bytes,
+            max_footprint_entries: entries.min(MAX_FOOTPRINT_ENTRIES) as usize,
+        })
     }
 
     /// Whether accesses are counted without a breakdown.
@@ -119,6 +140,7 @@ impl Default for AnalysisOptions {
             contexts: true,
             totals_only: false,
             elements: false,
+            placement: None,
             weigh_bytes: false,
             sharing: Sharing::Shared,
             max_distance: None,

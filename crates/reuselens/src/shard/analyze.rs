@@ -42,6 +42,13 @@ pub fn analyze_shard(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Part, Error> {
     check(options)?;
+    if options.placement.is_some() {
+        return Err(Error::Together {
+            one: "--placement",
+            other: "shard",
+            why: "footprints of pieces do not add up",
+        });
+    }
     attribution::check(source, options)?;
     let options = &options.resolved();
     with_lines(source, options, |source| {
