@@ -8,7 +8,9 @@ use std::collections::HashMap;
 
 use crate::decode::{self, Kernel};
 use crate::error::PtxError;
-use crate::machine::{Allocation, DeviceMemory, LaunchConfig, LaunchError, Options, Stats, run};
+use crate::machine::{
+    Allocation, DeviceMemory, LaunchConfig, LaunchError, Options, Stats, run, windows,
+};
 use crate::names;
 use crate::sink::LaunchSink;
 use crate::syntax::ast::{Ast, FunctionAst, Init, Statement, Variable};
@@ -173,9 +175,22 @@ impl Device {
     /// # Errors
     /// If the device has too little memory.
     pub fn allocate(&mut self, name: &str, size: u64) -> Result<u64, DeviceError> {
+        self.allocate_aligned(name, size, 1)
+    }
+
+    /// A buffer of zeros at a multiple of the power of two `alignment`; gives its address.
+    ///
+    /// # Errors
+    /// If the device has too little memory.
+    pub fn allocate_aligned(
+        &mut self,
+        name: &str,
+        size: u64,
+        alignment: u64,
+    ) -> Result<u64, DeviceError> {
         let left = self.left();
         let address = if size <= left {
-            self.memory.allocate(name, size)
+            self.memory.allocate(name, size, alignment)
         } else {
             None
         };
@@ -187,14 +202,51 @@ impl Device {
         })
     }
 
+    /// The addresses that buffers can have. Between buffers is room that belongs to none, so they
+    /// reach somewhat further than the limit.
+    pub fn addresses(&self) -> std::ops::Range<u64> {
+        windows::GLOBAL..windows::GLOBAL.saturating_add(self.limit.saturating_mul(2))
+    }
+
     /// Bytes that are left.
-    pub(crate) fn left(&self) -> u64 {
+    pub fn left(&self) -> u64 {
         self.limit.saturating_sub(self.memory.taken())
     }
 
-    /// All buffers, the variables of modules too.
-    pub fn allocations(&self) -> &[Allocation] {
+    /// Frees the buffer that begins at an address; whether there is one.
+    pub fn free(&mut self, address: u64) -> bool {
+        self.memory.free(address)
+    }
+
+    /// All buffers, the variables of modules too, in the order of their addresses.
+    pub fn allocations(&self) -> Vec<&Allocation> {
         self.memory.allocations()
+    }
+
+    /// Copies bytes from one place of the device to another; the places may overlap.
+    ///
+    /// # Errors
+    /// If either is not in one buffer.
+    pub fn copy(&mut self, to: u64, from: u64, size: u64) -> Result<(), DeviceError> {
+        let range = |address| {
+            let range = self.memory.range(address, size);
+            range.ok_or(DeviceError::OutOfBounds { address, size })
+        };
+        let (to, from) = (range(to)?, range(from)?);
+        self.memory.bytes_mut().copy_within(from, to.start);
+        Ok(())
+    }
+
+    /// Bytes of the device, to be changed.
+    ///
+    /// # Errors
+    /// If they are not in one buffer.
+    pub fn bytes_mut(&mut self, address: u64, size: u64) -> Result<&mut [u8], DeviceError> {
+        let range = self
+            .memory
+            .range(address, size)
+            .ok_or(DeviceError::OutOfBounds { address, size })?;
+        Ok(&mut self.memory.bytes_mut()[range])
     }
 
     /// Copies bytes to the device.
@@ -202,12 +254,8 @@ impl Device {
     /// # Errors
     /// If they are not in one buffer.
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        let size = bytes.len() as u64;
-        let range = self
-            .memory
-            .range(address, size)
-            .ok_or(DeviceError::OutOfBounds { address, size })?;
-        self.memory.bytes_mut()[range].copy_from_slice(bytes);
+        self.bytes_mut(address, bytes.len() as u64)?
+            .copy_from_slice(bytes);
         Ok(())
     }
 

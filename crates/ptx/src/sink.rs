@@ -100,12 +100,41 @@ impl LaunchSink for Ignore {
     fn close(&mut self, _: u32, _: Ignore) {}
 }
 
+/// Two that look at the same blocks.
+impl<A: BlockSink, B: BlockSink> BlockSink for (A, B) {
+    #[inline(always)]
+    fn accept(&mut self, access: &WarpAccess<'_>) {
+        self.0.accept(access);
+        self.1.accept(access);
+    }
+}
+
+impl<A: LaunchSink, B: LaunchSink> LaunchSink for (A, B) {
+    type Block = (A::Block, B::Block);
+
+    fn open(&mut self, block: u32) -> Self::Block {
+        (self.0.open(block), self.1.open(block))
+    }
+
+    fn drain(&mut self, block: u32, sink: &mut Self::Block) {
+        self.0.drain(block, &mut sink.0);
+        self.1.drain(block, &mut sink.1);
+    }
+
+    fn close(&mut self, block: u32, sink: Self::Block) {
+        self.0.close(block, sink.0);
+        self.1.close(block, sink.1);
+    }
+}
+
 /// Counts, without loads of parameters: the same few of each thread, which no GPU fetches from its
 /// memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Memory instructions of warps.
     pub instructions: u64,
+    /// Of those, the ones of global memory.
+    pub requests: u64,
     /// Accesses of threads.
     pub accesses: u64,
     /// Bytes of all those.
@@ -128,6 +157,7 @@ impl BlockSink for Count {
         self.accesses += lanes;
         self.bytes += lanes * u64::from(access.bytes);
         if matches!(access.space, Space::Global | Space::Const) {
+            self.requests += 1;
             self.sectors += sectors(access);
         }
     }
@@ -186,6 +216,7 @@ impl LaunchSink for Count {
 
     fn close(&mut self, _: u32, block: Count) {
         self.instructions += block.instructions;
+        self.requests += block.requests;
         self.accesses += block.accesses;
         self.bytes += block.bytes;
         self.sectors += block.sectors;

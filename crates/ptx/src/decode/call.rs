@@ -7,6 +7,7 @@ use super::kernel::{Address, Code, MemoryOp, NONE, NamedSpace, Register};
 use super::scope::{Binding, BodyScope, Scope};
 use crate::error::PtxError;
 use crate::lanes::Slots;
+use crate::machine::FaultKind;
 use crate::syntax::ast::{FunctionAst, Operand, Statement, Variable};
 
 /// Calls inside of calls.
@@ -63,7 +64,10 @@ impl<'a> KernelDecoder<'a> {
                 }
                 _ => Ok(()),
             },
-            "__assertfail" | "__assert_fail" => self.trap("an assertion of the kernel failed".to_owned()),
+            "__assertfail" | "__assert_fail" => {
+                let what = "an assertion of the kernel failed".to_owned();
+                self.trap(FaultKind::Assertion, what)
+            }
             _ => Err(self.unsupported(format!("{name} has no body in this file: put it into the same file, or link with `nvcc -rdc=false`"))),
         }
     }

@@ -71,7 +71,7 @@ impl<'a> KernelDecoder<'a> {
                 collectives: Vec::new(),
                 barriers: Vec::new(),
                 tables: Vec::new(),
-                messages: Vec::new(),
+                traps: Vec::new(),
                 narrow: 0,
                 wide: 0,
                 predicates: 0,

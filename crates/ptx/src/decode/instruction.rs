@@ -7,6 +7,7 @@ use super::decoder::KernelDecoder;
 use super::kernel::{BranchTable, Code, NONE};
 use crate::error::PtxError;
 use crate::lanes::{Form, Slots};
+use crate::machine::FaultKind;
 use crate::ops::{self, Opcode};
 use crate::syntax::ast::{Instruction, Operand};
 use crate::syntax::types::Type;
@@ -35,7 +36,10 @@ impl KernelDecoder<'_> {
                 }
             }
             "exit" => self.emit(Code::Exit, Slots::default())?,
-            "trap" | "brkpt" => self.trap(format!("the kernel executed `{}`", opcode.base))?,
+            "trap" | "brkpt" => {
+                let what = format!("the kernel executed `{}`", opcode.base);
+                self.trap(FaultKind::Trap, what)?;
+            }
             "setp" => self.setp(&mut opcode, operands)?,
             "set" => self.set(&mut opcode, operands)?,
             "selp" | "slct" | "testp" => self.choose(&mut opcode, operands)?,
@@ -190,9 +194,9 @@ impl KernelDecoder<'_> {
     }
 
     /// Ends the kernel with a message.
-    pub fn trap(&mut self, message: String) -> Result<(), PtxError> {
-        let index = self.kernel.messages.len() as u32;
-        self.kernel.messages.push(message);
+    pub fn trap(&mut self, kind: FaultKind, message: String) -> Result<(), PtxError> {
+        let index = self.kernel.traps.len() as u32;
+        self.kernel.traps.push((kind, message));
         self.emit(Code::Trap(index), Slots::default())
     }
 

@@ -3,6 +3,7 @@
 
 use crate::error::Position;
 use crate::lanes::{Picked, Slots};
+use crate::machine::FaultKind;
 use crate::syntax::types::Type;
 
 /// No register, no target.
@@ -18,7 +19,8 @@ pub struct Kernel {
     pub(crate) collectives: Vec<Collective>,
     pub(crate) barriers: Vec<Barrier>,
     pub(crate) tables: Vec<BranchTable>,
-    pub(crate) messages: Vec<String>,
+    /// Why a `Trap` ends the kernel: what sort of error, and its words.
+    pub(crate) traps: Vec<(FaultKind, String)>,
     /// Registers in each file.
     pub(crate) narrow: u32,
     pub(crate) wide: u32,
@@ -61,6 +63,25 @@ impl Kernel {
     /// Bytes of shared memory of a block, without those that a launch adds.
     pub fn shared_bytes(&self) -> u64 {
         self.shared_bytes
+    }
+
+    /// Bytes of local memory of each thread.
+    pub fn local_bytes(&self) -> u64 {
+        self.local_bytes
+    }
+
+    /// Bytes of all parameters, as the kernel lays them out.
+    pub fn param_bytes(&self) -> u64 {
+        self.param_bytes
+    }
+
+    /// The most threads of a block, if the kernel says so (`.maxntid`, `.reqntid`).
+    pub fn max_threads(&self) -> Option<u64> {
+        let required = self.required_threads.map(|sizes| {
+            let sizes = sizes.map(u64::from);
+            sizes.iter().product()
+        });
+        self.max_threads.or(required)
     }
 
     /// Whether blocks may communicate through memory while they run (atomics, fences and

@@ -1,5 +1,8 @@
 //! [`DeviceMemory`]: the buffers of a device. Between two buffers is room that belongs to none, so
-//! that an access beyond the end of a buffer is found.
+//! that an access beyond the end of a buffer is found. A buffer that is freed leaves its room to
+//! later ones; until one takes it, an access there is found too.
+
+use std::collections::BTreeMap;
 
 use super::windows;
 
@@ -23,41 +26,138 @@ pub struct Allocation {
 #[derive(Clone, Debug, Default)]
 pub struct DeviceMemory {
     bytes: Vec<u8>,
+    /// By number. The numbers of freed buffers are in `vacant`, and their buffers have no bytes.
     allocations: Vec<Allocation>,
+    vacant: Vec<u32>,
     /// For each page the number of its buffer, from 1; 0 where there is none.
     owners: Vec<u32>,
+    /// Room that freed buffers left: first page, pages. No two ranges touch.
+    gaps: BTreeMap<usize, usize>,
+    /// Pages of all gaps.
+    gap_pages: usize,
 }
 
+/// Pages around a buffer that belong to none: one before it, one behind.
+const FENCE_PAGES: usize = 2;
+
 impl DeviceMemory {
-    /// Adds a buffer of zeros and returns its address, or `None` if the memory does not suffice.
-    pub fn allocate(&mut self, name: &str, size: u64) -> Option<u64> {
-        let start = self.bytes.len() + PAGE;
+    /// Adds a buffer of zeros, at a multiple of the power of two `alignment`, and returns its
+    /// address; `None` if the memory does not suffice.
+    pub fn allocate(&mut self, name: &str, size: u64, alignment: u64) -> Option<u64> {
         let pages = usize::try_from(size).ok()?.checked_add(PAGE - 1)? / PAGE;
-        let end = start
-            .checked_add(pages.checked_mul(PAGE)?)?
-            .checked_add(PAGE)?;
-        self.bytes.try_reserve(end - self.bytes.len()).ok()?;
-        self.bytes.resize(end, 0);
-        self.allocations.push(Allocation {
+        let room = pages.checked_add(FENCE_PAGES)?;
+        let step = usize::try_from(alignment).ok()?.div_ceil(PAGE).max(1);
+        let first = match self.take_gap(room, step) {
+            Some(first) => {
+                let begin = first * PAGE;
+                self.bytes[begin..begin + room * PAGE].fill(0);
+                first
+            }
+            None => self.extend(room, step)?,
+        } + 1;
+        let address = windows::GLOBAL + (first * PAGE) as u64;
+        let buffer = Allocation {
             name: name.to_owned(),
-            address: windows::GLOBAL + start as u64,
+            address,
             size,
-        });
-        self.owners.resize(start / PAGE, 0);
-        self.owners
-            .resize(start / PAGE + pages, self.allocations.len() as u32);
-        self.owners.resize(end / PAGE, 0);
-        Some(windows::GLOBAL + start as u64)
+        };
+        let number = match self.vacant.pop() {
+            Some(number) => {
+                self.allocations[number as usize] = buffer;
+                number
+            }
+            None => {
+                self.allocations.push(buffer);
+                self.allocations.len() as u32 - 1
+            }
+        };
+        self.owners[first..first + pages].fill(number + 1);
+        Some(address)
     }
 
-    /// All buffers, in the order of their addresses.
-    pub fn allocations(&self) -> &[Allocation] {
-        &self.allocations
+    /// Frees the buffer that begins at an address; whether there is one.
+    pub fn free(&mut self, address: u64) -> bool {
+        let Some(number) = self.begins_at(address) else {
+            return false;
+        };
+        let freed = &mut self.allocations[number];
+        let pages = (std::mem::take(&mut freed.size) as usize).div_ceil(PAGE);
+        let first = (address - windows::GLOBAL) as usize / PAGE;
+        self.owners[first..first + pages].fill(0);
+        self.vacant.push(number as u32);
+        self.leave_gap(first - 1, pages + FENCE_PAGES);
+        true
     }
 
-    /// Bytes that are taken.
+    /// The number of the buffer that begins at an address.
+    fn begins_at(&self, address: u64) -> Option<usize> {
+        let page = address.checked_sub(windows::GLOBAL)? / PAGE as u64;
+        let owner = *self.owners.get(usize::try_from(page).ok()?)?;
+        let number = (owner as usize).checked_sub(1)?;
+        (self.allocations[number].address == address).then_some(number)
+    }
+
+    /// Pages at the end of the memory; the first one's number. A buffer behind one fence begins at
+    /// a multiple of `step` pages.
+    fn extend(&mut self, pages: usize, step: usize) -> Option<usize> {
+        let before = self.bytes.len() / PAGE;
+        let first = behind_fence(before, step)?;
+        let end = first.checked_add(pages)?;
+        let bytes = end.checked_mul(PAGE)?;
+        self.bytes.try_reserve(bytes - self.bytes.len()).ok()?;
+        self.bytes.resize(bytes, 0);
+        self.owners.resize(end, 0);
+        self.leave_gap(before, first - before);
+        Some(first)
+    }
+
+    /// Takes `pages` of the first gap with room for them, as `extend` does.
+    fn take_gap(&mut self, pages: usize, step: usize) -> Option<usize> {
+        let (begin, room, first) = self.gaps.iter().find_map(|(&begin, &room)| {
+            let first = behind_fence(begin, step)?;
+            (first.checked_add(pages)? <= begin + room).then_some((begin, room, first))
+        })?;
+        self.gaps.remove(&begin);
+        self.gap_pages -= room;
+        self.leave_gap(begin, first - begin);
+        self.leave_gap(first + pages, begin + room - first - pages);
+        Some(first)
+    }
+
+    /// Adds a gap, joined with those that it touches.
+    fn leave_gap(&mut self, mut first: usize, mut pages: usize) {
+        if pages == 0 {
+            return;
+        }
+        self.gap_pages += pages;
+        if let Some(behind) = self.gaps.remove(&(first + pages)) {
+            pages += behind;
+        }
+        if let Some((&before, &room)) = self.gaps.range(..first).next_back()
+            && before + room == first
+        {
+            first = before;
+            pages += room;
+        }
+        self.gaps.insert(first, pages);
+    }
+
+    /// All buffers, in the order of their addresses. Cost: a sort.
+    pub fn allocations(&self) -> Vec<&Allocation> {
+        let mut vacant = self.vacant.clone();
+        vacant.sort_unstable();
+        let numbers = 0..self.allocations.len();
+        let mut live: Vec<&Allocation> = numbers
+            .filter(|number| vacant.binary_search(&(*number as u32)).is_err())
+            .map(|number| &self.allocations[number])
+            .collect();
+        live.sort_unstable_by_key(|buffer| buffer.address);
+        live
+    }
+
+    /// Bytes that buffers take, with the room between them.
     pub fn taken(&self) -> u64 {
-        self.bytes.len() as u64
+        (self.bytes.len() - self.gap_pages * PAGE) as u64
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -86,10 +186,9 @@ impl DeviceMemory {
 
     /// What is at an address, in words.
     pub fn describe(&self, address: u64) -> String {
-        let after = self
-            .allocations
-            .partition_point(|known| known.address <= address);
-        if let Some(before) = after.checked_sub(1).map(|index| &self.allocations[index]) {
+        let buffers = self.allocations();
+        let after = buffers.partition_point(|known| known.address <= address);
+        if let Some(before) = after.checked_sub(1).map(|index| buffers[index]) {
             let distance = address - before.address;
             if distance < before.size {
                 return format!(
@@ -105,7 +204,7 @@ impl DeviceMemory {
                 );
             }
         }
-        if let Some(next) = self.allocations.get(after)
+        if let Some(next) = buffers.get(after)
             && next.address - address < 1 << 20
         {
             return format!("{} bytes before '{}'", next.address - address, next.name);
@@ -115,5 +214,68 @@ impl DeviceMemory {
         } else {
             "in no buffer".to_owned()
         }
+    }
+}
+
+/// The first page from `first` on whose next one is a multiple of `step`.
+fn behind_fence(first: usize, step: usize) -> Option<usize> {
+    Some((first + 1).checked_next_multiple_of(step)? - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::random::SplitMix64;
+
+    #[test]
+    fn a_freed_buffer_is_no_longer_there_and_its_room_is_taken_again() {
+        let mut memory = DeviceMemory::default();
+        let first = memory.allocate("first", 1000, 1).unwrap();
+        let second = memory.allocate("second", 1000, 1).unwrap();
+        let taken = memory.taken();
+        assert!(memory.free(first));
+        assert!(!memory.free(first), "freed twice");
+        assert!(!memory.free(second + 256), "in the middle");
+        assert_eq!(memory.range(first, 1), None);
+        let third = memory.allocate("third", 900, 1).unwrap();
+        assert_eq!((third, memory.taken()), (first, taken));
+        let names: Vec<&str> = memory
+            .allocations()
+            .iter()
+            .map(|b| b.name.as_str())
+            .collect();
+        assert_eq!(names, ["third", "second"]);
+    }
+
+    #[test]
+    fn buffers_never_overlap_and_are_zero_whatever_is_freed() {
+        let mut random = SplitMix64::new(7);
+        let mut memory = DeviceMemory::default();
+        let mut live: Vec<(u64, u64)> = Vec::new();
+        for _ in 0..4000 {
+            if live.len() > 40 || (!live.is_empty() && random.below(3) == 0) {
+                let index = random.below(live.len() as u64) as usize;
+                let (address, _) = live.swap_remove(index);
+                assert!(memory.free(address));
+                continue;
+            }
+            let size = 1 + random.below(3000);
+            let alignment = 1 << random.below(14);
+            let address = memory.allocate("buffer", size, alignment).unwrap();
+            assert_eq!(address % alignment, 0);
+            let range = memory.range(address, size).unwrap();
+            assert_eq!(memory.range(address, size + 1), None);
+            assert!(memory.bytes()[range.clone()].iter().all(|&byte| byte == 0));
+            memory.bytes_mut()[range].fill(0xff);
+            let apart = |&(other, bytes): &(u64, u64)| {
+                other + bytes + PAGE as u64 <= address || address + size + PAGE as u64 <= other
+            };
+            assert!(live.iter().all(apart), "{address:#x} {live:x?}");
+            live.push((address, size));
+        }
+        for (address, _) in live {
+            assert!(memory.free(address));
+        }
+        assert_eq!((memory.taken(), memory.gaps.len()), (0, 1));
     }
 }

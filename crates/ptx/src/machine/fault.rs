@@ -29,6 +29,8 @@ pub enum FaultKind {
     TooLong,
     /// The kernel gave up.
     Trap,
+    /// What the kernel asserts does not hold.
+    Assertion,
     /// An operand that makes no sense.
     Operand,
 }

@@ -333,12 +333,8 @@ fn rare(kernel: &Kernel, warp: &mut Warp, pc: u32, mask: u32) -> Result<(), Box<
             Ok(())
         }
         Code::Trap(message) if mask != 0 => {
-            let what = kernel.messages[message as usize].clone();
-            Err(Fault::new(
-                FaultKind::Trap,
-                Some(mask.trailing_zeros()),
-                what,
-            ))
+            let (kind, what) = kernel.traps[message as usize].clone();
+            Err(Fault::new(kind, Some(mask.trailing_zeros()), what))
         }
         _ => Ok(()),
     }
