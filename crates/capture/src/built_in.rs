@@ -21,7 +21,7 @@ pub(crate) struct BuiltIn {
 impl BuiltIn {
     /// What is in a program, which is looked up like a shell does.
     pub fn of(program: &OsStr) -> BuiltIn {
-        find(program).map_or_else(BuiltIn::default, |path| BuiltIn::at(&path))
+        find_program(program).map_or_else(BuiltIn::default, |path| BuiltIn::at(&path))
     }
 
     /// What is in the program in a file; nothing if the file cannot be read.
@@ -45,7 +45,7 @@ pub fn carries_basic_blocks(program: &OsStr) -> bool {
 }
 
 /// The file of a program, looked up like a shell does.
-pub fn find(program: &OsStr) -> Option<PathBuf> {
+pub fn find_program(program: &OsStr) -> Option<PathBuf> {
     let path = Path::new(program);
     if path.components().count() > 1 || path.is_absolute() {
         return Some(path.to_owned());

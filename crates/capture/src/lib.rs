@@ -31,7 +31,7 @@ mod terminate;
 pub mod toolchain;
 mod unordered;
 
-pub use built_in::carries_basic_blocks;
+pub use built_in::{carries_basic_blocks, find_program};
 pub use control::{ControlOptions, Regions, Span};
 pub use error::CaptureError;
 pub use program::{Capture, Launch, report_size_limits};

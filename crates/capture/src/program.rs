@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus};
 use reuselens_hugepages::address_space_limit;
 use reuselens_trace::{ProcessEnd, Stop};
 
-use crate::built_in::{BuiltIn, find};
+use crate::built_in::{BuiltIn, find_program};
 use crate::dispositions::Inherited;
 use crate::functions::{self, FunctionPlace};
 use crate::inject::{Refusal, Tracee, WaitOutcome, inject};
@@ -68,7 +68,7 @@ impl Launch {
             return Ok(Vec::new());
         };
         // A program that is not there is reported when it is started.
-        let Some(path) = find(program) else {
+        let Some(path) = find_program(program) else {
             return Ok(Vec::new());
         };
         match functions::find(&path, name) {
@@ -221,7 +221,7 @@ fn is_executable(about: &std::fs::Metadata) -> bool {
 
 /// Refuses an empty file, which the shell would run as a script that does nothing.
 fn refuse_empty(program: &OsString) -> Result<(), CaptureError> {
-    let about = find(program).and_then(|path| std::fs::metadata(path).ok());
+    let about = find_program(program).and_then(|path| std::fs::metadata(path).ok());
     let is_empty = |about: &std::fs::Metadata| about.is_file() && about.len() == 0;
     match about.filter(is_empty).filter(is_executable) {
         None => Ok(()),

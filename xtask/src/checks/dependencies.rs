@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("formats", &["units", "io", "trace", "rltrace"]),
     ("testing", &["units", "io", "trace", "rltrace", "formats"]),
     ("ptx", &["simd", "workers", "io", "trace", "warp"]),
+    ("cuda", &["io", "trace", "warp", "ptx"]),
     ("distance", &["units", "hugepages", "simd"]),
     (
         "baselines",
@@ -75,6 +76,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "predict",
             "simt",
             "ptx",
+            "cuda",
             "report",
             "reuselens",
         ],
@@ -112,6 +114,7 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
     ),
     ("capture", "testing", MISSING_TOOLS),
     ("ptx", "testing", MISSING_TOOLS),
+    ("cuda", "testing", MISSING_TOOLS),
     ("attribute", "testing", MISSING_TOOLS),
     ("report", "testing", MISSING_TOOLS),
     ("cli", "testing", MISSING_TOOLS),

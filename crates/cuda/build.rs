@@ -1,0 +1,60 @@
+//! Compiles the side of the program: this crate once more, as a shared library that is put into
+//! programs, and beside it a library that only has the versions that programs look for. Both are
+//! embedded in the crate itself.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Versions of CUDA's runtime library that programs are linked to.
+const VERSIONS: [&str; 2] = ["libcudart.so.12", "libcudart.so.13"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=src");
+    println!("cargo::rustc-check-cfg=cfg(reuselens_cuda)");
+    let folder = PathBuf::from(std::env::var("OUT_DIR")?);
+    let (library, versions) = (folder.join("cuda.so"), folder.join("versions.so"));
+    let target = std::env::var("TARGET")?;
+    if !target.starts_with("x86_64-unknown-linux") {
+        std::fs::write(&library, b"")?;
+        std::fs::write(&versions, b"")?;
+        return Ok(());
+    }
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    run(Command::new(rustc)
+        .args(["--edition", "2024", "--crate-name", "reuselens_cuda"])
+        .args(["--crate-type", "cdylib", "--cfg", "reuselens_cuda"])
+        .args(["-Copt-level=2", "-Cpanic=abort", "-Ccodegen-units=1"])
+        .args(["-Cstrip=symbols"])
+        .args(["-Ctarget-feature=-crt-static", "--target", &target])
+        .arg("-o")
+        .arg(&library)
+        .arg("src/lib.rs"))?;
+    link_versions(&folder, &versions)
+}
+
+/// Links a library without functions. The loader demands that the library that a program names has
+/// the versions that the program was linked to; the functions it takes from the preloaded one.
+fn link_versions(folder: &Path, versions: &Path) -> Result<(), Box<dyn Error>> {
+    let (script, source) = (folder.join("versions.map"), folder.join("versions.c"));
+    let nodes: Vec<String> = VERSIONS
+        .iter()
+        .map(|name| format!("{name} {{}};"))
+        .collect();
+    std::fs::write(&script, nodes.join("\n"))?;
+    std::fs::write(&source, "")?;
+    run(Command::new("cc")
+        .args(["-shared", "-nostdlib", "-s"])
+        .arg(format!("-Wl,--version-script={}", script.display()))
+        .arg("-o")
+        .arg(versions)
+        .arg(&source))
+}
+
+fn run(command: &mut Command) -> Result<(), Box<dyn Error>> {
+    let status = command.status()?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("{command:?}: {status}").into()),
+    }
+}

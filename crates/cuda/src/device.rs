@@ -1,0 +1,118 @@
+//! [`Device`]: what a stand-in for CUDA's runtime asks of whatever runs the kernels.
+
+use crate::status::Status;
+
+/// Why a device refused, or stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CudaFault {
+    /// What the program gets.
+    pub status: Status,
+    /// What people get.
+    pub message: String,
+}
+
+impl CudaFault {
+    /// A fault.
+    pub fn new(status: Status, message: impl Into<String>) -> CudaFault {
+        CudaFault {
+            status,
+            message: message.into(),
+        }
+    }
+}
+
+/// What a program is told of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelInfo {
+    /// The most threads of a block.
+    pub max_threads: u64,
+    /// Bytes of shared memory of a block, without those that a launch adds.
+    pub shared_bytes: u64,
+    /// Bytes of local memory of a thread.
+    pub local_bytes: u64,
+    /// Bytes of all parameters.
+    pub param_bytes: u64,
+    /// Offset and bytes of each parameter.
+    pub params: Vec<(u64, u64)>,
+}
+
+/// How a kernel is launched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelLaunch {
+    /// Number of the kernel.
+    pub kernel: u64,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Bytes of shared memory that the kernel does not declare itself.
+    pub shared_bytes: u64,
+    /// The parameters, laid out as the kernel declares them.
+    pub params: Vec<u8>,
+}
+
+/// A device: memory, modules, kernels. All calls return when what they ask for is done.
+///
+/// Modules and kernels have numbers, which are never used twice. Every call may be given anything,
+/// and answers what it cannot do with a [`CudaFault`].
+pub trait Device: Send {
+    /// Takes memory; its address, a multiple of the power of two `alignment`. It is 0 at first.
+    ///
+    /// # Errors
+    /// If there is not enough.
+    fn allocate(&mut self, bytes: u64, alignment: u64) -> Result<u64, CudaFault>;
+
+    /// Gives memory back.
+    ///
+    /// # Errors
+    /// If no block begins there.
+    fn free(&mut self, address: u64) -> Result<(), CudaFault>;
+
+    /// Bytes of a block.
+    ///
+    /// # Errors
+    /// If they are not all in one block.
+    fn read(&self, address: u64, bytes: u64) -> Result<&[u8], CudaFault>;
+
+    /// Bytes of a block, to be changed.
+    ///
+    /// # Errors
+    /// If they are not all in one block.
+    fn bytes_mut(&mut self, address: u64, bytes: u64) -> Result<&mut [u8], CudaFault>;
+
+    /// Copies between blocks, or inside one.
+    ///
+    /// # Errors
+    /// If either side is not all in one block.
+    fn copy(&mut self, to: u64, from: u64, bytes: u64) -> Result<(), CudaFault>;
+
+    /// Loads a module from its fat binary; its number.
+    ///
+    /// # Errors
+    /// What cannot be read, or has no code that this device runs.
+    fn load(&mut self, fat_binary: &[u8]) -> Result<u64, CudaFault>;
+
+    /// Finds a kernel of a module and makes it ready; its number, and what is known of it.
+    ///
+    /// # Errors
+    /// If there is no such module or kernel, or the kernel needs what this device lacks.
+    fn kernel(&mut self, module: u64, name: &str) -> Result<(u64, KernelInfo), CudaFault>;
+
+    /// Address and bytes of a variable of a module.
+    ///
+    /// # Errors
+    /// If there is no such module or variable.
+    fn variable(&self, module: u64, name: &str) -> Result<(u64, u64), CudaFault>;
+
+    /// Runs a kernel to its end.
+    ///
+    /// # Errors
+    /// A launch that does not fit, and whatever stopped the kernel.
+    fn launch(&mut self, launch: &KernelLaunch) -> Result<(), CudaFault>;
+
+    /// Bytes that are free, and all bytes.
+    fn memory(&self) -> (u64, u64);
+
+    /// The addresses that its memory can have, whether it is taken or not.
+    fn addresses(&self) -> std::ops::Range<u64>;
+}

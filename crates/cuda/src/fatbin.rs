@@ -1,0 +1,368 @@
+//! Fat binaries: the container in which nvcc puts what it compiled for a device. A module of a
+//! program has one; it holds the same kernels several times, as PTX and as machine code of several
+//! architectures, each packed or not.
+//!
+//! [`FatBinary::read`] finds the images of a container, [`FatBinary::ptx`] gives the text to run.
+//!
+//! The layout is undocumented. It was read off what nvcc 13.0 writes with each of its modes of
+//! compression. Unknown kinds of images are passed over, and everything is bounded by the
+//! container.
+
+use std::borrow::Cow;
+
+use crate::fatbin_head::{HEAD_BYTES, MAGIC, container_bytes};
+
+/// Bytes of an image's head that are read.
+const IMAGE_HEAD_BYTES: usize = 64;
+/// Longer texts are refused: an image says how long it is when unpacked, and may lie.
+pub const MAX_PTX_BYTES: u64 = 256 << 20;
+
+/// A flag of an image: it is packed by LZ4.
+const LZ4: u64 = 0x2000;
+/// A flag of an image: it is packed by zstd.
+const ZSTD: u64 = 0x8000;
+
+/// What an image is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageKind {
+    /// PTX, as text.
+    Ptx,
+    /// Machine code.
+    Elf,
+    /// Something else: its number.
+    Other(u16),
+}
+
+/// One image of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image<'a> {
+    /// What it is.
+    pub kind: ImageKind,
+    /// The architecture that it was compiled for: 75 is compute capability 7.5.
+    pub architecture: u32,
+    /// Its bytes, packed or not.
+    payload: &'a [u8],
+    flags: u64,
+    unpacked_bytes: u64,
+}
+
+/// The images of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FatBinary<'a> {
+    /// In the container's order.
+    pub images: Vec<Image<'a>>,
+}
+
+/// Why a container cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FatBinaryError {
+    /// It is neither a container nor PTX.
+    #[error("the device code is no fat binary: it begins with {0:#010x}")]
+    Magic(u32),
+    /// It ends early, or its sizes contradict each other.
+    #[error("the fat binary is damaged at byte {at}: {what}")]
+    Damaged {
+        /// Bytes from its beginning.
+        at: usize,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// An image could not be unpacked.
+    #[error("the PTX for sm_{architecture} cannot be unpacked: {why}")]
+    Packed {
+        /// The architecture of the image.
+        architecture: u32,
+        /// Why.
+        why: String,
+    },
+    /// There is only machine code.
+    #[error(
+        "there is machine code for {architectures} only, and no PTX; compile with -gencode arch=compute_{newest},code=compute_{newest} too"
+    )]
+    NoPtx {
+        /// The architectures that are there: `sm_80, sm_90`.
+        architectures: String,
+        /// The newest of them.
+        newest: u32,
+    },
+}
+
+impl<'a> FatBinary<'a> {
+    /// Finds the images of a container. PTX in the place of a container is an image, too: clang
+    /// embeds what it is given.
+    ///
+    /// # Errors
+    /// What is neither, and containers whose sizes are wrong. Cost: linear in the number of images;
+    /// nothing is unpacked.
+    pub fn read(bytes: &'a [u8]) -> Result<FatBinary<'a>, FatBinaryError> {
+        if let Some(image) = bare_ptx(bytes) {
+            return Ok(FatBinary {
+                images: vec![image],
+            });
+        }
+        let damaged = |at, what| FatBinaryError::Damaged { at, what };
+        let magic = u32_at(bytes, 0).ok_or(damaged(0, "it has no head"))?;
+        if magic != MAGIC {
+            return Err(FatBinaryError::Magic(magic));
+        }
+        let head: &[u8; HEAD_BYTES] = bytes
+            .first_chunk()
+            .ok_or(damaged(4, "its head is cut off"))?;
+        let end = container_bytes(head)
+            .and_then(|end| usize::try_from(end).ok())
+            .filter(|&end| end <= bytes.len())
+            .ok_or(damaged(8, "it ends before its last image"))?;
+        let mut at = usize::from(u16_at(bytes, 6).unwrap_or_default());
+        let mut images = Vec::new();
+        while at < end {
+            let (image, next) = image(&bytes[..end], at).map_err(|what| damaged(at, what))?;
+            images.push(image);
+            at = next;
+        }
+        Ok(FatBinary { images })
+    }
+
+    /// The PTX to run: the newest that is there.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be unpacked.
+    pub fn ptx(&self) -> Result<String, FatBinaryError> {
+        let ptx = self
+            .images
+            .iter()
+            .filter(|image| image.kind == ImageKind::Ptx);
+        match ptx.max_by_key(|image| image.architecture) {
+            Some(image) => image.text(),
+            None => Err(self.no_ptx()),
+        }
+    }
+
+    fn no_ptx(&self) -> FatBinaryError {
+        let mut architectures: Vec<u32> =
+            self.images.iter().map(|image| image.architecture).collect();
+        architectures.sort_unstable();
+        architectures.dedup();
+        let names: Vec<String> = architectures
+            .iter()
+            .map(|architecture| format!("sm_{architecture}"))
+            .collect();
+        FatBinaryError::NoPtx {
+            architectures: names.join(", "),
+            newest: architectures.last().copied().unwrap_or_default(),
+        }
+    }
+}
+
+impl Image<'_> {
+    /// Its bytes, unpacked.
+    ///
+    /// # Errors
+    /// If they are damaged, or more than [`MAX_PTX_BYTES`].
+    pub fn unpack(&self) -> Result<Cow<'_, [u8]>, FatBinaryError> {
+        let packed = |why: String| FatBinaryError::Packed {
+            architecture: self.architecture,
+            why,
+        };
+        if self.flags & (LZ4 | ZSTD) == 0 {
+            return Ok(Cow::Borrowed(self.payload));
+        }
+        if self.unpacked_bytes > MAX_PTX_BYTES {
+            return Err(packed(format!(
+                "it claims to have {} bytes",
+                self.unpacked_bytes
+            )));
+        }
+        let size = self.unpacked_bytes as usize;
+        let unpacked = if self.flags & LZ4 != 0 {
+            lz4_flex::block::decompress(self.payload, size).map_err(|error| error.to_string())
+        } else {
+            zstd::bulk::decompress(self.payload, size).map_err(|error| error.to_string())
+        };
+        unpacked.map(Cow::Owned).map_err(packed)
+    }
+
+    /// Its text, without the zeros that fill up its end.
+    fn text(&self) -> Result<String, FatBinaryError> {
+        let bytes = self.unpack()?;
+        let end = bytes.iter().position(|&byte| byte == 0);
+        let text = &bytes[..end.unwrap_or(bytes.len())];
+        String::from_utf8(text.to_vec()).map_err(|error| FatBinaryError::Packed {
+            architecture: self.architecture,
+            why: error.to_string(),
+        })
+    }
+}
+
+/// Text that begins as PTX does.
+fn bare_ptx(bytes: &[u8]) -> Option<Image<'_>> {
+    let begin = bytes.trim_ascii_start();
+    (begin.starts_with(b"//") || begin.starts_with(b".version")).then_some(Image {
+        kind: ImageKind::Ptx,
+        architecture: 0,
+        payload: bytes,
+        flags: 0,
+        unpacked_bytes: bytes.len() as u64,
+    })
+}
+
+/// The image at `at`, and where the next one is.
+fn image(bytes: &[u8], at: usize) -> Result<(Image<'_>, usize), &'static str> {
+    let head = bytes
+        .get(at..)
+        .and_then(|rest| rest.get(..IMAGE_HEAD_BYTES))
+        .ok_or("the head of an image is cut off")?;
+    let field = |offset| u64_at(head, offset).unwrap_or_default();
+    let word = |offset| u32_at(head, offset).unwrap_or_default();
+    let head_bytes = word(4) as usize;
+    if head_bytes < IMAGE_HEAD_BYTES {
+        return Err("the head of an image is too short");
+    }
+    let begin = at.checked_add(head_bytes);
+    let end = begin.and_then(|begin| begin.checked_add(usize::try_from(field(8)).ok()?));
+    let payload = begin
+        .zip(end)
+        .and_then(|(begin, end)| bytes.get(begin..end))
+        .ok_or("an image reaches past the end")?;
+    let flags = field(40);
+    let packed_bytes = word(16) as usize;
+    let payload = match flags & (LZ4 | ZSTD) {
+        0 => payload,
+        _ => payload
+            .get(..packed_bytes)
+            .ok_or("a packed image is longer than its room")?,
+    };
+    let image = Image {
+        kind: match u16_at(head, 0).unwrap_or_default() {
+            1 => ImageKind::Ptx,
+            2 => ImageKind::Elf,
+            other => ImageKind::Other(other),
+        },
+        architecture: word(28),
+        payload,
+        flags,
+        unpacked_bytes: field(56),
+    };
+    Ok((image, at + head_bytes + field(8) as usize))
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = ".version 9.0\n.target sm_75\n.address_size 64\n";
+
+    /// A container with these images: kind, architecture, flags, payload, bytes when unpacked.
+    fn container(images: &[(u16, u32, u64, Vec<u8>, u64)]) -> Vec<u8> {
+        let mut body = Vec::new();
+        for (kind, architecture, flags, payload, unpacked) in images {
+            let packed = payload.len() as u32;
+            let mut payload = payload.clone();
+            payload.resize(payload.len().next_multiple_of(8), 0);
+            let mut head = vec![0; IMAGE_HEAD_BYTES];
+            head[..2].copy_from_slice(&kind.to_le_bytes());
+            head[4..8].copy_from_slice(&(IMAGE_HEAD_BYTES as u32).to_le_bytes());
+            head[8..16].copy_from_slice(&(payload.len() as u64).to_le_bytes());
+            head[16..20].copy_from_slice(&packed.to_le_bytes());
+            head[28..32].copy_from_slice(&architecture.to_le_bytes());
+            head[40..48].copy_from_slice(&flags.to_le_bytes());
+            head[56..64].copy_from_slice(&unpacked.to_le_bytes());
+            body.extend(head);
+            body.extend(payload);
+        }
+        let mut bytes = MAGIC.to_le_bytes().to_vec();
+        bytes.extend(1_u16.to_le_bytes());
+        bytes.extend(16_u16.to_le_bytes());
+        bytes.extend((body.len() as u64).to_le_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    fn packings() -> [(u64, Vec<u8>); 3] {
+        let text = TEXT.as_bytes();
+        [
+            (0, text.to_vec()),
+            (LZ4, lz4_flex::block::compress(text)),
+            (ZSTD, zstd::bulk::compress(text, 3).unwrap()),
+        ]
+    }
+
+    #[test]
+    fn ptx_of_each_packing_is_read() {
+        for (flags, payload) in packings() {
+            let bytes = container(&[
+                (2, 80, 0, vec![0x7f; 40], 0),
+                (1, 75, flags | 0x11, payload, TEXT.len() as u64),
+            ]);
+            let read = FatBinary::read(&bytes).unwrap();
+            assert_eq!(read.images.len(), 2);
+            assert_eq!(read.ptx().unwrap(), TEXT);
+        }
+    }
+
+    #[test]
+    fn the_newest_ptx_is_taken() {
+        let text = |arch: u32| format!(".version 9.0\n.target sm_{arch}\n").into_bytes();
+        let image = |arch| (1, arch, 0, text(arch), 0);
+        let bytes = container(&[image(70), image(90), image(80)]);
+        let ptx = FatBinary::read(&bytes).unwrap().ptx().unwrap();
+        assert!(ptx.contains("sm_90"), "{ptx}");
+    }
+
+    #[test]
+    fn text_in_the_place_of_a_container_is_ptx() {
+        assert_eq!(
+            FatBinary::read(TEXT.as_bytes()).unwrap().ptx().unwrap(),
+            TEXT
+        );
+    }
+
+    #[test]
+    fn machine_code_alone_names_the_flag_that_adds_ptx() {
+        let bytes = container(&[(2, 90, 0, vec![0; 8], 0), (2, 80, 0, vec![0; 8], 0)]);
+        let error = FatBinary::read(&bytes).unwrap().ptx().unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("sm_80, sm_90 only"), "{text}");
+        assert!(text.contains("arch=compute_90,code=compute_90"), "{text}");
+    }
+
+    #[test]
+    fn a_container_that_is_cut_anywhere_is_an_error() {
+        for (flags, payload) in packings() {
+            let bytes = container(&[(1, 75, flags, payload, TEXT.len() as u64)]);
+            for end in 0..bytes.len() {
+                let read = FatBinary::read(&bytes[..end]);
+                assert!(read.is_err(), "cut at {end} of {}", bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_size_that_is_a_lie_is_refused_before_memory_is_taken() {
+        let bytes = container(&[(1, 75, ZSTD, vec![0; 16], u64::MAX)]);
+        let error = FatBinary::read(&bytes).unwrap().ptx().unwrap_err();
+        assert!(matches!(error, FatBinaryError::Packed { .. }), "{error}");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(mut bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+            let _ = FatBinary::read(&bytes).map(|read| read.ptx());
+            if bytes.len() > 4 {
+                bytes[..4].copy_from_slice(&MAGIC.to_le_bytes());
+                let _ = FatBinary::read(&bytes).map(|read| read.ptx());
+            }
+        }
+    }
+}

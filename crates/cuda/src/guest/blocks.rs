@@ -1,0 +1,242 @@
+//! Which addresses of the program are whose: memory that both the program and kernels access
+//! ([`Mirrored`]), memory of the device, and all other memory of the host.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use super::connection::{ask, device};
+use super::lock;
+use crate::protocol::{Message, Operation, PIECE_BYTES};
+use crate::status::Status;
+
+/// How memory came about that the program and kernels both access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mirrored {
+    /// `cudaMallocManaged`.
+    Managed,
+    /// `cudaMallocHost`, `cudaHostAlloc`.
+    Pinned,
+    /// `cudaHostRegister`: the program has it from elsewhere.
+    Registered,
+}
+
+#[derive(Clone, Copy)]
+struct Block {
+    bytes: usize,
+    kind: Mirrored,
+    /// Its address on the device: another one only if it is registered.
+    device: usize,
+}
+
+/// Memory that the program and kernels both access, by its address in the program. The program's
+/// copy counts; kernels get it before they begin, and give it back when they have ended.
+static MIRRORED: Mutex<BTreeMap<usize, Block>> = Mutex::new(BTreeMap::new());
+
+/// The system's pages.
+const PAGE: usize = 4096;
+
+/// Where an address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The program reads and writes it.
+    Host(Option<Mirrored>),
+    /// Only kernels and copies do.
+    Device,
+}
+
+/// Where an address is.
+pub fn place(address: u64) -> Result<Place, Status> {
+    let blocks = lock(&MIRRORED);
+    let before = blocks.range(..=address as usize).next_back();
+    if let Some((&begin, block)) = before
+        && address as usize - begin < block.bytes.max(1)
+    {
+        return Ok(Place::Host(Some(block.kind)));
+    }
+    let [_, begin, end] = device()?;
+    Ok(match (begin..end).contains(&address) {
+        true => Place::Device,
+        false => Place::Host(None),
+    })
+}
+
+/// Takes memory that the program and kernels access at one address.
+pub fn allocate(bytes: usize, kind: Mirrored) -> Result<usize, Status> {
+    if bytes == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    // Kernels may access what is asked for and no more; the block's last page of the program's may
+    // reach over what lies behind it on the device, and nobody sees the difference.
+    let fields = [bytes as u64, PAGE as u64];
+    let request = Message::new(Operation::AllocateAligned, &fields);
+    let address = ask(&request)?.field(0) as usize;
+    if !map(address, bytes.next_multiple_of(PAGE)) {
+        let _ = ask(&Message::new(Operation::Free, &[address as u64]));
+        return Err(Status::MEMORY_ALLOCATION);
+    }
+    let device = address;
+    let block = Block {
+        bytes,
+        kind,
+        device,
+    };
+    lock(&MIRRORED).insert(address, block);
+    Ok(address)
+}
+
+/// Makes memory of the program accessible to kernels.
+pub fn register(address: usize, bytes: usize) -> Result<(), Status> {
+    let end = address.checked_add(bytes).ok_or(Status::INVALID_VALUE)?;
+    let mut blocks = lock(&MIRRORED);
+    let before = blocks.range(..end).next_back();
+    if before.is_some_and(|(begin, block)| begin + block.bytes > address) {
+        return Err(Status::HOST_REGISTERED);
+    }
+    let request = Message::new(Operation::Allocate, &[bytes as u64]);
+    let device = ask(&request)?.field(0) as usize;
+    let kind = Mirrored::Registered;
+    let block = Block {
+        bytes,
+        kind,
+        device,
+    };
+    blocks.insert(address, block);
+    Ok(())
+}
+
+/// Takes registered memory from kernels.
+pub fn unregister(address: usize) -> Result<(), Status> {
+    let mut blocks = lock(&MIRRORED);
+    let block = blocks.get(&address).copied();
+    let block = block.filter(|block| block.kind == Mirrored::Registered);
+    let block = block.ok_or(Status::HOST_NOT_REGISTERED)?;
+    blocks.remove(&address);
+    ask(&Message::new(Operation::Free, &[block.device as u64])).map(drop)
+}
+
+/// The address on the device of memory that kernels access too.
+pub fn on_device(address: usize) -> Result<usize, Status> {
+    let blocks = lock(&MIRRORED);
+    let before = blocks.range(..=address).next_back();
+    let found = before.filter(|(begin, block)| address - *begin < block.bytes);
+    let (begin, block) = found.ok_or(Status::INVALID_VALUE)?;
+    Ok(block.device + address - begin)
+}
+
+/// Makes memory that the device has already, a variable, accessible to the program at its address,
+/// with what is in it. It is not given back.
+pub fn mirror(address: usize, bytes: usize) -> Result<(), Status> {
+    let mut blocks = lock(&MIRRORED);
+    let (device, kind) = (address, Mirrored::Managed);
+    let block = Block {
+        bytes,
+        kind,
+        device,
+    };
+    blocks.insert(address, block);
+    // Neighbours may have mapped some of its pages.
+    let first = address & !(PAGE - 1);
+    for page in (first..address + bytes).step_by(PAGE) {
+        map(page, PAGE);
+    }
+    drop(blocks);
+    read(address as *mut u8, address as u64, bytes)
+}
+
+/// Gives such memory back.
+pub fn free(address: usize, kind: Mirrored) -> Result<(), Status> {
+    let block = {
+        let mut blocks = lock(&MIRRORED);
+        let block = blocks.get(&address).copied().ok_or(Status::INVALID_VALUE)?;
+        if kind != block.kind {
+            return Err(Status::INVALID_VALUE);
+        }
+        blocks.remove(&address);
+        block
+    };
+    // SAFETY: it was mapped by `map`, and the program has given it back.
+    unsafe { libc_munmap(address as *mut _, block.bytes.next_multiple_of(PAGE)) };
+    ask(&Message::new(Operation::Free, &[address as u64])).map(drop)
+}
+
+/// Brings the program's copies to the device.
+pub fn before_kernel() -> Result<(), Status> {
+    for (begin, block) in all() {
+        write(block.device as u64, begin as *const u8, block.bytes)?;
+    }
+    Ok(())
+}
+
+/// Brings what kernels wrote back to the program.
+pub fn after_kernel() -> Result<(), Status> {
+    for (begin, block) in all() {
+        read(begin as *mut u8, block.device as u64, block.bytes)?;
+    }
+    Ok(())
+}
+
+fn all() -> Vec<(usize, Block)> {
+    let blocks = lock(&MIRRORED);
+    let blocks = blocks.iter();
+    blocks.map(|(&begin, &block)| (begin, block)).collect()
+}
+
+/// Copies memory of the program to the device.
+pub fn write(to: u64, from: *const u8, bytes: usize) -> Result<(), Status> {
+    let mut done = 0;
+    while done < bytes {
+        let piece = PIECE_BYTES.min(bytes - done);
+        // SAFETY: the program says that so many bytes can be read there.
+        let read = unsafe { std::slice::from_raw_parts(from.add(done), piece) };
+        let fields = [to.wrapping_add(done as u64)];
+        ask(&Message::with_bytes(
+            Operation::Write,
+            &fields,
+            read.to_vec(),
+        ))?;
+        done += piece;
+    }
+    Ok(())
+}
+
+/// Copies memory of the device to the program.
+pub fn read(to: *mut u8, from: u64, bytes: usize) -> Result<(), Status> {
+    let mut done = 0;
+    while done < bytes {
+        let piece = PIECE_BYTES.min(bytes - done);
+        let fields = [from.wrapping_add(done as u64), piece as u64];
+        let answer = ask(&Message::new(Operation::Read, &fields))?;
+        if answer.bytes.len() != piece {
+            return Err(Status::UNKNOWN);
+        }
+        // SAFETY: the program says that so many bytes can be written there.
+        unsafe { std::ptr::copy(answer.bytes.as_ptr(), to.add(done), piece) };
+        done += piece;
+    }
+    Ok(())
+}
+
+#[link(name = "c")]
+unsafe extern "C" {
+    #[link_name = "mmap"]
+    fn libc_mmap(
+        address: *mut std::ffi::c_void,
+        bytes: usize,
+        protection: i32,
+        flags: i32,
+        file: i32,
+        offset: i64,
+    ) -> *mut std::ffi::c_void;
+    #[link_name = "munmap"]
+    fn libc_munmap(address: *mut std::ffi::c_void, bytes: usize) -> i32;
+}
+
+/// Maps memory of zeros at an address where the program has none.
+fn map(address: usize, bytes: usize) -> bool {
+    // Readable and writable; private, anonymous, and refused where something is mapped.
+    const PROTECTION: i32 = 3;
+    const FLAGS: i32 = 0x02 | 0x20 | 0x10_0000;
+    // SAFETY: new memory, which takes no other's place.
+    let mapped = unsafe { libc_mmap(address as *mut _, bytes, PROTECTION, FLAGS, -1, 0) };
+    mapped as usize == address
+}

@@ -1,0 +1,110 @@
+//! Captures: streams whose work becomes a graph in place of being done. A stream joins a capture
+//! by waiting for an event that was recorded in it.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use super::lock;
+use super::work::Work;
+use crate::status::Status;
+
+/// What a graph is made of: its work, in the order in which it was submitted, which all its
+/// dependencies allow.
+#[derive(Clone, Default)]
+pub struct Parts {
+    pub work: Vec<Work>,
+    /// Dependencies between parts.
+    pub edges: usize,
+}
+
+struct Capture {
+    /// The stream that began it.
+    origin: usize,
+    parts: Parts,
+    is_broken: bool,
+    /// For each stream of the capture, the parts that its next one depends on.
+    streams: BTreeMap<usize, Vec<usize>>,
+    /// The same for each event that was recorded.
+    events: BTreeMap<usize, Vec<usize>>,
+}
+
+static CAPTURES: Mutex<Vec<Capture>> = Mutex::new(Vec::new());
+
+/// Runs `look` with the capture of a stream, if it is captured.
+fn of_stream<R>(stream: usize, look: impl FnOnce(&mut Capture) -> R) -> Option<R> {
+    let mut captures = lock(&CAPTURES);
+    let mut captures = captures.iter_mut();
+    captures
+        .find(|capture| capture.streams.contains_key(&stream))
+        .map(look)
+}
+
+/// Whether a stream is captured.
+pub fn is_captured(stream: usize) -> bool {
+    of_stream(stream, |_| ()).is_some()
+}
+
+/// Begins a capture.
+pub fn begin(stream: usize) -> Result<(), Status> {
+    if is_captured(stream) {
+        return Err(Status::INVALID_VALUE);
+    }
+    lock(&CAPTURES).push(Capture {
+        origin: stream,
+        parts: Parts::default(),
+        is_broken: false,
+        streams: BTreeMap::from([(stream, Vec::new())]),
+        events: BTreeMap::new(),
+    });
+    Ok(())
+}
+
+/// Ends the capture that a stream began.
+pub fn end(stream: usize) -> Result<Parts, Status> {
+    let mut captures = lock(&CAPTURES);
+    let index = captures.iter().position(|known| known.origin == stream);
+    let capture = captures.remove(index.ok_or(Status::INVALID_VALUE)?);
+    match capture.is_broken {
+        true => Err(Status::CAPTURE_INVALIDATED),
+        false => Ok(capture.parts),
+    }
+}
+
+/// Whether a stream is captured; if so, the work is kept.
+pub fn keep(stream: usize, work: &Work) -> bool {
+    let keep = |capture: &mut Capture| {
+        let before = capture.streams.entry(stream).or_default();
+        if let Work::Record(event) = work {
+            capture.events.insert(*event, before.clone());
+            return;
+        }
+        capture.parts.edges += before.len();
+        *before = vec![capture.parts.work.len()];
+        capture.parts.work.push(work.clone());
+    };
+    of_stream(stream, keep).is_some()
+}
+
+/// A stream waits for an event: if that was recorded in a capture, the stream belongs to it.
+pub fn wait(stream: usize, event: usize) {
+    let mut captures = lock(&CAPTURES);
+    let recorded = captures.iter_mut().find_map(|capture| {
+        let parts = capture.events.get(&event)?.clone();
+        Some((capture, parts))
+    });
+    if let Some((capture, parts)) = recorded {
+        let before = capture.streams.entry(stream).or_default();
+        before.extend(parts);
+        before.sort_unstable();
+        before.dedup();
+    }
+}
+
+/// What a capture does not allow was asked of a stream: if it is captured, that capture gives no
+/// graph.
+pub fn forbid(stream: usize) -> Result<(), Status> {
+    match of_stream(stream, |capture| capture.is_broken = true) {
+        Some(()) => Err(Status::CAPTURE_UNSUPPORTED),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,280 @@
+//! Copies and fills.
+
+use super::blocks::{Place, place};
+use super::errors::returned;
+use super::memory::{CudaExtent, PitchedPointer};
+use super::symbols;
+use super::work::{Rows, Work, submit};
+use crate::status::Status;
+
+/// Checks the direction that the program gives against where the addresses are, and submits.
+fn copy(rows: Rows, direction: u32, stream: usize) -> Result<(), Status> {
+    if rows.width == 0 || rows.rows == 0 {
+        return Ok(());
+    }
+    if rows.rows > 1 && (rows.to_pitch < rows.width || rows.from_pitch < rows.width) {
+        return Err(Status::INVALID_PITCH);
+    }
+    let is_ordinary = |address| Ok(place(address)? == Place::Host(None));
+    let is_device = |address| Ok(place(address)? == Place::Device);
+    let fits = match direction {
+        0 => !is_device(rows.to)? && !is_device(rows.from)?,
+        1 => !is_ordinary(rows.to)? && !is_device(rows.from)?,
+        2 => !is_device(rows.to)? && !is_ordinary(rows.from)?,
+        3 => !is_ordinary(rows.to)? && !is_ordinary(rows.from)?,
+        4 => true,
+        _ => return Err(Status::INVALID_DIRECTION),
+    };
+    match fits {
+        true => submit(stream, Work::Copy(rows)),
+        false => Err(Status::INVALID_VALUE),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemcpy(to: u64, from: u64, bytes: u64, direction: u32) -> u32 {
+    returned(copy(Rows::plain(to, from, bytes), direction, 0))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemcpyAsync(
+    to: u64,
+    from: u64,
+    bytes: u64,
+    direction: u32,
+    stream: usize,
+) -> u32 {
+    returned(copy(Rows::plain(to, from, bytes), direction, stream))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemcpyPeer(
+    to: u64,
+    _to_device: i32,
+    from: u64,
+    _device: i32,
+    bytes: u64,
+) -> u32 {
+    returned(copy(Rows::plain(to, from, bytes), 3, 0))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemcpy2D(
+    to: u64,
+    to_pitch: u64,
+    from: u64,
+    from_pitch: u64,
+    width: u64,
+    rows: u64,
+    direction: u32,
+) -> u32 {
+    cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, rows, direction, 0)
+}
+
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "CUDA's")]
+pub extern "C" fn cudaMemcpy2DAsync(
+    to: u64,
+    to_pitch: u64,
+    from: u64,
+    from_pitch: u64,
+    width: u64,
+    rows: u64,
+    direction: u32,
+    stream: usize,
+) -> u32 {
+    let rows = Rows {
+        to,
+        from,
+        to_pitch,
+        from_pitch,
+        width,
+        rows,
+    };
+    returned(copy(rows, direction, stream))
+}
+
+/// A place in an array or block, the first in bytes (`cudaPos`).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CudaPosition {
+    x: usize,
+    y: usize,
+    z: usize,
+}
+
+/// What is copied in three directions (`cudaMemcpy3DParms`).
+#[repr(C)]
+pub struct Copy3D {
+    from_array: usize,
+    from_position: CudaPosition,
+    from: PitchedPointer,
+    to_array: usize,
+    to_position: CudaPosition,
+    to: PitchedPointer,
+    extent: CudaExtent,
+    direction: u32,
+}
+
+fn copy_3d(what: *const Copy3D, stream: usize) -> Result<(), Status> {
+    if what.is_null() {
+        return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: the program passes what is to be copied.
+    let what = unsafe { &*what };
+    if what.from_array != 0 || what.to_array != 0 {
+        return Err(Status::NOT_SUPPORTED);
+    }
+    let begin = |block: &PitchedPointer, at: &CudaPosition, z: usize| {
+        let row = (at.z + z) * block.height + at.y;
+        (block.address + row * block.pitch + at.x) as u64
+    };
+    for z in 0..what.extent.depth {
+        let rows = Rows {
+            to: begin(&what.to, &what.to_position, z),
+            from: begin(&what.from, &what.from_position, z),
+            to_pitch: what.to.pitch as u64,
+            from_pitch: what.from.pitch as u64,
+            width: what.extent.width as u64,
+            rows: what.extent.height as u64,
+        };
+        copy(rows, what.direction, stream)?;
+    }
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemcpy3D(what: *const Copy3D) -> u32 {
+    returned(copy_3d(what, 0))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemcpy3DAsync(what: *const Copy3D, stream: usize) -> u32 {
+    returned(copy_3d(what, stream))
+}
+
+/// Where in a variable a copy goes, if it fits.
+fn in_symbol(symbol: usize, offset: u64, bytes: u64) -> Result<u64, Status> {
+    let (address, size) = symbols::place(symbol)?;
+    let end = offset.checked_add(bytes).ok_or(Status::INVALID_VALUE)?;
+    match end <= size {
+        true => Ok(address + offset),
+        false => Err(Status::INVALID_VALUE),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemcpyToSymbol(
+    symbol: usize,
+    from: u64,
+    bytes: u64,
+    offset: u64,
+    direction: u32,
+) -> u32 {
+    cudaMemcpyToSymbolAsync(symbol, from, bytes, offset, direction, 0)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemcpyToSymbolAsync(
+    symbol: usize,
+    from: u64,
+    bytes: u64,
+    offset: u64,
+    direction: u32,
+    stream: usize,
+) -> u32 {
+    let to = in_symbol(symbol, offset, bytes);
+    returned(to.and_then(|to| copy(Rows::plain(to, from, bytes), direction, stream)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemcpyFromSymbol(
+    to: u64,
+    symbol: usize,
+    bytes: u64,
+    offset: u64,
+    direction: u32,
+) -> u32 {
+    cudaMemcpyFromSymbolAsync(to, symbol, bytes, offset, direction, 0)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemcpyFromSymbolAsync(
+    to: u64,
+    symbol: usize,
+    bytes: u64,
+    offset: u64,
+    direction: u32,
+    stream: usize,
+) -> u32 {
+    let from = in_symbol(symbol, offset, bytes);
+    returned(from.and_then(|from| copy(Rows::plain(to, from, bytes), direction, stream)))
+}
+
+fn fill(address: u64, value: i32, bytes: u64, stream: usize) -> Result<(), Status> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    submit(stream, Work::Fill(address, value as u32, 1, bytes))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemset(address: u64, value: i32, bytes: u64) -> u32 {
+    returned(fill(address, value, bytes, 0))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemsetAsync(address: u64, value: i32, bytes: u64, stream: usize) -> u32 {
+    returned(fill(address, value, bytes, stream))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemset2D(address: u64, pitch: u64, value: i32, width: u64, rows: u64) -> u32 {
+    cudaMemset2DAsync(address, pitch, value, width, rows, 0)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemset2DAsync(
+    address: u64,
+    pitch: u64,
+    value: i32,
+    width: u64,
+    rows: u64,
+    stream: usize,
+) -> u32 {
+    if rows > 1 && pitch < width {
+        return returned(Err(Status::INVALID_PITCH));
+    }
+    let mut rows = (0..rows).map(|row| address.wrapping_add(row.wrapping_mul(pitch)));
+    returned(rows.try_for_each(|row| fill(row, value, width, stream)))
+}
+
+fn fill_3d(
+    block: PitchedPointer,
+    value: i32,
+    extent: CudaExtent,
+    stream: usize,
+) -> Result<(), Status> {
+    for z in 0..extent.depth {
+        for y in 0..extent.height {
+            let row = block.address + (z * block.height + y) * block.pitch;
+            fill(row as u64, value, extent.width as u64, stream)?;
+        }
+    }
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemset3D(block: PitchedPointer, value: i32, extent: CudaExtent) -> u32 {
+    returned(fill_3d(block, value, extent, 0))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemset3DAsync(
+    block: PitchedPointer,
+    value: i32,
+    extent: CudaExtent,
+    stream: usize,
+) -> u32 {
+    returned(fill_3d(block, value, extent, stream))
+}

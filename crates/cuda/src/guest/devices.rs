@@ -1,0 +1,168 @@
+//! Devices: there is one, number 0.
+
+use std::sync::Mutex;
+
+use super::connection::{device, fatal};
+use super::errors::returned;
+use super::lock;
+use super::memory::store;
+use crate::status::Status;
+
+/// The versions of the runtime and of the driver that programs are told.
+const VERSION: i32 = 13_000;
+
+fn only(device: i32) -> Result<(), Status> {
+    match device {
+        0 => Ok(()),
+        _ => Err(Status::INVALID_DEVICE),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetDeviceCount(to: *mut i32) -> u32 {
+    returned(device().and_then(|_| store(to, 1)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetDevice(to: *mut i32) -> u32 {
+    returned(store(to, 0))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaSetDevice(number: i32) -> u32 {
+    returned(only(number).and_then(|()| device().map(drop)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaInitDevice(number: i32, _device_flags: u32, _flags: u32) -> u32 {
+    cudaSetDevice(number)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaSetDeviceFlags(_flags: u32) -> u32 {
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetDeviceFlags(to: *mut u32) -> u32 {
+    returned(store(to, 0))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaChooseDevice(to: *mut i32, _properties: usize) -> u32 {
+    returned(store(to, 0))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDeviceSynchronize() -> u32 {
+    returned(fatal())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaThreadSynchronize() -> u32 {
+    cudaDeviceSynchronize()
+}
+
+/// Work that was ended by an error stays ended, as memory that kernels left half written does.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDeviceReset() -> u32 {
+    returned(fatal())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaRuntimeGetVersion(to: *mut i32) -> u32 {
+    returned(store(to, VERSION))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDriverGetVersion(to: *mut i32) -> u32 {
+    returned(store(to, VERSION))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDeviceGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) -> u32 {
+    returned(store(least, 0).and_then(|()| store(greatest, -5)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDeviceCanAccessPeer(to: *mut i32, number: i32, peer: i32) -> u32 {
+    returned(only(number).and(only(peer)).and_then(|()| store(to, 0)))
+}
+
+/// The limits of stacks and heaps (`cudaLimit`), by number: of a thread's stack, of the buffer of
+/// `printf`, of the heap of kernels, and those of launches from kernels and of the L2 cache. They
+/// are kept, and bound nothing.
+static LIMITS: Mutex<[usize; 7]> = Mutex::new([1 << 10, 1 << 20, 8 << 20, 2, 2048, 128, 0]);
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDeviceSetLimit(limit: u32, value: usize) -> u32 {
+    let mut limits = lock(&LIMITS);
+    let known = limits.get_mut(limit as usize);
+    returned(
+        known
+            .map(|known| *known = value)
+            .ok_or(Status::INVALID_VALUE),
+    )
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDeviceGetLimit(to: *mut usize, limit: u32) -> u32 {
+    let known = lock(&LIMITS).get(limit as usize).copied();
+    returned(
+        known
+            .ok_or(Status::INVALID_VALUE)
+            .and_then(|known| store(to, known)),
+    )
+}
+
+/// Advice.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDeviceSetCacheConfig(_configuration: u32) -> u32 {
+    0
+}
+
+/// Advice.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDeviceSetSharedMemConfig(_configuration: u32) -> u32 {
+    0
+}
+
+/// Profilers are told when to look; nobody looks but us.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaProfilerStart() -> u32 {
+    0
+}
+
+/// As [`cudaProfilerStart`].
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaProfilerStop() -> u32 {
+    0
+}
+
+/// The bus address of a device that is on no bus.
+const BUS: &[u8] = b"0000:00:00.0\0";
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDeviceGetPCIBusId(to: *mut u8, bytes: i32, number: i32) -> u32 {
+    returned(only(number).and_then(|()| {
+        if to.is_null() || !usize::try_from(bytes).is_ok_and(|bytes| bytes >= BUS.len()) {
+            return Err(Status::INVALID_VALUE);
+        }
+        // SAFETY: the program passes a place of that many bytes.
+        unsafe { std::ptr::copy_nonoverlapping(BUS.as_ptr(), to, BUS.len()) };
+        Ok(())
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDeviceGetByPCIBusId(to: *mut i32, bus: *const std::ffi::c_char) -> u32 {
+    if bus.is_null() {
+        return returned(Err(Status::INVALID_VALUE));
+    }
+    // SAFETY: the program passes a string.
+    let bus = unsafe { std::ffi::CStr::from_ptr(bus) };
+    returned(match bus.to_bytes_with_nul() == BUS {
+        true => store(to, 0),
+        false => Err(Status::INVALID_DEVICE),
+    })
+}

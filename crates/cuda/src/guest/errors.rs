@@ -1,0 +1,43 @@
+//! The last error of each thread, and the words for errors.
+
+use std::cell::Cell;
+use std::ffi::c_char;
+
+use super::connection::told_fatal;
+use crate::status::Status;
+
+thread_local! {
+    static LAST: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The number that a function returns; an error is remembered as the thread's last one.
+pub fn returned(result: Result<(), Status>) -> u32 {
+    match result {
+        Ok(()) => 0,
+        Err(status) => {
+            LAST.set(status.0);
+            status.0
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetLastError() -> u32 {
+    let last = LAST.take();
+    told_fatal().map_or_else(|status| status.0, |()| last)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaPeekAtLastError() -> u32 {
+    told_fatal().map_or_else(|status| status.0, |()| LAST.get())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetErrorName(status: u32) -> *const c_char {
+    Status(status).c_name().as_ptr().cast()
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetErrorString(status: u32) -> *const c_char {
+    Status(status).c_text().as_ptr().cast()
+}

@@ -1,0 +1,363 @@
+//! Kernels: launches, and what programs ask about them.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+
+use super::Dim3;
+use super::errors::returned;
+use super::memory::store;
+use super::modules::{self, ReadyKernel};
+use super::properties::{BLOCKS_OF_SM, MAX_SHARED_OPTIN, SHARED_OF_SM, THREADS_OF_SM, WARP};
+use super::work::{Work, submit};
+use crate::protocol::{Message, Operation};
+use crate::status::Status;
+
+/// What `kernel<<<grid, block, shared, stream>>>` pushes, and the kernel's stub pops.
+#[derive(Clone, Copy)]
+struct Configuration {
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: usize,
+    stream: usize,
+}
+
+thread_local! {
+    static CONFIGURATIONS: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaPushCallConfiguration(
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: usize,
+    stream: usize,
+) -> u32 {
+    let configuration = Configuration {
+        grid,
+        block,
+        shared_bytes,
+        stream,
+    };
+    CONFIGURATIONS.with_borrow_mut(|pushed| pushed.push(configuration));
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaPopCallConfiguration(
+    grid: *mut Dim3,
+    block: *mut Dim3,
+    shared_bytes: *mut usize,
+    stream: *mut usize,
+) -> u32 {
+    let popped = CONFIGURATIONS.with_borrow_mut(Vec::pop);
+    returned(popped.ok_or(Status::INVALID_CONFIGURATION).and_then(|it| {
+        store(grid, it.grid)?;
+        store(block, it.block)?;
+        store(shared_bytes, it.shared_bytes)?;
+        store(stream, it.stream)
+    }))
+}
+
+/// A kernel's handle is its address in the program's code.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaGetKernel(to: *mut usize, host: usize) -> u32 {
+    match modules::is_kernel(host) {
+        true => returned(store(to, host)),
+        false => returned(Err(Status::INVALID_FUNCTION)),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetFuncBySymbol(to: *mut usize, host: usize) -> u32 {
+    __cudaGetKernel(to, host)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetKernel(to: *mut usize, host: usize) -> u32 {
+    __cudaGetKernel(to, host)
+}
+
+/// What CUDA says of a launch before it begins.
+fn check(kernel: &ReadyKernel, configuration: &Configuration) -> Result<(), Status> {
+    let [x, y, z] = <[u64; 3]>::from(configuration.block);
+    let [columns, rows, layers] = <[u64; 3]>::from(configuration.grid);
+    let threads = x * y * z;
+    let fits = (1..=kernel.max_threads).contains(&threads)
+        && z <= 64
+        && (1..=0x7fff_ffff).contains(&columns)
+        && (1..=0xffff).contains(&rows)
+        && (1..=0xffff).contains(&layers);
+    if !fits {
+        return Err(Status::INVALID_CONFIGURATION);
+    }
+    match configuration.shared_bytes as u64 <= kernel.permitted_bytes {
+        true => Ok(()),
+        false => Err(Status::INVALID_VALUE),
+    }
+}
+
+fn launch(
+    host: usize,
+    configuration: Configuration,
+    arguments: *const *const u8,
+) -> Result<(), Status> {
+    let kernel = modules::kernel(host)?;
+    check(&kernel, &configuration)?;
+    let mut params = vec![0; kernel.param_bytes];
+    for (index, &(offset, bytes)) in kernel.params.iter().enumerate() {
+        let room = params
+            .get_mut(offset..)
+            .and_then(|room| room.get_mut(..bytes));
+        let room = room.ok_or(Status::UNKNOWN)?;
+        // SAFETY: the program passes the address of each argument.
+        let argument = unsafe { std::slice::from_raw_parts(*arguments.add(index), bytes) };
+        room.copy_from_slice(argument);
+    }
+    let mut fields = vec![kernel.number];
+    fields.extend(<[u64; 3]>::from(configuration.grid));
+    fields.extend(<[u64; 3]>::from(configuration.block));
+    fields.push(configuration.shared_bytes as u64);
+    let request = Message::with_bytes(Operation::Launch, &fields, params);
+    submit(configuration.stream, Work::Launch(request))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaLaunchKernel(
+    host: usize,
+    grid: Dim3,
+    block: Dim3,
+    arguments: *const *const u8,
+    shared_bytes: usize,
+    stream: usize,
+) -> u32 {
+    let configuration = Configuration {
+        grid,
+        block,
+        shared_bytes,
+        stream,
+    };
+    returned(launch(host, configuration, arguments))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaLaunchKernel(
+    host: usize,
+    grid: Dim3,
+    block: Dim3,
+    arguments: *const *const u8,
+    shared_bytes: usize,
+    stream: usize,
+) -> u32 {
+    cudaLaunchKernel(host, grid, block, arguments, shared_bytes, stream)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaLaunchKernel_ptsz(
+    host: usize,
+    grid: Dim3,
+    block: Dim3,
+    arguments: *const *const u8,
+    shared_bytes: usize,
+    stream: usize,
+) -> u32 {
+    cudaLaunchKernel(host, grid, block, arguments, shared_bytes, stream)
+}
+
+/// How a launch is described (`cudaLaunchConfig_t`).
+#[repr(C)]
+pub struct LaunchDescription {
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: usize,
+    stream: usize,
+    attributes: *const LaunchAttribute,
+    attribute_count: u32,
+}
+
+/// `cudaLaunchAttribute`: its number, and 64 bytes of its value.
+#[repr(C, align(8))]
+pub struct LaunchAttribute {
+    number: u32,
+    _padding: u32,
+    value: [u8; 64],
+}
+
+/// Attributes that change no result: none, the window of the L2 cache, the policies of
+/// synchronisation and of scheduling, priority, memory domains, the carve-out of shared memory.
+const HARMLESS: [u32; 7] = [0, 1, 3, 5, 8, 9, 14];
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaLaunchKernelExC(
+    description: *const LaunchDescription,
+    host: usize,
+    arguments: *const *const u8,
+) -> u32 {
+    if description.is_null() {
+        return returned(Err(Status::INVALID_VALUE));
+    }
+    // SAFETY: the program passes a description.
+    let description = unsafe { &*description };
+    for index in 0..description.attribute_count as usize {
+        // SAFETY: it says that there are so many.
+        let attribute = unsafe { &*description.attributes.add(index) };
+        if !HARMLESS.contains(&attribute.number) {
+            modules::tell_missing(&format!("launch attribute {}", attribute.number));
+            return returned(Err(Status::NOT_SUPPORTED));
+        }
+        let _ = attribute.value;
+    }
+    let configuration = Configuration {
+        grid: description.grid,
+        block: description.block,
+        shared_bytes: description.shared_bytes,
+        stream: description.stream,
+    };
+    returned(launch(host, configuration, arguments))
+}
+
+/// What is known of a kernel (`cudaFuncAttributes`).
+#[repr(C)]
+pub struct KernelAttributes {
+    shared_bytes: usize,
+    constant_bytes: usize,
+    local_bytes: usize,
+    max_threads: i32,
+    registers: i32,
+    ptx_version: i32,
+    binary_version: i32,
+    cache_mode: i32,
+    max_dynamic_shared_bytes: i32,
+    carveout: i32,
+    cluster_must_be_set: i32,
+    cluster: [i32; 3],
+    cluster_policy: i32,
+    non_portable_cluster: i32,
+    reserved: [i32; 16],
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaFuncGetAttributes(to: *mut KernelAttributes, host: usize) -> u32 {
+    returned(modules::kernel(host).and_then(|kernel| {
+        let attributes = KernelAttributes {
+            shared_bytes: kernel.shared_bytes as usize,
+            constant_bytes: 0,
+            local_bytes: kernel.local_bytes as usize,
+            max_threads: kernel.max_threads as i32,
+            registers: 32,
+            ptx_version: 90,
+            binary_version: 90,
+            cache_mode: 0,
+            max_dynamic_shared_bytes: kernel.permitted_bytes as i32,
+            carveout: -1,
+            cluster_must_be_set: 0,
+            cluster: [0; 3],
+            cluster_policy: 0,
+            non_portable_cluster: 0,
+            reserved: [0; 16],
+        };
+        store(to, attributes)
+    }))
+}
+
+/// Advice on caches and shared memory; it changes no result.
+fn advise(host: usize) -> u32 {
+    returned(match modules::is_kernel(host) {
+        true => Ok(()),
+        false => Err(Status::INVALID_FUNCTION),
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaFuncSetAttribute(host: usize, attribute: u32, value: i32) -> u32 {
+    const MAX_DYNAMIC_SHARED: u32 = 8;
+    if attribute != MAX_DYNAMIC_SHARED {
+        return advise(host);
+    }
+    returned(modules::kernel(host).and_then(|kernel| {
+        let most = MAX_SHARED_OPTIN as u64 - kernel.shared_bytes.min(MAX_SHARED_OPTIN as u64);
+        let bytes = u64::try_from(value).map_err(|_| Status::INVALID_VALUE)?;
+        match bytes <= most {
+            true => modules::permit(host, bytes),
+            false => Err(Status::INVALID_VALUE),
+        }
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaOccupancyAvailableDynamicSMemPerBlock(
+    to: *mut usize,
+    host: usize,
+    blocks: i32,
+    _threads: i32,
+) -> u32 {
+    let blocks = usize::try_from(blocks).ok().filter(|&blocks| blocks > 0);
+    returned(modules::kernel(host).and_then(|kernel| {
+        let share = SHARED_OF_SM / blocks.ok_or(Status::INVALID_VALUE)?;
+        let taken = kernel.shared_bytes as usize + RESERVED;
+        store(to, share.saturating_sub(taken).min(MAX_SHARED_OPTIN))
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaFuncSetCacheConfig(host: usize, _configuration: u32) -> u32 {
+    advise(host)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaFuncSetSharedMemConfig(host: usize, _configuration: u32) -> u32 {
+    advise(host)
+}
+
+/// Shared memory that each block takes beside its own.
+const RESERVED: usize = 1 << 10;
+
+/// Blocks of a kernel that fit a multiprocessor: by threads, by shared memory (each block takes one
+/// KiB more), and in all.
+fn blocks_of_sm(kernel: &ReadyKernel, threads: usize, dynamic_bytes: usize) -> usize {
+    if threads == 0 || threads as u64 > kernel.max_threads {
+        return 0;
+    }
+    let shared = kernel.shared_bytes as usize + dynamic_bytes;
+    if shared > MAX_SHARED_OPTIN {
+        return 0;
+    }
+    let by_threads = THREADS_OF_SM / threads.next_multiple_of(WARP);
+    let by_shared = SHARED_OF_SM / (shared + RESERVED);
+    by_threads.min(by_shared).min(BLOCKS_OF_SM)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+    to: *mut i32,
+    host: usize,
+    threads: i32,
+    dynamic_bytes: usize,
+) -> u32 {
+    cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(to, host, threads, dynamic_bytes, 0)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    to: *mut i32,
+    host: usize,
+    threads: i32,
+    dynamic_bytes: usize,
+    _flags: u32,
+) -> u32 {
+    let threads = usize::try_from(threads).ok().filter(|&threads| threads > 0);
+    returned(threads.ok_or(Status::INVALID_VALUE).and_then(|threads| {
+        let kernel = modules::kernel(host)?;
+        store(to, blocks_of_sm(&kernel, threads, dynamic_bytes) as i32)
+    }))
+}
+
+/// A function of the program that runs in the order of a stream.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaLaunchHostFunc(
+    stream: usize,
+    function: Option<extern "C" fn(*mut c_void)>,
+    argument: usize,
+) -> u32 {
+    let function = function.ok_or(Status::INVALID_VALUE);
+    returned(function.and_then(|function| submit(stream, Work::Call(function, argument))))
+}

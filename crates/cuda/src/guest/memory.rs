@@ -1,0 +1,240 @@
+//! Memory: of the device, and what the program and kernels share.
+
+use std::ffi::c_void;
+
+use super::blocks::{self, Mirrored, Place, place};
+use super::connection::{ask_number, fatal};
+use super::errors::returned;
+use super::modules;
+use crate::protocol::Operation;
+use crate::status::Status;
+
+/// Rows of `cudaMallocPitch` begin at multiples of it.
+const PITCH: u64 = 512;
+
+/// Memory that a stream allocates or frees is there, or gone, at once.
+fn allocate(to: *mut usize, bytes: usize) -> Result<(), Status> {
+    let address = match bytes {
+        0 => 0,
+        _ => modules::allocate(bytes as u64)?,
+    };
+    store(to, address as usize)
+}
+
+/// Writes a result where the program wants it.
+pub fn store<T>(to: *mut T, value: T) -> Result<(), Status> {
+    if to.is_null() {
+        return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: the program passes a place for the result.
+    unsafe { to.write(value) };
+    Ok(())
+}
+
+fn free(address: usize) -> Result<(), Status> {
+    fatal()?;
+    if address == 0 {
+        return Ok(());
+    }
+    match place(address as u64)? {
+        Place::Device => ask_number(Operation::Free, &[address as u64]).map(drop),
+        Place::Host(Some(Mirrored::Managed)) => blocks::free(address, Mirrored::Managed),
+        Place::Host(_) => Err(Status::INVALID_VALUE),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMalloc(to: *mut usize, bytes: usize) -> u32 {
+    returned(allocate(to, bytes))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMallocAsync(to: *mut usize, bytes: usize, _stream: usize) -> u32 {
+    returned(allocate(to, bytes))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaFree(address: usize) -> u32 {
+    returned(free(address))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaFreeAsync(address: usize, _stream: usize) -> u32 {
+    returned(free(address))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMallocPitch(
+    to: *mut usize,
+    pitch: *mut usize,
+    width: usize,
+    height: usize,
+) -> u32 {
+    let row = (width as u64).next_multiple_of(PITCH) as usize;
+    let bytes = row.checked_mul(height).ok_or(Status::MEMORY_ALLOCATION);
+    returned(bytes.and_then(|bytes| {
+        store(pitch, row)?;
+        allocate(to, bytes)
+    }))
+}
+
+/// A block of rows, as `cudaMalloc3D` gives it (`cudaPitchedPtr`).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct PitchedPointer {
+    pub address: usize,
+    pub pitch: usize,
+    pub width: usize,
+    pub height: usize,
+}
+
+/// Sizes in three directions, the first in bytes (`cudaExtent`).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CudaExtent {
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMalloc3D(to: *mut PitchedPointer, extent: CudaExtent) -> u32 {
+    let pitch = (extent.width as u64).next_multiple_of(PITCH) as usize;
+    let bytes = pitch
+        .checked_mul(extent.height)
+        .and_then(|bytes| bytes.checked_mul(extent.depth))
+        .ok_or(Status::MEMORY_ALLOCATION);
+    returned(bytes.and_then(|bytes| {
+        let mut address = 0;
+        allocate(&raw mut address, bytes)?;
+        let pointer = PitchedPointer {
+            address,
+            pitch,
+            width: extent.width,
+            height: extent.height,
+        };
+        store(to, pointer)
+    }))
+}
+
+fn shared(to: *mut usize, bytes: usize, kind: Mirrored) -> Result<(), Status> {
+    let address = match (bytes, kind) {
+        (0, Mirrored::Pinned) => 0,
+        _ => blocks::allocate(bytes, kind)?,
+    };
+    store(to, address)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMallocManaged(to: *mut usize, bytes: usize, _flags: u32) -> u32 {
+    returned(shared(to, bytes, Mirrored::Managed))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMallocHost(to: *mut usize, bytes: usize) -> u32 {
+    returned(shared(to, bytes, Mirrored::Pinned))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaHostAlloc(to: *mut usize, bytes: usize, _flags: u32) -> u32 {
+    returned(shared(to, bytes, Mirrored::Pinned))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaFreeHost(address: usize) -> u32 {
+    returned(match address {
+        0 => Ok(()),
+        _ => blocks::free(address, Mirrored::Pinned),
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaHostGetDevicePointer(to: *mut usize, host: usize, _flags: u32) -> u32 {
+    returned(blocks::on_device(host).and_then(|address| store(to, address)))
+}
+
+/// Memory of the program that kernels are to access too, by the address that
+/// [`cudaHostGetDevicePointer`] gives.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaHostRegister(host: usize, bytes: usize, _flags: u32) -> u32 {
+    returned(match (host, bytes) {
+        (0, _) | (_, 0) => Err(Status::INVALID_VALUE),
+        _ => blocks::register(host, bytes),
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaHostUnregister(host: usize) -> u32 {
+    returned(blocks::unregister(host))
+}
+
+/// Flags of pinned memory are advice; what is asked for is the memory's portability, which it has.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaHostGetFlags(to: *mut u32, host: usize) -> u32 {
+    const PORTABLE_AND_MAPPED: u32 = 3;
+    returned(match place(host as u64) {
+        Ok(Place::Host(Some(Mirrored::Pinned | Mirrored::Registered))) => {
+            store(to, PORTABLE_AND_MAPPED)
+        }
+        Ok(_) => Err(Status::INVALID_VALUE),
+        Err(status) => Err(status),
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemGetInfo(free: *mut usize, all: *mut usize) -> u32 {
+    returned(modules::memory_info().and_then(|(left, limit)| {
+        store(free, left as usize)?;
+        store(all, limit as usize)
+    }))
+}
+
+/// What is known of a pointer (`cudaPointerAttributes`).
+#[repr(C)]
+pub struct PointerAttributes {
+    kind: u32,
+    device: i32,
+    device_pointer: usize,
+    host_pointer: usize,
+    reserved: [u64; 8],
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaPointerGetAttributes(
+    to: *mut PointerAttributes,
+    pointer: *const c_void,
+) -> u32 {
+    let address = pointer as usize;
+    returned(place(address as u64).and_then(|place| {
+        let (kind, device, on_device, on_host) = match place {
+            Place::Host(None) => (0, -2, 0, address),
+            Place::Host(Some(Mirrored::Pinned | Mirrored::Registered)) => {
+                (1, 0, blocks::on_device(address)?, address)
+            }
+            Place::Device => (2, 0, address, 0),
+            Place::Host(Some(Mirrored::Managed)) => (3, 0, address, address),
+        };
+        store(
+            to,
+            PointerAttributes {
+                kind,
+                device,
+                device_pointer: on_device,
+                host_pointer: on_host,
+                reserved: [0; 8],
+            },
+        )
+    }))
+}
+
+/// Where managed memory should be is advice; it changes no result.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemAdvise() -> u32 {
+    0
+}
+
+/// As [`cudaMemAdvise`].
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaMemPrefetchAsync() -> u32 {
+    returned(fatal())
+}

@@ -1,0 +1,187 @@
+//! Functions of CUDA's runtime that are not provided: they return CUDA's "operation not supported",
+//! and the report names them. And functions that differ from another only in the stream that they
+//! take as the default.
+
+use super::errors::returned;
+use super::modules::tell_missing;
+use crate::status::Status;
+
+macro_rules! missing {
+    ($($name:ident)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            extern "C" fn $name() -> u32 {
+                refuse(stringify!($name))
+            }
+        )*
+    };
+}
+
+fn refuse(name: &str) -> u32 {
+    tell_missing(name);
+    returned(Err(Status::NOT_SUPPORTED))
+}
+
+/// The functions of a name with another ending. They pass on whatever they are given.
+macro_rules! same {
+    ($($name:ident = $function:path;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            extern "C" fn $name() {
+                core::arch::naked_asm!("jmp {}", sym $function)
+            }
+        )*
+    };
+}
+
+same! {
+    cudaMemset3DAsync_ptsz = super::copies::cudaMemset3DAsync;
+    cudaMemset3D_ptds = super::copies::cudaMemset3D;
+    cudaStreamGetDevice_ptsz = super::streams::cudaStreamGetDevice;
+    cudaStreamGetId_ptsz = super::streams::cudaStreamGetId;
+    cudaEventRecordWithFlags_ptsz = super::events::cudaEventRecordWithFlags;
+    cudaEventRecord_ptsz = super::events::cudaEventRecord;
+    cudaFreeAsync_ptsz = super::memory::cudaFreeAsync;
+    cudaGraphLaunch_ptsz = super::graphs::cudaGraphLaunch;
+    cudaGraphUpload_ptsz = super::graphs::cudaGraphUpload;
+    cudaLaunchHostFunc_ptsz = super::kernels::cudaLaunchHostFunc;
+    cudaLaunchKernelExC_ptsz = super::kernels::cudaLaunchKernelExC;
+    cudaLaunchKernel_ptsz = super::kernels::cudaLaunchKernel;
+    cudaMallocAsync_ptsz = super::memory::cudaMallocAsync;
+    cudaMemPrefetchAsync_ptsz = super::memory::cudaMemPrefetchAsync;
+    cudaMemcpy2DAsync_ptsz = super::copies::cudaMemcpy2DAsync;
+    cudaMemcpy2D_ptds = super::copies::cudaMemcpy2D;
+    cudaMemcpy3DAsync_ptsz = super::copies::cudaMemcpy3DAsync;
+    cudaMemcpy3D_ptds = super::copies::cudaMemcpy3D;
+    cudaMemcpyAsync_ptsz = super::copies::cudaMemcpyAsync;
+    cudaMemcpyFromSymbolAsync_ptsz = super::copies::cudaMemcpyFromSymbolAsync;
+    cudaMemcpyFromSymbol_ptds = super::copies::cudaMemcpyFromSymbol;
+    cudaMemcpyToSymbolAsync_ptsz = super::copies::cudaMemcpyToSymbolAsync;
+    cudaMemcpyToSymbol_ptds = super::copies::cudaMemcpyToSymbol;
+    cudaMemcpy_ptds = super::copies::cudaMemcpy;
+    cudaMemset2DAsync_ptsz = super::copies::cudaMemset2DAsync;
+    cudaMemset2D_ptds = super::copies::cudaMemset2D;
+    cudaMemsetAsync_ptsz = super::copies::cudaMemsetAsync;
+    cudaMemset_ptds = super::copies::cudaMemset;
+    cudaStreamAddCallback_ptsz = super::streams::cudaStreamAddCallback;
+    cudaStreamBeginCapture_ptsz = super::streams::cudaStreamBeginCapture;
+    cudaStreamEndCapture_ptsz = super::streams::cudaStreamEndCapture;
+    cudaStreamGetFlags_ptsz = super::streams::cudaStreamGetFlags;
+    cudaStreamGetPriority_ptsz = super::streams::cudaStreamGetPriority;
+    cudaStreamIsCapturing_ptsz = super::streams::cudaStreamIsCapturing;
+    cudaStreamQuery_ptsz = super::streams::cudaStreamQuery;
+    cudaStreamSynchronize_ptsz = super::streams::cudaStreamSynchronize;
+    cudaStreamWaitEvent_ptsz = super::streams::cudaStreamWaitEvent;
+}
+
+// The functions that the runtimes of CUDA 12.9 and 13.0 export, without those of the other files.
+missing! {
+    __cudaGetProcAddress __cudaRegisterHostVar __cudaRegisterUnifiedTable cudaArrayGetInfo
+    cudaArrayGetMemoryRequirements cudaArrayGetPlane cudaArrayGetSparseProperties
+    cudaCreateChannelDesc cudaCreateSurfaceObject cudaCreateTextureObject
+    cudaCtxResetPersistingL2Cache cudaDestroyExternalMemory cudaDestroyExternalSemaphore
+    cudaDestroySurfaceObject cudaDestroyTextureObject cudaDeviceDisablePeerAccess
+    cudaDeviceEnablePeerAccess cudaDeviceFlushGPUDirectRDMAWrites cudaDeviceGetCacheConfig
+    cudaDeviceGetDefaultMemPool cudaDeviceGetGraphMemAttribute
+    cudaDeviceGetHostAtomicCapabilities cudaDeviceGetMemPool cudaDeviceGetNvSciSyncAttributes
+    cudaDeviceGetP2PAtomicCapabilities cudaDeviceGetP2PAttribute cudaDeviceGetSharedMemConfig
+    cudaDeviceGetTexture1DLinearMaxWidth cudaDeviceGraphMemTrim
+    cudaDeviceRegisterAsyncNotification cudaDeviceSetGraphMemAttribute cudaDeviceSetMemPool
+    cudaDeviceUnregisterAsyncNotification cudaEGLStreamConsumerAcquireFrame
+    cudaEGLStreamConsumerConnect cudaEGLStreamConsumerConnectWithFlags
+    cudaEGLStreamConsumerDisconnect cudaEGLStreamConsumerReleaseFrame
+    cudaEGLStreamProducerConnect cudaEGLStreamProducerDisconnect
+    cudaEGLStreamProducerPresentFrame cudaEGLStreamProducerReturnFrame
+    cudaEventCreateFromEGLSync cudaEventElapsedTime_v2 cudaExternalMemoryGetMappedBuffer
+    cudaExternalMemoryGetMappedMipmappedArray cudaFreeArray cudaFreeMipmappedArray
+    cudaFuncGetName cudaFuncGetParamInfo cudaGLGetDevices cudaGLMapBufferObject
+    cudaGLMapBufferObjectAsync cudaGLRegisterBufferObject cudaGLSetBufferObjectMapFlags
+    cudaGLSetGLDevice cudaGLUnmapBufferObject cudaGLUnmapBufferObjectAsync
+    cudaGLUnregisterBufferObject cudaGetChannelDesc cudaGetDriverEntryPoint
+    cudaGetDriverEntryPointByVersion cudaGetDriverEntryPointByVersion_ptsz
+    cudaGetDriverEntryPoint_ptsz cudaGetExportTable cudaGetMipmappedArrayLevel
+    cudaGetSurfaceObjectResourceDesc cudaGetTextureObjectResourceDesc
+    cudaGetTextureObjectResourceViewDesc cudaGetTextureObjectTextureDesc
+    cudaGraphAddChildGraphNode cudaGraphAddDependencies cudaGraphAddDependencies_v2
+    cudaGraphAddEmptyNode cudaGraphAddEventRecordNode cudaGraphAddEventWaitNode
+    cudaGraphAddExternalSemaphoresSignalNode cudaGraphAddExternalSemaphoresWaitNode
+    cudaGraphAddHostNode cudaGraphAddKernelNode cudaGraphAddMemAllocNode cudaGraphAddMemFreeNode
+    cudaGraphAddMemcpyNode cudaGraphAddMemcpyNode1D cudaGraphAddMemcpyNodeFromSymbol
+    cudaGraphAddMemcpyNodeToSymbol cudaGraphAddMemsetNode cudaGraphAddNode cudaGraphAddNode_v2
+    cudaGraphChildGraphNodeGetGraph cudaGraphClone cudaGraphConditionalHandleCreate
+    cudaGraphCreate cudaGraphDebugDotPrint cudaGraphDestroyNode cudaGraphEventRecordNodeGetEvent
+    cudaGraphEventRecordNodeSetEvent cudaGraphEventWaitNodeGetEvent
+    cudaGraphEventWaitNodeSetEvent cudaGraphExecChildGraphNodeSetParams
+    cudaGraphExecEventRecordNodeSetEvent cudaGraphExecEventWaitNodeSetEvent
+    cudaGraphExecExternalSemaphoresSignalNodeSetParams
+    cudaGraphExecExternalSemaphoresWaitNodeSetParams cudaGraphExecGetFlags
+    cudaGraphExecHostNodeSetParams cudaGraphExecKernelNodeSetParams
+    cudaGraphExecMemcpyNodeSetParams cudaGraphExecMemcpyNodeSetParams1D
+    cudaGraphExecMemcpyNodeSetParamsFromSymbol cudaGraphExecMemcpyNodeSetParamsToSymbol
+    cudaGraphExecMemsetNodeSetParams cudaGraphExecNodeSetParams cudaGraphExecUpdate
+    cudaGraphExternalSemaphoresSignalNodeGetParams
+    cudaGraphExternalSemaphoresSignalNodeSetParams cudaGraphExternalSemaphoresWaitNodeGetParams
+    cudaGraphExternalSemaphoresWaitNodeSetParams cudaGraphGetEdges_v2 cudaGraphGetRootNodes
+    cudaGraphHostNodeGetParams cudaGraphHostNodeSetParams cudaGraphInstantiateWithParams
+    cudaGraphInstantiateWithParams_ptsz cudaGraphKernelNodeCopyAttributes
+    cudaGraphKernelNodeGetAttribute cudaGraphKernelNodeGetParams cudaGraphKernelNodeSetAttribute
+    cudaGraphKernelNodeSetParams cudaGraphMemAllocNodeGetParams cudaGraphMemFreeNodeGetParams
+    cudaGraphMemcpyNodeGetParams cudaGraphMemcpyNodeSetParams cudaGraphMemcpyNodeSetParams1D
+    cudaGraphMemcpyNodeSetParamsFromSymbol cudaGraphMemcpyNodeSetParamsToSymbol
+    cudaGraphMemsetNodeGetParams cudaGraphMemsetNodeSetParams cudaGraphNodeFindInClone
+    cudaGraphNodeGetDependencies cudaGraphNodeGetDependencies_v2 cudaGraphNodeGetDependentNodes
+    cudaGraphNodeGetDependentNodes_v2 cudaGraphNodeGetEnabled cudaGraphNodeGetType
+    cudaGraphNodeSetEnabled cudaGraphNodeSetParams cudaGraphReleaseUserObject
+    cudaGraphRemoveDependencies cudaGraphRemoveDependencies_v2 cudaGraphRetainUserObject
+    cudaGraphicsEGLRegisterImage cudaGraphicsGLRegisterBuffer cudaGraphicsGLRegisterImage
+    cudaGraphicsMapResources cudaGraphicsResourceGetMappedEglFrame
+    cudaGraphicsResourceGetMappedMipmappedArray cudaGraphicsResourceGetMappedPointer
+    cudaGraphicsResourceSetMapFlags cudaGraphicsSubResourceGetMappedArray
+    cudaGraphicsUnmapResources cudaGraphicsUnregisterResource
+    cudaGraphicsVDPAURegisterOutputSurface cudaGraphicsVDPAURegisterVideoSurface
+    cudaImportExternalMemory cudaImportExternalSemaphore cudaIpcCloseMemHandle
+    cudaIpcGetEventHandle cudaIpcGetMemHandle cudaIpcOpenEventHandle cudaIpcOpenMemHandle
+    cudaKernelSetAttributeForDevice cudaLaunchCooperativeKernel
+    cudaLaunchCooperativeKernelMultiDevice cudaLaunchCooperativeKernel_ptsz
+    cudaLibraryEnumerateKernels cudaLibraryGetGlobal cudaLibraryGetKernel
+    cudaLibraryGetKernelCount cudaLibraryGetManaged cudaLibraryGetUnifiedFunction
+    cudaLibraryLoadData cudaLibraryLoadFromFile cudaLibraryUnload cudaLogsCurrent
+    cudaLogsDumpToFile cudaLogsDumpToMemory cudaLogsRegisterCallback cudaLogsUnregisterCallback
+    cudaMalloc3DArray cudaMallocArray cudaMallocFromPoolAsync cudaMallocFromPoolAsync_ptsz
+    cudaMallocMipmappedArray cudaMemAdvise_v2 cudaMemDiscardAndPrefetchBatchAsync
+    cudaMemDiscardAndPrefetchBatchAsync_ptsz cudaMemDiscardBatchAsync
+    cudaMemDiscardBatchAsync_ptsz cudaMemGetDefaultMemPool cudaMemGetMemPool cudaMemPoolCreate
+    cudaMemPoolDestroy cudaMemPoolExportPointer cudaMemPoolExportToShareableHandle
+    cudaMemPoolGetAccess cudaMemPoolGetAttribute cudaMemPoolImportFromShareableHandle
+    cudaMemPoolImportPointer cudaMemPoolSetAccess cudaMemPoolSetAttribute cudaMemPoolTrimTo
+    cudaMemPrefetchAsync_v2 cudaMemPrefetchAsync_v2_ptsz cudaMemPrefetchBatchAsync
+    cudaMemPrefetchBatchAsync_ptsz cudaMemRangeGetAttribute cudaMemRangeGetAttributes
+    cudaMemSetMemPool cudaMemcpy2DArrayToArray cudaMemcpy2DArrayToArray_ptds
+    cudaMemcpy2DFromArray cudaMemcpy2DFromArrayAsync cudaMemcpy2DFromArrayAsync_ptsz
+    cudaMemcpy2DFromArray_ptds cudaMemcpy2DToArray cudaMemcpy2DToArrayAsync
+    cudaMemcpy2DToArrayAsync_ptsz cudaMemcpy2DToArray_ptds cudaMemcpy3DBatchAsync
+    cudaMemcpy3DBatchAsync_ptsz cudaMemcpy3DPeer cudaMemcpy3DPeerAsync
+    cudaMemcpy3DPeerAsync_ptsz cudaMemcpy3DPeer_ptds cudaMemcpyArrayToArray
+    cudaMemcpyArrayToArray_ptds cudaMemcpyBatchAsync cudaMemcpyBatchAsync_ptsz
+    cudaMemcpyFromArray cudaMemcpyFromArrayAsync cudaMemcpyFromArrayAsync_ptsz
+    cudaMemcpyFromArray_ptds cudaMemcpyPeerAsync cudaMemcpyToArray cudaMemcpyToArrayAsync
+    cudaMemcpyToArrayAsync_ptsz cudaMemcpyToArray_ptds cudaMipmappedArrayGetMemoryRequirements
+    cudaMipmappedArrayGetSparseProperties cudaOccupancyMaxActiveClusters
+    cudaOccupancyMaxPotentialClusterSize cudaSetDoubleForDevice cudaSetDoubleForHost
+    cudaSetValidDevices cudaSignalExternalSemaphoresAsync cudaSignalExternalSemaphoresAsync_ptsz
+    cudaSignalExternalSemaphoresAsync_v2 cudaSignalExternalSemaphoresAsync_v2_ptsz
+    cudaStreamAttachMemAsync cudaStreamAttachMemAsync_ptsz cudaStreamBeginCaptureToGraph
+    cudaStreamBeginCaptureToGraph_ptsz cudaStreamCopyAttributes cudaStreamCopyAttributes_ptsz
+    cudaStreamGetAttribute cudaStreamGetAttribute_ptsz cudaStreamGetCaptureInfo
+    cudaStreamGetCaptureInfo_ptsz cudaStreamGetCaptureInfo_v2 cudaStreamGetCaptureInfo_v2_ptsz
+    cudaStreamGetCaptureInfo_v3 cudaStreamGetCaptureInfo_v3_ptsz cudaStreamSetAttribute
+    cudaStreamSetAttribute_ptsz cudaStreamUpdateCaptureDependencies
+    cudaStreamUpdateCaptureDependencies_ptsz cudaStreamUpdateCaptureDependencies_v2
+    cudaStreamUpdateCaptureDependencies_v2_ptsz cudaThreadExchangeStreamCaptureMode
+    cudaThreadExit cudaThreadGetCacheConfig cudaThreadGetLimit cudaThreadSetCacheConfig
+    cudaThreadSetLimit cudaUserObjectCreate cudaUserObjectRelease cudaUserObjectRetain
+    cudaVDPAUGetDevice cudaVDPAUSetVDPAUDevice cudaWaitExternalSemaphoresAsync
+    cudaWaitExternalSemaphoresAsync_ptsz cudaWaitExternalSemaphoresAsync_v2
+    cudaWaitExternalSemaphoresAsync_v2_ptsz
+}

@@ -1,0 +1,48 @@
+//! What runs inside the program: the functions of CUDA's runtime.
+//!
+//! Each function checks what it is given, and asks the analysing process. Work is done when it is
+//! submitted, so streams only matter while they are captured into a graph: [`work`].
+//!
+//! What it must never do: return success for what was not done. A function that is not here returns
+//! CUDA's own "operation not supported", and is named in the report: [`missing`].
+
+mod blocks;
+mod captures;
+mod connection;
+mod copies;
+mod devices;
+mod errors;
+mod events;
+mod graphs;
+mod handles;
+mod hook;
+mod kernels;
+mod memory;
+mod missing;
+mod modules;
+mod properties;
+mod streams;
+mod symbols;
+mod work;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The lock, whoever panicked while holding it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Three sizes, as C passes them by value (`dim3`).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Dim3 {
+    x: u32,
+    y: u32,
+    z: u32,
+}
+
+impl From<Dim3> for [u64; 3] {
+    fn from(dim: Dim3) -> [u64; 3] {
+        [dim.x, dim.y, dim.z].map(u64::from)
+    }
+}

@@ -1,0 +1,286 @@
+//! The modules of the program, with their kernels and variables. Its start-up code registers them;
+//! the analysing process gets a module when the program first uses something of it.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::Mutex;
+
+use super::blocks;
+use super::connection::{ask, ask_number};
+use super::lock;
+use super::properties::MAX_SHARED;
+use crate::fatbin_head::{HEAD_BYTES, container_bytes};
+use crate::protocol::{Message, Operation};
+use crate::status::Status;
+
+/// The first word of what the start-up code registers.
+const WRAPPER_MAGIC: u32 = 0x4662_43b1;
+
+/// What the start-up code registers.
+#[repr(C)]
+struct Wrapper {
+    magic: u32,
+    version: u32,
+    fat_binary: *const u8,
+    files: *const c_void,
+}
+
+#[derive(Clone)]
+struct RegisteredModule {
+    fat_binary: usize,
+    /// Its number in the analysing process, or why there is none; once it was asked for.
+    loaded: Option<Result<u64, Status>>,
+}
+
+#[derive(Clone)]
+struct Named {
+    module: usize,
+    name: Vec<u8>,
+}
+
+/// A kernel that is ready.
+#[derive(Clone, Debug)]
+pub struct ReadyKernel {
+    pub number: u64,
+    pub max_threads: u64,
+    pub shared_bytes: u64,
+    pub local_bytes: u64,
+    pub param_bytes: usize,
+    /// Bytes of shared memory that a launch may add.
+    pub permitted_bytes: u64,
+    /// Offset and bytes of each parameter.
+    pub params: Vec<(usize, usize)>,
+}
+
+struct Registry {
+    modules: Vec<RegisteredModule>,
+    /// By the address that the program's code has for them.
+    kernels: BTreeMap<usize, Named>,
+    variables: BTreeMap<usize, Named>,
+    /// Variables of managed memory whose pointers the program does not have yet.
+    managed: Vec<(usize, Named)>,
+    ready: BTreeMap<usize, ReadyKernel>,
+    places: BTreeMap<usize, (u64, u64)>,
+}
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+    modules: Vec::new(),
+    kernels: BTreeMap::new(),
+    variables: BTreeMap::new(),
+    managed: Vec::new(),
+    ready: BTreeMap::new(),
+    places: BTreeMap::new(),
+});
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaRegisterFatBinary(wrapper: *const c_void) -> *mut *mut c_void {
+    let wrapper = wrapper.cast::<Wrapper>();
+    // SAFETY: the compiler's start-up code gives the address of what it registers.
+    let wrapper = unsafe { &*wrapper };
+    let fat_binary = match wrapper.magic {
+        WRAPPER_MAGIC => wrapper.fat_binary as usize,
+        _ => 0,
+    };
+    let mut registry = lock(&REGISTRY);
+    registry.modules.push(RegisteredModule {
+        fat_binary,
+        loaded: None,
+    });
+    // The start-up code passes this back, and nothing else reads it: the number, plus one.
+    registry.modules.len() as *mut *mut c_void
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaRegisterFatBinaryEnd(_: *mut *mut c_void) {}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaUnregisterFatBinary(_: *mut *mut c_void) {}
+
+/// Called before the program first uses a managed variable: gives it the pointers.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaInitModule(_: *mut *mut c_void) -> c_char {
+    let waiting = std::mem::take(&mut lock(&REGISTRY).managed);
+    for (pointer, _) in waiting {
+        let shared = variable(pointer).and_then(|(address, bytes)| {
+            blocks::mirror(address as usize, bytes as usize)?;
+            Ok(address)
+        });
+        match shared {
+            // SAFETY: the start-up code gave the address of the variable's pointer.
+            Ok(address) => unsafe { (pointer as *mut u64).write(address) },
+            Err(_) => tell_missing("__managed__ variable"),
+        }
+    }
+    1
+}
+
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "CUDA's")]
+pub extern "C" fn __cudaRegisterManagedVar(
+    module: *mut *mut c_void,
+    pointer: *mut *mut c_void,
+    _device: *mut c_char,
+    name: *const c_char,
+    _is_extern: i32,
+    _bytes: usize,
+    _is_constant: i32,
+    _is_global: i32,
+) {
+    let named = named(module, name);
+    let mut registry = lock(&REGISTRY);
+    registry.variables.insert(pointer as usize, named.clone());
+    registry.managed.push((pointer as usize, named));
+}
+
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "CUDA's")]
+pub extern "C" fn __cudaRegisterFunction(
+    module: *mut *mut c_void,
+    host: *const c_void,
+    _device: *mut c_char,
+    name: *const c_char,
+    _thread_limit: i32,
+    _thread: *mut c_void,
+    _block: *mut c_void,
+    _block_size: *mut c_void,
+    _grid_size: *mut c_void,
+    _warp_size: *mut i32,
+) {
+    let named = named(module, name);
+    lock(&REGISTRY).kernels.insert(host as usize, named);
+}
+
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "CUDA's")]
+pub extern "C" fn __cudaRegisterVar(
+    module: *mut *mut c_void,
+    host: *const c_void,
+    _device: *mut c_char,
+    name: *const c_char,
+    _is_extern: i32,
+    _bytes: usize,
+    _is_constant: i32,
+    _is_global: i32,
+) {
+    let named = named(module, name);
+    lock(&REGISTRY).variables.insert(host as usize, named);
+}
+
+fn named(module: *mut *mut c_void, name: *const c_char) -> Named {
+    // SAFETY: the start-up code passes a string.
+    let name = unsafe { CStr::from_ptr(name) };
+    Named {
+        module: (module as usize).wrapping_sub(1),
+        name: name.to_bytes().to_vec(),
+    }
+}
+
+/// The name of a kernel, if it was registered.
+pub fn is_kernel(host: usize) -> bool {
+    lock(&REGISTRY).kernels.contains_key(&host)
+}
+
+/// The kernel that the program's code has at an address, ready to be launched.
+pub fn kernel(host: usize) -> Result<ReadyKernel, Status> {
+    let mut registry = lock(&REGISTRY);
+    if let Some(ready) = registry.ready.get(&host) {
+        return Ok(ready.clone());
+    }
+    let named = registry.kernels.get(&host).cloned();
+    let named = named.ok_or(Status::INVALID_FUNCTION)?;
+    let module = registry.load(named.module)?;
+    let request = Message::with_bytes(Operation::Kernel, &[module], named.name);
+    let answer = ask(&request)?;
+    let numbers: Vec<usize> = answer
+        .bytes
+        .chunks_exact(8)
+        .filter_map(|bytes| Some(u64::from_le_bytes(*bytes.first_chunk()?) as usize))
+        .collect();
+    let ready = ReadyKernel {
+        number: answer.field(0),
+        max_threads: answer.field(1),
+        shared_bytes: answer.field(2),
+        local_bytes: answer.field(3),
+        param_bytes: answer.field(4) as usize,
+        permitted_bytes: (MAX_SHARED as u64).saturating_sub(answer.field(2)),
+        params: numbers
+            .chunks_exact(2)
+            .map(|pair| (pair[0], pair[1]))
+            .collect(),
+    };
+    registry.ready.insert(host, ready.clone());
+    Ok(ready)
+}
+
+/// Permits launches of a kernel to add so many bytes of shared memory.
+pub fn permit(host: usize, bytes: u64) -> Result<(), Status> {
+    let mut registry = lock(&REGISTRY);
+    let ready = registry.ready.get_mut(&host);
+    ready.ok_or(Status::INVALID_FUNCTION)?.permitted_bytes = bytes;
+    Ok(())
+}
+
+/// Address on the device and bytes of the variable that the program's code has at an address.
+pub fn variable(host: usize) -> Result<(u64, u64), Status> {
+    let mut registry = lock(&REGISTRY);
+    if let Some(&place) = registry.places.get(&host) {
+        return Ok(place);
+    }
+    let named = registry.variables.get(&host).cloned();
+    let named = named.ok_or(Status::INVALID_SYMBOL)?;
+    let module = registry.load(named.module)?;
+    let answer = ask(&Message::with_bytes(
+        Operation::Variable,
+        &[module],
+        named.name,
+    ))?;
+    let place = (answer.field(0), answer.field(1));
+    registry.places.insert(host, place);
+    Ok(place)
+}
+
+impl Registry {
+    /// The number of a module in the analysing process.
+    fn load(&mut self, module: usize) -> Result<u64, Status> {
+        let known = self.modules.get_mut(module).ok_or(Status::INVALID_IMAGE)?;
+        if known.loaded.is_none() {
+            known.loaded = Some(load(known.fat_binary));
+        }
+        known.loaded.unwrap_or(Err(Status::INVALID_IMAGE))
+    }
+}
+
+fn load(fat_binary: usize) -> Result<u64, Status> {
+    if fat_binary == 0 {
+        return Err(Status::INVALID_IMAGE);
+    }
+    let begin = fat_binary as *const u8;
+    // SAFETY: a fat binary has at least a head, and PTX in its place has more.
+    let head = unsafe { &*begin.cast::<[u8; HEAD_BYTES]>() };
+    let bytes = match container_bytes(head) {
+        Some(bytes) => bytes as usize,
+        // SAFETY: what is no container is text, which ends with a zero.
+        None => unsafe { CStr::from_ptr(begin.cast()) }.to_bytes().len(),
+    };
+    // SAFETY: its head says that it is so long.
+    let bytes = unsafe { std::slice::from_raw_parts(begin, bytes) };
+    let request = Message::with_bytes(Operation::Load, &[], bytes.to_vec());
+    Ok(ask(&request)?.field(0))
+}
+
+/// Says that the program called a function that is not provided.
+pub fn tell_missing(name: &str) {
+    let name = name.as_bytes().to_vec();
+    let _ = ask(&Message::with_bytes(Operation::Missing, &[], name));
+}
+
+/// Free and all bytes of the device.
+pub fn memory_info() -> Result<(u64, u64), Status> {
+    let answer = ask(&Message::new(Operation::MemoryInfo, &[]))?;
+    Ok((answer.field(0), answer.field(1)))
+}
+
+/// Memory of the device; its address.
+pub fn allocate(bytes: u64) -> Result<u64, Status> {
+    ask_number(Operation::Allocate, &[bytes])
+}

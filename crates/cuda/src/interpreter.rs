@@ -1,0 +1,225 @@
+//! [`Interpreter`]: the [`Device`] that runs kernels on the processor, by the crate `ptx`.
+
+use std::collections::HashMap;
+
+use reuselens_ptx::{
+    Allocation, DeviceError, FaultKind, Kernel, LaunchConfig, LaunchError, LaunchSink, Loaded,
+    Options, PtxModule, Stats,
+};
+
+use crate::device::{CudaFault, Device, KernelInfo, KernelLaunch};
+use crate::fatbin::{FatBinary, FatBinaryError};
+use crate::status::Status;
+
+/// Threads of a block, where a kernel says nothing.
+const MAX_THREADS: u64 = 1024;
+
+/// Looks at what kernels do while they run.
+pub trait KernelWatch: LaunchSink + Send {
+    /// A kernel is about to run.
+    ///
+    /// # Errors
+    /// What keeps the watch from going on, as a message. The kernel does not run then.
+    fn begin(&mut self, kernel: &Kernel, launch: &LaunchConfig) -> Result<(), String>;
+
+    /// It has ended, after this much.
+    fn end(&mut self, kernel: &Kernel, launch: &LaunchConfig, stats: Stats);
+}
+
+/// A device without a GPU.
+#[derive(Debug)]
+pub struct Interpreter<W> {
+    device: reuselens_ptx::Device,
+    limit: u64,
+    options: Options,
+    modules: Vec<Loaded>,
+    kernels: Vec<Kernel>,
+    numbers: HashMap<(u64, String), u64>,
+    allocated: u64,
+    watch: W,
+}
+
+impl<W: KernelWatch> Interpreter<W> {
+    /// A device with up to `limit` bytes of memory, whose kernels `watch` sees.
+    pub fn new(limit: u64, options: Options, watch: W) -> Interpreter<W> {
+        Interpreter {
+            device: reuselens_ptx::Device::with_limit(limit),
+            limit,
+            options,
+            modules: Vec::new(),
+            kernels: Vec::new(),
+            numbers: HashMap::new(),
+            allocated: 0,
+            watch,
+        }
+    }
+
+    /// What watched the kernels.
+    pub fn into_watch(self) -> W {
+        self.watch
+    }
+
+    fn module(&self, module: u64) -> Result<&Loaded, CudaFault> {
+        let found = usize::try_from(module)
+            .ok()
+            .and_then(|i| self.modules.get(i));
+        found.ok_or_else(|| {
+            CudaFault::new(
+                Status::INVALID_IMAGE,
+                format!("there is no module {module}"),
+            )
+        })
+    }
+}
+
+impl<W: KernelWatch> Device for Interpreter<W> {
+    fn allocate(&mut self, bytes: u64, alignment: u64) -> Result<u64, CudaFault> {
+        self.allocated += 1;
+        let name = format!("block {}", self.allocated);
+        Ok(self.device.allocate_aligned(&name, bytes, alignment)?)
+    }
+
+    fn free(&mut self, address: u64) -> Result<(), CudaFault> {
+        match self.device.free(address) {
+            true => Ok(()),
+            false => {
+                let what = format!("{address:#x} is freed, and no block begins there");
+                Err(CudaFault::new(Status::INVALID_VALUE, what))
+            }
+        }
+    }
+
+    fn read(&self, address: u64, bytes: u64) -> Result<&[u8], CudaFault> {
+        Ok(self.device.read(address, bytes)?)
+    }
+
+    fn bytes_mut(&mut self, address: u64, bytes: u64) -> Result<&mut [u8], CudaFault> {
+        Ok(self.device.bytes_mut(address, bytes)?)
+    }
+
+    fn copy(&mut self, to: u64, from: u64, bytes: u64) -> Result<(), CudaFault> {
+        Ok(self.device.copy(to, from, bytes)?)
+    }
+
+    fn load(&mut self, fat_binary: &[u8]) -> Result<u64, CudaFault> {
+        let text = FatBinary::read(fat_binary)?.ptx()?;
+        let module = PtxModule::parse(&text).map_err(DeviceError::from)?;
+        let loaded = self.device.load(module)?;
+        self.modules.push(loaded);
+        Ok(self.modules.len() as u64 - 1)
+    }
+
+    fn kernel(&mut self, module: u64, name: &str) -> Result<(u64, KernelInfo), CudaFault> {
+        let key = (module, name.to_owned());
+        let number = match self.numbers.get(&key) {
+            Some(&number) => number,
+            None => {
+                let loaded = self.module(module)?;
+                let kernel = self.device.kernel(loaded, name, &self.options)?;
+                self.kernels.push(kernel);
+                let number = self.kernels.len() as u64 - 1;
+                self.numbers.insert(key, number);
+                number
+            }
+        };
+        Ok((number, info(&self.kernels[number as usize])))
+    }
+
+    fn variable(&self, module: u64, name: &str) -> Result<(u64, u64), CudaFault> {
+        let address = self.module(module)?.variable(name);
+        let buffers = self.device.allocations();
+        let found = address.and_then(|address| {
+            let at = |buffer: &Allocation| buffer.address.cmp(&address);
+            let index = buffers.binary_search_by(|buffer| at(buffer)).ok()?;
+            Some((address, buffers[index].size))
+        });
+        found.ok_or_else(|| {
+            let what = format!("the device code has no variable {name}");
+            CudaFault::new(Status::INVALID_SYMBOL, what)
+        })
+    }
+
+    fn launch(&mut self, launch: &KernelLaunch) -> Result<(), CudaFault> {
+        let kernel = usize::try_from(launch.kernel)
+            .ok()
+            .and_then(|number| self.kernels.get(number))
+            .ok_or_else(|| CudaFault::new(Status::INVALID_FUNCTION, "there is no such kernel"))?;
+        let config = LaunchConfig {
+            grid: launch.grid,
+            block: launch.block,
+            shared: launch.shared_bytes,
+            params: launch.params.clone(),
+        };
+        self.watch
+            .begin(kernel, &config)
+            .map_err(|message| CudaFault::new(Status::UNKNOWN, message))?;
+        let stats = self
+            .device
+            .launch(kernel, &config, &self.options, &mut self.watch)?;
+        self.watch.end(kernel, &config, stats);
+        Ok(())
+    }
+
+    fn memory(&self) -> (u64, u64) {
+        (self.device.left(), self.limit)
+    }
+
+    fn addresses(&self) -> std::ops::Range<u64> {
+        self.device.addresses()
+    }
+}
+
+fn info(kernel: &Kernel) -> KernelInfo {
+    KernelInfo {
+        max_threads: kernel.max_threads().unwrap_or(MAX_THREADS),
+        shared_bytes: kernel.shared_bytes(),
+        local_bytes: kernel.local_bytes(),
+        param_bytes: kernel.param_bytes(),
+        params: kernel
+            .params()
+            .iter()
+            .map(|param| (param.offset, param.size))
+            .collect(),
+    }
+}
+
+impl From<DeviceError> for CudaFault {
+    fn from(error: DeviceError) -> CudaFault {
+        let status = match &error {
+            DeviceError::OutOfMemory { .. } => Status::MEMORY_ALLOCATION,
+            DeviceError::NoKernel { .. } | DeviceError::Ambiguous { .. } => {
+                Status::INVALID_FUNCTION
+            }
+            DeviceError::OutOfBounds { .. } => Status::INVALID_VALUE,
+            DeviceError::Ptx(_) => Status::INVALID_PTX,
+        };
+        CudaFault::new(status, error.to_string())
+    }
+}
+
+impl From<FatBinaryError> for CudaFault {
+    fn from(error: FatBinaryError) -> CudaFault {
+        let status = match &error {
+            FatBinaryError::NoPtx { .. } => Status::NO_IMAGE,
+            _ => Status::INVALID_IMAGE,
+        };
+        CudaFault::new(status, error.to_string())
+    }
+}
+
+impl From<LaunchError> for CudaFault {
+    fn from(error: LaunchError) -> CudaFault {
+        let status = match &error {
+            LaunchError::Refused(_) => Status::INVALID_CONFIGURATION,
+            LaunchError::Stopped(stopped) => match stopped.kind() {
+                FaultKind::OutOfBounds => Status::ILLEGAL_ADDRESS,
+                FaultKind::Misaligned => Status::MISALIGNED,
+                FaultKind::TooLong => Status::TIMEOUT,
+                FaultKind::Assertion => Status::ASSERT,
+                FaultKind::Trap | FaultKind::Operand => Status::ILLEGAL_INSTRUCTION,
+                _ => Status::LAUNCH_FAILURE,
+            },
+        };
+        CudaFault::new(status, error.to_string())
+    }
+}

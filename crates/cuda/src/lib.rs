@@ -1,0 +1,59 @@
+//! Runs CUDA programs, host side and all, on a machine without a GPU.
+//!
+//! A program that uses CUDA calls the functions of its runtime library. This crate stands in the
+//! place of that library: a small shared library in the program takes the calls, and asks the
+//! analysing process, whose [`Device`] has the memory and runs the kernels. The device that is here
+//! is the [`Interpreter`]: it runs the PTX that the program carries.
+//!
+//! This crate is compiled twice. As a library of the workspace it is the analysing side. As a
+//! shared library (`--cfg reuselens_cuda`, by the build script, embedded here) it is the side of
+//! the program.
+//!
+//! | what | modules |
+//! |---|---|
+//! | what both sides share | `protocol`, `status`, `fatbin_head` |
+//! | the device | `device`, `interpreter`, `fatbin` |
+//! | what is kept of the kernels | `counts` |
+//! | around a run | `program`, `server`, `run` |
+//! | in the program | `guest` |
+//!
+//! Sources: NVIDIA, *CUDA Runtime API* 13.0 (what each function does and returns).
+//!
+//! For: running CUDA programs and watching what their kernels do. Not for: analysing that (the
+//! crates `simt` and `report`), and not for timing: nothing here is as fast as a GPU, or as slow in
+//! the same places.
+#![cfg_attr(reuselens_cuda, allow(missing_docs, non_snake_case))]
+
+#[cfg(not(reuselens_cuda))]
+mod counts;
+#[cfg(not(reuselens_cuda))]
+mod device;
+#[cfg(not(reuselens_cuda))]
+pub mod fatbin;
+mod fatbin_head;
+#[cfg(reuselens_cuda)]
+mod guest;
+#[cfg(not(reuselens_cuda))]
+mod interpreter;
+#[cfg(not(reuselens_cuda))]
+mod program;
+mod protocol;
+#[cfg(not(reuselens_cuda))]
+mod run;
+#[cfg(not(reuselens_cuda))]
+mod server;
+mod status;
+
+#[cfg(not(reuselens_cuda))]
+pub use counts::{KernelCount, KernelCounts, Recording};
+#[cfg(not(reuselens_cuda))]
+pub use device::{CudaFault, Device, KernelInfo, KernelLaunch};
+#[cfg(not(reuselens_cuda))]
+pub use interpreter::{Interpreter, KernelWatch};
+#[cfg(not(reuselens_cuda))]
+pub use program::{CudaUse, cuda_use};
+#[cfg(not(reuselens_cuda))]
+pub use run::{CudaRun, RunError, run};
+#[cfg(not(reuselens_cuda))]
+pub use server::Refused;
+pub use status::Status;

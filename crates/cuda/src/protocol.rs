@@ -1,0 +1,220 @@
+//! What the library in the program and the analysing process say to each other: a request, then
+//! the answer to it, over a Unix socket.
+//!
+//! A message is a head (operation, number of fields, number of bytes), then its fields, 64 bits
+//! each, then its bytes. Both sides are of one build, so there are no versions. The analysing side
+//! takes what it reads as input that may be anything.
+
+use std::io::{self, Read, Write};
+
+/// Larger messages are refused: what a program copies at once is cut into pieces of
+/// [`PIECE_BYTES`].
+pub const MAX_BYTES: u64 = 1 << 30;
+/// Bytes of a copy that are sent at once.
+#[cfg(reuselens_cuda)]
+pub const PIECE_BYTES: usize = 16 << 20;
+/// More fields are refused.
+const MAX_FIELDS: usize = 32;
+/// Bytes of a head.
+const HEAD_BYTES: usize = 16;
+
+/// The variable that names the socket to the program.
+pub const SOCKET_VARIABLE: &str = "REUSELENS_CUDA_SOCKET";
+
+/// What is asked. Answers have the operation of their request; their first field is a
+/// [`Status`](crate::status).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u16)]
+pub enum Operation {
+    /// A process begins. Fields: its number. Answer: free and all bytes of the device, and the
+    /// addresses at which its memory begins and ends.
+    Hello,
+    /// Memory of the device. Fields: bytes. Answer: its address.
+    Allocate,
+    /// The same at a multiple of a power of two. Fields: bytes, the power of two.
+    AllocateAligned,
+    /// Fields: address.
+    Free,
+    /// Bytes to the device. Fields: address. Bytes: what.
+    Write,
+    /// Fields: address, bytes. Answer: the bytes.
+    Read,
+    /// From device to device. Fields: to, from, bytes.
+    Copy,
+    /// Fields: address, value of each element, bytes of an element (1, 2 or 4), elements.
+    Fill,
+    /// A module. Bytes: the fat binary. Answer: its number.
+    Load,
+    /// Fields: module. Bytes: name. Answer: number of the kernel, largest block, bytes of shared
+    /// memory, bytes of local memory, bytes of parameters; bytes: offset and size of each
+    /// parameter, 64 bits each.
+    Kernel,
+    /// Fields: module. Bytes: name. Answer: address and bytes.
+    Variable,
+    /// Fields: kernel, grid, block (three each), bytes of shared memory. Bytes: the parameters.
+    Launch,
+    /// Answer: free and all bytes of the device.
+    MemoryInfo,
+    /// Something that is not provided was called. Bytes: its name.
+    Missing,
+}
+
+/// All operations, by number.
+const OPERATIONS: [Operation; 14] = {
+    use Operation::*;
+    [
+        Hello,
+        Allocate,
+        AllocateAligned,
+        Free,
+        Write,
+        Read,
+        Copy,
+        Fill,
+        Load,
+        Kernel,
+        Variable,
+        Launch,
+        MemoryInfo,
+        Missing,
+    ]
+};
+
+/// A request or an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// What is asked or answered.
+    pub operation: Operation,
+    /// Numbers.
+    pub fields: Vec<u64>,
+    /// Bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Message {
+    /// A message without bytes.
+    pub fn new(operation: Operation, fields: &[u64]) -> Message {
+        Message::with_bytes(operation, fields, Vec::new())
+    }
+
+    /// A message.
+    pub fn with_bytes(operation: Operation, fields: &[u64], bytes: Vec<u8>) -> Message {
+        Message {
+            operation,
+            fields: fields.to_vec(),
+            bytes,
+        }
+    }
+
+    /// A field; 0 if the message has fewer, which no correct program sends.
+    pub fn field(&self, index: usize) -> u64 {
+        self.fields.get(index).copied().unwrap_or_default()
+    }
+
+    /// The bytes as text; what is not UTF-8 is replaced.
+    #[cfg(not(reuselens_cuda))]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    /// Sends it.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub fn send(&self, to: &mut impl Write) -> io::Result<()> {
+        let mut head = Vec::with_capacity(HEAD_BYTES + 8 * self.fields.len());
+        head.extend((self.operation as u16).to_le_bytes());
+        head.extend((self.fields.len() as u16).to_le_bytes());
+        head.extend([0; 4]);
+        head.extend((self.bytes.len() as u64).to_le_bytes());
+        for field in &self.fields {
+            head.extend(field.to_le_bytes());
+        }
+        to.write_all(&head)?;
+        to.write_all(&self.bytes)?;
+        to.flush()
+    }
+
+    /// Receives one; `None` at the end of the stream.
+    ///
+    /// # Errors
+    /// Those of the stream, and what is no message.
+    pub fn receive(from: &mut impl Read) -> io::Result<Option<Message>> {
+        let mut head = [0; HEAD_BYTES];
+        match from.read(&mut head[..1])? {
+            0 => return Ok(None),
+            _ => from.read_exact(&mut head[1..])?,
+        }
+        let number = usize::from(u16::from_le_bytes([head[0], head[1]]));
+        let fields = usize::from(u16::from_le_bytes([head[2], head[3]]));
+        let [_, bytes] = [&head[..8], &head[8..]];
+        let bytes = u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes"));
+        let operation = OPERATIONS.get(number).copied();
+        let (Some(operation), true) = (operation, fields <= MAX_FIELDS && bytes <= MAX_BYTES)
+        else {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "no message"));
+        };
+        let mut numbers = vec![0; 8 * fields];
+        from.read_exact(&mut numbers)?;
+        let mut message = Message::new(operation, &[]);
+        let numbers = numbers.chunks_exact(8);
+        message.fields = numbers
+            .map(|bytes| u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes")))
+            .collect();
+        // Memory is taken for what arrives, not for what is announced.
+        let taken = from.take(bytes).read_to_end(&mut message.bytes)?;
+        match taken as u64 == bytes {
+            true => Ok(Some(message)),
+            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_have_the_numbers_of_their_places() {
+        for (number, operation) in OPERATIONS.iter().enumerate() {
+            assert_eq!(*operation as usize, number);
+        }
+    }
+
+    #[test]
+    fn messages_arrive_as_they_were_sent() {
+        let sent = [
+            Message::new(Operation::Free, &[7]),
+            Message::with_bytes(Operation::Write, &[1 << 40, u64::MAX], vec![3; 1000]),
+        ];
+        let mut stream = Vec::new();
+        for message in &sent {
+            message.send(&mut stream).unwrap();
+        }
+        let mut stream = &stream[..];
+        for message in &sent {
+            let received = Message::receive(&mut stream).unwrap();
+            assert_eq!(received.as_ref(), Some(message));
+        }
+        assert_eq!(Message::receive(&mut stream).unwrap(), None);
+    }
+
+    #[test]
+    fn a_message_that_is_cut_is_an_error() {
+        let mut stream = Vec::new();
+        let message = Message::with_bytes(Operation::Write, &[1], vec![3; 10]);
+        message.send(&mut stream).unwrap();
+        for end in 1..stream.len() {
+            assert!(Message::receive(&mut &stream[..end]).is_err(), "{end}");
+        }
+    }
+
+    #[test]
+    fn sizes_that_are_lies_cost_no_memory() {
+        let mut head = [0; HEAD_BYTES];
+        head[8..].copy_from_slice(&MAX_BYTES.to_le_bytes());
+        assert!(Message::receive(&mut &head[..]).is_err());
+        head[8..].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert!(Message::receive(&mut &head[..]).is_err());
+    }
+}

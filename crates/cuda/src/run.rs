@@ -1,0 +1,159 @@
+//! [`run`]: runs a program to its end, with a device behind its calls of CUDA.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus};
+
+use tempfile::TempDir;
+use thiserror::Error;
+
+use crate::device::Device;
+use crate::protocol::SOCKET_VARIABLE;
+use crate::server::{Refused, Server};
+
+/// The library for the program.
+static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cuda.so"));
+/// The library that has the versions that programs look for.
+static VERSIONS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/versions.so"));
+/// Names under which programs look for the runtime.
+const NAMES: [&str; 3] = ["libcudart.so", "libcudart.so.12", "libcudart.so.13"];
+
+/// Why a program did not run.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// Not for this processor.
+    #[error("CUDA programs run on x86-64 Linux only")]
+    Processor,
+    /// The folder for the library cannot be made.
+    #[error("cannot write into {}: {source}; set TMPDIR to a folder that can be written", folder.display())]
+    Write {
+        /// Where.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The program does not start.
+    #[error("cannot start {}: {source}", program.to_string_lossy())]
+    Start {
+        /// Its name.
+        program: OsString,
+        /// Why.
+        source: io::Error,
+    },
+    /// It cannot be waited for.
+    #[error("cannot wait for {}: {source}", program.to_string_lossy())]
+    Wait {
+        /// Its name.
+        program: OsString,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A program that runs with a device of ours.
+#[derive(Debug)]
+pub struct CudaRun<D> {
+    program: OsString,
+    child: Child,
+    server: Server<D>,
+    /// Holds the library and the socket for as long as the program runs.
+    _folder: TempDir,
+}
+
+/// Starts `command`, a program and its arguments, with `device` behind its calls of CUDA. With
+/// `output_to_error` its output goes to the standard error.
+///
+/// # Errors
+/// If it does not start.
+pub fn run<D: Device + 'static>(
+    command: &[OsString],
+    device: D,
+    output_to_error: bool,
+) -> Result<CudaRun<D>, RunError> {
+    if LIBRARY.is_empty() {
+        return Err(RunError::Processor);
+    }
+    let (folder, server) = prepare(device).map_err(|source| RunError::Write {
+        folder: std::env::temp_dir(),
+        source,
+    })?;
+    let program = command.first().cloned().unwrap_or_default();
+    let library = folder.path().join("cuda.so");
+    let mut started = Command::new(&program);
+    started
+        .args(command.iter().skip(1))
+        .env("LD_PRELOAD", before("LD_PRELOAD", library.as_os_str()))
+        .env(
+            "LD_LIBRARY_PATH",
+            before("LD_LIBRARY_PATH", folder.path().as_os_str()),
+        )
+        .env(SOCKET_VARIABLE, folder.path().join("socket"));
+    if output_to_error {
+        started.stdout(io::stderr());
+    }
+    let start = |source| RunError::Start {
+        program: program.clone(),
+        source,
+    };
+    let child = started.spawn().map_err(start)?;
+    Ok(CudaRun {
+        program,
+        child,
+        server,
+        _folder: folder,
+    })
+}
+
+/// A folder with the library under its names, and a server that listens in it.
+fn prepare<D: Device + 'static>(device: D) -> io::Result<(TempDir, Server<D>)> {
+    let folder = TempDir::with_prefix("reuselens-")?;
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("cuda.so"), LIBRARY)?;
+    std::fs::write(path("versions.so"), VERSIONS)?;
+    for name in NAMES {
+        symlink("versions.so", path(name))?;
+    }
+    let server = Server::listen(&path("socket"), device)?;
+    Ok((folder, server))
+}
+
+/// A list of paths in a variable, with one before the others.
+fn before(variable: &str, first: &OsStr) -> OsString {
+    let mut list = first.to_owned();
+    if let Some(others) = std::env::var_os(variable).filter(|others| !others.is_empty()) {
+        list.push(":");
+        list.push(others);
+    }
+    list
+}
+
+impl<D: Device + 'static> CudaRun<D> {
+    /// The program's status, if it has ended.
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    pub fn try_wait(&mut self) -> Result<Option<ExitStatus>, RunError> {
+        self.child.try_wait().map_err(|source| RunError::Wait {
+            program: self.program.clone(),
+            source,
+        })
+    }
+
+    /// Sends a signal to the program, unless it has been waited for.
+    pub fn signal(&mut self, signal: i32) {
+        if let Ok(None) = self.child.try_wait()
+            && let Ok(process) = libc::pid_t::try_from(self.child.id())
+        {
+            // SAFETY: no pointers. The child has not been waited for, so the number is its.
+            unsafe { libc::kill(process, signal) };
+        }
+    }
+
+    /// Ends all connections; what was asked for in vain, and the device. Processes that the program
+    /// has left behind get errors from now on.
+    pub fn finish(self) -> (Refused, D) {
+        self.server.finish()
+    }
+}

@@ -1,0 +1,219 @@
+//! [`Server`]: answers what programs ask their device for.
+//!
+//! A thread for each connection; one lock around the device, so calls are answered one by one.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufReader};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::device::{CudaFault, Device, KernelLaunch};
+use crate::protocol::{MAX_BYTES, Message, Operation};
+use crate::status::Status;
+
+/// Different messages that are kept.
+const MAX_MESSAGES: usize = 1000;
+
+/// What programs asked for in vain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// Functions that are not provided, with the number of their calls.
+    pub missing: BTreeMap<String, u64>,
+    /// What went wrong, each message once, in order.
+    pub messages: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Served<D> {
+    device: D,
+    refused: Refused,
+}
+
+/// The side of the analysing process.
+#[derive(Debug)]
+pub struct Server<D> {
+    served: Shared<D>,
+}
+
+/// `None` once the server has ended.
+type Shared<D> = Arc<Mutex<Option<Served<D>>>>;
+
+impl<D: Device + 'static> Server<D> {
+    /// Listens at a path, and answers for as long as programs are connected.
+    ///
+    /// # Errors
+    /// If the socket cannot be made, or the system refuses a thread.
+    pub fn listen(path: &Path, device: D) -> io::Result<Server<D>> {
+        let listener = UnixListener::bind(path)?;
+        let refused = Refused::default();
+        let served = Arc::new(Mutex::new(Some(Served { device, refused })));
+        let accepting = Arc::clone(&served);
+        std::thread::Builder::new()
+            .name("cuda".to_owned())
+            .spawn(move || accept(&listener, &accepting))?;
+        Ok(Server { served })
+    }
+
+    /// Ends: what was refused, and the device. A call that is being answered is answered first;
+    /// later ones get an error.
+    pub fn finish(self) -> (Refused, D) {
+        let served = lock(&self.served).take();
+        // Nobody else takes it: this is the only server, and it is given away.
+        let served = served.expect("a server ends once");
+        (served.refused, served.device)
+    }
+}
+
+fn lock<T>(served: &Mutex<T>) -> MutexGuard<'_, T> {
+    served.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn accept<D: Device + 'static>(listener: &UnixListener, served: &Shared<D>) {
+    while let Ok((stream, _)) = listener.accept() {
+        let served = Arc::clone(served);
+        // A thread that the system refuses leaves the program with an error of its connection.
+        let _ = std::thread::Builder::new()
+            .name("cuda".to_owned())
+            .spawn(move || converse(stream, &served));
+    }
+}
+
+/// Answers one connection to its end. A program that sends what is no message is hung up on.
+fn converse<D: Device>(stream: UnixStream, served: &Mutex<Option<Served<D>>>) {
+    let Ok(mut answers) = stream.try_clone() else {
+        return;
+    };
+    let mut requests = BufReader::new(stream);
+    while let Ok(Some(request)) = Message::receive(&mut requests) {
+        let answer = match &mut *lock(served) {
+            Some(served) => served.answer(&request),
+            None => return,
+        };
+        if answer.send(&mut answers).is_err() {
+            return;
+        }
+    }
+}
+
+impl<D: Device> Served<D> {
+    fn answer(&mut self, request: &Message) -> Message {
+        match self.carry_out(request) {
+            Ok((mut fields, bytes)) => {
+                fields.insert(0, u64::from(Status::SUCCESS.0));
+                Message::with_bytes(request.operation, &fields, bytes)
+            }
+            Err(fault) => {
+                let status = fault.status;
+                self.remember(fault.message);
+                Message::new(request.operation, &[u64::from(status.0)])
+            }
+        }
+    }
+
+    fn remember(&mut self, message: String) {
+        let messages = &mut self.refused.messages;
+        if messages.len() < MAX_MESSAGES && !messages.contains(&message) {
+            messages.push(message);
+        }
+    }
+
+    fn carry_out(&mut self, request: &Message) -> Result<(Vec<u64>, Vec<u8>), CudaFault> {
+        let field = |index| request.field(index);
+        let device = &mut self.device;
+        let numbers = |fields: &[u64]| Ok((fields.to_vec(), Vec::new()));
+        match request.operation {
+            Operation::Hello | Operation::MemoryInfo => {
+                let ((free, all), addresses) = (device.memory(), device.addresses());
+                numbers(&[free, all, addresses.start, addresses.end])
+            }
+            Operation::Allocate => numbers(&[device.allocate(field(0), 1)?]),
+            Operation::AllocateAligned => numbers(&[device.allocate(field(0), field(1))?]),
+            Operation::Free => device.free(field(0)).and_then(|()| numbers(&[])),
+            Operation::Write => {
+                let bytes = request.bytes.len() as u64;
+                let place = device.bytes_mut(field(0), bytes)?;
+                place.copy_from_slice(&request.bytes);
+                numbers(&[])
+            }
+            Operation::Read if field(1) > MAX_BYTES => Err(CudaFault::new(
+                Status::INVALID_VALUE,
+                "a copy of too many bytes",
+            )),
+            Operation::Read => Ok((Vec::new(), device.read(field(0), field(1))?.to_vec())),
+            Operation::Copy => device
+                .copy(field(0), field(1), field(2))
+                .and_then(|()| numbers(&[])),
+            Operation::Fill => self.fill(request).and_then(|()| numbers(&[])),
+            Operation::Load => numbers(&[device.load(&request.bytes)?]),
+            Operation::Kernel => {
+                let (number, info) = device.kernel(field(0), &request.text())?;
+                let params = info.params.iter();
+                let bytes = params
+                    .flat_map(|(offset, size)| [offset.to_le_bytes(), size.to_le_bytes()])
+                    .flatten();
+                let fields = [
+                    number,
+                    info.max_threads,
+                    info.shared_bytes,
+                    info.local_bytes,
+                    info.param_bytes,
+                ];
+                Ok((fields.to_vec(), bytes.collect()))
+            }
+            Operation::Variable => {
+                let (address, bytes) = device.variable(field(0), &request.text())?;
+                numbers(&[address, bytes])
+            }
+            Operation::Launch => device.launch(&launch(request)?).and_then(|()| numbers(&[])),
+            Operation::Missing => {
+                let missing = &mut self.refused.missing;
+                if missing.len() < MAX_MESSAGES {
+                    *missing.entry(request.text()).or_default() += 1;
+                }
+                numbers(&[])
+            }
+        }
+    }
+
+    fn fill(&mut self, request: &Message) -> Result<(), CudaFault> {
+        let [address, value, width, count] = [0, 1, 2, 3].map(|index| request.field(index));
+        let refuse = || {
+            CudaFault::new(
+                Status::INVALID_VALUE,
+                "memory is filled in impossible steps",
+            )
+        };
+        if !matches!(width, 1 | 2 | 4) {
+            return Err(refuse());
+        }
+        let bytes = width.checked_mul(count).ok_or_else(refuse)?;
+        let place = self.device.bytes_mut(address, bytes)?;
+        let value = value.to_le_bytes();
+        match width {
+            1 => place.fill(value[0]),
+            _ => place
+                .chunks_exact_mut(width as usize)
+                .for_each(|element| element.copy_from_slice(&value[..width as usize])),
+        }
+        Ok(())
+    }
+}
+
+fn launch(request: &Message) -> Result<KernelLaunch, CudaFault> {
+    let size = |index| {
+        u32::try_from(request.field(index)).map_err(|_| {
+            CudaFault::new(
+                Status::INVALID_CONFIGURATION,
+                "a launch of more than 4,294,967,295 blocks or threads in a direction",
+            )
+        })
+    };
+    Ok(KernelLaunch {
+        kernel: request.field(0),
+        grid: [size(1)?, size(2)?, size(3)?],
+        block: [size(4)?, size(5)?, size(6)?],
+        shared_bytes: request.field(7),
+        params: request.bytes.clone(),
+    })
+}

@@ -1,0 +1,88 @@
+//! [`Status`]: the results of CUDA's functions, as numbers that programs know.
+
+/// What a function of CUDA returned. The numbers are those of `cudaError_t`, equal in CUDA 11 to
+/// 13.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Status(pub u32);
+
+/// One line of the table below: a constant, CUDA's name, and what CUDA says of it.
+macro_rules! statuses {
+    ($($constant:ident $number:literal $name:literal $text:literal;)*) => {
+        impl Status {
+            $(#[doc = $text] pub const $constant: Status = Status($number);)*
+        }
+
+        /// Number, name with a zero behind it, and words with a zero behind them.
+        const NAMES: &[(u32, &str, &str)] = &[
+            $(($number, concat!($name, "\0"), concat!($text, "\0")),)*
+        ];
+    };
+}
+
+statuses! {
+    SUCCESS 0 "cudaSuccess" "no error";
+    INVALID_VALUE 1 "cudaErrorInvalidValue" "invalid argument";
+    MEMORY_ALLOCATION 2 "cudaErrorMemoryAllocation" "out of memory";
+    INITIALIZATION 3 "cudaErrorInitializationError" "initialization error";
+    INVALID_CONFIGURATION 9 "cudaErrorInvalidConfiguration" "invalid configuration argument";
+    INVALID_PITCH 12 "cudaErrorInvalidPitchValue" "invalid pitch argument";
+    INVALID_SYMBOL 13 "cudaErrorInvalidSymbol" "invalid device symbol";
+    INVALID_DIRECTION 21 "cudaErrorInvalidMemcpyDirection" "invalid copy direction for memcpy";
+    INVALID_FUNCTION 98 "cudaErrorInvalidDeviceFunction" "invalid device function";
+    INVALID_DEVICE 101 "cudaErrorInvalidDevice" "invalid device ordinal";
+    INVALID_IMAGE 200 "cudaErrorInvalidKernelImage" "device kernel image is invalid";
+    NO_IMAGE 209 "cudaErrorNoKernelImageForDevice"
+        "no kernel image is available for execution on the device";
+    INVALID_PTX 218 "cudaErrorInvalidPtx" "a PTX JIT compilation failed";
+    INVALID_HANDLE 400 "cudaErrorInvalidResourceHandle" "invalid resource handle";
+    ILLEGAL_ADDRESS 700 "cudaErrorIllegalAddress" "an illegal memory access was encountered";
+    OUT_OF_RESOURCES 701 "cudaErrorLaunchOutOfResources"
+        "too many resources requested for launch";
+    TIMEOUT 702 "cudaErrorLaunchTimeout" "the launch timed out and was terminated";
+    ASSERT 710 "cudaErrorAssert" "device-side assert triggered";
+    HOST_NOT_REGISTERED 713 "cudaErrorHostMemoryNotRegistered"
+        "pointer does not correspond to a registered memory region";
+    HOST_REGISTERED 712 "cudaErrorHostMemoryAlreadyRegistered"
+        "part or all of the requested memory range is already mapped";
+    ILLEGAL_INSTRUCTION 715 "cudaErrorIllegalInstruction"
+        "an illegal instruction was encountered";
+    MISALIGNED 716 "cudaErrorMisalignedAddress" "misaligned address";
+    LAUNCH_FAILURE 719 "cudaErrorLaunchFailure" "unspecified launch failure";
+    NOT_SUPPORTED 801 "cudaErrorNotSupported" "operation not supported";
+    CAPTURE_UNSUPPORTED 900 "cudaErrorStreamCaptureUnsupported"
+        "operation not permitted when stream is capturing";
+    CAPTURE_INVALIDATED 901 "cudaErrorStreamCaptureInvalidated"
+        "operation failed due to a previous error during capture";
+    UNKNOWN 999 "cudaErrorUnknown" "unknown error";
+}
+
+impl Status {
+    /// Whether a kernel that did this ends all work of its program on the device.
+    pub fn is_fatal(self) -> bool {
+        matches!(
+            self,
+            Status::ILLEGAL_ADDRESS
+                | Status::TIMEOUT
+                | Status::ASSERT
+                | Status::ILLEGAL_INSTRUCTION
+                | Status::MISALIGNED
+                | Status::LAUNCH_FAILURE
+        )
+    }
+
+    /// Its name as C reads it.
+    pub fn c_name(self) -> &'static str {
+        self.known()
+            .map_or("unrecognized error code\0", |known| known.1)
+    }
+
+    /// What CUDA says of it, as C reads it.
+    pub fn c_text(self) -> &'static str {
+        self.known()
+            .map_or("unrecognized error code\0", |known| known.2)
+    }
+
+    fn known(self) -> Option<&'static (u32, &'static str, &'static str)> {
+        NAMES.iter().find(|known| known.0 == self.0)
+    }
+}

@@ -1,0 +1,172 @@
+//! Programs of nvcc run without a GPU: linked with the shared runtime and with the static one.
+//!
+//! Needs nvcc (`NVCC` says which).
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use reuselens_cuda::{CudaUse, Interpreter, KernelCount, KernelCounts, Refused, cuda_use, run};
+use reuselens_ptx::Options;
+use tempfile::TempDir;
+
+const SAXPY: &str = r#"
+#include <cstdio>
+__global__ void saxpy(int n, float a, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = a * x[i] + y[i];
+}
+int main(int argc, char **argv)
+{
+    const int n = 1000;
+    float host[n], *x, *y;
+    for (int i = 0; i < n; i++)
+        host[i] = i;
+    cudaMalloc(&x, sizeof host);
+    cudaMalloc(&y, sizeof host);
+    cudaMemcpy(x, host, sizeof host, cudaMemcpyHostToDevice);
+    cudaMemset(y, 0, sizeof host);
+    saxpy<<<4, 256>>>(argc > 1 ? 1 << 20 : n, 2, x, y);
+    if (cudaError_t error = cudaDeviceSynchronize())
+        return printf("%s\n", cudaGetErrorString(error)), (int)error & 0xff;
+    cudaMemcpy(host, y, sizeof host, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < n; i++)
+        if (host[i] != 2 * i)
+            return 1;
+    return 0;
+}
+"#;
+
+/// The compiler, or `None` after saying that it is missing.
+fn nvcc() -> Option<String> {
+    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
+    reuselens_testing::has(&nvcc).then_some(nvcc)
+}
+
+fn compile(nvcc: &str, source: &Path, program: &Path, flags: &[&str]) {
+    let done = Command::new(nvcc)
+        .args(["-std=c++17", "-lineinfo", "-o"])
+        .arg(program)
+        .arg(source)
+        .args(flags)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{}: {errors}", source.display());
+}
+
+/// Runs a program to its end.
+fn run_program(program: &Path, arguments: &[&str]) -> (ExitStatus, Refused, Vec<KernelCount>) {
+    let mut command = vec![OsString::from(program)];
+    command.extend(arguments.iter().map(OsString::from));
+    let device = Interpreter::new(1 << 30, Options::default(), KernelCounts::default());
+    let mut running = run(&command, device, true).unwrap();
+    let ended = loop {
+        if let Some(ended) = running.try_wait().unwrap() {
+            break ended;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    let (refused, device) = running.finish();
+    (ended, refused, device.into_watch().kernels().to_vec())
+}
+
+fn saxpy(folder: &TempDir) -> PathBuf {
+    let source = folder.path().join("saxpy.cu");
+    std::fs::write(&source, SAXPY).unwrap();
+    source
+}
+
+#[test]
+fn both_runtimes_and_all_packings_give_right_results() {
+    let Some(nvcc) = nvcc() else { return };
+    let folder = TempDir::new().unwrap();
+    let source = saxpy(&folder);
+    let program = folder.path().join("saxpy");
+    let ways: [(&[&str], CudaUse); 4] = [
+        (&["-cudart", "shared"], CudaUse::Shared),
+        (&[], CudaUse::Static),
+        (&["--compress-mode=speed"], CudaUse::Static),
+        (&["--compress-mode=none"], CudaUse::Static),
+    ];
+    for (flags, expected) in ways {
+        compile(&nvcc, &source, &program, flags);
+        assert_eq!(cuda_use(&program), Some(expected), "{flags:?}");
+        let (ended, refused, kernels) = run_program(&program, &[]);
+        assert!(ended.success(), "{flags:?}: {ended} {refused:?}");
+        assert_eq!(refused, Refused::default(), "{flags:?}");
+        assert_eq!((kernels.len(), kernels[0].launches), (1, 1));
+        // 1,000 threads load two words each and store one: 32 warps, the last with 8 lanes.
+        let memory = kernels[0].memory;
+        assert_eq!((memory.requests, memory.accesses), (3 * 32, 3 * 1000));
+        assert_eq!(memory.sectors, 3 * 4000 / 32);
+    }
+}
+
+#[test]
+fn access_out_of_bounds_is_an_error_of_the_next_call_and_names_the_line() {
+    let Some(nvcc) = nvcc() else { return };
+    let folder = TempDir::new().unwrap();
+    let program = folder.path().join("saxpy");
+    compile(&nvcc, &saxpy(&folder), &program, &[]);
+    let (ended, refused, _) = run_program(&program, &["far"]);
+    assert_eq!(ended.code(), Some(700 & 0xff), "{refused:?}");
+    let [message] = &refused.messages[..] else {
+        panic!("{refused:?}");
+    };
+    for part in [
+        "kernel saxpy",
+        "block (3, 0, 0)",
+        "thread (232, 0, 0)",
+        "saxpy.cu:7",
+    ] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+}
+
+#[test]
+fn stripped_programs_and_programs_without_cuda_are_recognised() {
+    let Some(nvcc) = nvcc() else { return };
+    let folder = TempDir::new().unwrap();
+    let program = folder.path().join("saxpy");
+    compile(&nvcc, &saxpy(&folder), &program, &["-Xlinker", "-s"]);
+    assert_eq!(cuda_use(&program), Some(CudaUse::Stripped));
+    assert_eq!(cuda_use(Path::new("/bin/true")), None);
+    assert_eq!(cuda_use(&saxpy(&folder)), None);
+}
+
+#[test]
+fn machine_code_alone_is_refused_with_the_flag_that_adds_ptx() {
+    let Some(nvcc) = nvcc() else { return };
+    let folder = TempDir::new().unwrap();
+    let program = folder.path().join("saxpy");
+    let flags = ["-gencode", "arch=compute_80,code=sm_80"];
+    compile(&nvcc, &saxpy(&folder), &program, &flags);
+    let (ended, refused, kernels) = run_program(&program, &[]);
+    assert!(!ended.success() && kernels.is_empty());
+    let text = refused.messages.join("\n");
+    assert!(
+        text.contains("-gencode arch=compute_80,code=compute_80"),
+        "{text}"
+    );
+}
+
+/// The programs in `programs/cuda/api` check themselves, each a part of the interface.
+#[test]
+fn programs_for_each_part_of_the_interface_find_what_cuda_documents() {
+    let Some(nvcc) = nvcc() else { return };
+    let folder = TempDir::new().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/cuda/api");
+    let names = [
+        "copies", "errors", "graphs", "managed", "pinned", "symbols", "traps",
+    ];
+    for name in names {
+        let program = folder.path().join(name);
+        let source = root.join(format!("{name}.cu"));
+        compile(&nvcc, &source, &program, &["-I", root.to_str().unwrap()]);
+        let (ended, refused, _) = run_program(&program, &[]);
+        assert!(ended.success(), "{name}: {ended} {refused:?}");
+    }
+}
