@@ -7,6 +7,7 @@
 mod charts;
 mod commands;
 mod control;
+mod cuda;
 mod demos;
 mod exit;
 mod files;

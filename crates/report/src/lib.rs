@@ -29,6 +29,7 @@ mod diff_text;
 mod forecast;
 mod html;
 mod json;
+mod kernels;
 mod multiples;
 mod numbers;
 mod parquet;
@@ -47,6 +48,7 @@ pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};
 pub use html::{CompareOptions, HtmlOptions, ProfileVariant, SheetSection, compare, page, sheet};
 pub use json::{Bins, JsonOptions, SCHEMA, json};
+pub use kernels::{KernelRow, kernels_text};
 pub use numbers::grouped;
 pub use parquet::{ParquetExportError, groups_parquet};
 pub use placement::{

@@ -9,6 +9,7 @@ use reuselens::locality::{Outcome, Profile, Warning, signal_name};
 use reuselens::trace::ProcessEnd;
 
 use crate::control::{Control, refuse_gaps};
+use crate::cuda::{CudaArgs, CudaProgram, is_cuda};
 use crate::exit;
 use crate::interrupt;
 use crate::options::{Analysis, CaptureWay};
@@ -44,6 +45,8 @@ pub struct Args {
     #[command(flatten)]
     control: Control,
     #[command(flatten)]
+    cuda: CudaArgs,
+    #[command(flatten)]
     analysis: Analysis,
     #[command(flatten)]
     show: Show,
@@ -52,6 +55,9 @@ pub struct Args {
 impl Args {
     /// Runs and analyses.
     pub fn run(self) -> exit::Outcome {
+        if is_cuda(&self.command)? {
+            return self.run_cuda();
+        }
         let options = self.analysis.options(&self.show.by)?;
         let control = self.control.options(false)?;
         refuse_gaps(&control, options.paths)?;
@@ -90,6 +96,26 @@ impl Args {
         let again = "change something, profile again";
         results.finish(&profile, &rendered, &self.show, again)?;
         Ok(status(&name, ended, self.pass_status, false))
+    }
+}
+
+/// The exports and names of files of a profile, for which there is none.
+const NO_PROFILE: &str = "what the kernels of a CUDA program do is shown as a table; leave -o and the exports out, or \
+    keep the kernels' accesses with `reuselens record` and analyse them with `reuselens simt analyze`";
+
+impl Args {
+    /// A program that uses CUDA: there is no profile of its kernels yet, but a table.
+    fn run_cuda(self) -> exit::Outcome {
+        if self.output.is_some() || self.show.export_files().next().is_some() {
+            return Err(exit::Usage(NO_PROFILE.to_owned()).into());
+        }
+        let program = CudaProgram {
+            command: &self.command,
+            quiet: self.show.quiet,
+            pass_status: self.pass_status,
+            top: self.show.top,
+        };
+        program.profile(self.cuda.max_instructions)
     }
 }
 

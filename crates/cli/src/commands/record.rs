@@ -11,12 +11,16 @@ use reuselens::units::{Bytes, counted};
 
 use super::profile::{not_instrumented, program_name, status};
 use crate::control::{Control, refuse_gaps};
+use crate::cuda::{CudaArgs, CudaProgram, is_cuda};
 use crate::exit::{Outcome, Usage, without_force};
 use crate::interrupt;
 use crate::options::{CaptureWay, Data};
 use crate::output::numbered;
 use crate::say::say;
 use crate::warnings;
+
+/// Kernels of a CUDA program that are named.
+const KERNELS: usize = 10;
 
 /// Run a program and keep the trace of its accesses (NAME.rltrace)
 #[derive(clap::Args, Debug)]
@@ -56,6 +60,8 @@ pub struct Args {
 
     #[command(flatten)]
     control: Control,
+    #[command(flatten)]
+    cuda: CudaArgs,
 
     /// Stop recording before the next part of the trace file would make it so large (2GiB)
     #[arg(long, value_name = "SIZE", help_heading = "What is recorded")]
@@ -74,6 +80,25 @@ pub struct Args {
 impl Args {
     /// Runs and records.
     pub fn run(self) -> Outcome {
+        match is_cuda(&self.command)? {
+            true => self.run_cuda(),
+            false => self.run_host(),
+        }
+    }
+
+    /// Runs a program that uses CUDA, and records its kernels.
+    fn run_cuda(self) -> Outcome {
+        let program = CudaProgram {
+            command: &self.command,
+            quiet: self.quiet,
+            pass_status: self.pass_status,
+            top: KERNELS,
+        };
+        program.record(self.output, self.force, self.cuda.max_instructions)
+    }
+
+    /// Runs any other program, and records its accesses.
+    fn run_host(self) -> Outcome {
         if self.basic_blocks
             && matches!(self.capture, CaptureWay::CompiledIn)
             && !self

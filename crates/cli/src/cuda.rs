@@ -1,0 +1,200 @@
+//! Programs that use CUDA: `profile` and `record` run them on the interpreter, whether there is a
+//! GPU or not.
+
+use std::ffi::OsString;
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus};
+use std::time::Duration;
+
+use reuselens::io::AtomicFile;
+use reuselens::trace::ProcessEnd;
+use reuselens::units::{counted, shown};
+use reuselens_cuda::{
+    CudaUse, Interpreter, KernelCount, KernelCounts, KernelWatch, Recording, Refused, cuda_use, run,
+};
+use reuselens_ptx::{Options, readable};
+use reuselens_report::{KernelRow, kernels_text};
+use reuselens_warp::file::WarpWriter;
+
+use crate::commands::profile::{program_name, status};
+use crate::exit::Outcome;
+use crate::interrupt;
+use crate::output::{color, numbered, terminal_width};
+use crate::say::{say, tell};
+
+/// Memory of the device.
+const DEVICE_BYTES: u64 = 8 << 30;
+/// How long a program's end can go unnoticed.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// Options for programs that use CUDA.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct CudaArgs {
+    /// Stop a kernel of a CUDA program after this number of instructions of its warps
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1 << 40,
+        help_heading = "CUDA programs"
+    )]
+    pub max_instructions: u64,
+}
+
+/// What all ways of running a CUDA program have in common.
+pub struct CudaProgram<'a> {
+    /// The program and its arguments.
+    pub command: &'a [OsString],
+    /// Print no table.
+    pub quiet: bool,
+    /// End with the program's exit status.
+    pub pass_status: bool,
+    /// Kernels in the table.
+    pub top: usize,
+}
+
+/// Whether a command is a program that uses CUDA.
+///
+/// # Errors
+/// If it does, and no library can be put in the place of its own.
+pub fn is_cuda(command: &[OsString]) -> anyhow::Result<bool> {
+    let path = command
+        .first()
+        .and_then(|name| reuselens::capture::find_program(name));
+    match path.as_deref().and_then(cuda_use) {
+        None => Ok(false),
+        Some(CudaUse::Shared | CudaUse::Static) => Ok(true),
+        Some(CudaUse::Stripped) => {
+            let name = program_name(command);
+            anyhow::bail!(
+                "{name} has the CUDA runtime linked in and its symbols stripped, so its calls cannot \
+                 be found; link it without -s, or with nvcc -cudart shared"
+            )
+        }
+    }
+}
+
+impl CudaProgram<'_> {
+    /// Runs the program, and shows what its kernels did.
+    pub fn profile(&self, max_instructions: u64) -> Outcome {
+        let (ended, refused, counts) = self.run(KernelCounts::default(), max_instructions)?;
+        if !self.quiet {
+            let words: Vec<_> = self
+                .command
+                .iter()
+                .map(|word| word.to_string_lossy())
+                .collect();
+            let command = shown(&words.join(" ")).into_owned();
+            self.show(
+                counts.kernels(),
+                &refused,
+                &format!("reuselens record -- {command}"),
+            )?;
+        }
+        Ok(self.code(ended))
+    }
+
+    /// Runs the program, and writes the memory instructions of its kernels to a file.
+    pub fn record(&self, output: Option<PathBuf>, force: bool, max_instructions: u64) -> Outcome {
+        let name = program_name(self.command);
+        let path = output.unwrap_or_else(|| match force {
+            true => PathBuf::from(format!("{name}.rlwarp")),
+            false => numbered(&name, &["rlwarp"]),
+        });
+        let file = AtomicFile::create(&path, force)?;
+        let description = format!("{name} on the interpreter");
+        let recording = Recording::new(WarpWriter::new(file, &path, &description)?);
+        let (ended, refused, recording) = self.run(recording, max_instructions)?;
+        let (writer, counts) = recording.finish()?;
+        let records = writer.records();
+        writer.finish()?.commit()?;
+        if !self.quiet {
+            let records = counted(records, "memory instruction", "memory instructions");
+            say!("{}: {records} of warps", path.display())?;
+            let next = format!("reuselens simt analyze {}", path.display());
+            self.show(counts.kernels(), &refused, &next)?;
+        }
+        Ok(self.code(ended))
+    }
+
+    fn run<W: KernelWatch + 'static>(
+        &self,
+        watch: W,
+        max_instructions: u64,
+    ) -> anyhow::Result<(ExitStatus, Refused, W)> {
+        let options = Options {
+            max_instructions,
+            ..Options::default()
+        };
+        let stop = interrupt::graceful();
+        let mut running = run(
+            self.command,
+            Interpreter::new(DEVICE_BYTES, options, watch),
+            false,
+        )?;
+        loop {
+            if let Some(ended) = running.try_wait()? {
+                let (refused, device) = running.finish();
+                return Ok((ended, refused, device.into_watch()));
+            }
+            if let Some(signal) = stop.heed() {
+                running.signal(signal);
+            }
+            std::thread::sleep(PATIENCE);
+        }
+    }
+
+    fn show(&self, kernels: &[KernelCount], refused: &Refused, next: &str) -> anyhow::Result<()> {
+        let rows: Vec<KernelRow> = kernels.iter().map(row).collect();
+        if rows.is_empty() {
+            say!("no kernel ran")?;
+        }
+        let text = kernels_text(&rows, self.top, terminal_width(), color());
+        crate::output::write_text(Path::new("-"), &text, false)?;
+        warn(refused);
+        Ok(say!("Next: {next}")?)
+    }
+
+    fn code(&self, ended: ExitStatus) -> ExitCode {
+        let name = program_name(self.command);
+        let end = match (ended.signal(), ended.code()) {
+            (Some(signal), _) => ProcessEnd::Signal(signal),
+            (None, Some(code)) => ProcessEnd::Exit(code),
+            (None, None) => ProcessEnd::Unknown,
+        };
+        status(&name, end, self.pass_status, !self.quiet)
+    }
+}
+
+/// What the program asked for in vain.
+fn warn(refused: &Refused) {
+    for message in &refused.messages {
+        tell!("reuselens: warning: {}", shown(message));
+    }
+    if !refused.missing.is_empty() {
+        let names: Vec<String> = refused
+            .missing
+            .iter()
+            .map(|(name, calls)| format!("{} ({calls})", shown(name)))
+            .collect();
+        tell!(
+            "reuselens: warning: these functions of CUDA are not provided, and returned \
+             cudaErrorNotSupported: {}",
+            names.join(", ")
+        );
+    }
+}
+
+fn row(kernel: &KernelCount) -> KernelRow {
+    KernelRow {
+        name: readable(&kernel.name),
+        launches: kernel.launches,
+        blocks: kernel.stats.blocks,
+        warp_instructions: kernel.stats.warp_instructions,
+        thread_instructions: kernel.stats.thread_instructions,
+        requests: kernel.memory.requests,
+        sectors: kernel.memory.sectors,
+        accesses: kernel.memory.accesses,
+    }
+}
