@@ -177,6 +177,20 @@ impl KeyedHistograms {
         }
     }
 
+    /// Moves the counts of cells, in this order: each pair is [`move_into`](Self::move_into)'s.
+    pub fn move_all(&mut self, moves: &[(u32, u32)]) {
+        for (index, &(from, to)) in moves.iter().enumerate() {
+            // Cold cells are in no cache.
+            if let Some(&(from, to)) = moves.get(index + AHEAD) {
+                for cell in [from, to] {
+                    reuselens_hugepages::prefetch(&self.near, cell as usize);
+                    self.tallies.prefetch(cell);
+                }
+            }
+            self.move_into(from, to);
+        }
+    }
+
     /// Adds all counts of the cell `from` to the cell `to`, and leaves `from` empty, as if all its
     /// accesses had been those of `to`. Cells of equal number stay as they are.
     pub fn move_into(&mut self, from: u32, to: u32) {
@@ -189,13 +203,22 @@ impl KeyedHistograms {
                 self.near.lengthen(self.tallies.len().next_power_of_two());
             }
             let moved = std::mem::take(&mut self.near[from as usize]);
-            for (items, accesses) in (0..FAR).zip(moved) {
-                let count = &mut self.near[to as usize][items as usize];
-                let (sum, came_round) = count.overflowing_add(accesses);
-                *count = sum;
-                if came_round {
-                    carry(&mut self.tallies, to, items);
-                }
+            // All counters at once: most cells that are moved have one access. The last counter has
+            // no meaning.
+            let near = &mut self.near[to as usize];
+            let before = *near;
+            for (count, more) in near.iter_mut().zip(moved) {
+                *count = count.wrapping_add(more);
+            }
+            let after = *near;
+            let came_round = |items: &u64| after[*items as usize] < before[*items as usize];
+            if after
+                .iter()
+                .zip(before)
+                .any(|(after, before)| *after < before)
+            {
+                let overflowed = (0..FAR).filter(came_round);
+                overflowed.for_each(|items| carry(&mut self.tallies, to, items));
             }
         }
         self.tallies.move_into(from, to);
@@ -345,10 +368,7 @@ mod tests {
             moved.add_column(&vec![cell; accesses], &distances(accesses));
             all.add_column(&vec![1; accesses], &distances(accesses));
         }
-        moved.move_into(5, 1);
-        moved.move_into(3, 1);
-        moved.move_into(9, 1);
-        moved.move_into(1, 1);
+        moved.move_all(&[(5, 1), (3, 1), (9, 1), (1, 1)]);
         assert_eq!(moved.get(1), all.get(1));
         for empty in [3, 5] {
             assert_eq!(moved.get(empty), Some((FineHistogram::new(), 0, 0)));

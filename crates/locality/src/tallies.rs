@@ -253,8 +253,22 @@ impl Tallies {
     /// differ. Cost: linear in the octaves of `from`.
     pub fn move_into(&mut self, from: u32, to: u32) {
         let tally = std::mem::take(&mut self.cells[from as usize]);
-        for chunk in 0..self.chunks_of(&tally) {
-            let Some(counts) = self.find(&tally, place(chunk)).copied() else {
+        if tally.chunks != [0; OWN + 1] {
+            self.move_chunks(&tally, to);
+        }
+        if !self.apart.is_empty() {
+            self.move_apart(from, to);
+        }
+        let into = &mut self.cells[to as usize];
+        into.sum = into.sum.saturating_add(tally.sum);
+        into.max = into.max.max(tally.max);
+        into.cold = into.cold.saturating_add(tally.cold);
+    }
+
+    /// Adds the counts in the chunks of a cell that is no more to the cell `to`.
+    fn move_chunks(&mut self, tally: &CellTally, to: u32) {
+        for chunk in 0..self.chunks_of(tally) {
+            let Some(counts) = self.find(tally, place(chunk)).copied() else {
                 continue;
             };
             let into = self.chunk(to, place(chunk));
@@ -265,6 +279,10 @@ impl Tallies {
             }
         }
         self.give_up_chunks(&tally.chunks);
+    }
+
+    /// Moves what 32 bits do not hold.
+    fn move_apart(&mut self, from: u32, to: u32) {
         let bins = self.apart.range((from, 0)..=(from, u16::MAX));
         let bins: Vec<u16> = bins.map(|((_, bin), _)| *bin).collect();
         for bin in bins {
@@ -272,29 +290,21 @@ impl Tallies {
                 self.carry(to, bin.into(), accesses);
             }
         }
-        let into = &mut self.cells[to as usize];
-        into.sum = into.sum.saturating_add(tally.sum);
-        into.max = into.max.max(tally.max);
-        into.cold = into.cold.saturating_add(tally.cold);
     }
 
     /// Empties the chunks that are named here, and the chunks that the last of them names.
     fn give_up_chunks(&mut self, names: &[u32]) {
-        let mut names = names.to_vec();
-        while !names.is_empty() {
-            let own = names.len() - 1;
-            self.free
-                .extend(names[..own].iter().filter(|name| **name != 0));
-            for name in &names[..own] {
-                self.chunks[*name as usize] = CounterChunk::default();
-            }
-            let last = names[own];
-            names.clear();
-            if last != 0 {
-                names.extend(self.chunks[last as usize].0);
-                self.chunks[last as usize] = CounterChunk::default();
-                self.free.push(last);
-            }
+        let Some((&last, own)) = names.split_last() else {
+            return;
+        };
+        for &name in own.iter().filter(|name| **name != 0) {
+            self.chunks[name as usize] = CounterChunk::default();
+            self.free.push(name);
+        }
+        if last != 0 {
+            let more = std::mem::take(&mut self.chunks[last as usize]);
+            self.give_up_chunks(&more.0);
+            self.free.push(last);
         }
     }
 

@@ -72,9 +72,7 @@ impl CountMethod for Exact {
         self.touches = touches;
         let distances = &mut self.distances[..touches];
         self.engine.process(&columns.items, distances);
-        for &(from, to) in &columns.merged {
-            self.keyed.move_into(from, to);
-        }
+        self.keyed.move_all(&columns.merged);
         if self.totals_only {
             self.histogram.add_column(distances);
         } else {

@@ -151,10 +151,8 @@ impl Sampled {
 
 impl CountMethod for Sampled {
     fn add(&mut self, columns: &Columns) {
-        for &(from, to) in &columns.merged {
-            self.keyed.move_into(from, to);
-            self.shares.move_into(from, to);
-        }
+        self.keyed.move_all(&columns.merged);
+        self.shares.move_all(&columns.merged);
         for from in (0..columns.len()).step_by(TOGETHER) {
             self.add_piece(columns, from..columns.len().min(from + TOGETHER));
         }

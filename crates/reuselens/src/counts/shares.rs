@@ -34,17 +34,19 @@ impl Shares {
         self.samples[sample].add(cell, distance, weight);
     }
 
-    /// Makes the accesses of the cell `from` those of the cell `to`.
-    pub(super) fn move_into(&mut self, from: u32, to: u32) {
-        let moved = self.accesses.get_mut(from as usize);
-        let moved = moved.map_or(0, std::mem::take);
-        if moved > 0 {
-            let cells = self.accesses.len().max(to as usize + 1);
-            self.accesses.resize(cells, 0);
-            self.accesses[to as usize] += moved;
+    /// Makes the accesses of the first cell of each pair those of the second, in this order.
+    pub(super) fn move_all(&mut self, moves: &[(u32, u32)]) {
+        for &(from, to) in moves {
+            let moved = self.accesses.get_mut(from as usize);
+            let moved = moved.map_or(0, std::mem::take);
+            if moved > 0 {
+                let cells = self.accesses.len().max(to as usize + 1);
+                self.accesses.resize(cells, 0);
+                self.accesses[to as usize] += moved;
+            }
         }
         for sample in &mut self.samples {
-            sample.move_into(from, to);
+            sample.move_all(moves);
         }
     }
 

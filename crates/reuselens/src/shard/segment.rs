@@ -143,9 +143,7 @@ impl SegmentCounts {
     /// Adds the next item accesses of the segment: counts in `known` what can be.
     pub fn add(&mut self, columns: &Columns, known: &mut Known) {
         if !columns.merged.is_empty() {
-            for &(from, to) in &columns.merged {
-                known.keyed.move_into(from, to);
-            }
+            known.keyed.move_all(&columns.merged);
             let moves = Moves::of(&columns.merged);
             self.waiting.move_cells(&moves);
             self.moves.then(&moves);
