@@ -7,7 +7,7 @@ use std::thread::{Builder, ScopedJoinHandle};
 
 use clap::{Args, ValueEnum};
 use reuselens::io::AtomicFile;
-use reuselens::locality::{Dimension, Profile};
+use reuselens::locality::{Dimension, Grouping, Profile};
 use reuselens::units::shown_json;
 use reuselens_report::{Bins, Checked, DiffOptions, HtmlOptions, JsonOptions, TextOptions};
 
@@ -145,15 +145,16 @@ impl Show {
 
     /// The summary on standard output, unless that belongs to an export or is not wanted.
     pub fn summary(&self, profile: &Profile) -> anyhow::Result<()> {
-        let text = self.summary_text(profile)?;
+        let text = self.summary_text(&profile.grouping())?;
         Ok(std::io::stdout().write_all(text.as_bytes())?)
     }
 
     /// The text of that summary; empty if there is none.
-    fn summary_text(&self, profile: &Profile) -> anyhow::Result<String> {
+    fn summary_text(&self, grouping: &Grouping) -> anyhow::Result<String> {
         if self.quiet || self.standard_output_is_taken() {
             return Ok(String::new());
         }
+        let profile = grouping.profile();
         let options = TextOptions {
             cache: self.cache(profile)?,
             width: terminal_width(),
@@ -161,7 +162,7 @@ impl Show {
             top: self.top(),
             by: self.dimensions(),
         };
-        Ok(reuselens_report::summary(profile, &options))
+        Ok(reuselens_report::summary_of(grouping, &options))
     }
 
     /// What a run shows of its profile. The three are made at the same time: for a program with
@@ -173,12 +174,13 @@ impl Show {
         origin: ProfileOrigin,
     ) -> anyhow::Result<Rendered> {
         let file = || profile.to_bytes();
-        let summary = || self.summary_text(profile);
+        let grouping = profile.grouping();
+        let summary = || self.summary_text(&grouping);
         std::thread::scope(|scope| {
             // If the system refuses a thread, its work is done here.
             let file_thread = Builder::new().spawn_scoped(scope, file);
             let summary_thread = Builder::new().spawn_scoped(scope, summary);
-            let page = self.page(profile, title, origin)?;
+            let page = self.page_of(&grouping, title, origin)?;
             Ok(Rendered {
                 file: file_thread.map_or_else(|_| file(), joined),
                 page,
@@ -270,13 +272,23 @@ impl Show {
         title: &str,
         origin: ProfileOrigin,
     ) -> anyhow::Result<String> {
+        self.page_of(&profile.grouping(), title, origin)
+    }
+
+    fn page_of(
+        &self,
+        grouping: &Grouping,
+        title: &str,
+        origin: ProfileOrigin,
+    ) -> anyhow::Result<String> {
+        let profile = grouping.profile();
         let options = HtmlOptions {
             title: title.to_owned(),
             cache: self.cache(profile)?,
             sources: self.sources.texts(profile, origin),
             ..HtmlOptions::default()
         };
-        Ok(reuselens_report::page(profile, &options))
+        Ok(reuselens_report::page_of(grouping, &options))
     }
 
     /// Writes the exports that were asked for.

@@ -1,8 +1,7 @@
 //! Groups of a profile's accesses by one dimension or two: [`Profile::groups`], [`Profile::cross`],
 //! and [`Grouping`] for callers that ask for several.
 
-use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
 use crate::group::all_accesses;
 use crate::{Cell, CrossGroup, Dimension, Group, Profile, names, sums};
@@ -67,22 +66,36 @@ impl Profile {
     }
 }
 
-/// The accesses of a profile, to be grouped in several ways.
+/// The accesses of a profile, to be grouped in several ways. What a question needs is made with the
+/// first that needs it, and kept; threads that ask at the same time wait for the one that makes it.
 pub struct Grouping<'a> {
     profile: &'a Profile,
     /// The cells without their contexts.
-    cells: Vec<Cell>,
-    /// The names of each dimension, once a question needed them.
-    names: [OnceCell<DimensionNames>; Dimension::ALL.len()],
+    cells: OnceLock<Vec<Cell>>,
+    names: [OnceLock<DimensionNames>; Dimension::ALL.len()],
+    groups: [OnceLock<Vec<Group>>; Dimension::ALL.len()],
+    lines_and_objects: OnceLock<Vec<CrossGroup>>,
 }
 
 impl<'a> Grouping<'a> {
     fn of(profile: &'a Profile) -> Self {
         Grouping {
             profile,
-            cells: profile.cells_of_all_contexts(),
+            cells: OnceLock::new(),
             names: Default::default(),
+            groups: Default::default(),
+            lines_and_objects: OnceLock::new(),
         }
+    }
+
+    /// The profile whose accesses are grouped.
+    pub fn profile(&self) -> &'a Profile {
+        self.profile
+    }
+
+    fn cells(&self) -> &[Cell] {
+        self.cells
+            .get_or_init(|| self.profile.cells_of_all_contexts())
     }
 
     fn names(&self, by: Dimension) -> &DimensionNames {
@@ -96,7 +109,7 @@ impl<'a> Grouping<'a> {
                 return self.profile.has_names(by);
             }
             Dimension::Context => &self.profile.cells,
-            _ => &self.cells,
+            _ => self.cells(),
         };
         let names = self.names(by);
         let is_known: Vec<bool> = names.values.iter().map(|name| by.is_known(name)).collect();
@@ -106,12 +119,18 @@ impl<'a> Grouping<'a> {
     }
 
     /// As [`Profile::groups`].
-    pub fn groups(&self, by: Dimension) -> Vec<Group> {
-        match by {
+    pub fn groups(&self, by: Dimension) -> &[Group] {
+        self.groups[by as usize].get_or_init(|| match by {
             Dimension::Program | Dimension::Element | Dimension::Path => self.profile.groups(by),
             Dimension::Context => groups(&self.profile.cells, self.names(by)),
-            _ => groups(&self.cells, self.names(by)),
-        }
+            _ => groups(self.cells(), self.names(by)),
+        })
+    }
+
+    /// The accesses by line and object: see [`Profile::cross`].
+    pub fn lines_and_objects(&self) -> &[CrossGroup] {
+        self.lines_and_objects
+            .get_or_init(|| self.cross(Dimension::Line, Dimension::Object))
     }
 
     /// As [`Profile::cross`].
@@ -119,7 +138,7 @@ impl<'a> Grouping<'a> {
         if [first, second].contains(&Dimension::Context) {
             return self.profile.cross(first, second);
         }
-        cross(&self.cells, self.names(first), self.names(second))
+        cross(self.cells(), self.names(first), self.names(second))
     }
 }
 
@@ -173,19 +192,25 @@ struct DimensionNames {
 
 impl DimensionNames {
     fn new(profile: &Profile, by: Dimension) -> Self {
-        let names = names::names(profile, by);
-        let unknown = by.unknown_name();
-        let all = || names.iter().chain([&unknown]);
-        // Most names repeat, so duplicates are removed before sorting.
-        let apart: HashSet<&String> = all().collect();
-        let mut values: Vec<&String> = apart.into_iter().collect();
-        values.sort_unstable();
-        let numbers: HashMap<&String, u32> = values.iter().copied().zip(0..).collect();
+        let mut names = names::names(profile, by);
+        let unknown = names.len();
+        names.push(by.unknown_name());
+        let mut order: Vec<usize> = (0..names.len()).collect();
+        order.sort_unstable_by(|a, b| names[*a].cmp(&names[*b]));
+        let mut numbers = vec![0; names.len()];
+        let mut values: Vec<String> = Vec::new();
+        for index in order {
+            let name = std::mem::take(&mut names[index]);
+            if values.last() != Some(&name) {
+                values.push(name);
+            }
+            numbers[index] = values.len() as u32 - 1;
+        }
         DimensionNames {
             by,
-            numbers: names.iter().map(|name| numbers[name]).collect(),
-            unknown: numbers[&unknown],
-            values: values.into_iter().cloned().collect(),
+            unknown: numbers[unknown],
+            numbers,
+            values,
         }
     }
 
@@ -216,7 +241,11 @@ mod tests {
         ] {
             assert_eq!(grouping.groups(by), profile.groups(by), "{by}");
             assert_eq!(grouping.has_names(by), profile.has_names(by), "{by}");
+            // Asked again, it sums nothing again.
+            assert!(std::ptr::eq(grouping.groups(by), grouping.groups(by)));
         }
+        let cross = profile.cross(Dimension::Line, Dimension::Object);
+        assert_eq!(grouping.lines_and_objects(), cross);
     }
 
     #[test]

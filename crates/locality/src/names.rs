@@ -16,7 +16,7 @@ pub(crate) fn names(profile: &Profile, by: Dimension) -> Vec<String> {
         Dimension::Thread => profile
             .threads
             .iter()
-            .map(|thread| known(&thread.name, "(unknown thread)"))
+            .map(|thread| known(&thread.name, "(unknown thread)").to_owned())
             .collect(),
         Dimension::Function => profile.sites.iter().map(function).collect(),
         Dimension::Line => {

@@ -46,7 +46,9 @@ pub use curve::{curve_csv, curve_png, curve_svg};
 pub use diff_json::{DIFF_SCHEMA, diff_json};
 pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};
-pub use html::{CompareOptions, HtmlOptions, ProfileVariant, SheetSection, compare, page, sheet};
+pub use html::{
+    CompareOptions, HtmlOptions, ProfileVariant, SheetSection, compare, page, page_of, sheet,
+};
 pub use json::{Bins, JsonOptions, SCHEMA, json};
 pub use kernels::{KernelRow, kernels_text};
 pub use numbers::grouped;
@@ -54,5 +56,5 @@ pub use parquet::{ParquetExportError, groups_parquet};
 pub use placement::{
     PLACEMENT_SCHEMA, placed_run_text, placed_run_warnings, placement_json, placement_text,
 };
-pub use text::{TextOptions, summary};
+pub use text::{TextOptions, summary, summary_of};
 pub use words::{TRUNCATED, about};

@@ -8,7 +8,7 @@ mod times;
 
 use std::fmt::Write;
 
-use reuselens_locality::{CacheSize, Dimension, Profile, Warning};
+use reuselens_locality::{CacheSize, Dimension, Grouping, Profile, Warning};
 
 use crate::caches::{self, Level};
 use crate::numbers::{count, grouped, percent};
@@ -50,6 +50,13 @@ impl Default for TextOptions {
 /// machine's caches marked, the misses at each cache, and where most of them come from. About forty
 /// lines with the default options. Ends with a line break.
 pub fn summary(profile: &Profile, options: &TextOptions) -> String {
+    summary_of(&profile.grouping(), options)
+}
+
+/// As [`summary`], of a profile whose groups are of use to others too: with
+/// [`page_of`](crate::page_of), each group is summed once. Both can be called at the same time.
+pub fn summary_of(grouping: &Grouping, options: &TextOptions) -> String {
+    let profile = grouping.profile();
     let paint = Paint::new(options.color);
     let width = options.width.max(60);
     let levels = caches::levels(profile);
@@ -73,7 +80,7 @@ pub fn summary(profile: &Profile, options: &TextOptions) -> String {
             paint,
         );
         paths::write(&mut out, profile, width, paint);
-        tables::misses(&mut out, profile, options, &chosen, width, paint);
+        tables::misses(&mut out, grouping, options, &chosen, width, paint);
     }
     warnings(&mut out, &profile.warnings, width, paint);
     out

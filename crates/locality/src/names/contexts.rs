@@ -8,6 +8,8 @@ const SHOWN: usize = 16;
 /// The function of the GNU C library's dynamic loader that does all it does before the program
 /// begins.
 const LOADER_START: &str = "_dl_start";
+/// The name of a function without one.
+const UNKNOWN: &str = "(unknown function)";
 
 /// `main > solve > sweep`, for each context. Cost: linear in the contexts, however deep they are.
 ///
@@ -19,12 +21,12 @@ pub(super) fn contexts(contexts: &[Context]) -> Vec<String> {
     let mut tops = vec![0_usize; contexts.len()];
     // Contexts in which the dynamic loader prepares the program.
     let mut starts = vec![false; contexts.len()];
-    let mut names = Vec::with_capacity(contexts.len());
+    let mut names: Vec<String> = Vec::with_capacity(contexts.len());
     for at in 0..contexts.len() {
+        // Parents come first; what claims otherwise has none.
         let parent = contexts[at].parent as usize;
+        let parent = if parent < at { parent } else { 0 };
         if at > 0 {
-            // Parents come first; what claims otherwise has none.
-            let parent = if parent < at { parent } else { 0 };
             depths[at] = depths[parent] + 1;
             tops[at] = match depths[at] {
                 SHOWN => at,
@@ -34,17 +36,20 @@ pub(super) fn contexts(contexts: &[Context]) -> Vec<String> {
             starts[at] = starts[parent] || begins;
         }
         let skipped = depths[at].saturating_sub(2 * SHOWN);
-        let path = match (depths[at], skipped) {
+        let function = known(&contexts[at].function, UNKNOWN);
+        let name = match (depths[at], skipped) {
             _ if starts[at] => "start-up: dynamic loader".to_owned(),
             (0, _) => "(root)".to_owned(),
-            (depth, 0) => path(contexts, at, depth),
+            (1, _) => function.to_owned(),
+            // The name of the caller has all functions of its path.
+            (_, 0) => [&names[parent], function].join(" > "),
             _ => format!(
                 "{} > ({skipped} more) > {}",
-                path(contexts, tops[at], SHOWN),
+                names[tops[at]],
                 path(contexts, at, SHOWN)
             ),
         };
-        names.push(path);
+        names.push(name);
     }
     names
 }
@@ -57,8 +62,8 @@ fn path(contexts: &[Context], node: usize, calls: usize) -> String {
         Some(contexts[*node].parent as usize)
     };
     let path = std::iter::successors(Some(node), caller).take(calls);
-    let mut path: Vec<String> = path
-        .map(|node| known(&contexts[node].function, "(unknown function)"))
+    let mut path: Vec<&str> = path
+        .map(|node| known(&contexts[node].function, UNKNOWN))
         .collect();
     path.reverse();
     path.join(" > ")
@@ -89,7 +94,8 @@ mod tests {
             .collect();
         STEPS.set(0);
         let all = names(&profile, Dimension::Context);
-        assert!(STEPS.get() <= 32 * DEEP as usize, "{}", STEPS.get());
+        // What is named before is used again: only the lower end of each path is walked.
+        assert!(STEPS.get() <= 16 * DEEP as usize, "{}", STEPS.get());
         let last = &all[DEEP as usize - 1];
         assert!(
             last.starts_with("f1 > f2 > ") && last.ends_with(" > f299998 > f299999"),

@@ -1,9 +1,7 @@
 //! The data of a page's script as JSON: tables of groups with their histograms, and the calling
 //! context tree, cut to a size that a page can have.
 
-use reuselens_locality::{
-    Cell, CrossGroup, Dimension, FineHistogram, Group, HistogramSum, Profile,
-};
+use reuselens_locality::{Cell, Dimension, FineHistogram, Group, HistogramSum, Profile};
 use serde_json::{Value, json};
 
 use super::scene::Scene;
@@ -31,21 +29,13 @@ pub(crate) struct GroupRow {
     pub(crate) mean: Option<f64>,
 }
 
-impl From<Group> for GroupRow {
-    fn from(group: Group) -> Self {
+impl GroupRow {
+    fn new(name: String, group: &Group) -> Self {
         GroupRow {
             mean: (group.accesses > group.cold).then_some(group.mean),
-            name: group.name,
-            histogram: group.histogram,
+            name,
+            histogram: group.histogram.clone(),
         }
-    }
-}
-
-impl From<&CrossGroup> for GroupRow {
-    fn from(cross: &CrossGroup) -> Self {
-        let mut row = GroupRow::from(cross.group.clone());
-        row.name = format!("{} · {}", row.name, cross.name);
-        row
     }
 }
 
@@ -64,12 +54,20 @@ fn shown<'a>(rows: impl Iterator<Item = &'a FineHistogram>, top: usize) -> usize
 }
 
 impl GroupTable {
-    fn new(words: [&'static str; 4], mut rows: Vec<GroupRow>, top: usize) -> Self {
-        let shown = shown(rows.iter().map(|row| &row.histogram), top);
-        let rest = rows.split_off(shown);
+    fn new<'a>(
+        words: [&'static str; 4],
+        groups: &[&'a Group],
+        name: impl Fn(usize, &'a Group) -> String,
+        top: usize,
+    ) -> Self {
+        let shown = shown(groups.iter().map(|group| &group.histogram), top);
+        let (shown, rest) = groups.split_at(shown);
+        let named = shown.iter().enumerate();
+        let rows = named.map(|(at, group)| GroupRow::new(name(at, group), group));
+        let rows = rows.collect();
         let left_out = (!rest.is_empty()).then(|| {
             let mut sum = HistogramSum::new();
-            rest.iter().for_each(|row| sum.add(&row.histogram));
+            rest.iter().for_each(|group| sum.add(&group.histogram));
             (rest.len(), sum.take())
         });
         let [by, title, head, note] = words;
@@ -176,8 +174,8 @@ pub(crate) fn tables(scene: &Scene) -> Vec<GroupTable> {
             tables.extend(elements(scene, words));
             continue;
         }
-        let groups = scene.grouping.groups(by).into_iter().map(GroupRow::from);
-        tables.push(GroupTable::new(words, groups.collect(), scene.top));
+        let groups: Vec<&Group> = scene.grouping.groups(by).iter().collect();
+        tables.push(GroupTable::new(words, &groups, own_name, scene.top));
         if by == Dimension::Line {
             tables.push(cross(scene));
         }
@@ -196,21 +194,16 @@ fn has_table(scene: &Scene, by: Dimension) -> bool {
     }
 }
 
+/// The name of a group in a table of one dimension.
+fn own_name(_: usize, group: &Group) -> String {
+    group.name.clone()
+}
+
 /// The table of lines and objects.
 fn cross(scene: &Scene) -> GroupTable {
-    let shown = shown(
-        scene.cross.iter().map(|cross| &cross.group.histogram),
-        scene.top,
-    );
-    let (shown, rest) = scene.cross.split_at(shown);
-    let mut table = GroupTable::new(CROSS, shown.iter().map(GroupRow::from).collect(), scene.top);
-    if !rest.is_empty() {
-        let mut sum = HistogramSum::new();
-        rest.iter()
-            .for_each(|cross| sum.add(&cross.group.histogram));
-        table.left_out = Some((rest.len(), sum.take()));
-    }
-    table
+    let groups: Vec<&Group> = scene.cross.iter().map(|cross| &cross.group).collect();
+    let name = |at: usize, line: &Group| format!("{} · {}", line.name, scene.cross[at].name);
+    GroupTable::new(CROSS, &groups, name, scene.top)
 }
 
 /// Elements that their table has at most: they are many, and alike.
@@ -222,10 +215,10 @@ fn elements(scene: &Scene, words: [&'static str; 4]) -> Option<GroupTable> {
     if objects.iter().all(|object| object.elements.is_empty()) {
         return None;
     }
-    let mut groups = scene.profile.groups(Dimension::Element);
+    let mut groups: Vec<&Group> = scene.grouping.groups(Dimension::Element).iter().collect();
     groups.sort_by_cached_key(|group| std::cmp::Reverse(group.misses(scene.chosen.items)));
-    let rows = groups.into_iter().map(GroupRow::from).collect();
-    Some(GroupTable::new(words, rows, scene.top.min(ELEMENTS)))
+    let top = scene.top.min(ELEMENTS);
+    Some(GroupTable::new(words, &groups, own_name, top))
 }
 
 /// A histogram for the script: cold, mean distance, then pairs of a fine bin (as the step from the

@@ -22,5 +22,5 @@ mod weights;
 
 pub use compare::{CompareOptions, ProfileVariant, compare};
 pub(crate) use escape::escape;
-pub use page::{HtmlOptions, page};
+pub use page::{HtmlOptions, page, page_of};
 pub use sheet::{SheetSection, sheet};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use reuselens_locality::{CacheSize, Profile};
+use reuselens_locality::{CacheSize, Grouping, Profile};
 
 use super::scene::Scene;
 use super::{
@@ -47,7 +47,14 @@ impl Default for HtmlOptions {
 /// has: tables show `top` rows at most, and fewer where their histograms are large.
 /// Cost: linear in the cells.
 pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
-    let scene = Scene::new(profile, options);
+    page_of(&profile.grouping(), options)
+}
+
+/// As [`page`], of a profile whose groups are of use to others too: see
+/// [`summary_of`](crate::summary_of).
+pub fn page_of(grouping: &Grouping, options: &HtmlOptions) -> String {
+    let profile = grouping.profile();
+    let scene = Scene::new(grouping, options);
     let mut out = String::with_capacity(128 << 10);
     let title = if options.title.is_empty() {
         crate::words::command(profile)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use reuselens_locality::{
-    CrossGroup, Dimension, FineHistogram, Grouping, Log2Histogram, MissRatioCurve, Profile,
+    CrossGroup, FineHistogram, Grouping, Log2Histogram, MissRatioCurve, Profile,
 };
 use reuselens_units::Granularity;
 
@@ -14,9 +14,9 @@ use crate::caches::{self, Level};
 /// A profile, and what the parts of its page show of it.
 pub(crate) struct Scene<'a> {
     pub(crate) profile: &'a Profile,
-    pub(crate) grouping: Grouping<'a>,
+    pub(crate) grouping: &'a Grouping<'a>,
     /// The accesses by line and object.
-    pub(crate) cross: Vec<CrossGroup>,
+    pub(crate) cross: &'a [CrossGroup],
     pub(crate) sources: &'a BTreeMap<String, String>,
     pub(crate) levels: Vec<Level>,
     /// The cache that tables and colours start with.
@@ -34,15 +34,15 @@ pub(crate) struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    pub(crate) fn new(profile: &'a Profile, options: &'a HtmlOptions) -> Self {
+    pub(crate) fn new(grouping: &'a Grouping<'a>, options: &'a HtmlOptions) -> Self {
+        let profile = grouping.profile();
         let levels = caches::levels(profile);
         let chosen = caches::chosen(profile, options.cache);
         let mut fine = FineHistogram::new();
         fine.add_exact(&profile.histogram);
-        let grouping = profile.grouping();
         Scene {
             profile,
-            cross: grouping.cross(Dimension::Line, Dimension::Object),
+            cross: grouping.lines_and_objects(),
             grouping,
             sources: &options.sources,
             reason: caches::reason(profile, options.cache, &chosen),

@@ -105,12 +105,13 @@ fn widths(columns: &[TextColumn], cells: &[Vec<String>], width: usize) -> Vec<us
 /// A table whose only row would be what is unknown is replaced by a remark.
 pub(crate) fn misses(
     out: &mut String,
-    profile: &Profile,
+    grouping: &Grouping,
     options: &TextOptions,
     chosen: &Level,
     width: usize,
     paint: Paint,
 ) {
+    let profile = grouping.profile();
     let total = profile.histogram.misses(chosen.items);
     let ranking = match chosen.conflicted(&profile.histogram) {
         Some(_) => "; ranked as fully associative",
@@ -118,7 +119,6 @@ pub(crate) fn misses(
     };
     let reason = caches::reason(profile, options.cache, chosen);
     let mut reason = format!("({reason}{ranking})");
-    let grouping = profile.grouping();
     let (known, unknown): (Vec<Dimension>, Vec<Dimension>) =
         options.by.iter().partition(|by| grouping.has_names(**by));
     for by in &known {
@@ -127,7 +127,7 @@ pub(crate) fn misses(
         reason.clear();
         let table = TextTable {
             profile,
-            grouping: &grouping,
+            grouping,
             chosen,
             total,
             top: options.top,
@@ -192,7 +192,7 @@ impl TextTable<'_> {
             let text = wrap(text, self.width, 2);
             let _ = writeln!(out, "  {}", self.paint.ink(TextStyle::Soft, &text));
         }
-        groups.sort_by_key(|(group, _)| std::cmp::Reverse(group.misses(self.chosen.items)));
+        groups.sort_by_cached_key(|(group, _)| std::cmp::Reverse(group.misses(self.chosen.items)));
         let all = groups.len();
         groups.truncate(self.top);
         groups.retain(|(group, _)| group.misses(self.chosen.items) > 0);
@@ -253,21 +253,16 @@ impl TextTable<'_> {
     }
 
     /// The groups, each with its main object if they are lines.
-    fn groups(&self, by: Dimension) -> Vec<(Group, String)> {
+    fn groups(&self, by: Dimension) -> Vec<(&Group, &str)> {
         match by {
             Dimension::Line => {
-                let cross = self.grouping.cross(by, Dimension::Object);
-                cross
-                    .into_iter()
-                    .map(|cross| (cross.group, cross.name))
-                    .collect()
+                let cross = self.grouping.lines_and_objects().iter();
+                cross.map(|cross| (&cross.group, &*cross.name)).collect()
             }
-            _ => self
-                .grouping
-                .groups(by)
-                .into_iter()
-                .map(|group| (group, String::new()))
-                .collect(),
+            _ => {
+                let groups = self.grouping.groups(by).iter();
+                groups.map(|group| (group, "")).collect()
+            }
         }
     }
 
