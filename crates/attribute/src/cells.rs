@@ -221,9 +221,11 @@ impl CellTable {
 
     /// The number of a cell, made if it is new.
     pub fn get_or_add(&mut self, key: CellKey) -> u32 {
-        if let Some(number) = self.get(key) {
-            return number;
-        }
+        self.get(key).unwrap_or_else(|| self.add(key))
+    }
+
+    /// The number of a new cell, for a key that has none.
+    pub fn add(&mut self, key: CellKey) -> u32 {
         if 2 * (self.keys.len() + 1) > LINE * self.lines.len() {
             self.grow();
         }

@@ -124,7 +124,7 @@ impl Shared {
         let key = packed.key();
         if self.cells.has_room() {
             return CellChoice {
-                cell: self.cells.get_or_add(key),
+                cell: self.cells.add(key),
                 lasts: true,
             };
         }
@@ -137,7 +137,7 @@ impl Shared {
         }
         if self.merging.makes_room(&self.cells) {
             return CellChoice {
-                cell: self.cells.get_or_add(key),
+                cell: self.cells.add(key),
                 lasts: true,
             };
         }
@@ -148,7 +148,7 @@ impl Shared {
                 return CellChoice { cell, lasts: false };
             }
             if self.is_frequent(group) {
-                let cell = self.cells.get_or_add(group);
+                let cell = self.cells.add(group);
                 self.candidates.made += 1;
                 return CellChoice {
                     cell,

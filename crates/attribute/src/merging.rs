@@ -171,7 +171,7 @@ impl Shared {
                 }
                 let key = self.merged_key(self.cells.keys()[cell as usize], &sums, bound);
                 let known = self.cells.get(key);
-                let into = known.unwrap_or_else(|| self.cells.get_or_add(key));
+                let into = known.unwrap_or_else(|| self.cells.add(key));
                 self.merging.accesses.resize(self.cells.keys().len(), 0);
                 if known.is_none() {
                     self.add_to_level(&mut levels, into);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use gimli::{
-    AttributeValue, DebuggingInformationEntry, DwarfSections, EndianSlice, RunTimeEndian,
-    SectionId, UnitOffset,
+    Abbreviation, AttributeValue, DebuggingInformationEntry, DwarfSections, EndianSlice,
+    RunTimeEndian, SectionId, UnitOffset,
 };
 use object::{Object, ObjectSection};
 use reuselens_io::read_object_file;
@@ -85,16 +85,35 @@ pub(super) fn for_each_unit(
     Some(())
 }
 
+/// Most entries are no variables, or are in registers and frames: these are skipped by their
+/// abbreviation, without reading an attribute. For the C library that is a third of the time.
 fn walk_unit(unit: Unit<'_>, variables: &mut BTreeMap<u64, Variable>) -> gimli::Result<()> {
-    let mut entries = unit.entries();
-    while let Some(entry) = entries.next_dfs()? {
-        if entry.tag() == gimli::DW_TAG_variable
-            && let Some(address) = address(unit, entry)
-        {
-            variables.insert(address, variable(unit, entry));
+    let mut entries = unit.entries_raw(None)?;
+    while !entries.is_empty() {
+        let offset = entries.next_offset();
+        let Some(abbreviation) = entries.read_abbreviation()? else {
+            continue;
+        };
+        entries.skip_attributes(abbreviation.attributes())?;
+        if !may_have_address(abbreviation) {
+            continue;
+        }
+        let entry = unit.entry(offset)?;
+        if let Some(address) = address(unit, &entry) {
+            variables.insert(address, variable(unit, &entry));
         }
     }
     Ok(())
+}
+
+/// Whether entries of this kind are variables with one place, and not with a list of places.
+fn may_have_address(abbreviation: &Abbreviation) -> bool {
+    let is_list = |form| matches!(form, gimli::DW_FORM_sec_offset | gimli::DW_FORM_loclistx);
+    let mut attributes = abbreviation.attributes().iter();
+    abbreviation.tag() == gimli::DW_TAG_variable
+        && attributes.any(|attribute| {
+            attribute.name() == gimli::DW_AT_location && !is_list(attribute.form())
+        })
 }
 
 /// The fixed address of a variable, if it has one.
