@@ -1,10 +1,8 @@
 //! What is done without this crate, and what other tools do: to compare with.
 
+use crate::candidate::PAGE;
 use crate::greedy::by_density;
 use crate::problem::{Choice, Filling, Problem};
-
-/// Bytes of a page.
-const PAGE: u64 = 4096;
 
 /// All data in the slowest tier.
 pub fn all_slow(problem: &Problem) -> Choice {

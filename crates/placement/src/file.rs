@@ -11,18 +11,18 @@ use reuselens_locality::{FileOffset, Frame, ObjectKind, Profile};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-use crate::machine::TierKind;
+use crate::candidate::shares_pages;
+use crate::machine::{MemoryMachine, TierKind};
 use crate::plan::{PlacementPlan, Reason};
 
+/// `run` takes memory of a tier in pieces of this many bytes, so a smaller tier holds nothing.
+pub const PIECE_OF_TIER: u64 = 64 << 10;
 /// Larger files are refused.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// The version of the form that is written and read.
 const VERSION: u32 = 1;
 /// Stands in a path for calls that are unknown.
 const UNKNOWN_CALLS: &str = "...";
-/// Smaller symbols share their pages with others, and cannot be moved alone. What is counted as one
-/// object and is in several places is small too: variables without a name.
-const PAGE: u64 = 4096;
 /// Calls of one path, at most.
 const MAX_CALLS: usize = 1024;
 
@@ -107,6 +107,11 @@ pub struct LeftOut {
     /// The names of those that cannot be found again in another run: structures that the program
     /// names itself, and blocks that code without a file allocates.
     pub names: Vec<String>,
+    /// The names of objects with chunks in more than one fast tier; the chunks of one are in the
+    /// file.
+    pub other_tiers: Vec<String>,
+    /// The names of tiers with objects that are smaller than [`PIECE_OF_TIER`].
+    pub small_tiers: Vec<String>,
     /// Number of static objects that share their pages with other data: smaller than a page, or in
     /// several places.
     pub small: u64,
@@ -155,13 +160,26 @@ impl PlacementFile {
         profile: &Profile,
         plan: &PlacementPlan,
     ) -> Result<(PlacementFile, LeftOut), PlacementFileError> {
-        let (objects, left_out) = placed_objects(profile, plan);
+        let (objects, mut left_out) = placed_objects(profile, plan);
         if objects.is_empty() {
             return Err(nothing(profile, &left_out));
         }
+        let file = PlacementFile::of(profile, &plan.machine, objects);
+        let small = file.tiers.iter();
+        let small = small.filter(|tier| tier.capacity_bytes < PIECE_OF_TIER);
+        left_out.small_tiers = small.map(|tier| tier.name.clone()).collect();
+        Ok((file, left_out))
+    }
+
+    /// The file of objects of `profile` in tiers of `machine`.
+    pub(crate) fn of(
+        profile: &Profile,
+        machine: &MemoryMachine,
+        objects: Vec<FileObject>,
+    ) -> PlacementFile {
         let used = |name: &str| objects.iter().any(|object| object.tier == name);
-        let tiers = plan.machine.tiers.iter().filter(|tier| used(&tier.name));
-        let file = PlacementFile {
+        let tiers = machine.tiers.iter().filter(|tier| used(&tier.name));
+        PlacementFile {
             version: VERSION,
             command: profile.command.clone(),
             tiers: tiers
@@ -169,13 +187,12 @@ impl PlacementFile {
                     name: tier.name.clone(),
                     kind: tier.kind,
                     capacity_bytes: tier.capacity.map_or(u64::MAX >> 1, |bytes| bytes.get()),
-                    way: None,
+                    way: tier.way.clone(),
                 })
                 .collect(),
             builds: builds(profile, &objects),
             objects,
-        };
-        Ok((file, left_out))
+        }
     }
 
     /// The file as text.
@@ -279,7 +296,7 @@ fn placed_objects(profile: &Profile, plan: &PlacementPlan) -> (Vec<FileObject>, 
     let (mut objects, mut left_out) = (Vec::new(), LeftOut::default());
     for placed in placed {
         let object = &profile.objects[placed.candidate.object];
-        if object.kind == ObjectKind::Static && (object.bytes < PAGE || object.origins.len() > 1) {
+        if object.kind == ObjectKind::Static && shares_pages(object) {
             left_out.small += 1;
             continue;
         }
@@ -293,17 +310,42 @@ fn placed_objects(profile: &Profile, plan: &PlacementPlan) -> (Vec<FileObject>, 
             left_out.names.push(object.name.clone());
             continue;
         };
-        objects.push(FileObject {
+        let file_object = FileObject {
             name: object.name.clone(),
             kind,
             tier: plan.machine.tiers[placed.tier].name.clone(),
-            bytes: object.bytes,
+            bytes: placed.candidate.bytes,
             calls: object.path.iter().map(call).collect(),
             paths: object.origins.clone(),
-            chunks: Vec::new(),
-        });
+            chunks: placed.candidate.parts.clone(),
+        };
+        add(&mut objects, file_object, &mut left_out);
     }
     (objects, left_out)
+}
+
+/// Adds an object, or its chunks to those of the same object. `run` finds an object by its paths,
+/// so all its chunks must be in one tier: those in others are left out.
+fn add(objects: &mut Vec<FileObject>, object: FileObject, left_out: &mut LeftOut) {
+    let same = objects
+        .iter_mut()
+        .find(|known| !object.chunks.is_empty() && known.paths == object.paths);
+    match same {
+        None => objects.push(object),
+        Some(known) if known.tier == object.tier => {
+            known.bytes = known.bytes.saturating_add(object.bytes);
+            for chunk in object.chunks {
+                let at = known.chunks.partition_point(|other| *other < chunk);
+                known.chunks.insert(at, chunk);
+            }
+            known.chunks.dedup_by(|next, before| {
+                let is_beside = before.1 == next.0;
+                before.1 = if is_beside { next.1 } else { before.1 };
+                is_beside
+            });
+        }
+        Some(known) => left_out.other_tiers.push(known.name.clone()),
+    }
 }
 
 /// Why a file would have no objects.
@@ -337,7 +379,7 @@ fn builds(profile: &Profile, objects: &[FileObject]) -> BTreeMap<String, String>
 }
 
 /// `make (a.c:12)`.
-fn call(frame: &Frame) -> String {
+pub(crate) fn call(frame: &Frame) -> String {
     match (frame.file.as_str(), frame.line) {
         ("", _) => frame.function.clone(),
         (file, 0) => format!("{} ({file})", frame.function),

@@ -15,7 +15,9 @@
 //! ```
 //! use reuselens_placement::{Problem, ProblemBin, ProblemItem, optimum};
 //!
-//! let item = |bytes, weight| ProblemItem { bytes, weight, owner: None, frequency: weight };
+//! let item = |bytes, weight| {
+//!     ProblemItem { bytes, weight, owner: None, frequency: weight, live: None }
+//! };
 //! let problem = Problem {
 //!     items: vec![item(6, 7.0), item(5, 5.0), item(5, 5.0)],
 //!     bins: vec![ProblemBin { tier: 0, bytes: 10, gain: 1.0, owner: None }],
@@ -35,21 +37,33 @@
 
 mod baselines;
 mod candidate;
+mod chunks;
+mod curve;
 mod file;
+mod flexmalloc;
 mod greedy;
 mod machine;
 mod objective;
 pub mod optimum;
+mod phases;
 mod plan;
 mod problem;
 mod rules;
+mod slots;
+mod temporal;
+mod topology;
 
-pub use candidate::{Candidate, Unplaceable, candidates};
+pub use candidate::{Candidate, CandidateOptions, LeftAside, Unplaceable, candidates};
+pub use curve::{CapacityPoint, capacity_curve};
 pub use file::{
-    FileObject, FileTier, LeftOut, MAX_FILE_BYTES, PlacedKind, PlacementFile, PlacementFileError,
+    FileObject, FileTier, LeftOut, MAX_FILE_BYTES, PIECE_OF_TIER, PlacedKind, PlacementFile,
+    PlacementFileError,
 };
+pub use flexmalloc::{ImportError, Imported, import_flexmalloc};
 pub use machine::{MachineFileError, MemoryMachine, MemoryTier, SHIPPED, TierKind, TierScope};
 pub use objective::Objective;
+pub use phases::{ContextAdvice, ContextUse, Phase, PhaseVerdict, Phases};
 pub use plan::{Placed, PlacementPlan, PlanError, PlanOptions, Reason, RuleResult, TierUse, plan};
 pub use problem::{Choice, Problem, ProblemBin, ProblemItem};
 pub use rules::{PlacementRule, RULES};
+pub use topology::{SysfsNode, TopologyError, machine_of_hwloc, machine_of_sysfs};

@@ -63,6 +63,8 @@ pub struct MemoryTier {
     pub bandwidth: f64,
     /// Who can access it.
     pub scope: TierScope,
+    /// How `run` makes it, in the words of `run --as` (`node:1`); chosen by kind if `None`.
+    pub way: Option<String>,
 }
 
 /// The memory of a machine.
@@ -80,8 +82,19 @@ pub struct MemoryMachine {
     pub parallelism: f64,
 }
 
+/// Latencies that a tier can have, up to a second: sums of all accesses of a run stay finite.
+const LATENCIES: std::ops::RangeInclusive<f64> = 1e-3..=1e9;
+/// Bandwidths that a tier can have.
+const BANDWIDTHS: std::ops::RangeInclusive<f64> = 1e-3..=1e12;
+
 /// Machines that come with reuselens: name, and the file.
-pub const SHIPPED: &[(&str, &str)] = &[("keystone2", include_str!("machines/keystone2.toml"))];
+pub const SHIPPED: &[(&str, &str)] = &[
+    ("keystone2", include_str!("machines/keystone2.toml")),
+    ("knl7210", include_str!("machines/knl7210.toml")),
+    ("xeonmax9480", include_str!("machines/xeonmax9480.toml")),
+    ("cxl", include_str!("machines/cxl.toml")),
+    ("hugepages", include_str!("machines/hugepages.toml")),
+];
 
 /// Why a machine file cannot be used. All messages name what to change.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -106,7 +119,7 @@ pub enum MachineFileError {
     },
     /// Tiers come in the wrong order.
     #[error(
-        "tier '{slower}' comes before '{faster}', which has a lower latency; write the fastest tier first"
+        "tier '{slower}' comes before '{faster}', which has a lower latency and no less bandwidth; write the fastest tier first"
     )]
     Order {
         /// The one written first.
@@ -149,6 +162,8 @@ struct TierEntry {
     bandwidth: f64,
     #[serde(default)]
     scope: TierScope,
+    #[serde(default, rename = "as")]
+    way: Option<String>,
 }
 
 fn one() -> f64 {
@@ -190,6 +205,7 @@ impl MemoryMachine {
             latency,
             bandwidth: 1.0,
             scope: TierScope::Machine,
+            way: None,
         };
         MemoryMachine {
             name: format!("{capacity} of fast memory"),
@@ -200,12 +216,34 @@ impl MemoryMachine {
         }
     }
 
+    /// The machine with another capacity of its fastest tier.
+    pub fn with_fast(mut self, capacity: Bytes) -> MemoryMachine {
+        self.tiers[0].capacity = Some(capacity);
+        self
+    }
+
+    /// The nanoseconds that it takes to move `bytes` between two tiers: the latency of the slower
+    /// one, and as long as the smaller bandwidth needs. `None` if the machine's speeds are not
+    /// known ([`Self::of_fast_memory`]).
+    pub fn moving(&self, from: usize, to: usize, bytes: u64) -> Option<f64> {
+        let (from, to) = (&self.tiers[from], &self.tiers[to]);
+        let is_known = self.tiers.iter().all(|tier| tier.latency > 0.0);
+        let bandwidth = from.bandwidth.min(to.bandwidth);
+        // MB/s are bytes per µs.
+        is_known.then(|| from.latency.max(to.latency) + bytes as f64 / bandwidth * 1000.0)
+    }
+
+    /// Whether the system places data in it, page by page; software fills scratchpads byte by byte.
+    pub fn is_paged(&self) -> bool {
+        self.tiers.iter().all(|tier| tier.kind != TierKind::Spm)
+    }
+
     /// The tier of all data that no rule places.
     pub fn slowest(&self) -> &MemoryTier {
         &self.tiers[self.tiers.len() - 1]
     }
 
-    fn check(&self) -> Result<(), MachineFileError> {
+    pub(crate) fn check(&self) -> Result<(), MachineFileError> {
         if self.tiers.len() < 2 {
             return Err(MachineFileError::OneTier(self.tiers.len()));
         }
@@ -218,8 +256,10 @@ impl MemoryMachine {
             });
         }
         for (index, tier) in self.tiers.iter().enumerate() {
+            // More bandwidth at a higher latency may be faster, as HBM is.
             if let Some(before) = self.tiers[..index].last()
                 && before.latency > tier.latency
+                && before.bandwidth <= tier.bandwidth
             {
                 return Err(MachineFileError::Order {
                     slower: before.name.clone(),
@@ -246,10 +286,13 @@ impl TierEntry {
             value,
             wanted,
         };
-        for (field, value) in [("latency", self.latency), ("bandwidth", self.bandwidth)] {
-            if !(value.is_finite() && value > 0.0) {
-                return Err(bad(field, value.to_string(), "a number above 0"));
-            }
+        if !LATENCIES.contains(&self.latency) {
+            let wanted = "from 0.001 to 1,000,000,000 (ns)";
+            return Err(bad("latency", self.latency.to_string(), wanted));
+        }
+        if !BANDWIDTHS.contains(&self.bandwidth) {
+            let wanted = "from 0.001 to 1,000,000,000,000 (MB/s)";
+            return Err(bad("bandwidth", self.bandwidth.to_string(), wanted));
         }
         let capacity = match &self.capacity {
             Some(_) if is_last => return Err(MachineFileError::LastCapacity(self.name)),
@@ -274,6 +317,7 @@ impl TierEntry {
             latency: self.latency,
             bandwidth: self.bandwidth,
             scope: self.scope,
+            way: self.way,
         })
     }
 }
@@ -311,6 +355,15 @@ kind = "DRAM"
 latency = 100
 bandwidth = 90000
 "#;
+
+    #[test]
+    fn tier_of_more_bandwidth_and_higher_latency_may_come_first() {
+        let text = TWO.replace("latency = 50", "latency = 150");
+        assert_eq!(
+            MemoryMachine::from_toml(&text).unwrap().tiers[0].name,
+            "hbm"
+        );
+    }
 
     #[test]
     fn a_machine_file_is_read() {
@@ -363,8 +416,23 @@ bandwidth = 90000
                 "tier 'ddr': bandwidth is 0",
             ),
             (
-                "latency = 50",
-                "latency = 150",
+                "latency = 100",
+                "latency = 1e300",
+                "it must be from 0.001 to 1,000,000,000 (ns)",
+            ),
+            (
+                "bandwidth = 90000",
+                "bandwidth = inf",
+                "tier 'ddr': bandwidth is inf",
+            ),
+            (
+                "bandwidth = 400000",
+                "bandwidth = 1e13",
+                "tier 'hbm': bandwidth is 10000000000000",
+            ),
+            (
+                "latency = 50\nbandwidth = 400000",
+                "latency = 150\nbandwidth = 90000",
                 "write the fastest tier first",
             ),
             ("\"ddr\"", "\"hbm\"", "two tiers are called 'hbm'"),

@@ -50,6 +50,15 @@ impl Objective {
         }
     }
 
+    /// The nanoseconds that a unit of this objective stands for, if the machine's latencies are in
+    /// ns: one, or for accesses the latency that one saves at most.
+    pub fn nanoseconds(self, machine: &MemoryMachine) -> f64 {
+        match self {
+            Objective::F | Objective::Misses => machine.slowest().latency / machine.parallelism,
+            Objective::Time => 1.0,
+        }
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {

@@ -7,6 +7,9 @@
 //! bound, for several memories by the rearrangement inequality). The bound ignores whose memory a
 //! core's is, and stays a bound.
 //!
+//! Objects that live at different times may share room; where there are any, another search with
+//! other bounds does the work (the module `temporal`).
+//!
 //! Fractions of small objects are worth little, so where the search for the best set of small
 //! objects stops early, the bound is still close.
 
@@ -15,9 +18,14 @@ use std::ops::Range;
 use crate::greedy::by_density;
 use crate::problem::{Choice, Problem};
 use crate::rules::RULES;
+use crate::slots::Slots;
+use crate::temporal;
 
 /// Branches that are looked at, at most, unless a caller says otherwise: about two seconds.
 pub const NODES: u64 = 4_000_000;
+/// The same where objects live at different times: a branch costs more there, and gains less after
+/// the prices are known.
+pub const NODES_OF_LIVES: u64 = 400_000;
 /// Branches of small objects for one choice of large ones.
 const SMALL_NODES: u64 = 20_000;
 /// Objects that count as large, at most: the search calls itself as deep.
@@ -53,6 +61,10 @@ impl Optimum {
 ///
 /// Cost: n log n, and for each branch one binary search for each memory. Memory: linear.
 pub fn solve(problem: &Problem, most_nodes: u64) -> Optimum {
+    let slots = Slots::new(problem);
+    if slots.count > 1 {
+        return temporal::solve(problem, &slots, most_nodes);
+    }
     let mut search = Search::new(problem, most_nodes);
     search.large(0, 0.0);
     let value = problem.value(&search.best);

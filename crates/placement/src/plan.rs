@@ -4,12 +4,16 @@ use reuselens_locality::Profile;
 use reuselens_units::{Bytes, Items};
 use thiserror::Error;
 
-use crate::candidate::{Candidate, Unplaceable, candidates};
+use crate::candidate::{Candidate, CandidateOptions, Unplaceable, candidates};
 use crate::machine::{MemoryMachine, TierScope};
 use crate::objective::Objective;
-use crate::optimum::{self, NODES, Optimum};
+use crate::optimum::{self, NODES, NODES_OF_LIVES, Optimum};
+use crate::phases::{self, PhaseInput, Phases};
 use crate::problem::{Problem, ProblemBin, ProblemItem};
 use crate::rules::RULES;
+
+/// A chunk of a large object has at most this part of the fast memory (Shen 2021, section 2.5.2).
+const CHUNKS_OF_FAST: u64 = 10;
 
 /// What to plan for.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +74,8 @@ pub struct TierUse {
     pub objects: usize,
     /// Their bytes.
     pub bytes: u64,
+    /// The most of them that are live at one time; as many as `bytes` if lifetimes are not known.
+    pub peak: u64,
     /// Accesses to them.
     pub accesses: u64,
     /// Of those, the accesses that the caches do not serve.
@@ -89,9 +95,11 @@ pub struct PlacementPlan {
     pub accesses: u64,
     /// Those that the cache does not serve.
     pub misses: u64,
+    /// Bytes of all data that the program accessed.
+    pub footprint: Bytes,
     /// Accesses to what cannot be placed.
     pub others: Unplaceable,
-    /// The objects, by falling F (accesses for each byte): rank 0 first.
+    /// The objects, by falling F (accesses for each byte): rank 1 first.
     pub objects: Vec<Placed>,
     /// The use of each tier.
     pub tiers: Vec<TierUse>,
@@ -101,6 +109,25 @@ pub struct PlacementPlan {
     pub best: Optimum,
     /// The rules, in the order of [`RULES`].
     pub rules: Vec<RuleResult>,
+    /// Contexts, and phases with placements of their own.
+    pub phases: Phases,
+    /// Whether the profile has chunks of large objects, lifetimes and footprints.
+    pub has_data: bool,
+    /// The numbers that were optimised.
+    pub problem: Problem,
+}
+
+impl PlacementPlan {
+    /// Index of the tier whose capacity is scarcest: the first that gains anything.
+    pub fn fastest(&self) -> usize {
+        self.problem.bins.first().map_or(0, |bin| bin.tier)
+    }
+
+    /// Whether the cache in front holds all data of the program, so that only first accesses miss
+    /// and misses say little.
+    pub fn is_all_cached(&self) -> bool {
+        self.objective != Objective::F && self.footprint <= self.cache
+    }
 }
 
 /// Why there is no plan.
@@ -150,29 +177,33 @@ pub fn plan(
 ) -> Result<PlacementPlan, PlanError> {
     let PlanOptions { objective, cache } = options;
     check_reach(profile, cache)?;
-    let (candidates, others) = candidates(profile, cache);
+    let (candidates, others) = candidates(profile, candidate_options(machine, cache));
     if candidates.is_empty() {
         return Err(PlanError::NothingToPlace);
     }
     let problem = Problem {
-        items: candidates
-            .iter()
-            .map(|candidate| ProblemItem {
-                bytes: candidate.bytes,
-                weight: objective.weight(candidate),
-                owner: candidate.owner(),
-                frequency: candidate.accesses as f64,
-            })
-            .collect(),
+        items: candidates.iter().map(|it| item(it, objective)).collect(),
         bins: bins(profile, machine, objective, &candidates),
     };
     if problem.bins.is_empty() {
         return Err(no_gain(machine, objective));
     }
     let gainless = gainless(machine, &problem);
-    let best = optimum::solve(&problem, NODES);
+    let shares_room = problem.items.iter().any(|item| item.live.is_some());
+    let nodes = if shares_room { NODES_OF_LIVES } else { NODES };
+    let best = optimum::solve(&problem, nodes);
+    let phases = phases::phases(&PhaseInput {
+        profile,
+        machine,
+        objective,
+        cache,
+        candidates: &candidates,
+        problem: &problem,
+        whole: &best.choice,
+    });
     let objects = placed(&problem, candidates, &best, machine, &gainless);
-    let tiers = uses(&objects, machine.tiers.len());
+    let tiers = uses(&objects, machine.tiers.len(), &problem, &best);
+    let rules = rules(&problem);
     let misses = tiers.iter().map(|tier| tier.misses);
     Ok(PlacementPlan {
         machine: machine.clone(),
@@ -180,13 +211,38 @@ pub fn plan(
         cache,
         accesses: profile.histogram.accesses(),
         misses: misses.fold(others.misses, u64::saturating_add),
+        footprint: Items(profile.histogram.cold()).bytes(profile.granularity),
         gainless,
         others,
         tiers,
         objects,
         best,
-        rules: rules(&problem),
+        rules,
+        phases,
+        has_data: profile.method.placement.is_some(),
+        problem,
     })
+}
+
+/// What is taken for a candidate on this machine.
+fn candidate_options(machine: &MemoryMachine, cache: Bytes) -> CandidateOptions {
+    let fast = machine.tiers[0].capacity;
+    CandidateOptions {
+        cache,
+        by_pages: machine.is_paged(),
+        most_chunk: fast.map(|bytes| Bytes(bytes.get() / CHUNKS_OF_FAST)),
+    }
+}
+
+/// A candidate as numbers.
+fn item(candidate: &Candidate, objective: Objective) -> ProblemItem {
+    ProblemItem {
+        bytes: candidate.bytes,
+        weight: objective.weight(candidate),
+        owner: candidate.owner(),
+        frequency: candidate.accesses as f64,
+        live: candidate.live,
+    }
 }
 
 /// Fails if the distances of the profile end before the cache does.
@@ -324,7 +380,7 @@ fn placed(
     placed
 }
 
-fn uses(objects: &[Placed], tiers: usize) -> Vec<TierUse> {
+fn uses(objects: &[Placed], tiers: usize, problem: &Problem, best: &Optimum) -> Vec<TierUse> {
     let mut uses = vec![TierUse::default(); tiers];
     for object in objects {
         let tier = &mut uses[object.tier];
@@ -332,6 +388,12 @@ fn uses(objects: &[Placed], tiers: usize) -> Vec<TierUse> {
         tier.bytes = tier.bytes.saturating_add(object.candidate.bytes);
         tier.accesses = tier.accesses.saturating_add(object.candidate.accesses);
         tier.misses = tier.misses.saturating_add(object.candidate.misses);
+    }
+    for (bin, used) in problem.bins.iter().zip(problem.used(&best.choice)) {
+        uses[bin.tier].peak = uses[bin.tier].peak.saturating_add(used);
+    }
+    if let Some(last) = uses.last_mut() {
+        last.peak = last.bytes;
     }
     uses
 }

@@ -1,5 +1,7 @@
 //! The numbers of a placement: a knapsack problem with a bin for each fast memory.
 
+use crate::slots::{Occupancy, Slots};
+
 /// An object, as numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProblemItem {
@@ -11,6 +13,9 @@ pub struct ProblemItem {
     pub owner: Option<u32>,
     /// Its accesses, for rules that look at nothing else.
     pub frequency: f64,
+    /// The first and the last moment of its life, on any clock that all objects share; `None` if it
+    /// lives all the time. Objects that never live at the same moment may share room.
+    pub live: Option<(u64, u64)>,
 }
 
 /// A memory that objects are put into: a tier, or one core's part of a tier of cores.
@@ -59,15 +64,27 @@ impl Problem {
             .fold(0.0, |sum, worth| sum + worth)
     }
 
-    /// The bytes that a choice puts into each bin.
+    /// The most bytes that a choice puts into each bin at one time.
     pub fn used(&self, choice: &[Option<usize>]) -> Vec<u64> {
-        let mut used = vec![0_u64; self.bins.len()];
+        let slots = Slots::new(self);
+        let mut changes = vec![vec![(0_u64, 0_u64); slots.count + 1]; self.bins.len()];
         for (item, bin) in choice.iter().enumerate() {
             if let Some(bin) = bin {
-                used[*bin] = used[*bin].saturating_add(self.items[item].bytes);
+                let (bytes, live) = (self.items[item].bytes, &slots.of[item]);
+                let (come, gone) = (live.start, live.end);
+                changes[*bin][come].0 = changes[*bin][come].0.saturating_add(bytes);
+                changes[*bin][gone].1 = changes[*bin][gone].1.saturating_add(bytes);
             }
         }
-        used
+        let most = |changes: Vec<(u64, u64)>| {
+            let (mut used, mut most) = (0_u64, 0);
+            for (come, gone) in changes {
+                used = used.saturating_sub(gone).saturating_add(come);
+                most = used.max(most);
+            }
+            most
+        };
+        changes.into_iter().map(most).collect()
     }
 
     /// Whether each bin of a choice has room for what is put into it, and may take it.
@@ -84,15 +101,20 @@ impl Problem {
 /// room.
 pub(crate) struct Filling<'a> {
     problem: &'a Problem,
-    room: Vec<u64>,
+    slots: Slots,
+    room: Vec<Occupancy>,
     choice: Choice,
 }
 
 impl<'a> Filling<'a> {
     pub fn new(problem: &'a Problem) -> Self {
+        let (slots, bins) = (Slots::new(problem), problem.bins.iter());
         Filling {
             problem,
-            room: problem.bins.iter().map(|bin| bin.bytes).collect(),
+            room: bins
+                .map(|bin| Occupancy::new(slots.count, bin.bytes))
+                .collect(),
+            slots,
             choice: vec![None; problem.items.len()],
         }
     }
@@ -101,10 +123,10 @@ impl<'a> Filling<'a> {
     /// did.
     pub fn put(&mut self, bin: usize, item: usize) -> bool {
         let bytes = self.problem.items[item].bytes;
-        let fits =
-            self.choice[item].is_none() && self.problem.takes(bin, item) && bytes <= self.room[bin];
+        let fits = self.choice[item].is_none()
+            && self.problem.takes(bin, item)
+            && self.room[bin].put(&self.slots.of[item], bytes);
         if fits {
-            self.room[bin] -= bytes;
             self.choice[item] = Some(bin);
         }
         fits

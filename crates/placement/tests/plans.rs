@@ -1,40 +1,20 @@
 //! Plans for profiles that are written by hand.
 
-use reuselens_locality::{
-    Cell, Context, ExactHistogram, FineHistogram, Machine, Method, Object, ObjectKind, Outcome,
-    Profile, ProfiledThread, Site,
-};
+mod common;
+
+use common::empty_profile;
+use reuselens_locality::{Cell, FineHistogram, Object, ObjectKind, Profile};
 use reuselens_placement::{
     MemoryMachine, Objective, PlacementPlan, PlanError, PlanOptions, Reason, plan,
 };
-use reuselens_units::{Bytes, Distance, Granularity};
+use reuselens_units::{Bytes, Distance};
 
 /// A profile whose objects have a size and, for each thread, accesses at one distance.
 struct Made(Profile);
 
 impl Made {
     fn new(threads: usize) -> Made {
-        Made(Profile {
-            version: String::new(),
-            command: vec!["program".into()],
-            machine: Machine::default(),
-            method: Method::default(),
-            outcome: Outcome::Exit(0),
-            granularity: Granularity::LINE_64,
-            references: 0,
-            histogram: ExactHistogram::new(),
-            invalidated: 0,
-            requested_bytes: None,
-            reuse_times: None,
-            paths: None,
-            builds: Default::default(),
-            sites: vec![Site::default()],
-            objects: vec![Object::default()],
-            contexts: vec![Context::default()],
-            threads: vec![ProfiledThread::default(); threads],
-            cells: Vec::new(),
-            warnings: Vec::new(),
-        })
+        Made(empty_profile(threads))
     }
 
     fn object(mut self, name: &str, bytes: u64, by_thread: &[(u64, u64)]) -> Made {

@@ -29,7 +29,7 @@ use std::path::Path;
 use memory::{Clock, Memory};
 use ranks::rank_correlation;
 use reuselens::locality::Profile;
-use reuselens_placement::candidates;
+use reuselens_placement::{CandidateOptions, candidates};
 use rules::judged;
 use traffic::{Traffic, traffic};
 
@@ -50,7 +50,12 @@ struct Group {
 /// The objects that both the trace and the profile have as one block of the heap: equal in size,
 /// and of those the nearest in accesses, or the one that is accessed first.
 fn groups(traffic: &Traffic, profile: &Profile, cache: u64) -> Result<Vec<Group>, Failure> {
-    let (candidates, _) = candidates(profile, reuselens::units::Bytes(cache));
+    let options = CandidateOptions {
+        cache: reuselens::units::Bytes(cache),
+        by_pages: false,
+        most_chunk: None,
+    };
+    let (candidates, _) = candidates(profile, options);
     let mut blocks: Vec<usize> = (0..traffic.objects.len())
         .filter(|&object| traffic.objects[object].accesses > 0)
         .collect();

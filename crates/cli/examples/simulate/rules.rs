@@ -49,6 +49,7 @@ fn problem(
         weight: objective.weight(&group.candidate),
         owner: group.candidate.owner(),
         frequency: group.candidate.accesses as f64,
+        live: None,
     };
     Problem {
         items: groups.iter().map(item).collect(),

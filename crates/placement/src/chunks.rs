@@ -1,0 +1,100 @@
+//! Chunks of large objects, each ranked by itself.
+//!
+//! A profile with placement data has a row for each chunk of a large object. Rows of one object
+//! that lie beside each other are joined up to a given number of bytes, since finer parts cost more
+//! places in the plan than they gain (Shen 2021, section 2.5.2: a tenth of the fast memory).
+
+use std::collections::BTreeMap;
+
+use reuselens_locality::{FileOffset, Frame, ObjectPart, Profile};
+use reuselens_units::Bytes;
+
+use crate::candidate::Candidate;
+
+/// What all rows of one object have in common.
+type Key<'a> = (&'a str, &'a [Frame], &'a [Vec<FileOffset>], u64);
+
+/// Joins the rows of chunks; other candidates stay as they are. The order is that of the first row
+/// of each. Without `most`, objects stay whole.
+pub(crate) fn joined(profile: &Profile, rows: Vec<Candidate>, most: Option<u64>) -> Vec<Candidate> {
+    let mut joined: Vec<Candidate> = Vec::new();
+    let mut groups: BTreeMap<(Key<'_>, u64), usize> = BTreeMap::new();
+    let mut rows_of: BTreeMap<Key<'_>, usize> = BTreeMap::new();
+    for row in rows {
+        let object = &profile.objects[row.object];
+        let Some(part) = object.part else {
+            joined.push(row);
+            continue;
+        };
+        let key = (
+            object.name.as_str(),
+            object.path.as_slice(),
+            object.origins.as_slice(),
+            part.chunk,
+        );
+        *rows_of.entry(key).or_default() += 1;
+        let group = most.map_or(0, |most| part.start / width(part, most));
+        match groups.get(&(key, group)) {
+            Some(&at) => join(&mut joined[at], row, part),
+            None => {
+                groups.insert((key, group), joined.len());
+                let parts = vec![(part.start, part.end)];
+                joined.push(Candidate { parts, ..row });
+            }
+        }
+    }
+    for ((key, _), at) in groups {
+        finish(&mut joined[at], rows_of[&key]);
+    }
+    joined
+}
+
+/// The bytes of joined chunks: as many whole chunks as `most` holds, one at least.
+fn width(part: ObjectPart, most: u64) -> u64 {
+    let chunk = part.chunk.max(1);
+    (most / chunk).max(1).saturating_mul(chunk)
+}
+
+fn join(into: &mut Candidate, row: Candidate, part: ObjectPart) {
+    into.bytes = into.bytes.saturating_add(row.bytes);
+    // A block has several chunks.
+    into.blocks = into.blocks.max(row.blocks);
+    into.accesses = into.accesses.saturating_add(row.accesses);
+    into.stores = into.stores.saturating_add(row.stores);
+    into.misses = into.misses.saturating_add(row.misses);
+    into.live = match (into.live, row.live) {
+        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+        _ => None,
+    };
+    into.rows.extend(row.rows);
+    into.parts.push((part.start, part.end));
+    for (thread, accesses) in row.by_thread {
+        into.add_thread(thread, accesses);
+    }
+}
+
+/// Brings the parts into order, and names the chunk; a candidate of all rows of its object is the
+/// object.
+fn finish(candidate: &mut Candidate, rows: usize) {
+    candidate.parts.sort_unstable();
+    let mut parts: Vec<(u64, u64)> = Vec::new();
+    for &(start, end) in &candidate.parts {
+        match parts.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => parts.push((start, end)),
+        }
+    }
+    let is_all = candidate.rows.len() == rows && matches!(parts[..], [(0, _)]);
+    if is_all {
+        candidate.parts.clear();
+        return;
+    }
+    let end = parts.last().map_or(0, |part| part.1);
+    candidate.name = format!(
+        "{} [{} to {}]",
+        candidate.name,
+        Bytes(parts[0].0),
+        Bytes(end)
+    );
+    candidate.parts = parts;
+}
