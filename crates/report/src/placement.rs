@@ -1,6 +1,8 @@
 //! Plans of which objects belong in the fast memory, as text and as JSON: wording that both share.
 
 mod json;
+mod page;
+mod phases;
 mod run;
 mod text;
 
@@ -8,6 +10,7 @@ use reuselens_locality::Frame;
 use reuselens_placement::{Placed, PlacementPlan, Reason};
 
 pub use json::{PLACEMENT_SCHEMA, placement_json};
+pub use page::placement_page;
 pub use run::{placed_run_text, placed_run_warnings};
 pub use text::placement_text;
 

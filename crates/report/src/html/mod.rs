@@ -23,4 +23,5 @@ mod weights;
 pub use compare::{CompareOptions, ProfileVariant, compare};
 pub(crate) use escape::escape;
 pub use page::{HtmlOptions, page, page_of};
+pub(crate) use sheet::table;
 pub use sheet::{SheetSection, sheet};

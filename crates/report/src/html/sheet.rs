@@ -45,7 +45,7 @@ pub fn sheet(title: &str, facts: &[String], sections: &[SheetSection]) -> String
     out.push_str("</ul>\n");
     for ((id, name), section) in names.iter().zip(sections) {
         page::picture(&mut out, id, name, &escape(&section.explain), |out| {
-            table(out, &section.table);
+            table(out, &section.table, &[0]);
             if !section.panels.is_empty() {
                 out.push_str(&chart::inline(&section.panels));
             }
@@ -55,20 +55,29 @@ pub fn sheet(title: &str, facts: &[String], sections: &[SheetSection]) -> String
     out
 }
 
-fn table(out: &mut String, (heads, rows): &(Vec<String>, Vec<Vec<String>>)) {
+/// Appends a table: the heads of its columns, and rows. Nothing without heads. The columns of
+/// `words` are set at the left, those of numbers at the right.
+pub(crate) fn table(
+    out: &mut String,
+    (heads, rows): &(Vec<String>, Vec<Vec<String>>),
+    words: &[usize],
+) {
+    let class = |at: usize| match words.contains(&at) {
+        true => " class=\"words\"",
+        false => " class=\"num\"",
+    };
     if heads.is_empty() {
         return;
     }
     out.push_str("<div class=\"scroll\"><table><thead><tr>");
-    for head in heads {
-        let _ = write!(out, "<th>{}</th>", escape(head));
+    for (at, head) in heads.iter().enumerate() {
+        let _ = write!(out, "<th{}>{}</th>", class(at), escape(head));
     }
     out.push_str("</tr></thead><tbody>");
     for row in rows {
         out.push_str("<tr>");
         for (at, cell) in row.iter().enumerate() {
-            let class = if at == 0 { "" } else { " class=\"num\"" };
-            let _ = write!(out, "<td{class}>{}</td>", escape(cell));
+            let _ = write!(out, "<td{}>{}</td>", class(at), escape(cell));
         }
         out.push_str("</tr>");
     }

@@ -1,9 +1,10 @@
 //! [`placement_json`]: a plan as JSON, schema `reuselens-placement/1`.
 
-use reuselens_placement::{Placed, PlacementPlan, Reason};
+use reuselens_placement::{ContextUse, Phase, PhaseVerdict, Placed, PlacementPlan, Reason};
 use serde::Serialize;
 
 use super::calls;
+use super::phases::{advice_word, verdict_word};
 use crate::json::to_text;
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
@@ -24,6 +25,11 @@ struct PlacementDocument<'a> {
     stack_accesses: u64,
     unknown_accesses: u64,
     unknown_size_accesses: u64,
+    loader_accesses: u64,
+    small_static_accesses: u64,
+    negligible_accesses: u64,
+    /// Bytes of all data that the program accessed.
+    footprint_bytes: u64,
     /// What the plan is worth, in accesses (or units of latency with the objective `time`).
     value: f64,
     bound: f64,
@@ -31,6 +37,52 @@ struct PlacementDocument<'a> {
     tiers: Vec<TierJson<'a>>,
     rules: Vec<RuleJson>,
     objects: Vec<PlacedJson<'a>>,
+    /// Whether the profile has chunks, lifetimes and footprints.
+    placement_data: bool,
+    /// Contexts with 5 % of the accesses at least, each after its caller.
+    contexts: Vec<ContextJson<'a>>,
+    /// The leaves among them, if there are several.
+    phases: Vec<PhaseJson<'a>>,
+    /// Accesses that are in no phase.
+    outside_phases: u64,
+}
+
+#[derive(Serialize)]
+struct ContextJson<'a> {
+    context: usize,
+    function: &'a str,
+    depth: usize,
+    accesses: u64,
+    misses: u64,
+    footprint_bytes: Option<u64>,
+    entries: Option<u64>,
+    advice: &'static str,
+    is_phase: bool,
+}
+
+#[derive(Serialize)]
+struct PhaseJson<'a> {
+    context: usize,
+    function: &'a str,
+    accesses: u64,
+    entries: Option<u64>,
+    value_of_plan: f64,
+    value_of_own: f64,
+    moved_bytes: u64,
+    /// Of all entries, in the unit of the values; null if unknown.
+    moving_cost: Option<f64>,
+    verdict: &'static str,
+    /// For `do_not_move`: moving would pay with this number of entries, or with as many times the
+    /// accesses in each.
+    break_even_entries: Option<u64>,
+    break_even_times_accesses: Option<f64>,
+    placed: Vec<PhaseObjectJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct PhaseObjectJson<'a> {
+    name: &'a str,
+    tier: &'a str,
 }
 
 #[derive(Serialize)]
@@ -39,6 +91,8 @@ struct TierJson<'a> {
     /// Null for a last tier that holds all.
     capacity_bytes: Option<u64>,
     used_bytes: u64,
+    /// The most bytes that are live at one time.
+    peak_bytes: u64,
     objects: usize,
     accesses: u64,
     misses: u64,
@@ -54,10 +108,16 @@ struct RuleJson {
 
 #[derive(Serialize)]
 struct PlacedJson<'a> {
+    /// From 1.
     rank: usize,
     name: &'a str,
     path: Vec<String>,
     bytes: u64,
+    /// The parts of each block that this row is; empty for all of it.
+    chunks: &'a [(u64, u64)],
+    /// The accesses of the run before its first allocation and its last free; null if it is live
+    /// all the time, or that is not known.
+    live: Option<(u64, u64)>,
     blocks: u64,
     accesses: u64,
     stores: u64,
@@ -91,6 +151,10 @@ pub fn placement_json(profile: &str, plan: &PlacementPlan) -> String {
         stack_accesses: plan.others.stack,
         unknown_accesses: plan.others.unknown,
         unknown_size_accesses: plan.others.no_size,
+        loader_accesses: plan.others.loader.accesses,
+        small_static_accesses: plan.others.small.accesses,
+        negligible_accesses: plan.others.negligible.accesses,
+        footprint_bytes: plan.footprint.get(),
         value: plan.best.value,
         bound: plan.best.bound,
         proven: plan.best.is_proven,
@@ -111,7 +175,60 @@ pub fn placement_json(profile: &str, plan: &PlacementPlan) -> String {
             .enumerate()
             .map(|(rank, placed)| placed_json(plan, rank, placed))
             .collect(),
+        placement_data: plan.has_data,
+        contexts: plan.phases.contexts.iter().map(context_json).collect(),
+        phases: plan
+            .phases
+            .phases
+            .iter()
+            .map(|phase| phase_json(plan, phase))
+            .collect(),
+        outside_phases: plan.phases.outside,
     })
+}
+
+fn context_json(context: &ContextUse) -> ContextJson<'_> {
+    ContextJson {
+        context: context.context,
+        function: &context.function,
+        depth: context.depth,
+        accesses: context.accesses,
+        misses: context.misses,
+        footprint_bytes: context.footprint.map(|bytes| bytes.get()),
+        entries: context.entries,
+        advice: advice_word(context.advice),
+        is_phase: context.is_phase,
+    }
+}
+
+fn phase_json<'a>(plan: &'a PlacementPlan, phase: &'a Phase) -> PhaseJson<'a> {
+    let break_even = match phase.verdict {
+        PhaseVerdict::DoNotMove {
+            most_entries,
+            times_accesses,
+        } => Some((most_entries, times_accesses)),
+        _ => None,
+    };
+    let object = |&(object, tier): &(usize, usize)| {
+        let mut objects = plan.objects.iter();
+        let placed = objects.find(|placed| placed.candidate.object == object)?;
+        let (name, tier) = (&placed.candidate.name, &plan.machine.tiers[tier].name);
+        Some(PhaseObjectJson { name, tier })
+    };
+    PhaseJson {
+        context: phase.context,
+        function: &phase.function,
+        accesses: phase.accesses,
+        entries: phase.entries,
+        value_of_plan: phase.value_whole,
+        value_of_own: phase.value_own,
+        moved_bytes: phase.moved.get(),
+        moving_cost: phase.cost,
+        verdict: verdict_word(phase.verdict),
+        break_even_entries: break_even.map(|(entries, _)| entries),
+        break_even_times_accesses: break_even.map(|(_, times)| times),
+        placed: phase.placed.iter().filter_map(object).collect(),
+    }
 }
 
 fn tiers(plan: &PlacementPlan) -> Vec<TierJson<'_>> {
@@ -121,6 +238,7 @@ fn tiers(plan: &PlacementPlan) -> Vec<TierJson<'_>> {
             name: &tier.name,
             capacity_bytes: tier.capacity.map(|size| size.get()),
             used_bytes: used.bytes,
+            peak_bytes: used.peak,
             objects: used.objects,
             accesses: used.accesses,
             misses: used.misses,
@@ -131,10 +249,12 @@ fn tiers(plan: &PlacementPlan) -> Vec<TierJson<'_>> {
 fn placed_json<'a>(plan: &'a PlacementPlan, rank: usize, placed: &'a Placed) -> PlacedJson<'a> {
     let object = &placed.candidate;
     PlacedJson {
-        rank,
+        rank: rank + 1,
         name: &object.name,
         path: calls(&object.path).collect(),
         bytes: object.bytes,
+        chunks: &object.parts,
+        live: object.live,
         blocks: object.blocks,
         accesses: object.accesses,
         stores: object.stores,

@@ -7,10 +7,15 @@ use reuselens_locality::Profile;
 use reuselens_placement::{Objective, Placed, PlacementPlan, Reason, TierScope};
 use reuselens_units::{Bytes, shown};
 
+use super::phases::{contexts, phases};
 use super::{calls, reason, tier};
 use crate::numbers::{count, percent, ratio_percent};
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows, warnings, wrap};
 use crate::words;
+
+/// What is missing in a profile that was made without `--placement`.
+const WITHOUT_DATA: &str = "objects are taken whole and as live all the time; profile with \
+                            --placement for chunks of large objects, lifetimes and footprints";
 
 /// Calls of an allocation path that are shown, at most.
 const CALLS: usize = 4;
@@ -41,6 +46,8 @@ pub fn placement_text(
     objects(&mut out, plan, top, width, paint);
     tiers(&mut out, plan, width, paint);
     rules(&mut out, plan, width, paint);
+    contexts(&mut out, plan, width, paint);
+    phases(&mut out, plan, width, paint);
     warnings(&mut out, &profile.warnings, width, paint);
     out
 }
@@ -54,7 +61,32 @@ fn head(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
     if !plan.machine.source.is_empty() {
         line("values", plan.machine.source.trim());
     }
-    let objective = match plan.objective {
+    line("objective", &objective(plan));
+    line("data", &data(plan));
+    if !plan.has_data {
+        line("note", WITHOUT_DATA);
+    }
+    if let Some(text) = left_out(plan) {
+        line("left out", &text);
+    }
+    if plan.is_all_cached() {
+        line("note", &all_cached(plan));
+    }
+    if plan.objective == Objective::Time {
+        line("saves", &saved_time(plan.best.value));
+    }
+    for &tier in &plan.gainless {
+        let (tier, slowest) = (&plan.machine.tiers[tier].name, &plan.machine.slowest().name);
+        line(
+            "note",
+            &format!("{tier} gains nothing over {slowest} by this objective"),
+        );
+    }
+}
+
+/// The objective, and what it counts.
+pub(super) fn objective(plan: &PlacementPlan) -> String {
+    match plan.objective {
         Objective::F => "f: accesses, whoever serves them".to_owned(),
         Objective::Misses => format!(
             "misses: accesses that {} of cache in front do not serve (fully associative LRU)",
@@ -65,18 +97,6 @@ fn head(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
              model, not a measurement)",
             plan.cache
         ),
-    };
-    line("objective", &objective);
-    line("data", &data(plan));
-    if plan.objective == Objective::Time {
-        line("saves", &saved_time(plan.best.value));
-    }
-    for &tier in &plan.gainless {
-        let (tier, slowest) = (&plan.machine.tiers[tier].name, &plan.machine.slowest().name);
-        line(
-            "note",
-            &format!("{tier} gains nothing over {slowest} by this objective"),
-        );
     }
 }
 
@@ -92,6 +112,39 @@ fn saved_time(nanoseconds: f64) -> String {
     format!(
         "{time:.3} {unit} of waiting for memory, by the model with the machine file's latencies as ns"
     )
+}
+
+/// Why the plan says little where all data is in the cache, and what to type.
+fn all_cached(plan: &PlacementPlan) -> String {
+    format!(
+        "all data of the program ({}) fits into {} of cache, so only first accesses miss and this \
+         plan says little; profile a larger input, or add --cache SIZE with less than {0} (as in \
+         --cache L2), or --objective f",
+        plan.footprint, plan.cache
+    )
+}
+
+/// The objects that are left out though their sizes are known; `None` if there are none.
+fn left_out(plan: &PlacementPlan) -> Option<String> {
+    let others = &plan.others;
+    let groups = [
+        (&others.loader, "of the dynamic loader"),
+        (&others.small, "static and smaller than a page"),
+        (&others.negligible, "negligible (together below 0.1 %)"),
+    ];
+    let groups = groups.iter().filter(|(group, _)| group.objects > 0);
+    let texts: Vec<String> = groups
+        .map(|(group, what)| {
+            let share = percent(group.accesses, plan.accesses);
+            format!("{} {what} with {share} of the accesses", group.objects)
+        })
+        .collect();
+    (!texts.is_empty()).then(|| {
+        format!(
+            "objects that cannot be placed alone or do not matter: {}",
+            texts.join(", ")
+        )
+    })
 }
 
 /// What can be placed, and what cannot.
@@ -144,19 +197,19 @@ fn objects(out: &mut String, plan: &PlacementPlan, top: usize, width: usize, pai
     notable.truncate(top);
     notable.sort_by_key(|(rank, _)| *rank);
     let columns = [
-        TextColumn::right("rank"),
-        TextColumn::left("object"),
-        TextColumn::right("size"),
-        TextColumn::right("accesses"),
-        TextColumn::right("share"),
-        TextColumn::right("F"),
-        TextColumn::right("misses"),
-        TextColumn::left("threads"),
-        TextColumn::left("belongs in"),
+        TextColumn::right(OBJECT_HEADS[0]),
+        TextColumn::left(OBJECT_HEADS[1]),
+        TextColumn::right(OBJECT_HEADS[2]),
+        TextColumn::right(OBJECT_HEADS[3]),
+        TextColumn::right(OBJECT_HEADS[4]),
+        TextColumn::right(OBJECT_HEADS[5]),
+        TextColumn::right(OBJECT_HEADS[6]),
+        TextColumn::left(OBJECT_HEADS[7]),
+        TextColumn::left(OBJECT_HEADS[8]),
     ];
     let cells: Vec<Vec<String>> = notable
         .iter()
-        .map(|(rank, placed)| cells(plan, *rank, placed))
+        .map(|(rank, placed)| object_row(plan, *rank, placed))
         .collect();
     rows(out, &columns, &cells, width, paint);
     let others = plan.objects.len() - notable.len();
@@ -186,7 +239,21 @@ fn is_notable(plan: &PlacementPlan, placed: &Placed) -> bool {
     object.accesses >= plan.accesses / 1000 || object.misses > plan.misses / 1000
 }
 
-fn cells(plan: &PlacementPlan, rank: usize, placed: &Placed) -> Vec<String> {
+/// The heads of [`object_row`].
+pub(super) const OBJECT_HEADS: [&str; 9] = [
+    "rank",
+    "object",
+    "size",
+    "accesses",
+    "share",
+    "F",
+    "misses",
+    "threads",
+    "belongs in",
+];
+
+/// An object as the cells of a table.
+pub(super) fn object_row(plan: &PlacementPlan, rank: usize, placed: &Placed) -> Vec<String> {
     let object = &placed.candidate;
     let belongs = match placed.reason {
         Reason::Placed => tier(plan, placed),
@@ -197,7 +264,7 @@ fn cells(plan: &PlacementPlan, rank: usize, placed: &Placed) -> Vec<String> {
         None => object.by_thread.len().to_string(),
     };
     vec![
-        rank.to_string(),
+        (rank + 1).to_string(),
         object.name.clone(),
         Bytes(object.bytes).to_string(),
         count(object.accesses),
@@ -226,7 +293,8 @@ fn details(out: &mut String, objects: &[(usize, &Placed)], width: usize, paint: 
         }
         let _ = writeln!(
             out,
-            "  {rank:>4}  {}",
+            "  {:>4}  {}",
+            rank + 1,
             wrap(&shown(&path.join(" < ")), width, 8)
         );
         let share = |(thread, accesses): &(u32, u64)| {
@@ -285,7 +353,10 @@ fn tiers(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
             vec![
                 tier.name.clone(),
                 capacity,
-                Bytes(used.bytes).to_string(),
+                match used.peak < used.bytes {
+                    true => format!("{}, {} at one time", Bytes(used.bytes), Bytes(used.peak)),
+                    false => Bytes(used.bytes).to_string(),
+                },
                 used.objects.to_string(),
                 percent(used.accesses, plan.accesses),
                 percent(used.misses, plan.misses),
@@ -306,12 +377,21 @@ fn rules(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
     };
     heading(out, "How well each rule does", &aside, width, paint);
     let columns = [
-        TextColumn::left("rule"),
-        TextColumn::right("of the best"),
-        TextColumn::right("objects"),
-        TextColumn::right("bytes"),
-        TextColumn::left("how"),
+        TextColumn::left(RULE_HEADS[0]),
+        TextColumn::right(RULE_HEADS[1]),
+        TextColumn::right(RULE_HEADS[2]),
+        TextColumn::right(RULE_HEADS[3]),
+        TextColumn::left(RULE_HEADS[4]),
     ];
+    rows(out, &columns, &rule_rows(plan), width, paint);
+}
+
+/// The heads of [`rule_rows`].
+pub(super) const RULE_HEADS: [&str; 5] = ["rule", "of the best", "objects", "bytes", "how"];
+
+/// A row for each rule, and one for the plan.
+pub(super) fn rule_rows(plan: &PlacementPlan) -> Vec<Vec<String>> {
+    let best = &plan.best;
     let share = |value: f64| match best.value > 0.0 {
         true => ratio_percent(value.max(0.0) / best.value),
         false => "—".to_owned(),
@@ -339,5 +419,5 @@ fn rules(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
         Bytes(sizes.iter().sum()).to_string(),
         "branch and bound over all placements".to_owned(),
     ]);
-    rows(out, &columns, &cells, width, paint);
+    cells
 }

@@ -1,0 +1,144 @@
+//! Plans with phases, lifetimes and footprints, as text, JSON and page.
+
+mod common;
+
+use reuselens_locality::{
+    Cell, ContextFootprint, FineHistogram, Frame, Lifetime, Object, ObjectKind, PlacementData,
+    Profile,
+};
+use reuselens_placement::{MemoryMachine, Objective, PlacementPlan, PlanOptions, plan};
+use reuselens_report::{placement_json, placement_page, placement_text};
+use reuselens_units::{Bytes, Distance};
+use serde_json::Value;
+
+const MACHINE: &str = r#"
+name = "near and far <memory>"
+parallelism = 10
+[[tier]]
+name = "near"
+kind = "HBM"
+capacity = "10 MiB"
+latency = 50
+bandwidth = 100000
+[[tier]]
+name = "far"
+kind = "DRAM"
+latency = 150
+bandwidth = 20000
+"#;
+
+const MIB: u64 = 1 << 20;
+
+/// Two phases of several entries, each with an array of its own that fills the near memory; and two
+/// objects that are never live together.
+fn planned() -> (Profile, PlacementPlan) {
+    let mut profile = common::empty();
+    profile.method.placement = Some(PlacementData::default());
+    for (at, name) in ["first", "second"].into_iter().enumerate() {
+        let mut context = common::context(0, name, Frame::default());
+        context.entries = Some(5000);
+        context.footprint = Some(ContextFootprint {
+            exclusive: 8 * MIB / 64,
+            inclusive: 8 * MIB / 64,
+        });
+        profile.contexts.push(context);
+        add(&mut profile, name, 8 * MIB, None, at as u32 + 1);
+        let (begin, end) = (at as u64 * 100, at as u64 * 100 + 50);
+        let lifetime = Some(Lifetime { begin, end });
+        add(
+            &mut profile,
+            &format!("{name} <buffer>"),
+            MIB,
+            lifetime,
+            at as u32 + 1,
+        );
+    }
+    let machine = MemoryMachine::from_toml(MACHINE).unwrap();
+    let options = PlanOptions {
+        objective: Objective::Time,
+        cache: Bytes(1 << 16),
+    };
+    let plan = plan(&profile, &machine, options).unwrap();
+    (profile, plan)
+}
+
+fn add(profile: &mut Profile, name: &str, bytes: u64, lifetime: Option<Lifetime>, context: u32) {
+    profile.objects.push(Object {
+        kind: ObjectKind::Heap,
+        name: name.to_owned(),
+        bytes,
+        blocks: 1,
+        lifetime,
+        ..Object::default()
+    });
+    let object = profile.objects.len() as u32 - 1;
+    let mut histogram = FineHistogram::new();
+    let counts = [
+        (Distance::new(MIB), 1_000_000),
+        (Distance::COLD, bytes / 64),
+    ];
+    for (distance, count) in counts {
+        histogram.add(distance, count + u64::from(object));
+        profile.histogram.add(distance, count + u64::from(object));
+    }
+    profile.cells.push(Cell {
+        object,
+        context,
+        histogram,
+        ..Cell::default()
+    });
+}
+
+#[test]
+fn text_has_phases_with_their_break_even_and_shared_room() {
+    let (profile, plan) = planned();
+    let text = placement_text(("p.rlprof", &profile), &plan, 10, 140, false);
+    for part in [
+        "Calling contexts by what they access",
+        "optimise first",
+        "Phases, each with a placement of its own",
+        "do not move: pays with",
+        "10 MiB, 9 MiB at one time",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn json_has_what_the_text_says_of_phases() {
+    let (_, plan) = planned();
+    let json: Value = serde_json::from_str(&placement_json("p", &plan)).unwrap();
+    let phases = json["phases"].as_array().unwrap();
+    let verdicts: Vec<&str> = phases
+        .iter()
+        .map(|it| it["verdict"].as_str().unwrap())
+        .collect();
+    assert_eq!(verdicts, ["do_not_move", "same"]);
+    let number = |name: &str| phases[0][name].as_f64().unwrap();
+    assert!(number("value_of_own") > number("value_of_plan"));
+    assert!(number("moving_cost") > number("value_of_own") - number("value_of_plan"));
+    assert_eq!(json["contexts"][1]["advice"], "optimise_first");
+    assert_eq!(json["objects"][0]["rank"], 1);
+    let buffers = json["objects"].as_array().unwrap().iter();
+    let lives: Vec<_> = buffers.filter(|it| !it["live"].is_null()).collect();
+    assert_eq!(lives.len(), 2);
+}
+
+#[test]
+fn page_is_complete_and_escapes_its_texts() {
+    let (profile, plan) = planned();
+    let page = placement_page(("p.rlprof", &profile), &plan);
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
+    for part in [
+        "near and far &lt;memory&gt;",
+        "first &lt;buffer&gt;",
+        "capacity of near",
+        "do not move",
+        "optimise first",
+        "<b>this plan</b> 10 MiB",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("NaN") && !page.contains("<buffer>"));
+    assert_eq!(page, placement_page(("p.rlprof", &profile), &plan));
+}
