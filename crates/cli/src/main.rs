@@ -15,6 +15,7 @@ mod given;
 mod holdings;
 mod interrupt;
 mod limits;
+mod memory_machines;
 mod options;
 mod output;
 mod part;

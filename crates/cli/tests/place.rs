@@ -59,10 +59,17 @@ fn matrix_walked_by_columns_is_placed_first() {
     let done = place.run(&words).succeeds();
     assert_eq!(tier_of(&done, 6), "fast");
     assert_eq!(tier_of(&done, 5), "slow: no room");
+    assert!(!done.out.contains("mmap64.c"), "{}", done.out);
+    assert!(!done.out.contains("fits into"), "{}", done.out);
     done.prints(&[
         "no placement is better than this plan",
+        "of the dynamic loader",
+        "static and smaller than a page",
         "Next: add -o NAME.rlplace",
     ]);
+    let cached = ["place", "t.rlprof", "--fast", "60K", "--cache", "8M"];
+    let done = place.run(&cached).succeeds();
+    done.prints(&["fits into 8 MiB of cache", "add --cache SIZE"]);
     let room_for_both = ["place", "t.rlprof", "--fast", "2M", "--cache", "24K"];
     let done = place.run(&room_for_both).succeeds();
     assert_eq!(tier_of(&done, 5), "fast");
@@ -94,6 +101,9 @@ fn json_has_all_objects_and_the_bound() {
         "stack_accesses",
         "unknown_accesses",
         "unknown_size_accesses",
+        "loader_accesses",
+        "small_static_accesses",
+        "negligible_accesses",
     ];
     let others: u64 = others
         .iter()
@@ -126,7 +136,8 @@ fn machine_files_are_read_and_their_errors_located() {
 #[test]
 fn wrong_usage_names_the_right_command() {
     let place = transposed();
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
+        (&["--fast", "1M", "--cache", "0"], "take --objective f"),
         (&[], "add --fast SIZE"),
         (&["--fast", "0"], "--fast 16M"),
         (&["--machine", "keystone3"], "keystone2"),
@@ -263,6 +274,34 @@ fn cache_is_given_by_its_name() {
 }
 
 #[test]
+fn machines_with_hbm_cxl_and_huge_pages_come_with_it() {
+    let place = transposed();
+    for (name, tier) in [
+        ("knl7210", "MCDRAM"),
+        ("xeonmax9480", "HBM2e"),
+        ("cxl", "DRAM"),
+        ("hugepages", "huge"),
+    ] {
+        let words = [
+            "place",
+            "t.rlprof",
+            "--machine",
+            name,
+            "--fast",
+            "600K",
+            "--cache",
+            "24K",
+        ];
+        assert_eq!(tier_of(&place.run(&words).succeeds(), 6), tier, "{name}");
+    }
+    place.write("m.xml", "<topology/>");
+    place
+        .run(&["place", "t.rlprof", "--machine", "m.xml"])
+        .fails(2)
+        .says(&["m.xml: no memory node is described"]);
+}
+
+#[test]
 fn large_machine_files_are_refused() {
     let place = transposed();
     place.write("m.toml", "#".repeat((1 << 20) + 1));
@@ -271,4 +310,65 @@ fn large_machine_files_are_refused() {
         .run(&words)
         .fails(1)
         .says(&["it is larger than 1 MiB"]);
+}
+
+#[test]
+fn page_has_tiers_and_the_curve_and_fetches_nothing() {
+    let place = transposed();
+    let words = [
+        "place",
+        "t.rlprof",
+        "--machine",
+        "cxl",
+        "--fast",
+        "600K",
+        "--cache",
+        "24K",
+        "--html",
+        "t.html",
+    ];
+    place.run(&words).succeeds();
+    let page = String::from_utf8(place.read("t.html")).unwrap();
+    for part in [
+        "What each tier holds",
+        "capacity of DRAM",
+        "transpose.c:6",
+        "this plan",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(page.len() < 2 << 20 && !page.contains("NaN") && !page.contains("src=\"http"));
+    place
+        .run(&words)
+        .fails(1)
+        .says(&["name another file, with --html"]);
+}
+
+#[test]
+fn location_file_of_flexmalloc_becomes_a_placement_file() {
+    let place = transposed();
+    place.write(
+        "locations",
+        "transpose.c:5 @ posix\ntranspose.c:99 @ posix\ntranspose.c:6 @ nowhere\n",
+    );
+    let words = [
+        "place",
+        "t.rlprof",
+        "--fast",
+        "1M",
+        "--import",
+        "locations",
+        "-o",
+        "i.rlplace",
+    ];
+    let done = place.run(&words).succeeds();
+    done.says(&[
+        "line 2: the profile has no allocation",
+        "line 3: the allocator 'nowhere'",
+    ])
+    .prints(&["1 object in i.rlplace", "2 locations left out"]);
+    let text = String::from_utf8(place.read("i.rlplace")).unwrap();
+    let file = reuselens_placement::PlacementFile::from_toml(&text).unwrap();
+    assert_eq!(file.objects[0].name, "heap from main (transpose.c:5)");
+    place.run(&words[..6]).fails(2).says(&["--output"]);
 }

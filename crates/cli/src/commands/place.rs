@@ -6,17 +6,16 @@ use reuselens::io::AtomicFile;
 use reuselens::locality::{CacheSize, CacheSpec, Profile};
 use reuselens::units::{Bytes, counted, shown, shown_json};
 use reuselens_placement::{
-    MemoryMachine, Objective, PlacementFile, PlacementPlan, PlanOptions, SHIPPED, plan,
+    MAX_FILE_BYTES, MemoryMachine, Objective, PIECE_OF_TIER, PlacementFile, PlacementPlan,
+    PlanOptions, import_flexmalloc, plan,
 };
-use reuselens_report::{placement_json, placement_text};
+use reuselens_report::{placement_json, placement_page, placement_text};
 
 use crate::exit::{Outcome, Usage};
 use crate::files::{read_profile, read_text, unreadable};
+use crate::memory_machines;
 use crate::output::{color, terminal_width, top, write_text};
 use crate::say::{say, tell};
-
-/// Larger machine files are refused.
-const MAX_MACHINE_BYTES: u64 = 1 << 20;
 
 /// Choose the data objects that belong in a small fast memory, and bound how far that is from the
 /// best choice
@@ -27,11 +26,13 @@ pub struct Args {
     /// The profile
     profile: PathBuf,
 
-    /// Plan for a fast memory of this size beside all other memory: 16M, 4GiB
-    #[arg(long, value_name = "SIZE", conflicts_with = "machine")]
+    /// Plan for a fast memory of this size beside all other memory: 16M, 4GiB; with --machine, the
+    /// capacity of its fastest tier
+    #[arg(long, value_name = "SIZE")]
     fast: Option<Bytes>,
 
-    /// Plan for this machine: a TOML file of its memory tiers, or `keystone2`
+    /// Plan for this machine: a TOML file of its memory tiers, an XML file of hwloc, `here`, or one
+    /// of `keystone2`, `knl7210`, `xeonmax9480`, `cxl`, `hugepages`
     #[arg(long, value_name = "FILE|NAME")]
     machine: Option<String>,
 
@@ -49,6 +50,18 @@ pub struct Args {
     /// nothing else is printed there
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     json: Option<PathBuf>,
+
+    /// Write the placement file for a location file of flexmalloc (ecoHMEM), and plan nothing;
+    /// needs -o
+    #[arg(
+        long, value_name = "FILE", help_heading = "Output", requires = "output",
+        conflicts_with_all = ["json", "html"]
+    )]
+    import: Option<PathBuf>,
+
+    /// Write the plan as one offline HTML page
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
 
     /// Write a placement file, by which `reuselens run --placement FILE` runs the program
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -71,22 +84,21 @@ impl Args {
     /// Plans.
     pub fn run(self) -> Outcome {
         let machine = self.memory()?;
-        if self.objective == Objective::Time && self.fast.is_some() {
+        if self.objective == Objective::Time && self.machine.is_none() {
             let text = "--fast gives no latency or bandwidth to compute times from; describe the \
                         machine in a file and name it with --machine, or take --objective misses";
             return Err(Usage(text.to_owned()).into());
         }
-        let json = self.json.as_deref().filter(|path| *path != Path::new("-"));
-        if let Some(path) = json {
-            AtomicFile::check(path, self.force).map_err(|error| {
-                // `-o` names another output here.
-                anyhow::anyhow!(error.to_string().replace("as with -o", "with --json"))
-            })?;
-        }
+        self.check("--json", self.json.as_deref())?;
+        self.check("--html", self.html.as_deref())?;
         if let Some(path) = &self.output {
             AtomicFile::check(path, self.force)?;
         }
         let profile = read_profile(&self.profile)?;
+        if let (Some(from), Some(to)) = (&self.import, &self.output) {
+            self.import(from, to, &profile, &machine)?;
+            return Ok(Default::default());
+        }
         let options = PlanOptions {
             objective: self.objective,
             cache: self.cache_in_front(&machine, &profile)?,
@@ -95,6 +107,9 @@ impl Args {
         let name = self.profile.display().to_string();
         if let Some(path) = &self.json {
             write_text(path, &shown_json(&placement_json(&name, &plan)), self.force)?;
+        }
+        if let Some(path) = &self.html {
+            write_text(path, &placement_page((&name, &profile), &plan), self.force)?;
         }
         if let Some(path) = &self.output {
             self.write_file(path, &profile, &plan)?;
@@ -110,11 +125,7 @@ impl Args {
             );
             write_text(Path::new("-"), &text, false)?;
             let next = match &self.output {
-                Some(path) => format!(
-                    "reuselens run --placement {} --verify -- {}",
-                    path.display(),
-                    shown(&profile.command.join(" "))
-                ),
+                Some(path) => run_it(path, &profile),
                 None => format!(
                     "add -o NAME.rlplace for a file that reuselens run places the data by; \
                      reuselens report {name} --by object,line shows who accesses them"
@@ -123,6 +134,48 @@ impl Args {
             say!("\nNext: {next}")?;
         }
         Ok(Default::default())
+    }
+
+    /// Writes the placement file for a location file of flexmalloc.
+    fn import(
+        &self,
+        from: &Path,
+        to: &Path,
+        profile: &Profile,
+        machine: &MemoryMachine,
+    ) -> anyhow::Result<()> {
+        let text = read_text(from, MAX_FILE_BYTES)
+            .map_err(|error| unreadable(from, &error, "name a location file of flexmalloc"))?;
+        let imported = import_flexmalloc(&text, profile, machine)
+            .map_err(|error| anyhow::anyhow!("{}: {error}", from.display()))?;
+        for line in &imported.left_out {
+            tell!("reuselens: warning: {}: {}", from.display(), shown(line));
+        }
+        write_text(to, &imported.file.to_toml()?, self.force)?;
+        if !self.quiet {
+            let objects = counted(imported.file.objects.len() as u64, "object", "objects");
+            let slow = counted(imported.slow as u64, "location needs", "locations need");
+            let left = imported.left_out.len() as u64;
+            let left = counted(left, "location", "locations");
+            say!(
+                "{objects} in {}; {slow} no placing; {left} left out",
+                to.display()
+            )?;
+            say!("\nNext: {}", run_it(to, profile))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a file of this option that exists.
+    fn check(&self, option: &str, path: Option<&Path>) -> anyhow::Result<()> {
+        match path.filter(|path| *path != Path::new("-")) {
+            None => Ok(()),
+            Some(path) => AtomicFile::check(path, self.force).map_err(|error| {
+                // `-o` names another output here.
+                let with = format!("with {option}");
+                anyhow::anyhow!(error.to_string().replace("as with -o", &with))
+            }),
+        }
     }
 
     /// Writes the placement file.
@@ -138,6 +191,20 @@ impl Args {
                 "reuselens: warning: '{name}' is not in {}: another run cannot find it by an \
                  allocating call or a symbol",
                 path.display()
+            );
+        }
+        for name in left_out.other_tiers {
+            tell!(
+                "reuselens: warning: '{name}' has chunks in several tiers, and `reuselens run` \
+                 places those of one: the others are not in {}",
+                path.display()
+            );
+        }
+        for name in left_out.small_tiers {
+            tell!(
+                "reuselens: warning: tier '{name}' holds less than {}, the pieces in which \
+                 `reuselens run` takes memory, so nothing will be in it",
+                Bytes(PIECE_OF_TIER)
             );
         }
         if left_out.small > 0 {
@@ -157,13 +224,14 @@ impl Args {
                 let text = "--fast is 0, and nothing fits into that; give a size, as in --fast 16M";
                 Err(Usage(text.to_owned()).into())
             }
-            (Some(capacity), _) => Ok(MemoryMachine::of_fast_memory(capacity)),
-            (None, Some(name)) => machine(name),
+            (Some(capacity), None) => Ok(MemoryMachine::of_fast_memory(capacity)),
+            (Some(capacity), Some(name)) => Ok(memory_machines::find(name)?.with_fast(capacity)),
+            (None, Some(name)) => memory_machines::find(name),
             (None, None) => {
                 let text = format!(
                     "there is no fast memory to plan for; add --fast SIZE (16M), or --machine with \
                      a file of memory tiers (docs/commands/place.md) or one of: {}",
-                    names()
+                    memory_machines::names()
                 );
                 Err(Usage(text).into())
             }
@@ -189,11 +257,26 @@ impl Args {
     }
 }
 
+/// What to type to run the program by a placement file.
+fn run_it(path: &Path, profile: &Profile) -> String {
+    format!(
+        "reuselens run --placement {} --verify -- {}",
+        path.display(),
+        shown(&profile.command.join(" "))
+    )
+}
+
 /// The cache that `--cache` names.
 fn asked_cache(text: &str, profile: &Profile) -> Result<Bytes, Usage> {
     let spec = text.parse::<CacheSpec>();
     let spec = spec.map_err(|error| Usage(format!("--cache {text}: {error}")))?;
     match spec.on(&profile.machine) {
+        Some(CacheSize {
+            bytes: Bytes(0), ..
+        }) => Err(Usage(format!(
+            "--cache {text}: a cache of 0 bytes serves nothing; take --objective f to count all \
+             accesses, or give a size, as in --cache 1M"
+        ))),
         Some(CacheSize { bytes, ways: 0 }) => Ok(bytes),
         Some(_) => Err(Usage(format!(
             "--cache {text}: misses are those of a fully associative cache here; leave the ways \
@@ -213,27 +296,4 @@ fn asked_cache(text: &str, profile: &Profile) -> Result<Bytes, Usage> {
             )))
         }
     }
-}
-
-/// The machine of a file, or one that comes with reuselens.
-fn machine(name: &str) -> anyhow::Result<MemoryMachine> {
-    let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
-    let text = match shipped {
-        Some((_, text)) => (*text).to_owned(),
-        None => read_text(Path::new(name), MAX_MACHINE_BYTES).map_err(|error| {
-            let next = format!(
-                "name a TOML file of memory tiers (docs/commands/place.md), or one of: {}",
-                names()
-            );
-            unreadable(Path::new(name), &error, &next)
-        })?,
-    };
-    let machine = MemoryMachine::from_toml(&text);
-    Ok(machine.map_err(|error| Usage(format!("{name}: {error}")))?)
-}
-
-/// The machines that come with reuselens.
-fn names() -> String {
-    let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
-    names.join(", ")
 }
