@@ -12,7 +12,7 @@ __global__ void formats(int *values)
     long long big = -1234567890123;
     values[0] = printf("no arguments\n");
     values[1] = printf("%d %i %u %x %X %o|\n", -5, 6, 7u, 255, 255, 8);
-    values[2] = printf("%lld %llx %ld %hhd|\n", big, 0xfedcba9876543210ull, 77l, (signed char)-3);
+    values[2] = printf("%lld %llx %ld %hd|\n", big, 0xfedcba9876543210ull, 77l, (short)-3);
     values[3] = printf("%f %.2f %e %g %G|\n", 1.5f, 2.345, 12345.678, 0.0001, 1e-10);
     values[4] = printf("%5d|%-5d|%05d|%+d|% d|%#x|\n", 42, 42, 42, 42, 42, 42);
     values[5] = printf("%s and %10s and %c%c %%|\n", "text", "right", 'o', 'k');
