@@ -41,6 +41,7 @@ mod record;
 mod reorder;
 mod report;
 mod run;
+mod run_programs;
 mod shard;
 mod simt;
 mod simt_analyses;

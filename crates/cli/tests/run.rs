@@ -32,7 +32,7 @@ int main(void) {
 }
 "#;
 
-fn gcc(place: &Place, options: &[&str]) {
+pub fn gcc(place: &Place, options: &[&str]) {
     let done = Command::new("gcc")
         .args(options)
         .current_dir(place.path(""))
@@ -41,7 +41,7 @@ fn gcc(place: &Place, options: &[&str]) {
 }
 
 /// Profiles `program` and plans for a fast memory of `fast`.
-fn planned(place: &Place, program: &[&str], fast: &str) {
+pub fn planned(place: &Place, program: &[&str], fast: &str) {
     let words = [&["profile", "-q", "-f", "-o", "p", "--"], program].concat();
     place.run(&words);
     let words = [
@@ -69,7 +69,7 @@ fn two() -> Place {
     place
 }
 
-fn run(place: &Place, options: &[&str], program: &[&str]) -> Done {
+pub fn run(place: &Place, options: &[&str], program: &[&str]) -> Done {
     place.run(
         &[
             &["run", "--placement", "p.rlplace"],
@@ -251,6 +251,18 @@ int main(void) {
 const LATER: &str = "#include <stdlib.h>\n#include <string.h>\n\
     char *later(int n) { char *at = malloc(200000 + n); memset(at, 'l', 200000); return at; }\n";
 
+/// The file with another tier, into which every second object goes.
+fn with_two_tiers(file: &str) -> String {
+    let tier = "[[tier]]\nname = \"other\"\nkind = \"DRAM\"\ncapacity_bytes = 536870912\n\n";
+    let mut text = file.replacen("[builds]", &format!("{tier}[builds]"), 1);
+    let fast = "tier = \"fast\"";
+    let objects: Vec<usize> = text.match_indices(fast).map(|(at, _)| at).collect();
+    for at in objects.into_iter().step_by(2).rev() {
+        text.replace_range(at..at + fast.len(), "tier = \"other\"");
+    }
+    text
+}
+
 #[test]
 fn allocator_survives_hostile_programs() {
     let place = Place::new();
@@ -295,8 +307,13 @@ fn allocator_survives_hostile_programs() {
     // With room, almost without, and on a node.
     let small = file.replace("capacity_bytes = 536870912", "capacity_bytes = 4194304");
     assert_ne!(file, small);
+    let two = with_two_tiers(&file);
     for (file, options) in [
-        (&file, &["--as", "madvise"][..]),
+        (
+            &two,
+            &["--as", "fast=node:0", "--as", "other=madvise", "--verify"][..],
+        ),
+        (&file, &["--as", "madvise"]),
         (&file, &["--as", "node:0"]),
         (&file, &["--as", "node:0", "--verify"]),
         (&small, &["--as", "madvise", "-q"]),
@@ -417,72 +434,6 @@ fn program_with_its_own_allocator_is_reported() {
     );
 }
 
-/// Programs of the system, by plans of their own with room for everything.
-#[test]
-fn programs_of_the_system_print_the_same() {
-    let place = Place::new();
-    let text: String = (0..1000)
-        .map(|line| format!("{} line {line}\n", line * 7919 % 1013))
-        .collect();
-    place.write("text", text);
-    place.write("sort.cc", SORT);
-    gcc(
-        &place,
-        &[
-            "-x", "c++", "-O1", "-g", "-pthread", "sort.cc", "-o", "sorted", "-lstdc++",
-        ],
-    );
-    let programs: [&[&str]; 6] = [
-        &["gzip", "-kc", "text"],
-        &["sort", "--parallel=2", "-n", "text"],
-        &[
-            "awk",
-            "{s[$1]+=$3} END {n=0; for (k in s) n+=s[k]; print n}",
-            "text",
-        ],
-        &[
-            "perl",
-            "-ne",
-            "$n{$1}++ if /^(\\d+)/; END { print scalar(keys %n), \"\\n\" }",
-            "text",
-        ],
-        &["grep", "-c", "line 1", "text"],
-        &["./sorted"],
-    ];
-    for program in programs {
-        if !program[0].starts_with('.') && !has(program[0]) {
-            continue;
-        }
-        let native = Command::new(program[0])
-            .args(&program[1..])
-            .current_dir(place.path(""))
-            .output()
-            .unwrap();
-        planned(&place, program, "1G");
-        let words = [
-            &["run", "--placement", "p.rlplace", "--as", "node:0", "--"],
-            program,
-        ]
-        .concat();
-        let done = Command::new(env!("CARGO_BIN_EXE_reuselens"))
-            .args(&words)
-            .current_dir(place.path(""))
-            .output()
-            .unwrap();
-        assert_eq!(done.stdout, native.stdout, "{program:?}");
-        assert_eq!(done.status.code(), native.status.code(), "{program:?}");
-        let err = String::from_utf8_lossy(&done.stderr);
-        assert!(!err.contains("was not loaded"), "{program:?}: {err}");
-    }
-}
-
-const SORT: &str = "#include <algorithm>\n#include <cstdio>\n#include <map>\n#include <string>\n#include <thread>\n#include <vector>\n\
-    static long work(unsigned seed) { std::vector<std::string> all; std::map<std::string, int> count;\n\
-    for (int i = 0; i < 3000; i++) { seed = seed * 1664525 + 1013904223; all.push_back(std::to_string(seed % 977) + std::string(seed % 90, 'x')); count[all.back()]++; }\n\
-    std::sort(all.begin(), all.end()); try { throw all[7]; } catch (std::string &s) { return (long)(s.size() + count.size()); } }\n\
-    int main() { long r[3]; std::vector<std::thread> t; for (int i = 0; i < 3; i++) t.emplace_back([&r, i] { r[i] = work(i); });\n\
-    for (auto &x : t) x.join(); std::printf(\"%ld %ld %ld\\n\", r[0], r[1], r[2]); }\n";
-
 /// Arrays of `new` in all its forms; a `new` that fails, with and without an exception.
 const NEW: &str = r#"
 #include <cstdio>
@@ -514,7 +465,7 @@ const OWN_NEW: &str = "#include <cstdio>\n#include <cstdlib>\n#include <new>\n#i
     int main() { std::vector<double> v(1 << 18); double s = 0; for (int k = 0; k < 3; k++) for (auto &x : v) s += x += k; std::printf(\"%f %ld\\n\", s, count); }\n";
 
 /// Compiles a program with a compiler that may be missing, and says whether it could.
-fn built(place: &Place, compiler: &str, options: &[&str]) -> bool {
+pub fn built(place: &Place, compiler: &str, options: &[&str]) -> bool {
     if !has(compiler) {
         return false;
     }
@@ -526,21 +477,36 @@ fn built(place: &Place, compiler: &str, options: &[&str]) -> bool {
 
 /// Plans for a program, runs it by the plan, compares what it prints, and returns the table with a
 /// row for each object.
-fn verified(place: &Place, program: &str) -> String {
-    let native = Command::new(place.path(program))
+pub fn verified(place: &Place, program: &[&str]) -> String {
+    // A path is looked up from here, a name as ever.
+    let path = match program[0].contains('/') {
+        true => place.path(program[0]),
+        false => program[0].into(),
+    };
+    let mut native = Command::new(path);
+    let native = native.args(&program[1..]).current_dir(place.path(""));
+    let native = native.output().unwrap();
+    planned(place, program, "64M");
+    let options = ["--verify", "--top", "100", "--as", "node:0", "--"];
+    let done = Command::new(env!("CARGO_BIN_EXE_reuselens"))
+        .args(["run", "--placement", "p.rlplace"])
+        .args(options)
+        .args(program)
         .current_dir(place.path(""))
         .output()
         .unwrap();
-    planned(place, &[program], "64M");
-    let options = ["--verify", "--top", "100", "--as", "node:0"];
-    let done = run(place, &options, &[program]);
-    assert_eq!(done.out.as_bytes(), native.stdout, "{}", done.err);
-    assert_eq!(Some(done.code), native.status.code(), "{}", done.err);
-    done.err
+    let err = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.stdout == native.stdout, "{program:?}: {err}");
+    assert_eq!(
+        done.status.code(),
+        native.status.code(),
+        "{program:?}: {err}"
+    );
+    err
 }
 
 /// Checks that blocks of a line of the source were placed.
-fn assert_placed(table: &str, line: &str) {
+pub fn assert_placed(table: &str, line: &str) {
     let mut rows = table.lines().filter(|row| row.contains(line));
     let is_placed = |row: &str| row.ends_with(" yes") || row.ends_with(" skipped");
     assert!(rows.next().is_some_and(is_placed), "{line}: {table}");
@@ -562,7 +528,7 @@ fn blocks_of_operator_new_are_placed() {
         "new.cc:13)",
         "new.cc:14)",
     ];
-    let table = verified(&place, "./new");
+    let table = verified(&place, &["./new"]);
     lines.iter().for_each(|line| assert_placed(&table, line));
     // Not exported, so that only the program's symbols say where `operator new` is.
     built(
@@ -570,10 +536,10 @@ fn blocks_of_operator_new_are_placed() {
         "g++",
         &[&["-static-libstdc++"][..], &options].concat(),
     );
-    let table = verified(&place, "./new");
+    let table = verified(&place, &["./new"]);
     lines.iter().for_each(|line| assert_placed(&table, line));
     built(&place, "g++", &["-O1", "-g", "own.cc", "-o", "own"]);
-    assert_placed(&verified(&place, "./own"), "own.cc:8)");
+    assert_placed(&verified(&place, &["./own"]), "own.cc:8)");
 }
 
 #[test]
@@ -584,14 +550,14 @@ fn blocks_of_rust_and_fortran_are_placed() {
         println!(\"{sum}\"); }\n";
     place.write("all.rs", rust);
     if built(&place, "rustc", &["-O", "-g", "all.rs", "-o", "all"]) {
-        assert_placed(&verified(&place, "./all"), "all.rs:1)");
+        assert_placed(&verified(&place, &["./all"]), "all.rs:1)");
     }
     let fortran = "program p\nreal(8), allocatable :: a(:)\ninteger :: i, k\nreal(8) :: s\n\
         allocate(a(300000))\ns = 0\ndo k = 1, 3\ndo i = 1, 300000\na(i) = i * k\ns = s + a(i)\n\
         end do\nend do\nprint *, s\nend program\n";
     place.write("p.f90", fortran);
     if built(&place, "gfortran", &["-O1", "-g", "p.f90", "-o", "p"]) {
-        assert_placed(&verified(&place, "./p"), "p.f90:5)");
+        assert_placed(&verified(&place, &["./p"]), "p.f90:5)");
     }
 }
 
@@ -611,7 +577,7 @@ fn all_copies_of_a_call_are_placed() {
     let place = Place::new();
     place.write("copied.c", COPIED);
     gcc(&place, &["-O3", "-g", "copied.c", "-o", "copied"]);
-    let table = verified(&place, "./copied");
+    let table = verified(&place, &["./copied"]);
     let row = table.lines().find(|row| row.contains("copied.c:6)"));
     let words: Vec<&str> = row.unwrap().split_whitespace().collect();
     assert!(words.contains(&"6"), "{table}");
@@ -637,7 +603,7 @@ fn address_of_malloc_is_no_allocator_of_the_program() {
             "address",
         ],
     );
-    let table = verified(&place, "./address");
+    let table = verified(&place, &["./address"]);
     assert_placed(&table, "address.c:3)");
     assert!(!table.contains("allocator built in"), "{table}");
 }
@@ -648,7 +614,7 @@ fn heap_of_programs_with_hooks_is_placed() {
     place
         .run(&["cc", "-O1", "-g", "-fno-inline", "two.c", "-o", "two"])
         .succeeds();
-    let table = verified(&place, "./two");
+    let table = verified(&place, &["./two"]);
     assert_placed(&table, "two.c:5)");
     assert!(!table.contains("allocator built in"), "{table}");
     place.write("new.cc", NEW);
@@ -656,7 +622,7 @@ fn heap_of_programs_with_hooks_is_placed() {
         place
             .run(&["c++", "-std=c++17", "-O1", "-g", "new.cc", "-o", "new"])
             .succeeds();
-        let table = verified(&place, "./new");
+        let table = verified(&place, &["./new"]);
         for line in ["new.cc:9)", "new.cc:11)", "new.cc:12)", "new.cc:14)"] {
             assert_placed(&table, line);
         }
