@@ -11,6 +11,7 @@
 use std::borrow::Cow;
 
 use crate::fatbin_head::{HEAD_BYTES, MAGIC, container_bytes};
+use crate::little_endian::{u16_at, u32_at, u64_at};
 
 /// Bytes of an image's head that are read.
 const IMAGE_HEAD_BYTES: usize = 64;
@@ -243,18 +244,6 @@ fn image(bytes: &[u8], at: usize) -> Result<(Image<'_>, usize), &'static str> {
         unpacked_bytes: field(56),
     };
     Ok((image, at + head_bytes + field(8) as usize))
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 //!
 //! | what | modules |
 //! |---|---|
-//! | what both sides share | `protocol`, `status`, `fatbin_head` |
+//! | what both sides share | `protocol`, `status`, `fatbin_head`, `little_endian` |
 //! | the device | `device`, `interpreter`, `fatbin` |
 //! | what is kept of the kernels | `counts` |
 //! | around a run | `program`, `server`, `run` |
@@ -35,6 +35,7 @@ mod fatbin_head;
 mod guest;
 #[cfg(not(reuselens_cuda))]
 mod interpreter;
+mod little_endian;
 #[cfg(not(reuselens_cuda))]
 mod program;
 mod protocol;

@@ -217,3 +217,100 @@ fn launch(request: &Message) -> Result<KernelLaunch, CudaFault> {
         params: request.bytes.clone(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use proptest::prelude::*;
+    use reuselens_ptx::Options;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::counts::KernelCounts;
+    use crate::interpreter::Interpreter;
+
+    const PTX: &[u8] = b".version 7.0\n.target sm_70\n.address_size 64\n\
+        .visible .global .align 4 .u32 total = 7;\n\
+        .visible .entry nothing(.param .u64 a) { ret; }\n";
+
+    fn device() -> Interpreter<KernelCounts> {
+        let options = Options {
+            max_instructions: 1000,
+            ..Options::default()
+        };
+        Interpreter::new(1 << 20, options, KernelCounts::default())
+    }
+
+    fn served() -> Served<Interpreter<KernelCounts>> {
+        let refused = Refused::default();
+        Served {
+            device: device(),
+            refused,
+        }
+    }
+
+    #[test]
+    fn requests_are_answered_in_order_and_garbage_ends_its_connection_only() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("socket");
+        let server = Server::listen(&path, device()).unwrap();
+        let mut garbage = UnixStream::connect(&path).unwrap();
+        garbage.write_all(&[0xff; 64]).unwrap();
+        assert!(!matches!(Message::receive(&mut garbage), Ok(Some(_))));
+        let mut stream = UnixStream::connect(&path).unwrap();
+        let mut ask = |operation, fields: &[u64], bytes: &[u8]| {
+            let request = Message::with_bytes(operation, fields, bytes.to_vec());
+            request.send(&mut stream).unwrap();
+            Message::receive(&mut stream).unwrap().unwrap()
+        };
+        let address = ask(Operation::Allocate, &[64], b"").field(1);
+        assert_eq!(ask(Operation::Write, &[address + 8], b"words").field(0), 0);
+        assert_eq!(ask(Operation::Read, &[address + 8, 5], b"").bytes, b"words");
+        let beyond = ask(Operation::Write, &[address + 60], b"words");
+        assert_eq!(beyond.fields, [u64::from(Status::INVALID_VALUE.0)]);
+        let module = ask(Operation::Load, &[], PTX).field(1);
+        let total = ask(Operation::Variable, &[module], b"total");
+        assert_eq!(total.fields[2], 4);
+        let value = ask(Operation::Read, &[total.field(1), 4], b"").bytes;
+        assert_eq!(value, 7_u32.to_le_bytes());
+        let kernel = ask(Operation::Kernel, &[module], b"nothing");
+        assert_eq!(kernel.fields[1..], [0, 1024, 0, 0, 8]);
+        let launch = ask(Operation::Launch, &[0, 2, 1, 1, 32, 1, 1, 0], &[0; 8]);
+        assert_eq!(launch.fields, [0]);
+        let (refused, device) = server.finish();
+        assert_eq!(refused.messages.len(), 1, "{refused:?}");
+        assert_eq!(device.into_watch().kernels()[0].stats.blocks, 2);
+        // The server is gone: an error, no answer.
+        let request = Message::new(Operation::MemoryInfo, &[]);
+        assert!(
+            request.send(&mut stream).is_err() || Message::receive(&mut stream).unwrap().is_none()
+        );
+    }
+
+    proptest! {
+        /// A program may ask for anything: it gets an answer, and the device stays usable.
+        #[test]
+        fn no_request_panics(
+            requests in prop::collection::vec(
+                (0..14_usize, prop::collection::vec(prop_oneof![0..80_u64, any::<u64>()], 0..9)),
+                0..30,
+            ),
+        ) {
+            let mut served = served();
+            for (operation, fields) in requests {
+                let mut head = vec![operation as u8, 0, 0, 0, 0, 0, 0, 0];
+                head.extend([0; 8]);
+                let operation = Message::receive(&mut &head[..]).unwrap().unwrap().operation;
+                let bytes = match operation {
+                    Operation::Load => PTX.to_vec(),
+                    Operation::Kernel => b"nothing".to_vec(),
+                    _ => vec![0; 8],
+                };
+                served.answer(&Message::with_bytes(operation, &fields, bytes));
+            }
+            let answer = served.answer(&Message::new(Operation::Allocate, &[1]));
+            prop_assert!(answer.field(0) == 0 || served.device.memory().0 < 1024);
+        }
+    }
+}

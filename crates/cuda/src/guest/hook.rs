@@ -4,6 +4,8 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::os::unix::fs::FileExt;
 
+use crate::little_endian::{u16_at, u32_at, u64_at};
+
 #[link(name = "c")]
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
@@ -150,16 +152,4 @@ fn own_handle() -> Option<*mut c_void> {
     // SAFETY: the name by which the library was loaded.
     let handle = unsafe { dlopen(place.file, RTLD_LAZY | RTLD_NOLOAD) };
     (!handle.is_null()).then_some(handle)
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }

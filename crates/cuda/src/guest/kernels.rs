@@ -67,16 +67,6 @@ pub extern "C" fn __cudaGetKernel(to: *mut usize, host: usize) -> u32 {
     }
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaGetFuncBySymbol(to: *mut usize, host: usize) -> u32 {
-    __cudaGetKernel(to, host)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaGetKernel(to: *mut usize, host: usize) -> u32 {
-    __cudaGetKernel(to, host)
-}
-
 /// What CUDA says of a launch before it begins.
 fn check(kernel: &ReadyKernel, configuration: &Configuration) -> Result<(), Status> {
     let [x, y, z] = <[u64; 3]>::from(configuration.block);
@@ -137,30 +127,6 @@ pub extern "C" fn cudaLaunchKernel(
         stream,
     };
     returned(launch(host, configuration, arguments))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn __cudaLaunchKernel(
-    host: usize,
-    grid: Dim3,
-    block: Dim3,
-    arguments: *const *const u8,
-    shared_bytes: usize,
-    stream: usize,
-) -> u32 {
-    cudaLaunchKernel(host, grid, block, arguments, shared_bytes, stream)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn __cudaLaunchKernel_ptsz(
-    host: usize,
-    grid: Dim3,
-    block: Dim3,
-    arguments: *const *const u8,
-    shared_bytes: usize,
-    stream: usize,
-) -> u32 {
-    cudaLaunchKernel(host, grid, block, arguments, shared_bytes, stream)
 }
 
 /// How a launch is described (`cudaLaunchConfig_t`).

@@ -1,6 +1,6 @@
 //! Functions of CUDA's runtime that are not provided: they return CUDA's "operation not supported",
-//! and the report names them. And functions that differ from another only in the stream that they
-//! take as the default.
+//! and the report names them. And functions that do what another does: by another name, or with
+//! another stream as the default.
 
 use super::errors::returned;
 use super::modules::tell_missing;
@@ -22,7 +22,7 @@ fn refuse(name: &str) -> u32 {
     returned(Err(Status::NOT_SUPPORTED))
 }
 
-/// The functions of a name with another ending. They pass on whatever they are given.
+/// Functions that do what another does. They pass on whatever they are given.
 macro_rules! same {
     ($($name:ident = $function:path;)*) => {
         $(
@@ -36,6 +36,10 @@ macro_rules! same {
 }
 
 same! {
+    __cudaLaunchKernel = super::kernels::cudaLaunchKernel;
+    __cudaLaunchKernel_ptsz = super::kernels::cudaLaunchKernel;
+    cudaGetFuncBySymbol = super::kernels::__cudaGetKernel;
+    cudaGetKernel = super::kernels::__cudaGetKernel;
     cudaMemset3DAsync_ptsz = super::copies::cudaMemset3DAsync;
     cudaMemset3D_ptds = super::copies::cudaMemset3D;
     cudaStreamGetDevice_ptsz = super::streams::cudaStreamGetDevice;
