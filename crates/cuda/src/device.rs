@@ -110,6 +110,9 @@ pub trait Device: Send {
     /// A launch that does not fit, and whatever stopped the kernel.
     fn launch(&mut self, launch: &KernelLaunch) -> Result<(), CudaFault>;
 
+    /// Takes what kernels have printed since this was last called.
+    fn take_printed(&mut self) -> Vec<u8>;
+
     /// Bytes that are free, and all bytes.
     fn memory(&self) -> (u64, u64);
 

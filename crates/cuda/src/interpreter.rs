@@ -160,6 +160,10 @@ impl<W: KernelWatch> Device for Interpreter<W> {
         Ok(())
     }
 
+    fn take_printed(&mut self) -> Vec<u8> {
+        self.device.take_printed()
+    }
+
     fn memory(&self) -> (u64, u64) {
         (self.device.left(), self.limit)
     }

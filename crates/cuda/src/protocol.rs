@@ -52,6 +52,7 @@ pub enum Operation {
     /// Fields: module. Bytes: name. Answer: address and bytes.
     Variable,
     /// Fields: kernel, grid, block (three each), bytes of shared memory. Bytes: the parameters.
+    /// Answer, whether the kernel ended well or not: what it printed.
     Launch,
     /// Answer: free and all bytes of the device.
     MemoryInfo,

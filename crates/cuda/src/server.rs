@@ -106,7 +106,8 @@ impl<D: Device> Served<D> {
             Err(fault) => {
                 let status = fault.status;
                 self.remember(fault.message);
-                Message::new(request.operation, &[u64::from(status.0)])
+                let printed = self.device.take_printed();
+                Message::with_bytes(request.operation, &[u64::from(status.0)], printed)
             }
         }
     }
@@ -165,7 +166,10 @@ impl<D: Device> Served<D> {
                 let (address, bytes) = device.variable(field(0), &request.text())?;
                 numbers(&[address, bytes])
             }
-            Operation::Launch => device.launch(&launch(request)?).and_then(|()| numbers(&[])),
+            Operation::Launch => {
+                device.launch(&launch(request)?)?;
+                Ok((Vec::new(), device.take_printed()))
+            }
             Operation::Missing => {
                 let missing = &mut self.refused.missing;
                 if missing.len() < MAX_MESSAGES {

@@ -160,7 +160,7 @@ fn programs_for_each_part_of_the_interface_find_what_cuda_documents() {
     let folder = TempDir::new().unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/cuda/api");
     let names = [
-        "copies", "errors", "graphs", "managed", "pinned", "symbols", "traps",
+        "copies", "errors", "graphs", "managed", "pinned", "printf", "symbols", "traps",
     ];
     for name in names {
         let program = folder.path().join(name);

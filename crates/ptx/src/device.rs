@@ -340,6 +340,12 @@ impl Device {
         )?)
     }
 
+    /// Takes what kernels have printed with `printf` since this was last called: the blocks of a
+    /// launch in their order, the lanes of a warp in theirs.
+    pub fn take_printed(&mut self) -> Vec<u8> {
+        self.memory.take_printed()
+    }
+
     /// Runs a kernel to its end.
     ///
     /// # Errors

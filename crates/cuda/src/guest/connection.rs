@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::lock;
+use super::printed;
 use crate::protocol::{Message, Operation, SOCKET_VARIABLE};
 use crate::status::Status;
 
@@ -32,7 +33,7 @@ pub fn set_fatal(status: Status) {
 
 /// The error that ended all work, if one did. From now on the program knows.
 pub fn fatal() -> Result<(), Status> {
-    let result = known_fatal(FATAL.load(Ordering::Relaxed));
+    let result = status(FATAL.load(Ordering::Relaxed));
     IS_TOLD.store(result.is_err(), Ordering::Relaxed);
     result
 }
@@ -45,7 +46,8 @@ pub fn told_fatal() -> Result<(), Status> {
     }
 }
 
-fn known_fatal(number: u32) -> Result<(), Status> {
+/// A number of CUDA's as a result.
+fn status(number: u32) -> Result<(), Status> {
     match number {
         0 => Ok(()),
         number => Err(Status(number)),
@@ -63,18 +65,31 @@ pub fn device() -> Result<[u64; 3], Status> {
 /// Asks; the answer's fields without the status, and its bytes.
 pub fn ask(request: &Message) -> Result<Message, Status> {
     fatal()?;
+    let mut answer = exchange(request)?;
+    match answer.field(0) {
+        0 => {
+            answer.fields.remove(0);
+            Ok(answer)
+        }
+        number => Err(Status(number as u32)),
+    }
+}
+
+/// Asks for a launch; how it ended. What the kernel printed is kept in either case.
+pub fn ask_launch(request: &Message) -> Result<(), Status> {
+    fatal()?;
+    let answer = exchange(request)?;
+    printed::keep(&answer.bytes);
+    status(answer.field(0) as u32)
+}
+
+/// Sends a request and receives the answer, its status as its first field.
+fn exchange(request: &Message) -> Result<Message, Status> {
     with(|connection| {
         let lost = |_| Status::UNKNOWN;
         request.send(&mut connection.stream).map_err(lost)?;
         let answer = Message::receive(&mut connection.stream).map_err(lost)?;
-        let mut answer = answer.ok_or(Status::UNKNOWN)?;
-        match answer.field(0) {
-            0 => {
-                answer.fields.remove(0);
-                Ok(answer)
-            }
-            number => Err(Status(number as u32)),
-        }
+        answer.ok_or(Status::UNKNOWN)
     })
 }
 

@@ -4,7 +4,7 @@ use super::blocks::{Place, place};
 use super::errors::returned;
 use super::memory::{CudaExtent, PitchedPointer};
 use super::symbols;
-use super::work::{Rows, Work, submit};
+use super::work::{Rows, Work, submit, wait};
 use crate::status::Status;
 
 /// Checks the direction that the program gives against where the addresses are, and submits.
@@ -33,7 +33,7 @@ fn copy(rows: Rows, direction: u32, stream: usize) -> Result<(), Status> {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMemcpy(to: u64, from: u64, bytes: u64, direction: u32) -> u32 {
-    returned(copy(Rows::plain(to, from, bytes), direction, 0))
+    returned(wait().and_then(|()| copy(Rows::plain(to, from, bytes), direction, 0)))
 }
 
 #[unsafe(no_mangle)]

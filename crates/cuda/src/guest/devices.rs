@@ -2,10 +2,11 @@
 
 use std::sync::Mutex;
 
-use super::connection::{device, fatal};
+use super::connection::device;
 use super::errors::returned;
 use super::lock;
 use super::memory::store;
+use super::work::wait;
 use crate::status::Status;
 
 /// The versions of the runtime and of the driver that programs are told.
@@ -55,7 +56,7 @@ pub extern "C" fn cudaChooseDevice(to: *mut i32, _properties: usize) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDeviceSynchronize() -> u32 {
-    returned(fatal())
+    returned(wait())
 }
 
 #[unsafe(no_mangle)]
@@ -66,7 +67,7 @@ pub extern "C" fn cudaThreadSynchronize() -> u32 {
 /// Work that was ended by an error stays ended, as memory that kernels left half written does.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDeviceReset() -> u32 {
-    returned(fatal())
+    returned(wait())
 }
 
 #[unsafe(no_mangle)]

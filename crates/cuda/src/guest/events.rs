@@ -7,7 +7,7 @@ use super::connection::fatal;
 use super::errors::returned;
 use super::handles::Handles;
 use super::memory::store;
-use super::work::{Work, submit};
+use super::work::{Work, submit, wait};
 use crate::status::Status;
 
 struct Event {
@@ -61,7 +61,7 @@ pub extern "C" fn cudaEventRecordWithFlags(event: usize, stream: usize, _flags: 
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaEventSynchronize(event: usize) -> u32 {
-    returned(fatal().and_then(|()| exists(event)))
+    returned(wait().and_then(|()| exists(event)))
 }
 
 #[unsafe(no_mangle)]

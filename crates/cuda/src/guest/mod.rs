@@ -20,6 +20,7 @@ mod kernels;
 mod memory;
 mod missing;
 mod modules;
+mod printed;
 mod properties;
 mod streams;
 mod symbols;

@@ -6,6 +6,7 @@ use super::errors::returned;
 use super::graphs;
 use super::handles::Handles;
 use super::memory::store;
+use super::work::wait;
 use crate::status::Status;
 
 #[derive(Clone, Copy)]
@@ -63,7 +64,7 @@ pub extern "C" fn cudaStreamDestroy(stream: usize) -> u32 {
 
 /// That a stream exists and is idle; while it is captured, nobody can wait for it.
 fn idle(stream: usize) -> Result<(), Status> {
-    fatal()?;
+    wait()?;
     exists(stream)?;
     captures::forbid(stream)
 }

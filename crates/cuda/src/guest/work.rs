@@ -8,8 +8,9 @@ use std::ffi::c_void;
 
 use super::blocks::{self, Place, place};
 use super::captures;
-use super::connection::{ask, fatal, set_fatal};
+use super::connection::{ask, ask_launch, fatal, set_fatal};
 use super::events;
+use super::printed;
 use super::streams;
 use crate::protocol::{Message, Operation};
 use crate::status::Status;
@@ -66,6 +67,12 @@ pub fn submit(stream: usize, work: Work) -> Result<(), Status> {
     }
 }
 
+/// That all work is done, as it always is. What kernels have printed comes out.
+pub fn wait() -> Result<(), Status> {
+    printed::flush();
+    fatal()
+}
+
 /// Does work.
 pub fn perform(work: &Work) -> Result<(), Status> {
     match work {
@@ -84,8 +91,7 @@ pub fn perform(work: &Work) -> Result<(), Status> {
 /// does not fit is an error of this one.
 fn launch(request: &Message) -> Result<(), Status> {
     blocks::before_kernel()?;
-    let result = ask(request).map(drop);
-    match result {
+    match ask_launch(request) {
         Err(status) if status.is_fatal() => {
             set_fatal(status);
             Ok(())

@@ -3,7 +3,7 @@
 //! run time that print or assert are known; others are refused.
 
 use super::decoder::KernelDecoder;
-use super::kernel::{Address, Code, MemoryOp, NONE, NamedSpace, Register};
+use super::kernel::{Address, Code, MemoryOp, NONE, NamedSpace, PrintOp, Register};
 use super::scope::{Binding, BodyScope, Scope};
 use crate::error::PtxError;
 use crate::lanes::Slots;
@@ -34,7 +34,7 @@ impl<'a> KernelDecoder<'a> {
             return Err(self.unsupported(format!("a call through {name}, which is no function: calls through pointers are not supported")));
         };
         if function.body.is_none() {
-            return self.external(name, results);
+            return self.external(name, results, arguments);
         }
         self.inline(function, results, arguments)
     }
@@ -53,17 +53,14 @@ impl<'a> KernelDecoder<'a> {
     }
 
     /// Functions of CUDA's run time.
-    fn external(&mut self, name: &str, results: &[Operand]) -> Result<(), PtxError> {
+    fn external(
+        &mut self,
+        name: &str,
+        results: &[Operand],
+        arguments: &[Operand],
+    ) -> Result<(), PtxError> {
         match name {
-            // Nothing is printed; the result is 0, the number of arguments printed.
-            "vprintf" => match results {
-                [Operand::Name(result, 0)] => {
-                    let zero = Operand::Integer(0);
-                    let (address, space) = self.variable_of(result)?;
-                    self.move_value(&zero, address, space, 4, true)
-                }
-                _ => Ok(()),
-            },
+            "vprintf" => self.print(results, arguments),
             "__assertfail" | "__assert_fail" => {
                 let what = "an assertion of the kernel failed".to_owned();
                 self.trap(FaultKind::Assertion, what)
@@ -72,11 +69,37 @@ impl<'a> KernelDecoder<'a> {
         }
     }
 
-    fn variable_of(&mut self, name: &str) -> Result<(u64, NamedSpace), PtxError> {
-        match self.lookup(name)? {
-            Some(Binding::Variable { space, address }) => Ok((address, space)),
-            _ => Err(self.error(format!("{name} is no variable"))),
+    /// A call of `vprintf` with a format and the address of its arguments.
+    fn print(&mut self, results: &[Operand], arguments: &[Operand]) -> Result<(), PtxError> {
+        let [format, values] = arguments else {
+            return Err(self.error("`vprintf` takes a format and its arguments"));
+        };
+        let op = PrintOp {
+            format: self.local_variable(format)?,
+            arguments: self.local_variable(values)?,
+            result: match results {
+                [result] => Some(self.local_variable(result)?),
+                _ => None,
+            },
+        };
+        self.kernel.prints.push(op);
+        let index = self.kernel.prints.len() as u32 - 1;
+        self.emit(Code::Print(index), Slots::default())
+    }
+
+    /// The address of a variable in local memory, as those of calls are.
+    fn local_variable(&mut self, operand: &Operand) -> Result<u64, PtxError> {
+        if let Operand::Name(name, 0) = operand
+            && let Some(Binding::Variable {
+                space: NamedSpace::Local,
+                address,
+            }) = self.lookup(name)?
+        {
+            return Ok(address);
         }
+        Err(self.error(
+            "a function of CUDA's run time is handed something that is no variable of the call",
+        ))
     }
 
     fn inline(

@@ -71,6 +71,7 @@ impl<'a> KernelDecoder<'a> {
                 collectives: Vec::new(),
                 barriers: Vec::new(),
                 tables: Vec::new(),
+                prints: Vec::new(),
                 traps: Vec::new(),
                 narrow: 0,
                 wide: 0,

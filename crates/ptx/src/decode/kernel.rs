@@ -19,6 +19,7 @@ pub struct Kernel {
     pub(crate) collectives: Vec<Collective>,
     pub(crate) barriers: Vec<Barrier>,
     pub(crate) tables: Vec<BranchTable>,
+    pub(crate) prints: Vec<PrintOp>,
     /// Why a `Trap` ends the kernel: what sort of error, and its words.
     pub(crate) traps: Vec<(FaultKind, String)>,
     /// Registers in each file.
@@ -124,6 +125,17 @@ pub struct SourcePlace {
     pub file: Option<String>,
 }
 
+/// A call of `vprintf`. What it is handed lies in local memory.
+#[derive(Clone, Copy, Debug)]
+pub struct PrintOp {
+    /// Where the address of the format is.
+    pub format: u64,
+    /// Where the address of the arguments is.
+    pub arguments: u64,
+    /// Where the result goes.
+    pub result: Option<u64>,
+}
+
 /// An operation of a warp.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
@@ -163,6 +175,8 @@ pub enum Code {
     },
     /// The kernel gives up, with a message.
     Trap(u32),
+    /// `printf`.
+    Print(u32),
 }
 
 /// A load or a store.

@@ -36,7 +36,7 @@ pub(super) struct QueueState<'s, S: LaunchSink> {
 impl<S: LaunchSink> QueueState<'_, S> {
     /// Whether more blocks are to be run: none has failed, and no thread has panicked.
     fn is_going_on(&self) -> bool {
-        self.sum.2.is_ok() && !self.is_abandoned
+        self.sum.result.is_ok() && !self.is_abandoned
     }
 }
 

@@ -35,7 +35,12 @@ pub struct DeviceMemory {
     gaps: BTreeMap<usize, usize>,
     /// Pages of all gaps.
     gap_pages: usize,
+    /// What kernels have printed, since it was last taken.
+    printed: Vec<u8>,
 }
+
+/// Text beyond that is not kept; CUDA keeps 1 MiB without being asked for more.
+const MAX_PRINTED: usize = 64 << 20;
 
 /// Pages around a buffer that belong to none: one before it, one behind.
 const FENCE_PAGES: usize = 2;
@@ -158,6 +163,18 @@ impl DeviceMemory {
     /// Bytes that buffers take, with the room between them.
     pub fn taken(&self) -> u64 {
         (self.bytes.len() - self.gap_pages * PAGE) as u64
+    }
+
+    /// Keeps what a kernel printed.
+    pub fn print(&mut self, text: Vec<u8>) {
+        if self.printed.len() + text.len() <= MAX_PRINTED {
+            self.printed.extend(text);
+        }
+    }
+
+    /// Takes what kernels have printed.
+    pub fn take_printed(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.printed)
     }
 
     pub fn bytes(&self) -> &[u8] {

@@ -95,6 +95,7 @@ pub enum LaunchError {
 pub(super) struct Ended<B> {
     sink: B,
     patches: Vec<Patch>,
+    printed: Vec<u8>,
     stats: Stats,
     result: Result<(), KernelError>,
 }
@@ -130,16 +131,17 @@ pub fn run<S: LaunchSink + Send>(
             order: &order,
             used: total.warp_instructions,
         };
-        let (stats, patches, result) = if workers == 1 || numbers.len() == 1 {
+        let ended = if workers == 1 || numbers.len() == 1 {
             wave.on_this_thread(numbers.clone(), &mut spaces[0], sink)
         } else {
             wave.on_threads(numbers.clone(), &mut spaces, sink)
         };
-        total += stats;
-        for patches in patches {
+        total += ended.stats;
+        for patches in ended.patches {
             overlay::apply(&patches, memory.bytes_mut());
         }
-        result?;
+        memory.print(ended.printed);
+        ended.result?;
         first = numbers.end;
     }
     Ok(total)
@@ -204,7 +206,24 @@ pub(super) struct Wave<'a> {
     used: u64,
 }
 
-pub(super) type WaveResult = (Stats, Vec<Vec<Patch>>, Result<(), LaunchError>);
+/// What the blocks of a wave leave, in their order.
+pub(super) struct WaveResult {
+    pub(super) stats: Stats,
+    pub(super) patches: Vec<Vec<Patch>>,
+    pub(super) printed: Vec<u8>,
+    pub(super) result: Result<(), LaunchError>,
+}
+
+impl WaveResult {
+    fn new() -> WaveResult {
+        WaveResult {
+            stats: Stats::default(),
+            patches: Vec::new(),
+            printed: Vec::new(),
+            result: Ok(()),
+        }
+    }
+}
 
 impl Wave<'_> {
     pub(super) fn number(&self, index: u32) -> u32 {
@@ -236,6 +255,7 @@ impl Wave<'_> {
                 local_bytes: self.kernel.local_bytes,
                 block,
                 races: space.races.take(),
+                printed: Vec::new(),
             },
             sink,
         };
@@ -264,6 +284,7 @@ impl Wave<'_> {
         Ended {
             sink: run.sink,
             patches,
+            printed: run.memory.printed,
             stats,
             result,
         }
@@ -278,16 +299,17 @@ impl Wave<'_> {
         sink: &mut S,
     ) {
         sink.close(block, ended.sink);
-        sum.0 += ended.stats;
-        sum.1.push(ended.patches);
-        sum.2 = ended.result.map_err(LaunchError::Stopped);
+        sum.stats += ended.stats;
+        sum.patches.push(ended.patches);
+        sum.printed.extend(ended.printed);
+        sum.result = ended.result.map_err(LaunchError::Stopped);
         let limit = self.options.max_instructions;
-        if sum.2.is_ok() && self.used.saturating_add(sum.0.warp_instructions) > limit {
+        if sum.result.is_ok() && self.used.saturating_add(sum.stats.warp_instructions) > limit {
             let what = format!(
                 "{}: more than {limit} instructions; if it is not endless, allow more (--max-instructions)",
                 self.kernel.name
             );
-            sum.2 = Err(LaunchError::Refused(what));
+            sum.result = Err(LaunchError::Refused(what));
         }
     }
 
@@ -297,13 +319,13 @@ impl Wave<'_> {
         space: &mut Workspace,
         sink: &mut S,
     ) -> WaveResult {
-        let mut sum = (Stats::default(), Vec::new(), Ok(()));
+        let mut sum = WaveResult::new();
         for index in numbers {
             let block = self.number(index);
             let opened = sink.open(block);
             let ended = self.block(block, space, opened, &mut |inner| sink.drain(block, inner));
             self.add(block, ended, &mut sum, sink);
-            if sum.2.is_err() {
+            if sum.result.is_err() {
                 break;
             }
         }
@@ -325,7 +347,7 @@ impl Wave<'_> {
                 ended: Vec::new(),
                 delivered: numbers.start,
                 is_abandoned: false,
-                sum: (Stats::default(), Vec::new(), Ok(())),
+                sum: WaveResult::new(),
             }),
             moved: Condvar::new(),
             ahead: AHEAD * threads as u32,

@@ -24,6 +24,8 @@ pub struct BlockMemory<'a> {
     /// Number of the block.
     pub block: u32,
     pub races: Option<Box<Races>>,
+    /// What `printf` has printed.
+    pub printed: Vec<u8>,
 }
 
 impl BlockMemory<'_> {

@@ -13,6 +13,7 @@ mod grid;
 mod launch;
 mod memory;
 mod overlay;
+mod print;
 mod races;
 pub mod random;
 mod warp;

@@ -10,7 +10,7 @@ use crate::sink::BlockSink;
 
 use super::block::BlockRun;
 use super::fault::{Fault, FaultKind};
-use super::{access, atomic, collective};
+use super::{access, atomic, collective, print};
 
 /// Paths that lanes of a warp may be on at once, and meetings that are waited for.
 const MOST_ENTRIES: usize = 1 << 14;
@@ -300,6 +300,9 @@ pub fn run_warp<B: BlockSink>(
                 warp.all_here(&kernel.barriers[index as usize], mask)
                     .map_err(stop)?;
                 return Ok(Pause::Barrier(index));
+            }
+            Code::Print(index) => {
+                print::print(memory, warp, &kernel.prints[index as usize], mask).map_err(stop)?;
             }
             Code::Exit => warp.exit(mask),
             Code::Collective(index) => {

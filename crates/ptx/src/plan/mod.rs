@@ -331,6 +331,11 @@ impl Session {
         })
     }
 
+    /// Takes what kernels have printed since this was last called.
+    pub fn take_printed(&mut self) -> Vec<u8> {
+        self.device.take_printed()
+    }
+
     /// What is in a buffer now.
     ///
     /// # Errors

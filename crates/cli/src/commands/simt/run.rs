@@ -299,6 +299,7 @@ impl Args {
                 before(&mut sink.inner, kernel, launch)
             });
             sink.end();
+            std::io::stdout().write_all(&session.take_printed())?;
             let done = done?;
             if !self.quiet {
                 say!("{}", repeats(&done))?;
