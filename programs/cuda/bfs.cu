@@ -63,15 +63,6 @@ static Graph generate(int nodes, int average, uint64_t seed)
     return graph;
 }
 
-/* A copy of a host array on the device. */
-template <class T> static T *upload(const std::vector<T> &host)
-{
-    T *device;
-    CHECK(cudaMalloc(&device, host.size() * sizeof(T)));
-    CHECK(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
-    return device;
-}
-
 /* Searches on the device. Returns the number of levels. */
 static int search(const Graph &graph, std::vector<int> &level)
 {

@@ -35,19 +35,6 @@ __global__ void rows_kernel(int rows, int columns, const float *matrix, const fl
     }
 }
 
-static float *upload(const std::vector<float> &host)
-{
-    float *device;
-    CHECK(cudaMalloc(&device, host.size() * sizeof(float)));
-    CHECK(cudaMemcpy(device, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice));
-    return device;
-}
-
-static void download(std::vector<float> &host, const float *device)
-{
-    CHECK(cudaMemcpy(host.data(), device, host.size() * sizeof(float), cudaMemcpyDeviceToHost));
-}
-
 static std::vector<float> generate(size_t count, uint64_t seed)
 {
     std::vector<float> values(count);

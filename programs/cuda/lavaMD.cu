@@ -74,14 +74,6 @@ static std::vector<Box> make_boxes(int side)
     return boxes;
 }
 
-template <class T> static T *upload(const std::vector<T> &host)
-{
-    T *device;
-    CHECK(cudaMalloc(&device, host.size() * sizeof(T)));
-    CHECK(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
-    return device;
-}
-
 static std::vector<Vector> on_device(const std::vector<Box> &host_boxes,
                                           const std::vector<Vector> &host_particles,
                                           const std::vector<double> &host_charges)

@@ -1,8 +1,9 @@
-/* What the ten applications share beside check.h: their arguments, and comparisons of numbers. */
+/* What the ten applications share beside check.h: their arguments, copies of arrays to and from the
+ * device, and comparisons of numbers. */
 #pragma once
 #include "check.h"
 #include <cmath>
-#include <cstring>
+#include <vector>
 
 /* The whole number at a place of the command line, or `value` if it has fewer. One that is no
  * number or is not from `low` to `high` ends the program with status 2. */
@@ -19,6 +20,21 @@ inline long argument(int argc, char **argv, int place, const char *name, long lo
         exit(2);
     }
     return given;
+}
+
+/* A new array on the device with the contents of a host array. */
+template <class T> T *upload(const std::vector<T> &host)
+{
+    T *device;
+    CHECK(cudaMalloc(&device, host.size() * sizeof(T)));
+    CHECK(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
+    return device;
+}
+
+/* Fills a host array from one on the device that has at least its size. */
+template <class T> void download(std::vector<T> &host, const T *device)
+{
+    CHECK(cudaMemcpy(host.data(), device, host.size() * sizeof(T), cudaMemcpyDeviceToHost));
 }
 
 /* The greatest difference of two arrays, relative to the greatest magnitude of the second. A value

@@ -24,14 +24,6 @@ __global__ void update(int n, int m, const float *a, const float *b, float *c)
     }
 }
 
-static float *upload(const std::vector<float> &host)
-{
-    float *device;
-    CHECK(cudaMalloc(&device, host.size() * sizeof(float)));
-    CHECK(cudaMemcpy(device, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice));
-    return device;
-}
-
 static void on_device(int n, int m, const std::vector<float> &host_a,
                       const std::vector<float> &host_b, std::vector<float> &host_c)
 {
@@ -40,7 +32,7 @@ static void on_device(int n, int m, const std::vector<float> &host_a,
     update<<<grid, block>>>(n, m, a, b, c);
     CHECK(cudaGetLastError());
     CHECK(cudaDeviceSynchronize());
-    CHECK(cudaMemcpy(host_c.data(), c, host_c.size() * sizeof(float), cudaMemcpyDeviceToHost));
+    download(host_c, c);
     for (float *array : {a, b, c})
         CHECK(cudaFree(array));
 }

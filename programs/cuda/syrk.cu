@@ -26,16 +26,12 @@ __global__ void update(int n, int m, const float *a, float *c)
 
 static void on_device(int n, int m, const std::vector<float> &host_a, std::vector<float> &host_c)
 {
-    float *a, *c;
-    CHECK(cudaMalloc(&a, host_a.size() * sizeof(float)));
-    CHECK(cudaMalloc(&c, host_c.size() * sizeof(float)));
-    CHECK(cudaMemcpy(a, host_a.data(), host_a.size() * sizeof(float), cudaMemcpyHostToDevice));
-    CHECK(cudaMemcpy(c, host_c.data(), host_c.size() * sizeof(float), cudaMemcpyHostToDevice));
+    float *a = upload(host_a), *c = upload(host_c);
     dim3 block(32, 8), grid((n + block.x - 1) / block.x, (n + block.y - 1) / block.y);
     update<<<grid, block>>>(n, m, a, c);
     CHECK(cudaGetLastError());
     CHECK(cudaDeviceSynchronize());
-    CHECK(cudaMemcpy(host_c.data(), c, host_c.size() * sizeof(float), cudaMemcpyDeviceToHost));
+    download(host_c, c);
     CHECK(cudaFree(a));
     CHECK(cudaFree(c));
 }
