@@ -53,7 +53,8 @@ pub fn is_ordinary(return_address: u64, sp: u64) -> bool {
 }
 
 /// Whether `operator new` made the call of this entry, for a caller that no path begins with.
-#[inline(never)]
+/// Inlined: as a call of its own it cost 4 ns for each `new`, of 36 that `new` and `delete` take.
+#[inline]
 fn calls_for_none(sites: *mut AtomicU64, found: u64, sp: u64) -> bool {
     let frame = found >> 32;
     if found as u32 != NO_PATH || frame == 0 {
