@@ -110,6 +110,37 @@ fn a_c_program_names_its_statics_lines_and_inlined_calls() {
     assert!(loader.warnings().is_empty());
 }
 
+/// Whichever way it is read, and also if the file is gone before that has ended.
+#[test]
+fn a_file_that_is_read_ahead_has_the_same_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(binary) = build(directory.path(), &["-g"]) else {
+        return;
+    };
+    let module = module(&binary);
+    let (low, size) = symbol(&binary, "use");
+    let names = |loader: &mut Loader| {
+        let statics = loader.statics(&module);
+        let lows = statics.iter().map(|symbol| symbol.low);
+        let variables: Vec<_> = lows.map(|low| loader.variable(&module, low)).collect();
+        let code = low..low + size;
+        let frames: Vec<_> = code.map(|place| loader.frames(&module, place)).collect();
+        (variables, frames, loader.function(&module, low))
+    };
+    let expected = names(&mut Loader::new());
+    assert!(
+        expected
+            .0
+            .iter()
+            .any(|variable| variable.element_bytes == 16)
+    );
+    assert_eq!(names(&mut Loader::reading_ahead()), expected);
+    let mut loader = Loader::reading_ahead();
+    loader.statics(&module);
+    std::fs::remove_file(&binary).unwrap();
+    assert_eq!(names(&mut loader), expected);
+}
+
 #[test]
 fn a_program_that_is_gone_or_another_names_its_lines_if_it_was_there_when_it_ran() {
     for replaced in [false, true] {

@@ -138,6 +138,7 @@ fn count(
     // Before anything is read: options that do not go together are refused.
     let merges = counts::merge_cells(options);
     let attribution = Attribution::merging(source.plain(), machine, options, merges);
+    let attribution = attribution.reading_ahead(options);
     let analysis = Analysis::new(attribution, options)?;
     if let Readable::Segmented(source) = source {
         // Where the system has too little memory for several engines, it may have enough for one.

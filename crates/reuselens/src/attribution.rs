@@ -2,6 +2,7 @@
 //! says.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 
 use reuselens_attribute::{Attributor, CellKey, Columns, DataFilter, Loader, Options};
 use reuselens_locality::{
@@ -104,6 +105,15 @@ impl Attribution {
             warnings: Vec::new(),
             order_guessed_within: None,
         }
+    }
+
+    /// Reads symbols while the trace is read, unless the analysis is to have one thread, or needs
+    /// no names.
+    pub fn reading_ahead(mut self, options: &AnalysisOptions) -> Self {
+        if options.threads != Some(NonZeroUsize::MIN) && !options.is_totals_only() {
+            self.loader = Loader::reading_ahead();
+        }
+        self
     }
 
     /// Remembers which build of a file was mapped: as the trace says, or as the file does now.

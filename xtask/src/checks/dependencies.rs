@@ -35,7 +35,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("locality", &["units", "hugepages"]),
     (
         "attribute",
-        &["units", "hugepages", "simd", "io", "trace", "locality"],
+        &[
+            "units",
+            "hugepages",
+            "simd",
+            "workers",
+            "io",
+            "trace",
+            "locality",
+        ],
     ),
     ("capture", &["units", "hugepages", "wire", "io", "trace"]),
     ("predict", &["units", "hugepages", "locality"]),

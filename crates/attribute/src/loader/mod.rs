@@ -2,6 +2,7 @@
 
 mod bounds;
 mod commons;
+mod debug_names;
 mod exception_frames;
 mod frames;
 mod language;
@@ -14,7 +15,6 @@ mod unread;
 mod unwind;
 mod variables;
 
-use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
@@ -30,6 +30,7 @@ use crate::hash::FastMap;
 use crate::naming::{file_name, is_system_module};
 use crate::symbols::{FrameLayouts, Function, StaticSymbol, SymbolSource, Variable};
 use bounds::FunctionBounds;
+use debug_names::DebugNames;
 use frames::Frames;
 use separate::Separate;
 use stubs::Stubs;
@@ -45,6 +46,7 @@ use unread::Unread;
 pub struct Loader {
     files: FastMap<(String, Vec<u8>), Option<Opened>>,
     unread: Vec<Unread>,
+    reads_ahead: bool,
 }
 
 /// A file in use.
@@ -62,11 +64,7 @@ struct Opened {
     bounds: FunctionBounds,
     /// Of a file without line numbers: its functions. Empty for others.
     unlined: Vec<(u64, u64)>,
-    /// Made at the first question: it unpacks the debug information whole. `None` within if it
-    /// cannot be read.
-    code: Option<Option<addr2line::Loader>>,
-    /// By address; made at the first question.
-    variables: Option<BTreeMap<u64, Variable>>,
+    debug: DebugNames,
 }
 
 /// A file that is kept: what is asked for later is asked of the one that was checked, even if it is
@@ -105,6 +103,16 @@ impl Loader {
         Self::default()
     }
 
+    /// A loader that begins to read the debug information of a module when it opens its file, each
+    /// on a thread of its own, as far as that is no larger than what is good to hold during a run.
+    /// It answers as any other. For callers that have all modules named in the end.
+    pub fn reading_ahead() -> Self {
+        Loader {
+            reads_ahead: true,
+            ..Loader::default()
+        }
+    }
+
     /// The GNU build id of a module's file; empty if it has none, or cannot be read.
     pub fn build_id(&mut self, module: &Module) -> Vec<u8> {
         let opened = self.opened(module);
@@ -113,11 +121,15 @@ impl Loader {
 
     fn opened(&mut self, module: &Module) -> Option<&mut Opened> {
         let key = (module.path.clone(), module.build_id.clone());
-        let unread = &mut self.unread;
-        self.files
-            .entry(key)
-            .or_insert_with(|| open(module, unread))
-            .as_mut()
+        let (unread, reads_ahead) = (&mut self.unread, self.reads_ahead);
+        let open = || {
+            let mut opened = open(module, unread)?;
+            if reads_ahead && opened.has_debug {
+                opened.debug = DebugNames::ahead(&opened.named);
+            }
+            Some(opened)
+        };
+        self.files.entry(key).or_insert_with(open).as_mut()
     }
 
     /// The stub that an address is in.
@@ -142,8 +154,7 @@ impl Loader {
     /// What names the code of a module.
     fn code(&mut self, module: &Module) -> Option<&addr2line::Loader> {
         let opened = self.opened(module)?;
-        let read = || addr2line::Loader::new(opened.named.path()).ok();
-        opened.code.get_or_insert_with(read).as_ref()
+        opened.debug.code(&opened.named)
     }
 }
 
@@ -206,12 +217,11 @@ fn try_open(module: &Module) -> Result<Opened, String> {
         has_debug: with_names.section_by_name(".debug_info").is_some(),
         bounds,
         unlined,
-        code: None,
+        debug: DebugNames::default(),
         named: separate.map_or(own, |Separate { path, file, .. }| CheckedFile {
             path,
             file,
         }),
-        variables: None,
     })
 }
 
@@ -309,13 +319,8 @@ impl SymbolSource for Loader {
         let Some(opened) = self.opened(module) else {
             return Variable::default();
         };
-        let read = || variables::read(&opened.named.path());
-        let variables = &mut opened.variables;
-        variables
-            .get_or_insert_with(read)
-            .get(&address)
-            .cloned()
-            .unwrap_or_default()
+        let variable = opened.debug.variable(&opened.named, address);
+        variable.cloned().unwrap_or_default()
     }
 
     /// Frames of the system's libraries stay whole: nobody who measures a program changes them, and

@@ -1,0 +1,74 @@
+//! The debug information of a file: read at the first question about it, or ahead of that.
+
+use std::collections::BTreeMap;
+
+use reuselens_workers::{Worker, spawn};
+
+use super::{CheckedFile, variables};
+use crate::symbols::Variable;
+
+/// The most bytes of a file that is read ahead: what is read ahead takes a few times as much memory
+/// while the program runs, and not only at the end.
+const MOST_AHEAD: u64 = 64 << 20;
+
+/// What names the code and the variables of a file.
+#[derive(Default)]
+pub(super) struct DebugNames {
+    ahead: Option<Worker<Contents>>,
+    /// `None` within if it cannot be read.
+    code: Option<Option<addr2line::Loader>>,
+    /// By address.
+    variables: Option<BTreeMap<u64, Variable>>,
+}
+
+/// All of it.
+struct Contents {
+    code: Option<addr2line::Loader>,
+    variables: BTreeMap<u64, Variable>,
+}
+
+impl DebugNames {
+    /// Begins to read a file on a thread of its own, so that the questions at the end of a run need
+    /// not wait: unpacking the debug information of the C library takes as long as a short program
+    /// runs. If the system gives no thread, it is read at the first question.
+    pub fn ahead(file: &CheckedFile) -> DebugNames {
+        let is_small = |file: &CheckedFile| {
+            let about = file.file.metadata();
+            about.is_ok_and(|about| about.len() <= MOST_AHEAD)
+        };
+        let read = |file: CheckedFile| Contents {
+            code: read_code(&file),
+            variables: variables::read(&file.path()),
+        };
+        let file = file.again().ok().filter(is_small);
+        DebugNames {
+            ahead: file.and_then(|file| spawn("symbols", file, read).ok()),
+            ..DebugNames::default()
+        }
+    }
+
+    /// What names the code of the file.
+    pub fn code(&mut self, file: &CheckedFile) -> Option<&addr2line::Loader> {
+        self.take_ahead();
+        self.code.get_or_insert_with(|| read_code(file)).as_ref()
+    }
+
+    /// The variable at an address.
+    pub fn variable(&mut self, file: &CheckedFile, address: u64) -> Option<&Variable> {
+        self.take_ahead();
+        let read = || variables::read(&file.path());
+        self.variables.get_or_insert_with(read).get(&address)
+    }
+
+    fn take_ahead(&mut self) {
+        if let Some(worker) = self.ahead.take() {
+            let Contents { code, variables } = worker.join();
+            (self.code, self.variables) = (Some(code), Some(variables));
+        }
+    }
+}
+
+/// Unpacks all debug information.
+fn read_code(file: &CheckedFile) -> Option<addr2line::Loader> {
+    addr2line::Loader::new(file.path()).ok()
+}
