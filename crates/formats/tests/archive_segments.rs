@@ -1,11 +1,8 @@
 //! Archives of records in segments: together they deliver what the members do, one after the other.
 
-#[path = "common/binary.rs"]
-mod binary;
-
 use std::io::Cursor;
 
-use binary::{archive, instruction, request, vscsi1};
+use crate::binary::{archive, instruction, request, vscsi1};
 use reuselens_formats::AnySource;
 use reuselens_io::Input;
 use reuselens_testing::traces::Random;

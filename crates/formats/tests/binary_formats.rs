@@ -1,11 +1,8 @@
 //! The binary foreign formats: each record by hand, what is refused, and how the formats are found.
 
-#[path = "common/binary.rs"]
-mod binary;
-
 use std::io::Cursor;
 
-use binary::{PACKINGS, drmemtrace, entries, instruction, request, vscsi1, vscsi2, zip};
+use crate::binary::{PACKINGS, drmemtrace, entries, instruction, request, vscsi1, vscsi2, zip};
 use reuselens_io::Input;
 use reuselens_testing::traces::{Piece, Random, drain, open, rows};
 use reuselens_trace::{Event, Kind, Process, ProcessId, Row, Source, Thread, ThreadId, TraceError};

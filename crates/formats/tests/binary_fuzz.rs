@@ -2,12 +2,9 @@
 //!
 //! As `mini_fuzz.rs`; the same targets run under libFuzzer in `fuzz/`.
 
-#[path = "common/binary.rs"]
-mod binary;
-
 use std::io::Cursor;
 
-use binary::{PACKINGS, drmemtrace, instruction, request, vscsi1, vscsi2, zip};
+use crate::binary::{PACKINGS, drmemtrace, instruction, request, vscsi1, vscsi2, zip};
 use reuselens_io::Input;
 use reuselens_testing::traces::damage::{damage, rows_of};
 use reuselens_testing::traces::{Random, native, sample};

@@ -1,11 +1,8 @@
 //! Blocks and events of foreign formats are the same however few bytes a read gives.
 
-#[path = "common/binary.rs"]
-mod binary;
-
 use std::io::Read;
 
-use binary::{entries, instruction, request, vscsi1, vscsi2};
+use crate::binary::{entries, instruction, request, vscsi1, vscsi2};
 use reuselens_io::Input;
 use reuselens_testing::traces::{Piece, Random, drain};
 

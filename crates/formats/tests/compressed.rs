@@ -1,12 +1,9 @@
 //! Compressed traces: read as if they were not, whole or cut off, from files and from pipes.
 
-#[path = "common/binary.rs"]
-mod binary;
-
 use std::io::{Cursor, Read};
 use std::sync::mpsc::{Sender, channel};
 
-use binary::{PACKINGS, gzip, xz, zip, zstd};
+use crate::binary::{PACKINGS, gzip, xz, zip, zstd};
 use reuselens_io::{FileError, Input};
 use reuselens_testing::traces::{Random, drain, native, open, rows, sample};
 use reuselens_trace::{Block, Source, Step, TraceError};

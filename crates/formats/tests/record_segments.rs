@@ -1,12 +1,9 @@
 //! Files of records in segments: together they deliver the items of the rows that the file
 //! delivers.
 
-#[path = "common/binary.rs"]
-mod binary;
-
 use std::io::Cursor;
 
-use binary::{gzip, instruction, request, vscsi1, vscsi2};
+use crate::binary::{gzip, instruction, request, vscsi1, vscsi2};
 use reuselens_formats::AnySource;
 use reuselens_io::Input;
 use reuselens_testing::traces::segments::{

@@ -1,12 +1,9 @@
 //! Segments of traces that are made of rows, drmemtrace and text: together they deliver the
 //! accesses of the file or the archive.
 
-#[path = "common/binary.rs"]
-mod binary;
-
 use std::io::Cursor;
 
-use binary::{archive, entries};
+use crate::binary::{archive, entries};
 use reuselens_formats::AnySource;
 use reuselens_io::Input;
 use reuselens_testing::traces::segments::joined;

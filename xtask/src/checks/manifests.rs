@@ -7,10 +7,15 @@ pub const NAME: &str = "manifests";
 /// Why there is such a rule.
 pub const WHY: &str = "one place decides versions and lints for all crates";
 
+/// Why each file of tests is to be named.
+const WHY_NAMED: &str =
+    "cargo compiles a file of tests by itself only where no list says otherwise";
+
 /// Crates that share types, so that they move together or not at all.
 const PINNED: [&str; 3] = ["addr2line", "gimli", "object"];
 
-/// Finds crates outside the workspace's lints, and versions that could drift apart.
+/// Finds crates outside the workspace's lints, versions that could drift apart, and files of tests
+/// that are not compiled.
 pub fn check(workspace: &Workspace) -> Vec<Finding> {
     let mut findings = check_root(workspace.get("Cargo.toml").unwrap_or_default());
     let folders = workspace
@@ -21,6 +26,35 @@ pub fn check(workspace: &Workspace) -> Vec<Finding> {
         let file = format!("{folder}/Cargo.toml");
         if let Some(text) = workspace.get(&file) {
             findings.extend(check_member(&file, text));
+            findings.extend(unlisted_tests(workspace, &folder, text));
+        }
+    }
+    findings
+}
+
+/// Files of tests that neither the manifest nor `tests/main.rs` names, in a crate that lists its
+/// tests.
+fn unlisted_tests(workspace: &Workspace, folder: &str, manifest: &str) -> Vec<Finding> {
+    if !manifest.contains("autotests = false") {
+        return Vec::new();
+    }
+    let tests = format!("{folder}/tests/");
+    let binary = format!("{tests}main.rs");
+    let modules = workspace.get(&binary).unwrap_or_default();
+    let mut findings = Vec::new();
+    for (path, _) in workspace.matching(&tests, ".rs") {
+        let name = path.trim_start_matches(&tests).trim_end_matches(".rs");
+        let module = format!("mod {name};");
+        let is_listed = modules.lines().any(|line| line == module)
+            || manifest.contains(&format!("path = \"tests/{name}.rs\""));
+        if !name.contains('/') && !is_listed {
+            findings.push(Finding {
+                file: path.to_owned(),
+                line: 0,
+                what: "tests that never run".to_owned(),
+                why: WHY_NAMED,
+                fix: format!("add `{module}` to {binary}"),
+            });
         }
     }
     findings
@@ -125,6 +159,27 @@ mod tests {
     fn loose_versions_are_found() {
         let text = "[workspace.dependencies]\naddr2line = \"=0.27.1\"\nobject = { version = \"0.40\" }\ngimli = \"1\"";
         assert_eq!(found("Cargo.toml", text), [4, 3]);
+    }
+
+    #[test]
+    fn file_of_tests_that_no_list_names_is_reported() {
+        let files = |manifest| {
+            [
+                ("crates/a/Cargo.toml", manifest),
+                ("crates/a/tests/main.rs", "mod common;\nmod swim;"),
+                ("crates/a/tests/common/mod.rs", ""),
+                ("crates/a/tests/alone.rs", ""),
+                ("crates/a/tests/fly.rs", ""),
+                ("crates/a/tests/swim.rs", ""),
+            ]
+        };
+        let lints = "[lints]\nworkspace = true\n";
+        let paths = "[[test]]\npath = \"tests/main.rs\"\n[[test]]\npath = \"tests/alone.rs\"\n";
+        let listed = format!("[package]\nautotests = false\n{lints}{paths}");
+        let findings = check(&Workspace::of(&files(&listed)));
+        let found: Vec<&str> = findings.iter().map(|finding| &finding.file[..]).collect();
+        assert_eq!(found, ["crates/a/tests/fly.rs"]);
+        assert!(check(&Workspace::of(&files(lints))).is_empty());
     }
 
     #[test]

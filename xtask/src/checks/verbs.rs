@@ -12,8 +12,6 @@ const COMMANDS: &str = "crates/cli/src/commands/";
 const LIST: &str = "crates/cli/src/commands/mod.rs";
 const PAGES: &str = "docs/commands/";
 const TESTS: &str = "crates/cli/tests/";
-/// The binary whose modules are the files of tests: a file that it does not name is not compiled.
-const TEST_BINARY: &str = "crates/cli/tests/main.rs";
 /// The page of what commands have in common.
 const INDEX: &str = "docs/commands/README.md";
 /// Where options that several commands have are defined.
@@ -28,7 +26,7 @@ const TESTED_ELSEWHERE: &[(&str, &str, &str)] = &[];
 /// Finds commands without a page, without tests or off the list, pages for nothing, and options
 /// that no page explains.
 pub fn check(workspace: &Workspace) -> Vec<Finding> {
-    let listed = modules(workspace.get(LIST).unwrap_or_default(), "pub mod ");
+    let listed = listed(workspace.get(LIST).unwrap_or_default());
     let mut findings = Vec::new();
     for verb in &listed {
         findings.extend(check_verb(workspace, verb));
@@ -52,21 +50,6 @@ pub fn check(workspace: &Workspace) -> Vec<Finding> {
     }
     for file in SHARED_OPTIONS {
         findings.extend(unexplained(workspace, file, INDEX));
-    }
-    findings.extend(unlisted_tests(workspace));
-    findings
-}
-
-/// Files of tests that no `mod` line of the test binary names.
-fn unlisted_tests(workspace: &Workspace) -> Vec<Finding> {
-    let modules = modules(workspace.get(TEST_BINARY).unwrap_or_default(), "mod ");
-    let mut findings = Vec::new();
-    for (path, _) in workspace.matching(TESTS, ".rs") {
-        let name = stem(path, TESTS, ".rs");
-        if path != TEST_BINARY && !name.contains('/') && !modules.contains(&name) {
-            let fix = format!("add `mod {name};` to {TEST_BINARY}");
-            findings.push(finding(path, "tests that never run".to_owned(), fix));
-        }
     }
     findings
 }
@@ -117,12 +100,12 @@ fn stem(path: &str, start: &str, end: &str) -> String {
         .to_owned()
 }
 
-/// The modules that a file names with lines `START NAME;`.
-fn modules(text: &str, start: &str) -> Vec<String> {
+/// The commands of the list.
+fn listed(text: &str) -> Vec<String> {
     let code = source::without_tests(&source::code(text));
     let name = |line: &str| {
         line.trim()
-            .strip_prefix(start)?
+            .strip_prefix("pub mod ")?
             .strip_suffix(';')
             .map(str::to_owned)
     };
@@ -201,7 +184,6 @@ mod tests {
             (LIST, "pub mod fly;"),
             ("crates/cli/src/commands/fly.rs", VERB),
             ("docs/commands/fly.md", "`--dry-run`"),
-            (TEST_BINARY, "mod fly;"),
             ("crates/cli/tests/fly.rs", ""),
         ];
         assert_eq!(found(&files), [""; 0]);
@@ -229,28 +211,11 @@ mod tests {
     }
 
     #[test]
-    fn file_of_tests_that_the_binary_does_not_name_is_reported() {
-        let files = [
-            (TEST_BINARY, "mod common;\nmod swim;"),
-            ("crates/cli/tests/common/mod.rs", ""),
-            ("crates/cli/tests/fly.rs", ""),
-            ("crates/cli/tests/swim.rs", ""),
-        ];
-        let findings = check(&Workspace::of(&files));
-        let found: Vec<_> = findings
-            .iter()
-            .map(|f| (&f.file[..], &f.what[..]))
-            .collect();
-        assert_eq!(found, [("crates/cli/tests/fly.rs", "tests that never run")]);
-    }
-
-    #[test]
     fn options_are_explained_by_their_whole_name() {
         let files = [
             (LIST, "pub mod cc;"),
             ("crates/cli/src/commands/cc.rs", VERB),
             ("docs/commands/cc.md", "`--dry-runs`, reuselens c++"),
-            (TEST_BINARY, "mod cc;"),
             ("crates/cli/tests/cc.rs", ""),
         ];
         let expected = [

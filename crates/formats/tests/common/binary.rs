@@ -1,5 +1,4 @@
 //! Binary traces made by hand, and ways to pack them.
-#![allow(dead_code, reason = "each test uses its part")]
 
 use std::io::Write;
 
