@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{FileOffset, Frame, ObjectPart, Profile};
+use reuselens_locality::{FileOffset, Frame, Object, ObjectPart, Profile};
 use reuselens_units::Bytes;
 
 use crate::candidate::Candidate;
@@ -19,20 +19,17 @@ type Key<'a> = (&'a str, &'a [Frame], &'a [Vec<FileOffset>], u64);
 pub(crate) fn joined(profile: &Profile, rows: Vec<Candidate>, most: Option<u64>) -> Vec<Candidate> {
     let mut joined: Vec<Candidate> = Vec::new();
     let mut groups: BTreeMap<(Key<'_>, u64), usize> = BTreeMap::new();
+    // Chunks that were not accessed count too: what is joined is not all of the object then.
     let mut rows_of: BTreeMap<Key<'_>, usize> = BTreeMap::new();
+    for key in profile.objects.iter().filter_map(key) {
+        *rows_of.entry(key).or_default() += 1;
+    }
     for row in rows {
         let object = &profile.objects[row.object];
-        let Some(part) = object.part else {
+        let (Some(part), Some(key)) = (object.part, key(object)) else {
             joined.push(row);
             continue;
         };
-        let key = (
-            object.name.as_str(),
-            object.path.as_slice(),
-            object.origins.as_slice(),
-            part.chunk,
-        );
-        *rows_of.entry(key).or_default() += 1;
         let group = most.map_or(0, |most| part.start / width(part, most));
         match groups.get(&(key, group)) {
             Some(&at) => join(&mut joined[at], row, part),
@@ -47,6 +44,12 @@ pub(crate) fn joined(profile: &Profile, rows: Vec<Candidate>, most: Option<u64>)
         finish(&mut joined[at], rows_of[&key]);
     }
     joined
+}
+
+/// What the rows of a large object have in common; `None` for an object without chunks.
+fn key(object: &Object) -> Option<Key<'_>> {
+    let (path, origins) = (object.path.as_slice(), object.origins.as_slice());
+    Some((object.name.as_str(), path, origins, object.part?.chunk))
 }
 
 /// The bytes of joined chunks: as many whole chunks as `most` holds, one at least.

@@ -176,6 +176,14 @@ fn chunks_of_an_object_that_fits_are_the_object() {
     assert_eq!((object.name.as_str(), object.bytes), ("big", MIB / 2));
     assert_eq!((object.accesses, object.rows.len()), (2000, 2));
     assert!(object.parts.is_empty());
+    // A chunk that is not accessed is not placed.
+    made.object("big", MIB / 4).part = Some(ObjectPart {
+        start: MIB / 2,
+        end: 3 * MIB / 4,
+        chunk: MIB / 4,
+    });
+    let plan = made.plan(Objective::Misses);
+    assert_eq!(plan.objects[0].candidate.parts, [(0, MIB / 2)]);
 }
 
 #[test]
