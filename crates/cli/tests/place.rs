@@ -337,7 +337,12 @@ fn page_has_tiers_and_the_curve_and_fetches_nothing() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    assert!(page.len() < 2 << 20 && !page.contains("NaN") && !page.contains("src=\"http"));
+    assert!(
+        page.len() < 2 << 20
+            && !page.contains("=\"NaN")
+            && !page.contains(":NaN")
+            && !page.contains("src=\"http")
+    );
     place
         .run(&words)
         .fails(1)

@@ -139,6 +139,6 @@ fn page_is_complete_and_escapes_its_texts() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    assert!(!page.contains("NaN") && !page.contains("<buffer>"));
+    assert!(!page.contains("=\"NaN") && !page.contains(":NaN") && !page.contains("<buffer>"));
     assert_eq!(page, placement_page(("p.rlprof", &profile), &plan));
 }
