@@ -35,6 +35,7 @@ mod messages;
 mod openmp;
 mod paths;
 mod place;
+mod placement_data;
 mod predict;
 mod profile;
 mod record;

@@ -85,6 +85,7 @@ mod tables;
 mod tallies;
 #[cfg(test)]
 mod testing;
+mod visits;
 
 pub use bounded_curve::{BoundedCurve, BoundedPoint};
 pub use cache_size::{CacheSize, CacheSizeError, CacheSpec};
@@ -131,3 +132,4 @@ pub use profile_file::ProfileError;
 pub use reuse_times::{ReuseTimeCounts, ReuseTimes};
 pub use set_associative::{SetAssociative, hit_probability};
 pub use sums::HistogramSum;
+pub use visits::{ContextVisits, ObjectChunk};

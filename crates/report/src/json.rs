@@ -2,10 +2,12 @@
 
 mod compact;
 
+use std::collections::HashMap;
+
 use reuselens_locality::{
-    BoundedCurve, CacheSize, CurvePoint, Dimension, Element, ExactHistogram, FineHistogram, Group,
-    Histogram, Log2Histogram, Machine, MissRatioCurve, Outcome, PathProfile, PathShares, Profile,
-    Sharing, Warning,
+    BoundedCurve, CacheSize, ContextVisits, CurvePoint, Dimension, Element, ExactHistogram,
+    FineHistogram, Group, Histogram, Log2Histogram, Machine, MissRatioCurve, Outcome, PathProfile,
+    PathShares, Profile, Sharing, Warning,
 };
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
@@ -204,7 +206,22 @@ struct GroupJson {
     /// Of an object whose accesses are broken down by element.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     elements: Vec<ElementJson>,
+    /// Of an object with chunks, those that were accessed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    chunks: Vec<ChunkJson>,
+    /// Of a calling context whose name no other has: how often it was entered, and the distinct
+    /// items accessed in it and below it, and in itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    footprint: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exclusive_footprint: Option<u64>,
 }
+
+/// `[first byte, first byte after, accesses, bytes, first reference, last reference]`.
+#[derive(Serialize)]
+struct ChunkJson(u64, u64, u64, u64, u64, u64);
 
 /// `[index, accesses, cold, mean]`; the last two are null where only accesses were counted, the
 /// mean also where all are cold.
@@ -272,6 +289,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> ProfileDocument<
         .map(|group| group_json(profile, group, options.bins, &levels))
         .collect();
     add_elements(profile, &mut groups);
+    add_placement(profile, &mut groups);
     ProfileDocument {
         schema: SCHEMA,
         version: &profile.version,
@@ -395,6 +413,56 @@ fn group_json(profile: &Profile, group: Group, bins: Bins, levels: &[caches::Lev
         forward: group.forward.map(|forward| fine(&forward, bins)),
         name: group.name,
         elements: Vec::new(),
+        chunks: Vec::new(),
+        entries: None,
+        footprint: None,
+        exclusive_footprint: None,
+    }
+}
+
+/// Gives the objects their chunks, and the contexts their visits, if the profile has them.
+fn add_placement(profile: &Profile, groups: &mut [GroupJson]) {
+    if profile.method.placement.is_none() {
+        return;
+    }
+    let mut chunks: HashMap<&str, Vec<ChunkJson>> = HashMap::new();
+    for chunk in profile.chunks() {
+        let object = chunk.object;
+        let (part, life) = (
+            object.part.unwrap_or_default(),
+            object.lifetime.unwrap_or_default(),
+        );
+        chunks.entry(&object.name).or_default().push(ChunkJson(
+            part.start,
+            part.end,
+            chunk.accesses,
+            object.bytes,
+            life.begin,
+            life.end,
+        ));
+    }
+    let mut visits: HashMap<String, Option<ContextVisits>> = HashMap::new();
+    for visit in profile.context_visits() {
+        let name = visit.name.clone();
+        // The footprints of contexts of one name do not add up.
+        let first = |known: &mut Option<ContextVisits>| *known = None;
+        visits.entry(name).and_modify(first).or_insert(Some(visit));
+    }
+    for group in groups {
+        match group.by {
+            Dimension::Object => {
+                group.chunks = chunks.remove(&*group.name).unwrap_or_default();
+            }
+            Dimension::Context => {
+                let Some(visit) = visits.remove(&group.name).flatten() else {
+                    continue;
+                };
+                group.entries = visit.entries;
+                group.footprint = Some(visit.footprint.inclusive);
+                group.exclusive_footprint = Some(visit.footprint.exclusive);
+            }
+            _ => {}
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod paint;
 mod paths;
 mod tables;
 mod times;
+mod visits;
 
 use std::fmt::Write;
 
@@ -81,6 +82,7 @@ pub fn summary_of(grouping: &Grouping, options: &TextOptions) -> String {
         );
         paths::write(&mut out, profile, width, paint);
         tables::misses(&mut out, grouping, options, &chosen, width, paint);
+        visits::write(&mut out, profile, options, width, paint);
     }
     warnings(&mut out, &profile.warnings, width, paint);
     out

@@ -5,7 +5,7 @@ mod common;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use reuselens_locality::{Cache, Dimension, ExactHistogram, Profile, Sharing};
+use reuselens_locality::{Cache, ContextFootprint, Dimension, ExactHistogram, Profile, Sharing};
 use reuselens_report::{
     CompareOptions, DiffOptions, HtmlOptions, ProfileVariant, TextOptions, compare, diff, page,
     summary,
@@ -20,6 +20,34 @@ fn summary_fits_on_a_screen() {
     for line in text.lines() {
         assert!(line.chars().count() <= 90, "{line}");
     }
+}
+
+#[test]
+fn contexts_with_footprints_have_a_table() {
+    let mut profile = common::matmul(24, false);
+    let options = TextOptions {
+        by: vec![Dimension::Context],
+        ..TextOptions::default()
+    };
+    let title = "Accesses and footprint of calling contexts";
+    assert!(!summary(&profile, &options).contains(title));
+    for (context, items) in profile.contexts.iter_mut().zip([16, 3, 40, 2]) {
+        context.entries = Some(items / 8);
+        context.footprint = Some(ContextFootprint {
+            exclusive: items,
+            inclusive: 2 * items,
+        });
+    }
+    let text = summary(&profile, &options);
+    let table = text.split(title).nth(1).unwrap();
+    let fill = table.lines().find(|row| row.ends_with("main > fill"));
+    let fill = fill.unwrap_or_else(|| panic!("{text}"));
+    assert!(
+        fill.contains("2.5 KiB") && fill.contains(" 5 KiB"),
+        "{fill}"
+    );
+    let lines = TextOptions::default();
+    assert!(!summary(&profile, &lines).contains(title));
 }
 
 #[test]
