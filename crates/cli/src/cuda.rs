@@ -26,6 +26,8 @@ use crate::say::{say, tell};
 
 /// Memory of the device.
 const DEVICE_BYTES: u64 = 8 << 30;
+/// Ends a program that does not end when asked to.
+const SIGKILL: i32 = 9;
 /// How long a program's end can go unnoticed.
 const PATIENCE: Duration = Duration::from_millis(5);
 
@@ -65,6 +67,13 @@ pub fn is_cuda(command: &[OsString]) -> anyhow::Result<bool> {
     match path.as_deref().and_then(cuda_use) {
         None => Ok(false),
         Some(CudaUse::Shared | CudaUse::Static) => Ok(true),
+        Some(CudaUse::OtherVersion) => {
+            let name = program_name(command);
+            anyhow::bail!(
+                "{name} is linked with a CUDA runtime of a version other than 13, whose structures \
+                 differ; compile it with nvcc 13"
+            )
+        }
         Some(CudaUse::Stripped) => {
             let name = program_name(command);
             anyhow::bail!(
@@ -79,6 +88,7 @@ impl CudaProgram<'_> {
     /// Runs the program, and shows what its kernels did.
     pub fn profile(&self, max_instructions: u64) -> Outcome {
         let (ended, refused, counts) = self.run(KernelCounts::default(), max_instructions)?;
+        warn(&refused);
         if !self.quiet {
             let words: Vec<_> = self
                 .command
@@ -86,11 +96,7 @@ impl CudaProgram<'_> {
                 .map(|word| word.to_string_lossy())
                 .collect();
             let command = shown(&words.join(" ")).into_owned();
-            self.show(
-                counts.kernels(),
-                &refused,
-                &format!("reuselens record -- {command}"),
-            )?;
+            self.show(counts.kernels(), &format!("reuselens record -- {command}"))?;
         }
         Ok(self.code(ended))
     }
@@ -106,6 +112,7 @@ impl CudaProgram<'_> {
         let description = format!("{name} on the interpreter");
         let recording = Recording::new(WarpWriter::new(file, &path, &description)?);
         let (ended, refused, recording) = self.run(recording, max_instructions)?;
+        warn(&refused);
         let (writer, counts) = recording.finish()?;
         let records = writer.records();
         writer.finish()?.commit()?;
@@ -113,7 +120,7 @@ impl CudaProgram<'_> {
             let records = counted(records, "memory instruction", "memory instructions");
             say!("{}: {records} of warps", path.display())?;
             let next = format!("reuselens simt analyze {}", path.display());
-            self.show(counts.kernels(), &refused, &next)?;
+            self.show(counts.kernels(), &next)?;
         }
         Ok(self.code(ended))
     }
@@ -133,26 +140,32 @@ impl CudaProgram<'_> {
             Interpreter::new(DEVICE_BYTES, options, watch),
             false,
         )?;
-        loop {
+        let mut is_asked_to_end = false;
+        let ended = loop {
             if let Some(ended) = running.try_wait()? {
-                let (refused, device) = running.finish();
-                return Ok((ended, refused, device.into_watch()));
+                break ended;
             }
-            if let Some(signal) = stop.heed() {
-                running.signal(signal);
+            match stop.heed() {
+                Some(_) if is_asked_to_end && stop.insists() => running.signal(SIGKILL),
+                Some(signal) if !is_asked_to_end => {
+                    is_asked_to_end = true;
+                    running.signal(signal);
+                }
+                _ => {}
             }
             std::thread::sleep(PATIENCE);
-        }
+        };
+        let (refused, device) = running.finish();
+        Ok((ended, refused, device.into_watch()))
     }
 
-    fn show(&self, kernels: &[KernelCount], refused: &Refused, next: &str) -> anyhow::Result<()> {
+    fn show(&self, kernels: &[KernelCount], next: &str) -> anyhow::Result<()> {
         let rows: Vec<KernelRow> = kernels.iter().map(row).collect();
         if rows.is_empty() {
             say!("no kernel ran")?;
         }
         let text = kernels_text(&rows, self.top, terminal_width(), color());
         crate::output::write_text(Path::new("-"), &text, false)?;
-        warn(refused);
         Ok(say!("Next: {next}")?)
     }
 
@@ -169,6 +182,13 @@ impl CudaProgram<'_> {
 
 /// What the program asked for in vain.
 fn warn(refused: &Refused) {
+    if !refused.was_asked {
+        tell!(
+            "reuselens: warning: the program never used a device; if it should have, the library \
+             that stands in for CUDA did not get into it: is it linked statically, or does TMPDIR \
+             forbid programs?"
+        );
+    }
     for message in &refused.messages {
         tell!("reuselens: warning: {}", shown(message));
     }

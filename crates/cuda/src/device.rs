@@ -1,5 +1,8 @@
 //! [`Device`]: what a stand-in for CUDA's runtime asks of whatever runs the kernels.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use crate::status::Status;
 
 /// Why a device refused, or stopped.
@@ -21,7 +24,7 @@ impl CudaFault {
     }
 }
 
-/// What a program is told of a kernel.
+/// What a program can ask about a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelInfo {
     /// The most threads of a block.
@@ -115,6 +118,9 @@ pub trait Device: Send {
 
     /// Bytes that are free, and all bytes.
     fn memory(&self) -> (u64, u64);
+
+    /// A flag that ends kernels soon, with an error, when it is set.
+    fn stop(&self) -> Arc<AtomicBool>;
 
     /// The addresses that its memory can have, whether it is taken or not.
     fn addresses(&self) -> std::ops::Range<u64>;

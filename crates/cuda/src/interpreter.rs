@@ -1,10 +1,12 @@
 //! [`Interpreter`]: the [`Device`] that runs kernels on the processor, by the crate `ptx`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use reuselens_ptx::{
     Allocation, DeviceError, FaultKind, Kernel, LaunchConfig, LaunchError, LaunchSink, Loaded,
-    Options, PtxModule, Stats,
+    Options, PtxModule, Stats, readable,
 };
 
 use crate::device::{CudaFault, Device, KernelInfo, KernelLaunch};
@@ -115,6 +117,10 @@ impl<W: KernelWatch> Device for Interpreter<W> {
             Some(&number) => number,
             None => {
                 let loaded = self.module(module)?;
+                if !loaded.has_kernel(name) {
+                    let what = format!("the device code has no kernel {}", readable(name));
+                    return Err(CudaFault::new(Status::INVALID_FUNCTION, what));
+                }
                 let kernel = self.device.kernel(loaded, name, &self.options)?;
                 self.kernels.push(kernel);
                 let number = self.kernels.len() as u64 - 1;
@@ -168,6 +174,10 @@ impl<W: KernelWatch> Device for Interpreter<W> {
         (self.device.left(), self.limit)
     }
 
+    fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.options.stop)
+    }
+
     fn addresses(&self) -> std::ops::Range<u64> {
         self.device.addresses()
     }
@@ -197,7 +207,13 @@ impl From<DeviceError> for CudaFault {
             DeviceError::OutOfBounds { .. } => Status::INVALID_VALUE,
             DeviceError::Ptx(_) => Status::INVALID_PTX,
         };
-        CudaFault::new(status, error.to_string())
+        let message = match error {
+            DeviceError::OutOfMemory { size, left, .. } => {
+                format!("{size} bytes of the device's memory are asked for, and {left} are left")
+            }
+            error => error.to_string(),
+        };
+        CudaFault::new(status, message)
     }
 }
 

@@ -54,6 +54,8 @@ pub enum Operation {
     /// Fields: kernel, grid, block (three each), bytes of shared memory. Bytes: the parameters.
     /// Answer, whether the kernel ended well or not: what it printed.
     Launch,
+    /// Frees all memory that this connection has.
+    Reset,
     /// Answer: free and all bytes of the device.
     MemoryInfo,
     /// Something that is not provided was called. Bytes: its name.
@@ -61,7 +63,7 @@ pub enum Operation {
 }
 
 /// All operations, by number.
-const OPERATIONS: [Operation; 14] = {
+const OPERATIONS: [Operation; 15] = {
     use Operation::*;
     [
         Hello,
@@ -76,6 +78,7 @@ const OPERATIONS: [Operation; 14] = {
         Kernel,
         Variable,
         Launch,
+        Reset,
         MemoryInfo,
         Missing,
     ]
@@ -142,10 +145,16 @@ impl Message {
     /// Those of the stream, and what is no message.
     pub fn receive(from: &mut impl Read) -> io::Result<Option<Message>> {
         let mut head = [0; HEAD_BYTES];
-        match from.read(&mut head[..1])? {
-            0 => return Ok(None),
-            _ => from.read_exact(&mut head[1..])?,
+        loop {
+            match from.read(&mut head[..1]) {
+                Ok(0) => return Ok(None),
+                Ok(_) => break,
+                // A signal for the program came in between.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
+        from.read_exact(&mut head[1..])?;
         let number = usize::from(u16::from_le_bytes([head[0], head[1]]));
         let fields = usize::from(u16::from_le_bytes([head[2], head[3]]));
         let [_, bytes] = [&head[..8], &head[8..]];
@@ -211,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_are_lies_cost_no_memory() {
+    fn sizes_that_are_lies_are_errors() {
         let mut head = [0; HEAD_BYTES];
         head[8..].copy_from_slice(&MAX_BYTES.to_le_bytes());
         assert!(Message::receive(&mut &head[..]).is_err());

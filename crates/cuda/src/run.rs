@@ -1,4 +1,4 @@
-//! [`run`]: runs a program to its end, with a device behind its calls of CUDA.
+//! [`run`]: runs a program to its end, with a device that answers its calls of CUDA.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -18,7 +18,7 @@ static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cuda.so"));
 /// The library that has the versions that programs look for.
 static VERSIONS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/versions.so"));
 /// Names under which programs look for the runtime.
-const NAMES: [&str; 3] = ["libcudart.so", "libcudart.so.12", "libcudart.so.13"];
+const NAMES: [&str; 2] = ["libcudart.so", "libcudart.so.13"];
 
 /// Why a program did not run.
 #[derive(Debug, Error)]
@@ -62,7 +62,7 @@ pub struct CudaRun<D> {
     _folder: TempDir,
 }
 
-/// Starts `command`, a program and its arguments, with `device` behind its calls of CUDA. With
+/// Starts `command`, a program and its arguments, with `device` to answer its calls of CUDA. With
 /// `output_to_error` its output goes to the standard error.
 ///
 /// # Errors

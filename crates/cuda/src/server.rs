@@ -2,13 +2,14 @@
 //!
 //! A thread for each connection; one lock around the device, so calls are answered one by one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufReader};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::device::{CudaFault, Device, KernelLaunch};
+use crate::device::{CudaFault, Device, KernelInfo, KernelLaunch};
 use crate::protocol::{MAX_BYTES, Message, Operation};
 use crate::status::Status;
 
@@ -18,10 +19,22 @@ const MAX_MESSAGES: usize = 1000;
 /// What programs asked for in vain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refused {
+    /// Whether any process asked for the device. If none did, the library may not be in the
+    /// program.
+    pub was_asked: bool,
     /// Functions that are not provided, with the number of their calls.
     pub missing: BTreeMap<String, u64>,
     /// What went wrong, each message once, in order.
     pub messages: Vec<String>,
+}
+
+impl Refused {
+    /// Counts a call of a function that is not provided.
+    fn count(&mut self, name: String) {
+        if self.missing.len() < MAX_MESSAGES {
+            *self.missing.entry(name).or_default() += 1;
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -34,6 +47,7 @@ struct Served<D> {
 #[derive(Debug)]
 pub struct Server<D> {
     served: Shared<D>,
+    stop: Arc<AtomicBool>,
 }
 
 /// `None` once the server has ended.
@@ -46,18 +60,19 @@ impl<D: Device + 'static> Server<D> {
     /// If the socket cannot be made, or the system refuses a thread.
     pub fn listen(path: &Path, device: D) -> io::Result<Server<D>> {
         let listener = UnixListener::bind(path)?;
-        let refused = Refused::default();
+        let (refused, stop) = (Refused::default(), device.stop());
         let served = Arc::new(Mutex::new(Some(Served { device, refused })));
         let accepting = Arc::clone(&served);
         std::thread::Builder::new()
             .name("cuda".to_owned())
             .spawn(move || accept(&listener, &accepting))?;
-        Ok(Server { served })
+        Ok(Server { served, stop })
     }
 
-    /// Ends: what was refused, and the device. A call that is being answered is answered first;
-    /// later ones get an error.
+    /// Ends: what was refused, and the device. A kernel that still runs is stopped; later calls get
+    /// an error.
     pub fn finish(self) -> (Refused, D) {
+        self.stop.store(true, Ordering::Relaxed);
         let served = lock(&self.served).take();
         // Nobody else takes it: this is the only server, and it is given away.
         let served = served.expect("a server ends once");
@@ -85,20 +100,25 @@ fn converse<D: Device>(stream: UnixStream, served: &Mutex<Option<Served<D>>>) {
         return;
     };
     let mut requests = BufReader::new(stream);
+    let mut blocks = BTreeSet::new();
     while let Ok(Some(request)) = Message::receive(&mut requests) {
         let answer = match &mut *lock(served) {
-            Some(served) => served.answer(&request),
+            Some(served) => served.answer(&request, &mut blocks),
             None => return,
         };
         if answer.send(&mut answers).is_err() {
-            return;
+            break;
         }
+    }
+    if let Some(served) = &mut *lock(served) {
+        served.free_all(&mut blocks);
     }
 }
 
 impl<D: Device> Served<D> {
-    fn answer(&mut self, request: &Message) -> Message {
-        match self.carry_out(request) {
+    /// Answers; `blocks` are those that the connection has.
+    fn answer(&mut self, request: &Message, blocks: &mut BTreeSet<u64>) -> Message {
+        match self.carry_out(request, blocks) {
             Ok((mut fields, bytes)) => {
                 fields.insert(0, u64::from(Status::SUCCESS.0));
                 Message::with_bytes(request.operation, &fields, bytes)
@@ -119,18 +139,31 @@ impl<D: Device> Served<D> {
         }
     }
 
-    fn carry_out(&mut self, request: &Message) -> Result<(Vec<u64>, Vec<u8>), CudaFault> {
+    fn free_all(&mut self, blocks: &mut BTreeSet<u64>) {
+        for address in std::mem::take(blocks) {
+            // Another connection may have freed it: it is one device.
+            let _ = self.device.free(address);
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        request: &Message,
+        blocks: &mut BTreeSet<u64>,
+    ) -> Result<(Vec<u64>, Vec<u8>), CudaFault> {
         let field = |index| request.field(index);
         let device = &mut self.device;
         let numbers = |fields: &[u64]| Ok((fields.to_vec(), Vec::new()));
         match request.operation {
             Operation::Hello | Operation::MemoryInfo => {
+                self.refused.was_asked = true;
                 let ((free, all), addresses) = (device.memory(), device.addresses());
                 numbers(&[free, all, addresses.start, addresses.end])
             }
-            Operation::Allocate => numbers(&[device.allocate(field(0), 1)?]),
-            Operation::AllocateAligned => numbers(&[device.allocate(field(0), field(1))?]),
-            Operation::Free => device.free(field(0)).and_then(|()| numbers(&[])),
+            Operation::Allocate
+            | Operation::AllocateAligned
+            | Operation::Free
+            | Operation::Reset => numbers(&self.take_or_free(request, blocks)?),
             Operation::Write => {
                 let bytes = request.bytes.len() as u64;
                 let place = device.bytes_mut(field(0), bytes)?;
@@ -147,21 +180,7 @@ impl<D: Device> Served<D> {
                 .and_then(|()| numbers(&[])),
             Operation::Fill => self.fill(request).and_then(|()| numbers(&[])),
             Operation::Load => numbers(&[device.load(&request.bytes)?]),
-            Operation::Kernel => {
-                let (number, info) = device.kernel(field(0), &request.text())?;
-                let params = info.params.iter();
-                let bytes = params
-                    .flat_map(|(offset, size)| [offset.to_le_bytes(), size.to_le_bytes()])
-                    .flatten();
-                let fields = [
-                    number,
-                    info.max_threads,
-                    info.shared_bytes,
-                    info.local_bytes,
-                    info.param_bytes,
-                ];
-                Ok((fields.to_vec(), bytes.collect()))
-            }
+            Operation::Kernel => Ok(described(device.kernel(field(0), &request.text())?)),
             Operation::Variable => {
                 let (address, bytes) = device.variable(field(0), &request.text())?;
                 numbers(&[address, bytes])
@@ -171,13 +190,34 @@ impl<D: Device> Served<D> {
                 Ok((Vec::new(), device.take_printed()))
             }
             Operation::Missing => {
-                let missing = &mut self.refused.missing;
-                if missing.len() < MAX_MESSAGES {
-                    *missing.entry(request.text()).or_default() += 1;
-                }
+                self.refused.count(request.text());
                 numbers(&[])
             }
         }
+    }
+
+    /// Takes or frees memory of the connection whose blocks are `blocks`.
+    fn take_or_free(
+        &mut self,
+        request: &Message,
+        blocks: &mut BTreeSet<u64>,
+    ) -> Result<Vec<u64>, CudaFault> {
+        let alignment = match request.operation {
+            Operation::Free => {
+                self.device.free(request.field(0))?;
+                blocks.remove(&request.field(0));
+                return Ok(Vec::new());
+            }
+            Operation::Reset => {
+                self.free_all(blocks);
+                return Ok(Vec::new());
+            }
+            Operation::AllocateAligned => request.field(1),
+            _ => 1,
+        };
+        let address = self.device.allocate(request.field(0), alignment)?;
+        blocks.insert(address);
+        Ok(vec![address])
     }
 
     fn fill(&mut self, request: &Message) -> Result<(), CudaFault> {
@@ -202,6 +242,22 @@ impl<D: Device> Served<D> {
         }
         Ok(())
     }
+}
+
+/// The fields and bytes that describe a kernel.
+fn described((number, info): (u64, KernelInfo)) -> (Vec<u64>, Vec<u8>) {
+    let params = info.params.iter();
+    let bytes = params
+        .flat_map(|(offset, size)| [offset.to_le_bytes(), size.to_le_bytes()])
+        .flatten();
+    let fields = [
+        number,
+        info.max_threads,
+        info.shared_bytes,
+        info.local_bytes,
+        info.param_bytes,
+    ];
+    (fields.to_vec(), bytes.collect())
 }
 
 fn launch(request: &Message) -> Result<KernelLaunch, CudaFault> {
@@ -297,11 +353,11 @@ mod tests {
         #[test]
         fn no_request_panics(
             requests in prop::collection::vec(
-                (0..14_usize, prop::collection::vec(prop_oneof![0..80_u64, any::<u64>()], 0..9)),
+                (0..15_usize, prop::collection::vec(prop_oneof![0..80_u64, (0..64_u32).prop_map(|bits| 1 << bits), any::<u64>()], 0..9)),
                 0..30,
             ),
         ) {
-            let mut served = served();
+            let (mut served, mut blocks) = (served(), BTreeSet::new());
             for (operation, fields) in requests {
                 let mut head = vec![operation as u8, 0, 0, 0, 0, 0, 0, 0];
                 head.extend([0; 8]);
@@ -311,10 +367,11 @@ mod tests {
                     Operation::Kernel => b"nothing".to_vec(),
                     _ => vec![0; 8],
                 };
-                served.answer(&Message::with_bytes(operation, &fields, bytes));
+                served.answer(&Message::with_bytes(operation, &fields, bytes), &mut blocks);
             }
-            let answer = served.answer(&Message::new(Operation::Allocate, &[1]));
-            prop_assert!(answer.field(0) == 0 || served.device.memory().0 < 1024);
+            served.free_all(&mut blocks);
+            let request = Message::new(Operation::Allocate, &[1]);
+            prop_assert_eq!(served.answer(&request, &mut blocks).field(0), 0);
         }
     }
 }

@@ -12,7 +12,7 @@ macro_rules! statuses {
             $(#[doc = $text] pub const $constant: Status = Status($number);)*
         }
 
-        /// Number, name with a zero behind it, and words with a zero behind them.
+        /// Number, name and words, the last two with a zero at their ends.
         const NAMES: &[(u32, &str, &str)] = &[
             $(($number, concat!($name, "\0"), concat!($text, "\0")),)*
         ];

@@ -96,7 +96,11 @@ fn both_runtimes_and_all_packings_give_right_results() {
         assert_eq!(cuda_use(&program), Some(expected), "{flags:?}");
         let (ended, refused, kernels) = run_program(&program, &[]);
         assert!(ended.success(), "{flags:?}: {ended} {refused:?}");
-        assert_eq!(refused, Refused::default(), "{flags:?}");
+        let nothing = Refused {
+            was_asked: true,
+            ..Refused::default()
+        };
+        assert_eq!(refused, nothing, "{flags:?}");
         assert_eq!((kernels.len(), kernels[0].launches), (1, 1));
         // 1,000 threads load two words each and store one: 32 warps, the last with 8 lanes.
         let memory = kernels[0].memory;
@@ -153,6 +157,80 @@ fn machine_code_alone_is_refused_with_the_flag_that_adds_ptx() {
     );
 }
 
+/// Two threads with buffers of their own that kernels share with the program.
+const TWO_THREADS: &str = r#"
+#include <cstdio>
+#include <thread>
+__global__ void add(int *data, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        data[i] += 1;
+}
+static int wrong;
+static void work()
+{
+    const int n = 5000;
+    int *data;
+    if (cudaMallocManaged(&data, n * sizeof *data))
+        wrong = 1;
+    for (int i = 0; i < n; i++)
+        data[i] = i;
+    for (int round = 0; round < 20; round++) {
+        add<<<(n + 255) / 256, 256>>>(data, n);
+        cudaDeviceSynchronize();
+        data[round] += 7;
+    }
+    for (int i = 0; i < n; i++)
+        if (data[i] != i + 20 + (i < 20 ? 7 : 0))
+            wrong = 1;
+    cudaFree(data);
+}
+int main()
+{
+    std::thread one(work), two(work);
+    one.join();
+    two.join();
+    return wrong;
+}
+"#;
+
+#[test]
+fn threads_keep_what_they_write_while_kernels_of_others_run() {
+    let Some(nvcc) = nvcc() else { return };
+    let folder = TempDir::new().unwrap();
+    let (source, program) = (folder.path().join("two.cu"), folder.path().join("two"));
+    std::fs::write(&source, TWO_THREADS).unwrap();
+    compile(&nvcc, &source, &program, &[]);
+    let (ended, refused, kernels) = run_program(&program, &[]);
+    assert!(ended.success(), "{ended} {refused:?}");
+    assert_eq!(kernels[0].launches, 40);
+}
+
+/// A kernel that never ends, in a program that is killed.
+#[test]
+fn kernel_of_a_program_that_has_ended_is_stopped() {
+    let Some(nvcc) = nvcc() else { return };
+    let folder = TempDir::new().unwrap();
+    let (source, program) = (
+        folder.path().join("endless.cu"),
+        folder.path().join("endless"),
+    );
+    let text = "__global__ void spin(volatile int *p) { while (*p == 0) {} }\n\
+        int main() { int *p; cudaMalloc(&p, 4); cudaMemset(p, 0, 4); spin<<<1, 32>>>(p); }\n";
+    std::fs::write(&source, text).unwrap();
+    compile(&nvcc, &source, &program, &[]);
+    let device = Interpreter::new(1 << 20, Options::default(), KernelCounts::default());
+    let mut running = run(&[OsString::from(&program)], device, true).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    while running.try_wait().unwrap().is_none() {
+        running.signal(9);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let (refused, _) = running.finish();
+    assert_eq!(refused.missing.len(), 0, "{refused:?}");
+}
+
 /// The programs in `programs/cuda/api` check themselves, each a part of the interface.
 #[test]
 fn programs_for_each_part_of_the_interface_find_what_cuda_documents() {
@@ -160,7 +238,23 @@ fn programs_for_each_part_of_the_interface_find_what_cuda_documents() {
     let folder = TempDir::new().unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/cuda/api");
     let names = [
-        "copies", "errors", "graphs", "managed", "pinned", "printf", "symbols", "traps",
+        "async",
+        "atomics",
+        "copies",
+        "errors",
+        "events",
+        "fork",
+        "graphs",
+        "managed",
+        "memset",
+        "occupancy",
+        "pinned",
+        "printf",
+        "shared",
+        "streams",
+        "symbols",
+        "threads",
+        "traps",
     ];
     for name in names {
         let program = folder.path().join(name);

@@ -88,6 +88,13 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// Whether it has a kernel of that name, as the file has it.
+    pub fn has_kernel(&self, name: &str) -> bool {
+        let mut functions = self.ast.functions.iter();
+        functions
+            .any(|function| function.is_entry && function.body.is_some() && function.name == name)
+    }
+
     /// The address of a global variable.
     pub fn variable(&self, name: &str) -> Option<u64> {
         self.symbols.get(name).copied()
@@ -190,7 +197,8 @@ impl Device {
     ) -> Result<u64, DeviceError> {
         let left = self.left();
         let address = if size <= left {
-            self.memory.allocate(name, size, alignment)
+            self.memory
+                .allocate(name, size, alignment, self.most_bytes())
         } else {
             None
         };
@@ -205,7 +213,12 @@ impl Device {
     /// The addresses that buffers can have. Between buffers is room that belongs to none, so they
     /// reach somewhat further than the limit.
     pub fn addresses(&self) -> std::ops::Range<u64> {
-        windows::GLOBAL..windows::GLOBAL.saturating_add(self.limit.saturating_mul(2))
+        windows::GLOBAL..windows::GLOBAL.saturating_add(self.most_bytes())
+    }
+
+    /// The most bytes of buffers and of the room between them.
+    fn most_bytes(&self) -> u64 {
+        self.limit.saturating_mul(2)
     }
 
     /// Bytes that are left.

@@ -1,10 +1,10 @@
 //! Which addresses of the program are whose: memory that both the program and kernels access
 //! ([`Mirrored`]), memory of the device, and all other memory of the host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use super::connection::{ask, device};
+use super::connection::{ask, device, own_process};
 use super::lock;
 use crate::protocol::{Message, Operation, PIECE_BYTES};
 use crate::status::Status;
@@ -46,6 +46,7 @@ pub enum Place {
 
 /// Where an address is.
 pub fn place(address: u64) -> Result<Place, Status> {
+    own_process()?;
     let blocks = lock(&MIRRORED);
     let before = blocks.range(..=address as usize).next_back();
     if let Some((&begin, block)) = before
@@ -65,9 +66,10 @@ pub fn allocate(bytes: usize, kind: Mirrored) -> Result<usize, Status> {
     if bytes == 0 {
         return Err(Status::INVALID_VALUE);
     }
-    // Kernels may access what is asked for and no more; the block's last page of the program's may
-    // reach over what lies behind it on the device, and nobody sees the difference.
-    let fields = [bytes as u64, PAGE as u64];
+    // Whole pages, so that no other block or variable has a part of them.
+    let room = bytes.checked_next_multiple_of(PAGE);
+    let room = room.ok_or(Status::MEMORY_ALLOCATION)?;
+    let fields = [room as u64, PAGE as u64];
     let request = Message::new(Operation::AllocateAligned, &fields);
     let address = ask(&request)?.field(0) as usize;
     if !map(address, bytes.next_multiple_of(PAGE)) {
@@ -106,6 +108,8 @@ pub fn register(address: usize, bytes: usize) -> Result<(), Status> {
 
 /// Takes registered memory from kernels.
 pub fn unregister(address: usize) -> Result<(), Status> {
+    own_process()?;
+    let _running = lock(&RUNNING);
     let mut blocks = lock(&MIRRORED);
     let block = blocks.get(&address).copied();
     let block = block.filter(|block| block.kind == Mirrored::Registered);
@@ -133,18 +137,29 @@ pub fn mirror(address: usize, bytes: usize) -> Result<(), Status> {
         kind,
         device,
     };
-    blocks.insert(address, block);
-    // Neighbours may have mapped some of its pages.
     let first = address & !(PAGE - 1);
+    let mut pages = lock(&PAGES);
     for page in (first..address + bytes).step_by(PAGE) {
-        map(page, PAGE);
+        // Another variable may have some of its pages.
+        if !pages.contains(&page) {
+            if !map(page, PAGE) {
+                return Err(Status::MEMORY_ALLOCATION);
+            }
+            pages.insert(page);
+        }
     }
-    drop(blocks);
+    blocks.insert(address, block);
+    drop((blocks, pages));
     read(address as *mut u8, address as u64, bytes)
 }
 
+/// Pages with variables. Taken after `MIRRORED`.
+static PAGES: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
 /// Gives such memory back.
 pub fn free(address: usize, kind: Mirrored) -> Result<(), Status> {
+    own_process()?;
+    let _running = lock(&RUNNING);
     let block = {
         let mut blocks = lock(&MIRRORED);
         let block = blocks.get(&address).copied().ok_or(Status::INVALID_VALUE)?;
@@ -159,20 +174,48 @@ pub fn free(address: usize, kind: Mirrored) -> Result<(), Status> {
     ask(&Message::new(Operation::Free, &[address as u64])).map(drop)
 }
 
-/// Brings the program's copies to the device.
-pub fn before_kernel() -> Result<(), Status> {
+/// Runs a kernel with the program's copies of all mirrored memory, and brings back what it changed.
+/// Bytes that it did not change stay as other threads leave them. Kernels run one by one, and no
+/// block is given back meanwhile.
+pub fn with_kernel(kernel: impl FnOnce() -> Result<(), Status>) -> Result<(), Status> {
+    let _running = lock(&RUNNING);
+    let mut sent = Vec::new();
     for (begin, block) in all() {
-        write(block.device as u64, begin as *const u8, block.bytes)?;
+        // SAFETY: it is mapped for as long as it is in the list, and `RUNNING` is held.
+        let bytes = unsafe { std::slice::from_raw_parts(begin as *const u8, block.bytes) }.to_vec();
+        write(block.device as u64, bytes.as_ptr(), bytes.len())?;
+        sent.push((begin, block, bytes));
+    }
+    kernel()?;
+    for (begin, block, before) in sent {
+        let mut after = vec![0; block.bytes];
+        read(after.as_mut_ptr(), block.device as u64, block.bytes)?;
+        for (index, (before, after)) in before.iter().zip(&after).enumerate() {
+            if before != after {
+                // SAFETY: as above.
+                unsafe { (begin as *mut u8).add(index).write(*after) };
+            }
+        }
     }
     Ok(())
 }
 
-/// Brings what kernels wrote back to the program.
-pub fn after_kernel() -> Result<(), Status> {
-    for (begin, block) in all() {
-        read(begin as *mut u8, block.device as u64, block.bytes)?;
-    }
-    Ok(())
+/// Held while a kernel runs, and while mirrored memory is given back.
+static RUNNING: Mutex<()> = Mutex::new(());
+
+/// Gives all mirrored memory back, as the device is reset. Variables stay.
+pub fn clear() {
+    let _running = lock(&RUNNING);
+    let mut blocks = lock(&MIRRORED);
+    let pages = lock(&PAGES);
+    blocks.retain(|&address, block| {
+        let is_variable = pages.contains(&(address & !(PAGE - 1)));
+        if !is_variable && block.kind != Mirrored::Registered {
+            // SAFETY: it was mapped by `map`, and the program has given it back.
+            unsafe { libc_munmap(address as *mut _, block.bytes.next_multiple_of(PAGE)) };
+        }
+        is_variable
+    });
 }
 
 fn all() -> Vec<(usize, Block)> {
@@ -186,7 +229,7 @@ pub fn write(to: u64, from: *const u8, bytes: usize) -> Result<(), Status> {
     let mut done = 0;
     while done < bytes {
         let piece = PIECE_BYTES.min(bytes - done);
-        // SAFETY: the program says that so many bytes can be read there.
+        // SAFETY: the program says that this many bytes can be read there.
         let read = unsafe { std::slice::from_raw_parts(from.add(done), piece) };
         let fields = [to.wrapping_add(done as u64)];
         ask(&Message::with_bytes(
@@ -209,7 +252,7 @@ pub fn read(to: *mut u8, from: u64, bytes: usize) -> Result<(), Status> {
         if answer.bytes.len() != piece {
             return Err(Status::UNKNOWN);
         }
-        // SAFETY: the program says that so many bytes can be written there.
+        // SAFETY: the program says that this many bytes can be written there.
         unsafe { std::ptr::copy(answer.bytes.as_ptr(), to.add(done), piece) };
         done += piece;
     }

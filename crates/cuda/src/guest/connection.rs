@@ -11,8 +11,6 @@ use crate::status::Status;
 
 struct Connection {
     stream: UnixStream,
-    /// The process that opened it. A child that was forked has no device, as with CUDA.
-    process: u32,
     /// Free and all bytes of the device, and the range of its addresses.
     device: [u64; 4],
 }
@@ -22,27 +20,41 @@ static CONNECTION: Mutex<Option<Connection>> = Mutex::new(None);
 /// What a kernel did that ended all work on the device: every later call returns it.
 static FATAL: AtomicU32 = AtomicU32::new(0);
 
-/// Whether the program has been told. A launch returns before its kernel has ended, so only a later
-/// call can tell.
-static IS_TOLD: AtomicBool = AtomicBool::new(false);
+/// Whether a call has returned it. A launch returns before its kernel has ended, so only a later
+/// call reports it.
+static IS_REPORTED: AtomicBool = AtomicBool::new(false);
+
+/// The process that opened the connection; 0 before.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// Keeps an error that ends all work.
 pub fn set_fatal(status: Status) {
     FATAL.store(status.0, Ordering::Relaxed);
 }
 
-/// The error that ended all work, if one did. From now on the program knows.
+/// The error that ended all work, if one did. A forked child of a process that used the device has
+/// none, as with CUDA.
 pub fn fatal() -> Result<(), Status> {
+    own_process()?;
     let result = status(FATAL.load(Ordering::Relaxed));
-    IS_TOLD.store(result.is_err(), Ordering::Relaxed);
+    IS_REPORTED.store(result.is_err(), Ordering::Relaxed);
     result
 }
 
-/// The error that ended all work, if the program has been told.
-pub fn told_fatal() -> Result<(), Status> {
-    match IS_TOLD.load(Ordering::Relaxed) {
+/// The error that ended all work, if a call has returned it.
+pub fn reported_fatal() -> Result<(), Status> {
+    match IS_REPORTED.load(Ordering::Relaxed) {
         true => fatal(),
         false => Ok(()),
+    }
+}
+
+/// That this process may use the device. No lock is taken: another thread may have held one when
+/// this process was forked.
+pub fn own_process() -> Result<(), Status> {
+    match PROCESS.load(Ordering::Relaxed) {
+        owner if owner == 0 || owner == std::process::id() => Ok(()),
+        _ => Err(Status::INITIALIZATION),
     }
 }
 
@@ -86,10 +98,17 @@ pub fn ask_launch(request: &Message) -> Result<(), Status> {
 /// Sends a request and receives the answer, its status as its first field.
 fn exchange(request: &Message) -> Result<Message, Status> {
     with(|connection| {
-        let lost = |_| Status::UNKNOWN;
-        request.send(&mut connection.stream).map_err(lost)?;
-        let answer = Message::receive(&mut connection.stream).map_err(lost)?;
-        answer.ok_or(Status::UNKNOWN)
+        let answer = request
+            .send(&mut connection.stream)
+            .and_then(|()| Message::receive(&mut connection.stream));
+        match answer {
+            Ok(Some(answer)) if answer.operation == request.operation => Ok(answer),
+            // What comes next would be the answer to another request.
+            _ => {
+                set_fatal(Status::UNKNOWN);
+                Err(Status::UNKNOWN)
+            }
+        }
     })
 }
 
@@ -99,15 +118,16 @@ pub fn ask_number(operation: Operation, fields: &[u64]) -> Result<u64, Status> {
 }
 
 fn with<R>(work: impl FnOnce(&mut Connection) -> Result<R, Status>) -> Result<R, Status> {
+    own_process()?;
     let mut connection = lock(&CONNECTION);
-    let process = std::process::id();
     if connection.is_none() {
+        let process = std::process::id();
         *connection = Some(open(process).map_err(|_| Status::INITIALIZATION)?);
+        PROCESS.store(process, Ordering::Relaxed);
     }
-    match &mut *connection {
-        Some(open) if open.process == process => work(open),
-        _ => Err(Status::INITIALIZATION),
-    }
+    connection
+        .as_mut()
+        .map_or(Err(Status::INITIALIZATION), work)
 }
 
 fn open(process: u32) -> std::io::Result<Connection> {
@@ -117,7 +137,6 @@ fn open(process: u32) -> std::io::Result<Connection> {
     let answer = Message::receive(&mut stream)?.ok_or(std::io::ErrorKind::UnexpectedEof)?;
     Ok(Connection {
         stream,
-        process,
         device: [1, 2, 3, 4].map(|index| answer.field(index)),
     })
 }

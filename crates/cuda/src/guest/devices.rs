@@ -2,14 +2,16 @@
 
 use std::sync::Mutex;
 
-use super::connection::device;
+use super::blocks;
+use super::connection::{ask_number, device};
 use super::errors::returned;
 use super::lock;
 use super::memory::store;
 use super::work::wait;
+use crate::protocol::Operation;
 use crate::status::Status;
 
-/// The versions of the runtime and of the driver that programs are told.
+/// The version of the runtime, and of the driver.
 const VERSION: i32 = 13_000;
 
 fn only(device: i32) -> Result<(), Status> {
@@ -64,10 +66,13 @@ pub extern "C" fn cudaThreadSynchronize() -> u32 {
     cudaDeviceSynchronize()
 }
 
-/// Work that was ended by an error stays ended, as memory that kernels left half written does.
+/// Frees all memory of the program. An error that ended its work stays.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDeviceReset() -> u32 {
-    returned(wait())
+    returned(wait().and_then(|()| {
+        blocks::clear();
+        ask_number(Operation::Reset, &[]).map(drop)
+    }))
 }
 
 #[unsafe(no_mangle)]
@@ -128,7 +133,7 @@ pub extern "C" fn cudaDeviceSetSharedMemConfig(_configuration: u32) -> u32 {
     0
 }
 
-/// Profilers are told when to look; nobody looks but us.
+/// What profilers are to look at; this one looks at everything.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaProfilerStart() -> u32 {
     0

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ffi::c_char;
 
-use super::connection::told_fatal;
+use super::connection::reported_fatal;
 use crate::status::Status;
 
 thread_local! {
@@ -24,12 +24,12 @@ pub fn returned(result: Result<(), Status>) -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetLastError() -> u32 {
     let last = LAST.take();
-    told_fatal().map_or_else(|status| status.0, |()| last)
+    reported_fatal().map_or_else(|status| status.0, |()| last)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaPeekAtLastError() -> u32 {
-    told_fatal().map_or_else(|status| status.0, |()| LAST.get())
+    reported_fatal().map_or_else(|status| status.0, |()| LAST.get())
 }
 
 #[unsafe(no_mangle)]

@@ -56,28 +56,27 @@ pub extern "C" fn cudaGraphExecDestroy(ready: usize) -> u32 {
     returned(READY.remove(ready).map(drop))
 }
 
-/// How many parts a graph has; which ones cannot be told.
+/// How many parts a graph has. Which ones is not provided.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGraphGetNodes(graph: usize, nodes: *mut usize, count: *mut usize) -> u32 {
     if !nodes.is_null() {
-        super::modules::tell_missing("cudaGraphGetNodes with a place for nodes");
+        super::modules::report_missing("cudaGraphGetNodes with a place for nodes");
         return returned(Err(Status::NOT_SUPPORTED));
     }
     let length = GRAPHS.with(graph, |parts| parts.work.len());
     returned(length.and_then(|length| store(count, length)))
 }
 
-/// How many dependencies a graph has; which ones cannot be told.
+/// How many dependencies a graph has. Which ones is not provided.
 fn edges(graph: usize, edges: *mut usize, count: *mut usize) -> u32 {
     if !edges.is_null() {
-        super::modules::tell_missing("cudaGraphGetEdges with a place for edges");
+        super::modules::report_missing("cudaGraphGetEdges with a place for edges");
         return returned(Err(Status::NOT_SUPPORTED));
     }
     let known = GRAPHS.with(graph, |parts| parts.edges);
     returned(known.and_then(|known| store(count, known)))
 }
 
-/// CUDA 13's.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGraphGetEdges(
     graph: usize,

@@ -30,7 +30,7 @@ static BEGIN: extern "C" fn() = begin;
 
 extern "C" fn begin() {
     // Without a symbol table there is nothing to be done; the analysing process has said so.
-    let _ = std::panic::catch_unwind(|| redirect().unwrap_or(0));
+    let _ = redirect();
 }
 
 /// Redirects all functions of the program that are here; how many.
@@ -87,7 +87,8 @@ fn header_address(
 fn redirect_one(symbol: &[u8], names: &[u8], base: u64, own: *mut c_void) -> Option<()> {
     const STT_FUNC: u8 = 2;
     let value = u64_at(symbol, 8)?;
-    if symbol[4] & 15 != STT_FUNC || u16_at(symbol, 6)? == 0 || value == 0 {
+    let is_function = symbol[4] & 15 == STT_FUNC && u16_at(symbol, 6)? != 0 && value != 0;
+    if !is_function || u64_at(symbol, 16)? < JUMP_BYTES as u64 {
         return None;
     }
     let name = CStr::from_bytes_until_nul(names.get(u32_at(symbol, 0)? as usize..)?).ok()?;
@@ -108,8 +109,7 @@ fn redirect_one(symbol: &[u8], names: &[u8], base: u64, own: *mut c_void) -> Opt
     }
     let mut jump = [0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0];
     jump[2..10].copy_from_slice(&(function as u64).to_le_bytes());
-    // SAFETY: as above; a function of CUDA's runtime is longer than a jump, as each begins with
-    // more than saving a register.
+    // SAFETY: as above; the function has that many bytes, by its symbol.
     unsafe { std::ptr::copy_nonoverlapping(jump.as_ptr(), entry as *mut u8, JUMP_BYTES) };
     // SAFETY: as above.
     unsafe { mprotect(page as *mut c_void, bytes, CODE_RIGHTS) };
@@ -126,7 +126,7 @@ fn own_function(own: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     (!found.is_null()).then_some(found)
 }
 
-/// What `dladdr` tells.
+/// The answer of `dladdr`.
 #[repr(C)]
 struct Where {
     file: *const c_char,
@@ -145,7 +145,7 @@ fn own_handle() -> Option<*mut c_void> {
         symbol: std::ptr::null(),
         address: std::ptr::null_mut(),
     };
-    // SAFETY: an address in this library, and room for what is told.
+    // SAFETY: an address in this library, and room for the answer.
     if unsafe { dladdr(begin as *const c_void, &raw mut place) } == 0 || place.file.is_null() {
         return None;
     }

@@ -164,10 +164,10 @@ pub extern "C" fn cudaLaunchKernelExC(
     // SAFETY: the program passes a description.
     let description = unsafe { &*description };
     for index in 0..description.attribute_count as usize {
-        // SAFETY: it says that there are so many.
+        // SAFETY: the description gives their number.
         let attribute = unsafe { &*description.attributes.add(index) };
         if !HARMLESS.contains(&attribute.number) {
-            modules::tell_missing(&format!("launch attribute {}", attribute.number));
+            modules::report_missing(&format!("launch attribute {}", attribute.number));
             return returned(Err(Status::NOT_SUPPORTED));
         }
         let _ = attribute.value;
@@ -236,8 +236,14 @@ fn advise(host: usize) -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaFuncSetAttribute(host: usize, attribute: u32, value: i32) -> u32 {
     const MAX_DYNAMIC_SHARED: u32 = 8;
-    if attribute != MAX_DYNAMIC_SHARED {
-        return advise(host);
+    const CARVEOUT: u32 = 9;
+    match attribute {
+        MAX_DYNAMIC_SHARED => {}
+        CARVEOUT => return advise(host),
+        _ => {
+            modules::report_missing(&format!("kernel attribute {attribute}"));
+            return returned(Err(Status::NOT_SUPPORTED));
+        }
     }
     returned(modules::kernel(host).and_then(|kernel| {
         let most = MAX_SHARED_OPTIN as u64 - kernel.shared_bytes.min(MAX_SHARED_OPTIN as u64);

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use super::blocks::{self, Mirrored, Place, place};
+use super::captures;
 use super::connection::{ask_number, fatal};
 use super::errors::returned;
 use super::modules;
@@ -10,7 +11,7 @@ use crate::protocol::Operation;
 use crate::status::Status;
 
 /// Rows of `cudaMallocPitch` begin at multiples of it.
-const PITCH: u64 = 512;
+const PITCH: usize = 512;
 
 /// Memory that a stream allocates or frees is there, or gone, at once.
 fn allocate(to: *mut usize, bytes: usize) -> Result<(), Status> {
@@ -49,8 +50,8 @@ pub extern "C" fn cudaMalloc(to: *mut usize, bytes: usize) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaMallocAsync(to: *mut usize, bytes: usize, _stream: usize) -> u32 {
-    returned(allocate(to, bytes))
+pub extern "C" fn cudaMallocAsync(to: *mut usize, bytes: usize, stream: usize) -> u32 {
+    returned(captures::forbid(stream).and_then(|()| allocate(to, bytes)))
 }
 
 #[unsafe(no_mangle)]
@@ -59,8 +60,8 @@ pub extern "C" fn cudaFree(address: usize) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaFreeAsync(address: usize, _stream: usize) -> u32 {
-    returned(free(address))
+pub extern "C" fn cudaFreeAsync(address: usize, stream: usize) -> u32 {
+    returned(captures::forbid(stream).and_then(|()| free(address)))
 }
 
 #[unsafe(no_mangle)]
@@ -70,12 +71,17 @@ pub extern "C" fn cudaMallocPitch(
     width: usize,
     height: usize,
 ) -> u32 {
-    let row = (width as u64).next_multiple_of(PITCH) as usize;
-    let bytes = row.checked_mul(height).ok_or(Status::MEMORY_ALLOCATION);
-    returned(bytes.and_then(|bytes| {
-        store(pitch, row)?;
-        allocate(to, bytes)
-    }))
+    let sizes = width
+        .checked_next_multiple_of(PITCH)
+        .and_then(|row| Some((row, row.checked_mul(height)?)));
+    returned(
+        sizes
+            .ok_or(Status::MEMORY_ALLOCATION)
+            .and_then(|(row, bytes)| {
+                store(pitch, row)?;
+                allocate(to, bytes)
+            }),
+    )
 }
 
 /// A block of rows, as `cudaMalloc3D` gives it (`cudaPitchedPtr`).
@@ -99,22 +105,26 @@ pub struct CudaExtent {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMalloc3D(to: *mut PitchedPointer, extent: CudaExtent) -> u32 {
-    let pitch = (extent.width as u64).next_multiple_of(PITCH) as usize;
-    let bytes = pitch
-        .checked_mul(extent.height)
-        .and_then(|bytes| bytes.checked_mul(extent.depth))
-        .ok_or(Status::MEMORY_ALLOCATION);
-    returned(bytes.and_then(|bytes| {
-        let mut address = 0;
-        allocate(&raw mut address, bytes)?;
-        let pointer = PitchedPointer {
-            address,
-            pitch,
-            width: extent.width,
-            height: extent.height,
-        };
-        store(to, pointer)
-    }))
+    let rows = extent.height.checked_mul(extent.depth);
+    let sizes = extent
+        .width
+        .checked_next_multiple_of(PITCH)
+        .and_then(|pitch| Some((pitch, pitch.checked_mul(rows?)?)));
+    returned(
+        sizes
+            .ok_or(Status::MEMORY_ALLOCATION)
+            .and_then(|(pitch, bytes)| {
+                let mut address = 0;
+                allocate(&raw mut address, bytes)?;
+                let pointer = PitchedPointer {
+                    address,
+                    pitch,
+                    width: extent.width,
+                    height: extent.height,
+                };
+                store(to, pointer)
+            }),
+    )
 }
 
 fn shared(to: *mut usize, bytes: usize, kind: Mirrored) -> Result<(), Status> {

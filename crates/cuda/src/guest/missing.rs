@@ -3,7 +3,7 @@
 //! another stream as the default.
 
 use super::errors::returned;
-use super::modules::tell_missing;
+use super::modules::report_missing;
 use crate::status::Status;
 
 macro_rules! missing {
@@ -18,7 +18,7 @@ macro_rules! missing {
 }
 
 fn refuse(name: &str) -> u32 {
-    tell_missing(name);
+    report_missing(name);
     returned(Err(Status::NOT_SUPPORTED))
 }
 
@@ -81,6 +81,7 @@ same! {
 
 // The functions that the runtimes of CUDA 12.9 and 13.0 export, without those of the other files.
 missing! {
+    cudaGetDeviceProperties_v2
     __cudaGetProcAddress __cudaRegisterHostVar __cudaRegisterUnifiedTable cudaArrayGetInfo
     cudaArrayGetMemoryRequirements cudaArrayGetPlane cudaArrayGetSparseProperties
     cudaCreateChannelDesc cudaCreateSurfaceObject cudaCreateTextureObject

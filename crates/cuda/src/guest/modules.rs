@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::Mutex;
 
 use super::blocks;
-use super::connection::{ask, ask_number};
+use super::connection::{ask, ask_number, own_process};
 use super::lock;
 use super::properties::MAX_SHARED;
 use crate::fatbin_head::{HEAD_BYTES, container_bytes};
@@ -108,7 +108,7 @@ pub extern "C" fn __cudaInitModule(_: *mut *mut c_void) -> c_char {
         match shared {
             // SAFETY: the start-up code gave the address of the variable's pointer.
             Ok(address) => unsafe { (pointer as *mut u64).write(address) },
-            Err(_) => tell_missing("__managed__ variable"),
+            Err(_) => report_missing("__managed__ variable"),
         }
     }
     1
@@ -175,13 +175,14 @@ fn named(module: *mut *mut c_void, name: *const c_char) -> Named {
     }
 }
 
-/// The name of a kernel, if it was registered.
+/// Whether the program's code has a kernel at an address.
 pub fn is_kernel(host: usize) -> bool {
     lock(&REGISTRY).kernels.contains_key(&host)
 }
 
 /// The kernel that the program's code has at an address, ready to be launched.
 pub fn kernel(host: usize) -> Result<ReadyKernel, Status> {
+    own_process()?;
     let mut registry = lock(&REGISTRY);
     if let Some(ready) = registry.ready.get(&host) {
         return Ok(ready.clone());
@@ -212,7 +213,7 @@ pub fn kernel(host: usize) -> Result<ReadyKernel, Status> {
     Ok(ready)
 }
 
-/// Permits launches of a kernel to add so many bytes of shared memory.
+/// Permits launches of a kernel to add `bytes` of shared memory.
 pub fn permit(host: usize, bytes: u64) -> Result<(), Status> {
     let mut registry = lock(&REGISTRY);
     let ready = registry.ready.get_mut(&host);
@@ -222,6 +223,7 @@ pub fn permit(host: usize, bytes: u64) -> Result<(), Status> {
 
 /// Address on the device and bytes of the variable that the program's code has at an address.
 pub fn variable(host: usize) -> Result<(u64, u64), Status> {
+    own_process()?;
     let mut registry = lock(&REGISTRY);
     if let Some(&place) = registry.places.get(&host) {
         return Ok(place);
@@ -262,14 +264,14 @@ fn load(fat_binary: usize) -> Result<u64, Status> {
         // SAFETY: what is no container is text, which ends with a zero.
         None => unsafe { CStr::from_ptr(begin.cast()) }.to_bytes().len(),
     };
-    // SAFETY: its head says that it is so long.
+    // SAFETY: its head gives that length.
     let bytes = unsafe { std::slice::from_raw_parts(begin, bytes) };
     let request = Message::with_bytes(Operation::Load, &[], bytes.to_vec());
     Ok(ask(&request)?.field(0))
 }
 
 /// Says that the program called a function that is not provided.
-pub fn tell_missing(name: &str) {
+pub fn report_missing(name: &str) {
     let name = name.as_bytes().to_vec();
     let _ = ask(&Message::with_bytes(Operation::Missing, &[], name));
 }

@@ -27,10 +27,9 @@ const L2_BYTES: i32 = 50 << 20;
 
 const NAME: &[u8] = b"reuselens interpreter (no GPU)";
 
-/// A property of `cudaDeviceProp`: where it is in CUDA 13 and in CUDA 12, and its value.
+/// A property of CUDA 13's `cudaDeviceProp`: where it is, and its value.
 struct Property {
-    offset_13: usize,
-    offset_12: usize,
+    offset: usize,
     value: Value,
 }
 
@@ -40,79 +39,65 @@ enum Value {
     AllMemory,
 }
 
-const fn int(offset_13: usize, offset_12: usize, value: i32) -> Property {
+const fn int(offset: usize, value: i32) -> Property {
     Property {
-        offset_13,
-        offset_12,
+        offset,
         value: Value::Int(value),
     }
 }
 
-const fn size(offset_13: usize, offset_12: usize, value: usize) -> Property {
+const fn size(offset: usize, value: usize) -> Property {
     Property {
-        offset_13,
-        offset_12,
+        offset,
         value: Value::Size(value),
     }
 }
 
 /// Bytes of the structure.
-const BYTES_13: usize = 1008;
-const BYTES_12: usize = 1032;
+const BYTES: usize = 1008;
 
-/// Where a property has no place.
-const NOWHERE: usize = usize::MAX;
-
-/// All that is not 0. The offsets are those of `offsetof` with the headers of CUDA 13.0 and 12.9.
+/// All that is not 0. The offsets are those of `offsetof` with the headers of CUDA 13.0.
 const PROPERTIES: &[Property] = &[
     Property {
-        offset_13: 288,
-        offset_12: 288,
+        offset: 288,
         value: Value::AllMemory,
     },
-    size(296, 296, MAX_SHARED),  // sharedMemPerBlock
-    int(304, 304, REGISTERS),    // regsPerBlock
-    int(308, 308, WARP as i32),  // warpSize
-    size(312, 312, 0x7fff_ffff), // memPitch
-    int(320, 320, 1024),         // maxThreadsPerBlock
-    int(324, 324, 1024),         // maxThreadsDim
-    int(328, 328, 1024),
-    int(332, 332, 64),
-    int(336, 336, 0x7fff_ffff), // maxGridSize
-    int(340, 340, 65535),
-    int(344, 344, 65535),
-    int(NOWHERE, 348, 1_980_000),        // clockRate, kHz
-    size(352, 352, 64 << 10),            // totalConstMem
-    int(360, 360, CAPABILITY[0]),        // major
-    int(364, 364, CAPABILITY[1]),        // minor
-    size(368, 368, 512),                 // textureAlignment
-    size(376, 376, 32),                  // texturePitchAlignment
-    int(384, 388, MULTIPROCESSORS),      // multiProcessorCount
-    int(392, 400, 1),                    // canMapHostMemory
-    int(560, 576, 1),                    // concurrentKernels
-    int(584, 600, 3),                    // asyncEngineCount
-    int(588, 604, 1),                    // unifiedAddressing
-    int(NOWHERE, 608, 2_619_000),        // memoryClockRate, kHz
-    int(592, 612, 5120),                 // memoryBusWidth
-    int(596, 616, L2_BYTES),             // l2CacheSize
-    int(604, 624, THREADS_OF_SM as i32), // maxThreadsPerMultiProcessor
-    int(608, 628, 1),                    // streamPrioritiesSupported
-    int(612, 632, 1),                    // globalL1CacheSupported
-    int(616, 636, 1),                    // localL1CacheSupported
-    size(624, 640, SHARED_OF_SM),        // sharedMemPerMultiprocessor
-    int(632, 648, REGISTERS),            // regsPerMultiprocessor
-    int(636, 652, 1),                    // managedMemory
-    size(672, 696, MAX_SHARED_OPTIN),    // sharedMemPerBlockOptin
-    int(688, 712, BLOCKS_OF_SM as i32),  // maxBlocksPerMultiProcessor
-    size(696, 720, 1 << 10),             // reservedSharedMemPerBlock
+    size(296, MAX_SHARED),  // sharedMemPerBlock
+    int(304, REGISTERS),    // regsPerBlock
+    int(308, WARP as i32),  // warpSize
+    size(312, 0x7fff_ffff), // memPitch
+    int(320, 1024),         // maxThreadsPerBlock
+    int(324, 1024),         // maxThreadsDim
+    int(328, 1024),
+    int(332, 64),
+    int(336, 0x7fff_ffff), // maxGridSize
+    int(340, 65535),
+    int(344, 65535),
+    size(352, 64 << 10),            // totalConstMem
+    int(360, CAPABILITY[0]),        // major
+    int(364, CAPABILITY[1]),        // minor
+    size(368, 512),                 // textureAlignment
+    size(376, 32),                  // texturePitchAlignment
+    int(384, MULTIPROCESSORS),      // multiProcessorCount
+    int(392, 1),                    // canMapHostMemory
+    int(560, 1),                    // concurrentKernels
+    int(584, 3),                    // asyncEngineCount
+    int(588, 1),                    // unifiedAddressing
+    int(592, 5120),                 // memoryBusWidth
+    int(596, L2_BYTES),             // l2CacheSize
+    int(604, THREADS_OF_SM as i32), // maxThreadsPerMultiProcessor
+    int(608, 1),                    // streamPrioritiesSupported
+    int(612, 1),                    // globalL1CacheSupported
+    int(616, 1),                    // localL1CacheSupported
+    size(624, SHARED_OF_SM),        // sharedMemPerMultiprocessor
+    int(632, REGISTERS),            // regsPerMultiprocessor
+    int(636, 1),                    // managedMemory
+    size(672, MAX_SHARED_OPTIN),    // sharedMemPerBlockOptin
+    int(688, BLOCKS_OF_SM as i32),  // maxBlocksPerMultiProcessor
+    size(696, 1 << 10),             // reservedSharedMemPerBlock
 ];
 
-fn fill(
-    to: *mut u8,
-    bytes: usize,
-    offset: impl Fn(&Property) -> usize,
-    number: i32,
-) -> Result<(), Status> {
+fn fill(to: *mut u8, number: i32) -> Result<(), Status> {
     if to.is_null() {
         return Err(Status::INVALID_VALUE);
     }
@@ -120,13 +105,10 @@ fn fill(
         return Err(Status::INVALID_DEVICE);
     }
     let [all, ..] = device()?;
-    let mut properties = vec![0; bytes];
+    let mut properties = vec![0; BYTES];
     properties[..NAME.len()].copy_from_slice(NAME);
     for property in PROPERTIES {
-        let at = offset(property);
-        if at == NOWHERE {
-            continue;
-        }
+        let at = property.offset;
         match property.value {
             Value::Int(value) => properties[at..at + 4].copy_from_slice(&value.to_le_bytes()),
             Value::Size(value) => properties[at..at + 8].copy_from_slice(&value.to_le_bytes()),
@@ -134,20 +116,13 @@ fn fill(
         }
     }
     // SAFETY: the program passes a place of that many bytes.
-    unsafe { std::ptr::copy_nonoverlapping(properties.as_ptr(), to, bytes) };
+    unsafe { std::ptr::copy_nonoverlapping(properties.as_ptr(), to, BYTES) };
     Ok(())
 }
 
-/// CUDA 13's.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetDeviceProperties(to: *mut u8, device: i32) -> u32 {
-    returned(fill(to, BYTES_13, |property| property.offset_13, device))
-}
-
-/// CUDA 12's.
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaGetDeviceProperties_v2(to: *mut u8, device: i32) -> u32 {
-    returned(fill(to, BYTES_12, |property| property.offset_12, device))
+    returned(fill(to, device))
 }
 
 /// The value of an attribute (`cudaDeviceAttr`), by number. Attributes that are not here are 0:

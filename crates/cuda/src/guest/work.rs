@@ -2,13 +2,14 @@
 //! becomes a part of a graph and is done each time the graph is launched.
 //!
 //! Doing it at once is one of the orders that CUDA allows: work of a stream stays in its order, and
-//! whatever an event waits for was submitted before.
+//! whatever an event waits for was submitted before. Functions of the program run in the thread
+//! that submits them, so one that waits for that thread waits for ever.
 
 use std::ffi::c_void;
 
 use super::blocks::{self, Place, place};
 use super::captures;
-use super::connection::{ask, ask_launch, fatal, set_fatal};
+use super::connection::{ask, ask_launch, fatal, own_process, set_fatal};
 use super::events;
 use super::printed;
 use super::streams;
@@ -69,6 +70,7 @@ pub fn submit(stream: usize, work: Work) -> Result<(), Status> {
 
 /// That all work is done, as it always is. What kernels have printed comes out.
 pub fn wait() -> Result<(), Status> {
+    own_process()?;
     printed::flush();
     fatal()
 }
@@ -90,14 +92,12 @@ pub fn perform(work: &Work) -> Result<(), Status> {
 /// Runs a kernel. What it does wrong ends all work, and shows with the next call; a launch that
 /// does not fit is an error of this one.
 fn launch(request: &Message) -> Result<(), Status> {
-    blocks::before_kernel()?;
-    match ask_launch(request) {
+    match blocks::with_kernel(|| ask_launch(request)) {
         Err(status) if status.is_fatal() => {
             set_fatal(status);
             Ok(())
         }
-        Err(status) => Err(status),
-        Ok(()) => blocks::after_kernel(),
+        result => result,
     }
 }
 

@@ -75,10 +75,10 @@ impl<'a> KernelDecoder<'a> {
             return Err(self.error("`vprintf` takes a format and its arguments"));
         };
         let op = PrintOp {
-            format: self.local_variable(format)?,
-            arguments: self.local_variable(values)?,
+            format: self.local_variable(format, 8)?,
+            arguments: self.local_variable(values, 8)?,
             result: match results {
-                [result] => Some(self.local_variable(result)?),
+                [result] => Some(self.local_variable(result, 4)?),
                 _ => None,
             },
         };
@@ -87,14 +87,16 @@ impl<'a> KernelDecoder<'a> {
         self.emit(Code::Print(index), Slots::default())
     }
 
-    /// The address of a variable in local memory, as those of calls are.
-    fn local_variable(&mut self, operand: &Operand) -> Result<u64, PtxError> {
+    /// The address of a variable in local memory, as those of calls are, with room for `bytes`.
+    fn local_variable(&mut self, operand: &Operand, bytes: u64) -> Result<u64, PtxError> {
         if let Operand::Name(name, 0) = operand
             && let Some(Binding::Variable {
                 space: NamedSpace::Local,
                 address,
             }) = self.lookup(name)?
         {
+            // What is declared too small reads on into the next variable, and never past the last.
+            self.kernel.local_bytes = self.kernel.local_bytes.max(address + bytes);
             return Ok(address);
         }
         Err(self.error(

@@ -1,12 +1,15 @@
 //! [`BlockRun`]: a block while it runs. It decides which of its warps runs next, and lets them go
 //! on at a barrier once all threads that it waits for have come.
 
+use std::sync::atomic::Ordering;
+
 use crate::decode::kernel::{Barrier, Kernel, LaneMask, NONE, ReductionKind, Special};
-use crate::lanes::{Isa, WARP, run_warp};
+use crate::lanes::{WARP, run_warp};
 use crate::sink::BlockSink;
 
 use super::fault::{Fault, FaultKind, KernelError};
 use super::grid::LaunchConfig;
+use super::launch::Options;
 use super::memory::BlockMemory;
 use super::random::SplitMix64;
 use super::warp::{LanePath, Pause, StoppedWarp, Warp};
@@ -117,7 +120,7 @@ impl<B: BlockSink> BlockRun<'_, B> {
     /// `between` is called with the sink now and then.
     pub fn run(
         &mut self,
-        isa: Isa,
+        options: &Options,
         launch: &LaunchConfig,
         limit: u64,
         random: Option<&mut SplitMix64>,
@@ -143,7 +146,7 @@ impl<B: BlockSink> BlockRun<'_, B> {
                     None => TURN,
                 };
                 doing[warp] = self
-                    .turn(isa, warp, quantum, limit, &mut arrived)
+                    .turn(options, warp, quantum, limit, &mut arrived)
                     .map_err(|stop| self.error(launch, block, Some(warp), stop))?;
                 between(&mut self.sink);
             }
@@ -157,19 +160,23 @@ impl<B: BlockSink> BlockRun<'_, B> {
 
     fn turn(
         &mut self,
-        isa: Isa,
+        options: &Options,
         warp: usize,
         quantum: u64,
         limit: u64,
         arrived: &mut [u32],
     ) -> Result<Doing, StoppedWarp> {
-        let pause = run_warp(isa.level(), self, warp, quantum)?;
+        let pause = run_warp(options.isa.level(), self, warp, quantum)?;
         let pc = self.warps[warp].now.pc.saturating_sub(1);
         let executed: u64 = self.warps.iter().map(|warp| warp.executed).sum();
-        if executed > limit {
-            let what = format!(
-                "more than {limit} instructions; if it is not endless, allow more (--max-instructions)"
-            );
+        let is_stopped = options.stop.load(Ordering::Relaxed);
+        if is_stopped || executed > limit {
+            let what = match is_stopped {
+                true => "the run was ended".to_owned(),
+                false => format!(
+                    "more than {limit} instructions; if it is not endless, allow more (--max-instructions)"
+                ),
+            };
             return Err(StoppedWarp {
                 fault: Fault::new(FaultKind::TooLong, None, what),
                 pc,

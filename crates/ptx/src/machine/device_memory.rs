@@ -39,16 +39,17 @@ pub struct DeviceMemory {
     printed: Vec<u8>,
 }
 
-/// Text beyond that is not kept; CUDA keeps 1 MiB without being asked for more.
-const MAX_PRINTED: usize = 64 << 20;
+/// Text beyond that is not kept. CUDA's own limit is 1 MiB, if the program asks for no more.
+pub const MAX_PRINTED: usize = 64 << 20;
 
-/// Pages around a buffer that belong to none: one before it, one behind.
+/// Pages around a buffer that belong to none: one before it, one after it.
 const FENCE_PAGES: usize = 2;
 
 impl DeviceMemory {
     /// Adds a buffer of zeros, at a multiple of the power of two `alignment`, and returns its
     /// address; `None` if the memory does not suffice.
-    pub fn allocate(&mut self, name: &str, size: u64, alignment: u64) -> Option<u64> {
+    /// `most` bounds all bytes, used or not.
+    pub fn allocate(&mut self, name: &str, size: u64, alignment: u64, most: u64) -> Option<u64> {
         let pages = usize::try_from(size).ok()?.checked_add(PAGE - 1)? / PAGE;
         let room = pages.checked_add(FENCE_PAGES)?;
         let step = usize::try_from(alignment).ok()?.div_ceil(PAGE).max(1);
@@ -58,7 +59,7 @@ impl DeviceMemory {
                 self.bytes[begin..begin + room * PAGE].fill(0);
                 first
             }
-            None => self.extend(room, step)?,
+            None => self.extend(room, step, most)?,
         } + 1;
         let address = windows::GLOBAL + (first * PAGE) as u64;
         let buffer = Allocation {
@@ -102,13 +103,15 @@ impl DeviceMemory {
         (self.allocations[number].address == address).then_some(number)
     }
 
-    /// Pages at the end of the memory; the first one's number. A buffer behind one fence begins at
+    /// Pages at the end of the memory; the first one's number. A buffer after one fence begins at
     /// a multiple of `step` pages.
-    fn extend(&mut self, pages: usize, step: usize) -> Option<usize> {
+    fn extend(&mut self, pages: usize, step: usize, most: u64) -> Option<usize> {
         let before = self.bytes.len() / PAGE;
-        let first = behind_fence(before, step)?;
+        let first = after_fence(before, step)?;
         let end = first.checked_add(pages)?;
-        let bytes = end.checked_mul(PAGE)?;
+        let bytes = end
+            .checked_mul(PAGE)
+            .filter(|&bytes| bytes as u64 <= most)?;
         self.bytes.try_reserve(bytes - self.bytes.len()).ok()?;
         self.bytes.resize(bytes, 0);
         self.owners.resize(end, 0);
@@ -119,7 +122,7 @@ impl DeviceMemory {
     /// Takes `pages` of the first gap with room for them, as `extend` does.
     fn take_gap(&mut self, pages: usize, step: usize) -> Option<usize> {
         let (begin, room, first) = self.gaps.iter().find_map(|(&begin, &room)| {
-            let first = behind_fence(begin, step)?;
+            let first = after_fence(begin, step)?;
             (first.checked_add(pages)? <= begin + room).then_some((begin, room, first))
         })?;
         self.gaps.remove(&begin);
@@ -135,8 +138,8 @@ impl DeviceMemory {
             return;
         }
         self.gap_pages += pages;
-        if let Some(behind) = self.gaps.remove(&(first + pages)) {
-            pages += behind;
+        if let Some(after) = self.gaps.remove(&(first + pages)) {
+            pages += after;
         }
         if let Some((&before, &room)) = self.gaps.range(..first).next_back()
             && before + room == first
@@ -167,9 +170,8 @@ impl DeviceMemory {
 
     /// Keeps what a kernel printed.
     pub fn print(&mut self, text: Vec<u8>) {
-        if self.printed.len() + text.len() <= MAX_PRINTED {
-            self.printed.extend(text);
-        }
+        let room = MAX_PRINTED.saturating_sub(self.printed.len());
+        self.printed.extend(text.into_iter().take(room));
     }
 
     /// Takes what kernels have printed.
@@ -213,10 +215,10 @@ impl DeviceMemory {
                     before.name, before.size
                 );
             }
-            let behind = distance - before.size;
-            if behind < 1 << 20 {
+            let beyond = distance - before.size;
+            if beyond < 1 << 20 {
                 return format!(
-                    "{behind} bytes behind the end of '{}' ({} bytes)",
+                    "{beyond} bytes behind the end of '{}' ({} bytes)",
                     before.name, before.size
                 );
             }
@@ -235,7 +237,7 @@ impl DeviceMemory {
 }
 
 /// The first page from `first` on whose next one is a multiple of `step`.
-fn behind_fence(first: usize, step: usize) -> Option<usize> {
+fn after_fence(first: usize, step: usize) -> Option<usize> {
     Some((first + 1).checked_next_multiple_of(step)? - 1)
 }
 
@@ -244,17 +246,28 @@ mod tests {
     use super::*;
     use crate::machine::random::SplitMix64;
 
+    const MOST: u64 = 1 << 30;
+
+    #[test]
+    fn all_bytes_are_bounded_whatever_the_alignment() {
+        let mut memory = DeviceMemory::default();
+        for bits in 0..64 {
+            memory.allocate("buffer", 1, 1 << bits, 1 << 20);
+            assert!(memory.bytes().len() <= 1 << 20, "{bits}");
+        }
+    }
+
     #[test]
     fn a_freed_buffer_is_no_longer_there_and_its_room_is_taken_again() {
         let mut memory = DeviceMemory::default();
-        let first = memory.allocate("first", 1000, 1).unwrap();
-        let second = memory.allocate("second", 1000, 1).unwrap();
+        let first = memory.allocate("first", 1000, 1, MOST).unwrap();
+        let second = memory.allocate("second", 1000, 1, MOST).unwrap();
         let taken = memory.taken();
         assert!(memory.free(first));
         assert!(!memory.free(first), "freed twice");
         assert!(!memory.free(second + 256), "in the middle");
         assert_eq!(memory.range(first, 1), None);
-        let third = memory.allocate("third", 900, 1).unwrap();
+        let third = memory.allocate("third", 900, 1, MOST).unwrap();
         assert_eq!((third, memory.taken()), (first, taken));
         let names: Vec<&str> = memory
             .allocations()
@@ -278,7 +291,7 @@ mod tests {
             }
             let size = 1 + random.below(3000);
             let alignment = 1 << random.below(14);
-            let address = memory.allocate("buffer", size, alignment).unwrap();
+            let address = memory.allocate("buffer", size, alignment, MOST).unwrap();
             assert_eq!(address % alignment, 0);
             let range = memory.range(address, size).unwrap();
             assert_eq!(memory.range(address, size + 1), None);

@@ -7,19 +7,20 @@
 //! blocks talk to each other (`Kernel::is_ordered`) run with one block in a wave: each sees all
 //! that those before it did.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use reuselens_workers::{OnPanic, lock, together};
 
 use crate::decode::kernel::Kernel;
+use crate::error::Position;
 use crate::lanes::Isa;
 use crate::sink::{BlockSink, LaunchSink};
 
 use super::block::{self, BlockRun};
 use super::block_queue::{BlockQueue, QueueState};
-use super::device_memory::DeviceMemory;
-use super::fault::KernelError;
+use super::device_memory::{DeviceMemory, MAX_PRINTED};
+use super::fault::{FaultKind, KernelError};
 use super::grid::{LaunchConfig, MOST_LOCAL};
 
 use super::memory::BlockMemory;
@@ -47,6 +48,8 @@ pub struct Options {
     pub check_races: bool,
     /// The instructions of this processor that are used.
     pub isa: Isa,
+    /// Set by whoever wants launches to end soon, with an error.
+    pub stop: Arc<AtomicBool>,
 }
 
 impl Default for Options {
@@ -57,6 +60,7 @@ impl Default for Options {
             max_instructions: u64::MAX,
             check_races: false,
             isa: Isa::best(),
+            stop: Arc::default(),
         }
     }
 }
@@ -264,13 +268,7 @@ impl Wave<'_> {
             .seed
             .map(|seed| SplitMix64::new(seed ^ u64::from(block).wrapping_mul(0x9e37_79b9)));
         let limit = self.options.max_instructions.saturating_sub(self.used);
-        let result = run.run(
-            self.options.isa,
-            self.launch,
-            limit,
-            random.as_mut(),
-            between,
-        );
+        let result = run.run(self.options, self.launch, limit, random.as_mut(), between);
         let stats = Stats {
             blocks: 1,
             warp_instructions: run.warps.iter().map(|warp| warp.executed).sum(),
@@ -301,15 +299,23 @@ impl Wave<'_> {
         sink.close(block, ended.sink);
         sum.stats += ended.stats;
         sum.patches.push(ended.patches);
-        sum.printed.extend(ended.printed);
+        let room = MAX_PRINTED.saturating_sub(sum.printed.len());
+        sum.printed.extend(ended.printed.into_iter().take(room));
         sum.result = ended.result.map_err(LaunchError::Stopped);
         let limit = self.options.max_instructions;
         if sum.result.is_ok() && self.used.saturating_add(sum.stats.warp_instructions) > limit {
             let what = format!(
-                "{}: more than {limit} instructions; if it is not endless, allow more (--max-instructions)",
-                self.kernel.name
+                "more than {limit} instructions; if it is not endless, allow more (--max-instructions)"
             );
-            sum.result = Err(LaunchError::Refused(what));
+            sum.result = Err(LaunchError::Stopped(KernelError {
+                kind: FaultKind::TooLong,
+                kernel: self.kernel.name.clone(),
+                block: self.launch.place(block),
+                thread: None,
+                position: Position::default(),
+                line: None,
+                what,
+            }));
         }
     }
 

@@ -1,7 +1,7 @@
 //! `printf` in kernels: the text of each lane, in the order of the lanes.
 //!
-//! Formats are those of C, as far as CUDA documents them; a conversion that is none is printed as
-//! it stands. Arguments lie one after the other in memory, each at a multiple of its size.
+//! Formats are those of C, as far as CUDA documents them; a conversion that is none is printed
+//! unchanged. Arguments are one after the other in memory, each at a multiple of its size.
 
 use crate::decode::kernel::{NamedSpace, PrintOp};
 use crate::lanes::WARP;
@@ -16,7 +16,7 @@ const MAX_STRING: usize = 1 << 16;
 /// Longer fields are cut.
 const MAX_WIDTH: usize = 1 << 10;
 /// Text of a block beyond that is not kept.
-const MAX_TEXT: usize = 16 << 20;
+const MAX_TEXT: usize = 1 << 20;
 
 /// Prints for the lanes of the mask. The result is the number of arguments, as CUDA has it.
 #[cold]
@@ -36,11 +36,10 @@ pub fn print(
             taken: 0,
         };
         let format = arguments.string(handed(op.format), MAX_STRING)?;
-        let text = format_text(&format, &mut arguments)?;
+        let room = MAX_TEXT.saturating_sub(memory.printed.len());
+        let text = format_text(&format, &mut arguments, room)?;
         let taken = arguments.taken;
-        if memory.printed.len() + text.len() <= MAX_TEXT {
-            memory.printed.extend(text);
-        }
+        memory.printed.extend(text);
         if let Some(result) = op.result {
             memory.write(NamedSpace::Local, warp, result, 4, taken, lane);
         }
@@ -61,7 +60,7 @@ struct Arguments<'a, 'm> {
 impl Arguments<'_, '_> {
     /// The next argument, of 4 or 8 bytes.
     fn take(&mut self, bytes: u64) -> Result<u64, Box<Fault>> {
-        let address = self.next.next_multiple_of(bytes);
+        let address = self.next.wrapping_add(bytes - 1) & !(bytes - 1);
         self.next = address.wrapping_add(bytes);
         self.taken += 1;
         self.read(address, bytes, "read of an argument of printf")
@@ -92,7 +91,7 @@ impl Arguments<'_, '_> {
     }
 }
 
-/// What stands between `%` and the letter.
+/// What is between `%` and the letter.
 #[derive(Clone, Copy, Debug, Default)]
 struct Conversion {
     left: bool,
@@ -106,10 +105,17 @@ struct Conversion {
     bytes: u64,
 }
 
-fn format_text(format: &[u8], arguments: &mut Arguments<'_, '_>) -> Result<Vec<u8>, Box<Fault>> {
+/// The text of a call, up to `most` bytes of it.
+fn format_text(
+    format: &[u8],
+    arguments: &mut Arguments<'_, '_>,
+    most: usize,
+) -> Result<Vec<u8>, Box<Fault>> {
     let mut text = Vec::new();
     let mut rest = format;
-    while let Some(at) = rest.iter().position(|&byte| byte == b'%') {
+    while text.len() < most
+        && let Some(at) = rest.iter().position(|&byte| byte == b'%')
+    {
         text.extend(&rest[..at]);
         rest = &rest[at..];
         let (conversion, letter, length) = conversion(&rest[1..], arguments)?;
@@ -123,6 +129,7 @@ fn format_text(format: &[u8], arguments: &mut Arguments<'_, '_>) -> Result<Vec<u
         rest = &rest[1 + length..];
     }
     text.extend(rest);
+    text.truncate(most);
     Ok(text)
 }
 
@@ -130,7 +137,7 @@ fn is_known(letter: u8) -> bool {
     b"diouxXfFeEgGcsp".contains(&letter)
 }
 
-/// Reads a conversion behind its `%`: it, its letter, and its bytes.
+/// Reads what follows a `%`: the conversion, its letter, and how many bytes it has.
 fn conversion(
     rest: &[u8],
     arguments: &mut Arguments<'_, '_>,
@@ -211,7 +218,7 @@ fn convert(
                 4 => i64::from(value as i32),
                 _ => value,
             };
-            whole(it, value < 0, value.unsigned_abs().to_string(), "")
+            integer(it, value < 0, value.unsigned_abs().to_string(), "")
         }
         b'o' | b'u' | b'x' | b'X' => {
             let value = arguments.take(if is_wide { 8 } else { 4 })?;
@@ -228,7 +235,7 @@ fn convert(
                 space: false,
                 ..*it
             };
-            whole(&unsigned, false, digits, if shows { prefix } else { "" })
+            integer(&unsigned, false, digits, if shows { prefix } else { "" })
         }
         b'c' => padded(it, vec![arguments.take(4)? as u8]),
         b's' => {
@@ -244,8 +251,8 @@ fn convert(
     })
 }
 
-/// A whole number: sign, prefix, zeros, digits.
-fn whole(it: &Conversion, is_negative: bool, mut digits: String, prefix: &str) -> Vec<u8> {
+/// An integer: sign, prefix, zeros, digits.
+fn integer(it: &Conversion, is_negative: bool, mut digits: String, prefix: &str) -> Vec<u8> {
     if it.precision == Some(0) && digits == "0" {
         digits.clear();
     }
