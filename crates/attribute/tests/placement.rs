@@ -411,6 +411,7 @@ fn check_objects(finished: &Finished, model: &Model, asked: Option<u64>) {
             start,
             end: (start + chunk).min(longest),
             chunk,
+            longest,
         };
         let key = (object.clone(), (longest > chunk).then_some(part));
         *expected.entry(key).or_default() += accesses;

@@ -63,8 +63,6 @@ fn matrix_walked_by_columns_is_placed_first() {
     assert!(!done.out.contains("fits into"), "{}", done.out);
     done.prints(&[
         "no placement is better than this plan",
-        "of the dynamic loader",
-        "static and smaller than a page",
         "Next: add -o NAME.rlplace",
     ]);
     let cached = ["place", "t.rlprof", "--fast", "60K", "--cache", "8M"];
@@ -73,6 +71,58 @@ fn matrix_walked_by_columns_is_placed_first() {
     let room_for_both = ["place", "t.rlprof", "--fast", "2M", "--cache", "24K"];
     let done = place.run(&room_for_both).succeeds();
     assert_eq!(tier_of(&done, 5), "fast");
+}
+
+/// A program that `reuselens cc` did not build is recorded with its libraries.
+#[test]
+fn data_of_the_loader_and_small_statics_are_left_out() {
+    let place = Place::new();
+    place.write("transpose.c", TRANSPOSE);
+    let gcc = std::process::Command::new("gcc")
+        .args(["-g", "-O1", "transpose.c", "-o", "transpose"])
+        .current_dir(place.path(""))
+        .status();
+    assert!(gcc.unwrap().success());
+    place
+        .run(&["profile", "-q", "-o", "t", "--", "./transpose"])
+        .succeeds();
+    place
+        .run(&["place", "t.rlprof", "--fast", "600K", "--cache", "24K"])
+        .succeeds()
+        .prints(&["of the dynamic loader", "static and smaller than a page"]);
+}
+
+/// Accesses the first half of a block.
+const HALF: &str = "
+#include <stdlib.h>
+enum { N = 1 << 17 };
+int main(void) {
+  double *block = malloc(sizeof(double) * 2 * N);
+  for (int pass = 0; pass < 3; pass++)
+    for (int i = 0; i < N; i++) block[i] += i;
+  int result = block[7] > 1e9;
+  free(block);
+  return result;
+}
+";
+
+#[test]
+fn end_of_a_block_without_accesses_is_not_placed() {
+    let place = Place::new();
+    place.write("half.c", HALF);
+    let words = ["cc", "-g", "-O1", "half.c", "-o", "half"];
+    place.run(&words).succeeds();
+    let words = ["profile", "-q", "--placement", "-o", "p", "--", "./half"];
+    place.run(&words).succeeds();
+    let words = ["place", "p.rlprof", "--fast", "64M", "--cache", "24K"];
+    let done = place.run(&[&words[..], &["-o", "p.rlplace"]].concat());
+    done.succeeds();
+    let file = reuselens_placement::PlacementFile::from_toml(&place.text("p.rlplace")).unwrap();
+    let [block] = &file.objects[..] else {
+        panic!("{file:?}")
+    };
+    assert_eq!(block.chunks, [(0, 1 << 20)]);
+    assert_eq!(block.bytes, 1 << 20);
 }
 
 #[test]
@@ -325,10 +375,10 @@ fn page_has_tiers_and_the_curve_and_fetches_nothing() {
         "--cache",
         "24K",
         "--html",
-        "t.html",
+        "plan.html",
     ];
     place.run(&words).succeeds();
-    let page = String::from_utf8(place.read("t.html")).unwrap();
+    let page = String::from_utf8(place.read("plan.html")).unwrap();
     for part in [
         "What each tier holds",
         "capacity of DRAM",

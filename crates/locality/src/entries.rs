@@ -111,6 +111,10 @@ pub struct ObjectPart {
     pub end: u64,
     /// Bytes of each of the object's chunks but the last.
     pub chunk: u64,
+    /// Bytes of the object's largest block, or of the symbol; 0 if unknown. Chunks without accesses
+    /// have no row, so the rows of an object may end before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub longest: u64,
 }
 
 /// From when to when some block of an object was live. Blocks may be missing in between.

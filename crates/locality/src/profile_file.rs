@@ -220,6 +220,7 @@ mod tests {
             start: 64,
             end: 100,
             chunk: 64,
+            longest: 100,
         });
         profile.objects[1].lifetime = Some(Lifetime { begin: 1, end: 2 });
         profile.contexts[1].entries = Some(3);

@@ -314,9 +314,13 @@ pub(crate) fn either<T>(one: Option<T>, other: Option<T>, unite: impl Fn(T, T) -
     }
 }
 
-/// The part of two that reaches further; both have one start.
+/// The part of two that reaches further, of the longer object; both have one start.
 fn longer_part(one: ObjectPart, other: ObjectPart) -> ObjectPart {
-    std::cmp::max_by_key(one, other, |part| (part.end, part.start, part.chunk))
+    let longer = std::cmp::max_by_key(one, other, |part| (part.end, part.start, part.chunk));
+    ObjectPart {
+        longest: one.longest.max(other.longest),
+        ..longer
+    }
 }
 
 fn longest_lifetime(one: Lifetime, other: Lifetime) -> Lifetime {

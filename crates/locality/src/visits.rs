@@ -114,6 +114,7 @@ mod tests {
             start,
             end: start + 64,
             chunk: 64,
+            longest: 128,
         };
         let second = profile.objects[1].clone();
         profile.objects[1].part = Some(part(64));

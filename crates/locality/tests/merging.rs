@@ -84,6 +84,7 @@ fn object() -> impl Strategy<Value = Object> {
                 start: bytes % 4 * 16,
                 end: bytes % 4 * 16 + 1 + blocks,
                 chunk: 16,
+                longest: bytes % 4 * 16 + blocks * 20,
             }),
             lifetime: (kind != ObjectKind::Unknown).then_some(Lifetime {
                 begin: blocks,
@@ -271,6 +272,7 @@ fn chunks_and_visits_of_equal_runs_unite() {
             start,
             end,
             chunk: 64,
+            longest: end,
         }),
         lifetime: Some(Lifetime {
             begin: start + 5,
@@ -314,6 +316,7 @@ fn chunks_and_visits_of_equal_runs_unite() {
         start: 0,
         end: 128,
         chunk: 128,
+        longest: 128,
     });
     let refused = Profile::merge(&[one.clone(), other]);
     assert_eq!(refused, Err(MergeError::Chunks("heap from main".into())));

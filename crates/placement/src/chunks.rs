@@ -1,8 +1,8 @@
 //! Chunks of large objects, each ranked by itself.
 //!
-//! A profile with placement data has a row for each chunk of a large object. Rows of one object
-//! that lie beside each other are joined up to a given number of bytes, since finer parts cost more
-//! places in the plan than they gain (Shen 2021, section 2.5.2: a tenth of the fast memory).
+//! A profile with placement data has a row for each chunk of a large object that was accessed.
+//! Neighbouring rows of one object are joined up to a given number of bytes, since finer parts cost
+//! more places in the plan than they gain (Shen 2021, section 2.5.2: a tenth of the fast memory).
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,17 @@ use crate::candidate::Candidate;
 type Key<'a> = (&'a str, &'a [Frame], &'a [Vec<FileOffset>], u64);
 
 /// Joins the rows of chunks; other candidates stay as they are. The order is that of the first row
-/// of each. Without `most`, objects stay whole.
+/// of each. Without `most`, all rows of an object are joined.
 pub(crate) fn joined(profile: &Profile, rows: Vec<Candidate>, most: Option<u64>) -> Vec<Candidate> {
     let mut joined: Vec<Candidate> = Vec::new();
     let mut groups: BTreeMap<(Key<'_>, u64), usize> = BTreeMap::new();
-    // Chunks that were not accessed count too: what is joined is not all of the object then.
-    let mut rows_of: BTreeMap<Key<'_>, usize> = BTreeMap::new();
-    for key in profile.objects.iter().filter_map(key) {
-        *rows_of.entry(key).or_default() += 1;
+    // Merged profiles of several runs may have rows with different lengths.
+    let mut lengths: BTreeMap<Key<'_>, u64> = BTreeMap::new();
+    for object in &profile.objects {
+        if let (Some(part), Some(key)) = (object.part, key(object)) {
+            let longest = lengths.entry(key).or_default();
+            *longest = part.longest.max(*longest);
+        }
     }
     for row in rows {
         let object = &profile.objects[row.object];
@@ -41,7 +44,7 @@ pub(crate) fn joined(profile: &Profile, rows: Vec<Candidate>, most: Option<u64>)
         }
     }
     for ((key, _), at) in groups {
-        finish(&mut joined[at], rows_of[&key]);
+        finish(&mut joined[at], lengths[&key]);
     }
     joined
 }
@@ -52,7 +55,7 @@ fn key(object: &Object) -> Option<Key<'_>> {
     Some((object.name.as_str(), path, origins, object.part?.chunk))
 }
 
-/// The bytes of joined chunks: as many whole chunks as `most` holds, one at least.
+/// The bytes of joined chunks: the largest multiple of a chunk within `most`, one chunk at least.
 fn width(part: ObjectPart, most: u64) -> u64 {
     let chunk = part.chunk.max(1);
     (most / chunk).max(1).saturating_mul(chunk)
@@ -76,9 +79,9 @@ fn join(into: &mut Candidate, row: Candidate, part: ObjectPart) {
     }
 }
 
-/// Brings the parts into order, and names the chunk; a candidate of all rows of its object is the
-/// object.
-fn finish(candidate: &mut Candidate, rows: usize) {
+/// Brings the parts into order, and names the chunk; a candidate with all of the `longest` bytes of
+/// its object is the object.
+fn finish(candidate: &mut Candidate, longest: u64) {
     candidate.parts.sort_unstable();
     let mut parts: Vec<(u64, u64)> = Vec::new();
     for &(start, end) in &candidate.parts {
@@ -87,8 +90,7 @@ fn finish(candidate: &mut Candidate, rows: usize) {
             _ => parts.push((start, end)),
         }
     }
-    let is_all = candidate.rows.len() == rows && matches!(parts[..], [(0, _)]);
-    if is_all {
+    if parts == [(0, longest)] {
         candidate.parts.clear();
         return;
     }

@@ -204,10 +204,14 @@ fn matches(calls: &[Call<'_>], object: &Object) -> bool {
             .iter()
             .any(|path| matches_addresses(calls, path));
     }
-    let frames = object.path.iter().filter(|frame| !frame.file.is_empty());
-    agree(calls.iter().zip(frames).map(|(call, frame)| match call {
-        Call::Source { file, line } => Some(base_name(&frame.file) == *file && frame.line == *line),
-        _ => None,
+    agree(calls.iter().zip(&object.path).map(|(call, frame)| {
+        // A frame without a file is an unresolved call to flexmalloc: both keep its place.
+        match call {
+            Call::Source { file, line } if !frame.file.is_empty() => {
+                Some(base_name(&frame.file) == *file && frame.line == *line)
+            }
+            _ => None,
+        }
     }))
 }
 

@@ -1,5 +1,7 @@
 //! The memory of a machine: its tiers, from a TOML file with hwloc's words.
 
+use std::collections::BTreeSet;
+
 use reuselens_units::Bytes;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -13,7 +15,7 @@ pub enum TierKind {
     /// Ordinary memory.
     #[serde(rename = "DRAM")]
     Dram,
-    /// Memory behind a CXL link.
+    /// Memory that is connected by a CXL link.
     #[serde(rename = "CXL-DRAM")]
     CxlDram,
     /// Memory that is not volatile.
@@ -255,7 +257,9 @@ impl MemoryMachine {
                 wanted: "from 1 to 1,000,000 accesses",
             });
         }
+        let mut names = BTreeSet::new();
         for (index, tier) in self.tiers.iter().enumerate() {
+            tier.check_speeds()?;
             // More bandwidth at a higher latency may be faster, as HBM is.
             if let Some(before) = self.tiers[..index].last()
                 && before.latency > tier.latency
@@ -266,12 +270,29 @@ impl MemoryMachine {
                     faster: tier.name.clone(),
                 });
             }
-            if self.tiers[..index]
-                .iter()
-                .any(|other| other.name == tier.name)
-            {
+            if !names.insert(&tier.name) {
                 return Err(MachineFileError::Twins(tier.name.clone()));
             }
+        }
+        Ok(())
+    }
+}
+
+impl MemoryTier {
+    fn check_speeds(&self) -> Result<(), MachineFileError> {
+        let bad = |field, value: f64, wanted| MachineFileError::Value {
+            of: format!("tier '{}': ", self.name),
+            field,
+            value: value.to_string(),
+            wanted,
+        };
+        if !LATENCIES.contains(&self.latency) {
+            let wanted = "from 0.001 to 1,000,000,000 (ns)";
+            return Err(bad("latency", self.latency, wanted));
+        }
+        if !BANDWIDTHS.contains(&self.bandwidth) {
+            let wanted = "from 0.001 to 1,000,000,000,000 (MB/s)";
+            return Err(bad("bandwidth", self.bandwidth, wanted));
         }
         Ok(())
     }
@@ -286,14 +307,6 @@ impl TierEntry {
             value,
             wanted,
         };
-        if !LATENCIES.contains(&self.latency) {
-            let wanted = "from 0.001 to 1,000,000,000 (ns)";
-            return Err(bad("latency", self.latency.to_string(), wanted));
-        }
-        if !BANDWIDTHS.contains(&self.bandwidth) {
-            let wanted = "from 0.001 to 1,000,000,000,000 (MB/s)";
-            return Err(bad("bandwidth", self.bandwidth.to_string(), wanted));
-        }
         let capacity = match &self.capacity {
             Some(_) if is_last => return Err(MachineFileError::LastCapacity(self.name)),
             Some(size) => Some(size_of(&of, "capacity", size)?),

@@ -3,6 +3,8 @@
 //! Both are parsed from text that the caller read. Firmware gives latency and bandwidth in the
 //! table HMAT; most machines have none, and then an error names what is missing.
 
+use std::collections::HashMap;
+
 use reuselens_units::Bytes;
 use roxmltree::{Document, Node, ParsingOptions};
 use thiserror::Error;
@@ -11,6 +13,8 @@ use crate::machine::{MemoryMachine, MemoryTier, TierKind, TierScope};
 
 /// Larger XML files are refused by callers, and ones with more elements here.
 const MOST_ELEMENTS: u32 = 1_000_000;
+/// Memory nodes at most, as in Linux (`MAX_NUMNODES`).
+const MOST_NODES: usize = 1024;
 /// What to do where the system does not know its memory.
 const REMEDY: &str = "describe the machine in a TOML file (docs/commands/place.md)";
 
@@ -140,8 +144,9 @@ pub fn machine_of_hwloc(text: &str) -> Result<MemoryMachine, TopologyError> {
     let of_type = |name: &'static str| {
         elements().filter(move |object| object.attribute("type") == Some(name))
     };
+    let speeds = hwloc_speeds(&document).map_err(form)?;
     let nodes: Vec<MemoryNode> = of_type("NUMANode")
-        .map(|object| hwloc_node(&document, object).map_err(form))
+        .map(|object| hwloc_node(&speeds, object).map_err(form))
         .collect::<Result<_, _>>()?;
     let last_cache = ["L5Cache", "L4Cache", "L3Cache", "L2Cache"]
         .into_iter()
@@ -158,7 +163,50 @@ pub fn machine_of_hwloc(text: &str) -> Result<MemoryMachine, TopologyError> {
     )
 }
 
-fn hwloc_node(document: &Document<'_>, object: Node<'_, '_>) -> Result<MemoryNode, String> {
+/// Latency in ns and bandwidth in MB/s of a memory node. Of several initiators the nearest counts:
+/// the cores that the program is to run on.
+#[derive(Clone, Copy, Default)]
+struct Speeds {
+    latency: Option<f64>,
+    bandwidth: Option<f64>,
+}
+
+/// The speeds in hwloc's memory attributes, by the `gp_index` of their nodes.
+fn hwloc_speeds<'a>(document: &'a Document<'_>) -> Result<HashMap<&'a str, Speeds>, String> {
+    let mut speeds: HashMap<&str, Speeds> = HashMap::new();
+    for attribute in document.descendants() {
+        let name = attribute.attribute("name").unwrap_or_default();
+        let is_latency = matches!(name, "Latency" | "ReadLatency");
+        let is_speed = is_latency || matches!(name, "Bandwidth" | "ReadBandwidth");
+        if !is_speed || !attribute.has_tag_name("memattr") {
+            continue;
+        }
+        let values = attribute.children();
+        for element in values.filter(|it| it.has_tag_name("memattr_value")) {
+            let (Some(index), Some(text)) = (
+                element.attribute("target_obj_gp_index"),
+                element.attribute("value"),
+            ) else {
+                continue;
+            };
+            let value: Option<f64> = text.parse().ok();
+            let value = value
+                .filter(|value| value.is_finite())
+                .ok_or_else(|| format!("{name} is {text:?}, which is no number"))?;
+            let of_node = speeds.entry(index).or_default();
+            if is_latency {
+                of_node.latency = Some(of_node.latency.map_or(value, |it| it.min(value)));
+            } else {
+                // hwloc counts MiB/s.
+                let value = value * 1.048_576;
+                of_node.bandwidth = Some(of_node.bandwidth.map_or(value, |it| it.max(value)));
+            }
+        }
+    }
+    Ok(speeds)
+}
+
+fn hwloc_node(speeds: &HashMap<&str, Speeds>, object: Node<'_, '_>) -> Result<MemoryNode, String> {
     let need =
         |name: &str| number(object, name).ok_or_else(|| format!("a NUMANode has no number {name}"));
     let kind = match object.attribute("subtype") {
@@ -170,28 +218,7 @@ fn hwloc_node(document: &Document<'_>, object: Node<'_, '_>) -> Result<MemoryNod
         _ => None,
     };
     let index = object.attribute("gp_index").unwrap_or_default();
-    let values = |names: &[&str]| -> Vec<f64> {
-        let attributes = document.descendants().filter(|it| {
-            let name = it.attribute("name").unwrap_or_default();
-            it.has_tag_name("memattr") && names.contains(&name)
-        });
-        let values = attributes.flat_map(|it| it.children()).filter(|value| {
-            value.has_tag_name("memattr_value")
-                && value.attribute("target_obj_gp_index") == Some(index)
-        });
-        values
-            .filter_map(|it| it.attribute("value")?.parse().ok())
-            .collect()
-    };
-    // Of several initiators the nearest counts: the cores that the program is to run on.
-    let latency = values(&["Latency", "ReadLatency"])
-        .into_iter()
-        .reduce(f64::min);
-    let bandwidth = values(&["Bandwidth", "ReadBandwidth"])
-        .into_iter()
-        .reduce(f64::max)
-        // hwloc counts MiB/s.
-        .map(|mib| mib * 1.048_576);
+    let speeds = speeds.get(index).copied().unwrap_or_default();
     Ok(MemoryNode {
         number: u32::try_from(need("os_index")?).map_err(|_| "os_index is too large")?,
         bytes: need("local_memory")?,
@@ -200,8 +227,8 @@ fn hwloc_node(document: &Document<'_>, object: Node<'_, '_>) -> Result<MemoryNod
             set.bytes()
                 .any(|digit| matches!(digit, b'1'..=b'9' | b'a'..=b'f'))
         }),
-        latency,
-        bandwidth,
+        latency: speeds.latency,
+        bandwidth: speeds.bandwidth,
     })
 }
 
@@ -217,6 +244,15 @@ fn machine(
     cache: Option<Bytes>,
 ) -> Result<MemoryMachine, TopologyError> {
     nodes.retain(|node| node.bytes > 0);
+    if nodes.len() > MOST_NODES {
+        return Err(TopologyError::Form {
+            of: source.to_owned(),
+            what: format!(
+                "it has {} memory nodes, more than {MOST_NODES}",
+                nodes.len()
+            ),
+        });
+    }
     nodes.sort_by_key(|node| node.number);
     let all = nodes
         .iter()
@@ -251,7 +287,10 @@ fn machine(
             .then(by_speed)
             .then(b.bandwidth.total_cmp(&a.bandwidth))
     });
-    let mut tiers: Vec<MemoryTier> = tiers.into_iter().map(|(tier, _)| tier).collect();
+    let mut tiers: Vec<MemoryTier> = tiers
+        .into_iter()
+        .map(|(tier, numbers)| named(tier, &numbers))
+        .collect();
     if let Some(last) = tiers.last_mut() {
         last.capacity = None;
     }
@@ -293,7 +332,7 @@ fn missing(nodes: &[MemoryNode], source: &str) -> Vec<String> {
     .collect()
 }
 
-/// Adds a node to the tier of its like, or as a tier of its own. `ordinary` is the bandwidth of the
+/// Adds a node to the tier of its like, or as a tier without a name. `ordinary` is the bandwidth of the
 /// memory that has cores.
 fn add(tiers: &mut Vec<(MemoryTier, Vec<u32>)>, node: &MemoryNode, ordinary: f64) {
     let (Some(latency), Some(bandwidth)) = (node.latency, node.bandwidth) else {
@@ -310,27 +349,36 @@ fn add(tiers: &mut Vec<(MemoryTier, Vec<u32>)>, node: &MemoryNode, ordinary: f64
     match alike {
         Some((tier, numbers)) => {
             numbers.push(node.number);
-            let names: Vec<String> = numbers.iter().map(u32::to_string).collect();
-            tier.name = format!("{} (nodes {})", kind.name(), names.join(", "));
             tier.capacity = tier
                 .capacity
                 .map(|sum| Bytes(sum.get().saturating_add(node.bytes)));
-            // `run` binds a tier to one node.
-            tier.way = None;
         }
         None => {
             let tier = MemoryTier {
-                name: format!("{} (node {})", kind.name(), node.number),
+                name: String::new(),
                 kind,
                 capacity: Some(Bytes(node.bytes)),
                 latency,
                 bandwidth,
                 scope: TierScope::Machine,
-                way: Some(format!("node:{}", node.number)),
+                way: None,
             };
             tiers.push((tier, vec![node.number]));
         }
     }
+}
+
+/// A tier with the name of its nodes. `run` binds a tier to one node.
+fn named(mut tier: MemoryTier, numbers: &[u32]) -> MemoryTier {
+    let kind = tier.kind.name();
+    if let [number] = numbers {
+        tier.name = format!("{kind} (node {number})");
+        tier.way = Some(format!("node:{number}"));
+    } else {
+        let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+        tier.name = format!("{kind} (nodes {})", numbers.join(", "));
+    }
+    tier
 }
 
 #[cfg(test)]
@@ -432,5 +480,48 @@ mod tests {
         );
         assert!(fault("<topology/>").contains("no memory node is described"));
         assert!(fault(&XML.replace(" local_memory=\"103079215104\"", "")).contains("local_memory"));
+    }
+
+    #[test]
+    fn impossible_speeds_are_refused() {
+        let fault = |text: &str| machine_of_hwloc(text).unwrap_err().to_string();
+        for (value, expected) in [
+            ("NaN", "Latency is \"NaN\""),
+            ("inf", "Latency is \"inf\""),
+            ("-1", "latency is -1"),
+            ("0", "latency is 0"),
+        ] {
+            let text = XML.replace("value=\"176\"", &format!("value=\"{value}\""));
+            let error = fault(&text);
+            assert!(error.contains(expected), "{error}");
+        }
+        let error = fault(&XML.replace("value=\"80000\"", "value=\"0\""));
+        assert!(error.contains("bandwidth is 0"), "{error}");
+        for value in ["nan", "inf", "-1", "1e300"] {
+            let nodes = [
+                node(0, 9, "0", value, "1000"),
+                node(1, 9, "1", "100", "1000"),
+            ];
+            let error = machine_of_sysfs(&nodes).unwrap_err().to_string();
+            assert!(error.contains("latency is"), "{error}");
+        }
+    }
+
+    #[test]
+    fn number_of_memory_nodes_is_limited() {
+        let nodes = |count: u32| -> Vec<SysfsNode> {
+            let latency = |number| if number == 0 { "100" } else { "200" };
+            let nodes = 0..count;
+            nodes
+                .map(|it| node(it, 9, "0", latency(it), "1000"))
+                .collect()
+        };
+        let machine = machine_of_sysfs(&nodes(1024)).unwrap();
+        assert!(machine.slowest().name.ends_with("1022, 1023)"));
+        let error = machine_of_sysfs(&nodes(1025)).unwrap_err().to_string();
+        assert!(
+            error.contains("1025 memory nodes, more than 1024"),
+            "{error}"
+        );
     }
 }

@@ -114,6 +114,7 @@ fn chunked() -> Made {
             start,
             end: start + chunk,
             chunk,
+            longest: 32 * MIB,
         };
         made.object("big", chunk).part = Some(part);
         let row = made.0.objects.len() as u32 - 1;
@@ -166,6 +167,7 @@ fn chunks_of_an_object_that_fits_are_the_object() {
             start,
             end: start + MIB / 4,
             chunk: MIB / 4,
+            longest: MIB / 2,
         };
         made.object("big", MIB / 4).part = Some(part);
         let row = made.0.objects.len() as u32 - 1;
@@ -176,14 +178,16 @@ fn chunks_of_an_object_that_fits_are_the_object() {
     assert_eq!((object.name.as_str(), object.bytes), ("big", MIB / 2));
     assert_eq!((object.accesses, object.rows.len()), (2000, 2));
     assert!(object.parts.is_empty());
-    // A chunk that is not accessed is not placed.
-    made.object("big", MIB / 4).part = Some(ObjectPart {
-        start: MIB / 2,
-        end: 3 * MIB / 4,
-        chunk: MIB / 4,
-    });
+    // The profile has no row for a chunk without accesses, and the plan does not place it.
+    for object in &mut made.0.objects {
+        object.part.iter_mut().for_each(|part| part.longest = MIB);
+    }
     let plan = made.plan(Objective::Misses);
-    assert_eq!(plan.objects[0].candidate.parts, [(0, MIB / 2)]);
+    let object = &plan.objects[0].candidate;
+    assert_eq!(
+        (&object.parts[..], object.bytes),
+        (&[(0, MIB / 2)][..], MIB / 2)
+    );
 }
 
 #[test]
@@ -296,7 +300,7 @@ fn locations_of_flexmalloc_are_found_by_source_and_by_address() {
     one.path = vec![frame("/src/a.c", 10), frame("/src/main.c", 20)];
     one.origins = vec![vec![place("prog", 0x1233), place("libx.so.1", 0x5019)]];
     let two = made.object("two", MIB);
-    two.path = vec![frame("b.c", 7)];
+    two.path = vec![frame("b.c", 7), frame("", 0), frame("main.c", 30)];
     two.origins = vec![vec![place("libx.so.1", 0x6fff)]];
     let machine = MemoryMachine::from_toml(MACHINE).unwrap();
     let import = |text: &str| import_flexmalloc(text, &made.0, &machine);
@@ -307,6 +311,9 @@ fn locations_of_flexmalloc_are_found_by_source_and_by_address() {
     let source = "# a comment\n/x/a.c:10 > main.c:20 > libc-start.c:342 @ memkind/hbwmalloc\n";
     assert_eq!(names(source), ["one"]);
     assert_eq!(names("Unresolved:0 > main.c:20 @ near\n"), ["one"]);
+    let middle = "b.c:7 > Unresolved:0 > main.c:30 @ near\n";
+    assert_eq!(names(middle), ["two"]);
+    assert!(import(&middle.replace("30", "31")).is_err());
     assert_eq!(names("/bin/prog!1234 > /lib/libx.so.1!1a @ near"), ["one"]);
     assert_eq!(names("libx.so.1!2000 @ near\n"), ["two"]);
 

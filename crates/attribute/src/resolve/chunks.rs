@@ -27,6 +27,7 @@ impl ChunkSize {
             start: first,
             end: first.saturating_add(self.chunk).min(self.longest),
             chunk: self.chunk,
+            longest: self.longest,
         };
         (self.longest > self.chunk && part.start < part.end).then_some(part)
     }

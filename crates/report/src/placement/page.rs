@@ -207,7 +207,10 @@ fn tiers(out: &mut String, plan: &PlacementPlan) {
             .map(|(at, it)| part(it.candidate.name.clone(), it.candidate.bytes, Some(at)))
             .collect();
         if let Some(others) = inside.get(PARTS..).filter(|others| !others.is_empty()) {
-            let bytes = others.iter().map(|it| it.candidate.bytes).sum();
+            let bytes = others
+                .iter()
+                .map(|it| it.candidate.bytes)
+                .fold(0, u64::saturating_add);
             parts.push(part(format!("{} others", others.len()), bytes, None));
         }
         if capacity > used.bytes {

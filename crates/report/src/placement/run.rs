@@ -42,11 +42,11 @@ pub fn placed_run_text(
     ];
     let mut cells = Vec::new();
     let mut folded: Vec<(&'static str, u64, ObjectOutcome)> = Vec::new();
-    let least = least_bytes(run, top);
-    for (object, outcome) in objects(file, run) {
+    let largest = largest(run, top);
+    for ((object, outcome), is_large) in objects(file, run).zip(largest) {
         let tier = file.tier(&object.tier).unwrap_or(0);
         let verdict = verdict(run, object, outcome, tier);
-        if verdict == NO || (wanted_bytes(outcome) >= least && verdict != NOT_SEEN) {
+        if verdict == NO || (is_large && verdict != NOT_SEEN) {
             let way = run.tiers.get(tier).map(|tier| tier.way.to_string());
             let head = [
                 object.name.clone(),
@@ -103,25 +103,30 @@ fn sum_of(a: &ObjectOutcome, b: &ObjectOutcome) -> ObjectOutcome {
     }
 }
 
+fn total(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
 /// The bytes that the program allocated for an object.
 fn wanted_bytes(outcome: &ObjectOutcome) -> u64 {
     outcome.placed.saturating_add(outcome.no_room_bytes)
 }
 
-/// The bytes of the smallest object with a row of its own.
-fn least_bytes(run: &PlacedRun, top: Option<usize>) -> u64 {
-    let mut bytes: Vec<u64> = run.objects.iter().map(wanted_bytes).collect();
-    bytes.sort_unstable_by(|a, b| b.cmp(a));
-    let all = || {
-        bytes
-            .iter()
-            .fold(0, |sum: u64, bytes| sum.saturating_add(*bytes))
+/// Whether each object is one of the `top` largest, of equal ones the first, or of those with at
+/// least 1 % of all bytes.
+fn largest(run: &PlacedRun, top: Option<usize>) -> Vec<bool> {
+    let bytes: Vec<u64> = run.objects.iter().map(wanted_bytes).collect();
+    let Some(top) = top else {
+        let least = total(bytes.iter().copied()).div_ceil(100).max(1);
+        return bytes.iter().map(|it| *it >= least).collect();
     };
-    match top {
-        Some(top) => bytes.get(top.saturating_sub(1)).copied().unwrap_or(0),
-        None => all().div_ceil(100),
+    let mut order: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] > 0).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(bytes[*at]));
+    let mut is_large = vec![false; bytes.len()];
+    for at in order.into_iter().take(top) {
+        is_large[at] = true;
     }
-    .max(1)
+    is_large
 }
 
 /// The pages of an object are elsewhere.
@@ -169,14 +174,14 @@ fn verdict(
 
 fn judgement(run: &PlacedRun) -> String {
     let forbidden = run.tiers.iter().any(|tier| tier.is_forbidden());
-    let unknown: u64 = run.objects.iter().map(|object| object.unknown).sum();
-    let planned: u64 = run.objects.iter().map(|object| object.as_planned).sum();
+    let any = |count: fn(&ObjectOutcome) -> u64| run.objects.iter().map(count).any(|it| it > 0);
+    let planned = total(run.objects.iter().map(|object| object.as_planned));
     if run.is_misplaced() {
         let misplaced = || {
             let objects = run.objects.iter();
             objects.filter(|object| run.has_misplaced(object))
         };
-        let elsewhere: u64 = misplaced().map(|object| object.elsewhere).sum();
+        let elsewhere = total(misplaced().map(|object| object.elsewhere));
         return format!(
             "no: {} of {} are not where the file puts them, of {}",
             Bytes(elsewhere),
@@ -184,14 +189,13 @@ fn judgement(run: &PlacedRun) -> String {
             counted(misplaced().count() as u64, "object", "objects")
         );
     }
-    if forbidden || planned == 0 && unknown > 0 {
+    if forbidden || planned == 0 && any(|object| object.unknown) {
         return "skipped: the system did not allow it".to_owned();
     }
-    let sum = |count: fn(&ObjectOutcome) -> u64| run.objects.iter().map(count).any(|it| it > 0);
-    if planned == 0 && !sum(|object| object.placed) {
+    if planned == 0 && !any(|object| object.placed) {
         return "nothing: no object of the file was placed".to_owned();
     }
-    if planned == 0 && !sum(|object| object.untouched) && run.status.signal().is_some() {
+    if planned == 0 && !any(|object| object.untouched) && run.status.signal().is_some() {
         return "nothing: a signal ended the program before the kernel was asked".to_owned();
     }
     if planned == 0 {
@@ -294,15 +298,64 @@ fn object_warnings(file: &PlacementFile, run: &PlacedRun, warnings: &mut Vec<Str
         }
     };
     if let Some(names) = names(&|it| it.no_room > 0 && run.no_range == 0) {
-        let bytes: u64 = run.objects.iter().map(|object| object.no_room_bytes).sum();
+        let bytes = total(run.objects.iter().map(|object| object.no_room_bytes));
         warnings.push(format!(
             "no room for {} of {names}: that was left to the ordinary allocator",
             Bytes(bytes)
         ));
     }
-    // Modules that were not found are told of already.
+    // There is a warning about modules that were not found already.
     let all_seen = run.modules.iter().all(|module| module.seen > 0);
     if let Some(names) = names(&|it| it.blocks == 0 && it.no_room == 0).filter(|_| all_seen) {
         warnings.push(format!("the program allocated nothing for {names}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    fn run(bytes: &[u64]) -> PlacedRun {
+        let outcome = |&placed: &u64| ObjectOutcome {
+            object: 0,
+            tier: 0,
+            blocks: 1,
+            placed,
+            no_room: 0,
+            no_room_bytes: 0,
+            as_planned: placed,
+            elsewhere: 0,
+            untouched: 0,
+            unknown: 0,
+        };
+        PlacedRun {
+            status: ExitStatus::from_raw(0),
+            processes: 1,
+            own_allocators: 0,
+            no_range: 0,
+            objects: bytes.iter().map(outcome).collect(),
+            tiers: Vec::new(),
+            modules: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn top_takes_as_many_objects_as_it_says_where_several_are_equal() {
+        let run = run(&[10, 20, 10, 0, 10]);
+        let large = |top| largest(&run, Some(top));
+        assert_eq!(large(2), [true, true, false, false, false]);
+        assert_eq!(large(9), [true, true, true, false, true]);
+        assert_eq!(large(0), [false; 5]);
+    }
+
+    #[test]
+    fn totals_stop_at_the_largest_number() {
+        assert_eq!(
+            largest(&run(&[u64::MAX, u64::MAX, 1]), None),
+            [true, true, false]
+        );
+        assert!(judgement(&run(&[u64::MAX, 1])).starts_with("all 16 EiB"));
     }
 }
