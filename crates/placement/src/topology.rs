@@ -244,26 +244,8 @@ fn machine(
     cache: Option<Bytes>,
 ) -> Result<MemoryMachine, TopologyError> {
     nodes.retain(|node| node.bytes > 0);
-    if nodes.len() > MOST_NODES {
-        return Err(TopologyError::Form {
-            of: source.to_owned(),
-            what: format!(
-                "it has {} memory nodes, more than {MOST_NODES}",
-                nodes.len()
-            ),
-        });
-    }
     nodes.sort_by_key(|node| node.number);
-    let all = nodes
-        .iter()
-        .map(|node| format!("node {}: {}", node.number, Bytes(node.bytes)))
-        .collect::<Vec<_>>()
-        .join(", ");
-    match nodes.len() {
-        0 => return Err(TopologyError::NoNode),
-        1 => return Err(TopologyError::OneNode(all)),
-        _ => {}
-    }
+    let all = sizes(&nodes, source)?;
     let missing = missing(&nodes, source);
     if !missing.is_empty() {
         let missing = missing.join("; ");
@@ -310,6 +292,24 @@ fn machine(
     Ok(machine)
 }
 
+/// The number and size of each node.
+fn sizes(nodes: &[MemoryNode], source: &str) -> Result<String, TopologyError> {
+    if nodes.len() > MOST_NODES {
+        let count = nodes.len();
+        return Err(TopologyError::Form {
+            of: source.to_owned(),
+            what: format!("it has {count} memory nodes, more than {MOST_NODES}"),
+        });
+    }
+    let size = |node: &MemoryNode| format!("node {}: {}", node.number, Bytes(node.bytes));
+    let all = nodes.iter().map(size).collect::<Vec<_>>().join(", ");
+    match nodes.len() {
+        0 => Err(TopologyError::NoNode),
+        1 => Err(TopologyError::OneNode(all)),
+        _ => Ok(all),
+    }
+}
+
 /// The values that nodes lack.
 fn missing(nodes: &[MemoryNode], source: &str) -> Vec<String> {
     let without = |name: &str, value: fn(&MemoryNode) -> Option<f64>| {
@@ -332,8 +332,8 @@ fn missing(nodes: &[MemoryNode], source: &str) -> Vec<String> {
     .collect()
 }
 
-/// Adds a node to the tier of its like, or as a tier without a name. `ordinary` is the bandwidth of the
-/// memory that has cores.
+/// Adds a node to the tier of its like, or as a tier without a name. `ordinary` is the bandwidth of
+/// the memory that has cores.
 fn add(tiers: &mut Vec<(MemoryTier, Vec<u32>)>, node: &MemoryNode, ordinary: f64) {
     let (Some(latency), Some(bandwidth)) = (node.latency, node.bandwidth) else {
         return;
