@@ -100,20 +100,19 @@ fn contexts() -> impl Strategy<Value = Vec<Context>> {
     );
     let node = (any::<prop::sample::Index>(), name(), frame(), counts);
     prop::collection::vec(node, 1..7).prop_map(|nodes| {
-        let parent = |(index, (at, function, call, counts)): (
-            usize,
-            (prop::sample::Index, _, _, (_, Option<(u64, u64)>)),
-        )| Context {
-            parent: at.index(index.max(1)) as u32,
-            function,
-            call,
-            entries: counts.0,
-            footprint: counts.1.map(|(exclusive, more)| ContextFootprint {
-                exclusive,
-                inclusive: exclusive + more,
-            }),
-        };
-        nodes.into_iter().enumerate().map(parent).collect()
+        let nodes = nodes.into_iter().enumerate();
+        nodes
+            .map(|(index, (at, function, call, counts))| Context {
+                parent: at.index(index.max(1)) as u32,
+                function,
+                call,
+                entries: counts.0,
+                footprint: counts.1.map(|(exclusive, more)| ContextFootprint {
+                    exclusive,
+                    inclusive: exclusive + more,
+                }),
+            })
+            .collect()
     })
 }
 
