@@ -26,7 +26,7 @@ pub fn eco_hmem(problem: &Problem) -> Choice {
     let mut filling = Filling::new(problem);
     let per_page = |item: usize| {
         let known = &problem.items[item];
-        // `by_density` divides by bytes; a page counts whole.
+        // `by_density` divides by bytes; each page counts in full.
         known.frequency * known.bytes as f64 / known.bytes.div_ceil(PAGE) as f64
     };
     let order = by_density(problem, per_page);

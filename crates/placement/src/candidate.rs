@@ -111,7 +111,7 @@ pub struct CandidateOptions {
     pub cache: Bytes,
     /// Whether memory is placed page by page, as the system does it. A scratchpad takes any bytes.
     pub by_pages: bool,
-    /// Chunks of large objects are joined up to this many bytes; `None` leaves objects whole.
+    /// Chunks of large objects are joined up to this many bytes; `None` joins all of an object.
     pub most_chunk: Option<Bytes>,
 }
 

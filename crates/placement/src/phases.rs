@@ -4,7 +4,7 @@
 //! The tree of calling contexts is pruned of contexts with less than a share of all accesses; the
 //! leaves that are left are phases (Shen 2021, section 2.5.2). Each gets the best placement of what
 //! it accesses. Moving costs `bytes / bandwidth + latency`, at each entry into the phase for the
-//! data that differ from the plan of the whole run, and again at its end to go back. Contexts with
+//! data that differ from the plan of the run, and again at its end to go back. Contexts with
 //! little reuse, or that the caches hold, gain little whatever is placed (section 2.5.3).
 
 use reuselens_locality::Profile;
@@ -89,11 +89,11 @@ pub struct Phase {
     pub accesses: u64,
     /// How often it was entered; `None` if unknown.
     pub entries: Option<u64>,
-    /// What the plan of the whole run is worth in it, in the objective's unit.
+    /// What the plan of the run is worth in it, in the objective's unit.
     pub value_whole: f64,
     /// What a placement of its own is worth in it.
     pub value_own: f64,
-    /// The bytes that are in another tier than in the plan of the whole run.
+    /// The bytes that are in another tier than in the plan of the run.
     pub moved: Bytes,
     /// What moving costs over all entries, in the objective's unit; `None` if unknown.
     pub cost: Option<f64>,
@@ -121,7 +121,7 @@ pub(crate) struct PhaseInput<'a> {
     pub machine: &'a MemoryMachine,
     pub objective: Objective,
     pub cache: Bytes,
-    /// The candidates, and their problem over the whole run.
+    /// The candidates, and their problem over the run.
     pub candidates: &'a [Candidate],
     pub problem: &'a Problem,
     /// The plan of the whole run.
@@ -171,7 +171,7 @@ pub(crate) fn phases(input: &PhaseInput<'_>) -> Phases {
     let weights = weights(input, &phase_of, leaves.len());
     let inside: u64 = leaves.iter().map(|&leaf| sums.accesses[leaf]).sum();
     found.outside = total.saturating_sub(inside);
-    // What is one phase has the plan of the whole run.
+    // What is one phase has the plan of the run.
     if leaves.len() > 1 {
         let phase = |(&leaf, weights): (&usize, &Vec<f64>)| {
             phase(input, leaf, sums.accesses[leaf], weights)
@@ -315,7 +315,7 @@ fn tier(input: &PhaseInput<'_>, bin: Option<usize>) -> usize {
     })
 }
 
-/// The phase's choice, and what it has room for of that of the whole run, so that no more is moved
+/// The phase's choice, and what it has room for of that of the run, so that no more is moved
 /// than must be.
 fn with_rest(problem: &Problem, own: &Choice, whole: &Choice) -> Choice {
     let mut filling = Filling::new(problem);

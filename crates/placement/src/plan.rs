@@ -154,12 +154,12 @@ pub enum PlanError {
     },
     /// The distances of the profile end before the cache does.
     #[error(
-        "the profile's distances end at {reach} (--max-distance), so it does not tell what a cache of {cache} misses; take --cache with at most {reach}, or profile without --max-distance"
+        "the profile's distances end at {reach} (--max-distance), so it does not show what a cache of {cache} misses; take --cache with at most {reach}, or profile without --max-distance"
     )]
     Reach {
         /// The cache.
         cache: Bytes,
-        /// What distances are told.
+        /// The longest distance that is exact.
         reach: Bytes,
     },
 }

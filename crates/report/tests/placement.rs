@@ -32,6 +32,11 @@ const MIB: u64 = 1 << 20;
 /// Two phases of several entries, each with an array of its own that fills the near memory; and two
 /// objects that are never live together.
 fn planned() -> (Profile, PlacementPlan) {
+    let machine = MemoryMachine::from_toml(MACHINE).unwrap();
+    planned_on(&machine, Objective::Time)
+}
+
+fn planned_on(machine: &MemoryMachine, objective: Objective) -> (Profile, PlacementPlan) {
     let mut profile = common::empty();
     profile.method.placement = Some(PlacementData::default());
     for (at, name) in ["first", "second"].into_iter().enumerate() {
@@ -53,12 +58,11 @@ fn planned() -> (Profile, PlacementPlan) {
             at as u32 + 1,
         );
     }
-    let machine = MemoryMachine::from_toml(MACHINE).unwrap();
     let options = PlanOptions {
-        objective: Objective::Time,
+        objective,
         cache: Bytes(1 << 16),
     };
-    let plan = plan(&profile, &machine, options).unwrap();
+    let plan = plan(&profile, machine, options).unwrap();
     (profile, plan)
 }
 
@@ -69,6 +73,7 @@ fn add(profile: &mut Profile, name: &str, bytes: u64, lifetime: Option<Lifetime>
         bytes,
         blocks: 1,
         lifetime,
+        path: vec![common::frame("main", "a.c", 7)],
         ..Object::default()
     });
     let object = profile.objects.len() as u32 - 1;
@@ -102,6 +107,16 @@ fn text_has_phases_with_their_break_even_and_shared_room() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+}
+
+#[test]
+fn text_has_equal_paths_once_and_what_a_verdict_lacks() {
+    let machine = MemoryMachine::of_fast_memory(Bytes(10 * MIB));
+    let (profile, plan) = planned_on(&machine, Objective::Misses);
+    let text = placement_text(("p.rlprof", &profile), &plan, 10, 140, false);
+    assert!(text.contains("unknown: add --machine"), "{text}");
+    assert_eq!(text.matches("main (a.c:7)").count(), 1, "{text}");
+    assert!(text.contains("     2  as 1\n"), "{text}");
 }
 
 #[test]

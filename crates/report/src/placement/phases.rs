@@ -129,13 +129,13 @@ pub(super) fn phase_rows(plan: &PlacementPlan) -> Vec<Vec<String>> {
             of_own(phase.value_own - phase.value_whole),
             phase.moved.to_string(),
             phase.cost.map_or_else(|| "—".to_owned(), of_own),
-            verdict(phase),
+            verdict(plan, phase),
         ]
     };
     plan.phases.phases.iter().map(row).collect()
 }
 
-fn verdict(phase: &Phase) -> String {
+fn verdict(plan: &PlacementPlan, phase: &Phase) -> String {
     match phase.verdict {
         PhaseVerdict::Same => "stay: the plan of the run is as good".to_owned(),
         PhaseVerdict::Move => "move".to_owned(),
@@ -154,7 +154,11 @@ fn verdict(phase: &Phase) -> String {
             counted(most_entries, "entry", "entries"),
             times(times_accesses)
         ),
-        PhaseVerdict::Unknown => "unknown: take --machine, and profile --placement".to_owned(),
+        PhaseVerdict::Unknown => match phase.entries {
+            Some(1..) => "unknown: add --machine".to_owned(),
+            _ if plan.has_data => "unknown: its entries were not counted".to_owned(),
+            _ => "unknown: profile with --placement".to_owned(),
+        },
     }
 }
 

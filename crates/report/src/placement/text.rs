@@ -1,9 +1,10 @@
 //! [`placement_text`]: a plan as text for a terminal.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use reuselens_locality::Profile;
+use reuselens_locality::{Frame, Profile};
 use reuselens_placement::{Objective, Placed, PlacementPlan, Reason, TierScope};
 use reuselens_units::{Bytes, shown};
 
@@ -14,7 +15,7 @@ use crate::text::{Paint, TextColumn, TextStyle, heading, rows, warnings, wrap};
 use crate::words;
 
 /// What is missing in a profile that was made without `--placement`.
-const WITHOUT_DATA: &str = "objects are taken whole and as live all the time; profile with \
+const WITHOUT_DATA: &str = "objects are planned undivided and as live all the time; profile with \
                             --placement for chunks of large objects, lifetimes and footprints";
 
 /// Calls of an allocation path that are shown, at most.
@@ -285,18 +286,20 @@ fn details(out: &mut String, objects: &[(usize, &Placed)], width: usize, paint: 
     }
     let title = "Where they are allocated, innermost call first";
     heading(out, title, "", width, paint);
+    // Chunks of one object have one path.
+    let mut ranks: BTreeMap<&[Frame], usize> = BTreeMap::new();
     for (rank, placed) in with_path {
         let object = &placed.candidate;
         let mut path: Vec<String> = calls(&object.path).take(CALLS).collect();
         if object.path.len() > CALLS {
             path.push("…".to_owned());
         }
-        let _ = writeln!(
-            out,
-            "  {:>4}  {}",
-            rank + 1,
-            wrap(&shown(&path.join(" < ")), width, 8)
-        );
+        let first = *ranks.entry(&object.path).or_insert(rank + 1);
+        let place = match first == rank + 1 {
+            true => path.join(" < "),
+            false => format!("as {first}"),
+        };
+        let _ = writeln!(out, "  {:>4}  {}", rank + 1, wrap(&shown(&place), width, 8));
         let share = |(thread, accesses): &(u32, u64)| {
             format!("{thread}: {}", percent(*accesses, object.accesses))
         };
