@@ -162,7 +162,7 @@ impl CudaProgram<'_> {
     fn show(&self, kernels: &[KernelCount], next: &str) -> anyhow::Result<()> {
         let rows: Vec<KernelRow> = kernels.iter().map(row).collect();
         if rows.is_empty() {
-            say!("no kernel ran")?;
+            say!("no kernel ran to its end")?;
         }
         let text = kernels_text(&rows, self.top, terminal_width(), color());
         crate::output::write_text(Path::new("-"), &text, false)?;

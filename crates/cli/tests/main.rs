@@ -14,6 +14,7 @@ mod check;
 mod completions;
 mod control;
 mod convert;
+mod cuda;
 mod demo;
 mod diff;
 mod engines;
