@@ -22,7 +22,8 @@ int main(int argc, char **)
         host[i] = i;
     cudaMalloc(&data, sizeof host);
     cudaMemcpy(data, host, sizeof host, cudaMemcpyHostToDevice);
-    scale<<<n / 256, 256>>>(data, argc > 1 ? 2 * n : n);
+    // With an argument, too many threads.
+    scale<<<argc * n / 256, 256>>>(data, argc * n);
     cudaError_t error = cudaMemcpy(host, data, sizeof host, cudaMemcpyDeviceToHost);
     printf("%s, %g\n", cudaGetErrorString(error), host[n - 1]);
     return error != cudaSuccess;
@@ -72,7 +73,7 @@ fn error_of_a_kernel_reaches_the_program_and_a_warning_names_the_line() {
     let arguments = ["profile", "-q", "--pass-status", "--", "./scale", "far"];
     let done = place.run(&arguments).ends_with(1);
     let done = done.prints(&["an illegal memory access was encountered"]);
-    done.says(&["block (16, 0, 0)", "scale.cu:7"]);
+    done.says(&["block (16, 0, 0)", "scale.cu:7", "out of bounds"]);
 }
 
 #[test]

@@ -42,6 +42,11 @@ pub fn gcc(place: &Place, options: &[&str]) {
 
 /// Profiles `program` and plans for a fast memory of `fast`.
 pub fn planned(place: &Place, program: &[&str], fast: &str) {
+    plan(place, program, fast).succeeds();
+}
+
+/// As [`planned`], for programs that may have nothing to place.
+pub fn plan(place: &Place, program: &[&str], fast: &str) -> Done {
     let words = [&["profile", "-q", "-f", "-o", "p", "--"], program].concat();
     place.run(&words);
     let words = [
@@ -58,7 +63,7 @@ pub fn planned(place: &Place, program: &[&str], fast: &str) {
         "-o",
         "p.rlplace",
     ];
-    place.run(&words).succeeds();
+    place.run(&words)
 }
 
 fn two() -> Place {
@@ -478,6 +483,12 @@ pub fn built(place: &Place, compiler: &str, options: &[&str]) -> bool {
 /// Plans for a program, runs it by the plan, compares what it prints, and returns the table with a
 /// row for each object.
 pub fn verified(place: &Place, program: &[&str]) -> String {
+    planned(place, program, "64M");
+    verified_by_plan(place, program)
+}
+
+/// As [`verified`], by the plan that is there.
+pub fn verified_by_plan(place: &Place, program: &[&str]) -> String {
     // A path is looked up from here, a name as ever.
     let path = match program[0].contains('/') {
         true => place.path(program[0]),
@@ -486,7 +497,6 @@ pub fn verified(place: &Place, program: &[&str]) -> String {
     let mut native = Command::new(path);
     let native = native.args(&program[1..]).current_dir(place.path(""));
     let native = native.output().unwrap();
-    planned(place, program, "64M");
     let options = ["--verify", "--top", "100", "--as", "node:0", "--"];
     let done = Command::new(env!("CARGO_BIN_EXE_reuselens"))
         .args(["run", "--placement", "p.rlplace"])

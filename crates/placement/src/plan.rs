@@ -135,7 +135,7 @@ impl PlacementPlan {
 pub enum PlanError {
     /// No object can be moved.
     #[error(
-        "the profile has no data object of known size, so nothing can be placed; profile a program with -g, or one that allocates memory"
+        "the profile has no data object of known size that is worth a place, so nothing can be placed; profile a program with -g, or one that allocates memory"
     )]
     NothingToPlace,
     /// No tier is faster than the slowest for this objective.
