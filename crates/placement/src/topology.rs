@@ -67,7 +67,7 @@ pub enum TopologyError {
 struct MemoryNode {
     number: u32,
     bytes: u64,
-    /// Its kind, if the source says so.
+    /// Its kind, if the source names one.
     kind: Option<TierKind>,
     has_cores: bool,
     latency: Option<f64>,

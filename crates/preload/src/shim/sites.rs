@@ -28,7 +28,7 @@ const PATIENCE: usize = 4096;
 /// The table: a mask, then as many return addresses as it allows, then an entry for each. The low
 /// half of an entry is the first path that begins with this call, or [`NO_PATH`]. The high half is
 /// 0, but for calls that `operator new` makes: there it is where the frame of `operator new` ends,
-/// from the stack pointer after the return, where the frame information says so. Null while no
+/// from the stack pointer after the return, where the frame information gives it. Null while no
 /// planned module is mapped.
 static SITES: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 /// By module: what to add to its addresses, [`NONE`] where it is not mapped. After those, by path:

@@ -20,15 +20,18 @@ pub(super) fn contexts(out: &mut String, plan: &PlacementPlan, width: usize, pai
         width,
         paint,
     );
-    let columns = [
-        TextColumn::left(CONTEXT_HEADS[0]),
-        TextColumn::right(CONTEXT_HEADS[1]),
-        TextColumn::right(CONTEXT_HEADS[2]),
-        TextColumn::right(CONTEXT_HEADS[3]),
-        TextColumn::right(CONTEXT_HEADS[4]),
-        TextColumn::left(CONTEXT_HEADS[5]),
-    ];
+    let columns = columns(&CONTEXT_HEADS);
     rows(out, &columns, &context_rows(plan), width, paint);
+}
+
+/// Columns of numbers between two of words.
+fn columns(heads: &[&str]) -> Vec<TextColumn> {
+    let last = heads.len() - 1;
+    let column = |(at, head): (usize, &&str)| match at == 0 || at == last {
+        true => TextColumn::left(head),
+        false => TextColumn::right(head),
+    };
+    heads.iter().enumerate().map(column).collect()
 }
 
 /// The heads of [`context_rows`].
@@ -98,15 +101,7 @@ pub(super) fn phases(out: &mut String, plan: &PlacementPlan, width: usize, paint
         width,
         paint,
     );
-    let columns = [
-        TextColumn::left(PHASE_HEADS[0]),
-        TextColumn::right(PHASE_HEADS[1]),
-        TextColumn::right(PHASE_HEADS[2]),
-        TextColumn::right(PHASE_HEADS[3]),
-        TextColumn::right(PHASE_HEADS[4]),
-        TextColumn::right(PHASE_HEADS[5]),
-        TextColumn::left(PHASE_HEADS[6]),
-    ];
+    let columns = columns(&PHASE_HEADS);
     rows(out, &columns, &phase_rows(plan), width, paint);
 }
 
