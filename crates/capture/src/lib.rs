@@ -34,5 +34,5 @@ mod unordered;
 pub use built_in::{carries_basic_blocks, find_program};
 pub use control::{ControlOptions, Regions, Span};
 pub use error::CaptureError;
-pub use program::{Capture, Launch, report_size_limits};
+pub use program::{Capture, Launch, process_end, report_size_limits};
 pub use running::{Delivered, Running};

@@ -316,7 +316,8 @@ pub fn report_size_limits() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-pub(crate) fn process_end(status: ExitStatus) -> ProcessEnd {
+/// How a process ended, by the status that the system gives for it.
+pub fn process_end(status: ExitStatus) -> ProcessEnd {
     match (status.code(), status.signal()) {
         (Some(code), _) => ProcessEnd::Exit(code),
         (None, Some(signal)) => ProcessEnd::Signal(signal),

@@ -3,18 +3,17 @@
 
 use std::ffi::OsString;
 
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
+use reuselens::capture::{find_program, process_end};
 use reuselens::io::AtomicFile;
-use reuselens::trace::ProcessEnd;
 use reuselens::units::{counted, shown};
 use reuselens_cuda::{
-    CudaUse, Interpreter, KernelCount, KernelCounts, KernelWatch, Recording, Refused, cuda_use, run,
+    CudaUse, Interpreter, KernelCount, KernelCounts, KernelWatch, Refused, cuda_use, run,
 };
-use reuselens_ptx::{Options, readable};
+use reuselens_ptx::{CollectorSink, Options, readable};
 use reuselens_report::{KernelRow, kernels_text};
 use reuselens_warp::file::WarpWriter;
 
@@ -61,9 +60,7 @@ pub struct CudaProgram<'a> {
 /// # Errors
 /// If it does, and no library can be put in the place of its own.
 pub fn is_cuda(command: &[OsString]) -> anyhow::Result<bool> {
-    let path = command
-        .first()
-        .and_then(|name| reuselens::capture::find_program(name));
+    let path = command.first().and_then(|name| find_program(name));
     match path.as_deref().and_then(cuda_use) {
         None => Ok(false),
         Some(CudaUse::Shared | CudaUse::Static) => Ok(true),
@@ -110,10 +107,11 @@ impl CudaProgram<'_> {
         });
         let file = AtomicFile::create(&path, force)?;
         let description = format!("{name} on the interpreter");
-        let recording = Recording::new(WarpWriter::new(file, &path, &description)?);
-        let (ended, refused, recording) = self.run(recording, max_instructions)?;
+        let records = CollectorSink::new(WarpWriter::new(file, &path, &description)?);
+        let watch = (records, KernelCounts::default());
+        let (ended, refused, (records, counts)) = self.run(watch, max_instructions)?;
         warn(&refused);
-        let (writer, counts) = recording.finish()?;
+        let writer = records.finish()?;
         let records = writer.records();
         writer.finish()?.commit()?;
         if !self.quiet {
@@ -171,12 +169,7 @@ impl CudaProgram<'_> {
 
     fn code(&self, ended: ExitStatus) -> ExitCode {
         let name = program_name(self.command);
-        let end = match (ended.signal(), ended.code()) {
-            (Some(signal), _) => ProcessEnd::Signal(signal),
-            (None, Some(code)) => ProcessEnd::Exit(code),
-            (None, None) => ProcessEnd::Unknown,
-        };
-        status(&name, end, self.pass_status, !self.quiet)
+        status(&name, process_end(ended), self.pass_status, !self.quiet)
     }
 }
 

@@ -1,8 +1,9 @@
-//! [`KernelCounts`] and [`Recording`]: what is kept of the kernels of a run.
+//! [`KernelCounts`]: what is counted of the kernels of a run. Beside a [`CollectorSink`], all their
+//! memory instructions are kept too.
 
 use std::collections::BTreeMap;
 
-use reuselens_ptx::{BlockSink, CollectorSink, Count, Kernel, LaunchConfig, LaunchSink, Stats};
+use reuselens_ptx::{CollectorSink, Count, Kernel, LaunchConfig, LaunchSink, Stats};
 use reuselens_warp::Collector;
 
 use crate::interpreter::KernelWatch;
@@ -73,63 +74,17 @@ impl KernelWatch for KernelCounts {
         let count = &mut self.kernels[number];
         count.launches += 1;
         count.stats += stats;
-        count.memory.close(0, self.running);
+        count.memory += self.running;
     }
 }
 
 /// Keeps all memory instructions, and counts them.
-pub struct Recording<W: Collector> {
-    both: (CollectorSink<W>, KernelCounts),
-}
-
-impl<W: Collector> std::fmt::Debug for Recording<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Recording").finish_non_exhaustive()
-    }
-}
-
-impl<W: Collector> Recording<W> {
-    /// Hands the instructions to `out`.
-    pub fn new(out: W) -> Recording<W> {
-        Recording {
-            both: (CollectorSink::new(out), KernelCounts::default()),
-        }
-    }
-
-    /// What took the instructions, and the counts.
-    ///
-    /// # Errors
-    /// The first one of what took them.
-    pub fn finish(self) -> Result<(W, KernelCounts), reuselens_trace::TraceError> {
-        Ok((self.both.0.finish()?, self.both.1))
-    }
-}
-
-impl<W: Collector> LaunchSink for Recording<W>
-where
-    (CollectorSink<W>, KernelCounts): LaunchSink<Block: BlockSink>,
-{
-    type Block = <(CollectorSink<W>, KernelCounts) as LaunchSink>::Block;
-
-    fn open(&mut self, block: u32) -> Self::Block {
-        self.both.open(block)
-    }
-
-    fn drain(&mut self, block: u32, sink: &mut Self::Block) {
-        self.both.drain(block, sink);
-    }
-
-    fn close(&mut self, block: u32, sink: Self::Block) {
-        self.both.close(block, sink);
-    }
-}
-
-impl<W: Collector + Send> KernelWatch for Recording<W>
+impl<W: Collector + Send> KernelWatch for (CollectorSink<W>, KernelCounts)
 where
     W::Piece: Send,
 {
     fn begin(&mut self, kernel: &Kernel, launch: &LaunchConfig) -> Result<(), String> {
-        let (records, counts) = &mut self.both;
+        let (records, counts) = self;
         counts.begin(kernel, launch)?;
         records
             .launch(kernel, launch)
@@ -137,6 +92,6 @@ where
     }
 
     fn end(&mut self, kernel: &Kernel, launch: &LaunchConfig, stats: Stats) {
-        self.both.1.end(kernel, launch, stats);
+        self.1.end(kernel, launch, stats);
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use reuselens_ptx::{
-    Allocation, DeviceError, FaultKind, Kernel, LaunchConfig, LaunchError, LaunchSink, Loaded,
-    Options, PtxModule, Stats, readable,
+    DeviceError, FaultKind, Kernel, LaunchConfig, LaunchError, LaunchSink, Loaded, Options,
+    PtxModule, Stats, readable,
 };
 
 use crate::device::{CudaFault, Device, KernelInfo, KernelLaunch};
@@ -133,13 +133,9 @@ impl<W: KernelWatch> Device for Interpreter<W> {
 
     fn variable(&self, module: u64, name: &str) -> Result<(u64, u64), CudaFault> {
         let address = self.module(module)?.variable(name);
-        let buffers = self.device.allocations();
-        let found = address.and_then(|address| {
-            let at = |buffer: &Allocation| buffer.address.cmp(&address);
-            let index = buffers.binary_search_by(|buffer| at(buffer)).ok()?;
-            Some((address, buffers[index].size))
-        });
-        found.ok_or_else(|| {
+        let buffer = address.and_then(|address| self.device.buffer(address));
+        let place = buffer.map(|buffer| (buffer.address, buffer.size));
+        place.ok_or_else(|| {
             let what = format!("the device code has no variable {name}");
             CudaFault::new(Status::INVALID_SYMBOL, what)
         })

@@ -46,7 +46,7 @@ mod server;
 mod status;
 
 #[cfg(not(reuselens_cuda))]
-pub use counts::{KernelCount, KernelCounts, Recording};
+pub use counts::{KernelCount, KernelCounts};
 #[cfg(not(reuselens_cuda))]
 pub use device::{CudaFault, Device, KernelInfo, KernelLaunch};
 #[cfg(not(reuselens_cuda))]

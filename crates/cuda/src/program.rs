@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use object::{Object, ObjectSection, ObjectSymbol};
+use object::{Object, ObjectSection, ObjectSymbol, ReadCache};
+use reuselens_io::open_regular_file;
 
 /// How a program reaches CUDA's runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,36 +28,34 @@ const REGISTER: &str = "__cudaRegisterFatBinary";
 /// A section of each program that carries device code.
 const SECTIONS: [&str; 2] = [".nvFatBinSegment", ".nv_fatbin"];
 /// How the program at `path` reaches CUDA; `None` if it does not, or is no program that can be
-/// read. Cost: the file is mapped or read once.
+/// read. Cost: its sections' headers and its symbols are read, and no more of the file.
 pub fn cuda_use(path: &Path) -> Option<CudaUse> {
-    let (_, bytes) = reuselens_io::read_object_file(path).ok()?;
-    let object = object::File::parse(&*bytes).ok()?;
-    let carries = SECTIONS
-        .iter()
-        .any(|name| object.section_by_name(name).is_some());
-    let has = |symbol: object::Symbol<'_, '_>| symbol.name() == Ok(REGISTER);
-    let is_imported = |symbol: object::Symbol<'_, '_>| symbol.is_undefined() && has(symbol);
-    if object.dynamic_symbols().any(is_imported) {
+    let (file, _) = open_regular_file(path).ok()?;
+    let file = ReadCache::new(file);
+    let object = object::File::parse(&file).ok()?;
+    let mut imported = object.dynamic_symbols();
+    if imported.any(|symbol| symbol.is_undefined() && symbol.name() == Ok(REGISTER)) {
         // The names of the libraries that it needs are among the names of its dynamic symbols.
         let names = object.section_by_name(".dynstr");
-        let names = names
-            .and_then(|names| names.data().ok())
-            .unwrap_or_default();
-        let is_13 = names.windows(LIBRARY.len()).any(|name| name == LIBRARY);
-        return Some(match is_13 {
+        let names = names.and_then(|names| names.data().ok());
+        let mut names = names.unwrap_or_default().windows(LIBRARY.len());
+        return Some(match names.any(|name| name == LIBRARY) {
             true => CudaUse::Shared,
             false => CudaUse::OtherVersion,
         });
     }
-    let is_older = |symbol: object::Symbol<'_, '_>| symbol.name() == Ok(OF_OLDER_RUNTIMES);
-    if object.symbols().any(is_older) {
-        return Some(CudaUse::OtherVersion);
+    let mut defines = false;
+    for symbol in object.symbols() {
+        match symbol.name() {
+            Ok(OF_OLDER_RUNTIMES) => return Some(CudaUse::OtherVersion),
+            Ok(REGISTER) => defines |= symbol.is_definition(),
+            _ => {}
+        }
     }
-    let is_defined = |symbol: object::Symbol<'_, '_>| symbol.is_definition() && has(symbol);
-    let defines = object.symbols().any(is_defined);
-    match (defines, carries) {
-        (true, _) => Some(CudaUse::Static),
-        (false, true) => Some(CudaUse::Stripped),
-        (false, false) => None,
+    let mut sections = SECTIONS.iter();
+    let mut carries = || sections.any(|name| object.section_by_name(name).is_some());
+    match defines {
+        true => Some(CudaUse::Static),
+        false => carries().then_some(CudaUse::Stripped),
     }
 }

@@ -21,11 +21,22 @@ const HEAD_BYTES: usize = 16;
 /// The variable that names the socket to the program.
 pub const SOCKET_VARIABLE: &str = "REUSELENS_CUDA_SOCKET";
 
-/// What is asked. Answers have the operation of their request; their first field is a
-/// [`Status`](crate::status).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u16)]
-pub enum Operation {
+/// The operations, and the table of them by number.
+macro_rules! operations {
+    ($($(#[$about:meta])* $name:ident,)*) => {
+        /// What is asked. Answers have the operation of their request; their first field is a
+        /// [`Status`](crate::status).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(u16)]
+        pub enum Operation {
+            $($(#[$about])* $name,)*
+        }
+
+        const OPERATIONS: &[Operation] = &[$(Operation::$name,)*];
+    };
+}
+
+operations! {
     /// A process begins. Fields: its number. Answer: free and all bytes of the device, and the
     /// addresses at which its memory begins and ends.
     Hello,
@@ -61,28 +72,6 @@ pub enum Operation {
     /// Something that is not provided was called. Bytes: its name.
     Missing,
 }
-
-/// All operations, by number.
-const OPERATIONS: [Operation; 15] = {
-    use Operation::*;
-    [
-        Hello,
-        Allocate,
-        AllocateAligned,
-        Free,
-        Write,
-        Read,
-        Copy,
-        Fill,
-        Load,
-        Kernel,
-        Variable,
-        Launch,
-        Reset,
-        MemoryInfo,
-        Missing,
-    ]
-};
 
 /// A request or an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -231,9 +231,9 @@ impl Device {
         self.memory.free(address)
     }
 
-    /// All buffers, the variables of modules too, in the order of their addresses.
-    pub fn allocations(&self) -> Vec<&Allocation> {
-        self.memory.allocations()
+    /// The buffer that begins at an address; variables of modules are buffers too.
+    pub fn buffer(&self, address: u64) -> Option<&Allocation> {
+        self.memory.buffer(address)
     }
 
     /// Copies bytes from one place of the device to another; the places may overlap.

@@ -215,10 +215,16 @@ impl LaunchSink for Count {
     fn drain(&mut self, _: u32, _: &mut Count) {}
 
     fn close(&mut self, _: u32, block: Count) {
-        self.instructions += block.instructions;
-        self.requests += block.requests;
-        self.accesses += block.accesses;
-        self.bytes += block.bytes;
-        self.sectors += block.sectors;
+        *self += block;
+    }
+}
+
+impl std::ops::AddAssign for Count {
+    fn add_assign(&mut self, other: Count) {
+        self.instructions += other.instructions;
+        self.requests += other.requests;
+        self.accesses += other.accesses;
+        self.bytes += other.bytes;
+        self.sectors += other.sectors;
     }
 }

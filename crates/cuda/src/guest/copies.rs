@@ -15,13 +15,13 @@ fn copy(rows: Rows, direction: u32, stream: usize) -> Result<(), Status> {
     if rows.rows > 1 && (rows.to_pitch < rows.width || rows.from_pitch < rows.width) {
         return Err(Status::INVALID_PITCH);
     }
-    let is_ordinary = |address| Ok(place(address)? == Place::Host(None));
-    let is_device = |address| Ok(place(address)? == Place::Device);
+    let (to, from) = (place(rows.to)?, place(rows.from)?);
+    let (ordinary, device) = (Place::Host(None), Place::Device);
     let fits = match direction {
-        0 => !is_device(rows.to)? && !is_device(rows.from)?,
-        1 => !is_ordinary(rows.to)? && !is_device(rows.from)?,
-        2 => !is_device(rows.to)? && !is_ordinary(rows.from)?,
-        3 => !is_ordinary(rows.to)? && !is_ordinary(rows.from)?,
+        0 => to != device && from != device,
+        1 => to != ordinary && from != device,
+        2 => to != device && from != ordinary,
+        3 => to != ordinary && from != ordinary,
         4 => true,
         _ => return Err(Status::INVALID_DIRECTION),
     };

@@ -37,11 +37,6 @@ pub extern "C" fn cudaSetDevice(number: i32) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaInitDevice(number: i32, _device_flags: u32, _flags: u32) -> u32 {
-    cudaSetDevice(number)
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn cudaSetDeviceFlags(_flags: u32) -> u32 {
     0
 }
@@ -61,11 +56,6 @@ pub extern "C" fn cudaDeviceSynchronize() -> u32 {
     returned(wait())
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaThreadSynchronize() -> u32 {
-    cudaDeviceSynchronize()
-}
-
 /// Frees all memory of the program. An error that ended its work stays.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDeviceReset() -> u32 {
@@ -77,11 +67,6 @@ pub extern "C" fn cudaDeviceReset() -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaRuntimeGetVersion(to: *mut i32) -> u32 {
-    returned(store(to, VERSION))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaDriverGetVersion(to: *mut i32) -> u32 {
     returned(store(to, VERSION))
 }
 

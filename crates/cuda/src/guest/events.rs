@@ -55,18 +55,8 @@ pub extern "C" fn cudaEventRecord(event: usize, stream: usize) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaEventRecordWithFlags(event: usize, stream: usize, _flags: u32) -> u32 {
-    cudaEventRecord(event, stream)
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn cudaEventSynchronize(event: usize) -> u32 {
     returned(wait().and_then(|()| exists(event)))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaEventQuery(event: usize) -> u32 {
-    cudaEventSynchronize(event)
 }
 
 #[unsafe(no_mangle)]

@@ -16,20 +16,11 @@ pub fn add(parts: Parts) -> usize {
     GRAPHS.add(parts)
 }
 
-fn instantiate(to: *mut usize, graph: usize) -> u32 {
-    let parts = GRAPHS.with(graph, |parts| parts.clone());
-    returned(parts.and_then(|parts| store(to, READY.add(parts))))
-}
-
 /// The third parameter is `flags` from CUDA 12 on, and there were two more before.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGraphInstantiate(to: *mut usize, graph: usize) -> u32 {
-    instantiate(to, graph)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaGraphInstantiateWithFlags(to: *mut usize, graph: usize, _flags: u64) -> u32 {
-    instantiate(to, graph)
+    let parts = GRAPHS.with(graph, |parts| parts.clone());
+    returned(parts.and_then(|parts| store(to, READY.add(parts))))
 }
 
 #[unsafe(no_mangle)]

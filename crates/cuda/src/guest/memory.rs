@@ -146,11 +146,6 @@ pub extern "C" fn cudaMallocHost(to: *mut usize, bytes: usize) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaHostAlloc(to: *mut usize, bytes: usize, _flags: u32) -> u32 {
-    returned(shared(to, bytes, Mirrored::Pinned))
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn cudaFreeHost(address: usize) -> u32 {
     returned(match address {
         0 => Ok(()),

@@ -36,6 +36,14 @@ macro_rules! same {
 }
 
 same! {
+    cudaGraphInstantiateWithFlags = super::graphs::cudaGraphInstantiate;
+    cudaEventQuery = super::events::cudaEventSynchronize;
+    cudaEventRecordWithFlags = super::events::cudaEventRecord;
+    cudaStreamQuery = super::streams::cudaStreamSynchronize;
+    cudaThreadSynchronize = super::devices::cudaDeviceSynchronize;
+    cudaDriverGetVersion = super::devices::cudaRuntimeGetVersion;
+    cudaInitDevice = super::devices::cudaSetDevice;
+    cudaHostAlloc = super::memory::cudaMallocHost;
     __cudaLaunchKernel = super::kernels::cudaLaunchKernel;
     __cudaLaunchKernel_ptsz = super::kernels::cudaLaunchKernel;
     cudaGetFuncBySymbol = super::kernels::__cudaGetKernel;
@@ -44,7 +52,7 @@ same! {
     cudaMemset3D_ptds = super::copies::cudaMemset3D;
     cudaStreamGetDevice_ptsz = super::streams::cudaStreamGetDevice;
     cudaStreamGetId_ptsz = super::streams::cudaStreamGetId;
-    cudaEventRecordWithFlags_ptsz = super::events::cudaEventRecordWithFlags;
+    cudaEventRecordWithFlags_ptsz = super::events::cudaEventRecord;
     cudaEventRecord_ptsz = super::events::cudaEventRecord;
     cudaFreeAsync_ptsz = super::memory::cudaFreeAsync;
     cudaGraphLaunch_ptsz = super::graphs::cudaGraphLaunch;
@@ -74,7 +82,7 @@ same! {
     cudaStreamGetFlags_ptsz = super::streams::cudaStreamGetFlags;
     cudaStreamGetPriority_ptsz = super::streams::cudaStreamGetPriority;
     cudaStreamIsCapturing_ptsz = super::streams::cudaStreamIsCapturing;
-    cudaStreamQuery_ptsz = super::streams::cudaStreamQuery;
+    cudaStreamQuery_ptsz = super::streams::cudaStreamSynchronize;
     cudaStreamSynchronize_ptsz = super::streams::cudaStreamSynchronize;
     cudaStreamWaitEvent_ptsz = super::streams::cudaStreamWaitEvent;
 }

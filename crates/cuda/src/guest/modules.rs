@@ -115,16 +115,11 @@ pub extern "C" fn __cudaInitModule(_: *mut *mut c_void) -> c_char {
 }
 
 #[unsafe(no_mangle)]
-#[allow(clippy::too_many_arguments, reason = "CUDA's")]
 pub extern "C" fn __cudaRegisterManagedVar(
     module: *mut *mut c_void,
     pointer: *mut *mut c_void,
     _device: *mut c_char,
     name: *const c_char,
-    _is_extern: i32,
-    _bytes: usize,
-    _is_constant: i32,
-    _is_global: i32,
 ) {
     let named = named(module, name);
     let mut registry = lock(&REGISTRY);
@@ -132,35 +127,24 @@ pub extern "C" fn __cudaRegisterManagedVar(
     registry.managed.push((pointer as usize, named));
 }
 
+/// The start-up code passes more, and nobody needs that, here and below.
 #[unsafe(no_mangle)]
-#[allow(clippy::too_many_arguments, reason = "CUDA's")]
 pub extern "C" fn __cudaRegisterFunction(
     module: *mut *mut c_void,
     host: *const c_void,
     _device: *mut c_char,
     name: *const c_char,
-    _thread_limit: i32,
-    _thread: *mut c_void,
-    _block: *mut c_void,
-    _block_size: *mut c_void,
-    _grid_size: *mut c_void,
-    _warp_size: *mut i32,
 ) {
     let named = named(module, name);
     lock(&REGISTRY).kernels.insert(host as usize, named);
 }
 
 #[unsafe(no_mangle)]
-#[allow(clippy::too_many_arguments, reason = "CUDA's")]
 pub extern "C" fn __cudaRegisterVar(
     module: *mut *mut c_void,
     host: *const c_void,
     _device: *mut c_char,
     name: *const c_char,
-    _is_extern: i32,
-    _bytes: usize,
-    _is_constant: i32,
-    _is_global: i32,
 ) {
     let named = named(module, name);
     lock(&REGISTRY).variables.insert(host as usize, named);

@@ -75,11 +75,6 @@ pub extern "C" fn cudaStreamSynchronize(stream: usize) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaStreamQuery(stream: usize) -> u32 {
-    returned(idle(stream))
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn cudaStreamWaitEvent(stream: usize, event: usize, _flags: u32) -> u32 {
     returned(exists(stream).and_then(|()| {
         super::events::exists(event)?;

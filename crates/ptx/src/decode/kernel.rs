@@ -76,7 +76,7 @@ impl Kernel {
         self.param_bytes
     }
 
-    /// The most threads of a block, if the kernel says so (`.maxntid`, `.reqntid`).
+    /// The most threads of a block, if the kernel limits them (`.maxntid`, `.reqntid`).
     pub fn max_threads(&self) -> Option<u64> {
         let required = self.required_threads.map(|sizes| {
             let sizes = sizes.map(u64::from);

@@ -150,8 +150,13 @@ impl DeviceMemory {
         self.gaps.insert(first, pages);
     }
 
+    /// The buffer that begins at an address.
+    pub fn buffer(&self, address: u64) -> Option<&Allocation> {
+        Some(&self.allocations[self.begins_at(address)?])
+    }
+
     /// All buffers, in the order of their addresses. Cost: a sort.
-    pub fn allocations(&self) -> Vec<&Allocation> {
+    fn allocations(&self) -> Vec<&Allocation> {
         let mut vacant = self.vacant.clone();
         vacant.sort_unstable();
         let numbers = 0..self.allocations.len();
