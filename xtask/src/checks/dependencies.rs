@@ -26,7 +26,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("formats", &["units", "io", "trace", "rltrace"]),
     ("testing", &["units", "io", "trace", "rltrace", "formats"]),
     ("ptx", &["simd", "workers", "io", "trace", "warp"]),
-    ("cuda", &["io", "trace", "warp", "ptx"]),
+    ("advice", &[]),
+    (
+        "gpu-advisor",
+        &[
+            "units",
+            "hugepages",
+            "trace",
+            "warp",
+            "distance",
+            "locality",
+            "advice",
+        ],
+    ),
+    ("cuda", &["io", "trace", "warp", "ptx", "gpu-advisor"]),
     ("distance", &["units", "hugepages", "simd"]),
     (
         "baselines",
