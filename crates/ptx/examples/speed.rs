@@ -24,6 +24,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut device = Device::new();
     let module = device.load(PtxModule::parse(&text)?)?;
     let kernel = device.kernel(&module, "gemm", &Options::default())?;
+    let flow = Options {
+        flow: true,
+        ..Options::default()
+    };
+    let counted = device.kernel(&module, "gemm", &flow)?;
     let bytes = 4 * (size * size) as u64;
     let mut arguments = vec![Argument::Integer(size as i128); 3];
     arguments.extend([Argument::Float(2.0), Argument::Float(3.0)]);
@@ -55,6 +60,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             note(
                 "counting",
                 measure(&mut device, &kernel, &launch, threads, &mut count)?,
+            );
+            note(
+                "flow",
+                measure(&mut device, &counted, &launch, threads, &mut Ignore)?,
             );
             let path = folder.path().join(format!("{round}-{threads}.rlwarp"));
             let file = AtomicFile::create(&path, true)?;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use crate::decode::{self, Kernel};
 use crate::error::PtxError;
 use crate::machine::{
-    Allocation, DeviceMemory, LaunchConfig, LaunchError, Options, Stats, run, windows,
+    Allocation, DeviceMemory, FlowCounts, LaunchConfig, LaunchError, Options, Stats, run, windows,
 };
 use crate::names;
 use crate::sink::LaunchSink;
@@ -349,7 +349,7 @@ impl Device {
             &module.ast,
             function,
             &module.symbols,
-            options.isa,
+            options,
         )?)
     }
 
@@ -357,6 +357,13 @@ impl Device {
     /// launch in their order, the lanes of a warp in theirs.
     pub fn take_printed(&mut self) -> Vec<u8> {
         self.memory.take_printed()
+    }
+
+    /// Takes the control flow of the last launch of a kernel that was decoded with
+    /// [`Options::flow`], also if that launch was stopped; `None` if there was none since this was
+    /// last called.
+    pub fn take_flow(&mut self) -> Option<FlowCounts> {
+        self.memory.take_flow()
     }
 
     /// Runs a kernel to its end.

@@ -63,12 +63,15 @@ mod stream;
 mod syntax;
 
 pub use arguments::{Argument, ArgumentError};
-pub use decode::{AccessSite, Kernel, Param};
+pub use decode::{AccessSite, Kernel, KernelPlace, Param, SourceLine};
 pub use device::{Device, DeviceError, Loaded, Outline, PtxModule};
 pub use error::{Position, PtxError};
 pub use lanes::Isa;
 pub use machine::random::SplitMix64;
-pub use machine::{Allocation, FaultKind, KernelError, LaunchConfig, LaunchError, Options, Stats};
+pub use machine::{
+    Allocation, BlockFlow, BranchFlow, FaultKind, FlowCounts, KernelError, LaunchConfig,
+    LaunchError, Options, Stats,
+};
 pub use names::readable;
 pub use sink::{BlockSink, Count, Ignore, LaunchSink, Space, WarpAccess, WarpKind};
 pub use stream::{CollectorSink, Pieces};

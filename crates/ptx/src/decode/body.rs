@@ -101,7 +101,7 @@ impl KernelDecoder<'_> {
                 self.place_label(label);
             }
             Statement::Targets(label, targets) => self.scope().table(label, targets),
-            Statement::Location { file, line } => self.source = Some((*file, *line)),
+            Statement::Location(source) => self.source = Some(*source),
             Statement::Instruction(instruction) => {
                 self.at = instruction.at;
                 self.opcode.clone_from(&instruction.opcode);

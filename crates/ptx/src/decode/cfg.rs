@@ -7,8 +7,9 @@
 
 use super::kernel::{Code, Kernel, NONE, Op};
 
-/// Writes into each branch where its lanes meet; `NONE` where they do not.
-pub fn reconverge(kernel: &mut Kernel) {
+/// Writes into each branch where its lanes meet; `NONE` where they do not. Gives the kernel's basic
+/// blocks.
+pub fn reconverge(kernel: &mut Kernel) -> Graph {
     let graph = Graph::new(kernel);
     let meets = graph.post_dominators();
     for (block, &meet) in meets.iter().enumerate().take(graph.starts.len()) {
@@ -23,12 +24,13 @@ pub fn reconverge(kernel: &mut Kernel) {
             _ => {}
         }
     }
+    graph
 }
 
 /// Basic blocks; the one after the last is the end of the kernel.
-struct Graph {
+pub struct Graph {
     /// First operation of each block.
-    starts: Vec<usize>,
+    pub starts: Vec<usize>,
     ops: usize,
     successors: Vec<Vec<usize>>,
 }
@@ -101,6 +103,19 @@ impl Graph {
                 successors.push(end);
             }
         }
+    }
+
+    /// Whether a block may be executed, as far as branches say.
+    pub fn is_reached(&self) -> Vec<bool> {
+        let mut reached = vec![false; self.starts.len() + 1];
+        let mut next = vec![0];
+        while let Some(block) = next.pop() {
+            if !std::mem::replace(&mut reached[block], true) {
+                next.extend(self.successors.get(block).into_iter().flatten());
+            }
+        }
+        reached.truncate(self.starts.len());
+        reached
     }
 
     fn predecessors(&self) -> Vec<Vec<usize>> {
@@ -183,7 +198,7 @@ fn intersect(found: &[Option<usize>], rank: &[usize], a: usize, b: usize) -> usi
 }
 
 /// Where an operation that ends a block goes; none if it ends none.
-fn ends(kernel: &Kernel, op: &Op) -> Option<Vec<u32>> {
+pub fn ends(kernel: &Kernel, op: &Op) -> Option<Vec<u32>> {
     match op.code {
         Code::Branch { target, .. } => Some(vec![target]),
         Code::Table(index) => Some(kernel.tables[index as usize].targets.clone()),

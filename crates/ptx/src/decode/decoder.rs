@@ -4,11 +4,13 @@
 
 use std::collections::HashMap;
 
-use super::kernel::{AccessSite, Code, Kernel, NONE, NamedSpace, Op, SourcePlace, Special};
+use super::kernel::{
+    AccessSite, Code, Kernel, KernelPlace, NONE, NamedSpace, Op, SourceLine, Special,
+};
 use super::scope::{Binding, BodyScope, Scope};
 use crate::error::{Position, PtxError};
 use crate::lanes::{Form, Isa, Slots};
-use crate::syntax::ast::{Ast, FunctionAst, Variable};
+use crate::syntax::ast::{Ast, FunctionAst, SourceRef, Variable};
 use crate::syntax::types::{StateSpace, Type};
 
 /// Operations of a kernel with all its calls.
@@ -32,7 +34,7 @@ pub struct KernelDecoder<'a> {
     /// The instruction being decoded.
     pub at: Position,
     pub opcode: String,
-    pub source: Option<(u32, u32)>,
+    pub source: Option<SourceRef>,
     pub guard: (u32, bool),
     /// The next operation is the first of its instruction.
     pub fresh: bool,
@@ -72,6 +74,7 @@ impl<'a> KernelDecoder<'a> {
                 barriers: Vec::new(),
                 tables: Vec::new(),
                 prints: Vec::new(),
+                probes: Vec::new(),
                 traps: Vec::new(),
                 narrow: 0,
                 wide: 0,
@@ -125,11 +128,10 @@ impl<'a> KernelDecoder<'a> {
             )));
         }
         if self.fresh {
-            let file = self.source.and_then(|(file, _)| self.ast.files.get(&file));
-            self.kernel.places.push(SourcePlace {
+            let source = self.source_line();
+            self.kernel.places.push(KernelPlace {
                 position: self.at,
-                source: self.source,
-                file: file.cloned(),
+                source,
             });
         }
         self.kernel.ops.push(Op {
@@ -317,14 +319,22 @@ impl<'a> KernelDecoder<'a> {
         if let Some(index) = self.kernel.sites.iter().rposition(same) {
             return index as u32;
         }
-        let file = self
-            .source
-            .and_then(|(file, line)| Some((self.ast.files.get(&file)?.clone(), line)));
+        let source = self.source_line().map(|source| (source.file, source.line));
         self.kernel.sites.push(AccessSite {
             position: self.at,
             opcode: self.opcode.clone(),
-            source: file,
+            source,
         });
         (self.kernel.sites.len() - 1) as u32
+    }
+
+    /// The source of the instruction being decoded.
+    fn source_line(&self) -> Option<SourceLine> {
+        let SourceRef { file, line, column } = self.source?;
+        Some(SourceLine {
+            file: self.ast.files.get(&file)?.clone(),
+            line,
+            column,
+        })
     }
 }

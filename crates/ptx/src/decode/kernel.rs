@@ -20,6 +20,8 @@ pub struct Kernel {
     pub(crate) barriers: Vec<Barrier>,
     pub(crate) tables: Vec<BranchTable>,
     pub(crate) prints: Vec<PrintOp>,
+    /// What is counted of its control flow; none unless `Options::flow` asked for it.
+    pub(crate) probes: Vec<Probe>,
     /// Why a `Trap` ends the kernel: what sort of error, and its words.
     pub(crate) traps: Vec<(FaultKind, String)>,
     /// Registers in each file.
@@ -38,7 +40,7 @@ pub struct Kernel {
     /// Bytes of local memory of each thread.
     pub(crate) local_bytes: u64,
     pub(crate) sites: Vec<AccessSite>,
-    pub(crate) places: Vec<SourcePlace>,
+    pub(crate) places: Vec<KernelPlace>,
     /// Blocks talk to each other: they run one after the other.
     pub(crate) is_ordered: bool,
     pub(crate) max_threads: Option<u64>,
@@ -117,12 +119,23 @@ pub struct AccessSite {
 }
 
 /// Where an operation comes from.
-#[derive(Clone, Debug, Default)]
-pub struct SourcePlace {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct KernelPlace {
+    /// Its position in the PTX.
     pub position: Position,
-    /// Number of the file and line.
-    pub source: Option<(u32, u32)>,
-    pub file: Option<String>,
+    /// Its place in the source, if the PTX has it (`-lineinfo`).
+    pub source: Option<SourceLine>,
+}
+
+/// A place in a kernel's source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SourceLine {
+    /// The file, as the compiler wrote it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 if the compiler does not say.
+    pub column: u32,
 }
 
 /// A call of `vprintf`. What it is handed lies in local memory.
@@ -177,6 +190,32 @@ pub enum Code {
     Trap(u32),
     /// `printf`.
     Print(u32),
+    /// Counts the lanes that come here: see `Probe`.
+    Probe(u32, ProbeKind),
+}
+
+/// A place of a kernel at which the lanes that come there are counted.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    pub kind: ProbeKind,
+    /// Index into `places`.
+    pub place: u32,
+    /// Which basic block it is in: index among the probes of blocks.
+    pub block: u32,
+    /// Instructions of the block, if it is the probe of a block.
+    pub instructions: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeKind {
+    /// The beginning of a basic block.
+    Block,
+    /// A branch, or an exit, under a guard.
+    Branch,
+    /// A branch by a table. The operation has the index as `a`, the table's number as `b`.
+    Table,
+    /// An instruction under a guard that does not end its block.
+    Predicated,
 }
 
 /// A load or a store.

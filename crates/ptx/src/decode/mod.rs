@@ -6,6 +6,7 @@ mod body;
 mod call;
 mod cfg;
 mod decoder;
+mod flow;
 mod instruction;
 pub mod kernel;
 mod memory;
@@ -18,12 +19,12 @@ mod warp;
 use std::collections::HashMap;
 
 use decoder::KernelDecoder;
-pub use kernel::{AccessSite, Kernel, Param};
+pub use kernel::{AccessSite, Kernel, KernelPlace, Param, SourceLine};
 use kernel::{Code, NONE, NamedSpace};
 use scope::{Binding, BodyScope, Scope};
 
 use crate::error::PtxError;
-use crate::lanes::Isa;
+use crate::machine::Options;
 use crate::syntax::ast::{Ast, FunctionAst};
 
 /// Parameters of a kernel, in bytes.
@@ -37,9 +38,9 @@ pub fn decode(
     ast: &Ast,
     function: &FunctionAst,
     symbols: &HashMap<String, u64>,
-    isa: Isa,
+    options: &Options,
 ) -> Result<Kernel, PtxError> {
-    let mut decoder = KernelDecoder::new(ast, symbols, isa, function);
+    let mut decoder = KernelDecoder::new(ast, symbols, options.isa, function);
     let body = function.body.as_deref().unwrap_or_default();
     decoder.frames.push(BodyScope {
         function: function.name.clone(),
@@ -52,7 +53,10 @@ pub fn decode(
     decoder.fresh = true;
     decoder.emit(Code::Exit, Default::default())?;
     let mut kernel = decoder.finish()?;
-    cfg::reconverge(&mut kernel);
+    let graph = cfg::reconverge(&mut kernel);
+    if options.flow {
+        flow::instrument(&mut kernel, &graph);
+    }
     Ok(kernel)
 }
 

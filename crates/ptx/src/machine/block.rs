@@ -57,7 +57,7 @@ pub fn prepare(warps: &mut [Warp], kernel: &Kernel, launch: &LaunchConfig, block
             meet: NONE,
         };
         warp.later.clear();
-        warp.alive = mask;
+        (warp.present, warp.alive) = (mask, mask);
         (warp.position, warp.executed, warp.threads, warp.syncs) = (0, 0, 0, 0);
         warp.local.fill(0);
         warp.addresses.fill(0);
@@ -329,7 +329,10 @@ impl<B: BlockSink> BlockRun<'_, B> {
             block: launch.place(block),
             thread,
             position: place.position,
-            line: place.file.clone().zip(place.source.map(|(_, line)| line)),
+            line: place
+                .source
+                .as_ref()
+                .map(|source| (source.file.clone(), source.line)),
             what: stop.fault.what,
         }
     }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::flow::FlowCounts;
 use super::windows;
 
 /// Granularity of buffers, and of what a block keeps for itself until it ends.
@@ -37,6 +38,8 @@ pub struct DeviceMemory {
     gap_pages: usize,
     /// What kernels have printed, since it was last taken.
     printed: Vec<u8>,
+    /// Of the last launch whose kernel counts its control flow.
+    flow: Option<FlowCounts>,
 }
 
 /// Text beyond that is not kept. CUDA's own limit is 1 MiB, if the program asks for no more.
@@ -182,6 +185,16 @@ impl DeviceMemory {
     /// Takes what kernels have printed.
     pub fn take_printed(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.printed)
+    }
+
+    /// Keeps the control flow of a launch.
+    pub fn keep_flow(&mut self, flow: FlowCounts) {
+        self.flow = Some(flow);
+    }
+
+    /// Takes the control flow of the last launch.
+    pub fn take_flow(&mut self) -> Option<FlowCounts> {
+        self.flow.take()
     }
 
     pub fn bytes(&self) -> &[u8] {

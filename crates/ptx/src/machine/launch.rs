@@ -21,6 +21,7 @@ use super::block::{self, BlockRun};
 use super::block_queue::{BlockQueue, QueueState};
 use super::device_memory::{DeviceMemory, MAX_PRINTED};
 use super::fault::{FaultKind, KernelError};
+use super::flow::{self, FlowCell, FlowCounts};
 use super::grid::{LaunchConfig, MOST_LOCAL};
 
 use super::memory::BlockMemory;
@@ -46,6 +47,10 @@ pub struct Options {
     pub max_instructions: u64,
     /// Look for races between the threads of each block. Takes several times as long.
     pub check_races: bool,
+    /// Count basic blocks and branches: see [`Device::take_flow`](crate::Device::take_flow).
+    /// Kernels are decoded for it, so [`Device::kernel`](crate::Device::kernel) looks at it, and a
+    /// launch does not. Kernels that are decoded without it cost nothing more.
+    pub flow: bool,
     /// The instructions of this processor that are used.
     pub isa: Isa,
     /// Set by whoever wants launches to end soon, with an error.
@@ -59,6 +64,7 @@ impl Default for Options {
             seed: None,
             max_instructions: u64::MAX,
             check_races: false,
+            flow: false,
             isa: Isa::best(),
             stop: Arc::default(),
         }
@@ -100,6 +106,7 @@ pub(super) struct Ended<B> {
     sink: B,
     patches: Vec<Patch>,
     printed: Vec<u8>,
+    flow: Vec<FlowCell>,
     stats: Stats,
     result: Result<(), KernelError>,
 }
@@ -116,6 +123,22 @@ pub fn run<S: LaunchSink + Send>(
     sink: &mut S,
 ) -> Result<Stats, LaunchError> {
     launch.check(kernel)?;
+    let mut flow = vec![FlowCell::default(); kernel.probes.len()];
+    let result = run_waves(kernel, launch, memory, options, sink, &mut flow);
+    if !flow.is_empty() {
+        memory.keep_flow(FlowCounts::new(kernel, &flow));
+    }
+    result
+}
+
+fn run_waves<S: LaunchSink + Send>(
+    kernel: &Kernel,
+    launch: &LaunchConfig,
+    memory: &mut DeviceMemory,
+    options: &Options,
+    sink: &mut S,
+    flow: &mut [FlowCell],
+) -> Result<Stats, LaunchError> {
     let order = order(launch.blocks(), options.seed);
     let wave = if kernel.is_ordered { 1 } else { WAVE };
     let mut total = Stats::default();
@@ -145,6 +168,7 @@ pub fn run<S: LaunchSink + Send>(
             overlay::apply(&patches, memory.bytes_mut());
         }
         memory.print(ended.printed);
+        flow::add(flow, &ended.flow);
         ended.result?;
         first = numbers.end;
     }
@@ -215,15 +239,17 @@ pub(super) struct WaveResult {
     pub(super) stats: Stats,
     pub(super) patches: Vec<Vec<Patch>>,
     pub(super) printed: Vec<u8>,
+    pub(super) flow: Vec<FlowCell>,
     pub(super) result: Result<(), LaunchError>,
 }
 
 impl WaveResult {
-    fn new() -> WaveResult {
+    fn new(kernel: &Kernel) -> WaveResult {
         WaveResult {
             stats: Stats::default(),
             patches: Vec::new(),
             printed: Vec::new(),
+            flow: vec![FlowCell::default(); kernel.probes.len()],
             result: Ok(()),
         }
     }
@@ -260,6 +286,7 @@ impl Wave<'_> {
                 block,
                 races: space.races.take(),
                 printed: Vec::new(),
+                flow: vec![FlowCell::default(); self.kernel.probes.len()],
             },
             sink,
         };
@@ -283,6 +310,7 @@ impl Wave<'_> {
             sink: run.sink,
             patches,
             printed: run.memory.printed,
+            flow: run.memory.flow,
             stats,
             result,
         }
@@ -299,6 +327,7 @@ impl Wave<'_> {
         sink.close(block, ended.sink);
         sum.stats += ended.stats;
         sum.patches.push(ended.patches);
+        flow::add(&mut sum.flow, &ended.flow);
         let room = MAX_PRINTED.saturating_sub(sum.printed.len());
         sum.printed.extend(ended.printed.into_iter().take(room));
         sum.result = ended.result.map_err(LaunchError::Stopped);
@@ -325,7 +354,7 @@ impl Wave<'_> {
         space: &mut Workspace,
         sink: &mut S,
     ) -> WaveResult {
-        let mut sum = WaveResult::new();
+        let mut sum = WaveResult::new(self.kernel);
         for index in numbers {
             let block = self.number(index);
             let opened = sink.open(block);
@@ -353,7 +382,7 @@ impl Wave<'_> {
                 ended: Vec::new(),
                 delivered: numbers.start,
                 is_abandoned: false,
-                sum: WaveResult::new(),
+                sum: WaveResult::new(self.kernel),
             }),
             moved: Condvar::new(),
             ahead: AHEAD * threads as u32,

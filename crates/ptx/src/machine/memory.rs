@@ -7,6 +7,7 @@ use crate::lanes::WARP;
 use super::access::PlacedSpan;
 use super::device_memory::{DeviceMemory, PAGE};
 use super::fault::{Fault, FaultKind};
+use super::flow::FlowCell;
 use super::overlay::Overlay;
 use super::races::Races;
 use super::warp::Warp;
@@ -26,6 +27,8 @@ pub struct BlockMemory<'a> {
     pub races: Option<Box<Races>>,
     /// What `printf` has printed.
     pub printed: Vec<u8>,
+    /// Of each of the kernel's probes.
+    pub flow: Vec<FlowCell>,
 }
 
 impl BlockMemory<'_> {

@@ -10,7 +10,7 @@ use crate::sink::BlockSink;
 
 use super::block::BlockRun;
 use super::fault::{Fault, FaultKind};
-use super::{access, atomic, collective, print};
+use super::{access, atomic, collective, flow, print};
 
 /// Paths that lanes of a warp may be on at once, and meetings that are waited for.
 const MOST_ENTRIES: usize = 1 << 14;
@@ -50,6 +50,8 @@ pub struct Warp {
     pub now: LanePath,
     /// Others, which run or wait later.
     pub later: Vec<LanePath>,
+    /// Lanes of threads that exist.
+    pub present: u32,
     /// Lanes that have not ended.
     pub alive: u32,
     /// Memory instructions so far.
@@ -81,6 +83,7 @@ impl Warp {
                 meet: NONE,
             },
             later: Vec::new(),
+            present: 0,
             alive: 0,
             position: 0,
             executed: 0,
@@ -310,6 +313,10 @@ pub fn run_warp<B: BlockSink>(
                     collective::run(warp, &kernel.collectives[index as usize], mask)
                         .map_err(stop)?;
                 }
+            }
+            Code::Probe(index, kind) => {
+                let count = &mut memory.flow[index as usize];
+                flow::count(kernel, warp, op, kind, mask, count);
             }
             _ => rare(kernel, warp, pc, mask).map_err(stop)?,
         }

@@ -101,15 +101,21 @@ pub enum Statement {
     Label(String, Position),
     /// `.branchtargets` of a label.
     Targets(String, Vec<String>),
-    /// `.loc`: what follows is from that line of that file.
-    Location {
-        /// Number of the file.
-        file: u32,
-        /// Line, from 1.
-        line: u32,
-    },
+    /// `.loc`: what follows is from there.
+    Location(SourceRef),
     /// Something to do.
     Instruction(Instruction),
+}
+
+/// A place in one of the sources that `.file` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceRef {
+    /// Number of the file.
+    pub file: u32,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 if unknown.
+    pub column: u32,
 }
 
 /// An instruction.

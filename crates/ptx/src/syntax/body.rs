@@ -1,6 +1,6 @@
 //! Parser of a function's body: [`statements`] reads what is between its braces.
 
-use super::ast::{Instruction, Operand, Statement};
+use super::ast::{Instruction, Operand, SourceRef, Statement};
 use super::cursor::Cursor;
 use super::declaration;
 use super::lexer::{Token, TokenKind};
@@ -120,7 +120,7 @@ fn location(cursor: &mut Cursor<'_>) -> Result<Statement, PtxError> {
     cursor.take();
     let file = cursor.integer("the number of a file")?;
     let line = cursor.integer("a line")?;
-    cursor.integer::<u32>("a column")?;
+    let column = cursor.integer("a column")?;
     while cursor.takes(b',') {
         if cursor.takes_word("function_name") {
             cursor.word("a name")?;
@@ -135,7 +135,7 @@ fn location(cursor: &mut Cursor<'_>) -> Result<Statement, PtxError> {
             return Err(cursor.unexpected("`function_name` or `inlined_at`"));
         }
     }
-    Ok(Statement::Location { file, line })
+    Ok(Statement::Location(SourceRef { file, line, column }))
 }
 
 fn targets(cursor: &mut Cursor<'_>, label: &str) -> Result<Statement, PtxError> {

@@ -1,0 +1,88 @@
+//! Counting of control flow: [`instrument`] puts probes into a decoded kernel, one before each
+//! basic block, and one before each branch and instruction that lanes do under a guard. A kernel
+//! without them runs as fast as if this did not exist.
+
+use super::cfg::{self, Graph};
+use super::kernel::{Code, Kernel, NONE, Op, Probe, ProbeKind};
+use crate::lanes::Slots;
+
+/// Puts probes into a kernel whose branches are complete. Blocks that nothing leads to have none.
+pub fn instrument(kernel: &mut Kernel, graph: &Graph) {
+    let reached = graph.is_reached();
+    let old = std::mem::take(&mut kernel.ops);
+    let mut moved = vec![NONE; old.len()];
+    let mut ops = Vec::with_capacity(old.len() + 2 * graph.starts.len());
+    let mut blocks = 0;
+    for (block, &start) in graph.starts.iter().enumerate() {
+        moved[start] = ops.len() as u32;
+        let end = graph.starts.get(block + 1).copied().unwrap_or(old.len());
+        let own = &old[start..end];
+        if reached[block] {
+            let instructions = own.iter().filter(|op| op.counts).count() as u32;
+            let place = own.iter().find(|op| op.counts).unwrap_or(&own[0]).place;
+            ops.push(probe(kernel, ProbeKind::Block, place, blocks, instructions));
+            blocks += 1;
+        }
+        for op in own {
+            if reached[block]
+                && let Some(kind) = kind(kernel, op)
+            {
+                let mut counted = probe(kernel, kind, op.place, blocks - 1, 0);
+                (counted.guard, counted.negated) = (op.guard, op.negated);
+                if let Code::Table(table) = op.code {
+                    (counted.slots.a, counted.slots.b) = (op.slots.a, table);
+                }
+                ops.push(counted);
+            }
+            ops.push(*op);
+        }
+    }
+    kernel.ops = ops;
+    lead_to(kernel, &moved);
+}
+
+/// Lets branches lead to the new places of what they led to: all are beginnings of blocks.
+fn lead_to(kernel: &mut Kernel, moved: &[u32]) {
+    let place = |op: &mut u32| {
+        if *op != NONE {
+            *op = moved[*op as usize];
+        }
+    };
+    for op in &mut kernel.ops {
+        if let Code::Branch { target, meet } = &mut op.code {
+            place(target);
+            place(meet);
+        }
+    }
+    for table in &mut kernel.tables {
+        table.targets.iter_mut().for_each(place);
+        place(&mut table.meet);
+    }
+}
+
+/// What is counted of an operation; none if all lanes that come to it do the same.
+fn kind(kernel: &Kernel, op: &Op) -> Option<ProbeKind> {
+    match op.code {
+        Code::Table(_) => Some(ProbeKind::Table),
+        _ if op.guard == NONE || !op.counts => None,
+        _ if cfg::ends(kernel, op).is_some() => Some(ProbeKind::Branch),
+        _ => Some(ProbeKind::Predicated),
+    }
+}
+
+fn probe(kernel: &mut Kernel, kind: ProbeKind, place: u32, block: u32, instructions: u32) -> Op {
+    kernel.probes.push(Probe {
+        kind,
+        place,
+        block,
+        instructions,
+    });
+    Op {
+        code: Code::Probe(kernel.probes.len() as u32 - 1, kind),
+        slots: Slots::default(),
+        guard: NONE,
+        negated: false,
+        counts: false,
+        place,
+    }
+}

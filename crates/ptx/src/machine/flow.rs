@@ -1,0 +1,148 @@
+//! [`FlowCounts`]: how warps went through a kernel: how often each basic block was executed, and by
+//! how few of a warp's lanes; which branches split warps.
+
+use crate::decode::KernelPlace;
+use crate::decode::kernel::{Kernel, Op, ProbeKind};
+use crate::lanes::WARP;
+
+use super::warp::Warp;
+
+/// The control flow of a launch. Counts are equal with any number of threads and any order of
+/// blocks.
+///
+/// A function that a kernel calls in several places is part of the kernel in each of them, and its
+/// blocks and branches are listed for each; those at equal places of the PTX belong together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounts {
+    /// Basic blocks, in the order of the PTX. Those that no branch leads to are not listed.
+    pub blocks: Vec<BlockFlow>,
+    /// Instructions that end a basic block and that lanes may leave differently: branches, returns
+    /// and exits under a guard, and branches by a table.
+    pub branches: Vec<BranchFlow>,
+    /// Other instructions under a guard (`@%p st.global`): what compilers often make of a short
+    /// `if`. Lanes stay together, and those whose guard does not hold do nothing.
+    pub predicated: Vec<BranchFlow>,
+}
+
+/// A basic block of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockFlow {
+    /// Its first instruction.
+    pub place: KernelPlace,
+    /// Instructions that are in it.
+    pub instructions: u32,
+    /// Executions by warps.
+    pub warps: u64,
+    /// Those of them in which not all threads of the warp took part: some were on another path, or
+    /// had ended. Lanes that have no thread, in the last warp of a block, are not missed.
+    pub divergent: u64,
+    /// Executions by threads.
+    pub threads: u64,
+}
+
+/// A branch of a kernel, or another instruction under a guard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchFlow {
+    /// The instruction.
+    pub place: KernelPlace,
+    /// Its basic block: index into [`FlowCounts::blocks`].
+    pub block: u32,
+    /// Executions by warps.
+    pub warps: u64,
+    /// Those of them in which the warp's lanes did not all go the same way.
+    pub splits: u64,
+    /// Executions by threads.
+    pub threads: u64,
+    /// Threads that took the branch, or did the instruction: the guard held.
+    pub taken: u64,
+}
+
+/// What is counted at a probe.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowCell {
+    /// Executions by warps.
+    warps: u64,
+    /// Those in which lanes are missing, or disagree.
+    mixed: u64,
+    /// Lanes that came.
+    threads: u64,
+    /// Those whose guard held.
+    taken: u64,
+}
+
+/// Counts the lanes that are at a probe; `mask` are those whose guard holds.
+#[inline(always)]
+pub fn count(
+    kernel: &Kernel,
+    warp: &Warp,
+    op: &Op,
+    kind: ProbeKind,
+    mask: u32,
+    cell: &mut FlowCell,
+) {
+    let here = warp.now.mask;
+    let is_mixed = match kind {
+        ProbeKind::Block => here != warp.present,
+        ProbeKind::Branch | ProbeKind::Predicated => mask != 0 && mask != here,
+        ProbeKind::Table => goes_apart(kernel, warp, op, mask),
+    };
+    cell.warps += 1;
+    cell.mixed += u64::from(is_mixed);
+    cell.threads += u64::from(here.count_ones());
+    cell.taken += u64::from(mask.count_ones());
+}
+
+/// Whether lanes that branch by a table go to different places.
+fn goes_apart(kernel: &Kernel, warp: &Warp, op: &Op, mask: u32) -> bool {
+    let targets = &kernel.tables[op.slots.b as usize].targets;
+    let indices = &warp.registers.narrow[op.slots.a as usize].0;
+    let mut lanes = (0..WARP).filter(|lane| mask >> lane & 1 != 0);
+    let target = |lane: usize| targets.get(indices[lane] as usize);
+    let Some(first) = lanes.next() else {
+        return false;
+    };
+    mask != warp.now.mask || lanes.any(|lane| target(lane) != target(first))
+}
+
+/// Adds what was counted in one place to what was counted in another.
+pub fn add(sum: &mut [FlowCell], more: &[FlowCell]) {
+    for (sum, more) in sum.iter_mut().zip(more) {
+        sum.warps += more.warps;
+        sum.mixed += more.mixed;
+        sum.threads += more.threads;
+        sum.taken += more.taken;
+    }
+}
+
+impl FlowCounts {
+    /// From what was counted at each of the kernel's probes.
+    pub(super) fn new(kernel: &Kernel, cells: &[FlowCell]) -> FlowCounts {
+        let mut counts = FlowCounts::default();
+        for (probe, cell) in kernel.probes.iter().zip(cells) {
+            let place = kernel.places[probe.place as usize].clone();
+            if probe.kind == ProbeKind::Block {
+                counts.blocks.push(BlockFlow {
+                    place,
+                    instructions: probe.instructions,
+                    warps: cell.warps,
+                    divergent: cell.mixed,
+                    threads: cell.threads,
+                });
+                continue;
+            }
+            let list = match probe.kind {
+                ProbeKind::Predicated => &mut counts.predicated,
+                _ => &mut counts.branches,
+            };
+            list.push(BranchFlow {
+                place,
+                block: probe.block,
+                warps: cell.warps,
+                splits: cell.mixed,
+                threads: cell.threads,
+                taken: cell.taken,
+            });
+        }
+        counts
+    }
+}
