@@ -10,7 +10,7 @@
 
 use reuselens_hugepages::random_key;
 
-use crate::hash::GOLDEN;
+use crate::hash::{FastMap, GOLDEN};
 use crate::places::CodePlace;
 
 /// A call: who was called, from where.
@@ -39,6 +39,15 @@ pub(crate) struct ContextNode {
     /// through others.
     recurs: bool,
     key: CallKey,
+}
+
+/// The calls that led to an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Callers {
+    /// The node of the function that called the allocator.
+    pub node: u32,
+    /// The first node that the same calls led to. It is the same for all nodes of these calls.
+    pub first: u32,
 }
 
 /// Where a node's call is in the code.
@@ -70,6 +79,10 @@ const NO_CALL: CallKey = CallKey {
 pub(crate) struct Contexts {
     nodes: Vec<ContextNode>,
     places: Vec<Places>,
+    /// By node: the first node that the same calls lead to, whichever functions they enter.
+    alike: Vec<u32>,
+    /// The first node that a call leads to: by the caller's in `alike`, code and return address.
+    first_of_call: FastMap<(u32, u64, u64), u32>,
     /// All nodes but the root by parent and call, open addressing, at most half full: the upper
     /// half of the hash, and the number of the node, 0 where it is free.
     children: Vec<(u32, u32)>,
@@ -102,6 +115,8 @@ impl Contexts {
         Contexts {
             nodes: vec![root],
             places: vec![NOWHERE],
+            alike: vec![0],
+            first_of_call: FastMap::default(),
             children: vec![(0, 0); 64],
             key: random_key(),
             unplaced: Vec::new(),
@@ -219,6 +234,9 @@ impl Contexts {
             key,
         });
         self.insert(node);
+        let call = (self.alike[parent as usize], key.code, key.return_address);
+        let first = *self.first_of_call.entry(call).or_insert(node);
+        self.alike.push(first);
         if let Some(back) = back {
             self.nodes[back as usize].recurs = true;
             self.places.push(NOWHERE);
@@ -241,7 +259,30 @@ impl Contexts {
                 ..self.nodes[0]
             });
             self.places.push(NOWHERE);
+            self.alike.push(self.nodes.len() as u32 - 1);
             self.nodes.len() as u32 - 1
+        })
+    }
+
+    /// The node of the function that called the allocator, and the first node that the same calls
+    /// led to. `node` is the innermost one when a block was reported, and `return_address` that of
+    /// the allocator's call.
+    ///
+    /// Equal calls can have several nodes. The first call of a function of a library enters the stub
+    /// that the dynamic loader binds, the next ones the function itself; and an allocator reports
+    /// blocks from several of its functions.
+    ///
+    /// `None` if no call on the path is the allocator's: the trace then lacks the calls of some
+    /// libraries. Cost: linear in the depth.
+    pub fn callers_of_allocator(&self, node: u32, return_address: u64) -> Option<Callers> {
+        let parent = |node: &u32| Some(self.nodes[*node as usize].parent);
+        let mut path = std::iter::successors(Some(node), parent).take_while(|node| *node != 0);
+        let allocator =
+            path.find(|node| self.nodes[*node as usize].key.return_address == return_address)?;
+        let node = self.nodes[allocator as usize].parent;
+        Some(Callers {
+            node,
+            first: self.alike[node as usize],
         })
     }
 
@@ -266,6 +307,8 @@ impl Contexts {
     pub fn memory(&self) -> u64 {
         let nodes = self.nodes.capacity() * size_of::<ContextNode>();
         let places = self.places.capacity() * size_of::<Places>();
-        (nodes + places + self.children.len() * 8 + self.unplaced.capacity() * 4) as u64
+        let first = self.first_of_call.allocation_size();
+        let words = self.unplaced.capacity() + self.alike.capacity();
+        (nodes + places + self.children.len() * 8 + first + words * 4) as u64
     }
 }

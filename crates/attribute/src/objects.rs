@@ -1,5 +1,6 @@
 //! The data objects, as they turn up.
 
+use crate::contexts::Callers;
 use crate::elements::{Counter, Elements};
 use crate::hash::FastMap;
 use crate::places::CodePlace;
@@ -80,6 +81,10 @@ pub(crate) struct Objects {
     /// By object.
     usage: Vec<Usage>,
     numbers: FastMap<ObjectKey, u32>,
+    /// Blocks by the first node of their callers and the allocator's call.
+    by_callers: FastMap<(u32, CodePlace), u32>,
+    /// By object, the nodes of its callers, where several contexts have one object.
+    callers: FastMap<u32, Vec<u32>>,
     pub elements: Elements,
     /// Whether an object could not be made.
     pub objects_full: bool,
@@ -95,6 +100,8 @@ impl Objects {
             list: Vec::new(),
             usage: Vec::new(),
             numbers: FastMap::default(),
+            by_callers: FastMap::default(),
+            callers: FastMap::default(),
             elements: Elements::new(),
             objects_full: false,
         };
@@ -124,6 +131,39 @@ impl Objects {
             elements: Vec::new(),
         });
         number
+    }
+
+    /// The number of the object with this key, if there is one.
+    #[inline]
+    pub fn number(&self, key: &ObjectKey) -> Option<u32> {
+        self.numbers.get(key).copied()
+    }
+
+    /// The number of the blocks that this call allocates. `node` is the innermost context, and
+    /// `callers` are the calls that led there, if they are known: equal calls have one object.
+    pub fn add_heap(&mut self, node: u32, call: CodePlace, callers: Option<Callers>) -> u32 {
+        let key = ObjectKey::Heap { node, call };
+        let Some(Callers { node, first }) = callers else {
+            return self.get_or_add(key, Where::Heap);
+        };
+        if let Some(&number) = self.by_callers.get(&(first, call)) {
+            self.numbers.insert(key, number);
+            let nodes = self.callers.entry(number).or_default();
+            if !nodes.contains(&node) {
+                nodes.push(node);
+            }
+            return number;
+        }
+        let number = self.get_or_add(key, Where::Heap);
+        if number != Self::OTHER {
+            self.by_callers.insert((first, call), number);
+        }
+        number
+    }
+
+    /// The nodes of a heap object's callers, where contexts beside that of its key have it.
+    pub fn other_callers(&self, object: u32) -> &[u32] {
+        self.callers.get(&object).map_or(&[], Vec::as_slice)
     }
 
     /// The number of the chunk of an object's blocks that begins at an offset.
@@ -216,7 +256,10 @@ impl Objects {
 
     /// Memory held.
     pub fn memory(&self) -> u64 {
-        let each = size_of::<RawObject>() + size_of::<Usage>() + size_of::<(ObjectKey, u32)>();
-        (self.list.capacity() * each) as u64 + self.elements.memory()
+        let each = size_of::<RawObject>() + size_of::<Usage>();
+        let numbers = self.numbers.allocation_size()
+            + self.by_callers.allocation_size()
+            + self.callers.allocation_size();
+        (self.list.capacity() * each + numbers) as u64 + self.elements.memory()
     }
 }

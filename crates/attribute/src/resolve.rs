@@ -220,35 +220,37 @@ impl<'a> Resolver<'a> {
         if number == next {
             self.objects.push(object);
         }
-        let origin = self.origin_of(&raw_object.key);
+        let origins = self.origins_of(whole, &raw_object.key);
         let is_chunk = self.add_chunk(number, raw);
         let usage = self.shared.objects.usage(whole);
         let object = &mut self.objects[number as usize];
         if !is_chunk {
             add_counts(object, &raw_object, usage);
         }
-        if let Some(origin) = origin {
+        for origin in origins {
             object.add_origin(origin);
         }
         self.object_numbers.insert(raw, number);
         number
     }
 
-    /// The origin of an object, by which it is found in the files of another run: the calls that
-    /// allocated it, innermost first, or the place of its symbol. `None` for other objects.
-    fn origin_of(&mut self, key: &ObjectKey) -> Option<Vec<FileOffset>> {
-        let origin = match *key {
+    /// The origins of an object, by which it is found in the files of another run: the calls that
+    /// allocated it, innermost first, or the place of its symbol. Empty for other objects.
+    fn origins_of(&mut self, object: u32, key: &ObjectKey) -> Vec<Vec<FileOffset>> {
+        let mut origins = match *key {
             ObjectKey::Static { module, address } => {
-                vec![self.offset(CodePlace { module, address })]
+                vec![vec![self.offset(CodePlace { module, address })]]
             }
-            ObjectKey::Heap { node, call } => self.heap_origin(node, call),
-            _ => return None,
+            ObjectKey::Heap { node, call } => {
+                let others = self.shared.objects.other_callers(object).to_vec();
+                let nodes = std::iter::once(node).chain(others);
+                nodes.map(|node| self.heap_origin(node, call)).collect()
+            }
+            _ => return Vec::new(),
         };
         // Code without a file cannot be found in another run.
-        origin
-            .first()
-            .is_some_and(|place| !place.module.is_empty())
-            .then_some(origin)
+        origins.retain(|origin| origin.first().is_some_and(|place| !place.module.is_empty()));
+        origins
     }
 
     /// An object without its counts, and what distinguishes it from others of its name.

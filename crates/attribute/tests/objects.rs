@@ -89,6 +89,34 @@ fn elements_of_statics_are_counted_on_request() {
     assert_eq!(counts(table), [(0, 1), (3, 2), (5, 1), (2047, 1)]);
 }
 
+/// The first call of `make` enters another function at its address, as the stub of a library does.
+#[test]
+fn equal_calls_that_enter_different_functions_allocate_one_object() {
+    let mut run = Run::new(Options::default());
+    let top = STACK.1;
+    run.enter(0x100, top - 0x1000, 0);
+    for (allocator, inner) in [(0x200, None), (0x300, None), (0x300, Some(0x400))] {
+        run.enter(allocator, top - 0x2000, at(0x100, 20));
+        if let Some(inner) = inner {
+            run.enter(inner, top - 0x3000, at(0x300, 5));
+        }
+        run.alloc(at(0x100, 20), 0x60_0000, 4096);
+        if inner.is_some() {
+            run.exit(top - 0x3000);
+        }
+        run.exit(top - 0x2000);
+        run.load(at(0x100, 21), 0x60_0010);
+        run.free(0x60_0000, 0);
+    }
+    run.alloc(at(0x100, 30), 0x70_0000, 64);
+    run.load(at(0x100, 31), 0x70_0000);
+    let done = run.finish();
+    let object = done.object("heap from main (prog.c:20)");
+    assert_eq!((object.bytes, object.blocks), (4096, 3));
+    assert_eq!(object.origins.len(), 1, "{:?}", object.origins);
+    assert_eq!(done.object("heap from main (prog.c:30)").bytes, 64);
+}
+
 #[test]
 fn stack_memory_belongs_to_the_function_whose_frame_it_is() {
     let mut run = Run::new(Options::default());

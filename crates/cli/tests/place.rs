@@ -219,8 +219,60 @@ fn wrong_usage_names_the_right_command() {
         .says(&["no data object of known size"]);
 }
 
-/// Two allocations on one line are one object; the first call of `malloc` comes through the dynamic
-/// linker, and is a call path of its own.
+/// With lazy binding, the first calls of `malloc` and of a library's function enter the dynamic
+/// loader; its frames are no part of an allocation.
+#[test]
+fn first_call_through_the_dynamic_loader_makes_no_other_object() {
+    let place = Place::new();
+    let library = "#include <stdlib.h>\n\
+        char *make(long n) { char *p = malloc(n); p[0] = 1; return p; }\n";
+    let program = "#include <stdlib.h>\n\
+        char *make(long n);\n\
+        int main(void) {\n\
+        int sum = 0;\n\
+        for (int i = 0; i < 3; i++) {\n\
+        char *mine = malloc(100000), *theirs = make(200000);\n\
+        for (int j = 0; j < 100000; j++) sum += mine[j] = theirs[j] = j;\n\
+        free(mine); free(theirs);\n\
+        }\n\
+        return sum == 7;\n}\n";
+    place.write("library.c", library);
+    place.write("program.c", program);
+    let shared = ["-shared", "-fPIC", "library.c", "-o", "liblibrary.so"];
+    let linked = ["program.c", "-L.", "-llibrary", "-Wl,-rpath,$ORIGIN", "-o"];
+    let linked = [&linked[..], &["program"]].concat();
+    for words in [&shared[..], &linked] {
+        let gcc = std::process::Command::new("gcc")
+            .args(["-g", "-O1", "-fno-builtin", "-Wl,-z,lazy"])
+            .args(words)
+            .current_dir(place.path(""))
+            .status();
+        assert!(gcc.unwrap().success());
+    }
+    let words = ["profile", "-q", "-o", "b", "--", "./program"];
+    place.run(&words).succeeds();
+    let words = [
+        "place", "b.rlprof", "--fast", "1M", "--cache", "4K", "--json", "-",
+    ];
+    let json = Json::parse(&place.run(&words).succeeds().out);
+    for (line, bytes, calls) in [
+        ("program.c:6)", 100_000, ["main", "__libc_start_call_main"]),
+        ("library.c:2)", 200_000, ["make", "main"]),
+    ] {
+        let objects = json.0["objects"].as_array().unwrap().iter();
+        let found: Vec<_> = objects
+            .filter(|object| object["name"].as_str().unwrap().contains(line))
+            .collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0]["bytes"], bytes);
+        assert_eq!(found[0]["blocks"], 3);
+        for (call, name) in found[0]["path"].as_array().unwrap().iter().zip(calls) {
+            assert!(call.as_str().unwrap().starts_with(name), "{call}");
+        }
+    }
+}
+
+/// Allocations of one name are one object, however the function was called.
 #[test]
 fn size_of_an_object_covers_all_allocations_of_its_name() {
     let place = Place::new();

@@ -207,14 +207,16 @@ impl Pass<'_> {
             objects,
             chunks,
             references,
+            contexts,
             ..
         } = &mut *self.shared;
         let call = self.process.mappings.place(pc);
-        let key = ObjectKey::Heap {
-            node: self.stack.node(),
-            call,
-        };
-        let object = objects.get_or_add(key, Where::Heap);
+        let node = self.stack.node();
+        let object = objects
+            .number(&ObjectKey::Heap { node, call })
+            .unwrap_or_else(|| {
+                objects.add_heap(node, call, contexts.callers_of_allocator(node, pc))
+            });
         let high = low.saturating_add(bytes);
         let space = &mut self.process.space;
         if let Some(chunks) = chunks {

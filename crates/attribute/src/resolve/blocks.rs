@@ -11,6 +11,9 @@ use crate::objects::ObjectKey;
 use crate::places::CodePlace;
 use crate::wrappers::{Evidence, Wrappers};
 
+/// How the names of stubs end ([`crate::loader`]).
+const STUB: &str = "@plt";
+
 /// A call on the path to an allocation.
 enum AllocatingCall {
     /// At this place.
@@ -93,7 +96,7 @@ impl Resolver<'_> {
         let mut calls = vec![AllocatingCall::At(call)];
         let mut node = self.outside_allocator(node, call);
         let first = self.shared.contexts.places(node).function;
-        if node != 0 && self.function(call) != self.function(first) {
+        if node != 0 && self.function(call) != self.function(first) && !self.is_stub(first) {
             calls.push(AllocatingCall::Within(first));
         }
         let contexts = &self.shared.contexts;
@@ -105,6 +108,13 @@ impl Resolver<'_> {
             node = contexts.node(node).parent;
         }
         calls
+    }
+
+    /// Whether a place is in a stub for calls of a library. At its first call it enters the dynamic
+    /// loader, which jumps to the function.
+    fn is_stub(&mut self, place: CodePlace) -> bool {
+        self.function(place)
+            .is_some_and(|function| function.name.ends_with(STUB))
     }
 
     /// Whether a place at the outer end of a path is left out: what called `main`.
