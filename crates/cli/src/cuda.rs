@@ -117,7 +117,7 @@ impl CudaProgram<'_> {
         if !self.quiet {
             let records = counted(records, "memory instruction", "memory instructions");
             say!("{}: {records} of warps", path.display())?;
-            let next = format!("reuselens simt analyze {}", path.display());
+            let next = format!("reuselens gpu analyze {}", path.display());
             self.show(counts.kernels(), &next)?;
         }
         Ok(self.code(ended))

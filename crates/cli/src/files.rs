@@ -94,7 +94,7 @@ fn refuse_our_own(path: &Path, head: &[u8]) -> anyhow::Result<()> {
     }
     if warps::detect(head) == Confidence::Certain {
         anyhow::bail!(
-            "{path} is a stream of warp instructions of a GPU kernel; analyse it with `reuselens simt analyze {path}`"
+            "{path} is a stream of warp instructions of a GPU kernel; analyse it with `reuselens gpu analyze {path}`"
         );
     }
     Ok(())

@@ -61,7 +61,7 @@ fn kernels_are_shown_and_their_accesses_kept_and_analysed() {
     recorded.prints(&["scale.rlwarp: 512 memory instructions of warps", "4.0"]);
     place.run(&["record", "-q", "--", "./scale"]).succeeds();
     assert!(place.files().contains(&"scale.2.rlwarp".to_owned()));
-    let analysed = place.run(&["simt", "analyze", "scale.rlwarp"]).succeeds();
+    let analysed = place.run(&["gpu", "analyze", "scale.rlwarp"]).succeeds();
     analysed.prints(&["16 blocks of 256 threads", "4,096 elements"]);
 }
 

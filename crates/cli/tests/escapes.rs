@@ -96,7 +96,7 @@ fn errors_show_names_as_escapes() {
         &["profile", "--", "./missing\u{1b}[2J"],
         &["record", "--", NAME],
         &[
-            "simt",
+            "gpu",
             "run",
             NAME,
             "--entry",
@@ -106,7 +106,7 @@ fn errors_show_names_as_escapes() {
             "--block",
             "1",
         ],
-        &["simt", "analyze", NAME],
+        &["gpu", "analyze", NAME],
         &["convert", NAME, "out\u{1b}[2J.u64"],
         &["report", "\u{1b}[2J", "--no-such\u{1b}[2J"],
         &["\u{1b}[2J"],

@@ -61,8 +61,8 @@ fn every_command_has_help() {
 fn help_avoids_words_that_the_style_guide_replaces() {
     let place = Place::new();
     let own = COMMANDS.iter().map(|command| vec![*command]);
-    let simt = ["run", "analyze", "diff", "map"].map(|verb| vec!["simt", verb]);
-    for command in own.chain(simt) {
+    let gpu = ["run", "analyze", "diff", "map"].map(|verb| vec!["gpu", verb]);
+    for command in own.chain(gpu) {
         let help = place
             .run(&[&["help"], &command[..]].concat())
             .succeeds()

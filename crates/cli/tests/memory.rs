@@ -225,7 +225,7 @@ fn refused_memory_is_explained_for_each_command() {
             "predict small.rlprof large.rlprof --size 64M",
             "smaller profiles",
         ),
-        ("simt analyze mesh.rlwarp", "--memory-limit"),
+        ("gpu analyze mesh.rlwarp", "--memory-limit"),
         ("report large.rlprof", "smaller files"),
     ] {
         let done = limited(&place, 60, words).fails(1);

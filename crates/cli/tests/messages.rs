@@ -34,7 +34,7 @@ fn files_of_other_kinds_get_the_command_for_them() {
             "profile",
             profile,
         ),
-        (&["simt", "run"], "kernel", kernel),
+        (&["gpu", "run"], "kernel", kernel),
     ] {
         for (file, parts) in [
             ("none", ["cannot read none: there is no such file; ", next]),

@@ -1,4 +1,4 @@
-//! The stream of a kernel with a known access pattern, as a file for `reuselens simt analyze`.
+//! The stream of a kernel with a known access pattern, as a file for `reuselens gpu analyze`.
 //!
 //! `cargo run --release -p reuselens-simt --example stream -- KERNEL NETLIST.bench|MESH.graph
 //! THREADS OUT.rlwarp`

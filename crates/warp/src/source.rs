@@ -105,7 +105,7 @@ pub fn open_warps(path: &Path) -> Result<Box<dyn WarpSource>, TraceError> {
         return Ok(Box::new(accelsim::KernelReader::new(input)));
     }
     let what =
-        "it is no stream of warp instructions; `reuselens simt run` writes one, and traces of \
+        "it is no stream of warp instructions; `reuselens gpu run` writes one, and traces of \
                 Accel-Sim's tracer (.traceg) are read too"
             .to_owned();
     let path = path.to_owned();

@@ -337,13 +337,7 @@ fn accel_sim_list_is_read_in_order_and_formats_are_detected() {
         named
     );
     std::fs::write(path("other"), "hello").unwrap();
-    assert!(
-        open("other")
-            .err()
-            .unwrap()
-            .to_string()
-            .contains("simt run")
-    );
+    assert!(open("other").err().unwrap().to_string().contains("gpu run"));
     std::fs::write(path("kernelslist.g"), "kernel-../../etc.traceg\n").unwrap();
     assert!(WarpStream::read(&mut *open("kernelslist.g").unwrap()).is_err());
 }

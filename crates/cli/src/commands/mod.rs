@@ -10,6 +10,7 @@ pub mod demo;
 pub mod diff;
 pub mod engines;
 pub mod formats;
+pub mod gpu;
 pub mod info;
 pub mod man;
 pub mod merge;
@@ -21,7 +22,6 @@ pub mod reorder;
 pub mod report;
 pub mod run;
 pub mod shard;
-pub mod simt;
 
 use clap::{Parser, Subcommand};
 
@@ -56,7 +56,8 @@ pub enum Command {
     Run(run::Args),
     Predict(predict::Args),
     Reorder(reorder::Args),
-    Simt(simt::Args),
+    #[command(visible_alias = "simt")]
+    Gpu(gpu::Args),
     Demo(demo::Args),
     #[command(name = "cc")]
     Cc(cc::Args),
@@ -87,7 +88,7 @@ impl Command {
             Command::Run(args) => args.run(),
             Command::Predict(args) => args.run(),
             Command::Reorder(args) => args.run(),
-            Command::Simt(args) => args.run(),
+            Command::Gpu(args) => args.run(),
             Command::Demo(args) => args.run(),
             Command::Cc(args) => args.run(cc::Language::C),
             Command::Cxx(args) => args.run(cc::Language::Cxx),
@@ -120,7 +121,7 @@ impl Command {
             Command::Predict(_) => {
                 "or predict from smaller profiles: reuselens analyze --no-contexts, or a larger --granularity"
             }
-            Command::Simt(_) => "or take less: --threads 1 --memory-limit 64M",
+            Command::Gpu(_) => "or take less: --threads 1 --memory-limit 64M",
             _ => "or give it smaller files",
         }
     }

@@ -101,7 +101,7 @@ impl Args {
 
 /// The exports and names of files of a profile, for which there is none.
 const NO_PROFILE: &str = "what the kernels of a CUDA program do is shown as a table; leave -o and the exports out, or \
-    keep the kernels' accesses with `reuselens record` and analyse them with `reuselens simt analyze`";
+    keep the kernels' accesses with `reuselens record` and analyse them with `reuselens gpu analyze`";
 
 impl Args {
     /// A program that uses CUDA: there is no profile of its kernels yet, but a table.

@@ -21,7 +21,7 @@ pub const COMMANDS: [&str; 23] = [
     "run",
     "predict",
     "reorder",
-    "simt",
+    "gpu",
     "demo",
     "cc",
     "c++",

@@ -128,7 +128,7 @@ impl<'a> Opcode<'a> {
             "wmma" | "mma" | "wgmma" | "ldmatrix" | "stmatrix" | "tcgen05" | "movmatrix" => {
                 "instructions of tensor cores are not supported; compile for sm_60 or without them"
             }
-            _ => "it is not among the instructions that are run here (docs: `reuselens simt run`)",
+            _ => "it is not among the instructions that are run here (docs: `reuselens gpu run`)",
         };
         PtxError::unsupported(self.at, format!("`{}`: {why}", self.whole))
     }

@@ -104,7 +104,7 @@ fn hint(compiler: &str) -> &'static str {
     if is_nvcc(compiler) {
         ""
     } else {
-        "\nclang gets a small header in place of CUDA's, with what ordinary kernels use (docs/commands/simt.md); for more take nvcc (NVCC=PATH) or give its PTX"
+        "\nclang gets a small header in place of CUDA's, with what ordinary kernels use (docs/commands/gpu.md); for more take nvcc (NVCC=PATH) or give its PTX"
     }
 }
 

@@ -1,4 +1,4 @@
-//! The pictures of the `simt` commands' pages: characteristics and sharing.
+//! The pictures of the `gpu` commands' pages: characteristics and sharing.
 
 use reuselens_report::{ChartLine, Panel, Unit};
 use reuselens_simt::sharing::SharingMatrix;

@@ -1,4 +1,4 @@
-//! `reuselens simt diff`: compares two runs of a kernel, each read from a stream, which is a file
+//! `reuselens gpu diff`: compares two runs of a kernel, each read from a stream, which is a file
 //! of warp instructions. It compares the total reuse degree at each distance ([`Characteristic`])
 //! and the memory transactions. `map` shows its gain by [`transactions`], [`gained`], [`show`] and
 //! [`section`] too.

@@ -1,4 +1,4 @@
-//! Options that the commands of `simt` share: [`SimtInput`] (what is read), [`Machine`] (which
+//! Options that the commands of `gpu` share: [`SimtInput`] (what is read), [`Machine`] (which
 //! reference stream it becomes) and [`Output`] (where results go).
 
 use std::path::Path;

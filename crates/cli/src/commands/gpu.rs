@@ -1,4 +1,4 @@
-//! `reuselens simt`: the commands about GPU kernels.
+//! `reuselens gpu`: the commands about GPU kernels.
 
 pub mod analyze;
 pub mod diff;
@@ -15,11 +15,11 @@ use crate::exit::Outcome;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(subcommand)]
-    command: SimtCommand,
+    command: GpuCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum SimtCommand {
+enum GpuCommand {
     Run(run::Args),
     Analyze(analyze::Args),
     Diff(diff::Args),
@@ -30,10 +30,10 @@ impl Args {
     /// Runs the command.
     pub fn run(self) -> Outcome {
         match self.command {
-            SimtCommand::Run(args) => args.run(),
-            SimtCommand::Analyze(args) => args.run(),
-            SimtCommand::Diff(args) => args.run(),
-            SimtCommand::Map(args) => args.run(),
+            GpuCommand::Run(args) => args.run(),
+            GpuCommand::Analyze(args) => args.run(),
+            GpuCommand::Diff(args) => args.run(),
+            GpuCommand::Map(args) => args.run(),
         }
     }
 }

@@ -5,7 +5,7 @@ pub fn typed() -> String {
     for_a_shell(words())
 }
 
-/// The command as it was typed with another verb after `simt`, without options that say where
+/// The command as it was typed with another verb after `gpu`, without options that say where
 /// results go or that the verb does not take.
 pub fn typed_as(verb: &str, without: &[&str]) -> String {
     let mut words = words();

@@ -1,4 +1,4 @@
-//! `reuselens simt run`: runs a CUDA kernel without a GPU.
+//! `reuselens gpu run`: runs a CUDA kernel without a GPU.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -338,7 +338,7 @@ impl Args {
 
     fn next(&self, outs: &[(String, PathBuf)]) -> String {
         match (&self.output, outs) {
-            (Some(path), _) => format!("reuselens simt analyze {}", path.display()),
+            (Some(path), _) => format!("reuselens gpu analyze {}", path.display()),
             (None, []) => "add --out NAME=FILE.npy for results, -o FILE.rlwarp for the stream of memory instructions".to_owned(),
             (None, [(_, path), ..]) => format!("look at {}; -o FILE.rlwarp writes the stream of memory instructions", path.display()),
         }

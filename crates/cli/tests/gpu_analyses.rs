@@ -1,4 +1,4 @@
-//! `simt analyze`, `simt diff` and `simt map` on streams of known kernels.
+//! `gpu analyze`, `gpu diff` and `gpu map` on streams of known kernels.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -26,7 +26,7 @@ fn reuselens(folder: &Path, words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reuselens"));
     command
         .current_dir(folder)
-        .arg("simt")
+        .arg("gpu")
         .args(words)
         .output()
         .unwrap()
@@ -96,7 +96,7 @@ fn suggested_command_repeats_the_options() {
     let text = said(&reuselens(folder.path(), &words));
     let next = text
         .lines()
-        .find_map(|line| line.strip_prefix("Next: reuselens simt "));
+        .find_map(|line| line.strip_prefix("Next: reuselens gpu "));
     let next = next.unwrap().split(", ").next().unwrap();
     assert_eq!(next, "map nbf.rlwarp --block 1 --space all");
     let next: Vec<&str> = next.split(' ').collect();
@@ -298,7 +298,7 @@ fn analyze_honours_block_and_warns_of_unused_options() {
     // What is to be typed next has the options that led to what was shown.
     let kept = said(&run(&["map", "nbf.rlwarp", "--keep-layout"]));
     assert!(
-        kept.contains("Next: reuselens simt map nbf.rlwarp --keep-layout -o map.u32"),
+        kept.contains("Next: reuselens gpu map nbf.rlwarp --keep-layout -o map.u32"),
         "{kept}"
     );
     assert!(kept.contains("each block by itself"), "{kept}");
@@ -321,7 +321,7 @@ fn analyze_honours_block_and_warns_of_unused_options() {
 }
 
 #[test]
-fn simt_analyses_reject_impossible_requests() {
+fn gpu_analyses_reject_impossible_requests() {
     let (folder, _) = folder(&[Kernel::Sta]);
     let run = |words: &[&str]| reuselens(folder.path(), words);
     assert!(refused(&run(&["analyze", "none"]), 1).contains("cannot open none"));

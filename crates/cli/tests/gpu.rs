@@ -1,4 +1,4 @@
-//! `reuselens simt`.
+//! `reuselens gpu`.
 
 use crate::common::{self, Place, has};
 
@@ -33,7 +33,7 @@ DONE:
 ";
 
 const RUN: [&str; 9] = [
-    "simt", "run", "k.ptx", "--entry", "scale", "--grid", "4", "--block", "64",
+    "gpu", "run", "k.ptx", "--entry", "scale", "--grid", "4", "--block", "64",
 ];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -45,6 +45,12 @@ fn singles(bytes: &[u8]) -> Vec<f32> {
         .chunks_exact(4)
         .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()))
         .collect()
+}
+
+#[test]
+fn simt_is_another_name_of_gpu() {
+    let help = |name| Place::new().run(&[name, "run", "--help"]).succeeds().out;
+    assert_eq!(help("simt"), help("gpu"));
 }
 
 #[test]
@@ -72,7 +78,7 @@ fn results_and_stream_are_written_and_the_same_on_any_number_of_threads() {
         place.run(&with(&all)).succeeds().prints(&[
             "scale: 4 blocks",
             "memory instructions of warps",
-            "Next: reuselens simt analyze",
+            "Next: reuselens gpu analyze",
         ]);
     }
     let npy = place.read("y1.npy");
@@ -108,22 +114,14 @@ fn a_description_runs_launches_on_the_same_memory() {
     place.write("k.ptx", PTX);
     place.write("plan.toml", "kernel = 'k.ptx'\n[buffers]\nx = 'ramp:f32:64'\ny = 'zeros:f32:64'\n[[launch]]\nentry = 'scale'\ngrid = [1]\nblock = [64]\nargs = [64, 3.0, 'x', 'y']\n[[launch]]\nentry = 'scale'\ngrid = [1]\nblock = [64]\nargs = [64, 2.0, 'y', 'y']\nrepeat = 2\n");
     let done = place
-        .run(&[
-            "simt",
-            "run",
-            "plan.toml",
-            "--out",
-            "y=y.raw",
-            "--seed",
-            "5",
-        ])
+        .run(&["gpu", "run", "plan.toml", "--out", "y=y.raw", "--seed", "5"])
         .succeeds();
     done.prints(&["scale, 2 times"]);
     assert_eq!(singles(&place.read("y.raw"))[7], 7.0 * 12.0);
 }
 
 #[test]
-fn simt_run_rejects_wrong_descriptions() {
+fn gpu_run_rejects_wrong_descriptions() {
     let place = Place::new();
     place.write("k.ptx", PTX);
     let buffers = ["--arg", "ramp:f32:200", "--arg", "zeros:f32:100"];
@@ -148,17 +146,17 @@ fn simt_run_rejects_wrong_descriptions() {
         .says(&["there is no buffer 'z'"]);
     place
         .run(&[
-            "simt", "run", "k.ptx", "--entry", "nope", "--grid", "1", "--block", "1",
+            "gpu", "run", "k.ptx", "--entry", "nope", "--grid", "1", "--block", "1",
         ])
         .fails(1)
         .says(&["there is no kernel nope; there are: scale"]);
     place
-        .run(&["simt", "run", "k.ptx"])
+        .run(&["gpu", "run", "k.ptx"])
         .fails(2)
         .says(&["--entry NAME"]);
     place
         .run(&[
-            "simt", "run", "no.ptx", "--entry", "f", "--grid", "1", "--block", "1",
+            "gpu", "run", "no.ptx", "--entry", "f", "--grid", "1", "--block", "1",
         ])
         .fails(1)
         .says(&["cannot read no.ptx"]);
@@ -176,7 +174,7 @@ fn simt_run_rejects_wrong_descriptions() {
     place.run(&with(&huge)).fails(1).says(&["--memory-limit"]);
     place.write("bad.ptx", PTX.replace("mul.f32", "mull.f32"));
     let bad = [
-        "simt", "run", "bad.ptx", "--entry", "scale", "--grid", "1", "--block", "1",
+        "gpu", "run", "bad.ptx", "--entry", "scale", "--grid", "1", "--block", "1",
     ];
     place.run(&bad).fails(1).says(&[
         "bad.ptx, line 23, column 2",
@@ -187,7 +185,7 @@ fn simt_run_rejects_wrong_descriptions() {
         PTX.replace("@%p1 bra DONE;", "AGAIN: bra AGAIN;"),
     );
     let endless = [
-        "simt",
+        "gpu",
         "run",
         "endless.ptx",
         "--entry",
@@ -207,7 +205,7 @@ fn simt_run_rejects_wrong_descriptions() {
 }
 
 #[test]
-fn simt_run_checks_its_files_before_it_runs() {
+fn gpu_run_checks_its_files_before_it_runs() {
     let place = Place::new();
     place.write("k.ptx", PTX);
     place.write("out.npy", "mine");
@@ -228,11 +226,11 @@ fn simt_run_checks_its_files_before_it_runs() {
     place.run(&with(&bare)).fails(2).says(&["write npy:in.npy"]);
     place.write("k.cubin", [0x7f, b'E', b'L', b'F', 0xff]);
     let binary = [
-        "simt", "run", "k.cubin", "--entry", "f", "--grid", "1", "--block", "1",
+        "gpu", "run", "k.cubin", "--entry", "f", "--grid", "1", "--block", "1",
     ];
     place.run(&binary).fails(1).says(&["is no PTX"]);
     let source = [
-        "simt", "run", "no.cu", "--entry", "f", "--grid", "1", "--block", "1",
+        "gpu", "run", "no.cu", "--entry", "f", "--grid", "1", "--block", "1",
     ];
     place.run(&source).fails(1).says(&["cannot read no.cu"]);
 }
@@ -275,7 +273,7 @@ fn buffers_that_are_larger_than_the_device_or_no_files_are_refused() {
         assert!(said.contains(why), "{file}: {said}");
     }
     let kernel = [
-        "simt",
+        "gpu",
         "run",
         "/dev/zero",
         "--entry",
@@ -293,7 +291,7 @@ fn blocks_with_much_local_memory_run_few_at_a_time() {
     let place = Place::new();
     place.write("local.ptx", LOCAL);
     // For 256 blocks at a time the address space of 6 GB has no room.
-    let run = "ulimit -v 6000000; exec \"$0\" simt run local.ptx --entry local --threads 256 \
+    let run = "ulimit -v 6000000; exec \"$0\" gpu run local.ptx --entry local --threads 256 \
                --grid 2 --block \"$1\"";
     let of = |block: &str| {
         let binary = env!("CARGO_BIN_EXE_reuselens");
@@ -320,21 +318,21 @@ fn warp_streams_are_refused_as_traces_and_truncation_is_reported_once() {
         place
             .run(&[command, "s.rlwarp"])
             .fails(1)
-            .says(&["reuselens simt analyze s.rlwarp"]);
+            .says(&["reuselens gpu analyze s.rlwarp"]);
     }
     let whole = place.read("s.rlwarp");
     place.write("cut.rlwarp", &whole[..whole.len() - 20]);
-    let cut = place.run(&["simt", "analyze", "cut.rlwarp"]).fails(1);
+    let cut = place.run(&["gpu", "analyze", "cut.rlwarp"]).fails(1);
     assert_eq!(cut.err.matches("cut.rlwarp").count(), 1, "{}", cut.err);
-    let other = place.run(&["simt", "analyze", "k.ptx"]).fails(1);
+    let other = place.run(&["gpu", "analyze", "k.ptx"]).fails(1);
     assert!(!other.err.contains("--format"), "{}", other.err);
     // Loads of parameters are in the stream, and looked at when they are asked for.
     let counted = |space: &str| {
-        let words = ["simt", "analyze", "s.rlwarp", "--space", space];
+        let words = ["gpu", "analyze", "s.rlwarp", "--space", space];
         place.run(&words).succeeds().out
     };
     assert!(counted("param").contains("touches of 4 elements"));
-    let one = ["simt", "analyze", "s.rlwarp", "--block", "9"];
+    let one = ["gpu", "analyze", "s.rlwarp", "--block", "9"];
     place.run(&one).fails(2).says(&["there is no block 9"]);
 }
 
@@ -351,7 +349,7 @@ fn arrays_are_read_from_the_data_folder_and_keep_their_shape() {
     place.write("data/x.npy", &array);
     place.write("plan.toml", "kernel = 'k.ptx'\n[buffers]\nx = 'npy:x.npy'\n[[launch]]\nentry = 'scale'\ngrid = [1]\nblock = [32]\nargs = [6, 3.0, 'x', 'x']\n");
     let words = [
-        "simt",
+        "gpu",
         "run",
         "plan.toml",
         "--data",
@@ -364,7 +362,7 @@ fn arrays_are_read_from_the_data_folder_and_keep_their_shape() {
     assert!(String::from_utf8_lossy(&written).contains("'shape': (2, 3)"));
     assert_eq!(singles(&written[written.len() - 24..])[5], 15.0);
     place
-        .run(&["simt", "run", "plan.toml"])
+        .run(&["gpu", "run", "plan.toml"])
         .fails(1)
         .says(&["x.npy", "--data FOLDER"]);
     place
@@ -381,7 +379,7 @@ fn cuda_sources_are_compiled() {
     let place = Place::new();
     place.write("k.cu", "#include <cuda_runtime.h>\n__global__ void add(int *a, int by) {\n  __shared__ int s[64];\n  s[threadIdx.x] = a[threadIdx.x];\n  __syncthreads();\n  a[threadIdx.x] = s[63 - threadIdx.x] + by;\n}\n");
     let words = [
-        "simt",
+        "gpu",
         "run",
         "k.cu",
         "--entry",
@@ -417,7 +415,7 @@ fn cuda_sources_are_compiled() {
         .says(&["kernel add(int*, int),", "k.cu:4", "thread (63, 0, 0)"]);
     place.write("wrong.cu", "__global__ void add( {}\n");
     let mut command = place.command(&[
-        "simt", "run", "wrong.cu", "--entry", "add", "--grid", "1", "--block", "1",
+        "gpu", "run", "wrong.cu", "--entry", "add", "--grid", "1", "--block", "1",
     ]);
     common::Done::of(command.env("CUDA_CLANG", "clang-19").env_remove("NVCC"))
         .fails(1)
@@ -430,11 +428,11 @@ fn host_code_that_asks_for_devices_compiles_with_folders_and_macros() {
         return;
     }
     let place = Place::new();
-    place.write("host.cu", include_str!("simt/host.cu"));
+    place.write("host.cu", include_str!("gpu/host.cu"));
     std::fs::create_dir(place.path("inc")).unwrap();
     place.write("inc/factor.h", "#define FACTOR (BASE + 1)\n");
     let run = |words: &[&str]| {
-        let mut all = vec!["simt", "run"];
+        let mut all = vec!["gpu", "run"];
         all.extend(words);
         let mut command = place.command(&all);
         common::Done::of(command.env("CUDA_CLANG", "clang-19").env_remove("NVCC"))
@@ -479,7 +477,7 @@ fn sources_with_host_code_are_compiled_and_missing_compilers_named() {
     let place = Place::new();
     place.write("h.cu", WITH_HOST);
     let words = [
-        "simt",
+        "gpu",
         "run",
         "h.cu",
         "--entry",
@@ -520,7 +518,7 @@ fn sources_with_host_code_are_compiled_and_missing_compilers_named() {
     };
     for (repeat, times, says) in [("", "5 times", false), ("repeat = 2\n", "2 times", true)] {
         place.write("plan.toml", plan(repeat));
-        let done = clang(&["simt", "run", "plan.toml"]).succeeds();
+        let done = clang(&["gpu", "run", "plan.toml"]).succeeds();
         assert!(
             done.out.contains(times) && done.out.contains("not all zeros yet") == says,
             "{done:?}"

@@ -1,4 +1,4 @@
-//! `reuselens simt map`: regroups a kernel's threads, and shows what that gains.
+//! `reuselens gpu map`: regroups a kernel's threads, and shows what that gains.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ use crate::progress::Meter;
 /// Regroup a kernel's threads into warps and blocks that share data, and see what that gains
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// A stream of warp instructions (`reuselens simt run` writes one), or an Accel-Sim trace
+    /// A stream of warp instructions (`reuselens gpu run` writes one), or an Accel-Sim trace
     stream: PathBuf,
 
     /// How far to go: threads into warps, also warps into blocks, also blocks in order

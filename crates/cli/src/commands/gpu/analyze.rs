@@ -1,4 +1,4 @@
-//! `reuselens simt analyze`: shows the data reuse characteristic of a kernel.
+//! `reuselens gpu analyze`: shows the data reuse characteristic of a kernel.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use crate::exit::{Outcome, Usage};
 /// How much data a kernel's threads reuse, at which distance in memory instructions
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// A stream of warp instructions (`reuselens simt run` writes one), or an Accel-Sim trace
+    /// A stream of warp instructions (`reuselens gpu run` writes one), or an Accel-Sim trace
     stream: PathBuf,
 
     /// Look at this block only
