@@ -268,9 +268,9 @@ impl Contexts {
     /// led to. `node` is the innermost one when a block was reported, and `return_address` that of
     /// the allocator's call.
     ///
-    /// Equal calls can have several nodes. The first call of a function of a library enters the stub
-    /// that the dynamic loader binds, the next ones the function itself; and an allocator reports
-    /// blocks from several of its functions.
+    /// Equal calls can have several nodes. The first call of a function of a library enters the
+    /// stub that the dynamic loader binds, the next ones the function itself; and an allocator
+    /// reports blocks from several of its functions.
     ///
     /// `None` if no call on the path is the allocator's: the trace then lacks the calls of some
     /// libraries. Cost: linear in the depth.
