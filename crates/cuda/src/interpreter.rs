@@ -147,6 +147,7 @@ impl<W: KernelWatch> Device for Interpreter<W> {
             .and_then(|number| self.kernels.get(number))
             .ok_or_else(|| CudaFault::new(Status::INVALID_FUNCTION, "there is no such kernel"))?;
         let config = LaunchConfig {
+            cooperative: false,
             grid: launch.grid,
             block: launch.block,
             shared: launch.shared_bytes,

@@ -65,6 +65,7 @@ impl Kernel {
             params[param.offset as usize..][..bytes.len()].copy_from_slice(&bytes);
         }
         Ok(LaunchConfig {
+            cooperative: false,
             grid,
             block,
             shared,

@@ -43,9 +43,11 @@
 //! which warps and blocks run. Results and the order of what sinks see are the same with any number
 //! of threads.
 //!
+//! [`Options::flow`] counts basic blocks and branches ([`Device::take_flow`]). Blocks that wait for
+//! blocks that come later need a cooperative launch ([`LaunchConfig::cooperative`]).
+//!
 //! For: analyses of kernels, and tests of kernels where there is no GPU. Not for: timing (nothing
-//! here says how fast a GPU would be), graphics, tensor cores, and kernels whose blocks wait for
-//! blocks that come later.
+//! here says how fast a GPU would be), graphics, and tensor cores.
 
 #[macro_use]
 mod lanes;

@@ -190,6 +190,8 @@ pub enum Code {
     Trap(u32),
     /// `printf`.
     Print(u32),
+    /// In a cooperative launch, lets others have their turn: the warp may be waiting for them.
+    Yield,
     /// Counts the lanes that come here: see `Probe`.
     Probe(u32, ProbeKind),
 }
@@ -383,6 +385,9 @@ pub enum Special {
     TotalShared,
     Zero,
     WarpSize,
+    /// Half of the address of what the blocks of a cooperative launch have in common, the low one
+    /// first.
+    Workspace(u8),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -426,6 +431,9 @@ impl Special {
             "%total_smem_size" => Special::TotalShared,
             "%smid" | "%gridid" => Special::Zero,
             "WARP_SZ" => Special::WarpSize,
+            // The driver's interface with cooperative groups.
+            "%envreg1" => Special::Workspace(1),
+            "%envreg2" => Special::Workspace(0),
             _ => return None,
         })
     }

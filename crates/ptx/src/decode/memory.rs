@@ -61,9 +61,8 @@ impl KernelDecoder<'_> {
             (NamedSpace::Param | NamedSpace::Generic | NamedSpace::Local, Some(found)) => found,
             _ => named,
         };
-        if is_visible && matches!(space, NamedSpace::Global | NamedSpace::Generic) {
-            self.kernel.is_ordered = true;
-        }
+        let is_visible = is_visible && matches!(space, NamedSpace::Global | NamedSpace::Generic);
+        self.kernel.is_ordered |= is_visible;
         if is_store && matches!(space, NamedSpace::Const | NamedSpace::Param) {
             return Err(self.error("constants and parameters of a kernel cannot be written"));
         }
@@ -89,10 +88,12 @@ impl KernelDecoder<'_> {
             count: parts.len() as u8,
             site,
         });
-        self.emit(
-            Code::Memory(self.kernel.memory.len() as u32 - 1),
-            Slots::default(),
-        )
+        let index = self.kernel.memory.len() as u32 - 1;
+        self.emit(Code::Memory(index), Slots::default())?;
+        if is_visible && !is_store {
+            self.emit(Code::Yield, Slots::default())?;
+        }
+        Ok(())
     }
 
     fn elements(

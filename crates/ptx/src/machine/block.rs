@@ -31,6 +31,33 @@ pub struct BlockRun<'a, B> {
     pub sink: B,
 }
 
+/// How far a block has come.
+#[derive(Debug)]
+pub struct Progress {
+    doing: Vec<Doing>,
+    /// Of each barrier, the warps that did not wait for it.
+    arrived: [u32; BARRIERS as usize],
+    /// In which order warps run, if not in that of their numbers.
+    random: Option<SplitMix64>,
+}
+
+impl Progress {
+    /// Of a block that is about to begin.
+    pub fn new(block: u32, warps: usize, options: &Options) -> Progress {
+        let seed = |seed| seed ^ u64::from(block).wrapping_mul(0x9e37_79b9);
+        Progress {
+            doing: vec![Doing::Going; warps],
+            arrived: [0; BARRIERS as usize],
+            random: options.seed.map(|given| SplitMix64::new(seed(given))),
+        }
+    }
+
+    /// Whether all warps have ended.
+    pub fn is_done(&self) -> bool {
+        self.doing.iter().all(|doing| *doing == Doing::Done)
+    }
+}
+
 /// What a warp is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
@@ -41,7 +68,14 @@ enum Doing {
 }
 
 /// Makes the warps of a block ready to begin.
-pub fn prepare(warps: &mut [Warp], kernel: &Kernel, launch: &LaunchConfig, block: u32) {
+/// `workspace` is the address of what the blocks of a cooperative launch have in common.
+pub fn prepare(
+    warps: &mut [Warp],
+    kernel: &Kernel,
+    launch: &LaunchConfig,
+    block: u32,
+    workspace: u64,
+) {
     let threads = launch.threads_of_block();
     let place = launch.place(block);
     for warp in warps {
@@ -79,6 +113,10 @@ pub fn prepare(warps: &mut [Warp], kernel: &Kernel, launch: &LaunchConfig, block
         }
         for &(slot, special) in &kernel.specials {
             let row = &mut registers.narrow[slot as usize].0;
+            if let Special::Workspace(half) = special {
+                row.fill((workspace >> (32 * half)) as u32);
+                continue;
+            }
             for (lane, value) in row.iter_mut().enumerate() {
                 *value = value_of(special, kernel, launch, place, warp.id, lane as u32);
             }
@@ -112,6 +150,7 @@ fn value_of(
         Special::TotalShared => (kernel.shared_bytes + launch.shared) as u32,
         Special::Zero => 0,
         Special::WarpSize => WARP as u32,
+        Special::Workspace(_) => 0,
     }
 }
 
@@ -123,39 +162,61 @@ impl<B: BlockSink> BlockRun<'_, B> {
         options: &Options,
         launch: &LaunchConfig,
         limit: u64,
-        random: Option<&mut SplitMix64>,
+        between: &mut dyn FnMut(&mut B),
+    ) -> Result<(), KernelError> {
+        let mut progress = Progress::new(self.memory.block, self.warps.len(), options);
+        while !progress.is_done() {
+            self.round(options, launch, limit, TURN, &mut progress, between)?;
+        }
+        Ok(())
+    }
+
+    /// Lets each warp that does not wait have a turn of `quantum` instructions, or one of them in a
+    /// random order, and those go on whose barrier is complete then.
+    pub fn round(
+        &mut self,
+        options: &Options,
+        launch: &LaunchConfig,
+        limit: u64,
+        quantum: u64,
+        progress: &mut Progress,
         between: &mut dyn FnMut(&mut B),
     ) -> Result<(), KernelError> {
         let block = self.memory.block;
-        let mut doing = vec![Doing::Going; self.warps.len()];
-        let mut arrived = [0; BARRIERS as usize];
-        let mut random = random;
-        while doing.iter().any(|doing| *doing != Doing::Done) {
-            let going: Vec<usize> = (0..doing.len())
-                .filter(|&warp| doing[warp] == Doing::Going)
-                .collect();
-            let turns = match random.as_deref_mut() {
-                Some(random) if !going.is_empty() => {
-                    vec![going[random.below(going.len() as u64) as usize]]
-                }
-                _ => going,
+        let Progress {
+            doing,
+            arrived,
+            random,
+        } = progress;
+        let going: Vec<usize> = (0..doing.len())
+            .filter(|&warp| doing[warp] == Doing::Going)
+            .collect();
+        let turns = match random {
+            Some(random) if !going.is_empty() => {
+                vec![going[random.below(going.len() as u64) as usize]]
+            }
+            _ => going,
+        };
+        for &warp in &turns {
+            let quantum = match random {
+                Some(random) => 1 + random.below(RANDOM_TURN),
+                None => quantum,
             };
-            for &warp in &turns {
-                let quantum = match random.as_deref_mut() {
-                    Some(random) => 1 + random.below(RANDOM_TURN),
-                    None => TURN,
-                };
-                doing[warp] = self
-                    .turn(options, warp, quantum, limit, &mut arrived)
-                    .map_err(|stop| self.error(launch, block, Some(warp), stop))?;
-                between(&mut self.sink);
-            }
-            let released = self.release(&mut doing, &mut arrived);
-            if turns.is_empty() && !released {
-                return Err(self.stuck(launch, block, &doing));
-            }
+            doing[warp] = self
+                .turn(options, warp, quantum, limit, arrived)
+                .map_err(|stop| self.error(launch, block, Some(warp), stop))?;
+            between(&mut self.sink);
+        }
+        let released = self.release(doing, arrived);
+        if turns.is_empty() && !released {
+            return Err(self.stuck(launch, block, doing));
         }
         Ok(())
+    }
+
+    /// Instructions of its warps so far.
+    pub fn executed(&self) -> u64 {
+        self.warps.iter().map(|warp| warp.executed).sum()
     }
 
     fn turn(
@@ -168,13 +229,14 @@ impl<B: BlockSink> BlockRun<'_, B> {
     ) -> Result<Doing, StoppedWarp> {
         let pause = run_warp(options.isa.level(), self, warp, quantum)?;
         let pc = self.warps[warp].now.pc.saturating_sub(1);
-        let executed: u64 = self.warps.iter().map(|warp| warp.executed).sum();
+        let executed = self.executed();
         let is_stopped = options.stop.load(Ordering::Relaxed);
         if is_stopped || executed > limit {
             let what = match is_stopped {
                 true => "the run was ended".to_owned(),
                 false => format!(
-                    "more than {limit} instructions; if it is not endless, allow more (--max-instructions)"
+                    "more than {} instructions; if it is not endless, allow more (--max-instructions)",
+                    options.max_instructions
                 ),
             };
             return Err(StoppedWarp {

@@ -17,6 +17,9 @@ pub struct LaunchConfig {
     pub shared: u64,
     /// Parameters, laid out as the kernel declares them.
     pub params: Vec<u8>,
+    /// All blocks run at the same time, and may wait for each other (`cudaLaunchCooperativeKernel`,
+    /// `grid.sync()`). They run on one thread, in turns.
+    pub cooperative: bool,
 }
 
 impl LaunchConfig {
@@ -60,22 +63,7 @@ impl LaunchConfig {
                 u32::MAX / 2
             ));
         }
-        if let Some(required) = kernel.required_threads
-            && required != self.block
-        {
-            return refuse(format!(
-                "{} was compiled for blocks of {required:?} threads, not {:?}",
-                kernel.name, self.block
-            ));
-        }
-        if let Some(most) = kernel.max_threads
-            && threads > most
-        {
-            return refuse(format!(
-                "{} was compiled for up to {most} threads in a block, not {threads}",
-                kernel.name
-            ));
-        }
+        self.check_block(kernel, threads)?;
         const MOST_SHARED: u64 = 227 << 10;
         let shared = kernel.shared_bytes.saturating_add(self.shared);
         if shared > MOST_SHARED {
@@ -91,6 +79,9 @@ impl LaunchConfig {
                 self.params.len()
             ));
         }
+        if self.cooperative {
+            self.check_resident(kernel, threads, blocks)?;
+        }
         if self.local_bytes(kernel) > MOST_LOCAL {
             return refuse(format!(
                 "{} bytes of local memory for each of {threads} threads, in warps of {WARP}; \
@@ -101,12 +92,62 @@ impl LaunchConfig {
         Ok(())
     }
 
+    /// Demands blocks of the size that the kernel was compiled for.
+    fn check_block(&self, kernel: &Kernel, threads: u64) -> Result<(), LaunchError> {
+        let what = match (kernel.required_threads, kernel.max_threads) {
+            (Some(required), _) if required != self.block => format!(
+                "{} was compiled for blocks of {required:?} threads, not {:?}",
+                kernel.name, self.block
+            ),
+            (_, Some(most)) if threads > most => format!(
+                "{} was compiled for up to {most} threads in a block, not {threads}",
+                kernel.name
+            ),
+            _ => return Ok(()),
+        };
+        Err(LaunchError::Refused(what))
+    }
+
+    /// Demands that all blocks can run at the same time.
+    fn check_resident(
+        &self,
+        kernel: &Kernel,
+        threads: u64,
+        blocks: u128,
+    ) -> Result<(), LaunchError> {
+        let all = blocks * u128::from(threads.next_multiple_of(WARP as u64));
+        if all > u128::from(MOST_RESIDENT) {
+            return Err(LaunchError::Refused(format!(
+                "a cooperative launch of {blocks} blocks of {threads} threads: all of them have to \
+                 run at the same time, and the largest GPUs have room for {MOST_RESIDENT} threads"
+            )));
+        }
+        let registers = 4 * u128::from(kernel.narrow) + 8 * u128::from(kernel.wide);
+        let own = registers + u128::from(kernel.local_bytes);
+        let shared = u128::from(kernel.shared_bytes.saturating_add(self.shared));
+        let bytes = all * own + blocks * shared;
+        if bytes > u128::from(MOST_RESIDENT_BYTES) {
+            return Err(LaunchError::Refused(format!(
+                "a cooperative launch of {blocks} blocks that takes {bytes} bytes of registers, \
+                 local and shared memory, since all blocks run at the same time; \
+                 {MOST_RESIDENT_BYTES} are possible; launch fewer blocks"
+            )));
+        }
+        Ok(())
+    }
+
     /// Bytes of local memory that a block takes: warps have it for all their lanes.
     pub(super) fn local_bytes(&self, kernel: &Kernel) -> u64 {
         let lanes = self.threads_of_block().next_multiple_of(WARP as u32);
         kernel.local_bytes.saturating_mul(u64::from(lanes))
     }
 }
+
+/// Threads that run at the same time on 132 multiprocessors with 2048 each.
+const MOST_RESIDENT: u64 = 132 * 2048;
+
+/// Registers, local and shared memory of all blocks of a cooperative launch, in bytes.
+const MOST_RESIDENT_BYTES: u64 = 4 << 30;
 
 /// The most bytes of local memory of the blocks that run at one time.
 pub(super) const MOST_LOCAL: u64 = 1 << 30;

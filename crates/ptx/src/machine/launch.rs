@@ -19,6 +19,7 @@ use crate::sink::{BlockSink, LaunchSink};
 
 use super::block::{self, BlockRun};
 use super::block_queue::{BlockQueue, QueueState};
+use super::cooperative;
 use super::device_memory::{DeviceMemory, MAX_PRINTED};
 use super::fault::{FaultKind, KernelError};
 use super::flow::{self, FlowCell, FlowCounts};
@@ -124,7 +125,21 @@ pub fn run<S: LaunchSink + Send>(
 ) -> Result<Stats, LaunchError> {
     launch.check(kernel)?;
     let mut flow = vec![FlowCell::default(); kernel.probes.len()];
-    let result = run_waves(kernel, launch, memory, options, sink, &mut flow);
+    let workspace = match launch.cooperative {
+        true => cooperative::workspace(memory)?,
+        false => 0,
+    };
+    let result = run_waves(
+        kernel,
+        launch,
+        memory,
+        options,
+        sink,
+        (workspace, &mut flow),
+    );
+    if launch.cooperative {
+        memory.free(workspace);
+    }
     if !flow.is_empty() {
         memory.keep_flow(FlowCounts::new(kernel, &flow));
     }
@@ -137,15 +152,24 @@ fn run_waves<S: LaunchSink + Send>(
     memory: &mut DeviceMemory,
     options: &Options,
     sink: &mut S,
-    flow: &mut [FlowCell],
+    (workspace, flow): (u64, &mut [FlowCell]),
 ) -> Result<Stats, LaunchError> {
     let order = order(launch.blocks(), options.seed);
-    let wave = if kernel.is_ordered { 1 } else { WAVE };
+    let wave = match launch.cooperative {
+        true => launch.blocks(),
+        false if kernel.is_ordered => 1,
+        false => WAVE,
+    };
     let mut total = Stats::default();
     let workers = workers(kernel, launch, options);
     let mut spaces: Vec<Workspace> = (0..workers)
-        .map(|_| Workspace::new(kernel, launch, options, memory))
+        .map(|_| Workspace::new(kernel, launch, options))
         .collect();
+    // Blocks of a cooperative launch have one overlay in common.
+    let overlays = if launch.cooperative { 1 } else { workers };
+    for space in &mut spaces[..overlays] {
+        space.overlay.fit(memory.bytes().len());
+    }
     let blocks = launch.blocks();
     let mut first = 0;
     while first < blocks {
@@ -157,8 +181,11 @@ fn run_waves<S: LaunchSink + Send>(
             memory,
             order: &order,
             used: total.warp_instructions,
+            workspace,
         };
-        let ended = if workers == 1 || numbers.len() == 1 {
+        let ended = if launch.cooperative {
+            wave.interleaved(&mut spaces, sink)
+        } else if workers == 1 || numbers.len() == 1 {
             wave.on_this_thread(numbers.clone(), &mut spaces[0], sink)
         } else {
             wave.on_threads(numbers.clone(), &mut spaces, sink)
@@ -175,9 +202,12 @@ fn run_waves<S: LaunchSink + Send>(
     Ok(total)
 }
 
-/// How many blocks run at one time: as many as there are threads, as far as their local memory
-/// allows it. Results do not depend on it.
+/// How many blocks are running at one time: all of a cooperative launch; else as many as there are
+/// threads, as far as their local memory allows it. Results do not depend on it.
 fn workers(kernel: &Kernel, launch: &LaunchConfig, options: &Options) -> usize {
+    if launch.cooperative {
+        return launch.blocks() as usize;
+    }
     if kernel.is_ordered {
         return 1;
     }
@@ -196,27 +226,20 @@ fn order(blocks: u32, seed: Option<u64>) -> Option<Vec<u32>> {
 }
 
 /// What a thread needs to run blocks, used again for each.
-struct Workspace {
+pub(super) struct Workspace {
     warps: Vec<Warp>,
-    overlay: Overlay,
+    pub(super) overlay: Overlay,
     shared: Vec<u8>,
     races: Option<Box<Races>>,
 }
 
 impl Workspace {
-    fn new(
-        kernel: &Kernel,
-        launch: &LaunchConfig,
-        options: &Options,
-        memory: &DeviceMemory,
-    ) -> Workspace {
+    fn new(kernel: &Kernel, launch: &LaunchConfig, options: &Options) -> Workspace {
         let warps = launch.threads_of_block().div_ceil(32);
-        let mut overlay = Overlay::default();
-        overlay.fit(memory.bytes().len());
         let shared = kernel.shared_bytes.next_multiple_of(16) + launch.shared;
         Workspace {
             warps: (0..warps).map(|id| Warp::new(kernel, id)).collect(),
-            overlay,
+            overlay: Overlay::default(),
             shared: vec![0; shared as usize],
             races: options.check_races.then(Box::default),
         }
@@ -225,13 +248,15 @@ impl Workspace {
 
 /// Blocks that find memory in the same state.
 pub(super) struct Wave<'a> {
-    kernel: &'a Kernel,
-    launch: &'a LaunchConfig,
-    options: &'a Options,
-    memory: &'a DeviceMemory,
-    order: &'a Option<Vec<u32>>,
+    pub(super) kernel: &'a Kernel,
+    pub(super) launch: &'a LaunchConfig,
+    pub(super) options: &'a Options,
+    pub(super) memory: &'a DeviceMemory,
+    pub(super) order: &'a Option<Vec<u32>>,
     /// Instructions of the waves before.
-    used: u64,
+    pub(super) used: u64,
+    /// Address of what the blocks of a cooperative launch have in common; else 0.
+    pub(super) workspace: u64,
 }
 
 /// What the blocks of a wave leave, in their order.
@@ -244,7 +269,7 @@ pub(super) struct WaveResult {
 }
 
 impl WaveResult {
-    fn new(kernel: &Kernel) -> WaveResult {
+    pub(super) fn new(kernel: &Kernel) -> WaveResult {
         WaveResult {
             stats: Stats::default(),
             patches: Vec::new(),
@@ -269,12 +294,27 @@ impl Wave<'_> {
         sink: B,
         between: &mut dyn FnMut(&mut B),
     ) -> Ended<B> {
-        block::prepare(&mut space.warps, self.kernel, self.launch, block);
+        let mut run = self.begin(block, space, sink);
+        let limit = self.options.max_instructions.saturating_sub(self.used);
+        let result = run.run(self.options, self.launch, limit, between);
+        let patches = run.memory.overlay.take(self.memory.bytes());
+        self.end(run, space, patches, result)
+    }
+
+    /// A block that is about to run, with what is in the workspace.
+    pub(super) fn begin<B: BlockSink>(
+        &self,
+        block: u32,
+        space: &mut Workspace,
+        sink: B,
+    ) -> BlockRun<'_, B> {
+        let workspace = self.workspace;
+        block::prepare(&mut space.warps, self.kernel, self.launch, block, workspace);
         space.shared.fill(0);
         if let Some(races) = &mut space.races {
             races.clear();
         }
-        let mut run = BlockRun {
+        BlockRun {
             kernel: self.kernel,
             warps: std::mem::take(&mut space.warps),
             memory: BlockMemory {
@@ -284,24 +324,28 @@ impl Wave<'_> {
                 params: &self.launch.params,
                 local_bytes: self.kernel.local_bytes,
                 block,
+                has_neighbours: self.launch.cooperative,
                 races: space.races.take(),
                 printed: Vec::new(),
                 flow: vec![FlowCell::default(); self.kernel.probes.len()],
             },
             sink,
-        };
-        let mut random = self
-            .options
-            .seed
-            .map(|seed| SplitMix64::new(seed ^ u64::from(block).wrapping_mul(0x9e37_79b9)));
-        let limit = self.options.max_instructions.saturating_sub(self.used);
-        let result = run.run(self.options, self.launch, limit, random.as_mut(), between);
+        }
+    }
+
+    /// What a block leaves; the workspace is free again.
+    pub(super) fn end<B: BlockSink>(
+        &self,
+        run: BlockRun<'_, B>,
+        space: &mut Workspace,
+        patches: Vec<Patch>,
+        result: Result<(), KernelError>,
+    ) -> Ended<B> {
         let stats = Stats {
             blocks: 1,
-            warp_instructions: run.warps.iter().map(|warp| warp.executed).sum(),
+            warp_instructions: run.executed(),
             thread_instructions: run.warps.iter().map(|warp| warp.threads).sum(),
         };
-        let patches = run.memory.overlay.take(self.memory.bytes());
         space.warps = run.warps;
         space.overlay = run.memory.overlay;
         space.shared = run.memory.shared;

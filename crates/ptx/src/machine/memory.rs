@@ -24,6 +24,8 @@ pub struct BlockMemory<'a> {
     pub local_bytes: u64,
     /// Number of the block.
     pub block: u32,
+    /// Other blocks run at the same time, and see what this one writes.
+    pub has_neighbours: bool,
     pub races: Option<Box<Races>>,
     /// What `printf` has printed.
     pub printed: Vec<u8>,

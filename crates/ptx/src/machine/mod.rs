@@ -6,6 +6,7 @@ mod atomic;
 mod block;
 mod block_queue;
 mod collective;
+mod cooperative;
 mod delivery;
 mod device_memory;
 mod fault;

@@ -314,6 +314,7 @@ pub fn run_warp<B: BlockSink>(
                         .map_err(stop)?;
                 }
             }
+            Code::Yield if memory.has_neighbours => return Ok(Pause::Turn),
             Code::Probe(index, kind) => {
                 let count = &mut memory.flow[index as usize];
                 flow::count(kernel, warp, op, kind, mask, count);

@@ -1,0 +1,101 @@
+//! Cooperative launches: all blocks run at the same time, on one thread, and each has a turn after
+//! the other. What one of them writes, the others see with their next turn, so that they can wait
+//! for each other.
+//!
+//! Grid barriers of cooperative groups are ordinary code: thread 0 of each block adds to a counter
+//! in a workspace whose address the driver passes, and reads it until the last one has come. A warp
+//! that reads so (with `.acquire`, `.relaxed` or `.volatile`) ends its turn: see `Code::Yield`.
+
+use crate::sink::LaunchSink;
+
+use super::block::{BlockRun, Progress};
+use super::device_memory::DeviceMemory;
+use super::fault::KernelError;
+use super::launch::{LaunchError, Wave, WaveResult, Workspace};
+use super::overlay::Overlay;
+
+/// Instructions of a warp's turn. Others wait by atomic operations, and use up their turns.
+const TURN: u64 = 1 << 12;
+
+/// Bytes of the workspace: its own size and the counter, in words of four bytes.
+const WORKSPACE_BYTES: u64 = 8;
+
+/// Makes room for the workspace of a launch, and returns its address.
+pub(super) fn workspace(memory: &mut DeviceMemory) -> Result<u64, LaunchError> {
+    let name = "workspace of a cooperative launch";
+    let address = memory.allocate(name, WORKSPACE_BYTES, 1, u64::MAX);
+    let address = address.ok_or_else(|| {
+        LaunchError::Refused("there is no memory for the workspace of grid barriers".to_owned())
+    })?;
+    if let Some(range) = memory.range(address, 4) {
+        memory.bytes_mut()[range].copy_from_slice(&(WORKSPACE_BYTES as u32).to_le_bytes());
+    }
+    Ok(address)
+}
+
+/// A block that runs beside others, and how far it has come.
+type Running<'a, B> = (BlockRun<'a, B>, Progress);
+
+impl Wave<'_> {
+    /// Runs all blocks of the launch in turns, with a workspace for each. Once one is stopped, no
+    /// other goes on. All are delivered to the sink in their order.
+    pub(super) fn interleaved<S: LaunchSink>(
+        &self,
+        spaces: &mut [Workspace],
+        sink: &mut S,
+    ) -> WaveResult {
+        // All blocks write to the same pages: each has them while it is its turn.
+        let mut overlay = std::mem::take(&mut spaces[0].overlay);
+        let mut running = Vec::with_capacity(spaces.len());
+        for (index, space) in spaces.iter_mut().enumerate() {
+            let block = self.number(index as u32);
+            let run = self.begin(block, space, sink.open(block));
+            let progress = Progress::new(block, run.warps.len(), self.options);
+            running.push((run, progress));
+        }
+        let result = self.take_turns(&mut running, &mut overlay, sink);
+        let mut sum = WaveResult::new(self.kernel);
+        let mut patches = overlay.take(self.memory.bytes());
+        for (index, (run, _)) in running.into_iter().enumerate() {
+            let patches = std::mem::take(&mut patches);
+            let ended = self.end(run, &mut spaces[index], patches, Ok(()));
+            self.add(self.number(index as u32), ended, &mut sum, sink);
+        }
+        if let Err(error) = result {
+            sum.result = Err(LaunchError::Stopped(error));
+        }
+        sum
+    }
+
+    /// Gives each block its turn until all have ended or one is stopped.
+    fn take_turns<S: LaunchSink>(
+        &self,
+        running: &mut [Running<'_, S::Block>],
+        overlay: &mut Overlay,
+        sink: &mut S,
+    ) -> Result<(), KernelError> {
+        let mut left = self.options.max_instructions.saturating_sub(self.used);
+        while running.iter().any(|(_, progress)| !progress.is_done()) {
+            for (index, (run, progress)) in running.iter_mut().enumerate() {
+                if progress.is_done() {
+                    continue;
+                }
+                let block = run.memory.block;
+                let before = run.executed();
+                let limit = left.saturating_add(before);
+                // The first one is the next to be delivered until all have ended.
+                let mut drain = |inner: &mut S::Block| {
+                    if index == 0 {
+                        sink.drain(block, inner);
+                    }
+                };
+                std::mem::swap(&mut run.memory.overlay, overlay);
+                let done = run.round(self.options, self.launch, limit, TURN, progress, &mut drain);
+                std::mem::swap(&mut run.memory.overlay, overlay);
+                done?;
+                left = left.saturating_sub(run.executed() - before);
+            }
+        }
+        Ok(())
+    }
+}
