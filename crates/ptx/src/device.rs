@@ -99,6 +99,16 @@ impl Loaded {
     pub fn variable(&self, name: &str) -> Option<u64> {
         self.symbols.get(name).copied()
     }
+
+    /// All variables that the file declares in global and constant memory: name, address, and
+    /// whether it is constant.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, u64, bool)> {
+        self.ast.variables.iter().filter_map(|variable| {
+            let address = self.variable(&variable.name)?;
+            let is_constant = variable.space == StateSpace::Const;
+            Some((variable.name.as_str(), address, is_constant))
+        })
+    }
 }
 
 /// What a device refuses.

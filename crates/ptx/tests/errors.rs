@@ -169,11 +169,12 @@ fn bad_accesses_name_thread_and_line() {
         Options::default(),
     );
     assert!(error.to_string().contains("a null pointer"), "{error}");
+    assert_eq!(error.address(), Some(0));
     let error = fault(
         ".shared .align 4 .b8 s[64];\nmov.u32 %r1, %tid.x; shl.b32 %r1, %r1, 2; mov.u32 %r2, s; add.u32 %r2, %r2, %r1; st.shared.u32 [%r2], %r1; ret;",
         Options::default(),
     );
-    assert_eq!(error.thread(), Some([16, 0, 0]));
+    assert_eq!((error.thread(), error.address()), (Some([16, 0, 0]), None));
     let error = fault(
         "mov.u64 %x1, -4; ld.global.u64 %x2, [%x1+4]; ret;",
         Options::default(),

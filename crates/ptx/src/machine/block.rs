@@ -396,6 +396,7 @@ impl<B: BlockSink> BlockRun<'_, B> {
                 .as_ref()
                 .map(|source| (source.file.clone(), source.line)),
             what: stop.fault.what,
+            address: stop.fault.address,
         }
     }
 }

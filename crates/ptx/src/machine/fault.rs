@@ -9,6 +9,8 @@ pub struct Fault {
     pub kind: FaultKind,
     pub lane: Option<u32>,
     pub what: String,
+    /// The address of an access to global memory.
+    pub address: Option<u64>,
 }
 
 /// A sort of error.
@@ -42,7 +44,15 @@ impl Fault {
             kind,
             lane,
             what: what.into(),
+            address: None,
         })
+    }
+
+    /// The same, of an access to global memory at an address.
+    #[cold]
+    pub fn at(mut self: Box<Fault>, address: u64) -> Box<Fault> {
+        self.address = Some(address);
+        self
     }
 }
 
@@ -57,6 +67,7 @@ pub struct KernelError {
     pub(crate) position: Position,
     pub(crate) line: Source,
     pub(crate) what: String,
+    pub(crate) address: Option<u64>,
 }
 
 /// File and line of a kernel's source, where they are known.
@@ -76,6 +87,11 @@ impl KernelError {
     /// The thread's place in its block, if it was one.
     pub fn thread(&self) -> Option<[u32; 3]> {
         self.thread
+    }
+
+    /// The address that was accessed, if it was an access to global memory.
+    pub fn address(&self) -> Option<u64> {
+        self.address
     }
 
     /// The instruction's place in the PTX.

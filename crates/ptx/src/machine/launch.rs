@@ -388,6 +388,7 @@ impl Wave<'_> {
                 position: Position::default(),
                 line: None,
                 what,
+                address: None,
             }));
         }
     }

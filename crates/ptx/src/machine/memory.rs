@@ -137,12 +137,27 @@ impl BlockMemory<'_> {
         what: &str,
         is_there: bool,
     ) -> Box<Fault> {
-        if is_there {
-            let what = format!(
-                "a {what} of {bytes} bytes at {address:#x}, which is no multiple of {bytes}"
-            );
-            return Fault::new(FaultKind::Misaligned, Some(lane), what);
+        let (kind, what) = match is_there {
+            true => {
+                let what = format!(
+                    "a {what} of {bytes} bytes at {address:#x}, which is no multiple of {bytes}"
+                );
+                (FaultKind::Misaligned, what)
+            }
+            false => {
+                let what = self.beyond(space, address, bytes, what);
+                (FaultKind::OutOfBounds, what)
+            }
+        };
+        let fault = Fault::new(kind, Some(lane), what);
+        match space {
+            NamedSpace::Shared | NamedSpace::Local | NamedSpace::Param => fault,
+            _ => fault.at(address),
         }
+    }
+
+    /// What is said of an access to what is not there.
+    fn beyond(&self, space: NamedSpace, address: u64, bytes: u64, what: &str) -> String {
         let place = match space {
             NamedSpace::Shared => format!(
                 "the block has {} bytes of shared memory; what the kernel does not declare itself is asked for at the launch (--shared SIZE)",
@@ -162,10 +177,9 @@ impl BlockMemory<'_> {
             NamedSpace::Param => "parameter",
             _ => "global",
         };
-        let what = format!(
+        format!(
             "a {what} of {bytes} bytes at {address:#x} of {space} memory is out of bounds: {place}"
-        );
-        Fault::new(FaultKind::OutOfBounds, Some(lane), what)
+        )
     }
 
     /// Reads up to eight bytes that have been checked.
