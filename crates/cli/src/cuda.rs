@@ -153,7 +153,7 @@ impl CudaProgram<'_> {
             }
             std::thread::sleep(PATIENCE);
         };
-        let (refused, device) = running.finish();
+        let (refused, _, device) = running.finish();
         Ok((ended, refused, device.into_watch()))
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use reuselens_gpu_advisor::LaunchContext;
 use reuselens_ptx::{CollectorSink, Count, Kernel, LaunchConfig, LaunchSink, Stats};
 use reuselens_warp::Collector;
 
@@ -15,9 +16,11 @@ pub struct KernelCount {
     pub name: String,
     /// How often it was launched and ended well.
     pub launches: u64,
-    /// Blocks and instructions.
+    /// How often it was launched and did not.
+    pub failed: u64,
+    /// Blocks and instructions of the launches that ended well.
     pub stats: Stats,
-    /// Accesses to memory.
+    /// Accesses to memory of the launches that ended well.
     pub memory: Count,
 }
 
@@ -35,6 +38,20 @@ impl KernelCounts {
     /// The kernels, in the order of their first launches.
     pub fn kernels(&self) -> &[KernelCount] {
         &self.kernels
+    }
+
+    fn kernel(&mut self, name: &str) -> &mut KernelCount {
+        let number = *self
+            .numbers
+            .entry(name.to_owned())
+            .or_insert(self.kernels.len());
+        if number == self.kernels.len() {
+            self.kernels.push(KernelCount {
+                name: name.to_owned(),
+                ..KernelCount::default()
+            });
+        }
+        &mut self.kernels[number]
     }
 }
 
@@ -55,26 +72,21 @@ impl LaunchSink for KernelCounts {
 }
 
 impl KernelWatch for KernelCounts {
-    fn begin(&mut self, _: &Kernel, _: &LaunchConfig) -> Result<(), String> {
+    fn begin(&mut self, _: &Kernel, _: &LaunchConfig, _: &LaunchContext) -> Result<(), String> {
         self.running = Count::default();
         Ok(())
     }
 
     fn end(&mut self, kernel: &Kernel, _: &LaunchConfig, stats: Stats) {
-        let number = *self
-            .numbers
-            .entry(kernel.name().to_owned())
-            .or_insert(self.kernels.len());
-        if number == self.kernels.len() {
-            self.kernels.push(KernelCount {
-                name: kernel.name().to_owned(),
-                ..KernelCount::default()
-            });
-        }
-        let count = &mut self.kernels[number];
+        let running = self.running;
+        let count = self.kernel(kernel.name());
         count.launches += 1;
         count.stats += stats;
-        count.memory += self.running;
+        count.memory += running;
+    }
+
+    fn fail(&mut self, kernel: &Kernel, _: &LaunchConfig) {
+        self.kernel(kernel.name()).failed += 1;
     }
 }
 
@@ -83,9 +95,14 @@ impl<W: Collector + Send> KernelWatch for (CollectorSink<W>, KernelCounts)
 where
     W::Piece: Send,
 {
-    fn begin(&mut self, kernel: &Kernel, launch: &LaunchConfig) -> Result<(), String> {
+    fn begin(
+        &mut self,
+        kernel: &Kernel,
+        launch: &LaunchConfig,
+        context: &LaunchContext,
+    ) -> Result<(), String> {
         let (records, counts) = self;
-        counts.begin(kernel, launch)?;
+        counts.begin(kernel, launch, context)?;
         records
             .launch(kernel, launch)
             .map_err(|error| error.to_string())
@@ -93,5 +110,9 @@ where
 
     fn end(&mut self, kernel: &Kernel, launch: &LaunchConfig, stats: Stats) {
         self.1.end(kernel, launch, stats);
+    }
+
+    fn fail(&mut self, kernel: &Kernel, launch: &LaunchConfig) {
+        self.1.fail(kernel, launch);
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use reuselens_gpu_advisor::{LaunchContext, VariableSpace};
+
 use crate::status::Status;
 
 /// Why a device refused, or stopped.
@@ -12,6 +14,8 @@ pub struct CudaFault {
     pub status: Status,
     /// What people get.
     pub message: String,
+    /// The address that a kernel accessed, if that was what it did wrong in global memory.
+    pub address: Option<u64>,
 }
 
 impl CudaFault {
@@ -20,6 +24,7 @@ impl CudaFault {
         CudaFault {
             status,
             message: message.into(),
+            address: None,
         }
     }
 }
@@ -37,6 +42,19 @@ pub struct KernelInfo {
     pub param_bytes: u64,
     /// Offset and bytes of each parameter.
     pub params: Vec<(u64, u64)>,
+}
+
+/// A variable of a module, in the device's memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceVariable {
+    /// Its name, mangled.
+    pub name: String,
+    /// Its address.
+    pub address: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Where it is.
+    pub space: VariableSpace,
 }
 
 /// How a kernel is launched.
@@ -107,11 +125,14 @@ pub trait Device: Send {
     /// If there is no such module or variable.
     fn variable(&self, module: u64, name: &str) -> Result<(u64, u64), CudaFault>;
 
-    /// Runs a kernel to its end.
+    /// All variables of a module; none if there is no such module.
+    fn variables(&self, module: u64) -> Vec<DeviceVariable>;
+
+    /// Runs a kernel to its end. `context` is for whoever watches.
     ///
     /// # Errors
     /// A launch that does not fit, and whatever stopped the kernel.
-    fn launch(&mut self, launch: &KernelLaunch) -> Result<(), CudaFault>;
+    fn launch(&mut self, launch: &KernelLaunch, context: &LaunchContext) -> Result<(), CudaFault>;
 
     /// Takes what kernels have printed since this was last called.
     fn take_printed(&mut self) -> Vec<u8>;

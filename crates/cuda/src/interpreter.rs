@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use reuselens_gpu_advisor::{LaunchContext, VariableSpace};
 use reuselens_ptx::{
     DeviceError, FaultKind, Kernel, LaunchConfig, LaunchError, LaunchSink, Loaded, Options,
     PtxModule, Stats, readable,
 };
 
-use crate::device::{CudaFault, Device, KernelInfo, KernelLaunch};
+use crate::device::{CudaFault, Device, DeviceVariable, KernelInfo, KernelLaunch};
 use crate::fatbin::{FatBinary, FatBinaryError};
 use crate::status::Status;
 
@@ -18,14 +19,22 @@ const MAX_THREADS: u64 = 1024;
 
 /// Looks at what kernels do while they run.
 pub trait KernelWatch: LaunchSink + Send {
-    /// A kernel is about to run.
+    /// A kernel is about to run. `context` says who launched it, and whose the memory is.
     ///
     /// # Errors
     /// What keeps the watch from going on, as a message. The kernel does not run then.
-    fn begin(&mut self, kernel: &Kernel, launch: &LaunchConfig) -> Result<(), String>;
+    fn begin(
+        &mut self,
+        kernel: &Kernel,
+        launch: &LaunchConfig,
+        context: &LaunchContext,
+    ) -> Result<(), String>;
 
-    /// It has ended, after this much.
+    /// It has ended well, after this much.
     fn end(&mut self, kernel: &Kernel, launch: &LaunchConfig, stats: Stats);
+
+    /// It was stopped, or never ran. What it did until then was seen.
+    fn fail(&mut self, kernel: &Kernel, launch: &LaunchConfig);
 }
 
 /// A device without a GPU.
@@ -141,7 +150,27 @@ impl<W: KernelWatch> Device for Interpreter<W> {
         })
     }
 
-    fn launch(&mut self, launch: &KernelLaunch) -> Result<(), CudaFault> {
+    fn variables(&self, module: u64) -> Vec<DeviceVariable> {
+        let Ok(module) = self.module(module) else {
+            return Vec::new();
+        };
+        let variables = module.variables();
+        variables
+            .filter_map(|(name, address, is_constant)| {
+                Some(DeviceVariable {
+                    name: name.to_owned(),
+                    address,
+                    bytes: self.device.buffer(address)?.size,
+                    space: match is_constant {
+                        true => VariableSpace::Constant,
+                        false => VariableSpace::Global,
+                    },
+                })
+            })
+            .collect()
+    }
+
+    fn launch(&mut self, launch: &KernelLaunch, context: &LaunchContext) -> Result<(), CudaFault> {
         let kernel = usize::try_from(launch.kernel)
             .ok()
             .and_then(|number| self.kernels.get(number))
@@ -154,13 +183,21 @@ impl<W: KernelWatch> Device for Interpreter<W> {
             params: launch.params.clone(),
         };
         self.watch
-            .begin(kernel, &config)
+            .begin(kernel, &config, context)
             .map_err(|message| CudaFault::new(Status::UNKNOWN, message))?;
-        let stats = self
+        let ended = self
             .device
-            .launch(kernel, &config, &self.options, &mut self.watch)?;
-        self.watch.end(kernel, &config, stats);
-        Ok(())
+            .launch(kernel, &config, &self.options, &mut self.watch);
+        match ended {
+            Ok(stats) => {
+                self.watch.end(kernel, &config, stats);
+                Ok(())
+            }
+            Err(error) => {
+                self.watch.fail(kernel, &config);
+                Err(error.into())
+            }
+        }
     }
 
     fn take_printed(&mut self) -> Vec<u8> {
@@ -226,6 +263,10 @@ impl From<FatBinaryError> for CudaFault {
 
 impl From<LaunchError> for CudaFault {
     fn from(error: LaunchError) -> CudaFault {
+        let address = match &error {
+            LaunchError::Refused(_) => None,
+            LaunchError::Stopped(stopped) => stopped.address(),
+        };
         let status = match &error {
             LaunchError::Refused(_) => Status::INVALID_CONFIGURATION,
             LaunchError::Stopped(stopped) => match stopped.kind() {
@@ -237,6 +278,9 @@ impl From<LaunchError> for CudaFault {
                 _ => Status::LAUNCH_FAILURE,
             },
         };
-        CudaFault::new(status, error.to_string())
+        CudaFault {
+            address,
+            ..CudaFault::new(status, error.to_string())
+        }
     }
 }

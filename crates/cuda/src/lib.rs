@@ -13,7 +13,7 @@
 //! |---|---|
 //! | what both sides share | `protocol`, `status`, `fatbin_head`, `little_endian` |
 //! | the device | `device`, `interpreter`, `fatbin` |
-//! | what is kept of the kernels | `counts` |
+//! | what is kept of a run | `counts` (kernels), `accounts` (the host side) |
 //! | around a run | `program`, `server`, `run` |
 //! | in the program | `guest` |
 //!
@@ -24,6 +24,10 @@
 //! the same places.
 #![cfg_attr(reuselens_cuda, allow(missing_docs, non_snake_case))]
 
+#[cfg(not(reuselens_cuda))]
+mod accounts;
+#[cfg(not(reuselens_cuda))]
+mod client_names;
 #[cfg(not(reuselens_cuda))]
 mod counts;
 #[cfg(not(reuselens_cuda))]
@@ -48,7 +52,7 @@ mod status;
 #[cfg(not(reuselens_cuda))]
 pub use counts::{KernelCount, KernelCounts};
 #[cfg(not(reuselens_cuda))]
-pub use device::{CudaFault, Device, KernelInfo, KernelLaunch};
+pub use device::{CudaFault, Device, DeviceVariable, KernelInfo, KernelLaunch};
 #[cfg(not(reuselens_cuda))]
 pub use interpreter::{Interpreter, KernelWatch};
 #[cfg(not(reuselens_cuda))]

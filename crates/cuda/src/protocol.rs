@@ -1,11 +1,13 @@
-//! What the library in the program and the analysing process say to each other: a request, then
-//! the answer to it, over a Unix socket.
+//! What the library in the program and the analysing process say to each other: a request, then the
+//! answer to it, over a Unix socket. Some messages are notes, which have no answer.
 //!
-//! A message is a head (operation, number of fields, number of bytes), then its fields, 64 bits
-//! each, then its bytes. Both sides are of one build, so there are no versions. The analysing side
-//! takes what it reads as input that may be anything.
+//! A message is a head (operation, number of fields, number of the call path that asks, number of
+//! bytes), then its fields, 64 bits each, then its bytes. Both sides are of one build, so there are
+//! no versions. The analysing side takes what it reads as input that may be anything.
 
 use std::io::{self, Read, Write};
+
+use crate::little_endian::{u32_at, u64_at};
 
 /// Larger messages are refused: what a program copies at once is cut into pieces of
 /// [`PIECE_BYTES`].
@@ -21,36 +23,38 @@ const HEAD_BYTES: usize = 16;
 /// The variable that names the socket to the program.
 pub const SOCKET_VARIABLE: &str = "REUSELENS_CUDA_SOCKET";
 
-/// The operations, and the table of them by number.
-macro_rules! operations {
-    ($($(#[$about:meta])* $name:ident,)*) => {
-        /// What is asked. Answers have the operation of their request; their first field is a
-        /// [`Status`](crate::status).
+/// An enumeration, and the table of it by number.
+macro_rules! numbered {
+    ($(#[$what:meta])* $enum:ident $table:ident { $($(#[$about:meta])* $name:ident,)* }) => {
+        $(#[$what])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(u16)]
-        pub enum Operation {
+        pub enum $enum {
             $($(#[$about])* $name,)*
         }
 
-        const OPERATIONS: &[Operation] = &[$(Operation::$name,)*];
+        /// All of them by number.
+        pub const $table: &[$enum] = &[$($enum::$name,)*];
     };
 }
 
-operations! {
+numbered! {
+    /// What is asked. Answers have the operation of their request; their first field is a
+    /// [`Status`](crate::status).
+    Operation OPERATIONS {
     /// A process begins. Fields: its number. Answer: free and all bytes of the device, and the
     /// addresses at which its memory begins and ends.
     Hello,
-    /// Memory of the device. Fields: bytes. Answer: its address.
+    /// Memory of the device. Fields: bytes, a power of two of which the address has to be a
+    /// multiple, [`AllocationKind`]. Answer: its address.
     Allocate,
-    /// The same at a multiple of a power of two. Fields: bytes, the power of two.
-    AllocateAligned,
     /// Fields: address.
     Free,
-    /// Bytes to the device. Fields: address. Bytes: what.
+    /// Bytes to the device. Fields: address. Bytes: what. Answer: 1 if they were there before.
     Write,
     /// Fields: address, bytes. Answer: the bytes.
     Read,
-    /// From device to device. Fields: to, from, bytes.
+    /// From device to device. Fields: to, from, bytes. Answer: 1 if they were there before.
     Copy,
     /// Fields: address, value of each element, bytes of an element (1, 2 or 4), elements.
     Fill,
@@ -71,6 +75,62 @@ operations! {
     MemoryInfo,
     /// Something that is not provided was called. Bytes: its name.
     Missing,
+    /// Note: a file that the program has mapped. Fields: its number in the program, bytes of its
+    /// build id. Bytes: the build id, then the path.
+    Module,
+    /// Note: a call path. Fields: its number in the program, 1 if it is cut. Bytes: for each call,
+    /// the outermost first, the module's number and the address in its file, 64 bits each.
+    CallPath,
+    /// Note: the program copied. Fields: bytes, 1 if the destination held them before, then for the
+    /// destination and the source [`Side`] and three numbers that it says.
+    Copied,
+    /// Note: the program filled memory. Fields: address on the device, bytes.
+    Filled,
+    }
+}
+
+impl Operation {
+    /// Whether it has no answer.
+    pub fn is_note(self) -> bool {
+        self >= Operation::Module
+    }
+}
+
+numbered! {
+    /// How the program got memory of the device.
+    AllocationKind ALLOCATION_KINDS {
+        /// `cudaMalloc`.
+        Malloc,
+        /// `cudaMallocPitch`, `cudaMalloc3D`.
+        Pitched,
+        /// `cudaMallocAsync`.
+        StreamOrdered,
+        /// `cudaMallocManaged`.
+        Managed,
+        /// `cudaMallocHost`, `cudaHostAlloc`.
+        Pinned,
+        /// `cudaHostRegister`: the program has it from elsewhere.
+        Registered,
+    }
+}
+
+numbered! {
+    /// Where one side of a copy is.
+    Side SIDES {
+        /// Memory of the host that is not known.
+        Unknown,
+        /// Memory that has an address on the device. Numbers: the address, 1 if the program
+        /// accesses it too.
+        Device,
+        /// Memory by `malloc`. Numbers: the call path that took it, bytes, 1 if it never took part
+        /// in a copy before.
+        Heap,
+        /// Static memory. Numbers: module, address in its file.
+        Static,
+        /// Memory of a frame. Numbers: module and address in its file of the function, bytes from
+        /// the memory up to the canonical frame address.
+        Local,
+    }
 }
 
 /// A request or an answer.
@@ -78,6 +138,8 @@ operations! {
 pub struct Message {
     /// What is asked or answered.
     pub operation: Operation,
+    /// The program's number of the call path that asks; 0 if it is unknown, and in answers.
+    pub call_path: u32,
     /// Numbers.
     pub fields: Vec<u64>,
     /// Bytes.
@@ -94,6 +156,7 @@ impl Message {
     pub fn with_bytes(operation: Operation, fields: &[u64], bytes: Vec<u8>) -> Message {
         Message {
             operation,
+            call_path: 0,
             fields: fields.to_vec(),
             bytes,
         }
@@ -118,7 +181,7 @@ impl Message {
         let mut head = Vec::with_capacity(HEAD_BYTES + 8 * self.fields.len());
         head.extend((self.operation as u16).to_le_bytes());
         head.extend((self.fields.len() as u16).to_le_bytes());
-        head.extend([0; 4]);
+        head.extend(self.call_path.to_le_bytes());
         head.extend((self.bytes.len() as u64).to_le_bytes());
         for field in &self.fields {
             head.extend(field.to_le_bytes());
@@ -146,8 +209,8 @@ impl Message {
         from.read_exact(&mut head[1..])?;
         let number = usize::from(u16::from_le_bytes([head[0], head[1]]));
         let fields = usize::from(u16::from_le_bytes([head[2], head[3]]));
-        let [_, bytes] = [&head[..8], &head[8..]];
-        let bytes = u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes"));
+        let call_path = u32_at(&head, 4).unwrap_or_default();
+        let bytes = u64_at(&head, 8).unwrap_or_default();
         let operation = OPERATIONS.get(number).copied();
         let (Some(operation), true) = (operation, fields <= MAX_FIELDS && bytes <= MAX_BYTES)
         else {
@@ -156,6 +219,7 @@ impl Message {
         let mut numbers = vec![0; 8 * fields];
         from.read_exact(&mut numbers)?;
         let mut message = Message::new(operation, &[]);
+        message.call_path = call_path;
         let numbers = numbers.chunks_exact(8);
         message.fields = numbers
             .map(|bytes| u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes")))
@@ -178,13 +242,18 @@ mod tests {
         for (number, operation) in OPERATIONS.iter().enumerate() {
             assert_eq!(*operation as usize, number);
         }
+        let notes = OPERATIONS.iter().filter(|operation| operation.is_note());
+        assert_eq!(notes.count(), 4);
     }
 
     #[test]
     fn messages_arrive_as_they_were_sent() {
         let sent = [
             Message::new(Operation::Free, &[7]),
-            Message::with_bytes(Operation::Write, &[1 << 40, u64::MAX], vec![3; 1000]),
+            Message {
+                call_path: 0x8000_0001,
+                ..Message::with_bytes(Operation::Write, &[1 << 40, u64::MAX], vec![3; 1000])
+            },
         ];
         let mut stream = Vec::new();
         for message in &sent {

@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 
+use reuselens_gpu_advisor::Ledger;
 use tempfile::TempDir;
 use thiserror::Error;
 
@@ -151,9 +152,9 @@ impl<D: Device + 'static> CudaRun<D> {
         }
     }
 
-    /// Ends all connections; what was asked for in vain, and the device. Processes that the program
-    /// has left behind get errors from now on.
-    pub fn finish(self) -> (Refused, D) {
+    /// Ends all connections; what was asked for in vain, what the host side did, and the device.
+    /// Processes that the program has left behind get errors from now on.
+    pub fn finish(self) -> (Refused, Ledger, D) {
         self.server.finish()
     }
 }

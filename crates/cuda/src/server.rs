@@ -1,14 +1,18 @@
-//! [`Server`]: answers what programs ask their device for.
+//! [`Server`]: answers what programs ask their device for, and keeps the accounts of it.
 //!
 //! A thread for each connection; one lock around the device, so calls are answered one by one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, BufReader};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use reuselens_gpu_advisor::Ledger;
+
+use crate::accounts::Accounts;
+use crate::client_names::{ClientNames, allocated_by};
 use crate::device::{CudaFault, Device, KernelInfo, KernelLaunch};
 use crate::protocol::{MAX_BYTES, Message, Operation};
 use crate::status::Status;
@@ -41,6 +45,28 @@ impl Refused {
 struct Served<D> {
     device: D,
     refused: Refused,
+    accounts: Accounts,
+    /// The names of kernels, by their numbers on the device.
+    kernels: HashMap<u64, String>,
+}
+
+impl<D> Served<D> {
+    fn new(device: D) -> Served<D> {
+        Served {
+            device,
+            refused: Refused::default(),
+            accounts: Accounts::default(),
+            kernels: HashMap::new(),
+        }
+    }
+}
+
+/// What is known of a connection.
+#[derive(Debug, Default)]
+struct Client {
+    /// The blocks that it has.
+    blocks: BTreeSet<u64>,
+    names: ClientNames,
 }
 
 /// The side of the analysing process.
@@ -60,8 +86,8 @@ impl<D: Device + 'static> Server<D> {
     /// If the socket cannot be made, or the system refuses a thread.
     pub fn listen(path: &Path, device: D) -> io::Result<Server<D>> {
         let listener = UnixListener::bind(path)?;
-        let (refused, stop) = (Refused::default(), device.stop());
-        let served = Arc::new(Mutex::new(Some(Served { device, refused })));
+        let stop = device.stop();
+        let served = Arc::new(Mutex::new(Some(Served::new(device))));
         let accepting = Arc::clone(&served);
         std::thread::Builder::new()
             .name("cuda".to_owned())
@@ -69,14 +95,14 @@ impl<D: Device + 'static> Server<D> {
         Ok(Server { served, stop })
     }
 
-    /// Ends: what was refused, and the device. A kernel that still runs is stopped; later calls get
-    /// an error.
-    pub fn finish(self) -> (Refused, D) {
+    /// Ends: what was refused, what the host side did, and the device. A kernel that still runs is
+    /// stopped; later calls get an error.
+    pub fn finish(self) -> (Refused, Ledger, D) {
         self.stop.store(true, Ordering::Relaxed);
         let served = lock(&self.served).take();
         // Nobody else takes it: this is the only server, and it is given away.
         let served = served.expect("a server ends once");
-        (served.refused, served.device)
+        (served.refused, served.accounts.into_ledger(), served.device)
     }
 }
 
@@ -100,10 +126,14 @@ fn converse<D: Device>(stream: UnixStream, served: &Mutex<Option<Served<D>>>) {
         return;
     };
     let mut requests = BufReader::new(stream);
-    let mut blocks = BTreeSet::new();
+    let mut client = Client::default();
     while let Ok(Some(request)) = Message::receive(&mut requests) {
         let answer = match &mut *lock(served) {
-            Some(served) => served.answer(&request, &mut blocks),
+            Some(served) if request.operation.is_note() => {
+                client.names.note(&request, &mut served.accounts);
+                continue;
+            }
+            Some(served) => served.answer(&request, &mut client),
             None => return,
         };
         if answer.send(&mut answers).is_err() {
@@ -111,14 +141,14 @@ fn converse<D: Device>(stream: UnixStream, served: &Mutex<Option<Served<D>>>) {
         }
     }
     if let Some(served) = &mut *lock(served) {
-        served.free_all(&mut blocks);
+        served.free_all(&mut client, None);
     }
 }
 
 impl<D: Device> Served<D> {
-    /// Answers; `blocks` are those that the connection has.
-    fn answer(&mut self, request: &Message, blocks: &mut BTreeSet<u64>) -> Message {
-        match self.carry_out(request, blocks) {
+    /// Answers a client.
+    fn answer(&mut self, request: &Message, client: &mut Client) -> Message {
+        match self.carry_out(request, client) {
             Ok((mut fields, bytes)) => {
                 fields.insert(0, u64::from(Status::SUCCESS.0));
                 Message::with_bytes(request.operation, &fields, bytes)
@@ -139,17 +169,20 @@ impl<D: Device> Served<D> {
         }
     }
 
-    fn free_all(&mut self, blocks: &mut BTreeSet<u64>) {
-        for address in std::mem::take(blocks) {
+    /// Frees all blocks of a client, because a call path asks for that or it has ended.
+    fn free_all(&mut self, client: &mut Client, call_path: Option<u32>) {
+        for address in std::mem::take(&mut client.blocks) {
             // Another connection may have freed it: it is one device.
-            let _ = self.device.free(address);
+            if self.device.free(address).is_ok() {
+                self.accounts.freed(address, call_path);
+            }
         }
     }
 
     fn carry_out(
         &mut self,
         request: &Message,
-        blocks: &mut BTreeSet<u64>,
+        client: &mut Client,
     ) -> Result<(Vec<u64>, Vec<u8>), CudaFault> {
         let field = |index| request.field(index);
         let device = &mut self.device;
@@ -160,64 +193,109 @@ impl<D: Device> Served<D> {
                 let ((free, all), addresses) = (device.memory(), device.addresses());
                 numbers(&[free, all, addresses.start, addresses.end])
             }
-            Operation::Allocate
-            | Operation::AllocateAligned
-            | Operation::Free
-            | Operation::Reset => numbers(&self.take_or_free(request, blocks)?),
-            Operation::Write => {
-                let bytes = request.bytes.len() as u64;
-                let place = device.bytes_mut(field(0), bytes)?;
-                place.copy_from_slice(&request.bytes);
-                numbers(&[])
+            Operation::Allocate | Operation::Free | Operation::Reset => {
+                numbers(&self.take_or_free(request, client)?)
             }
+            Operation::Write => numbers(&[self.write(field(0), &request.bytes)?.into()]),
             Operation::Read if field(1) > MAX_BYTES => Err(CudaFault::new(
                 Status::INVALID_VALUE,
                 "a copy of too many bytes",
             )),
             Operation::Read => Ok((Vec::new(), device.read(field(0), field(1))?.to_vec())),
-            Operation::Copy => device
-                .copy(field(0), field(1), field(2))
-                .and_then(|()| numbers(&[])),
+            Operation::Copy => numbers(&[self.copy(field(0), field(1), field(2))?.into()]),
             Operation::Fill => self.fill(request).and_then(|()| numbers(&[])),
-            Operation::Load => numbers(&[device.load(&request.bytes)?]),
-            Operation::Kernel => Ok(described(device.kernel(field(0), &request.text())?)),
+            Operation::Load => {
+                let module = device.load(&request.bytes)?;
+                self.accounts.loaded(device.variables(module));
+                numbers(&[module])
+            }
+            Operation::Kernel => {
+                let (number, info) = device.kernel(field(0), &request.text())?;
+                self.kernels.entry(number).or_insert_with(|| request.text());
+                Ok(described((number, info)))
+            }
             Operation::Variable => {
                 let (address, bytes) = device.variable(field(0), &request.text())?;
                 numbers(&[address, bytes])
             }
             Operation::Launch => {
-                device.launch(&launch(request)?)?;
-                Ok((Vec::new(), device.take_printed()))
+                self.launch(&launch(request)?, client.names.call_path(request.call_path))?;
+                Ok((Vec::new(), self.device.take_printed()))
             }
             Operation::Missing => {
                 self.refused.count(request.text());
                 numbers(&[])
             }
+            Operation::Module | Operation::CallPath | Operation::Copied | Operation::Filled => {
+                client.names.note(request, &mut self.accounts);
+                numbers(&[])
+            }
         }
     }
 
-    /// Takes or frees memory of the connection whose blocks are `blocks`.
+    /// Takes or frees memory of a client.
     fn take_or_free(
         &mut self,
         request: &Message,
-        blocks: &mut BTreeSet<u64>,
+        client: &mut Client,
     ) -> Result<Vec<u64>, CudaFault> {
-        let alignment = match request.operation {
+        let call_path = client.names.call_path(request.call_path);
+        let [first, alignment, kind] = [0, 1, 2].map(|index| request.field(index));
+        match request.operation {
             Operation::Free => {
-                self.device.free(request.field(0))?;
-                blocks.remove(&request.field(0));
-                return Ok(Vec::new());
+                self.device.free(first)?;
+                self.accounts.freed(first, Some(call_path));
+                client.blocks.remove(&first);
+                Ok(Vec::new())
             }
             Operation::Reset => {
-                self.free_all(blocks);
-                return Ok(Vec::new());
+                self.free_all(client, Some(call_path));
+                Ok(Vec::new())
             }
-            Operation::AllocateAligned => request.field(1),
-            _ => 1,
-        };
-        let address = self.device.allocate(request.field(0), alignment)?;
-        blocks.insert(address);
-        Ok(vec![address])
+            _ => {
+                let address = self.device.allocate(first, alignment)?;
+                self.accounts
+                    .allocated(allocated_by(kind), call_path, address, first);
+                client.blocks.insert(address);
+                Ok(vec![address])
+            }
+        }
+    }
+
+    /// Copies to the device; whether it held these bytes before.
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<bool, CudaFault> {
+        let count = bytes.len() as u64;
+        let place = self.device.bytes_mut(address, count)?;
+        let is_equal = *place == *bytes;
+        if !is_equal {
+            place.copy_from_slice(bytes);
+        }
+        let is_meant = is_equal && (has_value(bytes) || self.accounts.is_written(address, count));
+        self.accounts.written(address, count);
+        Ok(is_meant)
+    }
+
+    /// Copies on the device; whether the destination held these bytes before.
+    fn copy(&mut self, to: u64, from: u64, count: u64) -> Result<bool, CudaFault> {
+        let bytes = self.device.read(from, count)?;
+        let is_equal = self.device.read(to, count)? == bytes;
+        let is_meant = is_equal && (has_value(bytes) || self.accounts.is_written(to, count));
+        if !is_equal {
+            self.device.copy(to, from, count)?;
+        }
+        self.accounts.written(to, count);
+        Ok(is_meant)
+    }
+
+    fn launch(&mut self, launch: &KernelLaunch, call_path: u32) -> Result<(), CudaFault> {
+        let context = self.accounts.context(call_path);
+        let outcome = self.device.launch(launch, &context);
+        if let Some(name) = self.kernels.get(&launch.kernel) {
+            let outcome = outcome.as_ref().copied();
+            self.accounts
+                .launched(launch.kernel, name, call_path, outcome);
+        }
+        outcome
     }
 
     fn fill(&mut self, request: &Message) -> Result<(), CudaFault> {
@@ -240,8 +318,14 @@ impl<D: Device> Served<D> {
                 .chunks_exact_mut(width as usize)
                 .for_each(|element| element.copy_from_slice(&value[..width as usize])),
         }
+        self.accounts.written(address, bytes);
         Ok(())
     }
+}
+
+/// Whether any byte differs from those of memory that nobody wrote.
+fn has_value(bytes: &[u8]) -> bool {
+    bytes.iter().any(|&byte| byte != 0)
 }
 
 /// The fields and bytes that describe a kernel.
@@ -289,6 +373,7 @@ mod tests {
     use super::*;
     use crate::counts::KernelCounts;
     use crate::interpreter::Interpreter;
+    use crate::protocol::OPERATIONS;
 
     const PTX: &[u8] = b".version 7.0\n.target sm_70\n.address_size 64\n\
         .visible .global .align 4 .u32 total = 7;\n\
@@ -303,11 +388,7 @@ mod tests {
     }
 
     fn served() -> Served<Interpreter<KernelCounts>> {
-        let refused = Refused::default();
-        Served {
-            device: device(),
-            refused,
-        }
+        Served::new(device())
     }
 
     #[test]
@@ -324,7 +405,7 @@ mod tests {
             request.send(&mut stream).unwrap();
             Message::receive(&mut stream).unwrap().unwrap()
         };
-        let address = ask(Operation::Allocate, &[64], b"").field(1);
+        let address = ask(Operation::Allocate, &[64, 1], b"").field(1);
         assert_eq!(ask(Operation::Write, &[address + 8], b"words").field(0), 0);
         assert_eq!(ask(Operation::Read, &[address + 8, 5], b"").bytes, b"words");
         let beyond = ask(Operation::Write, &[address + 60], b"words");
@@ -338,7 +419,7 @@ mod tests {
         assert_eq!(kernel.fields[1..], [0, 1024, 0, 0, 8]);
         let launch = ask(Operation::Launch, &[0, 2, 1, 1, 32, 1, 1, 0], &[0; 8]);
         assert_eq!(launch.fields, [0]);
-        let (refused, device) = server.finish();
+        let (refused, _, device) = server.finish();
         assert_eq!(refused.messages.len(), 1, "{refused:?}");
         assert_eq!(device.into_watch().kernels()[0].stats.blocks, 2);
         // The server is gone: an error, no answer.
@@ -353,11 +434,11 @@ mod tests {
         #[test]
         fn no_request_panics(
             requests in prop::collection::vec(
-                (0..15_usize, prop::collection::vec(prop_oneof![0..80_u64, (0..64_u32).prop_map(|bits| 1 << bits), any::<u64>()], 0..9)),
+                (0..OPERATIONS.len(), prop::collection::vec(prop_oneof![0..80_u64, (0..64_u32).prop_map(|bits| 1 << bits), any::<u64>()], 0..9)),
                 0..30,
             ),
         ) {
-            let (mut served, mut blocks) = (served(), BTreeSet::new());
+            let (mut served, mut client) = (served(), Client::default());
             for (operation, fields) in requests {
                 let mut head = vec![operation as u8, 0, 0, 0, 0, 0, 0, 0];
                 head.extend([0; 8]);
@@ -367,11 +448,11 @@ mod tests {
                     Operation::Kernel => b"nothing".to_vec(),
                     _ => vec![0; 8],
                 };
-                served.answer(&Message::with_bytes(operation, &fields, bytes), &mut blocks);
+                served.answer(&Message::with_bytes(operation, &fields, bytes), &mut client);
             }
-            served.free_all(&mut blocks);
-            let request = Message::new(Operation::Allocate, &[1]);
-            prop_assert_eq!(served.answer(&request, &mut blocks).field(0), 0);
+            served.free_all(&mut client, None);
+            let request = Message::new(Operation::Allocate, &[1, 1]);
+            prop_assert_eq!(served.answer(&request, &mut client).field(0), 0);
         }
     }
 }

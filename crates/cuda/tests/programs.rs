@@ -69,7 +69,7 @@ fn run_program(program: &Path, arguments: &[&str]) -> (ExitStatus, Refused, Vec<
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     };
-    let (refused, device) = running.finish();
+    let (refused, _, device) = running.finish();
     (ended, refused, device.into_watch().kernels().to_vec())
 }
 
@@ -227,7 +227,7 @@ fn kernel_of_a_program_that_has_ended_is_stopped() {
         running.signal(9);
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    let (refused, _) = running.finish();
+    let (refused, ..) = running.finish();
     assert_eq!(refused.missing.len(), 0, "{refused:?}");
 }
 

@@ -6,5 +6,10 @@
 //! for: how threads share data and which should be neighbours, which is in the crate `simt`.
 
 mod context;
+mod ledger;
 
 pub use context::{LaunchContext, ObjectRange};
+pub use ledger::{
+    CallPath, CopySum, Direction, FillSum, HostFrame, HostModule, LaunchFault, LaunchSum, Ledger,
+    MemoryObject, Origin, VariableSpace,
+};

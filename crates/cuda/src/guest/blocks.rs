@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use super::connection::{ask, device, own_process};
+use super::connection::{ask, ask_number, device, own_process};
 use super::lock;
-use crate::protocol::{Message, Operation, PIECE_BYTES};
+use crate::protocol::{AllocationKind, Message, Operation, PIECE_BYTES};
 use crate::status::Status;
 
 /// How memory came about that the program and kernels both access.
@@ -18,6 +18,16 @@ pub enum Mirrored {
     Pinned,
     /// `cudaHostRegister`: the program has it from elsewhere.
     Registered,
+}
+
+impl Mirrored {
+    fn allocation(self) -> AllocationKind {
+        match self {
+            Mirrored::Managed => AllocationKind::Managed,
+            Mirrored::Pinned => AllocationKind::Pinned,
+            Mirrored::Registered => AllocationKind::Registered,
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -61,6 +71,11 @@ pub fn place(address: u64) -> Result<Place, Status> {
     })
 }
 
+/// Memory of the device at a multiple of a power of two; its address.
+pub fn allocate_on_device(bytes: u64, alignment: u64, kind: AllocationKind) -> Result<u64, Status> {
+    ask_number(Operation::Allocate, &[bytes, alignment, kind as u64])
+}
+
 /// Takes memory that the program and kernels access at one address.
 pub fn allocate(bytes: usize, kind: Mirrored) -> Result<usize, Status> {
     if bytes == 0 {
@@ -69,9 +84,7 @@ pub fn allocate(bytes: usize, kind: Mirrored) -> Result<usize, Status> {
     // Whole pages, so that no other block or variable has a part of them.
     let room = bytes.checked_next_multiple_of(PAGE);
     let room = room.ok_or(Status::MEMORY_ALLOCATION)?;
-    let fields = [room as u64, PAGE as u64];
-    let request = Message::new(Operation::AllocateAligned, &fields);
-    let address = ask(&request)?.field(0) as usize;
+    let address = allocate_on_device(room as u64, PAGE as u64, kind.allocation())? as usize;
     if !map(address, bytes.next_multiple_of(PAGE)) {
         let _ = ask(&Message::new(Operation::Free, &[address as u64]));
         return Err(Status::MEMORY_ALLOCATION);
@@ -94,9 +107,8 @@ pub fn register(address: usize, bytes: usize) -> Result<(), Status> {
     if before.is_some_and(|(begin, block)| begin + block.bytes > address) {
         return Err(Status::HOST_REGISTERED);
     }
-    let request = Message::new(Operation::Allocate, &[bytes as u64]);
-    let device = ask(&request)?.field(0) as usize;
     let kind = Mirrored::Registered;
+    let device = allocate_on_device(bytes as u64, 1, kind.allocation())? as usize;
     let block = Block {
         bytes,
         kind,

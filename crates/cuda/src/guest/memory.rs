@@ -7,17 +7,17 @@ use super::captures;
 use super::connection::{ask_number, fatal};
 use super::errors::returned;
 use super::modules;
-use crate::protocol::Operation;
+use crate::protocol::{AllocationKind, Operation};
 use crate::status::Status;
 
 /// Rows of `cudaMallocPitch` begin at multiples of it.
 const PITCH: usize = 512;
 
 /// Memory that a stream allocates or frees is there, or gone, at once.
-fn allocate(to: *mut usize, bytes: usize) -> Result<(), Status> {
+fn allocate(to: *mut usize, bytes: usize, kind: AllocationKind) -> Result<(), Status> {
     let address = match bytes {
         0 => 0,
-        _ => modules::allocate(bytes as u64)?,
+        _ => blocks::allocate_on_device(bytes as u64, 1, kind)?,
     };
     store(to, address as usize)
 }
@@ -46,12 +46,13 @@ fn free(address: usize) -> Result<(), Status> {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMalloc(to: *mut usize, bytes: usize) -> u32 {
-    returned(allocate(to, bytes))
+    returned(allocate(to, bytes, AllocationKind::Malloc))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMallocAsync(to: *mut usize, bytes: usize, stream: usize) -> u32 {
-    returned(captures::forbid(stream).and_then(|()| allocate(to, bytes)))
+    let kind = AllocationKind::StreamOrdered;
+    returned(captures::forbid(stream).and_then(|()| allocate(to, bytes, kind)))
 }
 
 #[unsafe(no_mangle)]
@@ -79,7 +80,7 @@ pub extern "C" fn cudaMallocPitch(
             .ok_or(Status::MEMORY_ALLOCATION)
             .and_then(|(row, bytes)| {
                 store(pitch, row)?;
-                allocate(to, bytes)
+                allocate(to, bytes, AllocationKind::Pitched)
             }),
     )
 }
@@ -115,7 +116,7 @@ pub extern "C" fn cudaMalloc3D(to: *mut PitchedPointer, extent: CudaExtent) -> u
             .ok_or(Status::MEMORY_ALLOCATION)
             .and_then(|(pitch, bytes)| {
                 let mut address = 0;
-                allocate(&raw mut address, bytes)?;
+                allocate(&raw mut address, bytes, AllocationKind::Pitched)?;
                 let pointer = PitchedPointer {
                     address,
                     pitch,

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::Mutex;
 
 use super::blocks;
-use super::connection::{ask, ask_number, own_process};
+use super::connection::{ask, own_process};
 use super::lock;
 use super::properties::MAX_SHARED;
 use crate::fatbin_head::{HEAD_BYTES, container_bytes};
@@ -264,9 +264,4 @@ pub fn report_missing(name: &str) {
 pub fn memory_info() -> Result<(u64, u64), Status> {
     let answer = ask(&Message::new(Operation::MemoryInfo, &[]))?;
     Ok((answer.field(0), answer.field(1)))
-}
-
-/// Memory of the device; its address.
-pub fn allocate(bytes: u64) -> Result<u64, Status> {
-    ask_number(Operation::Allocate, &[bytes])
 }
