@@ -2,14 +2,58 @@
 //! of CUDAAdvisor (Shen, *Exploring Heterogeneous Architectures with Tools and Applications*, 2021,
 //! chapter 3) and of Nsight Compute's memory tables, on records of warps.
 //!
+//! An [`Advisor`] takes launches: [`Advisor::begin`], for each block [`Advisor::open`] and
+//! [`Advisor::close`] with a [`BlockAdvisor`] that takes the block's records on any thread, then
+//! [`Advisor::end`]. It is also a [`reuselens_warp::Collector`], for streams and files of records.
+//! [`Advisor::finish`] gives a [`KernelReport`] for each kernel and call path.
+//!
 //! For: whatever runs kernels or reads records of them (the crate `cuda`, files of `warp`). Not
 //! for: how threads share data and which should be neighbours, which is in the crate `simt`.
 
+mod advisor;
+mod banks;
+mod block;
+mod branches;
+mod bypass;
+mod caches;
 mod context;
+mod counts;
+mod divergence;
+mod kernel;
+mod launches;
 mod ledger;
+mod metrics;
+mod model;
+mod options;
+mod report;
+mod request;
+mod reuse;
+mod tally;
 
+pub use advisor::Advisor;
+pub use banks::{BANKS, BankCounts, BankReport, wavefronts};
+pub use block::BlockAdvisor;
+pub use branches::{BlockExecutions, BranchExecutions, BranchReport, LineBranches, source_line};
+pub use bypass::{BypassInputs, BypassOracle, BypassReport};
+pub use caches::{CacheCounts, CacheReport};
 pub use context::{LaunchContext, ObjectRange};
+pub use counts::{GlobalCounts, LINE_BYTES, SECTOR_BYTES};
+pub use divergence::{DegreeHistograms, DivergenceReport, MAX_DEGREE};
+pub use launches::{LaunchMetric, LaunchStatistics, Statistic};
 pub use ledger::{
     CallPath, CopySum, Direction, FillSum, HostFrame, HostModule, LaunchFault, LaunchSum, Ledger,
     MemoryObject, Origin, VariableSpace,
 };
+pub use metrics::{KernelMetric, metrics};
+pub use model::{CacheShape, GpuModel, StorePolicy};
+pub use options::AdvisorOptions;
+pub use report::{InstructionCounts, KernelReport, ObjectReport, SiteReport, SpaceCounts};
+pub use reuse::{ReuseCounts, ReuseReport, ReuseSums};
+
+/// `part / total`; 0 of nothing is 0.
+pub(crate) fn ratio(part: u64, total: u64) -> f64 {
+    match total {
+        0 => 0.0,
+        total => part as f64 / total as f64,
+    }
+}

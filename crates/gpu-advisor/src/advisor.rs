@@ -1,0 +1,219 @@
+//! [`Advisor`]: takes launches, and reports on kernels.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use reuselens_trace::TraceError;
+use reuselens_warp::{Collector, Launch, WarpBatch, WarpSink};
+
+use crate::block::{BlockAdvisor, LaunchSetup};
+use crate::caches::CacheSimulator;
+use crate::kernel::KernelTotals;
+use crate::tally::Tally;
+use crate::{
+    AdvisorOptions, BlockExecutions, BranchExecutions, BranchReport, InstructionCounts,
+    KernelReport, LaunchContext,
+};
+
+/// Analyses launches, one after the other, and sums them by kernel and call path.
+///
+/// Results are the same for any number of threads, as long as blocks are closed in the same order.
+///
+/// Memory: for each kernel and call path, some kilobytes and 0.3 KB for each site and object; for
+/// blocks that are open, see [`BlockAdvisor`]; for the cache model, see
+/// [`CacheReport`](crate::CacheReport)'s module.
+#[derive(Debug)]
+pub struct Advisor {
+    options: AdvisorOptions,
+    caches: Option<CacheSimulator>,
+    kernels: Vec<KernelTotals>,
+    /// Indices in `kernels`, by name and call path. Kernels of several modules can share a name.
+    numbers: HashMap<(String, u32), Vec<usize>>,
+    running: Option<Running>,
+    spare: Vec<BlockAdvisor>,
+    /// For the next launch of a stream.
+    context: LaunchContext,
+}
+
+/// The launch that is running.
+#[derive(Debug)]
+struct Running {
+    kernel: usize,
+    setup: Arc<LaunchSetup>,
+    warps: u64,
+    tally: Tally,
+    branches: BranchReport,
+    /// The block of a stream whose records come now.
+    open: Option<(u32, BlockAdvisor)>,
+}
+
+impl Advisor {
+    /// No launches.
+    pub fn new(options: AdvisorOptions) -> Advisor {
+        Advisor {
+            options,
+            caches: options.caches.then(|| CacheSimulator::new(&options)),
+            kernels: Vec::new(),
+            numbers: HashMap::new(),
+            running: None,
+            spare: Vec::new(),
+            context: LaunchContext::default(),
+        }
+    }
+
+    /// A kernel is about to run. A launch before it that was not ended ends now.
+    pub fn begin(&mut self, launch: &Launch, context: LaunchContext) {
+        self.settle();
+        let kernel = self.kernel(launch, context.call_path);
+        if let Some(caches) = &mut self.caches {
+            caches.begin(launch.warps(), launch.grid.count());
+        }
+        self.running = Some(Running {
+            kernel,
+            setup: Arc::new(LaunchSetup::new(self.options, context)),
+            warps: launch.warps(),
+            tally: Tally::default(),
+            branches: BranchReport::default(),
+            open: None,
+        });
+    }
+
+    /// What looks at the next block. None if no launch has begun.
+    pub fn open(&mut self) -> Option<BlockAdvisor> {
+        let setup = &self.running.as_ref()?.setup;
+        Some(match self.spare.pop() {
+            Some(mut block) => {
+                block.reuse(setup);
+                block
+            }
+            None => BlockAdvisor::new(Arc::clone(setup)),
+        })
+    }
+
+    /// Takes back what has looked at a block. Blocks must be closed in one order, whatever the
+    /// threads: the cache model has them in this order.
+    pub fn close(&mut self, mut block: BlockAdvisor) {
+        block.finish();
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        running.tally.merge(&block.tally);
+        if let Some(caches) = &mut self.caches {
+            caches.push(&mut block.requests);
+        }
+        block.clear();
+        self.spare.push(block);
+    }
+
+    /// Adds what was counted of the control flow of the launch that is running.
+    pub fn branches(&mut self, blocks: &[BlockExecutions], branches: &[BranchExecutions]) {
+        if let Some(running) = &mut self.running {
+            running.branches.merge(&BranchReport {
+                blocks: blocks.to_vec(),
+                branches: branches.to_vec(),
+            });
+        }
+    }
+
+    /// The launch has ended, after this many instructions; 0 if that is not known.
+    pub fn end(&mut self, instructions: InstructionCounts) {
+        if let Some((_, block)) = self
+            .running
+            .as_mut()
+            .and_then(|running| running.open.take())
+        {
+            self.close(block);
+        }
+        let Some(mut running) = self.running.take() else {
+            return;
+        };
+        let kernel = &mut self.kernels[running.kernel];
+        let caches = self.caches.as_mut().map(|caches| {
+            let oracle = caches.end();
+            running.tally.sites.merge(&caches.sites);
+            running.tally.objects.merge(&caches.objects);
+            (caches.report, oracle)
+        });
+        kernel.add(
+            running.tally,
+            caches,
+            running.branches,
+            instructions,
+            running.warps,
+        );
+    }
+
+    /// Ends a launch that was not.
+    fn settle(&mut self) {
+        if self.running.is_some() {
+            self.end(InstructionCounts::default());
+        }
+    }
+
+    /// The reports, in the order of the first launches.
+    pub fn finish(mut self) -> Vec<KernelReport> {
+        self.settle();
+        let options = self.options;
+        let kernels = self.kernels.into_iter();
+        kernels.map(|kernel| kernel.report(&options)).collect()
+    }
+
+    /// What the host knows of the next launch of a stream.
+    pub fn set_context(&mut self, context: LaunchContext) {
+        self.context = context;
+    }
+
+    /// Index of a kernel in a call path.
+    fn kernel(&mut self, launch: &Launch, call_path: u32) -> usize {
+        let key = (launch.kernel.clone(), call_path);
+        let numbers = self.numbers.entry(key).or_default();
+        let same = |&&number: &&usize| *self.kernels[number].sites == launch.sites[..];
+        if let Some(&number) = numbers.iter().find(same) {
+            return number;
+        }
+        numbers.push(self.kernels.len());
+        self.kernels.push(KernelTotals::new(launch, call_path));
+        self.kernels.len() - 1
+    }
+}
+
+/// Takes a stream of records. A block's records must come together: those that come after another
+/// block's count as a block of their own.
+impl WarpSink for Advisor {
+    fn launch(&mut self, launch: &Launch) -> Result<(), TraceError> {
+        let context = std::mem::take(&mut self.context);
+        self.begin(launch, context);
+        Ok(())
+    }
+
+    /// Records before the first launch are dropped.
+    fn batch(&mut self, batch: &WarpBatch) -> Result<(), TraceError> {
+        let Some(open) = self.running.as_mut().map(|running| running.open.take()) else {
+            return Ok(());
+        };
+        let mut open = open;
+        for row in batch.rows() {
+            if open.as_ref().is_none_or(|(block, _)| *block != row.block) {
+                if let Some((_, before)) = open.take() {
+                    self.close(before);
+                }
+                open = self.open().map(|block| (row.block, block));
+            }
+            if let Some((_, block)) = &mut open {
+                block.record(&row);
+            }
+        }
+        if let Some(running) = &mut self.running {
+            running.open = open;
+        }
+        Ok(())
+    }
+}
+
+impl Collector for Advisor {
+    type Piece = WarpBatch;
+
+    fn take(&mut self, piece: &WarpBatch) -> Result<(), TraceError> {
+        self.batch(piece)
+    }
+}

@@ -1,0 +1,181 @@
+//! Branch divergence: which basic blocks warps execute with only a part of their threads, and which
+//! branches split warps.
+//!
+//! The counts are made where kernels run; here they are summed, and turned into percentages.
+//!
+//! Source: Shen 2021, section 3.3; branch efficiency is Nsight Compute's.
+
+use std::collections::BTreeMap;
+
+use crate::ratio;
+
+/// Executions of a basic block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockExecutions {
+    /// Number of the basic block in the kernel, in the order of the code.
+    pub block: u32,
+    /// Where it begins, as `file:line:column` or `file:line`; empty if that is not known.
+    pub place: String,
+    /// Executions by warps.
+    pub executions: u64,
+    /// Of those, the ones whose active lanes were not all threads that the warp began with.
+    pub divergent: u64,
+}
+
+/// Executions of a branch instruction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BranchExecutions {
+    /// Number of the branch in the kernel, in the order of the code.
+    pub branch: u32,
+    /// Its place in the source; empty if that is not known.
+    pub place: String,
+    /// Executions by warps.
+    pub executions: u64,
+    /// Of those, the ones after which lanes went different ways.
+    pub splits: u64,
+    /// Active lanes of all executions.
+    pub lanes: u64,
+}
+
+/// The control flow of a kernel. Empty where it was not counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BranchReport {
+    /// Basic blocks, by their numbers.
+    pub blocks: Vec<BlockExecutions>,
+    /// Branches, by their numbers.
+    pub branches: Vec<BranchExecutions>,
+}
+
+/// The control flow of one line of the source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LineBranches {
+    /// `file:line`.
+    pub line: String,
+    /// Executions of basic blocks that begin there.
+    pub executions: u64,
+    /// Divergent ones of these.
+    pub divergent: u64,
+    /// Executions of branches there.
+    pub branches: u64,
+    /// Those of these that split the warp.
+    pub splits: u64,
+}
+
+impl BranchReport {
+    /// Executions of basic blocks by warps.
+    pub fn executions(&self) -> u64 {
+        self.blocks.iter().map(|block| block.executions).sum()
+    }
+
+    /// Divergent executions of basic blocks.
+    pub fn divergent(&self) -> u64 {
+        self.blocks.iter().map(|block| block.divergent).sum()
+    }
+
+    /// Divergent executions of basic blocks, of all: the published *branch divergence*, from 0 to 1.
+    pub fn divergence(&self) -> f64 {
+        ratio(self.divergent(), self.executions())
+    }
+
+    /// Executions of branches after which all lanes went the same way, of all: *branch efficiency*,
+    /// from 0 to 1. 1 without branches.
+    pub fn efficiency(&self) -> f64 {
+        let all: u64 = self.branches.iter().map(|branch| branch.executions).sum();
+        let splits: u64 = self.branches.iter().map(|branch| branch.splits).sum();
+        match all {
+            0 => 1.0,
+            all => ratio(all.saturating_sub(splits), all),
+        }
+    }
+
+    /// Blocks and branches summed by source line, in the order of files and lines. What has no
+    /// place is under the empty line.
+    pub fn by_line(&self) -> Vec<LineBranches> {
+        let mut lines: BTreeMap<(&str, u64), LineBranches> = BTreeMap::new();
+        for block in &self.blocks {
+            let line = line_of(&mut lines, &block.place);
+            line.executions += block.executions;
+            line.divergent += block.divergent;
+        }
+        for branch in &self.branches {
+            let line = line_of(&mut lines, &branch.place);
+            line.branches += branch.executions;
+            line.splits += branch.splits;
+        }
+        lines.into_values().collect()
+    }
+
+    /// Adds the executions of a launch of the same code.
+    pub fn merge(&mut self, other: &BranchReport) {
+        merge_rows(
+            &mut self.blocks,
+            &other.blocks,
+            |row| row.block,
+            |row, more| {
+                row.executions += more.executions;
+                row.divergent += more.divergent;
+            },
+        );
+        merge_rows(
+            &mut self.branches,
+            &other.branches,
+            |row| row.branch,
+            |row, more| {
+                row.executions += more.executions;
+                row.splits += more.splits;
+                row.lanes += more.lanes;
+            },
+        );
+    }
+}
+
+/// Adds rows to those with the same number, and keeps all in the order of numbers.
+fn merge_rows<R: Clone>(
+    rows: &mut Vec<R>,
+    others: &[R],
+    number: impl Fn(&R) -> u32,
+    add: impl Fn(&mut R, &R),
+) {
+    for other in others {
+        match rows.binary_search_by_key(&number(other), &number) {
+            Ok(at) => add(&mut rows[at], other),
+            Err(at) => rows.insert(at, other.clone()),
+        }
+    }
+}
+
+fn line_of<'m, 'p>(
+    lines: &'m mut BTreeMap<(&'p str, u64), LineBranches>,
+    place: &'p str,
+) -> &'m mut LineBranches {
+    let (file, line) = split_place(place);
+    lines.entry((file, line)).or_insert_with(|| LineBranches {
+        line: source_line(place),
+        ..LineBranches::default()
+    })
+}
+
+/// `file:line` of a place with or without a column; empty if the place is.
+pub fn source_line(place: &str) -> String {
+    match split_place(place) {
+        (file, 0) => file.to_owned(),
+        (file, line) => format!("{file}:{line}"),
+    }
+}
+
+/// File and line of a place; line 0 if it has none.
+fn split_place(place: &str) -> (&str, u64) {
+    let Some((before, last)) = place.rsplit_once(':') else {
+        return (place, 0);
+    };
+    let Ok(last) = last.parse() else {
+        return (place, 0);
+    };
+    match before
+        .rsplit_once(':')
+        .map(|(file, line)| (file, line.parse()))
+    {
+        Some((file, Ok(line))) => (file, line),
+        _ => (before, last),
+    }
+}

@@ -1,0 +1,93 @@
+//! [`SectorCache`]: a cache of lines in four sectors, with sets that replace the line used longest
+//! ago.
+
+use crate::CacheShape;
+use crate::counts::LINE_BYTES;
+
+/// A cache, empty at first. Memory: 8 bytes for each line.
+#[derive(Clone, Debug)]
+pub(crate) struct SectorCache {
+    sets: u64,
+    ways: usize,
+    /// Set after set, each from the line used last: the line's number, times 16, and a bit for each
+    /// sector that is there.
+    lines: Vec<u64>,
+}
+
+const SECTORS: u32 = 4;
+const SECTOR_MASK: u64 = (1 << SECTORS) - 1;
+/// A place without a line. Lines' numbers have 57 bits, so none is this one.
+const EMPTY: u64 = u64::MAX;
+
+/// The set of a line, in a cache of `sets` sets.
+#[inline]
+pub(crate) fn set_of(line: u64, sets: u64) -> u64 {
+    let hash = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    (hash * sets) >> 32
+}
+
+impl SectorCache {
+    /// One line at least.
+    pub fn new(shape: CacheShape) -> SectorCache {
+        let lines = (shape.bytes / LINE_BYTES).clamp(1, u32::MAX.into());
+        let ways = u64::from(shape.ways).clamp(1, lines);
+        let sets = lines / ways;
+        SectorCache {
+            sets,
+            ways: ways as usize,
+            lines: vec![EMPTY; (sets * ways) as usize],
+        }
+    }
+
+    /// Empties it.
+    pub fn clear(&mut self) {
+        self.lines.fill(EMPTY);
+    }
+
+    /// Makes sectors of a line present, and the line the one used last. Returns which were there.
+    #[inline]
+    pub fn fetch(&mut self, line: u64, sectors: u32) -> u32 {
+        let set = self.set(line);
+        let at = set.iter().position(|&entry| entry >> SECTORS == line);
+        let present = at.map_or(0, |at| set[at] & SECTOR_MASK);
+        let at = at.unwrap_or(set.len() - 1);
+        set.copy_within(0..at, 1);
+        set[0] = line << SECTORS | present | u64::from(sectors);
+        present as u32 & sectors
+    }
+
+    /// Which sectors of a line are there. If any are, the line becomes the one used last.
+    #[inline]
+    pub fn update(&mut self, line: u64, sectors: u32) -> u32 {
+        let set = self.set(line);
+        let Some(at) = set.iter().position(|&entry| entry >> SECTORS == line) else {
+            return 0;
+        };
+        let entry = set[at];
+        set.copy_within(0..at, 1);
+        set[0] = entry;
+        entry as u32 & sectors
+    }
+
+    /// Gives up sectors of a line, and its place if none are left. Returns which were there.
+    #[inline]
+    pub fn evict(&mut self, line: u64, sectors: u32) -> u32 {
+        let set = self.set(line);
+        let Some(at) = set.iter().position(|&entry| entry >> SECTORS == line) else {
+            return 0;
+        };
+        let present = set[at] as u32 & sectors;
+        set[at] &= !u64::from(sectors);
+        if set[at] & SECTOR_MASK == 0 {
+            set.copy_within(at + 1.., at);
+            set[set.len() - 1] = EMPTY;
+        }
+        present
+    }
+
+    #[inline]
+    fn set(&mut self, line: u64) -> &mut [u64] {
+        let begin = set_of(line, self.sets) as usize * self.ways;
+        &mut self.lines[begin..begin + self.ways]
+    }
+}

@@ -1,0 +1,100 @@
+//! A model of the caches: an L1 for each SM, and an L2 that all share.
+//!
+//! # The schedule
+//! The launch's blocks run in waves of [`GpuModel::sms`] times the resident blocks of an SM
+//! ([`GpuModel::resident_blocks`]). The launch's block *b*, in the
+//! order in which blocks are closed, runs on SM *b* mod [`GpuModel::sms`].
+//! The warps of a wave advance together: requests are in the order of their positions, then of
+//! blocks, then of warps. L1 caches are emptied before each launch; the L2 is kept from launch to
+//! launch.
+//!
+//! # The caches
+//! [`CacheShape`] has sets and replacement, [`StorePolicy`] what stores do to the L1. Atomic
+//! operations are done in the L2, and evict from the L1. In the L2, stores and atomic operations
+//! bring their sectors in, without a fetch.
+//!
+//! # What it costs
+//! Memory: 16 bytes for each line of a request of the blocks of a wave, up to
+//! [`AdvisorOptions::resident_window`] lines: a longer wave is cut into several, and counted in
+//! `cut_waves`. Time: two look-ups for each line of a request.
+//!
+//! [`CacheShape`]: crate::CacheShape
+//! [`StorePolicy`]: crate::StorePolicy
+//! [`GpuModel::sms`]: crate::GpuModel::sms
+//! [`GpuModel::resident_blocks`]: crate::GpuModel::resident_blocks
+//! [`AdvisorOptions::resident_window`]: crate::AdvisorOptions::resident_window
+
+mod lru;
+mod requests;
+mod waves;
+
+use crate::{GpuModel, ratio};
+
+pub(crate) use requests::{BlockRequests, CacheRequest};
+pub(crate) use waves::CacheSimulator;
+
+/// Sectors that a cache was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheCounts {
+    /// Sectors of loads.
+    pub loads: u64,
+    /// Of those, the ones that the cache had.
+    pub load_hits: u64,
+    /// Sectors of stores and atomic operations.
+    pub stores: u64,
+    /// Of those, the ones that the cache had.
+    pub store_hits: u64,
+}
+
+impl CacheCounts {
+    /// Share of the loads' sectors that the cache had; 0 without loads.
+    pub fn load_hit_rate(&self) -> f64 {
+        ratio(self.load_hits, self.loads)
+    }
+
+    /// Share of all sectors that the cache had; 0 without any.
+    pub fn hit_rate(&self) -> f64 {
+        ratio(self.load_hits + self.store_hits, self.loads + self.stores)
+    }
+
+    /// Sectors of loads that the cache did not have.
+    pub fn load_misses(&self) -> u64 {
+        self.loads - self.load_hits
+    }
+
+    /// Adds the sectors of another.
+    pub fn merge(&mut self, other: &CacheCounts) {
+        self.loads += other.loads;
+        self.load_hits += other.load_hits;
+        self.stores += other.stores;
+        self.store_hits += other.store_hits;
+    }
+}
+
+/// What the model says of the caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheReport {
+    /// The GPU.
+    pub model: GpuModel,
+    /// The L1 caches of all SMs.
+    pub l1: CacheCounts,
+    /// The L2 cache.
+    pub l2: CacheCounts,
+    /// The most blocks that an SM held at the same time.
+    pub resident_blocks: u32,
+    /// Waves of blocks.
+    pub waves: u64,
+    /// Of those, the ones that were cut because they were too long.
+    pub cut_waves: u64,
+}
+
+impl CacheReport {
+    /// Adds the sectors of another of the same model.
+    pub fn merge(&mut self, other: &CacheReport) {
+        self.l1.merge(&other.l1);
+        self.l2.merge(&other.l2);
+        self.resident_blocks = self.resident_blocks.max(other.resident_blocks);
+        self.waves += other.waves;
+        self.cut_waves += other.cut_waves;
+    }
+}

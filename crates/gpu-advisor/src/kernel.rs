@@ -1,0 +1,196 @@
+//! [`KernelTotals`]: sums over the launches of one kernel from one call path.
+
+use std::collections::BTreeMap;
+
+use reuselens_warp::{KernelSite, Launch, Space, WarpKind};
+
+use crate::counts::LINE_BYTES;
+use crate::tally::{NO_OBJECT, ObjectTally, SiteTally, Tally};
+use crate::{
+    AdvisorOptions, BranchReport, BypassInputs, BypassOracle, BypassReport, CacheReport,
+    InstructionCounts, KernelReport, LaunchMetric, LaunchStatistics, ObjectReport, ReuseCounts,
+    SiteReport,
+};
+
+/// Sums over launches.
+#[derive(Debug)]
+pub(crate) struct KernelTotals {
+    name: String,
+    call_path: u32,
+    pub sites: Vec<KernelSite>,
+    tally: Tally,
+    objects: BTreeMap<u32, ObjectTally>,
+    caches: Option<CacheReport>,
+    oracle: Option<BypassOracle>,
+    branches: BranchReport,
+    instructions: InstructionCounts,
+    launches: LaunchStatistics,
+    /// The most warps of a block.
+    warps: u64,
+}
+
+impl KernelTotals {
+    pub fn new(launch: &Launch, call_path: u32) -> KernelTotals {
+        KernelTotals {
+            name: launch.kernel.clone(),
+            call_path,
+            sites: launch.sites.clone(),
+            tally: Tally::default(),
+            objects: BTreeMap::new(),
+            caches: None,
+            oracle: None,
+            branches: BranchReport::default(),
+            instructions: InstructionCounts::default(),
+            launches: LaunchStatistics::default(),
+            warps: 0,
+        }
+    }
+
+    /// Adds a launch.
+    pub fn add(
+        &mut self,
+        mut tally: Tally,
+        caches: Option<(CacheReport, Option<BypassOracle>)>,
+        branches: BranchReport,
+        instructions: InstructionCounts,
+        warps: u64,
+    ) {
+        let report = caches.as_ref().map(|(report, _)| report);
+        self.launches
+            .add(|metric| value(metric, &tally, report, &branches, instructions));
+        for object in tally.objects.tallies.drain(..) {
+            let known = self.objects.entry(object.object);
+            known
+                .and_modify(|known| known.merge(&object))
+                .or_insert(object);
+        }
+        self.tally.merge(&tally);
+        if let Some((report, oracle)) = caches {
+            match &mut self.caches {
+                Some(known) => known.merge(&report),
+                None => self.caches = Some(report),
+            }
+            match (&mut self.oracle, oracle) {
+                (Some(known), Some(oracle)) => known.merge(&oracle),
+                (known, oracle) => *known = known.take().or(oracle),
+            }
+        }
+        self.branches.merge(&branches);
+        self.instructions.warps += instructions.warps;
+        self.instructions.threads += instructions.threads;
+        self.warps = self.warps.max(warps);
+    }
+
+    /// What is known of the launches.
+    pub fn report(mut self, options: &AdvisorOptions) -> KernelReport {
+        let bypass = options.reuse.then(|| self.bypass(options));
+        let objects = std::mem::take(&mut self.objects);
+        let mut by_object: Vec<ObjectReport> = objects.into_values().map(object).collect();
+        by_object.sort_by_key(|report| report.object);
+        let tally = self.tally;
+        let sites = self.sites;
+        let by_site = (0..)
+            .zip(&tally.sites.0)
+            .filter_map(|(number, tally)| site(number, tally, &sites))
+            .collect();
+        KernelReport {
+            kernel: self.name,
+            call_path: self.call_path,
+            launches: self.launches,
+            instructions: self.instructions,
+            spaces: tally.spaces,
+            global: tally.global,
+            reuse: options.reuse.then_some(tally.reuse),
+            divergence: tally.divergence,
+            banks: tally.banks,
+            caches: self.caches,
+            bypass,
+            branches: self.branches,
+            by_site,
+            by_object,
+        }
+    }
+
+    fn bypass(&self, options: &AdvisorOptions) -> BypassReport {
+        let resident = options.model.resident_blocks(self.warps);
+        let inputs = |counts: &ReuseCounts| BypassInputs {
+            l1_bytes: options.model.l1.bytes,
+            line_bytes: LINE_BYTES,
+            reuse_distance: counts.mean_distance(),
+            memory_divergence: self.tally.divergence.loads.line_degree(),
+            blocks_per_sm: self
+                .caches
+                .map_or(resident, |caches| caches.resident_blocks),
+            warps_per_block: self.warps.clamp(1, u32::MAX.into()) as u32,
+        };
+        BypassReport {
+            per_warp: inputs(&self.tally.reuse.warp_lines),
+            per_cta: inputs(&self.tally.reuse.cta_lines),
+            oracle: self.oracle.clone(),
+        }
+    }
+}
+
+fn site(number: u32, tally: &SiteTally, sites: &[KernelSite]) -> Option<SiteReport> {
+    let (space, kind): (Space, WarpKind) = tally.access?;
+    Some(SiteReport {
+        site: number,
+        code: sites.get(number as usize).cloned().unwrap_or_default(),
+        space,
+        kind,
+        global: tally.global,
+        shared: tally.shared,
+        l1: tally.l1,
+        l2: tally.l2,
+        reuse: tally.reuse,
+    })
+}
+
+fn object(tally: ObjectTally) -> ObjectReport {
+    ObjectReport {
+        object: (tally.object != NO_OBJECT).then_some(tally.object),
+        loads: tally.loads,
+        stores: tally.stores,
+        atomics: tally.atomics,
+        l1: tally.l1,
+        l2: tally.l2,
+        reuse: tally.reuse,
+    }
+}
+
+/// A launch's value of a metric, where it has one.
+fn value(
+    metric: LaunchMetric,
+    tally: &Tally,
+    caches: Option<&CacheReport>,
+    branches: &BranchReport,
+    instructions: InstructionCounts,
+) -> Option<f64> {
+    let (global, banks) = (&tally.global, tally.banks.all());
+    let per_cent = |share: f64| 100.0 * share;
+    match metric {
+        LaunchMetric::WarpInstructions => {
+            (instructions.warps > 0).then_some(instructions.warps as f64)
+        }
+        LaunchMetric::LanesPerInstruction => (instructions.warps > 0)
+            .then(|| instructions.threads as f64 / instructions.warps as f64),
+        LaunchMetric::GlobalRequests => Some(global.requests as f64),
+        LaunchMetric::Sectors => Some(global.sectors as f64),
+        LaunchMetric::ExcessiveSectors => Some(global.excessive_sectors() as f64),
+        LaunchMetric::SectorsPerRequest => {
+            (global.requests > 0).then(|| global.sectors_per_request())
+        }
+        LaunchMetric::SharedRequests => Some(banks.requests as f64),
+        LaunchMetric::BankConflicts => Some(banks.conflicts() as f64),
+        LaunchMetric::L1HitRate => caches
+            .filter(|caches| caches.l1.loads > 0)
+            .map(|caches| per_cent(caches.l1.load_hit_rate())),
+        LaunchMetric::L2HitRate => caches
+            .filter(|caches| caches.l2.loads + caches.l2.stores > 0)
+            .map(|caches| per_cent(caches.l2.hit_rate())),
+        LaunchMetric::ReuseDistance => tally.reuse.cta_lines.mean_distance(),
+        LaunchMetric::BranchDivergence => {
+            (branches.executions() > 0).then(|| per_cent(branches.divergence()))
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! [`GpuModel`]: the sizes of a GPU that the cache model and the advice on bypassing need.
+
+/// What a store does to a line that the L1 cache holds. A store always goes to the L2 cache, too,
+/// and never brings a line into the L1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StorePolicy {
+    /// The line stays, with the new value (since Volta).
+    Update,
+    /// The sectors are given up (Kepler to Pascal): the next load of them misses.
+    Evict,
+}
+
+/// One cache: sets of `ways` lines, the least recently used line of a set replaced. A line has 128
+/// bytes in four sectors of 32, which are fetched one by one. A hash of the line's number picks the
+/// set, so that strides of a power of two use all sets, as in GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CacheShape {
+    /// Bytes that it holds.
+    pub bytes: u64,
+    /// Lines of a set.
+    pub ways: u32,
+}
+
+/// A GPU, as far as the models of this crate know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GpuModel {
+    /// What it is called in reports.
+    pub name: &'static str,
+    /// Streaming multiprocessors (SMs).
+    pub sms: u32,
+    /// The most blocks (CTAs) that an SM holds.
+    pub blocks_per_sm: u32,
+    /// The most warps that an SM holds.
+    pub warps_per_sm: u32,
+    /// The L1 cache of an SM.
+    pub l1: CacheShape,
+    /// The L2 cache, which all SMs share.
+    pub l2: CacheShape,
+    /// What stores do in the L1.
+    pub stores: StorePolicy,
+}
+
+impl GpuModel {
+    /// Compute capability 9.0 (H100 SXM): 132 SMs, 50 MiB of L2. Of the 256 KiB that the L1 shares
+    /// with shared memory, the model gives 192 KiB to the L1.
+    pub const HOPPER: GpuModel = GpuModel {
+        name: "compute capability 9.0",
+        sms: 132,
+        blocks_per_sm: 32,
+        warps_per_sm: 64,
+        l1: CacheShape {
+            bytes: 192 << 10,
+            ways: 16,
+        },
+        l2: CacheShape {
+            bytes: 50 << 20,
+            ways: 16,
+        },
+        stores: StorePolicy::Update,
+    };
+
+    /// Compute capability 6.0 (P100): 56 SMs, 24 KiB of L1, 4 MiB of L2.
+    pub const PASCAL: GpuModel = GpuModel {
+        name: "compute capability 6.0",
+        sms: 56,
+        blocks_per_sm: 32,
+        warps_per_sm: 64,
+        l1: CacheShape {
+            bytes: 24 << 10,
+            ways: 16,
+        },
+        l2: CacheShape {
+            bytes: 4 << 20,
+            ways: 16,
+        },
+        stores: StorePolicy::Evict,
+    };
+
+    /// Compute capability 3.5 (K40): 15 SMs, 16 KiB of L1, 1.5 MiB of L2.
+    pub const KEPLER: GpuModel = GpuModel {
+        name: "compute capability 3.5",
+        sms: 15,
+        blocks_per_sm: 16,
+        warps_per_sm: 64,
+        l1: CacheShape {
+            bytes: 16 << 10,
+            ways: 4,
+        },
+        l2: CacheShape {
+            bytes: 1536 << 10,
+            ways: 16,
+        },
+        stores: StorePolicy::Evict,
+    };
+
+    /// Blocks of this many warps that an SM holds at the same time. Registers and shared memory,
+    /// which can make them fewer, are not known here. 1 at least.
+    pub fn resident_blocks(&self, warps_per_block: u64) -> u32 {
+        let by_warps = u64::from(self.warps_per_sm) / warps_per_block.max(1);
+        (by_warps.min(self.blocks_per_sm.into()) as u32).max(1)
+    }
+}
+
+impl Default for GpuModel {
+    fn default() -> GpuModel {
+        GpuModel::HOPPER
+    }
+}

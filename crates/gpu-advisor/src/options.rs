@@ -1,0 +1,40 @@
+//! [`AdvisorOptions`]: what is analysed.
+
+use crate::GpuModel;
+
+/// What is analysed beside divergence and bank conflicts, which always are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdvisorOptions {
+    /// Whether reuse distances are measured.
+    pub reuse: bool,
+    /// Size of an element: 4, 8, 16, 32, 64 or 128 bytes; others are taken as the nearest of these.
+    pub element_bytes: u32,
+    /// Size of a line for reuse distances: 32, 64 or 128 bytes; others as above.
+    pub line_bytes: u32,
+    /// The GPU whose caches are modelled.
+    pub model: GpuModel,
+    /// Whether its caches are modelled. Costs a look-up per line of a request.
+    pub caches: bool,
+    /// Whether the best number of warps that use the L1 is searched for, on the first SM. Costs a
+    /// look-up in each of as many caches as a block has warps, for one block in [`GpuModel::sms`].
+    pub bypass: bool,
+    /// The most lines of requests of one block that are kept to bring them into order.
+    pub window: u32,
+    /// The most lines of requests that are kept for the cache model, in all resident blocks.
+    pub resident_window: u32,
+}
+
+impl Default for AdvisorOptions {
+    fn default() -> AdvisorOptions {
+        AdvisorOptions {
+            reuse: true,
+            element_bytes: 4,
+            line_bytes: 128,
+            model: GpuModel::default(),
+            caches: true,
+            bypass: true,
+            window: 1 << 18,
+            resident_window: 1 << 22,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! [`KernelReport`]: all that is known of the launches of one kernel from one call path.
+
+use reuselens_warp::{KernelSite, Space, WarpKind};
+
+use crate::{
+    BankCounts, BankReport, BranchReport, BypassReport, CacheCounts, CacheReport, DivergenceReport,
+    GlobalCounts, LaunchStatistics, ReuseReport, ReuseSums,
+};
+
+/// Instructions that were executed, of any kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InstructionCounts {
+    /// By warps.
+    pub warps: u64,
+    /// By threads: the active lanes of those.
+    pub threads: u64,
+}
+
+/// Memory instructions of warps, by the memory that they go to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpaceCounts {
+    /// Index: the number of a [`Space`].
+    pub requests: [u64; Space::ALL.len()],
+}
+
+impl SpaceCounts {
+    /// Requests to one memory.
+    pub fn of(&self, space: Space) -> u64 {
+        self.requests[space as usize]
+    }
+
+    /// Adds the requests of another.
+    pub fn merge(&mut self, other: &SpaceCounts) {
+        for (count, more) in self.requests.iter_mut().zip(&other.requests) {
+            *count += more;
+        }
+    }
+}
+
+/// One memory instruction of a kernel's code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteReport {
+    /// Its number: an index into [`reuselens_warp::Launch::sites`].
+    pub site: u32,
+    /// Its place and text; empty where the code is not known.
+    pub code: KernelSite,
+    /// The memory that it goes to; of several, the one of its first record in the order of blocks.
+    pub space: Space,
+    /// What it does.
+    pub kind: WarpKind,
+    /// Its requests of global memory.
+    pub global: GlobalCounts,
+    /// Its requests of shared memory.
+    pub shared: BankCounts,
+    /// Its lines in the modelled L1.
+    pub l1: CacheCounts,
+    /// Its lines in the modelled L2.
+    pub l2: CacheCounts,
+    /// Reuse of what it loads from global memory, in blocks.
+    pub reuse: ReuseSums,
+}
+
+/// One data object, as far as a kernel accesses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectReport {
+    /// Its number in the run; none: addresses that belong to no known object.
+    pub object: Option<u32>,
+    /// Loads. A request that touches several objects counts for each, with its lanes, lines and
+    /// sectors in that object. A line belongs to the object of the lowest address accessed in it.
+    pub loads: GlobalCounts,
+    /// Stores.
+    pub stores: GlobalCounts,
+    /// Atomic operations.
+    pub atomics: GlobalCounts,
+    /// Its lines in the modelled L1.
+    pub l1: CacheCounts,
+    /// Its lines in the modelled L2.
+    pub l2: CacheCounts,
+    /// Reuse of what is loaded from it, in blocks.
+    pub reuse: ReuseSums,
+}
+
+impl ObjectReport {
+    /// Loads, stores and atomic operations together.
+    pub fn all(&self) -> GlobalCounts {
+        let mut all = self.loads;
+        all.merge(&self.stores);
+        all.merge(&self.atomics);
+        all
+    }
+}
+
+/// The launches of one kernel from one call path of the host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelReport {
+    /// The kernel's name, as [`reuselens_warp::Launch::kernel`] has it.
+    pub kernel: String,
+    /// Number of the host's call path. 0: unknown.
+    pub call_path: u32,
+    /// Statistics over the launches.
+    pub launches: LaunchStatistics,
+    /// Instructions of all launches where they are known.
+    pub instructions: InstructionCounts,
+    /// Memory instructions of all launches.
+    pub spaces: SpaceCounts,
+    /// All requests of global memory.
+    pub global: GlobalCounts,
+    /// Reuse distances; none if they were not measured.
+    pub reuse: Option<ReuseReport>,
+    /// Memory divergence.
+    pub divergence: DivergenceReport,
+    /// Bank conflicts.
+    pub banks: BankReport,
+    /// Modelled caches; none if they were not modelled.
+    pub caches: Option<CacheReport>,
+    /// Advice on bypassing the L1; none without reuse distances.
+    pub bypass: Option<BypassReport>,
+    /// Branch divergence; empty where it was not counted.
+    pub branches: BranchReport,
+    /// Memory instructions that were executed, in the order of the code.
+    pub by_site: Vec<SiteReport>,
+    /// Objects that were accessed, by their numbers; unknown ones first.
+    pub by_object: Vec<ObjectReport>,
+}

@@ -1,0 +1,175 @@
+//! [`Tally`]: sums of what was counted, by site, by object, and in total. Its order never shows.
+
+use reuselens_warp::{Space, WarpKind};
+
+use crate::{
+    BankCounts, BankReport, CacheCounts, DivergenceReport, GlobalCounts, ReuseReport, ReuseSums,
+    SpaceCounts,
+};
+
+/// The number that stands for addresses of no known object.
+pub(crate) const NO_OBJECT: u32 = u32::MAX;
+
+/// What was counted of one site.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SiteTally {
+    /// Of its first record.
+    pub access: Option<(Space, WarpKind)>,
+    pub global: GlobalCounts,
+    pub shared: BankCounts,
+    pub l1: CacheCounts,
+    pub l2: CacheCounts,
+    pub reuse: ReuseSums,
+}
+
+impl SiteTally {
+    pub fn merge(&mut self, other: &SiteTally) {
+        self.access = self.access.or(other.access);
+        self.global.merge(&other.global);
+        self.shared.merge(&other.shared);
+        self.l1.merge(&other.l1);
+        self.l2.merge(&other.l2);
+        self.reuse.merge(&other.reuse);
+    }
+}
+
+/// What was counted of one object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ObjectTally {
+    pub object: u32,
+    pub loads: GlobalCounts,
+    pub stores: GlobalCounts,
+    pub atomics: GlobalCounts,
+    pub l1: CacheCounts,
+    pub l2: CacheCounts,
+    pub reuse: ReuseSums,
+}
+
+impl ObjectTally {
+    fn new(object: u32) -> ObjectTally {
+        ObjectTally {
+            object,
+            loads: GlobalCounts::default(),
+            stores: GlobalCounts::default(),
+            atomics: GlobalCounts::default(),
+            l1: CacheCounts::default(),
+            l2: CacheCounts::default(),
+            reuse: ReuseSums::default(),
+        }
+    }
+
+    #[inline]
+    pub fn of(&mut self, kind: WarpKind) -> &mut GlobalCounts {
+        match kind {
+            WarpKind::Load => &mut self.loads,
+            WarpKind::Store => &mut self.stores,
+            WarpKind::Atomic => &mut self.atomics,
+        }
+    }
+
+    pub fn merge(&mut self, other: &ObjectTally) {
+        self.loads.merge(&other.loads);
+        self.stores.merge(&other.stores);
+        self.atomics.merge(&other.atomics);
+        self.l1.merge(&other.l1);
+        self.l2.merge(&other.l2);
+        self.reuse.merge(&other.reuse);
+    }
+}
+
+/// Tallies of sites, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SiteTallies(pub Vec<SiteTally>);
+
+impl SiteTallies {
+    /// The tally of a site. Numbers are those of records, which the crate `warp` bounds.
+    #[inline]
+    pub fn of(&mut self, site: u32) -> &mut SiteTally {
+        let at = site as usize;
+        if at >= self.0.len() {
+            self.0.resize(at + 1, SiteTally::default());
+        }
+        &mut self.0[at]
+    }
+
+    pub fn merge(&mut self, other: &SiteTallies) {
+        for (site, more) in (0..).zip(&other.0) {
+            self.of(site).merge(more);
+        }
+    }
+}
+
+/// Tallies of objects, in the order in which they come.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ObjectTallies {
+    pub tallies: Vec<ObjectTally>,
+    /// Where objects were found last, by the low bits of their numbers.
+    recent: [u32; RECENT],
+}
+
+const RECENT: usize = 16;
+
+impl ObjectTallies {
+    /// The tally of an object.
+    #[inline]
+    pub fn of(&mut self, object: u32) -> &mut ObjectTally {
+        let recent = object as usize % RECENT;
+        let at = self.recent[recent] as usize;
+        let at = match self.tallies.get(at) {
+            Some(tally) if tally.object == object => at,
+            _ => self.search(object),
+        };
+        self.recent[recent] = at as u32;
+        &mut self.tallies[at]
+    }
+
+    #[cold]
+    fn search(&mut self, object: u32) -> usize {
+        let found = self.tallies.iter().position(|tally| tally.object == object);
+        found.unwrap_or_else(|| {
+            self.tallies.push(ObjectTally::new(object));
+            self.tallies.len() - 1
+        })
+    }
+
+    pub fn merge(&mut self, other: &ObjectTallies) {
+        for tally in &other.tallies {
+            self.of(tally.object).merge(tally);
+        }
+    }
+}
+
+/// Sums of what was counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub spaces: SpaceCounts,
+    pub global: GlobalCounts,
+    pub divergence: DivergenceReport,
+    pub banks: BankReport,
+    pub reuse: ReuseReport,
+    pub sites: SiteTallies,
+    pub objects: ObjectTallies,
+}
+
+impl Tally {
+    pub fn merge(&mut self, other: &Tally) {
+        self.spaces.merge(&other.spaces);
+        self.global.merge(&other.global);
+        self.divergence.merge(&other.divergence);
+        self.banks.merge(&other.banks);
+        self.reuse.merge(&other.reuse);
+        self.sites.merge(&other.sites);
+        self.objects.merge(&other.objects);
+    }
+
+    /// Removes the counts and keeps the memory.
+    pub fn clear(&mut self) {
+        self.spaces = SpaceCounts::default();
+        self.global = GlobalCounts::default();
+        self.divergence = DivergenceReport::default();
+        self.banks = BankReport::default();
+        self.reuse = ReuseReport::default();
+        self.sites.0.fill(SiteTally::default());
+        self.objects.tallies.clear();
+    }
+}
