@@ -369,6 +369,16 @@ impl Device {
         self.memory.take_printed()
     }
 
+    /// Sets the bytes of the heap from which kernels allocate with `malloc` and `new`: 8 MiB
+    /// without it. Whether that was done: the device must have as many left, and once a kernel that
+    /// allocates has been launched, it is too late.
+    ///
+    /// What kernels allocate has the same addresses with any number of threads. It stays until a
+    /// kernel frees it.
+    pub fn set_heap(&mut self, bytes: u64) -> bool {
+        bytes <= self.left() && self.memory.set_heap(bytes)
+    }
+
     /// Takes the control flow of the last launch of a kernel that was decoded with
     /// [`Options::flow`], also if that launch was stopped; `None` if there was none since this was
     /// last called.

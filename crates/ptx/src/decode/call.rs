@@ -1,13 +1,14 @@
 //! Decoding of `call`: the body of the called function is decoded in place of the call, with
 //! arguments and results as variables in local memory. Of functions without a body, those of CUDA's
-//! run time that print or assert are known; others are refused.
+//! run time that print, assert or allocate are known; others are refused.
 
 use super::decoder::KernelDecoder;
-use super::kernel::{Address, Code, MemoryOp, NONE, NamedSpace, PrintOp, Register};
+use super::kernel::{
+    Address, AssertOp, Code, HeapCall, HeapOp, MemoryOp, NONE, NamedSpace, PrintOp, Register,
+};
 use super::scope::{Binding, BodyScope, Scope};
 use crate::error::PtxError;
 use crate::lanes::Slots;
-use crate::machine::FaultKind;
 use crate::syntax::ast::{FunctionAst, Operand, Statement, Variable};
 
 /// Calls inside of calls.
@@ -61,10 +62,8 @@ impl<'a> KernelDecoder<'a> {
     ) -> Result<(), PtxError> {
         match name {
             "vprintf" => self.print(results, arguments),
-            "__assertfail" | "__assert_fail" => {
-                let what = "an assertion of the kernel failed".to_owned();
-                self.trap(FaultKind::Assertion, what)
-            }
+            "__assertfail" | "__assert_fail" => self.assertion(arguments),
+            "malloc" | "free" => self.heap(name, results, arguments),
             _ => Err(self.unsupported(format!("{name} has no body in this file: put it into the same file, or link with `nvcc -rdc=false`"))),
         }
     }
@@ -85,6 +84,44 @@ impl<'a> KernelDecoder<'a> {
         self.kernel.prints.push(op);
         let index = self.kernel.prints.len() as u32 - 1;
         self.emit(Code::Print(index), Slots::default())
+    }
+
+    /// A call of `__assertfail` with what is asserted, file, line and function.
+    fn assertion(&mut self, arguments: &[Operand]) -> Result<(), PtxError> {
+        let [condition, file, line, function, ..] = arguments else {
+            return Err(self.error("`__assertfail` takes an assertion and where it is"));
+        };
+        let op = AssertOp {
+            condition: self.local_variable(condition, 8)?,
+            file: self.local_variable(file, 8)?,
+            line: self.local_variable(line, 4)?,
+            function: self.local_variable(function, 8)?,
+        };
+        self.kernel.assertions.push(op);
+        let index = self.kernel.assertions.len() as u32 - 1;
+        self.emit(Code::Assert(index), Slots::default())
+    }
+
+    /// A call of `malloc` or `free`. What one block allocates changes what the next one gets, so
+    /// blocks run one after the other.
+    fn heap(
+        &mut self,
+        name: &str,
+        results: &[Operand],
+        arguments: &[Operand],
+    ) -> Result<(), PtxError> {
+        let ([argument], true) = (arguments, results.len() == usize::from(name == "malloc")) else {
+            return Err(self.error(format!("`{name}` takes one argument")));
+        };
+        let argument = self.local_variable(argument, 8)?;
+        let call = match results {
+            [result] => HeapCall::Allocate(self.local_variable(result, 8)?),
+            _ => HeapCall::Free,
+        };
+        self.kernel.heap.push(HeapOp { call, argument });
+        self.kernel.is_ordered = true;
+        let index = self.kernel.heap.len() as u32 - 1;
+        self.emit(Code::Heap(index), Slots::default())
     }
 
     /// The address of a variable in local memory, as those of calls are, with room for `bytes`.

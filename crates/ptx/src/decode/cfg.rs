@@ -202,7 +202,7 @@ pub fn ends(kernel: &Kernel, op: &Op) -> Option<Vec<u32>> {
     match op.code {
         Code::Branch { target, .. } => Some(vec![target]),
         Code::Table(index) => Some(kernel.tables[index as usize].targets.clone()),
-        Code::Exit | Code::Trap(_) => Some(Vec::new()),
+        Code::Exit | Code::Trap(_) | Code::Assert(_) => Some(Vec::new()),
         _ => None,
     }
 }

@@ -74,6 +74,8 @@ impl<'a> KernelDecoder<'a> {
                 barriers: Vec::new(),
                 tables: Vec::new(),
                 prints: Vec::new(),
+                assertions: Vec::new(),
+                heap: Vec::new(),
                 probes: Vec::new(),
                 traps: Vec::new(),
                 narrow: 0,

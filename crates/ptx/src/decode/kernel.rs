@@ -20,6 +20,8 @@ pub struct Kernel {
     pub(crate) barriers: Vec<Barrier>,
     pub(crate) tables: Vec<BranchTable>,
     pub(crate) prints: Vec<PrintOp>,
+    pub(crate) assertions: Vec<AssertOp>,
+    pub(crate) heap: Vec<HeapOp>,
     /// What is counted of its control flow; none unless `Options::flow` asked for it.
     pub(crate) probes: Vec<Probe>,
     /// Why a `Trap` ends the kernel: what sort of error, and its words.
@@ -149,6 +151,34 @@ pub struct PrintOp {
     pub result: Option<u64>,
 }
 
+/// A call of `__assertfail`. What it is handed lies in local memory.
+#[derive(Clone, Copy, Debug)]
+pub struct AssertOp {
+    /// Where the address of the text of what is asserted is.
+    pub condition: u64,
+    /// Where that of the file's name is.
+    pub file: u64,
+    /// Where the line is.
+    pub line: u64,
+    /// Where the address of the function's name is.
+    pub function: u64,
+}
+
+/// A call of `malloc` or `free`.
+#[derive(Clone, Copy, Debug)]
+pub struct HeapOp {
+    pub call: HeapCall,
+    /// Where in local memory the size or the address is.
+    pub argument: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum HeapCall {
+    /// The address goes there, in local memory.
+    Allocate(u64),
+    Free,
+}
+
 /// An operation of a warp.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
@@ -190,6 +220,10 @@ pub enum Code {
     Trap(u32),
     /// `printf`.
     Print(u32),
+    /// An assertion that does not hold.
+    Assert(u32),
+    /// `malloc` or `free`.
+    Heap(u32),
     /// In a cooperative launch, lets others have their turn: the warp may be waiting for them.
     Yield,
     /// Counts the lanes that come here: see `Probe`.

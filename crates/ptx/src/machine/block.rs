@@ -7,7 +7,7 @@ use crate::decode::kernel::{Barrier, Kernel, LaneMask, NONE, ReductionKind, Spec
 use crate::lanes::{WARP, run_warp};
 use crate::sink::BlockSink;
 
-use super::fault::{Fault, FaultKind, KernelError};
+use super::fault::{Fault, FaultKind, KernelError, KernelStop};
 use super::grid::LaunchConfig;
 use super::launch::Options;
 use super::memory::BlockMemory;
@@ -385,7 +385,7 @@ impl<B: BlockSink> BlockRun<'_, B> {
         let thread = warp
             .zip(stop.fault.lane)
             .map(|(warp, lane)| launch.thread(warp as u32 * WARP as u32 + lane));
-        KernelError {
+        KernelError::from(KernelStop {
             kind: stop.fault.kind,
             kernel: self.kernel.name.clone(),
             block: launch.place(block),
@@ -395,8 +395,12 @@ impl<B: BlockSink> BlockRun<'_, B> {
                 .source
                 .as_ref()
                 .map(|source| (source.file.clone(), source.line)),
+            assertion: warp.zip(stop.fault.assertion).map(|(warp, failed)| {
+                let warp = self.warps[warp].id;
+                failed.text(launch, block, warp)
+            }),
             what: stop.fault.what,
             address: stop.fault.address,
-        }
+        })
     }
 }

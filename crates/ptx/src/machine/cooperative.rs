@@ -11,6 +11,7 @@ use crate::sink::LaunchSink;
 use super::block::{BlockRun, Progress};
 use super::device_memory::DeviceMemory;
 use super::fault::KernelError;
+use super::heap::Heap;
 use super::launch::{LaunchError, Wave, WaveResult, Workspace};
 use super::overlay::Overlay;
 
@@ -44,8 +45,10 @@ impl Wave<'_> {
         spaces: &mut [Workspace],
         sink: &mut S,
     ) -> WaveResult {
-        // All blocks write to the same pages: each has them while it is its turn.
+        // All blocks write to the same pages and allocate from the same heap: each has them while
+        // it is its turn.
         let mut overlay = std::mem::take(&mut spaces[0].overlay);
+        let mut heap = std::mem::take(&mut spaces[0].heap);
         let mut running = Vec::with_capacity(spaces.len());
         for (index, space) in spaces.iter_mut().enumerate() {
             let block = self.number(index as u32);
@@ -53,7 +56,7 @@ impl Wave<'_> {
             let progress = Progress::new(block, run.warps.len(), self.options);
             running.push((run, progress));
         }
-        let result = self.take_turns(&mut running, &mut overlay, sink);
+        let result = self.take_turns(&mut running, (&mut overlay, &mut heap), sink);
         let mut sum = WaveResult::new(self.kernel);
         let mut patches = overlay.take(self.memory.bytes());
         for (index, (run, _)) in running.into_iter().enumerate() {
@@ -61,6 +64,7 @@ impl Wave<'_> {
             let ended = self.end(run, &mut spaces[index], patches, Ok(()));
             self.add(self.number(index as u32), ended, &mut sum, sink);
         }
+        spaces[0].heap = heap;
         if let Err(error) = result {
             sum.result = Err(LaunchError::Stopped(error));
         }
@@ -71,7 +75,7 @@ impl Wave<'_> {
     fn take_turns<S: LaunchSink>(
         &self,
         running: &mut [Running<'_, S::Block>],
-        overlay: &mut Overlay,
+        (overlay, heap): (&mut Overlay, &mut Heap),
         sink: &mut S,
     ) -> Result<(), KernelError> {
         let mut left = self.options.max_instructions.saturating_sub(self.used);
@@ -90,8 +94,10 @@ impl Wave<'_> {
                     }
                 };
                 std::mem::swap(&mut run.memory.overlay, overlay);
+                std::mem::swap(&mut run.memory.heap, heap);
                 let done = run.round(self.options, self.launch, limit, TURN, progress, &mut drain);
                 std::mem::swap(&mut run.memory.overlay, overlay);
+                std::mem::swap(&mut run.memory.heap, heap);
                 done?;
                 left = left.saturating_sub(run.executed() - before);
             }

@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 
 use super::flow::FlowCounts;
+use super::heap::{HEAP_BYTES, Heap};
+use super::launch::LaunchError;
 use super::windows;
 
 /// Granularity of buffers, and of what a block keeps for itself until it ends.
@@ -40,6 +42,10 @@ pub struct DeviceMemory {
     printed: Vec<u8>,
     /// Of the last launch whose kernel counts its control flow.
     flow: Option<FlowCounts>,
+    /// What kernels allocate from.
+    pub heap: Heap,
+    /// Bytes of the heap, if not as many as CUDA has; see `set_heap`.
+    heap_bytes: Option<u64>,
 }
 
 /// Text beyond that is not kept. CUDA's own limit is 1 MiB, if the program asks for no more.
@@ -185,6 +191,28 @@ impl DeviceMemory {
     /// Takes what kernels have printed.
     pub fn take_printed(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.printed)
+    }
+
+    /// Sets the size of the heap; whether that is still possible.
+    pub fn set_heap(&mut self, bytes: u64) -> bool {
+        let is_open = self.heap.size == 0;
+        if is_open {
+            self.heap_bytes = Some(bytes);
+        }
+        is_open
+    }
+
+    /// The heap, to be put back after the launch. The first launch that needs it makes room.
+    pub fn take_heap(&mut self) -> Result<Heap, LaunchError> {
+        if self.heap.size != 0 {
+            return Ok(std::mem::take(&mut self.heap));
+        }
+        let bytes = self.heap_bytes.unwrap_or(HEAP_BYTES).max(1);
+        let name = "heap of `malloc` in kernels";
+        let address = self.allocate(name, bytes, 1, u64::MAX).ok_or_else(|| {
+            LaunchError::Refused(format!("there is no memory for a heap of {bytes} bytes"))
+        })?;
+        Ok(Heap::new(address, bytes))
     }
 
     /// Keeps the control flow of a launch.

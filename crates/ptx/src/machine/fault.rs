@@ -1,6 +1,7 @@
 //! What goes wrong while a kernel runs: a [`Fault`] is found by an instruction, and becomes a
 //! [`KernelError`] with block, thread and place in the PTX.
 
+use super::assertion::FailedAssertion;
 use crate::error::Position;
 
 /// What is wrong, where it is known which lane did it.
@@ -11,6 +12,7 @@ pub struct Fault {
     pub what: String,
     /// The address of an access to global memory.
     pub address: Option<u64>,
+    pub assertion: Option<FailedAssertion>,
 }
 
 /// A sort of error.
@@ -45,6 +47,7 @@ impl Fault {
             lane,
             what: what.into(),
             address: None,
+            assertion: None,
         })
     }
 
@@ -58,16 +61,28 @@ impl Fault {
 
 /// A kernel that was stopped, and why.
 #[derive(Clone, Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct KernelError(Box<KernelStop>);
+
+/// What is known of it.
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("kernel {}, block ({}, {}, {}){}: {}: {what}", crate::names::readable(kernel), block[0], block[1], block[2], in_thread(thread), place(*position, line))]
-pub struct KernelError {
-    pub(crate) kind: FaultKind,
-    pub(crate) kernel: String,
-    pub(crate) block: [u32; 3],
-    pub(crate) thread: Option<[u32; 3]>,
-    pub(crate) position: Position,
-    pub(crate) line: Source,
-    pub(crate) what: String,
-    pub(crate) address: Option<u64>,
+pub struct KernelStop {
+    pub kind: FaultKind,
+    pub kernel: String,
+    pub block: [u32; 3],
+    pub thread: Option<[u32; 3]>,
+    pub position: Position,
+    pub line: Source,
+    pub what: String,
+    pub address: Option<u64>,
+    pub assertion: Option<String>,
+}
+
+impl From<KernelStop> for KernelError {
+    fn from(stop: KernelStop) -> KernelError {
+        KernelError(Box::new(stop))
+    }
 }
 
 /// File and line of a kernel's source, where they are known.
@@ -76,27 +91,34 @@ pub type Source = Option<(String, u32)>;
 impl KernelError {
     /// What sort of error it is.
     pub fn kind(&self) -> FaultKind {
-        self.kind
+        self.0.kind
     }
 
     /// The block's place in the grid.
     pub fn block(&self) -> [u32; 3] {
-        self.block
+        self.0.block
     }
 
     /// The thread's place in its block, if it was one.
     pub fn thread(&self) -> Option<[u32; 3]> {
-        self.thread
+        self.0.thread
     }
 
     /// The address that was accessed, if it was an access to global memory.
     pub fn address(&self) -> Option<u64> {
-        self.address
+        self.0.address
+    }
+
+    /// What CUDA prints on standard error if an assertion does not hold: a line for each thread of
+    /// the warp for which it does not, `FILE:LINE: FUNCTION: block: [X,Y,Z], thread: [X,Y,Z]
+    /// Assertion `CONDITION` failed.`; none for other errors.
+    pub fn assertion(&self) -> Option<&str> {
+        self.0.assertion.as_deref()
     }
 
     /// The instruction's place in the PTX.
     pub fn position(&self) -> Position {
-        self.position
+        self.0.position
     }
 }
 

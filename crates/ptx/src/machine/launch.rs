@@ -21,9 +21,10 @@ use super::block::{self, BlockRun};
 use super::block_queue::{BlockQueue, QueueState};
 use super::cooperative;
 use super::device_memory::{DeviceMemory, MAX_PRINTED};
-use super::fault::{FaultKind, KernelError};
+use super::fault::{FaultKind, KernelError, KernelStop};
 use super::flow::{self, FlowCell, FlowCounts};
 use super::grid::{LaunchConfig, MOST_LOCAL};
+use super::heap::Heap;
 
 use super::memory::BlockMemory;
 use super::overlay::{self, Overlay, Patch};
@@ -124,26 +125,36 @@ pub fn run<S: LaunchSink + Send>(
     sink: &mut S,
 ) -> Result<Stats, LaunchError> {
     launch.check(kernel)?;
-    let mut flow = vec![FlowCell::default(); kernel.probes.len()];
-    let workspace = match launch.cooperative {
-        true => cooperative::workspace(memory)?,
-        false => 0,
+    let mut common = Common {
+        workspace: match launch.cooperative {
+            true => cooperative::workspace(memory)?,
+            false => 0,
+        },
+        heap: match kernel.heap.is_empty() {
+            true => Heap::default(),
+            false => memory.take_heap()?,
+        },
+        flow: vec![FlowCell::default(); kernel.probes.len()],
     };
-    let result = run_waves(
-        kernel,
-        launch,
-        memory,
-        options,
-        sink,
-        (workspace, &mut flow),
-    );
+    let result = run_waves(kernel, launch, memory, options, sink, &mut common);
     if launch.cooperative {
-        memory.free(workspace);
+        memory.free(common.workspace);
     }
-    if !flow.is_empty() {
-        memory.keep_flow(FlowCounts::new(kernel, &flow));
+    if !kernel.heap.is_empty() {
+        memory.heap = common.heap;
+    }
+    if !common.flow.is_empty() {
+        memory.keep_flow(FlowCounts::new(kernel, &common.flow));
     }
     result
+}
+
+/// What all blocks of a launch have in common, beside memory.
+struct Common {
+    heap: Heap,
+    /// Address of the workspace of a cooperative launch; else 0.
+    workspace: u64,
+    flow: Vec<FlowCell>,
 }
 
 fn run_waves<S: LaunchSink + Send>(
@@ -152,7 +163,7 @@ fn run_waves<S: LaunchSink + Send>(
     memory: &mut DeviceMemory,
     options: &Options,
     sink: &mut S,
-    (workspace, flow): (u64, &mut [FlowCell]),
+    common: &mut Common,
 ) -> Result<Stats, LaunchError> {
     let order = order(launch.blocks(), options.seed);
     let wave = match launch.cooperative {
@@ -170,9 +181,11 @@ fn run_waves<S: LaunchSink + Send>(
     for space in &mut spaces[..overlays] {
         space.overlay.fit(memory.bytes().len());
     }
+    std::mem::swap(&mut spaces[0].heap, &mut common.heap);
     let blocks = launch.blocks();
     let mut first = 0;
-    while first < blocks {
+    let mut result = Ok(());
+    while result.is_ok() && first < blocks {
         let numbers = first..blocks.min(first + wave);
         let wave = Wave {
             kernel,
@@ -181,7 +194,7 @@ fn run_waves<S: LaunchSink + Send>(
             memory,
             order: &order,
             used: total.warp_instructions,
-            workspace,
+            workspace: common.workspace,
         };
         let ended = if launch.cooperative {
             wave.interleaved(&mut spaces, sink)
@@ -195,11 +208,12 @@ fn run_waves<S: LaunchSink + Send>(
             overlay::apply(&patches, memory.bytes_mut());
         }
         memory.print(ended.printed);
-        flow::add(flow, &ended.flow);
-        ended.result?;
+        flow::add(&mut common.flow, &ended.flow);
+        result = ended.result;
         first = numbers.end;
     }
-    Ok(total)
+    std::mem::swap(&mut spaces[0].heap, &mut common.heap);
+    result.map(|()| total)
 }
 
 /// How many blocks are running at one time: all of a cooperative launch; else as many as there are
@@ -229,6 +243,8 @@ fn order(blocks: u32, seed: Option<u64>) -> Option<Vec<u32>> {
 pub(super) struct Workspace {
     warps: Vec<Warp>,
     pub(super) overlay: Overlay,
+    /// The device's, in the workspace that runs the only block at a time.
+    pub(super) heap: Heap,
     shared: Vec<u8>,
     races: Option<Box<Races>>,
 }
@@ -240,6 +256,7 @@ impl Workspace {
         Workspace {
             warps: (0..warps).map(|id| Warp::new(kernel, id)).collect(),
             overlay: Overlay::default(),
+            heap: Heap::default(),
             shared: vec![0; shared as usize],
             races: options.check_races.then(Box::default),
         }
@@ -326,6 +343,7 @@ impl Wave<'_> {
                 block,
                 has_neighbours: self.launch.cooperative,
                 races: space.races.take(),
+                heap: std::mem::take(&mut space.heap),
                 printed: Vec::new(),
                 flow: vec![FlowCell::default(); self.kernel.probes.len()],
             },
@@ -348,6 +366,7 @@ impl Wave<'_> {
         };
         space.warps = run.warps;
         space.overlay = run.memory.overlay;
+        space.heap = run.memory.heap;
         space.shared = run.memory.shared;
         space.races = run.memory.races;
         Ended {
@@ -380,7 +399,7 @@ impl Wave<'_> {
             let what = format!(
                 "more than {limit} instructions; if it is not endless, allow more (--max-instructions)"
             );
-            sum.result = Err(LaunchError::Stopped(KernelError {
+            let stop = KernelStop {
                 kind: FaultKind::TooLong,
                 kernel: self.kernel.name.clone(),
                 block: self.launch.place(block),
@@ -389,7 +408,9 @@ impl Wave<'_> {
                 line: None,
                 what,
                 address: None,
-            }));
+                assertion: None,
+            };
+            sum.result = Err(LaunchError::Stopped(stop.into()));
         }
     }
 

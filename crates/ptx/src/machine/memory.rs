@@ -8,6 +8,7 @@ use super::access::PlacedSpan;
 use super::device_memory::{DeviceMemory, PAGE};
 use super::fault::{Fault, FaultKind};
 use super::flow::FlowCell;
+use super::heap::Heap;
 use super::overlay::Overlay;
 use super::races::Races;
 use super::warp::Warp;
@@ -27,6 +28,8 @@ pub struct BlockMemory<'a> {
     /// Other blocks run at the same time, and see what this one writes.
     pub has_neighbours: bool,
     pub races: Option<Box<Races>>,
+    /// What kernels allocate from.
+    pub heap: Heap,
     /// What `printf` has printed.
     pub printed: Vec<u8>,
     /// Of each of the kernel's probes.

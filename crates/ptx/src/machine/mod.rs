@@ -2,6 +2,7 @@
 //! the operations that it interprets are those of `decode::kernel`.
 
 mod access;
+mod assertion;
 mod atomic;
 mod block;
 mod block_queue;
@@ -12,6 +13,7 @@ mod device_memory;
 mod fault;
 mod flow;
 mod grid;
+mod heap;
 mod launch;
 mod memory;
 mod overlay;

@@ -12,7 +12,7 @@ use super::warp::Warp;
 use super::windows;
 
 /// Longer formats and strings are cut.
-const MAX_STRING: usize = 1 << 16;
+pub const MAX_STRING: usize = 1 << 16;
 /// Longer fields are cut.
 const MAX_WIDTH: usize = 1 << 10;
 /// Text of a block beyond that is not kept.
@@ -67,28 +67,47 @@ impl Arguments<'_, '_> {
     }
 
     fn read(&self, address: u64, bytes: u64, what: &str) -> Result<u64, Box<Fault>> {
-        let space = windows::of(address);
-        let place = address - windows::base(space).unwrap_or(0);
-        let lane = self.lane as u32;
-        self.memory
-            .check(space, self.warp, place, bytes, lane, what)?;
-        Ok(self
-            .memory
-            .read(space, self.warp, place, bytes as u8, self.lane))
+        read(self.memory, self.warp, self.lane, address, bytes, what)
     }
 
     /// The string at an address, up to `most` bytes of it.
     fn string(&self, address: u64, most: usize) -> Result<Vec<u8>, Box<Fault>> {
-        let mut text = Vec::new();
-        while text.len() < most.min(MAX_STRING) {
-            let at = address.wrapping_add(text.len() as u64);
-            match self.read(at, 1, "read of a string of printf")? {
-                0 => break,
-                byte => text.push(byte as u8),
-            }
-        }
-        Ok(text)
+        string_at(self.memory, self.warp, self.lane, address, most)
     }
+}
+
+/// Up to eight bytes at a generic address.
+fn read(
+    memory: &BlockMemory<'_>,
+    warp: &Warp,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+    what: &str,
+) -> Result<u64, Box<Fault>> {
+    let space = windows::of(address);
+    let place = address - windows::base(space).unwrap_or(0);
+    memory.check(space, warp, place, bytes, lane as u32, what)?;
+    Ok(memory.read(space, warp, place, bytes as u8, lane))
+}
+
+/// The string at a generic address, as a lane sees it, up to `most` bytes of it.
+pub fn string_at(
+    memory: &BlockMemory<'_>,
+    warp: &Warp,
+    lane: usize,
+    address: u64,
+    most: usize,
+) -> Result<Vec<u8>, Box<Fault>> {
+    let mut text = Vec::new();
+    while text.len() < most.min(MAX_STRING) {
+        let at = address.wrapping_add(text.len() as u64);
+        match read(memory, warp, lane, at, 1, "read of a string")? {
+            0 => break,
+            byte => text.push(byte as u8),
+        }
+    }
+    Ok(text)
 }
 
 /// What is between `%` and the letter.

@@ -10,7 +10,7 @@ use crate::sink::BlockSink;
 
 use super::block::BlockRun;
 use super::fault::{Fault, FaultKind};
-use super::{access, atomic, collective, flow, print};
+use super::{access, assertion, atomic, collective, flow, heap, print};
 
 /// Paths that lanes of a warp may be on at once, and meetings that are waited for.
 const MOST_ENTRIES: usize = 1 << 14;
@@ -306,6 +306,13 @@ pub fn run_warp<B: BlockSink>(
             }
             Code::Print(index) => {
                 print::print(memory, warp, &kernel.prints[index as usize], mask).map_err(stop)?;
+            }
+            Code::Assert(index) if mask != 0 => {
+                let op = &kernel.assertions[index as usize];
+                return Err(stop(assertion::fail(memory, warp, op, mask)));
+            }
+            Code::Heap(index) => {
+                heap::call(memory, warp, &kernel.heap[index as usize], mask).map_err(stop)?;
             }
             Code::Exit => warp.exit(mask),
             Code::Collective(index) => {
