@@ -8,7 +8,7 @@ use crate::banks::wavefronts;
 use crate::caches::{BlockRequests, CacheRequest};
 use crate::request::{Footprint, LinePart, sector_mask};
 use crate::reuse::{KeptPart, Tracker};
-use crate::tally::{NO_OBJECT, Tally};
+use crate::tally::{NO_OBJECT, SiteObject, Tally};
 use crate::{AdvisorOptions, GlobalCounts, LaunchContext, ObjectRange, SECTOR_BYTES};
 
 /// Warps of a block that have histories of their own; CUDA has up to 32.
@@ -184,10 +184,13 @@ impl BlockAdvisor {
         counts.requests = 1;
         counts.ideal_sectors = u64::from(bytes).div_ceil(SECTOR_BYTES);
         self.tally.objects.of(object).of(row.kind).merge(&counts);
+        let site = self.tally.sites.of(row.site);
+        site.object.merge(SiteObject::One(object));
     }
 
     #[cold]
     fn several_objects(&mut self, row: &WarpRow<'_>) {
+        self.tally.sites.of(row.site).object = SiteObject::Several;
         let (finder, context) = (&mut self.finder, &self.setup.context);
         let mut objects: Vec<(u32, u32, GlobalCounts)> = Vec::new();
         for part in &mut self.footprint.parts {
@@ -247,8 +250,8 @@ impl BlockAdvisor {
         });
     }
 
-    /// Says that the block has ended. [`Advisor::close`](crate::Advisor::close) does it where it was
-    /// not done; called on the thread that ran the block, it leaves `close` less to do.
+    /// Says that the block has ended. [`Advisor::close`](crate::Advisor::close) does it where it
+    /// was not done; called on the thread that ran the block, it leaves `close` less to do.
     pub fn finish(&mut self) {
         if std::mem::replace(&mut self.is_finished, true) {
             return;

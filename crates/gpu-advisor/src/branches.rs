@@ -72,7 +72,8 @@ impl BranchReport {
         self.blocks.iter().map(|block| block.divergent).sum()
     }
 
-    /// Divergent executions of basic blocks, of all: the published *branch divergence*, from 0 to 1.
+    /// Divergent executions of basic blocks, of all: the published *branch divergence*, from 0 to
+    /// 1.
     pub fn divergence(&self) -> f64 {
         ratio(self.divergent(), self.executions())
     }

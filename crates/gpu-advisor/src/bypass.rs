@@ -2,16 +2,16 @@
 //! others go past it to the L2.
 //!
 //! # Advice
-//! `warps = L1 bytes / (RD · 128 · MD · blocks of an SM)`, rounded down, then at least 1 and at most
-//! the warps of a block. RD is the mean of the finite reuse distances of loads in lines, 1 at least;
-//! MD the mean number of lines that a load touches. With RD per warp the formula's units agree: each
-//! warp keeps RD lines for each of its MD lines. The text that it is from reports RD per block (CTA),
-//! which gives the other advice.
+//! `warps = L1 bytes / (RD · 128 · MD · blocks of an SM)`, rounded down, then at least 1
+//! and at most the warps of a block. RD is the mean of the finite reuse distances of loads in
+//! lines, 1 at least; MD the mean number of lines that a load touches. With RD per warp the
+//! formula's units agree: each warp keeps RD lines for each of its MD lines. The text that it is
+//! from reports RD per block (CTA), which gives the other advice.
 //!
 //! # Oracle
 //! The L1 model runs once for each number of warps, on the first SM. What is minimised is the
-//! traffic: sectors that the L1's misses and the bypassing loads fetch from the L2. A bypassing warp
-//! leaves the L1 as it is, but for stores, which go by [`StorePolicy`](crate::StorePolicy).
+//! traffic: sectors that the L1's misses and the bypassing loads fetch from the L2. A bypassing
+//! warp leaves the L1 as it is, but for stores, which go by [`StorePolicy`](crate::StorePolicy).
 //!
 //! Source: Shen 2021, section 3.4.
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reuselens_warp::{KernelSite, Launch, Space, WarpKind};
 
 use crate::counts::LINE_BYTES;
-use crate::tally::{NO_OBJECT, ObjectTally, SiteTally, Tally};
+use crate::tally::{NO_OBJECT, ObjectTally, SiteObject, SiteTally, Tally};
 use crate::{
     AdvisorOptions, BranchReport, BypassInputs, BypassOracle, BypassReport, CacheReport,
     InstructionCounts, KernelReport, LaunchMetric, LaunchStatistics, ObjectReport, ReuseCounts,
@@ -138,6 +138,10 @@ fn site(number: u32, tally: &SiteTally, sites: &[KernelSite]) -> Option<SiteRepo
         code: sites.get(number as usize).cloned().unwrap_or_default(),
         space,
         kind,
+        object: match tally.object {
+            SiteObject::One(object) if object != NO_OBJECT => Some(object),
+            _ => None,
+        },
         global: tally.global,
         shared: tally.shared,
         l1: tally.l1,

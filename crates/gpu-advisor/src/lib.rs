@@ -5,7 +5,8 @@
 //! An [`Advisor`] takes launches: [`Advisor::begin`], for each block [`Advisor::open`] and
 //! [`Advisor::close`] with a [`BlockAdvisor`] that takes the block's records on any thread, then
 //! [`Advisor::end`]. It is also a [`reuselens_warp::Collector`], for streams and files of records.
-//! [`Advisor::finish`] gives a [`KernelReport`] for each kernel and call path.
+//! [`Advisor::finish`] gives a [`KernelReport`] for each kernel and call path, and [`findings`]
+//! says what to change.
 //!
 //! For: whatever runs kernels or reads records of them (the crate `cuda`, files of `warp`). Not
 //! for: how threads share data and which should be neighbours, which is in the crate `simt`.
@@ -28,6 +29,7 @@ mod options;
 mod report;
 mod request;
 mod reuse;
+mod rules;
 mod tally;
 
 pub use advisor::Advisor;
@@ -49,6 +51,7 @@ pub use model::{CacheShape, GpuModel, StorePolicy};
 pub use options::AdvisorOptions;
 pub use report::{InstructionCounts, KernelReport, ObjectReport, SiteReport, SpaceCounts};
 pub use reuse::{ReuseCounts, ReuseReport, ReuseSums};
+pub use rules::{KernelNames, RunFacts, findings, rules};
 
 /// `part / total`; 0 of nothing is 0.
 pub(crate) fn ratio(part: u64, total: u64) -> f64 {

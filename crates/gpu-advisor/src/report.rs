@@ -48,6 +48,9 @@ pub struct SiteReport {
     pub space: Space,
     /// What it does.
     pub kind: WarpKind,
+    /// The object that all its requests of global memory are in; none if there are several, or it
+    /// is not known.
+    pub object: Option<u32>,
     /// Its requests of global memory.
     pub global: GlobalCounts,
     /// Its requests of shared memory.
@@ -58,6 +61,17 @@ pub struct SiteReport {
     pub l2: CacheCounts,
     /// Reuse of what it loads from global memory, in blocks.
     pub reuse: ReuseSums,
+}
+
+impl SiteReport {
+    /// Adds the requests of another site.
+    pub fn merge(&mut self, other: &SiteReport) {
+        self.global.merge(&other.global);
+        self.shared.merge(&other.shared);
+        self.l1.merge(&other.l1);
+        self.l2.merge(&other.l2);
+        self.reuse.merge(&other.reuse);
+    }
 }
 
 /// One data object, as far as a kernel accesses it.

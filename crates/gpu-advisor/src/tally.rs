@@ -10,11 +10,32 @@ use crate::{
 /// The number that stands for addresses of no known object.
 pub(crate) const NO_OBJECT: u32 = u32::MAX;
 
+/// The objects that a site accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SiteObject {
+    #[default]
+    Nothing,
+    One(u32),
+    Several,
+}
+
+impl SiteObject {
+    #[inline]
+    pub fn merge(&mut self, other: SiteObject) {
+        *self = match (*self, other) {
+            (SiteObject::Nothing, other) => other,
+            (known, other) if known == other || other == SiteObject::Nothing => known,
+            _ => SiteObject::Several,
+        };
+    }
+}
+
 /// What was counted of one site.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SiteTally {
     /// Of its first record.
     pub access: Option<(Space, WarpKind)>,
+    pub object: SiteObject,
     pub global: GlobalCounts,
     pub shared: BankCounts,
     pub l1: CacheCounts,
@@ -25,6 +46,7 @@ pub(crate) struct SiteTally {
 impl SiteTally {
     pub fn merge(&mut self, other: &SiteTally) {
         self.access = self.access.or(other.access);
+        self.object.merge(other.object);
         self.global.merge(&other.global);
         self.shared.merge(&other.shared);
         self.l1.merge(&other.l1);

@@ -117,7 +117,6 @@ impl CacheSimulator {
         }
         self.kept += requests.lines.len();
         self.wave.push(requests);
-        // Cut waves begin anew, with the next SM in turn.
         if self.wave.len() == self.full {
             self.run();
         }
@@ -137,12 +136,9 @@ impl CacheSimulator {
     fn run(&mut self) {
         self.report.waves += 1;
         let sms = self.l1.len();
-        for sm in 0..sms.min(self.wave.len()) {
-            // The block at the wave's index `first` is the SM's first one.
-            let first = (sm + sms - self.before % sms) % sms;
-            if first < self.wave.len() {
-                self.run_l1(sm, first);
-            }
+        // The wave's first block follows the last one of the wave before.
+        for first in 0..sms.min(self.wave.len()) {
+            self.run_l1((self.before + first) % sms, first);
         }
         self.run_l2();
         self.before += self.wave.len();
@@ -153,7 +149,8 @@ impl CacheSimulator {
         }
     }
 
-    /// Runs the blocks of an SM through its L1. What it does not have stays in the requests.
+    /// Runs the blocks of an SM through its L1: each block of the wave that is a multiple of the
+    /// number of SMs after `first`. What the L1 does not have stays in the requests.
     fn run_l1(&mut self, sm: usize, first: usize) {
         let mut wave = std::mem::take(&mut self.wave);
         let blocks = (first..wave.len()).step_by(self.l1.len());

@@ -4,15 +4,16 @@
 //! *Elements*: each lane's access is an access to every element that it covers. *Lines*: each
 //! distinct line of a request is one access, as the L1 sees it.
 //!
-//! *Order.* The accesses of a warp are in the order of its records. Those of a block are in the order
-//! of their `position` (each warp's own count of memory instructions), then of warps, as if all
-//! warps of the block advanced together. Blocks with more than [`AdvisorOptions::window`] lines of
-//! requests are ordered within pieces of that length; they are counted in `cut_blocks`.
+//! *Order.* The accesses of a warp are in the order of its records. Those of a block are in the
+//! order of their `position` (each warp's own count of memory instructions), then of warps, as if
+//! all warps of the block advanced together. Blocks with more than [`AdvisorOptions::window`] lines
+//! of requests are ordered within pieces of that length; they are counted in `cut_blocks`.
 //!
-//! *Distance.* The items of a request are accessed together. The distance of an access is the number
-//! of distinct other items in the requests since the last one that accessed the item, that one
-//! included and the present one not. So an LRU cache of more items than the distance still has it.
-//! Lanes that access an item which a lower lane of the same request accesses, too, have distance 0.
+//! *Distance.* The items of a request are accessed together. The distance of an access is the
+//! number of distinct other items in the requests since the last one that accessed the item, that
+//! one included and the present one not. So an LRU cache of more items than the distance still has
+//! it. Lanes that access an item which a lower lane of the same request accesses, too, have
+//! distance 0.
 //!
 //! *Write-evict.* A store or an atomic operation ends the reuse of its items: the next access to
 //! them is cold. It counts as an access between those to other items.

@@ -6,8 +6,8 @@ const FAN: usize = 1 << FAN_SHIFT;
 /// Times of a new one.
 const FIRST: usize = FAN;
 
-/// Items by the time of their last access. Times are small numbers; when they run out, those without
-/// an item are given up, and the others renumbered.
+/// Items by the time of their last access. Times are small numbers; when they run out, those
+/// without an item are given up, and the others renumbered.
 ///
 /// A query adds up at most 64 times, 64 sums of 64 times, and the sums of 4,096 times that there
 /// are. Memory: about 4 bytes for each time, whose number is up to four times that of the requests

@@ -58,8 +58,8 @@ impl Tracker {
         for part in parts {
             let (line, is_new) = self.lines.number(part.line);
             if is_new {
-                self.by_element.entries.push(Entry::default());
-                self.by_line.entries.push(Entry::default());
+                self.by_element.entries.push(LineItems::default());
+                self.by_line.entries.push(LineItems::default());
             }
             let (accesses, reuses, _) = self.by_element.access(line, part, kind, elements);
             let repeats = u64::from(part.accesses) - accesses;
@@ -98,7 +98,7 @@ impl Tracker {
 
 /// The items of one line of 128 bytes. A bit is an item.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
+struct LineItems {
     /// Items that were accessed last at the same time; most often all of the line's.
     group: Group,
     /// Items whose last access was a store: the next one is cold.
@@ -123,7 +123,7 @@ struct Grain {
     shift: u32,
     recency: Recency,
     /// By the line's number.
-    entries: Vec<Entry>,
+    entries: Vec<LineItems>,
     /// Groups after the first of their lines.
     more: Vec<Group>,
     /// Unused ones of these: index plus 1, linked by `next`.

@@ -1,9 +1,8 @@
 //! Every count equals an independent calculation from the records, on random launches.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::{Random, RandomLaunch, Record, analyse, random_launch};
 use reuselens_gpu_advisor::{
     AdvisorOptions, CacheCounts, CacheShape, GlobalCounts, GpuModel, KernelReport, ReuseCounts,
     StorePolicy,
@@ -11,7 +10,6 @@ use reuselens_gpu_advisor::{
 use reuselens_locality::Log2Histogram;
 use reuselens_units::Distance;
 use reuselens_warp::{Space, WarpKind};
-use support::{Random, RandomLaunch, Record, analyse, random_launch};
 
 /// Random launches of each test.
 const LAUNCHES: u64 = 600;

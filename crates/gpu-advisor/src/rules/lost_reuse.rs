@@ -1,0 +1,103 @@
+//! Lines that a block uses again after the L1 has lost them.
+
+use reuselens_advice::{Confidence, Example, Finding, FindingRule};
+use reuselens_units::grouped;
+
+use super::{RunFacts, cost, lines, per_cent, site_place};
+use crate::{BypassReport, KernelReport, SiteReport, ratio};
+
+/// The rule.
+pub static RULE: FindingRule = FindingRule {
+    name: "lost-reuse",
+    title: "Reuse that the L1 loses",
+    what: "Lines of kernels whose loads find cache lines that their block has used more often than \
+           the modelled L1 has them: the difference is at least 10 % of the line's sectors and 1 % \
+           of the run's.",
+    why: "Data is fetched from the L2 again although the block had it.",
+    example: Example {
+        before: "for (j = 0; j < n; j++) s += a[i * n + j] * x[j];",
+        after: "for (t = 0; t < n; t += T) { load x[t .. t+T] to shared memory; … }",
+    },
+    limits: "The L1 is a model, under a schedule of blocks that a GPU need not keep; registers and \
+             shared memory may let it hold fewer blocks than the model says.",
+    source: "Shen 2021, section 3.4; reuselens",
+};
+
+/// Where it applies.
+pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
+    let caches = facts.kernels.iter().filter_map(|kernel| kernel.caches);
+    let all = caches.map(|caches| caches.l1.loads).sum();
+    let mut found = Vec::new();
+    for kernel in facts.kernels {
+        for site in lines(kernel) {
+            let (lost, own) = (lost(&site), site.l1.loads);
+            let Some(cost) = cost(lost, own, all, "sectors fetched again") else {
+                continue;
+            };
+            found.push(Finding {
+                rule: &RULE,
+                place: site_place(facts, kernel, &site),
+                evidence: evidence(kernel, &site),
+                cost,
+                remedy: remedy(kernel),
+                confidence: Confidence::Likely,
+            });
+        }
+    }
+    found
+}
+
+/// Sectors that the L1 would have if it kept all lines that blocks use again.
+fn lost(site: &SiteReport) -> u64 {
+    let reused = ratio(site.reuse.reuses, site.reuse.loads);
+    let lost = (reused - site.l1.load_hit_rate()) * site.l1.loads as f64;
+    lost.max(0.0) as u64
+}
+
+fn evidence(kernel: &KernelReport, site: &SiteReport) -> Vec<String> {
+    let reuse = &site.reuse;
+    let mut evidence = vec![format!(
+        "{} of {} cache lines that it loads were used before in their block ({}); the modelled L1 \
+         has {} of the sectors.",
+        grouped(reuse.reuses),
+        grouped(reuse.loads),
+        per_cent(reuse.reuses, reuse.loads),
+        per_cent(site.l1.load_hits, site.l1.loads)
+    )];
+    if let (Some(distance), Some(caches)) = (reuse.mean_distance(), kernel.caches) {
+        evidence.push(format!(
+            "{distance:.0} other lines lie between two uses on average, in each of up to {} blocks \
+             of an SM; its L1 has {} lines.",
+            caches.resident_blocks,
+            caches.model.l1.bytes / crate::LINE_BYTES
+        ));
+    }
+    if let Some((warps, of, saved)) = kernel.bypass.as_ref().and_then(bypass) {
+        evidence.push(format!(
+            "In the model, {saved:.1} % fewer sectors are fetched if only {warps} of {of} warps of \
+             a block use the L1."
+        ));
+    }
+    evidence
+}
+
+/// The best number of warps that use the L1, all warps, and how many percent of the traffic that
+/// saves; none if it is all of them.
+fn bypass(report: &BypassReport) -> Option<(u32, u32, f64)> {
+    let oracle = report.oracle.as_ref()?;
+    let (best, all) = (oracle.best(), report.per_warp.warps_per_block);
+    let saved = oracle.traffic(all) - oracle.traffic(best);
+    let saved = 100.0 * ratio(saved, oracle.traffic(all));
+    (best < all && saved >= 1.0).then_some((best, all, saved))
+}
+
+fn remedy(kernel: &KernelReport) -> String {
+    let tile = "Work in tiles that fit, through shared memory or by reordering the loops";
+    match kernel.bypass.as_ref().and_then(bypass) {
+        Some((warps, ..)) => format!(
+            "{tile}, or let only the first {warps} warps of each block use the L1 (ld.global.cg in \
+             the others)."
+        ),
+        None => format!("{tile}."),
+    }
+}

@@ -1,0 +1,121 @@
+//! The rules: what is wrong with kernels and with what the host does around them, and what to
+//! change. One file for each, with its `RULE` and a function `find`.
+
+mod bank_conflicts;
+mod divergent_branch;
+mod lost_reuse;
+mod no_reuse;
+mod redundant_copies;
+mod uncoalesced_access;
+mod unused_allocations;
+
+use reuselens_advice::{Cost, Finding, FindingPlace, FindingRule, ranked};
+
+use crate::{KernelReport, Ledger, SiteReport, ratio};
+
+/// Names for numbers in reports.
+pub trait KernelNames {
+    /// A kernel's name for people.
+    fn kernel(&self, kernel: &str) -> String;
+    /// The calls of a call path from `main` inwards, each as `function (file:line)`.
+    fn call_path(&self, number: u32) -> Vec<String>;
+    /// A data object's name.
+    fn object(&self, number: u32) -> Option<String>;
+}
+
+/// What the rules look at.
+#[derive(Clone, Copy)]
+pub struct RunFacts<'a> {
+    /// The kernels of the run.
+    pub kernels: &'a [KernelReport],
+    /// What the host did; an empty one where that is not known.
+    pub ledger: &'a Ledger,
+    /// Names.
+    pub names: &'a dyn KernelNames,
+}
+
+/// A rule, and what applies it.
+type Rule = (&'static FindingRule, fn(&RunFacts<'_>) -> Vec<Finding>);
+
+/// All rules, by name.
+static ALL: [Rule; 7] = [
+    (&bank_conflicts::RULE, bank_conflicts::find),
+    (&divergent_branch::RULE, divergent_branch::find),
+    (&lost_reuse::RULE, lost_reuse::find),
+    (&no_reuse::RULE, no_reuse::find),
+    (&redundant_copies::RULE, redundant_copies::find),
+    (&uncoalesced_access::RULE, uncoalesced_access::find),
+    (&unused_allocations::RULE, unused_allocations::find),
+];
+
+/// The rules of this crate, by name.
+pub fn rules() -> impl Iterator<Item = &'static FindingRule> {
+    ALL.iter().map(|(rule, _)| *rule)
+}
+
+/// Where the rules applied, by falling share of the cost.
+pub fn findings(facts: &RunFacts<'_>) -> Vec<Finding> {
+    ranked(ALL.iter().flat_map(|(_, find)| find(facts)).collect())
+}
+
+/// The least share of a place's own counts for which a rule applies.
+const LEAST_OF_PLACE: f64 = 0.1;
+/// The least share of the run's counts for which a rule applies.
+const LEAST_OF_RUN: f64 = 0.01;
+
+/// What could be saved at a place: `amount` of the `own` of this place and of the `all` of the run.
+/// None if it is too little to be looked at.
+fn cost(amount: u64, own: u64, all: u64, unit: &'static str) -> Option<Cost> {
+    let share = ratio(amount, all);
+    let counts = amount > 0 && ratio(amount, own) >= LEAST_OF_PLACE && share >= LEAST_OF_RUN;
+    counts.then_some(Cost {
+        amount,
+        unit,
+        share,
+    })
+}
+
+/// A line of a kernel in its call path.
+fn place(facts: &RunFacts<'_>, kernel: &KernelReport, source: &str) -> FindingPlace {
+    FindingPlace {
+        source: (!source.is_empty()).then(|| source.to_owned()),
+        function: Some(facts.names.kernel(&kernel.kernel)),
+        call_path: facts.names.call_path(kernel.call_path),
+        object: None,
+    }
+}
+
+/// The place of a memory instruction.
+fn site_place(facts: &RunFacts<'_>, kernel: &KernelReport, site: &SiteReport) -> FindingPlace {
+    FindingPlace {
+        object: site.object.and_then(|object| facts.names.object(object)),
+        ..place(facts, kernel, &site.code.place)
+    }
+}
+
+/// The sites of a kernel, where those of the same place, kind and object are one: a compiler makes
+/// several instructions of a line when it unrolls a loop.
+fn lines(kernel: &KernelReport) -> Vec<SiteReport> {
+    let mut lines: Vec<SiteReport> = Vec::new();
+    for site in &kernel.by_site {
+        let same = |line: &&mut SiteReport| {
+            !site.code.place.is_empty()
+                && line.code.place == site.code.place
+                && (line.kind, line.object) == (site.kind, site.object)
+        };
+        match lines.iter_mut().find(same) {
+            Some(line) => line.merge(site),
+            None => lines.push(site.clone()),
+        }
+    }
+    lines
+}
+
+/// A share in percent, with three significant digits.
+fn per_cent(part: u64, all: u64) -> String {
+    let share = 100.0 * ratio(part, all);
+    match share {
+        10.0.. => format!("{share:.1} %"),
+        _ => format!("{share:.2} %"),
+    }
+}

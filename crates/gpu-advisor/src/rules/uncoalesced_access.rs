@@ -1,0 +1,68 @@
+//! Requests that touch more sectors than their bytes need.
+
+use reuselens_advice::{Confidence, Example, Finding, FindingRule};
+use reuselens_units::grouped;
+
+use super::{RunFacts, cost, lines, per_cent, site_place};
+
+/// The rule.
+pub static RULE: FindingRule = FindingRule {
+    name: "uncoalesced-access",
+    title: "Uncoalesced access",
+    what: "Lines of kernels whose requests of global memory touch more 32-byte sectors than the \
+           distinct bytes of the request fill: at least 10 % of the line's sectors, and 1 % of the \
+           run's.",
+    why: "Each sector is fetched in full: bytes that no lane asked for use up the bandwidth of the \
+          caches and of memory.",
+    example: Example {
+        before: "x = a[threadIdx.x * n + i];",
+        after: "x = a[i * n + threadIdx.x];",
+    },
+    limits: "Sectors that the next requests of the warp use while they are in the L1 cost less than \
+             the count says; see the line's hit rate.",
+    source: "Nsight Compute, Uncoalesced Global Accesses; Shen 2021, section 3.3",
+};
+
+/// Where it applies.
+pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
+    let all = facts
+        .kernels
+        .iter()
+        .map(|kernel| kernel.global.sectors)
+        .sum();
+    let mut found = Vec::new();
+    for kernel in facts.kernels {
+        for site in lines(kernel) {
+            let (counts, excess) = (&site.global, site.global.excessive_sectors());
+            let Some(cost) = cost(excess, counts.sectors, all, "excessive sectors") else {
+                continue;
+            };
+            let ideal = counts.ideal_sectors as f64 / counts.requests.max(1) as f64;
+            found.push(Finding {
+                rule: &RULE,
+                place: site_place(facts, kernel, &site),
+                evidence: vec![
+                    format!(
+                        "{} of {} sectors are excessive ({}).",
+                        grouped(excess),
+                        grouped(counts.sectors),
+                        per_cent(excess, counts.sectors)
+                    ),
+                    format!(
+                        "A request touches {:.1} sectors in {:.1} lines; {ideal:.1} sectors would \
+                         hold its bytes.",
+                        counts.sectors_per_request(),
+                        counts.lines_per_request(),
+                    ),
+                ],
+                cost,
+                remedy: "Let neighbouring threads access neighbouring addresses: exchange the \
+                         indices, store arrays of structures as structures of arrays, or load \
+                         tiles through shared memory."
+                    .to_owned(),
+                confidence: Confidence::Certain,
+            });
+        }
+    }
+    found
+}

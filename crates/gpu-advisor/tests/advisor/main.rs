@@ -1,0 +1,8 @@
+//! Tests of the analyses by what they report.
+
+mod brute_force;
+mod long_streams;
+mod rules;
+mod streams;
+mod support;
+mod worked;

@@ -1,0 +1,252 @@
+//! Each rule applies where it should, and nowhere else.
+
+use reuselens_advice::Finding;
+use reuselens_gpu_advisor::{
+    Advisor, AdvisorOptions, BranchExecutions, CopySum, Direction, GpuModel, InstructionCounts,
+    KernelNames, KernelReport, LaunchContext, Ledger, MemoryObject, ObjectRange, Origin, RunFacts,
+    findings, rules,
+};
+use reuselens_warp::{KernelSite, Launch, Space, WarpKind};
+
+use crate::support::{Record, launch, run};
+
+struct Names;
+
+impl KernelNames for Names {
+    fn kernel(&self, kernel: &str) -> String {
+        format!("{kernel}()")
+    }
+
+    fn call_path(&self, number: u32) -> Vec<String> {
+        vec![format!("path {number}")]
+    }
+
+    fn object(&self, number: u32) -> Option<String> {
+        Some(format!("object {number}"))
+    }
+}
+
+/// Objects of a mebibyte each; the context of all launches here.
+fn context() -> LaunchContext {
+    let range = |object: u32| ObjectRange {
+        start: u64::from(object) << 20,
+        end: u64::from(object + 1) << 20,
+        object,
+    };
+    LaunchContext {
+        call_path: 6,
+        objects: (1..5).map(range).collect(),
+    }
+}
+
+fn sites() -> Launch {
+    Launch {
+        sites: (0..4)
+            .map(|site| KernelSite {
+                place: format!("k.cu:{}", 10 + site),
+                text: String::new(),
+            })
+            .collect(),
+        ..launch(1, 32)
+    }
+}
+
+fn access(site: u32, position: u64, space: Space, address: impl Fn(u64) -> u64) -> Record {
+    Record {
+        site,
+        position,
+        block: 0,
+        warp: 0,
+        mask: u32::MAX,
+        space,
+        kind: WarpKind::Load,
+        bytes: 4,
+        addresses: (0..32).map(address).collect(),
+    }
+}
+
+fn reports(options: AdvisorOptions, records: &[Record]) -> Vec<KernelReport> {
+    let mut advisor = Advisor::new(options);
+    run(&mut advisor, &sites(), &context(), records);
+    advisor.finish()
+}
+
+fn advise(kernels: &[KernelReport], ledger: &Ledger) -> Vec<Finding> {
+    findings(&RunFacts {
+        kernels,
+        ledger,
+        names: &Names,
+    })
+}
+
+fn names(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().map(|finding| finding.rule.name).collect()
+}
+
+#[test]
+fn strided_loads_are_found_with_line_and_object() {
+    let records = [
+        access(0, 1, Space::Global, |lane| (1 << 20) + lane * 4),
+        access(1, 2, Space::Global, |lane| (2 << 20) + lane * 256),
+    ];
+    let found = advise(
+        &reports(AdvisorOptions::default(), &records),
+        &Ledger::default(),
+    );
+    assert_eq!(names(&found), ["uncoalesced-access"]);
+    let (place, cost) = (&found[0].place, &found[0].cost);
+    assert_eq!(place.source.as_deref(), Some("k.cu:11"));
+    assert_eq!(place.function.as_deref(), Some("kernel()"));
+    assert_eq!(place.object.as_deref(), Some("object 2"));
+    assert_eq!(place.call_path, ["path 6"]);
+    // 32 sectors where 4 would do, of 36 in all.
+    assert_eq!((cost.amount, cost.share), (28, 28.0 / 36.0));
+    assert_eq!(
+        found[0].evidence[0],
+        "28 of 32 sectors are excessive (87.5 %)."
+    );
+}
+
+#[test]
+fn instructions_of_one_line_are_one_finding() {
+    let mut launch = sites();
+    launch.sites[1].place = "k.cu:10".to_owned();
+    let mut advisor = Advisor::new(AdvisorOptions::default());
+    let strided = |site| {
+        access(site, u64::from(site) + 1, Space::Global, |lane| {
+            (2 << 20) + lane * 256
+        })
+    };
+    run(&mut advisor, &launch, &context(), &[strided(0), strided(1)]);
+    let found = advise(&advisor.finish(), &Ledger::default());
+    assert_eq!(names(&found), ["uncoalesced-access"]);
+    assert_eq!(found[0].cost.amount, 56);
+}
+
+#[test]
+fn columns_of_shared_tiles_conflict() {
+    let records = [
+        access(0, 1, Space::Shared, |lane| lane * 4),
+        access(1, 2, Space::Shared, |lane| lane * 128),
+        access(2, 3, Space::Shared, |lane| lane * 132),
+    ];
+    let found = advise(
+        &reports(AdvisorOptions::default(), &records),
+        &Ledger::default(),
+    );
+    assert_eq!(names(&found), ["bank-conflicts"]);
+    assert_eq!(found[0].place.source.as_deref(), Some("k.cu:11"));
+    assert_eq!(found[0].cost.amount, 31);
+}
+
+#[test]
+fn branches_that_split_are_found() {
+    let mut advisor = Advisor::new(AdvisorOptions::default());
+    advisor.begin(&sites(), context());
+    let branch = |branch, place: &str, splits| BranchExecutions {
+        branch,
+        place: place.to_owned(),
+        executions: 100,
+        splits,
+        lanes: 3200,
+    };
+    advisor.branches(&[], &[branch(0, "k.cu:3:1", 60), branch(1, "k.cu:4:1", 5)]);
+    advisor.end(InstructionCounts::default());
+    let found = advise(&advisor.finish(), &Ledger::default());
+    assert_eq!(names(&found), ["divergent-branch"]);
+    assert_eq!(found[0].place.source.as_deref(), Some("k.cu:3"));
+    assert_eq!(found[0].cost.share, 0.3);
+}
+
+/// Goes round `lines` lines eight times; with `streams`, each step loads a new line, too.
+fn rounds(lines: u64, streams: bool) -> Vec<Record> {
+    let mut records = Vec::new();
+    for at in 0..8 * lines {
+        let line = |lane: u64| (1 << 20) + at % lines * 128 + lane * 4;
+        records.push(access(0, 2 * at + 1, Space::Global, line));
+        if streams {
+            let next = |lane: u64| (2 << 20) + at * 128 + lane * 4;
+            records.push(access(1, 2 * at + 2, Space::Global, next));
+        }
+    }
+    records
+}
+
+/// An L1 of 16 lines in one set.
+fn small_l1() -> AdvisorOptions {
+    let mut model = GpuModel::HOPPER;
+    (model.l1.bytes, model.l1.ways) = (16 * 128, 16);
+    AdvisorOptions {
+        model,
+        ..AdvisorOptions::default()
+    }
+}
+
+#[test]
+fn streams_that_push_out_reused_lines_are_found() {
+    // 12 lines fit into 16, but not with 12 others between.
+    let found = advise(&reports(small_l1(), &rounds(12, true)), &Ledger::default());
+    assert_eq!(names(&found), ["no-reuse", "lost-reuse"]);
+    assert_eq!(found[0].place.source.as_deref(), Some("k.cu:11"));
+    assert_eq!(found[1].place.source.as_deref(), Some("k.cu:10"));
+    // 84 of 96 loads find a line of their block; none of the 84 · 4 sectors is still there.
+    assert_eq!((found[0].cost.amount, found[1].cost.amount), (96, 336));
+    let found = advise(&reports(small_l1(), &rounds(12, false)), &Ledger::default());
+    assert_eq!(names(&found), [""; 0]);
+}
+
+#[test]
+fn reuse_beyond_the_l1_is_found() {
+    let found = advise(&reports(small_l1(), &rounds(20, false)), &Ledger::default());
+    assert_eq!(names(&found), ["lost-reuse"]);
+    let found = advise(
+        &reports(AdvisorOptions::default(), &rounds(20, false)),
+        &Ledger::default(),
+    );
+    assert_eq!(names(&found), [""; 0]);
+}
+
+#[test]
+fn copies_and_allocations_of_the_host_are_found() {
+    let object = |origin| MemoryObject {
+        origin,
+        call_path: 3,
+        instances: 1,
+        bytes: 1000,
+        ..MemoryObject::default()
+    };
+    let copy = |redundant, call_path| CopySum {
+        from: 1,
+        to: 2,
+        direction: Direction::HostToDevice,
+        call_path,
+        count: 10,
+        bytes: 1000,
+        redundant,
+        redundant_bytes: 100 * redundant,
+    };
+    let mut ledger = Ledger::default();
+    ledger.objects.extend([
+        object(Origin::Heap),
+        object(Origin::Malloc),
+        object(Origin::Malloc),
+    ]);
+    ledger.copies = vec![copy(9, 4), copy(0, 5)];
+    let found = advise(&[], &ledger);
+    assert_eq!(names(&found), ["unused-allocations", "redundant-copies"]);
+    assert_eq!(found[0].place.object.as_deref(), Some("object 3"));
+    assert_eq!((found[0].cost.amount, found[0].cost.share), (1000, 0.5));
+    assert_eq!(found[1].place.call_path, ["path 4"]);
+    assert_eq!((found[1].cost.amount, found[1].cost.share), (900, 0.45));
+}
+
+#[test]
+fn rules_have_names_of_their_own_and_say_what_they_do() {
+    let names: Vec<&str> = rules().map(|rule| rule.name).collect();
+    assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+    for rule in rules() {
+        for text in [rule.title, rule.what, rule.why, rule.limits, rule.source] {
+            assert!(!text.is_empty(), "{}", rule.name);
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! Cases made by hand, with the numbers that they must give.
+
+use crate::support::{Record, analyse, launch, run};
+use reuselens_gpu_advisor::{
+    AdvisorOptions, BlockExecutions, BranchExecutions, BranchReport, BypassInputs, BypassOracle,
+    GpuModel, KernelReport, LaunchContext, LaunchMetric, Statistic, StorePolicy, metrics,
+    wavefronts,
+};
+use reuselens_warp::{Space, WarpKind};
+
+/// A request of one warp with an address for each lane of the mask.
+fn request(
+    position: u64,
+    kind: WarpKind,
+    mask: u32,
+    bytes: u8,
+    address: impl Fn(u64) -> u64,
+) -> Record {
+    let lanes = (0..32).filter(|lane| mask >> lane & 1 != 0);
+    Record {
+        site: 0,
+        position,
+        block: 0,
+        warp: 0,
+        mask,
+        space: Space::Global,
+        kind,
+        bytes,
+        addresses: lanes.map(address).collect(),
+    }
+}
+
+fn report(records: &[Record]) -> KernelReport {
+    let context = LaunchContext::default();
+    analyse(AdvisorOptions::default(), &launch(1, 64), &context, records)
+}
+
+/// Loads and stores of single elements, as `r` or `w` and a letter.
+fn letters(text: &str) -> KernelReport {
+    let records: Vec<Record> = (1..)
+        .zip(text.split_whitespace())
+        .map(|(position, access)| {
+            let kind = match access.starts_with('r') {
+                true => WarpKind::Load,
+                false => WarpKind::Store,
+            };
+            let line = u64::from(access.as_bytes()[1] - b'a');
+            request(position, kind, 1, 4, |_| 0x1000 + 128 * line)
+        })
+        .collect();
+    report(&records)
+}
+
+/// Bins of a histogram, and cold accesses.
+fn bins(histogram: &reuselens_locality::Log2Histogram) -> (Vec<(u64, u64, u64)>, u64) {
+    (histogram.iter().collect(), histogram.cold())
+}
+
+#[test]
+fn write_ends_the_reuse_of_its_item() {
+    // By hand: the second read of a has b between it and the first. The write has distance 0. The
+    // third read of a is cold, as it follows a write; the fourth has distance 0.
+    let reuse = letters("ra rb ra wa ra ra").reuse.unwrap();
+    for counts in [&reuse.cta_elements, &reuse.cta_lines, &reuse.warp_elements] {
+        assert_eq!(bins(&counts.loads), (vec![(0, 0, 1), (1, 1, 1)], 3));
+        assert_eq!(bins(&counts.stores), (vec![(0, 0, 1)], 0));
+        assert_eq!((counts.streaming, counts.items), (1, 2));
+        assert_eq!(counts.mean_distance(), Some(0.5));
+    }
+}
+
+#[test]
+fn write_counts_between_other_accesses() {
+    let reuse = letters("ra wb rc wb ra").reuse.unwrap();
+    // b and c lie between the reads of a; the second write of b follows a write.
+    assert_eq!(bins(&reuse.cta_lines.loads), (vec![(2, 3, 1)], 2));
+    assert_eq!(bins(&reuse.cta_lines.stores), (vec![], 2));
+}
+
+#[test]
+fn broadcast_is_reuse_by_element_and_one_access_by_line() {
+    let reuse = report(&[request(1, WarpKind::Load, u32::MAX, 4, |_| 0x2000)])
+        .reuse
+        .unwrap();
+    assert_eq!(bins(&reuse.cta_elements.loads), (vec![(0, 0, 31)], 1));
+    assert_eq!(bins(&reuse.cta_lines.loads), (vec![], 1));
+    assert_eq!(
+        (reuse.cta_elements.streaming, reuse.cta_lines.streaming),
+        (0, 1)
+    );
+}
+
+#[test]
+fn warps_of_a_block_advance_together() {
+    // Each warp loads its own line, then the other's. Per warp nothing is reused; in the block the
+    // second load of each warp finds the other's line, with one line between.
+    let load = |warp: u32, position, line: u64| Record {
+        warp,
+        ..request(position, WarpKind::Load, u32::MAX, 4, |lane| {
+            line * 128 + lane * 4
+        })
+    };
+    let records = [load(0, 1, 1), load(0, 2, 2), load(1, 1, 2), load(1, 2, 1)];
+    let reuse = report(&records).reuse.unwrap();
+    assert_eq!(bins(&reuse.warp_lines.loads), (vec![], 4));
+    assert_eq!(
+        bins(&reuse.cta_lines.loads),
+        (vec![(0, 0, 1), (1, 1, 1)], 2)
+    );
+}
+
+#[test]
+fn partial_warps_touch_the_lines_of_their_active_lanes() {
+    // Lanes 0 to 7 fill one sector; lanes 28 to 31 with a stride of 128 bytes four lines; one lane
+    // of 8 bytes one sector.
+    let records = [
+        request(1, WarpKind::Load, 0xff, 4, |lane| 0x1000 + 4 * lane),
+        request(2, WarpKind::Load, 0xf000_0000, 4, |lane| {
+            0x1000 + 128 * lane
+        }),
+        request(3, WarpKind::Store, 1 << 9, 8, |lane| 0x1000 + 8 * lane),
+    ];
+    let report = report(&records);
+    let loads = &report.divergence.loads;
+    assert_eq!(
+        (loads.lines[1], loads.lines[4], loads.requests()),
+        (1, 1, 2)
+    );
+    assert_eq!((loads.sectors[1], loads.sectors[4]), (1, 1));
+    assert_eq!((loads.line_degree(), loads.sector_degree()), (2.5, 2.5));
+    assert_eq!(report.divergence.stores.lines[1], 1);
+    // 16 bytes would be in one sector: three of the four are excessive.
+    assert_eq!(report.global.excessive_sectors(), 3);
+    assert_eq!(report.global.lanes, 8 + 4 + 1);
+}
+
+#[test]
+fn misaligned_warp_touches_a_fifth_sector() {
+    let records = [request(1, WarpKind::Load, u32::MAX, 4, |lane| {
+        0x1010 + 4 * lane
+    })];
+    let global = report(&records).global;
+    assert_eq!(
+        (global.sectors, global.ideal_sectors, global.lines),
+        (5, 4, 2)
+    );
+}
+
+#[test]
+fn bank_conflicts_follow_the_banks() {
+    let all = u32::MAX;
+    let words = |stride: u64| (0..32).map(|lane| lane * stride * 4).collect::<Vec<u64>>();
+    for (stride, expected) in [(0, 1), (1, 1), (2, 2), (3, 1), (8, 8), (32, 32), (33, 1)] {
+        assert_eq!(
+            wavefronts(all, 4, &words(stride)),
+            (expected, 1),
+            "stride {stride}"
+        );
+    }
+    // Lanes 0 and 16 share a bank; without lane 16 there is no conflict.
+    assert_eq!(wavefronts(1 | 1 << 16, 4, &[0, 128]), (2, 1));
+    assert_eq!(wavefronts(1, 4, &[128]), (1, 1));
+    // Bytes of one word are one access.
+    let bytes: Vec<u64> = (0..32).collect();
+    assert_eq!(wavefronts(all, 1, &bytes), (1, 1));
+    // 8 bytes: two half warps; 16 bytes: four quarter warps. Neither has conflicts in a row.
+    let row = |bytes: u64| (0..32).map(|lane| lane * bytes).collect::<Vec<u64>>();
+    assert_eq!(wavefronts(all, 8, &row(8)), (2, 2));
+    assert_eq!(wavefronts(all, 16, &row(16)), (4, 4));
+    assert_eq!(wavefronts(0xffff, 8, &row(8)[..16]), (1, 1));
+    assert_eq!(wavefronts(all, 8, &row(16)), (4, 2));
+}
+
+#[test]
+fn bypass_formula_is_floored_and_clamped() {
+    let inputs = BypassInputs {
+        l1_bytes: 16 << 10,
+        line_bytes: 128,
+        reuse_distance: Some(4.0),
+        memory_divergence: 2.0,
+        blocks_per_sm: 3,
+        warps_per_block: 8,
+    };
+    // 16,384 / (4 · 128 · 2 · 3) = 5.33.
+    assert_eq!(inputs.advice(), 5);
+    let advice = |reuse_distance, memory_divergence| {
+        BypassInputs {
+            reuse_distance,
+            memory_divergence,
+            ..inputs
+        }
+        .advice()
+    };
+    // A distance below 1 counts as 1: 16,384 / (1 · 128 · 8 · 3) = 5.33.
+    assert_eq!(advice(Some(0.25), 8.0), 5);
+    assert_eq!(advice(Some(1000.0), 32.0), 1);
+    assert_eq!(advice(Some(1.0), 1.0), 8);
+    assert_eq!(advice(None, 32.0), 8);
+}
+
+#[test]
+fn oracle_is_the_least_traffic_with_the_most_warps() {
+    let oracle = BypassOracle {
+        loads: 200,
+        traffic: vec![120, 100, 100, 150],
+    };
+    assert_eq!((oracle.best(), oracle.traffic(9)), (3, 150));
+    assert_eq!((oracle.hit_rate(3), oracle.distance(4)), (0.5, 0.5));
+    let mut sum = oracle.clone();
+    sum.merge(&BypassOracle {
+        loads: 10,
+        traffic: vec![10, 1],
+    });
+    assert_eq!(sum.traffic, [130, 101, 101, 151]);
+}
+
+#[test]
+fn bypassing_keeps_the_reuse_of_the_other_warps() {
+    // Two warps; each goes twice round three lines of its own. An L1 of four lines holds three, and
+    // with both warps it loses all before they come again.
+    let lap = |warp: u32| {
+        (0..6).map(move |at| Record {
+            warp,
+            ..request(at + 1, WarpKind::Load, 1, 4, |_| {
+                128 * (at % 3 + 3 * u64::from(warp))
+            })
+        })
+    };
+    let records: Vec<Record> = lap(0).chain(lap(1)).collect();
+    let mut model = GpuModel::KEPLER;
+    (model.l1.bytes, model.l1.ways) = (4 * 128, 4);
+    let options = AdvisorOptions {
+        model,
+        ..AdvisorOptions::default()
+    };
+    let report = analyse(options, &launch(1, 64), &LaunchContext::default(), &records);
+    let bypass = report.bypass.unwrap();
+    let oracle = bypass.oracle.unwrap();
+    assert_eq!((oracle.loads, &oracle.traffic[..]), (12, &[9, 12][..]));
+    // RD per warp is 2, per block 5: 512 / (2 · 128) = 2 and 512 / (5 · 128) = 0.8.
+    assert_eq!(
+        (
+            bypass.per_warp.reuse_distance,
+            bypass.per_cta.reuse_distance
+        ),
+        (Some(2.0), Some(5.0))
+    );
+    assert_eq!((bypass.per_warp.advice(), bypass.per_cta.advice()), (2, 1));
+    assert_eq!(oracle.best(), 1);
+}
+
+#[test]
+fn store_policy_decides_whether_a_line_stays() {
+    let records = [
+        request(1, WarpKind::Load, 1, 4, |_| 0),
+        request(2, WarpKind::Store, 1, 4, |_| 0),
+        request(3, WarpKind::Load, 1, 4, |_| 0),
+    ];
+    let hits = |stores| {
+        let options = AdvisorOptions {
+            model: GpuModel {
+                stores,
+                ..GpuModel::HOPPER
+            },
+            ..AdvisorOptions::default()
+        };
+        let report = analyse(options, &launch(1, 32), &LaunchContext::default(), &records);
+        let caches = report.caches.unwrap();
+        (caches.l1.load_hits, caches.l1.store_hits)
+    };
+    assert_eq!(hits(StorePolicy::Update), (1, 1));
+    assert_eq!(hits(StorePolicy::Evict), (0, 1));
+}
+
+#[test]
+fn branches_are_percentages_and_lines() {
+    let block = |block, place: &str, executions, divergent| BlockExecutions {
+        block,
+        place: place.to_owned(),
+        executions,
+        divergent,
+    };
+    let branch = |place: &str, executions, splits| BranchExecutions {
+        branch: 0,
+        place: place.to_owned(),
+        executions,
+        splits,
+        lanes: 32 * executions,
+    };
+    let mut report = BranchReport {
+        blocks: vec![block(0, "k.cu:10:3", 8, 0), block(2, "k.cu:9", 4, 3)],
+        branches: vec![branch("k.cu:10:9", 8, 2)],
+    };
+    report.merge(&BranchReport {
+        blocks: vec![block(1, "", 4, 1), block(2, "k.cu:9", 4, 4)],
+        branches: vec![branch("k.cu:10:9", 2, 0)],
+    });
+    assert_eq!((report.executions(), report.divergent()), (20, 8));
+    assert_eq!((report.divergence(), report.efficiency()), (0.4, 0.8));
+    let lines = report.by_line();
+    let rows: Vec<_> = lines
+        .iter()
+        .map(|row| {
+            (
+                &row.line[..],
+                row.executions,
+                row.divergent,
+                row.branches,
+                row.splits,
+            )
+        })
+        .collect();
+    let expected = [
+        ("", 4, 1, 0, 0),
+        ("k.cu:9", 8, 7, 0, 0),
+        ("k.cu:10", 8, 0, 10, 2),
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn statistics_are_those_of_the_textbook() {
+    let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
+    let of = |values: &[f64]| {
+        let mut statistic = Statistic::default();
+        values.iter().for_each(|&value| statistic.add(value));
+        statistic
+    };
+    let all = of(&values);
+    assert_eq!((all.count(), all.sum(), all.mean()), (8, 40.0, 5.0));
+    assert_eq!((all.min(), all.max()), (2.0, 9.0));
+    assert!((all.deviation() - 2.0).abs() < 1e-12);
+    let mut merged = of(&values[..3]);
+    merged.merge(&of(&values[3..]));
+    assert!((merged.deviation() - 2.0).abs() < 1e-12);
+    assert!((merged.mean() - 5.0).abs() < 1e-12);
+}
+
+#[test]
+fn launches_of_a_call_path_are_summed_and_compared() {
+    let mut advisor = reuselens_gpu_advisor::Advisor::new(AdvisorOptions::default());
+    let load = request(1, WarpKind::Load, u32::MAX, 4, |lane| 4 * lane);
+    for (call_path, loads) in [(1, 1), (2, 5), (1, 3)] {
+        let context = LaunchContext {
+            call_path,
+            ..LaunchContext::default()
+        };
+        let records = vec![load.clone(); loads];
+        run(&mut advisor, &launch(1, 32), &context, &records);
+    }
+    let reports = advisor.finish();
+    let paths: Vec<u32> = reports.iter().map(|report| report.call_path).collect();
+    assert_eq!(paths, [1, 2]);
+    let requests = reports[0].launches.of(LaunchMetric::GlobalRequests);
+    assert_eq!((reports[0].launches.launches, requests.count()), (2, 2));
+    assert_eq!(
+        (requests.min(), requests.max(), requests.mean()),
+        (1.0, 3.0, 2.0)
+    );
+    assert_eq!((requests.sum(), requests.deviation()), (4.0, 1.0));
+    assert_eq!(reports[0].global.requests, 4);
+    let sectors = metrics(&reports[0])
+        .into_iter()
+        .find(|metric| metric.name == "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum");
+    assert_eq!(sectors.unwrap().value, 16.0);
+}
+
+#[test]
+fn l2_keeps_its_lines_from_launch_to_launch_and_the_l1_does_not() {
+    let mut advisor = reuselens_gpu_advisor::Advisor::new(AdvisorOptions::default());
+    let load = request(1, WarpKind::Load, u32::MAX, 4, |lane| 4 * lane);
+    for _ in 0..2 {
+        let context = LaunchContext::default();
+        run(
+            &mut advisor,
+            &launch(1, 32),
+            &context,
+            std::slice::from_ref(&load),
+        );
+    }
+    let caches = advisor.finish()[0].caches.unwrap();
+    assert_eq!((caches.l1.loads, caches.l1.load_hits), (8, 0));
+    assert_eq!((caches.l2.loads, caches.l2.load_hits), (8, 4));
+}
