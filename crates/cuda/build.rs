@@ -11,6 +11,7 @@ const VERSIONS: [&str; 1] = ["libcudart.so.13"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src");
+    println!("cargo::rerun-if-changed=../preload/src/shim");
     println!("cargo::rustc-check-cfg=cfg(reuselens_cuda)");
     let folder = PathBuf::from(std::env::var("OUT_DIR")?);
     let (library, versions) = (folder.join("cuda.so"), folder.join("versions.so"));

@@ -12,6 +12,7 @@ use reuselens_gpu_advisor::{
 };
 
 use crate::device::{CudaFault, DeviceVariable};
+use crate::static_symbols::StaticSymbols;
 
 /// More modules, call paths, objects, sums and faults than these are not kept: a program cannot
 /// fill the memory of the process that analyses it.
@@ -58,6 +59,7 @@ pub struct Accounts {
     copies: HashMap<(u32, u32, Direction, u32), usize>,
     fills: HashMap<(u32, u32), usize>,
     launches: HashMap<(u64, u32), usize>,
+    symbols: StaticSymbols,
     /// Bytes of each object that are live.
     live_bytes: Vec<u64>,
     /// By address.
@@ -185,12 +187,19 @@ impl Accounts {
         object
     }
 
-    /// A variable of the host that takes part in a copy; 0 if it is unknown.
-    pub fn variable(&mut self, origin: Option<Origin>) -> u32 {
-        let Some(origin) = origin else { return 0 };
+    /// A static variable of the host that takes part in a copy, by an address in it.
+    pub fn static_variable(&mut self, module: u32, address: u64) -> u32 {
+        let file = self.ledger.modules.get(module as usize);
+        let symbol = file.and_then(|file| self.symbols.around(&file.path, address));
+        let (address, bytes) = symbol.unwrap_or((address, 0));
+        self.host_variable(Origin::Static { module, address }, bytes)
+    }
+
+    /// A variable of the host that takes part in a copy; `bytes` is 0 if they are not known.
+    pub fn host_variable(&mut self, origin: Origin, bytes: u64) -> u32 {
         let object = self.object(origin, 0);
-        if object != 0 {
-            self.ledger.objects[object as usize].instances = 1;
+        if object != 0 && self.ledger.objects[object as usize].instances == 0 {
+            self.grow(object, bytes);
         }
         object
     }

@@ -12,6 +12,9 @@ use crate::protocol::{ALLOCATION_KINDS, AllocationKind, Message, Operation, SIDE
 
 /// Calls of a path that are kept.
 const MAX_FRAMES: usize = 64;
+/// Bytes of a build id and of a path; Linux has no longer ones.
+const MAX_BUILD_ID: usize = 64;
+const MAX_PATH: usize = 4096;
 /// Numbers of a program that are remembered.
 const MAX_NUMBERS: usize = 1 << 16;
 
@@ -55,6 +58,9 @@ impl ClientNames {
     fn module(&mut self, note: &Message, accounts: &mut Accounts) {
         let bytes = usize::try_from(note.field(1)).unwrap_or(usize::MAX);
         let (build_id, path) = note.bytes.split_at(bytes.min(note.bytes.len()));
+        if build_id.len() > MAX_BUILD_ID || path.len() > MAX_PATH {
+            return;
+        }
         let module = accounts.module(HostModule {
             path: String::from_utf8_lossy(path).into_owned(),
             build_id: build_id.to_vec(),
@@ -116,16 +122,20 @@ impl ClientNames {
                 )
             }
             Side::Static => {
-                let origin = module(a).map(|module| Origin::Static { module, address: b });
-                (accounts.variable(origin), false)
+                let object = module(a).map(|module| accounts.static_variable(module, b));
+                (object.unwrap_or_default(), false)
             }
             Side::Local => {
-                let origin = module(a).map(|module| Origin::Local {
-                    module,
-                    function: b,
-                    below: c,
+                let object = module(a).map(|module| {
+                    let (function, below) = (b, c);
+                    let origin = Origin::Local {
+                        module,
+                        function,
+                        below,
+                    };
+                    accounts.host_variable(origin, 0)
                 });
-                (accounts.variable(origin), false)
+                (object.unwrap_or_default(), false)
             }
         }
     }
@@ -144,5 +154,105 @@ pub fn allocated_by(number: u64) -> Origin {
         Some(AllocationKind::Managed) => Origin::Managed,
         Some(AllocationKind::Pinned) => Origin::Pinned,
         Some(AllocationKind::Registered) => Origin::Registered,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NOTES: [Operation; 4] = [
+        Operation::Module,
+        Operation::CallPath,
+        Operation::Copied,
+        Operation::Filled,
+    ];
+
+    fn note(operation: Operation, call_path: u32, fields: &[u64], bytes: Vec<u8>) -> Message {
+        Message {
+            call_path,
+            ..Message::with_bytes(operation, fields, bytes)
+        }
+    }
+
+    fn frames(frames: &[(u64, u64)]) -> Vec<u8> {
+        let numbers = frames
+            .iter()
+            .flat_map(|(module, address)| [module, address]);
+        numbers.flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn equal_paths_of_two_programs_are_one() {
+        let mut accounts = Accounts::default();
+        let mut programs = [ClientNames::default(), ClientNames::default()];
+        for (index, names) in programs.iter_mut().enumerate() {
+            // Each program has numbers of its own.
+            let own = 7 + index as u64;
+            let module = note(Operation::Module, 0, &[own, 2], b"id/bin/program".to_vec());
+            names.note(&module, &mut accounts);
+            let path = frames(&[(own, 0x10), (own, 0x20), (99, 0x30)]);
+            let path = note(Operation::CallPath, 0, &[3 * own, 0], path);
+            names.note(&path, &mut accounts);
+            assert_eq!(names.call_path(3 * own as u32), 1);
+            assert_eq!(names.call_path(12), 0);
+        }
+        let ledger = accounts.into_ledger();
+        assert_eq!(ledger.modules.len(), 1);
+        assert_eq!(ledger.modules[0].path, "/bin/program");
+        assert_eq!(ledger.modules[0].build_id, b"id");
+        // The call in a module that was never described is left out.
+        let addresses = ledger.call_paths[1].frames.iter();
+        let addresses: Vec<u64> = addresses.map(|frame| frame.address).collect();
+        assert_eq!(addresses, [0x10, 0x20]);
+    }
+
+    fn number() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            0..6_u64,
+            (0..64_u32).prop_map(|bits| 1 << bits),
+            any::<u64>()
+        ]
+    }
+
+    proptest! {
+        /// Notes may say anything: the ledger stays whole.
+        #[test]
+        fn all_numbers_of_a_ledger_are_those_of_its_entries(
+            notes in prop::collection::vec(
+                (
+                    prop::sample::select(&NOTES[..]),
+                    0..6_u32,
+                    prop::collection::vec(number(), 0..11),
+                    prop::collection::vec((number(), number()), 0..70),
+                ),
+                0..40,
+            ),
+        ) {
+            let (mut accounts, mut names) = (Accounts::default(), ClientNames::default());
+            accounts.allocated(Origin::Malloc, 0, 1, 3);
+            for (operation, path, fields, bytes) in notes {
+                names.note(&note(operation, path, &fields, frames(&bytes)), &mut accounts);
+            }
+            let ledger = accounts.into_ledger();
+            let is_path = |number: u32| (number as usize) < ledger.call_paths.len();
+            let is_object = |number: u32| (number as usize) < ledger.objects.len();
+            for path in &ledger.call_paths {
+                prop_assert!(path.frames.len() <= MAX_FRAMES);
+                prop_assert!(path.frames.iter().all(|frame| (frame.module as usize) < ledger.modules.len()));
+            }
+            for copy in &ledger.copies {
+                prop_assert!(is_object(copy.from) && is_object(copy.to) && is_path(copy.call_path));
+                prop_assert!(copy.redundant <= copy.count);
+            }
+            for fill in &ledger.fills {
+                prop_assert!(is_object(fill.object) && is_path(fill.call_path));
+            }
+            for object in &ledger.objects {
+                prop_assert!(is_path(object.call_path));
+            }
+        }
     }
 }

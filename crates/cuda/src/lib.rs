@@ -13,7 +13,8 @@
 //! |---|---|
 //! | what both sides share | `protocol`, `status`, `fatbin_head`, `little_endian` |
 //! | the device | `device`, `interpreter`, `fatbin` |
-//! | what is kept of a run | `counts` (kernels), `accounts` (the host side) |
+//! | what is kept of kernels | `counts` |
+//! | what is kept of the host side | `accounts`, `client_names`, `static_symbols` |
 //! | around a run | `program`, `server`, `run` |
 //! | in the program | `guest` |
 //!
@@ -47,6 +48,8 @@ mod protocol;
 mod run;
 #[cfg(not(reuselens_cuda))]
 mod server;
+#[cfg(not(reuselens_cuda))]
+mod static_symbols;
 mod status;
 
 #[cfg(not(reuselens_cuda))]

@@ -4,11 +4,14 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
 
-use reuselens_cuda::{CudaUse, Interpreter, KernelCount, KernelCounts, Refused, cuda_use, run};
+use reuselens_cuda::{CudaUse, Interpreter, KernelCounts, Refused, cuda_use, run};
 use reuselens_ptx::Options;
 use tempfile::TempDir;
+
+mod common;
+
+use common::{Ran, compile, nvcc, programs, run_program};
 
 const SAXPY: &str = r#"
 #include <cstdio>
@@ -39,40 +42,6 @@ int main(int argc, char **argv)
 }
 "#;
 
-/// The compiler, or `None` after saying that it is missing.
-fn nvcc() -> Option<String> {
-    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
-    reuselens_testing::has(&nvcc).then_some(nvcc)
-}
-
-fn compile(nvcc: &str, source: &Path, program: &Path, flags: &[&str]) {
-    let done = Command::new(nvcc)
-        .args(["-std=c++17", "-lineinfo", "-o"])
-        .arg(program)
-        .arg(source)
-        .args(flags)
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{}: {errors}", source.display());
-}
-
-/// Runs a program to its end.
-fn run_program(program: &Path, arguments: &[&str]) -> (ExitStatus, Refused, Vec<KernelCount>) {
-    let mut command = vec![OsString::from(program)];
-    command.extend(arguments.iter().map(OsString::from));
-    let device = Interpreter::new(1 << 30, Options::default(), KernelCounts::default());
-    let mut running = run(&command, device, true).unwrap();
-    let ended = loop {
-        if let Some(ended) = running.try_wait().unwrap() {
-            break ended;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    };
-    let (refused, _, device) = running.finish();
-    (ended, refused, device.into_watch().kernels().to_vec())
-}
-
 fn saxpy(folder: &TempDir) -> PathBuf {
     let source = folder.path().join("saxpy.cu");
     std::fs::write(&source, SAXPY).unwrap();
@@ -94,7 +63,12 @@ fn both_runtimes_and_all_packings_give_right_results() {
     for (flags, expected) in ways {
         compile(&nvcc, &source, &program, flags);
         assert_eq!(cuda_use(&program), Some(expected), "{flags:?}");
-        let (ended, refused, kernels) = run_program(&program, &[]);
+        let Ran {
+            ended,
+            refused,
+            kernels,
+            ..
+        } = run_program(&program, &[]);
         assert!(ended.success(), "{flags:?}: {ended} {refused:?}");
         let nothing = Refused {
             was_asked: true,
@@ -115,7 +89,7 @@ fn access_out_of_bounds_is_an_error_of_the_next_call_and_names_the_line() {
     let folder = TempDir::new().unwrap();
     let program = folder.path().join("saxpy");
     compile(&nvcc, &saxpy(&folder), &program, &[]);
-    let (ended, refused, _) = run_program(&program, &["far"]);
+    let Ran { ended, refused, .. } = run_program(&program, &["far"]);
     assert_eq!(ended.code(), Some(700 & 0xff), "{refused:?}");
     let [message] = &refused.messages[..] else {
         panic!("{refused:?}");
@@ -148,7 +122,12 @@ fn machine_code_alone_is_refused_with_the_flag_that_adds_ptx() {
     let program = folder.path().join("saxpy");
     let flags = ["-gencode", "arch=compute_80,code=sm_80"];
     compile(&nvcc, &saxpy(&folder), &program, &flags);
-    let (ended, refused, kernels) = run_program(&program, &[]);
+    let Ran {
+        ended,
+        refused,
+        kernels,
+        ..
+    } = run_program(&program, &[]);
     assert!(!ended.success() && kernels.is_empty());
     let text = refused.messages.join("\n");
     assert!(
@@ -202,7 +181,12 @@ fn threads_keep_what_they_write_while_kernels_of_others_run() {
     let (source, program) = (folder.path().join("two.cu"), folder.path().join("two"));
     std::fs::write(&source, TWO_THREADS).unwrap();
     compile(&nvcc, &source, &program, &[]);
-    let (ended, refused, kernels) = run_program(&program, &[]);
+    let Ran {
+        ended,
+        refused,
+        kernels,
+        ..
+    } = run_program(&program, &[]);
     assert!(ended.success(), "{ended} {refused:?}");
     assert_eq!(kernels[0].launches, 40);
 }
@@ -236,7 +220,7 @@ fn kernel_of_a_program_that_has_ended_is_stopped() {
 fn programs_for_each_part_of_the_interface_find_what_cuda_documents() {
     let Some(nvcc) = nvcc() else { return };
     let folder = TempDir::new().unwrap();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/cuda/api");
+    let root = programs().join("api");
     let names = [
         "async",
         "atomics",
@@ -260,7 +244,7 @@ fn programs_for_each_part_of_the_interface_find_what_cuda_documents() {
         let program = folder.path().join(name);
         let source = root.join(format!("{name}.cu"));
         compile(&nvcc, &source, &program, &["-I", root.to_str().unwrap()]);
-        let (ended, refused, _) = run_program(&program, &[]);
+        let Ran { ended, refused, .. } = run_program(&program, &[]);
         assert!(ended.success(), "{name}: {ended} {refused:?}");
     }
 }

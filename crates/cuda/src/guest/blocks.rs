@@ -86,7 +86,7 @@ pub fn allocate(bytes: usize, kind: Mirrored) -> Result<usize, Status> {
     let room = room.ok_or(Status::MEMORY_ALLOCATION)?;
     let address = allocate_on_device(room as u64, PAGE as u64, kind.allocation())? as usize;
     if !map(address, bytes.next_multiple_of(PAGE)) {
-        let _ = ask(&Message::new(Operation::Free, &[address as u64]));
+        let _ = ask_number(Operation::Free, &[address as u64]);
         return Err(Status::MEMORY_ALLOCATION);
     }
     let device = address;
@@ -127,7 +127,7 @@ pub fn unregister(address: usize) -> Result<(), Status> {
     let block = block.filter(|block| block.kind == Mirrored::Registered);
     let block = block.ok_or(Status::HOST_NOT_REGISTERED)?;
     blocks.remove(&address);
-    ask(&Message::new(Operation::Free, &[block.device as u64])).map(drop)
+    ask_number(Operation::Free, &[block.device as u64]).map(drop)
 }
 
 /// The address on the device of memory that kernels access too.
@@ -162,7 +162,7 @@ pub fn mirror(address: usize, bytes: usize) -> Result<(), Status> {
     }
     blocks.insert(address, block);
     drop((blocks, pages));
-    read(address as *mut u8, address as u64, bytes)
+    read(address as *mut u8, address as u64, bytes).map(drop)
 }
 
 /// Pages with variables. Taken after `MIRRORED`.
@@ -183,7 +183,7 @@ pub fn free(address: usize, kind: Mirrored) -> Result<(), Status> {
     };
     // SAFETY: it was mapped by `map`, and the program has given it back.
     unsafe { libc_munmap(address as *mut _, block.bytes.next_multiple_of(PAGE)) };
-    ask(&Message::new(Operation::Free, &[address as u64])).map(drop)
+    ask_number(Operation::Free, &[address as u64]).map(drop)
 }
 
 /// Runs a kernel with the program's copies of all mirrored memory, and brings back what it changed.
@@ -236,27 +236,24 @@ fn all() -> Vec<(usize, Block)> {
     blocks.map(|(&begin, &block)| (begin, block)).collect()
 }
 
-/// Copies memory of the program to the device.
-pub fn write(to: u64, from: *const u8, bytes: usize) -> Result<(), Status> {
-    let mut done = 0;
+/// Copies memory of the program to the device; whether it held these bytes before.
+pub fn write(to: u64, from: *const u8, bytes: usize) -> Result<bool, Status> {
+    let (mut done, mut is_same) = (0, true);
     while done < bytes {
         let piece = PIECE_BYTES.min(bytes - done);
         // SAFETY: the program says that this many bytes can be read there.
         let read = unsafe { std::slice::from_raw_parts(from.add(done), piece) };
         let fields = [to.wrapping_add(done as u64)];
-        ask(&Message::with_bytes(
-            Operation::Write,
-            &fields,
-            read.to_vec(),
-        ))?;
+        let request = Message::with_bytes(Operation::Write, &fields, read.to_vec());
+        is_same &= ask(&request)?.field(0) == 1;
         done += piece;
     }
-    Ok(())
+    Ok(is_same)
 }
 
-/// Copies memory of the device to the program.
-pub fn read(to: *mut u8, from: u64, bytes: usize) -> Result<(), Status> {
-    let mut done = 0;
+/// Copies memory of the device to the program; whether it held these bytes before.
+pub fn read(to: *mut u8, from: u64, bytes: usize) -> Result<bool, Status> {
+    let (mut done, mut is_same) = (0, true);
     while done < bytes {
         let piece = PIECE_BYTES.min(bytes - done);
         let fields = [from.wrapping_add(done as u64), piece as u64];
@@ -265,10 +262,29 @@ pub fn read(to: *mut u8, from: u64, bytes: usize) -> Result<(), Status> {
             return Err(Status::UNKNOWN);
         }
         // SAFETY: the program says that this many bytes can be written there.
-        unsafe { std::ptr::copy(answer.bytes.as_ptr(), to.add(done), piece) };
+        is_same &= unsafe { replace(to.add(done), answer.bytes.as_ptr(), piece) };
         done += piece;
     }
-    Ok(())
+    Ok(is_same)
+}
+
+/// Copies; whether the destination held these bytes before. Bytes that all are zero do not count:
+/// memory that nobody wrote has zeros.
+///
+/// # Safety
+/// That many bytes can be read and written.
+pub unsafe fn replace(to: *mut u8, from: *const u8, bytes: usize) -> bool {
+    // SAFETY: the caller's. Both are only read while these exist.
+    let (before, after) = unsafe {
+        (
+            std::slice::from_raw_parts(to, bytes),
+            std::slice::from_raw_parts(from, bytes),
+        )
+    };
+    let is_same = before == after && after.iter().any(|&byte| byte != 0);
+    // SAFETY: the caller's.
+    unsafe { std::ptr::copy(from, to, bytes) };
+    is_same
 }
 
 #[link(name = "c")]

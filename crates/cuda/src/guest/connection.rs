@@ -1,16 +1,19 @@
 //! The connection to the analysing process: one for the program, opened with its first question.
 
+use std::collections::BTreeSet;
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use super::call_paths;
 use super::lock;
 use super::printed;
-use crate::protocol::{Message, Operation, SOCKET_VARIABLE};
+use crate::protocol::{Message, Operation, SOCKET_VARIABLE, Side};
 use crate::status::Status;
 
 struct Connection {
     stream: UnixStream,
+    described: Described,
     /// Free and all bytes of the device, and the range of its addresses.
     device: [u64; 4],
 }
@@ -95,11 +98,78 @@ pub fn ask_launch(request: &Message) -> Result<(), Status> {
     status(answer.field(0) as u32)
 }
 
+/// Sends a note. Nobody waits for what becomes of it.
+pub fn tell(note: &Message) -> Result<(), Status> {
+    with(|connection| {
+        connection.send(note).map_err(|_| {
+            set_fatal(Status::UNKNOWN);
+            Status::UNKNOWN
+        })
+    })
+}
+
+/// Call paths and modules whose numbers the analysing process knows.
+#[derive(Default)]
+struct Described {
+    call_paths: BTreeSet<u32>,
+    modules: BTreeSet<u32>,
+}
+
+impl Connection {
+    /// Sends a message, and before it what it names.
+    fn send(&mut self, message: &Message) -> std::io::Result<()> {
+        self.describe_path(message.call_path)?;
+        if message.operation == Operation::Copied {
+            for side in message.fields.get(2..).unwrap_or_default().chunks(4) {
+                match side {
+                    [kind, path, ..] if *kind == Side::Heap as u64 => {
+                        self.describe_path(*path as u32)?;
+                    }
+                    [kind, module, ..]
+                        if *kind == Side::Static as u64 || *kind == Side::Local as u64 =>
+                    {
+                        self.describe_module(*module as u32)?;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        message.send(&mut self.stream)
+    }
+
+    fn describe_path(&mut self, number: u32) -> std::io::Result<()> {
+        if number == 0 || !self.described.call_paths.insert(number) {
+            return Ok(());
+        }
+        let path = call_paths::resolved(number).unwrap_or_default();
+        let mut bytes = Vec::new();
+        for (module, address) in path.frames {
+            self.describe_module(module)?;
+            bytes.extend(u64::from(module).to_le_bytes());
+            bytes.extend(address.to_le_bytes());
+        }
+        let fields = [u64::from(number), u64::from(path.is_cut)];
+        Message::with_bytes(Operation::CallPath, &fields, bytes).send(&mut self.stream)
+    }
+
+    fn describe_module(&mut self, number: u32) -> std::io::Result<()> {
+        if !self.described.modules.insert(number) {
+            return Ok(());
+        }
+        let Some(module) = call_paths::module(number) else {
+            return Ok(());
+        };
+        let fields = [u64::from(number), module.build_id.len() as u64];
+        let bytes = [module.build_id, module.path].concat();
+        Message::with_bytes(Operation::Module, &fields, bytes).send(&mut self.stream)
+    }
+}
+
 /// Sends a request and receives the answer, its status as its first field.
 fn exchange(request: &Message) -> Result<Message, Status> {
     with(|connection| {
-        let answer = request
-            .send(&mut connection.stream)
+        let answer = connection
+            .send(request)
             .and_then(|()| Message::receive(&mut connection.stream));
         match answer {
             Ok(Some(answer)) if answer.operation == request.operation => Ok(answer),
@@ -112,9 +182,12 @@ fn exchange(request: &Message) -> Result<Message, Status> {
     })
 }
 
-/// Asks with fields only; the answer's first field.
+/// Asks for memory or gives it back, in the name of the calls that lead here; the answer's first
+/// field.
 pub fn ask_number(operation: Operation, fields: &[u64]) -> Result<u64, Status> {
-    Ok(ask(&Message::new(operation, fields))?.field(0))
+    let mut request = Message::new(operation, fields);
+    request.call_path = call_paths::here();
+    Ok(ask(&request)?.field(0))
 }
 
 fn with<R>(work: impl FnOnce(&mut Connection) -> Result<R, Status>) -> Result<R, Status> {
@@ -137,6 +210,7 @@ fn open(process: u32) -> std::io::Result<Connection> {
     let answer = Message::receive(&mut stream)?.ok_or(std::io::ErrorKind::UnexpectedEof)?;
     Ok(Connection {
         stream,
+        described: Described::default(),
         device: [1, 2, 3, 4].map(|index| answer.field(index)),
     })
 }

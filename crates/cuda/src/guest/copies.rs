@@ -1,18 +1,20 @@
 //! Copies and fills.
 
 use super::blocks::{Place, place};
+use super::call_paths;
 use super::errors::returned;
 use super::memory::{CudaExtent, PitchedPointer};
 use super::symbols;
-use super::work::{Rows, Work, submit, wait};
+use super::work::{Filling, Rows, Work, submit, wait};
 use crate::status::Status;
 
 /// Checks the direction that the program gives against where the addresses are, and submits.
 fn copy(rows: Rows, direction: u32, stream: usize) -> Result<(), Status> {
-    if rows.width == 0 || rows.rows == 0 {
+    if rows.width == 0 || rows.rows == 0 || rows.layers == 0 {
         return Ok(());
     }
-    if rows.rows > 1 && (rows.to_pitch < rows.width || rows.from_pitch < rows.width) {
+    let has_many = rows.rows > 1 || rows.layers > 1;
+    if has_many && (rows.to_pitch < rows.width || rows.from_pitch < rows.width) {
         return Err(Status::INVALID_PITCH);
     }
     let (to, from) = (place(rows.to)?, place(rows.from)?);
@@ -84,12 +86,10 @@ pub extern "C" fn cudaMemcpy2DAsync(
     stream: usize,
 ) -> u32 {
     let rows = Rows {
-        to,
-        from,
         to_pitch,
         from_pitch,
-        width,
         rows,
+        ..Rows::plain(to, from, width)
     };
     returned(copy(rows, direction, stream))
 }
@@ -125,22 +125,24 @@ fn copy_3d(what: *const Copy3D, stream: usize) -> Result<(), Status> {
     if what.from_array != 0 || what.to_array != 0 {
         return Err(Status::NOT_SUPPORTED);
     }
-    let begin = |block: &PitchedPointer, at: &CudaPosition, z: usize| {
-        let row = (at.z + z) * block.height + at.y;
+    let begin = |block: &PitchedPointer, at: &CudaPosition| {
+        let row = at.z * block.height + at.y;
         (block.address + row * block.pitch + at.x) as u64
     };
-    for z in 0..what.extent.depth {
-        let rows = Rows {
-            to: begin(&what.to, &what.to_position, z),
-            from: begin(&what.from, &what.from_position, z),
-            to_pitch: what.to.pitch as u64,
-            from_pitch: what.from.pitch as u64,
-            width: what.extent.width as u64,
-            rows: what.extent.height as u64,
-        };
-        copy(rows, what.direction, stream)?;
-    }
-    Ok(())
+    let (to, from) = (
+        begin(&what.to, &what.to_position),
+        begin(&what.from, &what.from_position),
+    );
+    let rows = Rows {
+        to_pitch: what.to.pitch as u64,
+        from_pitch: what.from.pitch as u64,
+        rows: what.extent.height as u64,
+        layers: what.extent.depth as u64,
+        to_layer: (what.to.height * what.to.pitch) as u64,
+        from_layer: (what.from.height * what.from.pitch) as u64,
+        ..Rows::plain(to, from, what.extent.width as u64)
+    };
+    copy(rows, what.direction, stream)
 }
 
 #[unsafe(no_mangle)]
@@ -211,21 +213,39 @@ pub extern "C" fn cudaMemcpyFromSymbolAsync(
     returned(from.and_then(|from| copy(Rows::plain(to, from, bytes), direction, stream)))
 }
 
-fn fill(address: u64, value: i32, bytes: u64, stream: usize) -> Result<(), Status> {
-    if bytes == 0 {
+/// Submits a filling, unless it has no bytes.
+fn fill(filling: Filling, stream: usize) -> Result<(), Status> {
+    if filling.width == 0 || filling.rows == 0 || filling.layers == 0 {
         return Ok(());
     }
-    submit(stream, Work::Fill(address, value as u32, 1, bytes))
+    if (filling.rows > 1 || filling.layers > 1) && filling.pitch < filling.width {
+        return Err(Status::INVALID_PITCH);
+    }
+    submit(stream, Work::Fill(filling))
+}
+
+/// One row that gets the lowest byte of a value.
+fn row(address: u64, value: i32, bytes: u64) -> Filling {
+    Filling {
+        call_path: call_paths::here(),
+        address,
+        value: value as u8,
+        width: bytes,
+        rows: 1,
+        pitch: bytes,
+        layers: 1,
+        layer: bytes,
+    }
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMemset(address: u64, value: i32, bytes: u64) -> u32 {
-    returned(fill(address, value, bytes, 0))
+    returned(fill(row(address, value, bytes), 0))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMemsetAsync(address: u64, value: i32, bytes: u64, stream: usize) -> u32 {
-    returned(fill(address, value, bytes, stream))
+    returned(fill(row(address, value, bytes), stream))
 }
 
 #[unsafe(no_mangle)]
@@ -242,11 +262,12 @@ pub extern "C" fn cudaMemset2DAsync(
     rows: u64,
     stream: usize,
 ) -> u32 {
-    if rows > 1 && pitch < width {
-        return returned(Err(Status::INVALID_PITCH));
-    }
-    let mut rows = (0..rows).map(|row| address.wrapping_add(row.wrapping_mul(pitch)));
-    returned(rows.try_for_each(|row| fill(row, value, width, stream)))
+    let filling = Filling {
+        rows,
+        pitch,
+        ..row(address, value, width)
+    };
+    returned(fill(filling, stream))
 }
 
 fn fill_3d(
@@ -255,13 +276,14 @@ fn fill_3d(
     extent: CudaExtent,
     stream: usize,
 ) -> Result<(), Status> {
-    for z in 0..extent.depth {
-        for y in 0..extent.height {
-            let row = block.address + (z * block.height + y) * block.pitch;
-            fill(row as u64, value, extent.width as u64, stream)?;
-        }
-    }
-    Ok(())
+    let filling = Filling {
+        rows: extent.height as u64,
+        pitch: block.pitch as u64,
+        layers: extent.depth as u64,
+        layer: (block.height * block.pitch) as u64,
+        ..row(block.address as u64, value, extent.width as u64)
+    };
+    fill(filling, stream)
 }
 
 #[unsafe(no_mangle)]

@@ -4,6 +4,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::os::unix::fs::FileExt;
 
+use super::heap;
 use crate::little_endian::{u16_at, u32_at, u64_at};
 
 #[link(name = "c")]
@@ -31,6 +32,7 @@ static BEGIN: extern "C" fn() = begin;
 extern "C" fn begin() {
     // Without a symbol table there is nothing to be done; the analysing process has said so.
     let _ = redirect();
+    heap::begin();
 }
 
 /// Redirects all functions of the program that are here; how many.

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 
 use super::Dim3;
+use super::call_paths;
 use super::errors::returned;
 use super::memory::store;
 use super::modules::{self, ReadyKernel};
@@ -107,7 +108,8 @@ fn launch(
     fields.extend(<[u64; 3]>::from(configuration.grid));
     fields.extend(<[u64; 3]>::from(configuration.block));
     fields.push(configuration.shared_bytes as u64);
-    let request = Message::with_bytes(Operation::Launch, &fields, params);
+    let mut request = Message::with_bytes(Operation::Launch, &fields, params);
+    request.call_path = call_paths::here();
     submit(configuration.stream, Work::Launch(request))
 }
 

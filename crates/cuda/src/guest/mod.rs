@@ -7,6 +7,7 @@
 //! CUDA's own "operation not supported", and is named in the report: [`missing`].
 
 mod blocks;
+mod call_paths;
 mod captures;
 mod connection;
 mod copies;
@@ -14,7 +15,9 @@ mod devices;
 mod errors;
 mod events;
 mod graphs;
+mod guarded;
 mod handles;
+mod heap;
 mod hook;
 mod kernels;
 mod memory;
@@ -22,6 +25,8 @@ mod missing;
 mod modules;
 mod printed;
 mod properties;
+mod shared;
+mod sides;
 mod streams;
 mod symbols;
 mod work;

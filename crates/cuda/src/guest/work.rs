@@ -8,10 +8,12 @@
 use std::ffi::c_void;
 
 use super::blocks::{self, Place, place};
+use super::call_paths;
 use super::captures;
 use super::connection::{ask, ask_launch, fatal, own_process, set_fatal};
 use super::events;
 use super::printed;
+use super::sides;
 use super::streams;
 use crate::protocol::{Message, Operation};
 use crate::status::Status;
@@ -23,8 +25,8 @@ pub enum Work {
     Launch(Message),
     /// Rows of bytes.
     Copy(Rows),
-    /// Elements that get a value: address, value, bytes of an element, elements.
-    Fill(u64, u32, u64, u64),
+    /// Rows of elements that get a value.
+    Fill(Filling),
     /// A function of the program.
     Call(extern "C" fn(*mut c_void), usize),
     /// An event gets its time.
@@ -34,6 +36,8 @@ pub enum Work {
 /// Rows of bytes that are copied. A plain copy is one row.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
+    /// Who copies.
+    pub call_path: u32,
     pub to: u64,
     pub from: u64,
     /// From the beginning of a row to that of the next.
@@ -42,18 +46,43 @@ pub struct Rows {
     /// Bytes of a row.
     pub width: u64,
     pub rows: u64,
+    /// Layers of rows, and from the beginning of a layer to that of the next.
+    pub layers: u64,
+    pub to_layer: u64,
+    pub from_layer: u64,
+}
+
+/// Rows of bytes that are filled.
+#[derive(Clone, Copy, Debug)]
+pub struct Filling {
+    /// Who fills.
+    pub call_path: u32,
+    pub address: u64,
+    pub value: u8,
+    /// Bytes of a row.
+    pub width: u64,
+    pub rows: u64,
+    /// From the beginning of a row to that of the next.
+    pub pitch: u64,
+    /// Layers of rows, and from the beginning of a layer to that of the next.
+    pub layers: u64,
+    pub layer: u64,
 }
 
 impl Rows {
     /// One row.
     pub fn plain(to: u64, from: u64, bytes: u64) -> Rows {
         Rows {
+            call_path: call_paths::here(),
             to,
             from,
             to_pitch: bytes,
             from_pitch: bytes,
             width: bytes,
             rows: 1,
+            layers: 1,
+            to_layer: bytes,
+            from_layer: bytes,
         }
     }
 }
@@ -80,7 +109,7 @@ pub fn perform(work: &Work) -> Result<(), Status> {
     match work {
         Work::Launch(request) => launch(request),
         Work::Copy(rows) => copy(rows),
-        Work::Fill(address, value, width, count) => fill(*address, *value, *width, *count),
+        Work::Fill(filling) => fill(filling),
         Work::Call(function, argument) => {
             function(*argument as *mut c_void);
             Ok(())
@@ -101,40 +130,68 @@ fn launch(request: &Message) -> Result<(), Status> {
     }
 }
 
+/// Where each row begins, from the first address on.
+fn rows_from(
+    first: u64,
+    rows: u64,
+    pitch: u64,
+    layers: u64,
+    layer: u64,
+) -> impl Iterator<Item = u64> {
+    (0..layers).flat_map(move |z| {
+        let first = first.wrapping_add(z.wrapping_mul(layer));
+        (0..rows).map(move |row| first.wrapping_add(row.wrapping_mul(pitch)))
+    })
+}
+
 fn copy(rows: &Rows) -> Result<(), Status> {
     let sides = (place(rows.to)?, place(rows.from)?);
-    for row in 0..rows.rows {
-        let to = rows.to.wrapping_add(row.wrapping_mul(rows.to_pitch));
-        let from = rows.from.wrapping_add(row.wrapping_mul(rows.from_pitch));
-        let bytes = rows.width as usize;
-        match sides {
+    let begins = |first, pitch, layer| rows_from(first, rows.rows, pitch, rows.layers, layer);
+    let to = begins(rows.to, rows.to_pitch, rows.to_layer);
+    let from = begins(rows.from, rows.from_pitch, rows.from_layer);
+    let bytes = rows.width as usize;
+    let mut is_same = true;
+    for (to, from) in to.zip(from) {
+        is_same &= match sides {
             (Place::Device, Place::Device) => {
-                ask(&Message::new(Operation::Copy, &[to, from, rows.width]))?;
+                ask(&Message::new(Operation::Copy, &[to, from, rows.width]))?.field(0) == 1
             }
             (Place::Device, Place::Host(_)) => blocks::write(to, from as *const u8, bytes)?,
             (Place::Host(_), Place::Device) => blocks::read(to as *mut u8, from, bytes)?,
-            (Place::Host(_), Place::Host(_)) => {
-                // SAFETY: the program says that it may read and write there.
-                unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
-            }
-        }
+            // SAFETY: the program says that it may read and write there.
+            (Place::Host(_), Place::Host(_)) => unsafe {
+                blocks::replace(to as *mut u8, from as *const u8, bytes)
+            },
+        };
     }
-    Ok(())
+    let bytes = rows.width * rows.rows * rows.layers;
+    sides::tell_copy(rows.call_path, rows.to, rows.from, bytes, is_same)
 }
 
-fn fill(address: u64, value: u32, width: u64, count: u64) -> Result<(), Status> {
-    if let Place::Host(mirrored) = place(address)? {
-        if mirrored.is_none() {
-            return Err(Status::INVALID_VALUE);
-        }
-        let value = value.to_le_bytes();
-        for element in 0..count * width {
-            let byte = value[(element % width) as usize];
-            // SAFETY: the program says that it may write there.
-            unsafe { (address as *mut u8).add(element as usize).write(byte) };
-        }
-        return Ok(());
+fn fill(filling: &Filling) -> Result<(), Status> {
+    let place = place(filling.address)?;
+    if place == Place::Host(None) {
+        return Err(Status::INVALID_VALUE);
     }
-    let fields = [address, u64::from(value), width, count];
-    ask(&Message::new(Operation::Fill, &fields)).map(drop)
+    let Filling {
+        rows,
+        pitch,
+        layers,
+        layer,
+        ..
+    } = *filling;
+    for row in rows_from(filling.address, rows, pitch, layers, layer) {
+        if place == Place::Device {
+            let fields = [row, u64::from(filling.value), 1, filling.width];
+            ask(&Message::new(Operation::Fill, &fields))?;
+            continue;
+        }
+        // SAFETY: the program says that it may write there.
+        unsafe { (row as *mut u8).write_bytes(filling.value, filling.width as usize) };
+    }
+    sides::tell_fill(
+        filling.call_path,
+        filling.address,
+        filling.width * rows * layers,
+    )
 }

@@ -122,6 +122,14 @@ pub fn frame_after(return_address: u64) -> Option<u32> {
     is_fixed.then_some(rule.offset as u32)
 }
 
+/// Where the function begins that a call returns to. For the crate `cuda`, which shares this file.
+#[cfg(reuselens_cuda)]
+pub fn function_start(return_address: u64) -> Option<u64> {
+    let address = return_address.checked_sub(1)?;
+    let code = modules::code_at(address)?;
+    Some(description(&code, address)?.start)
+}
+
 /// Forgets all rules: code was unmapped.
 pub fn forget() {
     let _held = WRITING.hold();

@@ -1,0 +1,64 @@
+//! What the tests with whole programs share.
+#![allow(dead_code, reason = "each binary of tests uses a part")]
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use reuselens_cuda::{Interpreter, KernelCount, KernelCounts, Refused, run};
+use reuselens_gpu_advisor::Ledger;
+use reuselens_ptx::Options;
+
+/// The compiler, or `None` after saying that it is missing.
+pub fn nvcc() -> Option<String> {
+    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
+    reuselens_testing::has(&nvcc).then_some(nvcc)
+}
+
+/// The folder of the CUDA programs of this repository.
+pub fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/cuda")
+}
+
+/// Compiles a program.
+pub fn compile(nvcc: &str, source: &Path, program: &Path, flags: &[&str]) {
+    let done = Command::new(nvcc)
+        .args(["-std=c++17", "-lineinfo", "-o"])
+        .arg(program)
+        .arg(source)
+        .args(flags)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{}: {errors}", source.display());
+}
+
+/// What a program left.
+pub struct Ran {
+    pub ended: ExitStatus,
+    pub refused: Refused,
+    pub ledger: Ledger,
+    pub kernels: Vec<KernelCount>,
+}
+
+/// Runs a program to its end.
+pub fn run_program(program: &Path, arguments: &[&str]) -> Ran {
+    let mut command = vec![OsString::from(program)];
+    command.extend(arguments.iter().map(OsString::from));
+    let device = Interpreter::new(1 << 30, Options::default(), KernelCounts::default());
+    let mut running = run(&command, device, true).unwrap();
+    let ended = loop {
+        if let Some(ended) = running.try_wait().unwrap() {
+            break ended;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let (refused, ledger, device) = running.finish();
+    Ran {
+        ended,
+        refused,
+        ledger,
+        kernels: device.into_watch().kernels().to_vec(),
+    }
+}
