@@ -16,6 +16,8 @@ pub struct CudaFault {
     pub message: String,
     /// The address that a kernel accessed, if that was what it did wrong in global memory.
     pub address: Option<u64>,
+    /// What the program prints on its standard error because of it.
+    pub printed: String,
 }
 
 impl CudaFault {
@@ -25,6 +27,7 @@ impl CudaFault {
             status,
             message: message.into(),
             address: None,
+            printed: String::new(),
         }
     }
 }
@@ -70,6 +73,8 @@ pub struct KernelLaunch {
     pub shared_bytes: u64,
     /// The parameters, laid out as the kernel declares them.
     pub params: Vec<u8>,
+    /// Whether all blocks run at the same time, and may wait for each other.
+    pub is_cooperative: bool,
 }
 
 /// A device: memory, modules, kernels. All calls return when what they ask for is done.

@@ -176,7 +176,7 @@ impl<W: KernelWatch> Device for Interpreter<W> {
             .and_then(|number| self.kernels.get(number))
             .ok_or_else(|| CudaFault::new(Status::INVALID_FUNCTION, "there is no such kernel"))?;
         let config = LaunchConfig {
-            cooperative: false,
+            cooperative: launch.is_cooperative,
             grid: launch.grid,
             block: launch.block,
             shared: launch.shared_bytes,
@@ -195,7 +195,7 @@ impl<W: KernelWatch> Device for Interpreter<W> {
             }
             Err(error) => {
                 self.watch.fail(kernel, &config);
-                Err(error.into())
+                Err(launch_fault(&error, config.cooperative))
             }
         }
     }
@@ -261,26 +261,26 @@ impl From<FatBinaryError> for CudaFault {
     }
 }
 
-impl From<LaunchError> for CudaFault {
-    fn from(error: LaunchError) -> CudaFault {
-        let address = match &error {
-            LaunchError::Refused(_) => None,
-            LaunchError::Stopped(stopped) => stopped.address(),
+/// Why a launch failed.
+fn launch_fault(error: &LaunchError, is_cooperative: bool) -> CudaFault {
+    let LaunchError::Stopped(stopped) = error else {
+        let status = match is_cooperative {
+            true => Status::COOPERATIVE_TOO_LARGE,
+            false => Status::INVALID_CONFIGURATION,
         };
-        let status = match &error {
-            LaunchError::Refused(_) => Status::INVALID_CONFIGURATION,
-            LaunchError::Stopped(stopped) => match stopped.kind() {
-                FaultKind::OutOfBounds => Status::ILLEGAL_ADDRESS,
-                FaultKind::Misaligned => Status::MISALIGNED,
-                FaultKind::TooLong => Status::TIMEOUT,
-                FaultKind::Assertion => Status::ASSERT,
-                FaultKind::Trap | FaultKind::Operand => Status::ILLEGAL_INSTRUCTION,
-                _ => Status::LAUNCH_FAILURE,
-            },
-        };
-        CudaFault {
-            address,
-            ..CudaFault::new(status, error.to_string())
-        }
+        return CudaFault::new(status, error.to_string());
+    };
+    let status = match stopped.kind() {
+        FaultKind::OutOfBounds => Status::ILLEGAL_ADDRESS,
+        FaultKind::Misaligned => Status::MISALIGNED,
+        FaultKind::TooLong => Status::TIMEOUT,
+        FaultKind::Assertion => Status::ASSERT,
+        FaultKind::Trap | FaultKind::Operand => Status::ILLEGAL_INSTRUCTION,
+        _ => Status::LAUNCH_FAILURE,
+    };
+    CudaFault {
+        address: stopped.address(),
+        printed: stopped.assertion().unwrap_or_default().to_owned(),
+        ..CudaFault::new(status, error.to_string())
     }
 }

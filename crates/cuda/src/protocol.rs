@@ -66,8 +66,9 @@ numbered! {
     Kernel,
     /// Fields: module. Bytes: name. Answer: address and bytes.
     Variable,
-    /// Fields: kernel, grid, block (three each), bytes of shared memory. Bytes: the parameters.
-    /// Answer, whether the kernel ended well or not: what it printed.
+    /// Fields: kernel, grid, block (three each), bytes of shared memory, 1 if it is cooperative.
+    /// Bytes: the parameters. Answer, whether the kernel ended well or not: what it printed, and as
+    /// a field the number of bytes at the end that are for the standard error.
     Launch,
     /// Frees all memory that this connection has.
     Reset,

@@ -154,10 +154,11 @@ impl<D: Device> Served<D> {
                 Message::with_bytes(request.operation, &fields, bytes)
             }
             Err(fault) => {
-                let status = fault.status;
                 self.remember(fault.message);
-                let printed = self.device.take_printed();
-                Message::with_bytes(request.operation, &[u64::from(status.0)], printed)
+                let mut printed = self.device.take_printed();
+                printed.extend(fault.printed.as_bytes());
+                let fields = [u64::from(fault.status.0), fault.printed.len() as u64];
+                Message::with_bytes(request.operation, &fields, printed)
             }
         }
     }
@@ -359,6 +360,7 @@ fn launch(request: &Message) -> Result<KernelLaunch, CudaFault> {
         block: [size(4)?, size(5)?, size(6)?],
         shared_bytes: request.field(7),
         params: request.bytes.clone(),
+        is_cooperative: request.field(8) != 0,
     })
 }
 

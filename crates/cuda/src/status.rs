@@ -48,6 +48,8 @@ statuses! {
         "an illegal instruction was encountered";
     MISALIGNED 716 "cudaErrorMisalignedAddress" "misaligned address";
     LAUNCH_FAILURE 719 "cudaErrorLaunchFailure" "unspecified launch failure";
+    COOPERATIVE_TOO_LARGE 720 "cudaErrorCooperativeLaunchTooLarge"
+        "too many blocks in cooperative launch";
     NOT_SUPPORTED 801 "cudaErrorNotSupported" "operation not supported";
     CAPTURE_UNSUPPORTED 900 "cudaErrorStreamCaptureUnsupported"
         "operation not permitted when stream is capturing";

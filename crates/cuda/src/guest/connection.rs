@@ -94,7 +94,9 @@ pub fn ask(request: &Message) -> Result<Message, Status> {
 pub fn ask_launch(request: &Message) -> Result<(), Status> {
     fatal()?;
     let answer = exchange(request)?;
-    printed::keep(&answer.bytes);
+    let for_error = usize::try_from(answer.field(1)).unwrap_or(usize::MAX);
+    let end = answer.bytes.len().saturating_sub(for_error);
+    printed::keep(&answer.bytes[..end], &answer.bytes[end..]);
     status(answer.field(0) as u32)
 }
 

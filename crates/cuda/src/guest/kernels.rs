@@ -8,7 +8,9 @@ use super::call_paths;
 use super::errors::returned;
 use super::memory::store;
 use super::modules::{self, ReadyKernel};
-use super::properties::{BLOCKS_OF_SM, MAX_SHARED_OPTIN, SHARED_OF_SM, THREADS_OF_SM, WARP};
+use super::properties::{
+    BLOCKS_OF_SM, MAX_SHARED_OPTIN, MULTIPROCESSORS, SHARED_OF_SM, THREADS_OF_SM, WARP,
+};
 use super::work::{Work, submit};
 use crate::protocol::{Message, Operation};
 use crate::status::Status;
@@ -20,6 +22,7 @@ struct Configuration {
     block: Dim3,
     shared_bytes: usize,
     stream: usize,
+    is_cooperative: bool,
 }
 
 thread_local! {
@@ -38,6 +41,7 @@ pub extern "C" fn __cudaPushCallConfiguration(
         block,
         shared_bytes,
         stream,
+        is_cooperative: false,
     };
     CONFIGURATIONS.with_borrow_mut(|pushed| pushed.push(configuration));
     0
@@ -81,9 +85,14 @@ fn check(kernel: &ReadyKernel, configuration: &Configuration) -> Result<(), Stat
     if !fits {
         return Err(Status::INVALID_CONFIGURATION);
     }
-    match configuration.shared_bytes as u64 <= kernel.permitted_bytes {
-        true => Ok(()),
-        false => Err(Status::INVALID_VALUE),
+    if configuration.shared_bytes as u64 > kernel.permitted_bytes {
+        return Err(Status::INVALID_VALUE);
+    }
+    let room = blocks_of_sm(kernel, threads as usize, configuration.shared_bytes) as u64
+        * MULTIPROCESSORS as u64;
+    match configuration.is_cooperative && columns * rows * layers > room {
+        true => Err(Status::COOPERATIVE_TOO_LARGE),
+        false => Ok(()),
     }
 }
 
@@ -108,6 +117,7 @@ fn launch(
     fields.extend(<[u64; 3]>::from(configuration.grid));
     fields.extend(<[u64; 3]>::from(configuration.block));
     fields.push(configuration.shared_bytes as u64);
+    fields.push(configuration.is_cooperative.into());
     let mut request = Message::with_bytes(Operation::Launch, &fields, params);
     request.call_path = call_paths::here();
     submit(configuration.stream, Work::Launch(request))
@@ -127,6 +137,27 @@ pub extern "C" fn cudaLaunchKernel(
         block,
         shared_bytes,
         stream,
+        is_cooperative: false,
+    };
+    returned(launch(host, configuration, arguments))
+}
+
+/// A launch whose blocks all run at the same time.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaLaunchCooperativeKernel(
+    host: usize,
+    grid: Dim3,
+    block: Dim3,
+    arguments: *const *const u8,
+    shared_bytes: usize,
+    stream: usize,
+) -> u32 {
+    let configuration = Configuration {
+        grid,
+        block,
+        shared_bytes,
+        stream,
+        is_cooperative: true,
     };
     returned(launch(host, configuration, arguments))
 }
@@ -150,6 +181,9 @@ pub struct LaunchAttribute {
     value: [u8; 64],
 }
 
+/// The attribute that makes a launch cooperative.
+const COOPERATIVE: u32 = 2;
+
 /// Attributes that change no result: none, the window of the L2 cache, the policies of
 /// synchronisation and of scheduling, priority, memory domains, the carve-out of shared memory.
 const HARMLESS: [u32; 7] = [0, 1, 3, 5, 8, 9, 14];
@@ -165,20 +199,25 @@ pub extern "C" fn cudaLaunchKernelExC(
     }
     // SAFETY: the program passes a description.
     let description = unsafe { &*description };
+    let mut is_cooperative = false;
     for index in 0..description.attribute_count as usize {
         // SAFETY: the description gives their number.
         let attribute = unsafe { &*description.attributes.add(index) };
-        if !HARMLESS.contains(&attribute.number) {
-            modules::report_missing(&format!("launch attribute {}", attribute.number));
-            return returned(Err(Status::NOT_SUPPORTED));
+        match attribute.number {
+            COOPERATIVE => is_cooperative = attribute.value[..4] != [0; 4],
+            number if HARMLESS.contains(&number) => {}
+            number => {
+                modules::report_missing(&format!("launch attribute {number}"));
+                return returned(Err(Status::NOT_SUPPORTED));
+            }
         }
-        let _ = attribute.value;
     }
     let configuration = Configuration {
         grid: description.grid,
         block: description.block,
         shared_bytes: description.shared_bytes,
         stream: description.stream,
+        is_cooperative,
     };
     returned(launch(host, configuration, arguments))
 }

@@ -46,6 +46,7 @@ same! {
     cudaHostAlloc = super::memory::cudaMallocHost;
     __cudaLaunchKernel = super::kernels::cudaLaunchKernel;
     __cudaLaunchKernel_ptsz = super::kernels::cudaLaunchKernel;
+    cudaLaunchCooperativeKernel_ptsz = super::kernels::cudaLaunchCooperativeKernel;
     cudaGetFuncBySymbol = super::kernels::__cudaGetKernel;
     cudaGetKernel = super::kernels::__cudaGetKernel;
     cudaMemset3DAsync_ptsz = super::copies::cudaMemset3DAsync;
@@ -155,8 +156,8 @@ missing! {
     cudaGraphicsVDPAURegisterOutputSurface cudaGraphicsVDPAURegisterVideoSurface
     cudaImportExternalMemory cudaImportExternalSemaphore cudaIpcCloseMemHandle
     cudaIpcGetEventHandle cudaIpcGetMemHandle cudaIpcOpenEventHandle cudaIpcOpenMemHandle
-    cudaKernelSetAttributeForDevice cudaLaunchCooperativeKernel
-    cudaLaunchCooperativeKernelMultiDevice cudaLaunchCooperativeKernel_ptsz
+    cudaKernelSetAttributeForDevice
+    cudaLaunchCooperativeKernelMultiDevice
     cudaLibraryEnumerateKernels cudaLibraryGetGlobal cudaLibraryGetKernel
     cudaLibraryGetKernelCount cudaLibraryGetManaged cudaLibraryGetUnifiedFunction
     cudaLibraryLoadData cudaLibraryLoadFromFile cudaLibraryUnload cudaLogsCurrent

@@ -21,7 +21,8 @@ pub const MAX_SHARED_OPTIN: usize = 227 << 10;
 pub const MAX_SHARED: usize = 48 << 10;
 /// Major and minor compute capability.
 const CAPABILITY: [i32; 2] = [9, 0];
-const MULTIPROCESSORS: i32 = 132;
+/// Multiprocessors.
+pub const MULTIPROCESSORS: i32 = 132;
 const REGISTERS: i32 = 65536;
 const L2_BYTES: i32 = 50 << 20;
 
@@ -92,6 +93,7 @@ const PROPERTIES: &[Property] = &[
     size(624, SHARED_OF_SM),        // sharedMemPerMultiprocessor
     int(632, REGISTERS),            // regsPerMultiprocessor
     int(636, 1),                    // managedMemory
+    int(668, 1),                    // cooperativeLaunch
     size(672, MAX_SHARED_OPTIN),    // sharedMemPerBlockOptin
     int(688, BLOCKS_OF_SM as i32),  // maxBlocksPerMultiProcessor
     size(696, 1 << 10),             // reservedSharedMemPerBlock
@@ -161,6 +163,7 @@ const ATTRIBUTES: &[(u32, i32)] = &[
     (81, SHARED_OF_SM as i32),
     (82, REGISTERS),
     (83, 1),
+    (95, 1),
     (97, MAX_SHARED_OPTIN as i32),
     (106, BLOCKS_OF_SM as i32),
     (111, 1 << 10),
