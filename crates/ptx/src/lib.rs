@@ -47,7 +47,7 @@
 //! blocks that come later need a cooperative launch ([`LaunchConfig::cooperative`]).
 //!
 //! For: analyses of kernels, and tests of kernels where there is no GPU. Not for: timing (nothing
-//! here says how fast a GPU would be), graphics, and tensor cores.
+//! here says how fast a GPU would be) and graphics.
 
 #[macro_use]
 mod lanes;

@@ -76,6 +76,8 @@ impl<'a> KernelDecoder<'a> {
                 prints: Vec::new(),
                 assertions: Vec::new(),
                 heap: Vec::new(),
+                copies: Vec::new(),
+                matrices: Vec::new(),
                 probes: Vec::new(),
                 traps: Vec::new(),
                 narrow: 0,
@@ -215,6 +217,15 @@ impl<'a> KernelDecoder<'a> {
     pub fn scope(&mut self) -> &mut Scope {
         let frame = self.frames.last_mut().expect("a body is being decoded");
         frame.scopes.last_mut().expect("a body has a scope")
+    }
+
+    /// Whether a name is that of a predicate.
+    pub fn is_predicate(&mut self, name: &str) -> Result<bool, PtxError> {
+        let binding = self.lookup(name)?;
+        Ok(matches!(
+            binding,
+            Some(Binding::Register { ty: Type::Pred, .. })
+        ))
     }
 
     /// What a name means here.

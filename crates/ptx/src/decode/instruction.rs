@@ -46,6 +46,8 @@ impl KernelDecoder<'_> {
             "bar" | "barrier" | "vote" | "shfl" | "match" | "activemask" | "redux" | "elect" => {
                 self.together(&mut opcode, operands)?;
             }
+            "cp" => self.copy(&mut opcode, operands)?,
+            "ldmatrix" | "stmatrix" | "mma" | "wmma" => self.matrix(&mut opcode, operands)?,
             "membar" | "fence" => self.fence(&mut opcode),
             // Nothing to do where memory has no caches and time does not pass.
             "prefetch" | "prefetchu" | "nanosleep" | "discard" | "applypriority"

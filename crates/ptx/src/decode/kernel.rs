@@ -22,6 +22,8 @@ pub struct Kernel {
     pub(crate) prints: Vec<PrintOp>,
     pub(crate) assertions: Vec<AssertOp>,
     pub(crate) heap: Vec<HeapOp>,
+    pub(crate) copies: Vec<CopyStep>,
+    pub(crate) matrices: Vec<MatrixOp>,
     /// What is counted of its control flow; none unless `Options::flow` asked for it.
     pub(crate) probes: Vec<Probe>,
     /// Why a `Trap` ends the kernel: what sort of error, and its words.
@@ -179,6 +181,138 @@ pub enum HeapCall {
     Free,
 }
 
+/// A step of asynchronous copies.
+#[derive(Clone, Copy, Debug)]
+pub enum CopyStep {
+    Start(CopyOp),
+    /// Makes a group of what was started.
+    Commit,
+    /// Waits for all groups but the last few; without a number, for everything.
+    Wait {
+        but: Option<u32>,
+    },
+}
+
+/// A copy from global to shared memory.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyOp {
+    pub to: Address,
+    pub from: Address,
+    /// Bytes that are written.
+    pub bytes: u8,
+    pub size: CopySize,
+    pub site: u32,
+}
+
+/// How many of the bytes come from the source; the others are zero.
+#[derive(Clone, Copy, Debug)]
+pub enum CopySize {
+    All,
+    Register(u32),
+    /// None if a predicate holds.
+    Unless(u32),
+}
+
+/// An instruction on matrices.
+#[derive(Clone, Debug)]
+pub enum MatrixOp {
+    Rows(MatrixRows),
+    Access(FragmentAccess),
+    Multiply(Multiply),
+}
+
+/// A load or store of matrices of 8 x 8 elements of 16 bits in shared memory, row by row.
+#[derive(Clone, Debug)]
+pub struct MatrixRows {
+    /// Shared or generic.
+    pub space: NamedSpace,
+    pub address: Address,
+    pub is_store: bool,
+    pub transposed: bool,
+    /// One for each matrix.
+    pub registers: Vec<u32>,
+    pub site: u32,
+}
+
+/// A load or store of the lanes' parts of a matrix.
+#[derive(Clone, Debug)]
+pub struct FragmentAccess {
+    pub space: NamedSpace,
+    pub address: Address,
+    pub is_store: bool,
+    /// In memory, rows are one after the other; else columns.
+    pub by_rows: bool,
+    /// Elements of a row.
+    pub columns: usize,
+    /// A register with the distance of rows or columns in memory, in elements.
+    pub stride: u32,
+    /// Elements of a lane that are one after the other in memory, and accessed together.
+    pub together: usize,
+    pub fragment: Fragment,
+    pub site: u32,
+}
+
+/// `result = a * b + sum`
+#[derive(Clone, Debug)]
+pub struct Multiply {
+    /// Rows, columns, and the length of the sums.
+    pub shape: (usize, usize, usize),
+    pub result: Fragment,
+    pub a: Fragment,
+    pub b: Fragment,
+    pub sum: Fragment,
+    /// Integers that are too large become the largest.
+    pub saturates: bool,
+}
+
+/// A matrix that is spread over the registers of a warp.
+#[derive(Clone, Debug)]
+pub struct Fragment {
+    pub registers: Vec<u32>,
+    pub element: MatrixElement,
+    /// Lane by lane, which element of the matrix each of the lane's is, counted by rows. An element
+    /// may be in several lanes.
+    pub map: Vec<u16>,
+}
+
+/// The type of the elements of a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatrixElement {
+    F16,
+    Bf16,
+    Tf32,
+    F32,
+    F64,
+    S8,
+    U8,
+    S32,
+}
+
+impl MatrixElement {
+    pub fn bytes(self) -> usize {
+        match self {
+            MatrixElement::S8 | MatrixElement::U8 => 1,
+            MatrixElement::F16 | MatrixElement::Bf16 => 2,
+            MatrixElement::Tf32 | MatrixElement::F32 | MatrixElement::S32 => 4,
+            MatrixElement::F64 => 8,
+        }
+    }
+
+    /// Elements in a register.
+    pub fn per_register(self) -> usize {
+        match self {
+            MatrixElement::F64 => 1,
+            _ => 4 / self.bytes(),
+        }
+    }
+
+    /// Whether factors of both types are multiplied.
+    pub fn is_like(self, other: MatrixElement) -> bool {
+        let is_byte = |element| matches!(element, MatrixElement::S8 | MatrixElement::U8);
+        self == other || is_byte(self) && is_byte(other)
+    }
+}
+
 /// An operation of a warp.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
@@ -224,6 +358,10 @@ pub enum Code {
     Assert(u32),
     /// `malloc` or `free`.
     Heap(u32),
+    /// An asynchronous copy.
+    Copy(u32),
+    /// Something with matrices.
+    Matrix(u32),
     /// In a cooperative launch, lets others have their turn: the warp may be waiting for them.
     Yield,
     /// Counts the lanes that come here: see `Probe`.

@@ -189,9 +189,12 @@ pub fn atomic_named(name: &str) -> Option<Atomic> {
 }
 
 fn is_supported(function: Atomic, ty: Type) -> bool {
-    use Type::{B16, B32, B64, F32, F64, S32, S64, U32, U64};
+    use Type::{B16, B32, B64, Bf16, Bf16x2, F16, F16x2, F32, F64, S32, S64, U32, U64};
     match function {
-        Atomic::Add => matches!(ty, U32 | S32 | U64 | S64 | F32 | F64),
+        Atomic::Add => matches!(
+            ty,
+            U32 | S32 | U64 | S64 | F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64
+        ),
         Atomic::Min | Atomic::Max => matches!(ty, U32 | S32 | U64 | S64),
         Atomic::Inc | Atomic::Dec => ty == U32,
         Atomic::And | Atomic::Or | Atomic::Xor => matches!(ty, B32 | B64 | U32 | S32 | U64 | S64),

@@ -5,10 +5,12 @@
 mod body;
 mod call;
 mod cfg;
+mod copy;
 mod decoder;
 mod flow;
 mod instruction;
 pub mod kernel;
+mod matrix;
 mod memory;
 mod mov;
 mod operands;

@@ -1,5 +1,7 @@
 //! Atomic operations of a warp, one lane after the other in the order of the lanes.
 
+use half::{bf16, f16};
+
 use crate::decode::kernel::{Atomic, AtomicOp, NamedSpace};
 use crate::lanes::WARP;
 use crate::sink::{BlockSink, WarpKind};
@@ -108,6 +110,7 @@ pub fn combine(function: Atomic, ty: Type, old: u64, operand: u64) -> u64 {
                 sum.to_bits()
             })
         }
+        (Atomic::Add, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2) => halves(ty, a, b),
         (Atomic::Add, Type::F64) => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
         (Atomic::Add, _) => a.wrapping_add(b),
         (Atomic::Min, ty) if ty.is_signed() => {
@@ -144,5 +147,28 @@ pub fn combine(function: Atomic, ty: Type, old: u64, operand: u64) -> u64 {
         (Atomic::Or, _) => a | b,
         (Atomic::Xor, _) => a ^ b,
         (Atomic::Exchange | Atomic::CompareAndSwap, _) => b,
+    }
+}
+
+/// The sum of one or two halves.
+fn halves(ty: Type, a: u64, b: u64) -> u64 {
+    let sum = |a: u64, b: u64| {
+        let (a, b) = (a as u16, b as u16);
+        // Doubles hold the sum exactly.
+        let bits = match ty {
+            Type::F16 | Type::F16x2 => {
+                let sum = f16::from_bits(a).to_f64() + f16::from_bits(b).to_f64();
+                (!sum.is_nan()).then(|| f16::from_f64(sum).to_bits())
+            }
+            _ => {
+                let sum = bf16::from_bits(a).to_f64() + bf16::from_bits(b).to_f64();
+                (!sum.is_nan()).then(|| bf16::from_f64(sum).to_bits())
+            }
+        };
+        u64::from(bits.unwrap_or(0x7fff))
+    };
+    match ty.size() {
+        2 => sum(a, b),
+        _ => sum(a, b) | sum(a >> 16, b >> 16) << 16,
     }
 }

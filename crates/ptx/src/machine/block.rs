@@ -93,6 +93,7 @@ pub fn prepare(
         warp.later.clear();
         (warp.present, warp.alive) = (mask, mask);
         (warp.position, warp.executed, warp.threads, warp.syncs) = (0, 0, 0, 0);
+        warp.copies.clear();
         warp.local.fill(0);
         warp.addresses.fill(0);
         let registers = &mut warp.registers;

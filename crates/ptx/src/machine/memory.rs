@@ -239,6 +239,29 @@ impl BlockMemory<'_> {
         }
     }
 
+    /// Tells the search for races of an access of a lane to bytes of shared or global memory, which
+    /// if it is a store counts as one that changes them.
+    pub fn note_bytes(
+        &mut self,
+        space: NamedSpace,
+        warp: &Warp,
+        address: u64,
+        bytes: u64,
+        lane: usize,
+        is_store: bool,
+    ) -> Result<(), Box<Fault>> {
+        let moment = (warp.id, warp.syncs, warp.position);
+        match &mut self.races {
+            Some(races) if space != NamedSpace::Local => {
+                let lane = lane as u32;
+                races.access(
+                    space, address, bytes, moment, lane, is_store, is_store, None,
+                )
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Tells the search for races of a load or store.
     pub fn note(
         &mut self,

@@ -9,8 +9,9 @@ use crate::lanes::{Registers, WARP};
 use crate::sink::BlockSink;
 
 use super::block::BlockRun;
+use super::copy::{self, AsyncCopies};
 use super::fault::{Fault, FaultKind};
-use super::{access, assertion, atomic, collective, flow, heap, print};
+use super::{access, assertion, atomic, collective, flow, heap, matrix, print};
 
 /// Paths that lanes of a warp may be on at once, and meetings that are waited for.
 const MOST_ENTRIES: usize = 1 << 14;
@@ -65,6 +66,8 @@ pub struct Warp {
     pub addresses: Box<[u64; WARP]>,
     /// How often lanes of this warp have waited for each other.
     pub syncs: u32,
+    /// Copies that its lanes have not waited for.
+    pub copies: AsyncCopies,
 }
 
 impl Warp {
@@ -91,6 +94,7 @@ impl Warp {
             local: vec![0; WARP * kernel.local_bytes as usize],
             addresses: Box::new([0; WARP]),
             syncs: 0,
+            copies: AsyncCopies::default(),
         }
     }
 
@@ -313,6 +317,14 @@ pub fn run_warp<B: BlockSink>(
             }
             Code::Heap(index) => {
                 heap::call(memory, warp, &kernel.heap[index as usize], mask).map_err(stop)?;
+            }
+            Code::Copy(index) => {
+                copy::step(memory, warp, sink, &kernel.copies[index as usize], mask)
+                    .map_err(stop)?;
+            }
+            Code::Matrix(index) if mask != 0 => {
+                matrix::run(memory, warp, sink, &kernel.matrices[index as usize], mask)
+                    .map_err(stop)?;
             }
             Code::Exit => warp.exit(mask),
             Code::Collective(index) => {

@@ -125,9 +125,18 @@ impl<'a> Opcode<'a> {
             "tex" | "tld4" | "txq" | "suld" | "sust" | "sured" | "suq" | "istypep" => {
                 "textures and surfaces are not supported; read from global memory instead"
             }
-            "wmma" | "mma" | "wgmma" | "ldmatrix" | "stmatrix" | "tcgen05" | "movmatrix" => {
-                "instructions of tensor cores are not supported; compile for sm_60 or without them"
+            "wgmma" | "tcgen05" | "movmatrix" => {
+                "these instructions of tensor cores are not supported; compile for sm_80"
             }
+            "mma" | "wmma" | "ldmatrix" | "stmatrix" => {
+                "this shape, type or layout of matrices is not supported"
+            }
+            "cp" | "mbarrier" => {
+                "bulk copies and barriers in memory are not supported; compile for sm_75 or use \
+                 `__pipeline_memcpy_async`"
+            }
+            "mapa" | "getctarank" | "clusterlaunchcontrol" => "clusters are not supported",
+            "barrier" if self.has("cluster") => "clusters are not supported",
             _ => "it is not among the instructions that are run here (docs: `reuselens gpu run`)",
         };
         PtxError::unsupported(self.at, format!("`{}`: {why}", self.whole))
