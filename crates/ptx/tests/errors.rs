@@ -118,7 +118,29 @@ fn instructions_outside_the_subset_are_refused_with_their_place() {
             "tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%x1, {%f1,%f2}];",
             "textures",
         ),
-        ("mma.sync.aligned %r1, %r2;", "tensor cores"),
+        (
+            "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 %r1, %r2, %r3, %r4;",
+            "this shape, type or layout of matrices is not supported",
+        ),
+        (
+            "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 %r1, %r2, %r3, %r4;",
+            "wrong number of registers",
+        ),
+        ("wgmma.fence.sync.aligned;", "tensor cores"),
+        (
+            "cp.async.bulk.commit_group;",
+            "bulk copies and barriers in memory",
+        ),
+        (
+            "cp.async.ca.shared.global [%x1], [%x2], 12;",
+            "4, 8 or 16 bytes",
+        ),
+        (
+            "mbarrier.init.shared.b64 [%r1], %r2;",
+            "bulk copies and barriers in memory",
+        ),
+        ("mapa.shared::cluster.u32 %r1, %r2, %r3;", "clusters"),
+        ("barrier.cluster.arrive.aligned;", "clusters"),
         ("add.frob.s32 %r1, %r2, %r3;", "the modifier .frob"),
         ("add.s32 %r1, %r2;", "takes 3 operands, not 2"),
         ("add.s32 %r1, %x2, %r3;", "%x2 has type .b64"),
