@@ -95,30 +95,31 @@ impl BankReport {
 #[inline]
 pub fn wavefronts(mask: u32, bytes: u8, addresses: &[u64]) -> (u32, u32) {
     match bytes {
-        0..=4 => {
-            let quick = quick_wavefronts(bytes, addresses);
-            (quick.unwrap_or_else(|| passes(bytes, addresses)), 1)
-        }
+        0..=4 if is_conflict_free(bytes, addresses) => (1, 1),
+        0..=4 => (passes(bytes, addresses), 1),
         5..=8 => in_parts(mask, 16, bytes, addresses),
         _ => in_parts(mask, 8, bytes, addresses),
     }
 }
 
-/// 1 if all lanes use the same word or each a bank of its own, in one word each; else unknown.
+/// Whether it is clear at once that there are no conflicts: all lanes use the same word, or one word
+/// after the other.
 #[inline]
-fn quick_wavefronts(bytes: u8, addresses: &[u64]) -> Option<u32> {
-    let first = addresses.first()? >> 2;
-    let (mut same, mut banks, mut straddles) = (true, 0u32, 0);
+fn is_conflict_free(bytes: u8, addresses: &[u64]) -> bool {
+    let Some(&first) = addresses.first() else {
+        return true;
+    };
+    // Without branches, so that the compiler makes vector instructions of the loop.
+    let (mut next, mut same, mut follows) = (first, 0, 0);
     for &address in addresses {
-        same &= address >> 2 == first;
-        banks |= 1 << (address >> 2 & 31);
-        straddles |= (address ^ (address + u64::from(bytes.max(1)) - 1)) >> 2;
+        same |= address ^ first;
+        follows |= address ^ next;
+        next = next.wrapping_add(4);
     }
-    let distinct = banks.count_ones() as usize == addresses.len();
-    (straddles == 0 && (same || distinct)).then_some(1)
+    let in_one_word = first % 4 + u64::from(bytes.max(1)) <= 4;
+    in_one_word && (same == 0 || follows == 0)
 }
 
-#[cold]
 fn in_parts(mask: u32, lanes: u32, bytes: u8, addresses: &[u64]) -> (u32, u32) {
     let (mut needed, mut ideal, mut rest) = (0, 0, addresses);
     for part in 0..32 / lanes {
@@ -133,44 +134,56 @@ fn in_parts(mask: u32, lanes: u32, bytes: u8, addresses: &[u64]) -> (u32, u32) {
     (needed, ideal)
 }
 
-/// The most distinct words in one bank. Accesses are of up to 255 bytes: 65 words.
+/// The most distinct words in one bank.
 fn passes(bytes: u8, addresses: &[u64]) -> u32 {
-    let mut words = WordsByBank::new();
+    if addresses.is_sorted() {
+        passes_in_order(bytes, addresses)
+    } else if bytes <= 16 {
+        // 32 lanes of two words, 16 of three or 8 of five, if they are not aligned.
+        passes_of_any::<64>(bytes, addresses)
+    } else {
+        // 8 lanes of 65 words.
+        passes_of_any::<520>(bytes, addresses)
+    }
+}
+
+/// The words of an access.
+fn words(address: u64, bytes: u8) -> std::ops::RangeInclusive<u64> {
+    address >> 2..=address.saturating_add(u64::from(bytes.max(1)) - 1) >> 2
+}
+
+/// Of ascending addresses: a word is new if it is above all before it.
+fn passes_in_order(bytes: u8, addresses: &[u64]) -> u32 {
+    let mut counts = [0u16; BANKS];
+    let mut next = 0;
     for &address in addresses {
-        let last = address.saturating_add(u64::from(bytes.max(1)) - 1) >> 2;
-        for word in address >> 2..=last {
-            words.add(word);
+        let own = words(address, bytes);
+        for word in next.max(*own.start())..=*own.end() {
+            counts[(word % BANKS as u64) as usize] += 1;
         }
+        next = own.end() + 1;
     }
-    words.most()
+    counts.into_iter().max().unwrap_or(0).into()
 }
 
-/// Distinct words of each bank. A bank has at most one word of each 128 bytes, so an access of
-/// 255 bytes adds up to three to it.
-struct WordsByBank {
-    counts: [u8; BANKS],
-    words: [[u64; 3 * 32]; BANKS],
-}
-
-impl WordsByBank {
-    fn new() -> WordsByBank {
-        WordsByBank {
-            counts: [0; BANKS],
-            words: [[0; 3 * 32]; BANKS],
-        }
-    }
-
-    fn add(&mut self, word: u64) {
+/// Of any addresses with up to `N` words: each bank has a list of its words.
+fn passes_of_any<const N: usize>(bytes: u8, addresses: &[u64]) -> u32 {
+    // Word number n is at n - 1, with the number of the next word of its bank; 0 ends a list.
+    let (mut found, mut next) = ([0u64; N], [0u16; N]);
+    let (mut lists, mut counts) = ([0u16; BANKS], [0u16; BANKS]);
+    let mut number = 0;
+    for word in addresses.iter().flat_map(|&address| words(address, bytes)) {
         let bank = (word % BANKS as u64) as usize;
-        let count = usize::from(self.counts[bank]);
-        let words = &mut self.words[bank];
-        if !words[..count].contains(&word) {
-            words[count] = word;
-            self.counts[bank] += 1;
+        let mut at = lists[bank];
+        while at != 0 && found[usize::from(at) - 1] != word {
+            at = next[usize::from(at) - 1];
+        }
+        if at == 0 {
+            (found[number], next[number]) = (word, lists[bank]);
+            number += 1;
+            lists[bank] = number as u16;
+            counts[bank] += 1;
         }
     }
-
-    fn most(&self) -> u32 {
-        self.counts.iter().copied().max().unwrap_or(0).into()
-    }
+    counts.into_iter().max().unwrap_or(0).into()
 }

@@ -113,19 +113,20 @@ impl Footprint {
             (self.sectors, self.bytes) = (0, 0);
             return;
         };
-        let (mut next, mut follows, mut same, mut low) = (first, true, true, 0);
+        // Without branches, so that the compiler makes vector instructions of the loop.
+        let (mut next, mut follows, mut same, mut low) = (first, 0, 0, 0);
         for &address in addresses {
-            follows &= address == next;
-            same &= address == first;
+            follows |= address ^ next;
+            same |= address ^ first;
             low |= address;
             next = next.wrapping_add(size.into());
         }
         let element = (1u32 << self.element_shift) - 1;
         let fits = (low as u32 | size) & element == 0 && next > first;
         let in_line = first as u32 % LINE_BYTES as u32 + size <= LINE_BYTES as u32;
-        if follows && fits {
+        if follows == 0 && fits {
             self.contiguous(first, size, addresses.len() as u32);
-        } else if same && fits && in_line {
+        } else if same == 0 && fits && in_line {
             self.broadcast(first, size, addresses.len() as u32);
         } else if (low as u32 | size) & ((1 << UNIT_SHIFT) - 1) == 0 {
             self.scattered::<true>(size, addresses);

@@ -99,21 +99,19 @@ impl Tracker {
 /// The items of one line of 128 bytes. A bit is an item.
 #[derive(Clone, Copy, Debug, Default)]
 struct LineItems {
-    /// Items that were accessed last at the same time; most often all of the line's.
-    group: Group,
+    /// Items that were accessed.
+    known: u32,
+    /// The time of the last access to all of them, if that is the same one.
+    time: u32,
+    /// Whether they have times of their own.
+    is_split: bool,
+    /// Where the times of the single items are, if they differ or once did: index in
+    /// [`Grain::times`], plus 1.
+    own_times: u32,
     /// Items whose last access was a store: the next one is cold.
     ended: u32,
     /// Items that were accessed once.
     once: u32,
-}
-
-/// Items of a line that were accessed last at the same time.
-#[derive(Clone, Copy, Debug, Default)]
-struct Group {
-    items: u32,
-    time: u32,
-    /// Index of the line's next group in [`Grain::more`], plus 1.
-    next: u32,
 }
 
 /// The items of one size.
@@ -124,10 +122,8 @@ struct Grain {
     recency: Recency,
     /// By the line's number.
     entries: Vec<LineItems>,
-    /// Groups after the first of their lines.
-    more: Vec<Group>,
-    /// Unused ones of these: index plus 1, linked by `next`.
-    unused: u32,
+    /// Times of the items of lines whose items differ in that.
+    times: Vec<[u32; 32]>,
     /// Items that the present request takes away from times.
     moved: Vec<(u32, u32)>,
     /// Distinct items of the present request.
@@ -145,8 +141,7 @@ impl Grain {
             shift,
             recency: Recency::new(),
             entries: Vec::new(),
-            more: Vec::new(),
-            unused: 0,
+            times: Vec::new(),
             moved: Vec::new(),
             items: 0,
             asked: (NO_TIME, 0),
@@ -171,37 +166,29 @@ impl Grain {
         counts: &mut ReuseCounts,
     ) -> (u64, u64, u64) {
         let items = fold(part.units, self.shift);
-        let line = line as usize;
-        let entry = self.entries[line];
-        let (mut known, mut reuses, mut sum) = (0, 0, 0);
-        let mut take = |grain: &mut Grain, group: Group| {
-            let taken = group.items & items;
-            if taken == 0 {
-                return;
-            }
-            known |= taken;
-            grain.move_items(group.time, taken.count_ones());
+        let entry = self.entries[line as usize];
+        let known = items & entry.known;
+        let (mut reuses, mut sum) = (0, 0);
+        let mut rest = known;
+        while rest != 0 {
+            let (time, taken) = self.same_time(&entry, rest);
+            rest &= !taken;
+            self.move_items(time, taken.count_ones());
             let live = u64::from((taken & !entry.ended).count_ones());
             if live > 0 {
-                let distance = grain.since(group.time) - 1;
+                let distance = self.since(time) - 1;
                 counts.add(kind, Some(distance), live);
                 reuses += live;
                 sum += distance * live;
             }
-        };
-        take(self, entry.group);
-        let mut next = entry.group.next;
-        while next != 0 {
-            let group = self.more[next as usize - 1];
-            take(self, group);
-            next = group.next;
         }
         let all = u64::from(items.count_ones());
         if all > reuses {
             counts.add(kind, None, all - reuses);
         }
-        self.regroup(line, items);
-        let entry = &mut self.entries[line];
+        self.set_time(line, items);
+        let entry = &mut self.entries[line as usize];
+        entry.known |= items;
         entry.once = (entry.once & !items) | (items & !known & !part.repeated);
         match kind {
             WarpKind::Load => entry.ended &= !items,
@@ -209,6 +196,46 @@ impl Grain {
         }
         self.items += items.count_ones();
         (all, reuses, sum)
+    }
+
+    /// The time of the lowest of some items, and neighbours of it with the same time.
+    #[inline]
+    fn same_time(&self, entry: &LineItems, items: u32) -> (u32, u32) {
+        if !entry.is_split {
+            return (entry.time, items);
+        }
+        let times = &self.times[entry.own_times as usize - 1];
+        let time = times[items.trailing_zeros() as usize & 31];
+        let (mut rest, mut same) = (items, 0);
+        while rest != 0 && times[rest.trailing_zeros() as usize & 31] == time {
+            same |= rest & rest.wrapping_neg();
+            rest &= rest - 1;
+        }
+        (time, same)
+    }
+
+    /// Gives items of a line the present time.
+    #[inline]
+    fn set_time(&mut self, line: u32, items: u32) {
+        let now = self.recency.now();
+        let entry = &mut self.entries[line as usize];
+        if entry.known & !items == 0 {
+            (entry.time, entry.is_split) = (now, false);
+            return;
+        }
+        if entry.own_times == 0 {
+            self.times.push([0; 32]);
+            entry.own_times = self.times.len() as u32;
+        }
+        let times = &mut self.times[entry.own_times as usize - 1];
+        if !std::mem::replace(&mut entry.is_split, true) {
+            times.fill(entry.time);
+        }
+        let mut rest = items;
+        while rest != 0 {
+            times[rest.trailing_zeros() as usize & 31] = now;
+            rest &= rest - 1;
+        }
     }
 
     /// Items accessed at `time` or later.
@@ -228,57 +255,6 @@ impl Grain {
         }
     }
 
-    /// Puts items of a line into a group of the present time.
-    #[inline]
-    fn regroup(&mut self, line: usize, items: u32) {
-        let now = self.recency.now();
-        let first = &mut self.entries[line].group;
-        let rest = first.items & !items;
-        if rest == 0 && first.next == 0 {
-            (first.items, first.time) = (items, now);
-        } else {
-            self.split(line, items, now);
-        }
-    }
-
-    /// As `regroup`, of a line with several groups: the new one becomes the first.
-    #[inline(never)]
-    fn split(&mut self, line: usize, items: u32, now: u32) {
-        let mut group = self.entries[line].group;
-        let mut kept = 0;
-        loop {
-            let after = group.next;
-            group.items &= !items;
-            if group.items != 0 {
-                group.next = kept;
-                kept = self.keep(group);
-            }
-            if after == 0 {
-                break;
-            }
-            group = self.more[after as usize - 1];
-            self.more[after as usize - 1].next = self.unused;
-            self.unused = after;
-        }
-        self.entries[line].group = Group {
-            items,
-            time: now,
-            next: kept,
-        };
-    }
-
-    fn keep(&mut self, group: Group) -> u32 {
-        if self.unused == 0 {
-            self.more.push(group);
-            return self.more.len() as u32;
-        }
-        let at = self.unused;
-        let place = &mut self.more[at as usize - 1];
-        self.unused = place.next;
-        *place = group;
-        at
-    }
-
     /// Ends a request: its items have the present time.
     #[inline]
     fn end(&mut self) {
@@ -293,11 +269,12 @@ impl Grain {
     #[cold]
     fn renumber(&mut self) {
         let numbers = self.recency.renumber();
-        let groups = self.entries.iter_mut().map(|entry| &mut entry.group);
-        for group in groups.chain(&mut self.more) {
-            // Unused groups have old times.
-            if let Some(&number) = numbers.get(group.time as usize) {
-                group.time = number;
+        let lines = self.entries.iter_mut().map(|entry| &mut entry.time);
+        let items = self.times.iter_mut().flatten();
+        for time in lines.chain(items) {
+            // Times without items are old ones, which may be beyond the numbers.
+            if let Some(&number) = numbers.get(*time as usize) {
+                *time = number;
             }
         }
     }
@@ -308,7 +285,6 @@ impl Grain {
         counts.items += u64::from(self.recency.total());
         self.recency.clear();
         self.entries.clear();
-        self.more.clear();
-        self.unused = 0;
+        self.times.clear();
     }
 }
