@@ -1,7 +1,7 @@
 //! What the analyses cost for each record, by the shape of the access and by what is switched on:
 //! `cargo run --release -p reuselens-gpu-advisor --example cost`.
 //!
-//! Prints nanoseconds of processor time for each record of a warp; less is better. The best of
+//! A word as argument: only the shapes whose names contain it. Prints nanoseconds of processor time for each record of a warp; less is better. The best of
 //! three runs counts.
 
 use reuselens_gpu_advisor::{Advisor, AdvisorOptions, InstructionCounts, LaunchContext};
@@ -82,7 +82,11 @@ fn main() {
         ..reuse
     };
     println!("ns/record: counts, + reuse, + caches, + bypass");
-    for shape in SHAPES {
+    let wanted = std::env::args().nth(1).unwrap_or_default();
+    for shape in SHAPES
+        .into_iter()
+        .filter(|shape| shape.name.contains(&wanted))
+    {
         let times = [counts, reuse, without_bypass, everything].map(|options| {
             (0..3)
                 .map(|_| cost(&shape, options))

@@ -6,7 +6,8 @@ use reuselens_warp::{Space, WarpKind, WarpRow};
 
 use crate::banks::wavefronts;
 use crate::caches::{BlockRequests, CacheRequest};
-use crate::request::{Footprint, LinePart, sector_mask};
+use crate::order::lockstep;
+use crate::request::{Footprint, LinePart, count_sectors, sector_mask};
 use crate::reuse::{KeptPart, Tracker};
 use crate::tally::{NO_OBJECT, SiteObject, Tally};
 use crate::{AdvisorOptions, GlobalCounts, LaunchContext, ObjectRange, SECTOR_BYTES};
@@ -75,7 +76,9 @@ struct KeptRequest {
     position: u64,
     site: u32,
     kind: WarpKind,
-    /// Where its parts end.
+    /// Where its parts begin.
+    begin: u32,
+    /// Where they end.
     end: u32,
 }
 
@@ -148,14 +151,14 @@ impl BlockAdvisor {
         self.tally.divergence.add(row.kind, footprint);
         let site = self.tally.sites.of(row.site);
         site.access.get_or_insert((row.space, row.kind));
-        for counts in [&mut site.global, &mut self.tally.global] {
-            counts.requests += 1;
-            counts.lanes += lanes;
-            counts.bytes += lanes * u64::from(row.bytes);
-            counts.lines += u64::from(footprint.lines());
-            counts.sectors += u64::from(footprint.sectors);
-            counts.ideal_sectors += u64::from(footprint.ideal_sectors());
-        }
+        site.global.merge(&GlobalCounts {
+            requests: 1,
+            lanes,
+            bytes: lanes * u64::from(row.bytes),
+            lines: footprint.lines().into(),
+            sectors: footprint.sectors.into(),
+            ideal_sectors: footprint.ideal_sectors().into(),
+        });
         self.objects(row);
         if self.setup.keeps() {
             self.keep(row);
@@ -219,6 +222,7 @@ impl BlockAdvisor {
             self.more_warps(warp);
         }
         let history = &mut self.warps[warp];
+        let begin = history.parts.len() as u32;
         let parts = self.footprint.parts.iter();
         history.parts.extend(parts.map(|part| KeptPart {
             line: part.line,
@@ -231,6 +235,7 @@ impl BlockAdvisor {
             position: row.position,
             site: row.site,
             kind: row.kind,
+            begin,
             end: history.parts.len() as u32,
         });
         self.kept += self.footprint.parts.len();
@@ -284,13 +289,10 @@ impl BlockAdvisor {
     fn flush_warps(&mut self) {
         let reuse = &mut self.tally.reuse;
         for warp in &mut self.warps {
-            let mut begin = 0;
             for request in &warp.requests {
-                let parts = &warp.parts[begin..request.end as usize];
-                begin = request.end as usize;
                 warp.tracker.request(
                     request.kind,
-                    parts,
+                    &warp.parts[request.begin as usize..request.end as usize],
                     &mut reuse.warp_elements,
                     &mut reuse.warp_lines,
                 );
@@ -301,32 +303,15 @@ impl BlockAdvisor {
     /// The requests of all warps, by position and then by warp.
     fn flush_block(&mut self) {
         let warps = std::mem::take(&mut self.warps);
-        // Of each warp with requests left: its number, its next request, and that one's parts.
-        let mut going: Vec<(usize, usize, usize)> = (0..warps.len())
-            .filter(|&warp| !warps[warp].requests.is_empty())
-            .map(|warp| (warp, 0, 0))
-            .collect();
-        while !going.is_empty() {
-            let positions = going
-                .iter()
-                .map(|&(warp, next, _)| warps[warp].requests[next].position);
-            let position = positions.min().unwrap_or(0);
-            let mut has_ended = false;
-            for (warp, next, begin) in &mut going {
-                let history = &warps[*warp];
-                while let Some(request) = history.requests.get(*next)
-                    && request.position <= position
-                {
-                    let parts = &history.parts[*begin..request.end as usize];
-                    self.in_order(*warp as u32, request, parts);
-                    (*next, *begin) = (*next + 1, request.end as usize);
-                }
-                has_ended |= *next == history.requests.len();
-            }
-            if has_ended {
-                going.retain(|&(warp, next, _)| next < warps[warp].requests.len());
-            }
-        }
+        let requests = warps.iter().map(|history| &history.requests[..]);
+        lockstep(
+            requests.enumerate(),
+            |request| request.position,
+            |warp, request| {
+                let parts = request.begin as usize..request.end as usize;
+                self.in_order(warp as u32, request, &warps[warp].parts[parts]);
+            },
+        );
         self.warps = warps;
     }
 
@@ -342,10 +327,15 @@ impl BlockAdvisor {
                 &mut counts.cta_lines,
             );
             if request.kind == WarpKind::Load {
-                let site = &mut self.tally.sites.of(request.site).reuse;
-                for (part, sums) in parts.iter().zip(reuses) {
-                    site.merge(sums);
-                    self.tally.objects.of(part.object).reuse.merge(sums);
+                // Most often all parts are in one object.
+                let mut rest = parts.iter().zip(reuses).peekable();
+                while let Some((part, sums)) = rest.next() {
+                    let mut sum = *sums;
+                    while let Some((_, sums)) = rest.next_if(|next| next.0.object == part.object) {
+                        sum.merge(sums);
+                    }
+                    self.tally.sites.of(request.site).reuse.merge(&sum);
+                    self.tally.objects.of(part.object).reuse.merge(&sum);
                 }
             }
         }
@@ -366,7 +356,7 @@ fn add_part(counts: &mut GlobalCounts, part: &LinePart, bytes: u8) {
     counts.lanes += u64::from(part.lanes);
     counts.bytes += u64::from(part.lanes) * u64::from(bytes);
     counts.lines += 1;
-    counts.sectors += u64::from(sector_mask(part.units).count_ones());
+    counts.sectors += u64::from(count_sectors(sector_mask(part.units)));
 }
 
 /// Finds the objects of addresses. Instructions most often stay in one object, so the last one of

@@ -99,7 +99,7 @@ impl KernelTotals {
             launches: self.launches,
             instructions: self.instructions,
             spaces: tally.spaces,
-            global: tally.global,
+            global: tally.global(),
             reuse: options.reuse.then_some(tally.reuse),
             divergence: tally.divergence,
             banks: tally.banks,
@@ -170,7 +170,7 @@ fn value(
     branches: &BranchReport,
     instructions: InstructionCounts,
 ) -> Option<f64> {
-    let (global, banks) = (&tally.global, tally.banks.all());
+    let (global, banks) = (tally.global(), tally.banks.all());
     let per_cent = |share: f64| 100.0 * share;
     match metric {
         LaunchMetric::WarpInstructions => {

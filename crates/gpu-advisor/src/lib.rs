@@ -26,6 +26,7 @@ mod ledger;
 mod metrics;
 mod model;
 mod options;
+mod order;
 mod report;
 mod request;
 mod reuse;
@@ -58,5 +59,18 @@ pub(crate) fn ratio(part: u64, total: u64) -> f64 {
     match total {
         0 => 0.0,
         total => part as f64 / total as f64,
+    }
+}
+
+/// The number of bits that are set. Most masks are full or have one bit; for those it takes no
+/// instruction that old processors lack.
+#[inline]
+pub(crate) fn count_bits(bits: u32) -> u32 {
+    if bits == u32::MAX {
+        u32::BITS
+    } else if bits & bits.wrapping_sub(1) == 0 {
+        u32::from(bits != 0)
+    } else {
+        bits.count_ones()
     }
 }

@@ -1,5 +1,6 @@
 //! [`Footprint`]: the lines, sectors and elements that one request of global memory touches.
 
+use crate::count_bits;
 use crate::counts::{LINE_BYTES, SECTOR_BYTES};
 
 /// log2 of [`LINE_BYTES`].
@@ -43,6 +44,12 @@ pub(crate) fn sector_mask(units: u32) -> u32 {
         | u32::from(units & 0xff00 != 0) << 1
         | u32::from(units & 0xff_0000 != 0) << 2
         | u32::from(units & 0xff00_0000 != 0) << 3
+}
+
+/// The number of bits in a mask of four.
+#[inline]
+pub(crate) fn count_sectors(mask: u32) -> u32 {
+    (0x4332_3221_3221_2110u64 >> (4 * (mask & 15))) as u32 & 7
 }
 
 /// A bit for each group of 2^`shift` bits that has one.
@@ -141,7 +148,7 @@ impl Footprint {
     fn sum(&mut self) {
         (self.sectors, self.bytes) = (0, 0);
         for part in &self.parts {
-            self.sectors += sector_mask(part.units).count_ones();
+            self.sectors += count_sectors(sector_mask(part.units));
             self.bytes += part.bytes;
         }
     }
@@ -187,7 +194,7 @@ impl Footprint {
             line: first >> LINE_SHIFT,
             units,
             repeated: if lanes > 1 { elements } else { 0 },
-            accesses: elements.count_ones() * lanes,
+            accesses: count_bits(elements) * lanes,
             lanes,
             bytes: size,
             low,
@@ -220,10 +227,10 @@ impl Footprint {
         let units = span(from >> UNIT_SHIFT, to >> UNIT_SHIFT);
         let part = &mut self.parts[at];
         part.repeated |= fold(part.units, fold_shift) & now;
-        part.accesses += now.count_ones();
+        part.accesses += count_bits(now);
         part.low = part.low.min(from);
         if UNITS {
-            part.bytes += (units & !part.units).count_ones() << UNIT_SHIFT;
+            part.bytes += count_bits(units & !part.units) << UNIT_SHIFT;
         } else {
             self.byte_masks[at] |= (u128::MAX >> (127 - (to - from))) << from;
         }

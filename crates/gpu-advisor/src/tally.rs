@@ -165,7 +165,6 @@ impl ObjectTallies {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub spaces: SpaceCounts,
-    pub global: GlobalCounts,
     pub divergence: DivergenceReport,
     pub banks: BankReport,
     pub reuse: ReuseReport,
@@ -176,7 +175,6 @@ pub(crate) struct Tally {
 impl Tally {
     pub fn merge(&mut self, other: &Tally) {
         self.spaces.merge(&other.spaces);
-        self.global.merge(&other.global);
         self.divergence.merge(&other.divergence);
         self.banks.merge(&other.banks);
         self.reuse.merge(&other.reuse);
@@ -184,10 +182,16 @@ impl Tally {
         self.objects.merge(&other.objects);
     }
 
+    /// Requests of global memory of all sites.
+    pub fn global(&self) -> GlobalCounts {
+        let mut all = GlobalCounts::default();
+        self.sites.0.iter().for_each(|site| all.merge(&site.global));
+        all
+    }
+
     /// Removes the counts and keeps the memory.
     pub fn clear(&mut self) {
         self.spaces = SpaceCounts::default();
-        self.global = GlobalCounts::default();
         self.divergence = DivergenceReport::default();
         self.banks = BankReport::default();
         self.reuse = ReuseReport::default();

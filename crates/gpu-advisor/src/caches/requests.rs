@@ -7,7 +7,7 @@ use reuselens_warp::WarpKind;
 pub(crate) struct CacheRequest {
     /// Number of the line: address / 128.
     pub line: u64,
-    /// A bit for each sector. The L1 leaves those that the L2 is asked for.
+    /// A bit for each sector.
     pub sectors: u8,
     /// Number of the data object.
     pub object: u32,
@@ -20,8 +20,19 @@ pub(crate) struct CacheStep {
     pub site: u32,
     pub warp: u16,
     pub kind: WarpKind,
-    /// Where its lines end.
+    /// Where its lines begin.
+    pub begin: u32,
+    /// Where they end.
     pub end: u32,
+}
+
+/// What the L1 asks of the L2.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct L2Request {
+    pub position: u64,
+    pub site: u32,
+    pub kind: WarpKind,
+    pub line: CacheRequest,
 }
 
 /// The requests of a block, in order.
@@ -41,12 +52,14 @@ impl BlockRequests {
         kind: WarpKind,
         lines: impl Iterator<Item = CacheRequest>,
     ) {
+        let begin = self.lines.len() as u32;
         self.lines.extend(lines);
         self.steps.push(CacheStep {
             position,
             site,
             warp: warp as u16,
             kind,
+            begin,
             end: self.lines.len() as u32,
         });
     }

@@ -3,8 +3,10 @@
 use reuselens_warp::WarpKind;
 
 use super::lru::SectorCache;
-use super::requests::{BlockRequests, CacheStep};
+use super::requests::{BlockRequests, CacheRequest, CacheStep, L2Request};
 use super::{CacheCounts, CacheReport};
+use crate::order::lockstep;
+use crate::request::count_sectors;
 use crate::tally::{ObjectTallies, SiteTallies};
 use crate::{AdvisorOptions, BypassOracle, GpuModel, StorePolicy};
 
@@ -18,6 +20,8 @@ pub(crate) struct CacheSimulator {
     l2: SectorCache,
     /// Blocks of the wave.
     wave: Vec<BlockRequests>,
+    /// What their L1s ask of the L2; as many lists at least.
+    misses: Vec<Vec<L2Request>>,
     /// Lines of their requests.
     kept: usize,
     /// Blocks of a wave that is not cut.
@@ -65,6 +69,7 @@ impl CacheSimulator {
             l1: vec![l1; model.sms.max(1) as usize],
             l2: SectorCache::new(model.l2),
             wave: Vec::new(),
+            misses: Vec::new(),
             kept: 0,
             full: 0,
             before: 0,
@@ -127,6 +132,10 @@ impl CacheSimulator {
         if !self.wave.is_empty() {
             self.run();
         }
+        for site in &self.sites.0 {
+            self.report.l1.merge(&site.l1);
+            self.report.l2.merge(&site.l2);
+        }
         (self.searches_bypass && self.oracle.loads > 0).then(|| BypassOracle {
             loads: self.oracle.loads,
             traffic: self.oracle.traffic.clone(),
@@ -135,6 +144,9 @@ impl CacheSimulator {
 
     fn run(&mut self) {
         self.report.waves += 1;
+        if self.misses.len() < self.wave.len() {
+            self.misses.resize(self.wave.len(), Vec::new());
+        }
         let sms = self.l1.len();
         // The wave's first block follows the last one of the wave before.
         for first in 0..sms.min(self.wave.len()) {
@@ -150,56 +162,69 @@ impl CacheSimulator {
     }
 
     /// Runs the blocks of an SM through its L1: each block of the wave that is a multiple of the
-    /// number of SMs after `first`. What the L1 does not have stays in the requests.
+    /// number of SMs after `first`.
     fn run_l1(&mut self, sm: usize, first: usize) {
-        let mut wave = std::mem::take(&mut self.wave);
-        let blocks = (first..wave.len()).step_by(self.l1.len());
+        let wave = std::mem::take(&mut self.wave);
+        let mut misses = std::mem::take(&mut self.misses);
+        let blocks = wave.iter().map(|requests| &requests.steps[..]).enumerate();
         self.l1[sm].is_used = true;
-        lockstep(&mut wave, blocks, |requests, begin, step| {
-            let mut counts = CacheCounts::default();
-            for at in begin..step.end as usize {
-                let mut counted = CacheCounts::default();
-                let request = &mut requests.lines[at];
-                let sectors = u32::from(request.sectors);
+        lockstep(
+            blocks.skip(first).step_by(self.l1.len()),
+            |step| step.position,
+            |block, step| {
+                let lines = &wave[block].lines[step.begin as usize..step.end as usize];
                 if sm == 0 && self.searches_bypass {
-                    self.oracle
-                        .request(step, request.line, sectors, self.model.stores);
+                    self.oracle.request(step, lines, self.model.stores);
                 }
-                let cache = &mut self.l1[sm].cache;
-                let hits = access(cache, step.kind, request.line, sectors, self.model.stores);
-                counted.count(step.kind, sectors, hits);
-                if step.kind == WarpKind::Load {
-                    request.sectors &= !hits as u8;
-                }
-                self.objects.of(request.object).l1.merge(&counted);
-                counts.merge(&counted);
-            }
-            self.report.l1.merge(&counts);
-            self.sites.of(step.site).l1.merge(&counts);
-        });
-        self.wave = wave;
+                let missed = lines
+                    .iter()
+                    .filter_map(|&line| self.l1_line(sm, step, line));
+                misses[block].extend(missed);
+            },
+        );
+        (self.wave, self.misses) = (wave, misses);
+    }
+
+    /// What one line of a request does to an L1. Returns what the L2 is asked for.
+    #[inline]
+    fn l1_line(&mut self, sm: usize, step: &CacheStep, line: CacheRequest) -> Option<L2Request> {
+        let sectors = u32::from(line.sectors);
+        let cache = &mut self.l1[sm].cache;
+        let hits = access(cache, step.kind, line.line, sectors, self.model.stores);
+        self.sites.of(step.site).l1.count(step.kind, sectors, hits);
+        let object = self.objects.of(line.object);
+        object.l1.count(step.kind, sectors, hits);
+        let missing = match step.kind {
+            WarpKind::Load => line.sectors & !hits as u8,
+            WarpKind::Store | WarpKind::Atomic => line.sectors,
+        };
+        (missing != 0).then_some(L2Request {
+            position: step.position,
+            site: step.site,
+            kind: step.kind,
+            line: CacheRequest {
+                sectors: missing,
+                ..line
+            },
+        })
     }
 
     /// Runs what the L1s did not have through the L2.
     fn run_l2(&mut self) {
-        let mut wave = std::mem::take(&mut self.wave);
-        let blocks = 0..wave.len();
-        lockstep(&mut wave, blocks, |requests, begin, step| {
-            let mut counts = CacheCounts::default();
-            for request in &requests.lines[begin..step.end as usize] {
-                let sectors = u32::from(request.sectors);
-                if sectors != 0 {
-                    let hits = self.l2.fetch(request.line, sectors);
-                    let mut counted = CacheCounts::default();
-                    counted.count(step.kind, sectors, hits);
-                    self.objects.of(request.object).l2.merge(&counted);
-                    counts.merge(&counted);
-                }
-            }
-            self.report.l2.merge(&counts);
-            self.sites.of(step.site).l2.merge(&counts);
-        });
-        self.wave = wave;
+        let blocks = self.misses.iter().map(|misses| &misses[..]).enumerate();
+        lockstep(
+            blocks,
+            |request| request.position,
+            |_, request| {
+                let sectors = u32::from(request.line.sectors);
+                let hits = self.l2.fetch(request.line.line, sectors);
+                let site = self.sites.of(request.site);
+                site.l2.count(request.kind, sectors, hits);
+                let object = self.objects.of(request.line.object);
+                object.l2.count(request.kind, sectors, hits);
+            },
+        );
+        self.misses.iter_mut().for_each(Vec::clear);
     }
 }
 
@@ -226,66 +251,39 @@ fn access(
 impl CacheCounts {
     #[inline]
     fn count(&mut self, kind: WarpKind, sectors: u32, hits: u32) {
-        let (sectors, hits) = (sectors.count_ones().into(), u64::from(hits.count_ones()));
-        match kind {
-            WarpKind::Load => (self.loads, self.load_hits) = (sectors, hits),
-            WarpKind::Store | WarpKind::Atomic => (self.stores, self.store_hits) = (sectors, hits),
-        }
+        let (all, had) = match kind {
+            WarpKind::Load => (&mut self.loads, &mut self.load_hits),
+            WarpKind::Store | WarpKind::Atomic => (&mut self.stores, &mut self.store_hits),
+        };
+        *all += u64::from(count_sectors(sectors));
+        *had += u64::from(count_sectors(hits));
     }
 }
 
 impl OracleCaches {
     #[inline]
-    fn request(&mut self, step: &CacheStep, line: u64, sectors: u32, stores: StorePolicy) {
+    fn request(&mut self, step: &CacheStep, lines: &[CacheRequest], stores: StorePolicy) {
         let is_load = step.kind == WarpKind::Load;
-        if is_load {
-            self.loads += u64::from(sectors.count_ones());
-        }
         // Of blocks with more warps than there are caches, the last cache has all.
         let least = (usize::from(step.warp) + 1).min(self.caches.len());
+        let wanted = lines.iter().map(|line| count_sectors(line.sectors.into()));
+        let wanted: u64 = wanted.map(u64::from).sum();
+        if is_load {
+            self.loads += wanted;
+        }
         let pairs = self.caches.iter_mut().zip(&mut self.traffic);
         for (warps, (cache, traffic)) in (1..).zip(pairs) {
-            let hits = match is_load && warps < least {
-                true => 0,
-                false => access(cache, step.kind, line, sectors, stores),
-            };
-            if is_load {
-                *traffic += u64::from((sectors & !hits).count_ones());
+            if is_load && warps < least {
+                *traffic += wanted;
+                continue;
             }
-        }
-    }
-}
-
-/// Visits the steps of blocks by position, then by block: each with its block and where its lines
-/// begin.
-fn lockstep(
-    wave: &mut [BlockRequests],
-    blocks: impl Iterator<Item = usize>,
-    mut visit: impl FnMut(&mut BlockRequests, usize, &CacheStep),
-) {
-    // Of each block with steps left: its index, its next step, and that one's lines.
-    let mut going: Vec<(usize, usize, usize)> = blocks
-        .filter(|&block| !wave[block].steps.is_empty())
-        .map(|block| (block, 0, 0))
-        .collect();
-    while !going.is_empty() {
-        let positions = going
-            .iter()
-            .map(|&(block, next, _)| wave[block].steps[next].position);
-        let position = positions.min().unwrap_or(0);
-        let mut has_ended = false;
-        for (block, next, begin) in &mut going {
-            let requests = &mut wave[*block];
-            while let Some(&step) = requests.steps.get(*next)
-                && step.position <= position
-            {
-                visit(requests, *begin, &step);
-                (*next, *begin) = (*next + 1, step.end as usize);
+            for line in lines {
+                let sectors = u32::from(line.sectors);
+                let hits = access(cache, step.kind, line.line, sectors, stores);
+                if is_load {
+                    *traffic += u64::from(count_sectors(sectors & !hits));
+                }
             }
-            has_ended |= *next == requests.steps.len();
-        }
-        if has_ended {
-            going.retain(|&(block, next, _)| next < wave[block].steps.len());
         }
     }
 }

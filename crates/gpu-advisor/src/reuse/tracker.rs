@@ -5,6 +5,7 @@ use reuselens_warp::WarpKind;
 use super::recency::Recency;
 use super::table::LineTable;
 use super::{ReuseCounts, ReuseSums};
+use crate::count_bits;
 use crate::request::{UNIT_SHIFT, fold};
 
 /// What a request accesses in one line of 128 bytes, as it is kept until its turn.
@@ -173,8 +174,8 @@ impl Grain {
         while rest != 0 {
             let (time, taken) = self.same_time(&entry, rest);
             rest &= !taken;
-            self.move_items(time, taken.count_ones());
-            let live = u64::from((taken & !entry.ended).count_ones());
+            self.move_items(time, count_bits(taken));
+            let live = u64::from(count_bits(taken & !entry.ended));
             if live > 0 {
                 let distance = self.since(time) - 1;
                 counts.add(kind, Some(distance), live);
@@ -182,7 +183,7 @@ impl Grain {
                 sum += distance * live;
             }
         }
-        let all = u64::from(items.count_ones());
+        let all = u64::from(count_bits(items));
         if all > reuses {
             counts.add(kind, None, all - reuses);
         }
@@ -194,7 +195,7 @@ impl Grain {
             WarpKind::Load => entry.ended &= !items,
             WarpKind::Store | WarpKind::Atomic => entry.ended |= items,
         }
-        self.items += items.count_ones();
+        self.items += count_bits(items);
         (all, reuses, sum)
     }
 
