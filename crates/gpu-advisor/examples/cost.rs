@@ -1,8 +1,8 @@
 //! What the analyses cost for each record, by the shape of the access and by what is switched on:
 //! `cargo run --release -p reuselens-gpu-advisor --example cost`.
 //!
-//! A word as argument: only the shapes whose names contain it. Prints nanoseconds of processor time for each record of a warp; less is better. The best of
-//! three runs counts.
+//! A word as argument: only the shapes whose names contain it. Prints nanoseconds of processor time
+//! for each record of a warp; less is better. The best of three runs counts.
 
 use reuselens_gpu_advisor::{Advisor, AdvisorOptions, InstructionCounts, LaunchContext};
 use reuselens_warp::{Extent, Launch, Space, WarpKind, WarpRow};

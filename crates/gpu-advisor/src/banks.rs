@@ -102,8 +102,8 @@ pub fn wavefronts(mask: u32, bytes: u8, addresses: &[u64]) -> (u32, u32) {
     }
 }
 
-/// Whether it is clear at once that there are no conflicts: all lanes use the same word, or one word
-/// after the other.
+/// Whether it is clear at once that there are no conflicts: all lanes use the same word, or one
+/// word after the other.
 #[inline]
 fn is_conflict_free(bytes: u8, addresses: &[u64]) -> bool {
     let Some(&first) = addresses.first() else {

@@ -1,16 +1,16 @@
 //! [`lockstep`]: the order in which warps and blocks that run side by side are looked at.
 
 /// What is left of a list.
-struct Cursor<'l, T> {
+struct ListRest<'l, T> {
     list: usize,
     /// Of the next entry.
     position: u64,
     rest: &'l [T],
 }
 
-/// Visits the entries of lists, each with its list's number, by position and then by list, as if all
-/// lists advanced together. Positions ascend in each list; an entry that is below those before it in
-/// its list is visited right after them.
+/// Visits the entries of lists, each with its list's number, by position and then by list, as if
+/// all lists advanced together. Positions ascend in each list; an entry that is below those before
+/// it in its list is visited right after them.
 ///
 /// Cost: a comparison for each list that has entries left and each position that occurs.
 pub(crate) fn lockstep<'l, T: 'l>(
@@ -18,10 +18,10 @@ pub(crate) fn lockstep<'l, T: 'l>(
     position: impl Fn(&T) -> u64,
     mut visit: impl FnMut(usize, &T),
 ) {
-    let mut going: Vec<Cursor<'l, T>> = lists
+    let mut going: Vec<ListRest<'l, T>> = lists
         .filter_map(|(list, rest)| {
             let position = position(rest.first()?);
-            Some(Cursor {
+            Some(ListRest {
                 list,
                 position,
                 rest,

@@ -6,7 +6,7 @@ use super::recency::Recency;
 use super::table::LineTable;
 use super::{ReuseCounts, ReuseSums};
 use crate::count_bits;
-use crate::request::{UNIT_SHIFT, fold};
+use crate::request::{LINE_SHIFT, UNIT_SHIFT, fold};
 
 /// What a request accesses in one line of 128 bytes, as it is kept until its turn.
 #[derive(Clone, Copy, Debug)]
@@ -133,6 +133,9 @@ struct Grain {
     asked: (u32, u64),
 }
 
+/// The shift of items that are lines of 128 bytes.
+const WHOLE_LINE: u32 = LINE_SHIFT - UNIT_SHIFT;
+
 /// A time that no request has.
 const NO_TIME: u32 = u32::MAX;
 
@@ -158,7 +161,10 @@ impl Grain {
 
     /// Counts the distinct items that a request accesses in a line: how many, how many of them are
     /// reused, and the sum of their distances.
-    #[inline]
+    ///
+    /// Inlined where elements and lines are counted: as a function of its own it makes the analysis
+    /// of contiguous loads 10 % slower.
+    #[inline(always)]
     fn access(
         &mut self,
         line: u32,
@@ -166,6 +172,9 @@ impl Grain {
         kind: WarpKind,
         counts: &mut ReuseCounts,
     ) -> (u64, u64, u64) {
+        if self.shift >= WHOLE_LINE {
+            return self.access_whole(line, kind, counts);
+        }
         let items = fold(part.units, self.shift);
         let entry = self.entries[line as usize];
         let known = items & entry.known;
@@ -197,6 +206,39 @@ impl Grain {
         }
         self.items += count_bits(items);
         (all, reuses, sum)
+    }
+
+    /// As `access`, of items that are lines of 128 bytes.
+    #[inline]
+    fn access_whole(
+        &mut self,
+        line: u32,
+        kind: WarpKind,
+        counts: &mut ReuseCounts,
+    ) -> (u64, u64, u64) {
+        let now = self.recency.now();
+        let entry = &mut self.entries[line as usize];
+        let before = std::mem::replace(
+            entry,
+            LineItems {
+                known: 1,
+                time: now,
+                ended: u32::from(kind != WarpKind::Load),
+                once: u32::from(entry.known == 0),
+                ..LineItems::default()
+            },
+        );
+        self.items += 1;
+        if before.known != 0 {
+            self.move_items(before.time, 1);
+            if before.ended == 0 {
+                let distance = self.since(before.time) - 1;
+                counts.add(kind, Some(distance), 1);
+                return (1, 1, distance);
+            }
+        }
+        counts.add(kind, None, 1);
+        (1, 0, 0)
     }
 
     /// The time of the lowest of some items, and neighbours of it with the same time.
