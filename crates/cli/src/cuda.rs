@@ -1,6 +1,10 @@
 //! Programs that use CUDA: `profile` and `record` run them on the interpreter, whether there is a
 //! GPU or not.
 
+mod names;
+mod results;
+mod variables;
+
 use std::ffi::OsString;
 
 use std::path::{Path, PathBuf};
@@ -11,8 +15,10 @@ use reuselens::capture::{find_program, process_end};
 use reuselens::io::AtomicFile;
 use reuselens::units::{counted, shown};
 use reuselens_cuda::{
-    CudaUse, Interpreter, KernelCount, KernelCounts, KernelWatch, Refused, cuda_use, run,
+    AdvisedKernels, CudaUse, Interpreter, KernelCount, KernelCounts, KernelWatch, Refused,
+    cuda_use, run,
 };
+use reuselens_gpu_advisor::{AdvisorOptions, Ledger};
 use reuselens_ptx::{CollectorSink, Options, readable};
 use reuselens_report::{KernelRow, kernels_text};
 use reuselens_warp::file::WarpWriter;
@@ -20,8 +26,9 @@ use reuselens_warp::file::WarpWriter;
 use crate::commands::profile::{program_name, status};
 use crate::exit::Outcome;
 use crate::interrupt;
-use crate::output::{color, numbered, terminal_width};
+use crate::output::{Show, color, numbered, terminal_width};
 use crate::say::{say, tell};
+use results::GpuResults;
 
 /// Memory of the device.
 const DEVICE_BYTES: u64 = 8 << 30;
@@ -41,6 +48,30 @@ pub struct CudaArgs {
         help_heading = "CUDA programs"
     )]
     pub max_instructions: u64,
+
+    /// Do not model the caches of a GPU for a CUDA program: no hit rates, and less time
+    #[arg(long, help_heading = "CUDA programs")]
+    pub no_cache_model: bool,
+}
+
+impl CudaArgs {
+    /// How kernels run, with their control flow counted or not.
+    fn options(&self, flow: bool) -> Options {
+        Options {
+            max_instructions: self.max_instructions,
+            flow,
+            ..Options::default()
+        }
+    }
+
+    /// What is analysed.
+    fn advisor(&self) -> AdvisorOptions {
+        AdvisorOptions {
+            caches: !self.no_cache_model,
+            bypass: !self.no_cache_model,
+            ..AdvisorOptions::default()
+        }
+    }
 }
 
 /// What all ways of running a CUDA program have in common.
@@ -82,24 +113,24 @@ pub fn is_cuda(command: &[OsString]) -> anyhow::Result<bool> {
 }
 
 impl CudaProgram<'_> {
-    /// Runs the program, and shows what its kernels did.
-    pub fn profile(&self, max_instructions: u64) -> Outcome {
-        let (ended, refused, counts) = self.run(KernelCounts::default(), max_instructions)?;
+    /// Runs the program, analyses what its kernels do, and shows it.
+    pub fn profile(&self, show: &Show, output: Option<&Path>, arguments: &CudaArgs) -> Outcome {
+        let results = GpuResults::begin(output, &program_name(self.command), show)?;
+        let watch = AdvisedKernels::new(arguments.advisor());
+        let (ended, refused, ledger, watch) = self.run(watch, arguments.options(true))?;
         warn(&refused);
-        if !self.quiet {
-            let words: Vec<_> = self
-                .command
-                .iter()
-                .map(|word| word.to_string_lossy())
-                .collect();
-            let command = shown(&words.join(" ")).into_owned();
-            self.show(counts.kernels(), &format!("reuselens record -- {command}"))?;
-        }
+        let words: Vec<_> = self
+            .command
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect();
+        let command = shown(&words.join(" ")).into_owned();
+        results.finish(results::named(command, watch.finish(), ledger), show)?;
         Ok(self.code(ended))
     }
 
     /// Runs the program, and writes the memory instructions of its kernels to a file.
-    pub fn record(&self, output: Option<PathBuf>, force: bool, max_instructions: u64) -> Outcome {
+    pub fn record(&self, output: Option<PathBuf>, force: bool, arguments: &CudaArgs) -> Outcome {
         let name = program_name(self.command);
         let path = output.unwrap_or_else(|| match force {
             true => PathBuf::from(format!("{name}.rlwarp")),
@@ -109,7 +140,7 @@ impl CudaProgram<'_> {
         let description = format!("{name} on the interpreter");
         let records = CollectorSink::new(WarpWriter::new(file, &path, &description)?);
         let watch = (records, KernelCounts::default());
-        let (ended, refused, (records, counts)) = self.run(watch, max_instructions)?;
+        let (ended, refused, _, (records, counts)) = self.run(watch, arguments.options(false))?;
         warn(&refused);
         let writer = records.finish()?;
         let records = writer.records();
@@ -126,12 +157,8 @@ impl CudaProgram<'_> {
     fn run<W: KernelWatch + 'static>(
         &self,
         watch: W,
-        max_instructions: u64,
-    ) -> anyhow::Result<(ExitStatus, Refused, W)> {
-        let options = Options {
-            max_instructions,
-            ..Options::default()
-        };
+        options: Options,
+    ) -> anyhow::Result<(ExitStatus, Refused, Ledger, W)> {
         let stop = interrupt::graceful();
         let mut running = run(
             self.command,
@@ -153,8 +180,8 @@ impl CudaProgram<'_> {
             }
             std::thread::sleep(PATIENCE);
         };
-        let (refused, _, device) = running.finish();
-        Ok((ended, refused, device.into_watch()))
+        let (refused, ledger, device) = running.finish();
+        Ok((ended, refused, ledger, device.into_watch()))
     }
 
     fn show(&self, kernels: &[KernelCount], next: &str) -> anyhow::Result<()> {

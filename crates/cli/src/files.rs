@@ -17,8 +17,8 @@ use reuselens_warp::file as warps;
 
 use crate::part;
 
-/// Bytes that are looked at.
-const MARK: u64 = 8;
+/// Bytes that are looked at: the longest mark is that of a run of a CUDA program.
+const MARK: u64 = 40;
 
 /// What programs begin with.
 const PROGRAM: &[u8] = b"\x7fELF";
@@ -91,6 +91,9 @@ fn refuse_our_own(path: &Path, head: &[u8]) -> anyhow::Result<()> {
         anyhow::bail!(
             "{path} is a program, not a trace; run it and look at it with `reuselens profile -- {program}`"
         );
+    }
+    if starts_gpu_run(head) {
+        anyhow::bail!(gpu_run_advice(&path));
     }
     if warps::detect(head) == Confidence::Certain {
         anyhow::bail!(
@@ -181,6 +184,9 @@ fn refuse_what_a_profile_is_made_of(path: &Path, head: &[u8]) -> anyhow::Result<
             "{path} is a trace and no profile yet; make one of it with `reuselens analyze {path}`"
         );
     }
+    if starts_gpu_run(head) {
+        anyhow::bail!(gpu_run_advice(&path));
+    }
     if head.starts_with(PROGRAM) {
         anyhow::bail!(
             "{path} is a program and no profile; make one of a run of it with `reuselens profile -- {program}`"
@@ -245,4 +251,39 @@ fn begin(file: &mut File) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MARK).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Whether this is how a run of a CUDA program begins.
+fn starts_gpu_run(head: &[u8]) -> bool {
+    let head: Vec<u8> = head
+        .iter()
+        .copied()
+        .filter(|it| !it.is_ascii_whitespace())
+        .collect();
+    head.starts_with(br#"{"schema":"reuselens-gpu/"#)
+}
+
+/// What to do with a run of a CUDA program that was given in place of a trace or a profile.
+fn gpu_run_advice(path: &std::path::Display<'_>) -> String {
+    format!(
+        "{path} is a run of a CUDA program; open its page in a browser, or compare it with another \
+         run: `reuselens gpu diff {path} OTHER.rlgpu`"
+    )
+}
+
+/// Whether a file is a run of a CUDA program; false for what cannot be read.
+pub fn is_gpu_run(path: &Path) -> bool {
+    let head = File::open(path).and_then(|mut file| begin(&mut file));
+    head.is_ok_and(|head| starts_gpu_run(&head))
+}
+
+/// The text of a run of a CUDA program.
+pub fn read_gpu_run(path: &Path) -> anyhow::Result<String> {
+    let next = "`reuselens profile -- PROGRAM` of a CUDA program makes a run, NAME.rlgpu";
+    let bytes = read_if(path, starts_gpu_run).map_err(|error| unreadable(path, &error, next))?;
+    if !starts_gpu_run(&bytes) {
+        anyhow::bail!("{} is no run of a CUDA program; {next}", path.display());
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| anyhow::anyhow!("{} is damaged: it is not UTF-8", path.display()))
 }

@@ -66,12 +66,21 @@ impl Embedding {
     /// The texts of the source files that a profile names and that may be shown, by name. A warning
     /// on standard error says how many `--embed-source` could not take.
     pub fn texts(&self, profile: &Profile, origin: ProfileOrigin) -> BTreeMap<String, String> {
+        self.texts_of(source_files(profile), origin)
+    }
+
+    /// As [`Embedding::texts`], of these files.
+    pub fn texts_of(
+        &self,
+        files: BTreeSet<&str>,
+        origin: ProfileOrigin,
+    ) -> BTreeMap<String, String> {
         if self.no_embed_source {
             return BTreeMap::new();
         }
         let rule = Rule::new(self, origin);
         let (mut texts, mut left_out) = (BTreeMap::new(), 0_u64);
-        for file in source_files(profile) {
+        for file in files {
             // Links are followed first: what counts is where a file really is.
             let Ok(path) = std::fs::canonicalize(file) else {
                 continue;

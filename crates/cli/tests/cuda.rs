@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use crate::common::{Done, Place, has};
+use crate::common::{Done, Place, has, is_offline_page};
 
 const PROGRAM: &str = r#"
 #include <cstdio>
@@ -40,7 +40,7 @@ fn compiled(flags: &[&str]) -> Option<Place> {
     place.write("scale.cu", PROGRAM);
     let mut compile = Command::new(nvcc);
     compile
-        .args(["-lineinfo", "-o"])
+        .args(["-g", "-lineinfo", "-o"])
         .args([place.path("scale"), place.path("scale.cu")])
         .args(flags);
     Done::of(&mut compile).succeeds();
@@ -48,14 +48,82 @@ fn compiled(flags: &[&str]) -> Option<Place> {
 }
 
 #[test]
-fn kernels_are_shown_and_their_accesses_kept_and_analysed() {
+fn profile_writes_run_and_page_and_compares_runs() {
     let Some(place) = compiled(&[]) else { return };
-    let profiled = place.run(&["profile", "--", "./scale"]).succeeds();
-    profiled.prints(&[
+    let profile = |more: &[&str]| {
+        let arguments: Vec<&str> = ["profile"].iter().chain(more).copied().collect();
+        place.run(&[&arguments[..], &["--", "./scale"]].concat())
+    };
+    let done = profile(&["--csv", "scale.csv"]).succeeds();
+    done.prints(&[
         "no error, 12285",
-        "scale(float*, int)",
-        "Next: reuselens record -- ./scale",
+        "scale.cu:7",
+        "Page:    scale.html",
+        "Next:    change something, profile again with -o after, then: reuselens gpu diff scale.rlgpu",
     ]);
+    // A load and a store of 128 warps, each of four sectors.
+    let run = place.json("scale.rlgpu").0;
+    let kernel = &run["by_kernel"][0];
+    assert_eq!(
+        (&kernel["kernel"], &kernel["launches"]),
+        (&"scale".into(), &1.into())
+    );
+    let global = &kernel["global"];
+    assert_eq!(
+        (&global["requests"], &global["sectors"]),
+        (&256.into(), &1024.into())
+    );
+    assert_eq!(run["by_line"][0]["global"]["sectors"], 1024);
+    // Where the kernel was launched, and its data allocated and copied.
+    let kernel = &run["kernels"][0];
+    let path = run["call_paths"][kernel["call_path"].as_u64().unwrap() as usize].clone();
+    assert_eq!(path[0]["function"], "main");
+    assert!(path[0]["place"].as_str().unwrap().ends_with("scale.cu:18"));
+    let object = &run["by_object"][0];
+    assert_eq!(object["name"], "data (cudaMalloc, scale.cu:15)");
+    let copies = run["copies"].as_array().unwrap();
+    let directions: Vec<_> = copies.iter().map(|copy| &copy["direction"]).collect();
+    assert_eq!(directions, ["host to device", "device to host"]);
+    assert_eq!(
+        (&copies[0]["to"], &copies[0]["bytes"]),
+        (&object["object"], &16384.into())
+    );
+    assert!(place.text("scale.csv").contains("\r\nkernel,scale,1,"));
+    is_offline_page(&place.read("scale.html"));
+    profile(&["-q"]).succeeds();
+    assert_eq!(place.read("scale.rlgpu"), place.read("scale.2.rlgpu"));
+    let same = place
+        .run(&["gpu", "diff", "scale.rlgpu", "scale.2.rlgpu"])
+        .succeeds();
+    assert!(same.prints(&["scale"]).out.contains("±0 %"));
+}
+
+#[test]
+fn exports_and_files_of_other_profiles_are_refused() {
+    let Some(place) = compiled(&[]) else { return };
+    let png = place
+        .run(&["profile", "--png", "a.png", "--", "./scale"])
+        .fails(2);
+    png.says(&["--json and --csv export what its kernels do"]);
+    place
+        .run(&["profile", "-q", "-o", "run", "--", "./scale"])
+        .succeeds();
+    let report = place.run(&["report", "run.rlgpu"]).fails(1);
+    report.says(&["is a run of a CUDA program", "reuselens gpu diff run.rlgpu"]);
+    place.write("other", "text");
+    let diff = place.run(&["gpu", "diff", "run.rlgpu", "other"]).fails(1);
+    diff.says(&["other is no run of a CUDA program"]);
+    let cut = &place.text("run.rlgpu")[..2000];
+    place.write("cut.rlgpu", cut);
+    let diff = place
+        .run(&["gpu", "diff", "run.rlgpu", "cut.rlgpu"])
+        .fails(1);
+    diff.says(&["cut.rlgpu", "no run of a GPU program"]);
+}
+
+#[test]
+fn accesses_of_kernels_are_kept_and_analysed() {
+    let Some(place) = compiled(&[]) else { return };
     // A load and a store of 128 warps, each of 128 bytes.
     let recorded = place.run(&["record", "--", "./scale"]).succeeds();
     recorded.prints(&["scale.rlwarp: 512 memory instructions of warps", "4.0"]);
@@ -83,9 +151,4 @@ fn what_cannot_be_done_is_refused() {
     };
     let done = place.run(&["profile", "--", "./scale"]).fails(1);
     done.says(&["its symbols stripped", "nvcc -cudart shared"]);
-    let Some(place) = compiled(&[]) else { return };
-    let done = place
-        .run(&["profile", "--json", "-", "--", "./scale"])
-        .fails(2);
-    done.says(&["reuselens record"]);
 }

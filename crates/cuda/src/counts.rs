@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use reuselens_gpu_advisor::LaunchContext;
-use reuselens_ptx::{CollectorSink, Count, Kernel, LaunchConfig, LaunchSink, Stats};
+use reuselens_ptx::{CollectorSink, Count, FlowCounts, Kernel, LaunchConfig, LaunchSink, Stats};
 use reuselens_warp::Collector;
 
 use crate::interpreter::KernelWatch;
@@ -77,7 +77,7 @@ impl KernelWatch for KernelCounts {
         Ok(())
     }
 
-    fn end(&mut self, kernel: &Kernel, _: &LaunchConfig, stats: Stats) {
+    fn end(&mut self, kernel: &Kernel, _: &LaunchConfig, stats: Stats, _: Option<&FlowCounts>) {
         let running = self.running;
         let count = self.kernel(kernel.name());
         count.launches += 1;
@@ -108,8 +108,14 @@ where
             .map_err(|error| error.to_string())
     }
 
-    fn end(&mut self, kernel: &Kernel, launch: &LaunchConfig, stats: Stats) {
-        self.1.end(kernel, launch, stats);
+    fn end(
+        &mut self,
+        kernel: &Kernel,
+        launch: &LaunchConfig,
+        stats: Stats,
+        flow: Option<&FlowCounts>,
+    ) {
+        self.1.end(kernel, launch, stats, flow);
     }
 
     fn fail(&mut self, kernel: &Kernel, launch: &LaunchConfig) {

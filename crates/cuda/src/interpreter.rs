@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use reuselens_gpu_advisor::{LaunchContext, VariableSpace};
 use reuselens_ptx::{
-    DeviceError, FaultKind, Kernel, LaunchConfig, LaunchError, LaunchSink, Loaded, Options,
-    PtxModule, Stats, readable,
+    DeviceError, FaultKind, FlowCounts, Kernel, LaunchConfig, LaunchError, LaunchSink, Loaded,
+    Options, PtxModule, Stats, readable,
 };
 
 use crate::device::{CudaFault, Device, DeviceVariable, KernelInfo, KernelLaunch};
@@ -30,8 +30,15 @@ pub trait KernelWatch: LaunchSink + Send {
         context: &LaunchContext,
     ) -> Result<(), String>;
 
-    /// It has ended well, after this much.
-    fn end(&mut self, kernel: &Kernel, launch: &LaunchConfig, stats: Stats);
+    /// It has ended well, after this much. `flow` is its control flow, if the device was asked to
+    /// count it ([`Options::flow`]).
+    fn end(
+        &mut self,
+        kernel: &Kernel,
+        launch: &LaunchConfig,
+        stats: Stats,
+        flow: Option<&FlowCounts>,
+    );
 
     /// It was stopped, or never ran. What it did until then was seen.
     fn fail(&mut self, kernel: &Kernel, launch: &LaunchConfig);
@@ -188,9 +195,10 @@ impl<W: KernelWatch> Device for Interpreter<W> {
         let ended = self
             .device
             .launch(kernel, &config, &self.options, &mut self.watch);
+        let flow = self.device.take_flow();
         match ended {
             Ok(stats) => {
-                self.watch.end(kernel, &config, stats);
+                self.watch.end(kernel, &config, stats, flow.as_ref());
                 Ok(())
             }
             Err(error) => {

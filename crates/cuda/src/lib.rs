@@ -28,6 +28,8 @@
 #[cfg(not(reuselens_cuda))]
 mod accounts;
 #[cfg(not(reuselens_cuda))]
+mod advised;
+#[cfg(not(reuselens_cuda))]
 mod client_names;
 #[cfg(not(reuselens_cuda))]
 mod counts;
@@ -52,6 +54,8 @@ mod server;
 mod static_symbols;
 mod status;
 
+#[cfg(not(reuselens_cuda))]
+pub use advised::{AdvisedBlock, AdvisedKernels};
 #[cfg(not(reuselens_cuda))]
 pub use counts::{KernelCount, KernelCounts};
 #[cfg(not(reuselens_cuda))]

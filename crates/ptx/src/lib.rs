@@ -76,5 +76,5 @@ pub use machine::{
 };
 pub use names::readable;
 pub use sink::{BlockSink, Count, Ignore, LaunchSink, Space, WarpAccess, WarpKind};
-pub use stream::{CollectorSink, Pieces};
+pub use stream::{CollectorSink, Pieces, launch_record, with_row};
 pub use syntax::types::Type;

@@ -42,20 +42,7 @@ impl<W: Collector> CollectorSink<W> {
     /// # Errors
     /// Those of `out`.
     pub fn launch(&mut self, kernel: &Kernel, launch: &LaunchConfig) -> Result<(), TraceError> {
-        let extent = |[x, y, z]: [u32; 3]| Extent { x, y, z };
-        let site = |site: &crate::AccessSite| warp::KernelSite {
-            place: site
-                .source
-                .as_ref()
-                .map_or_else(String::new, |(file, line)| format!("{file}:{line}")),
-            text: format!("{} (PTX line {})", site.opcode, site.position.line),
-        };
-        self.out.launch(&warp::Launch {
-            kernel: kernel.name().to_owned(),
-            grid: extent(launch.grid),
-            block: extent(launch.block),
-            sites: kernel.sites().iter().map(site).collect(),
-        })
+        self.out.launch(&launch_record(kernel, launch))
     }
 
     /// Gives back what took the records.
@@ -82,6 +69,24 @@ impl<W: Collector> CollectorSink<W> {
     }
 }
 
+/// A launch as streams of warps have it.
+pub fn launch_record(kernel: &Kernel, launch: &LaunchConfig) -> warp::Launch {
+    let extent = |[x, y, z]: [u32; 3]| Extent { x, y, z };
+    let site = |site: &crate::AccessSite| warp::KernelSite {
+        place: site
+            .source
+            .as_ref()
+            .map_or_else(String::new, |(file, line)| format!("{file}:{line}")),
+        text: format!("{} (PTX line {})", site.opcode, site.position.line),
+    };
+    warp::Launch {
+        kernel: kernel.name().to_owned(),
+        grid: extent(launch.grid),
+        block: extent(launch.block),
+        sites: kernel.sites().iter().map(site).collect(),
+    }
+}
+
 /// The records of a block that have not been handed over.
 #[derive(Debug, Default)]
 pub struct Pieces<P> {
@@ -92,41 +97,48 @@ pub struct Pieces<P> {
 impl<P: RecordPiece> BlockSink for Pieces<P> {
     #[inline(always)]
     fn accept(&mut self, access: &WarpAccess<'_>) {
-        let mut row = WarpRow {
-            site: access.site,
-            position: access.position,
-            block: access.block,
-            warp: access.warp,
-            mask: access.mask,
-            space: match access.space {
-                Space::Global => warp::Space::Global,
-                Space::Shared => warp::Space::Shared,
-                Space::Local => warp::Space::Local,
-                Space::Const => warp::Space::Constant,
-                Space::Param => warp::Space::Parameter,
-            },
-            kind: match access.kind {
-                WarpKind::Load => warp::WarpKind::Load,
-                WarpKind::Store => warp::WarpKind::Store,
-                WarpKind::Atomic => warp::WarpKind::Atomic,
-            },
-            bytes: access.bytes,
-            addresses: access.addresses,
-        };
-        let mut active = [0; 32];
-        if access.mask != u32::MAX {
-            let mut count = 0;
-            for (lane, &address) in access.addresses.iter().enumerate() {
-                active[count] = address;
-                count += (access.mask >> lane & 1) as usize;
-            }
-            row.addresses = &active[..count];
-        }
-        self.last.add(&row);
+        with_row(access, |row| self.last.add(row));
         if self.last.is_full() {
             self.full.push(std::mem::take(&mut self.last));
         }
     }
+}
+
+/// Gives `take` a memory instruction as streams of warps have it: with the addresses of the active
+/// lanes only.
+#[inline(always)]
+pub fn with_row<R>(access: &WarpAccess<'_>, take: impl FnOnce(&WarpRow<'_>) -> R) -> R {
+    let mut row = WarpRow {
+        site: access.site,
+        position: access.position,
+        block: access.block,
+        warp: access.warp,
+        mask: access.mask,
+        space: match access.space {
+            Space::Global => warp::Space::Global,
+            Space::Shared => warp::Space::Shared,
+            Space::Local => warp::Space::Local,
+            Space::Const => warp::Space::Constant,
+            Space::Param => warp::Space::Parameter,
+        },
+        kind: match access.kind {
+            WarpKind::Load => warp::WarpKind::Load,
+            WarpKind::Store => warp::WarpKind::Store,
+            WarpKind::Atomic => warp::WarpKind::Atomic,
+        },
+        bytes: access.bytes,
+        addresses: access.addresses,
+    };
+    let mut active = [0; 32];
+    if access.mask != u32::MAX {
+        let mut count = 0;
+        for (lane, &address) in access.addresses.iter().enumerate() {
+            active[count] = address;
+            count += (access.mask >> lane & 1) as usize;
+        }
+        row.addresses = &active[..count];
+    }
+    take(&row)
 }
 
 impl<W: Collector> LaunchSink for CollectorSink<W> {

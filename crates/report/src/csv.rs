@@ -80,7 +80,7 @@ fn head(levels: &[Level], coherent: bool) -> String {
 }
 
 /// Appends a row, quoting what needs it; control characters are shown as escapes.
-fn push(out: &mut String, row: &[String]) {
+pub(crate) fn push(out: &mut String, row: &[String]) {
     for (index, field) in row.iter().enumerate() {
         if index > 0 {
             out.push(',');

@@ -27,6 +27,7 @@ mod curve;
 mod diff_json;
 mod diff_text;
 mod forecast;
+mod gpu;
 mod html;
 mod json;
 mod kernels;
@@ -46,6 +47,10 @@ pub use curve::{curve_csv, curve_png, curve_svg};
 pub use diff_json::{DIFF_SCHEMA, diff_json};
 pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};
+pub use gpu::{
+    GPU_SCHEMA, GpuDiffError, GpuPageOptions, GpuRun, GpuRunSummary, GpuTextOptions, HostCall,
+    gpu_csv, gpu_diff, gpu_json, gpu_page, gpu_text,
+};
 pub use html::{
     CompareOptions, HtmlOptions, ProfileVariant, SheetSection, compare, page, page_of, sheet,
 };

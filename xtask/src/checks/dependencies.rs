@@ -64,7 +64,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("preload", &["units", "io", "locality", "placement"]),
     (
         "report",
-        &["units", "locality", "placement", "preload", "predict"],
+        &[
+            "units",
+            "locality",
+            "advice",
+            "gpu-advisor",
+            "placement",
+            "preload",
+            "predict",
+        ],
     ),
     ("simt", &["units", "workers", "trace", "warp"]),
     (
@@ -97,6 +105,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "predict",
             "simt",
             "ptx",
+            "advice",
+            "gpu-advisor",
             "cuda",
             "report",
             "reuselens",
@@ -116,6 +126,11 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
         "what a program says of its data is seen by profiling it",
     ),
     ("annotate", "testing", MISSING_TOOLS),
+    (
+        "report",
+        "warp",
+        "what is shown of a run is made from records of warps",
+    ),
     ("rltrace", "testing", TRACES),
     ("formats", "testing", TRACES),
     (

@@ -2,6 +2,7 @@
 
 pub mod analyze;
 pub mod diff;
+mod diff_runs;
 pub mod input;
 pub mod map;
 pub mod pictures;

@@ -99,23 +99,16 @@ impl Args {
     }
 }
 
-/// The exports and names of files of a profile, for which there is none.
-const NO_PROFILE: &str = "what the kernels of a CUDA program do is shown as a table; leave -o and the exports out, or \
-    keep the kernels' accesses with `reuselens record` and analyse them with `reuselens gpu analyze`";
-
 impl Args {
-    /// A program that uses CUDA: there is no profile of its kernels yet, but a table.
+    /// A program that uses CUDA: what its kernels do is analysed.
     fn run_cuda(self) -> exit::Outcome {
-        if self.output.is_some() || self.show.export_files().next().is_some() {
-            return Err(exit::Usage(NO_PROFILE.to_owned()).into());
-        }
         let program = CudaProgram {
             command: &self.command,
             quiet: self.show.quiet,
             pass_status: self.pass_status,
             top: self.show.top,
         };
-        program.profile(self.cuda.max_instructions)
+        program.profile(&self.show, self.output.as_deref(), &self.cuda)
     }
 }
 

@@ -94,7 +94,7 @@ impl Args {
             pass_status: self.pass_status,
             top: KERNELS,
         };
-        program.record(self.output, self.force, self.cuda.max_instructions)
+        program.record(self.output, self.force, &self.cuda)
     }
 
     /// Runs any other program, and records its accesses.

@@ -14,17 +14,19 @@ use reuselens_simt::{Characteristic, Difference, KernelRun, SimtError};
 use reuselens_warp::LANES;
 
 use super::analyze::{heads, row};
+use super::diff_runs;
 use super::input::{Machine, Output, SimtInput};
 use super::pictures;
 use crate::exit::Outcome;
 use crate::say::tell;
 
-/// What changed between two runs of a kernel: reuse after minus reuse before, distance by distance
+/// What changed between two runs of a CUDA program (.rlgpu), or of a kernel (.rlwarp): its reuse
+/// after minus that before, distance by distance
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The stream before
+    /// The run or stream before
     before: PathBuf,
-    /// The stream after
+    /// The run or stream after
     after: PathBuf,
 
     #[command(flatten)]
@@ -40,6 +42,9 @@ pub struct Args {
 impl Args {
     /// Reads both runs, prints what changed, and writes the files that the options ask for.
     pub fn run(self) -> Outcome {
+        if diff_runs::compare(&self.before, &self.after, self.output.quiet)?.is_some() {
+            return Ok(ExitCode::SUCCESS);
+        }
         self.machine.warn();
         let runs = [&self.before, &self.after].map(|path| self.input.read(path));
         let [before, after] = runs;

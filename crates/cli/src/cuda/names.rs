@@ -1,0 +1,371 @@
+//! [`RunNames`]: names for what the ledger of a CUDA program has by address: calls of the host, and
+//! data objects.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use addr2line::Loader;
+use reuselens_gpu_advisor::{CallPath, HostFrame, KernelNames, Ledger, MemoryObject, Origin};
+use reuselens_ptx::readable;
+use reuselens_report::HostCall;
+
+use super::variables::SourceTexts;
+
+/// Names for the numbers of a ledger.
+pub struct RunNames {
+    /// By number of the call path: its calls, the outermost first.
+    pub call_paths: Vec<Vec<HostCall>>,
+    /// By number of the object.
+    pub objects: Vec<String>,
+    /// By mangled name of the kernel.
+    kernels: BTreeMap<String, String>,
+}
+
+impl RunNames {
+    /// Names all call paths and objects, and the kernels with these mangled names. Reads the debug
+    /// information of the program's files, as far as paths lead there, and the source lines that
+    /// allocate.
+    pub fn of<'a>(ledger: &Ledger, kernels: impl Iterator<Item = &'a str>) -> RunNames {
+        let mut files = HostFiles {
+            ledger,
+            loaders: HashMap::new(),
+            kernels: ledger
+                .launches
+                .iter()
+                .map(|it| it.kernel.as_str())
+                .collect(),
+        };
+        let paths = ledger.call_paths.iter();
+        let call_paths: Vec<Vec<HostCall>> = paths.map(|path| files.calls(path)).collect();
+        let objects = object_names(ledger, &call_paths, &mut files);
+        RunNames {
+            call_paths,
+            objects,
+            kernels: kernel_names(kernels.collect()),
+        }
+    }
+}
+
+/// Kernels as the source calls them; with their parameters only where two have one name.
+fn kernel_names(mangled: BTreeSet<&str>) -> BTreeMap<String, String> {
+    let short = |name: &str| {
+        let name = readable(name);
+        let end = name.find('(').filter(|end| *end > 0);
+        end.map_or_else(|| name.clone(), |end| name[..end].to_owned())
+    };
+    let mut uses: BTreeMap<String, u32> = BTreeMap::new();
+    for name in &mangled {
+        *uses.entry(short(name)).or_default() += 1;
+    }
+    let named = mangled.iter().map(|&name| {
+        let text = match uses[&short(name)] {
+            1 => short(name),
+            _ => readable(name),
+        };
+        (name.to_owned(), text)
+    });
+    named.collect()
+}
+
+impl KernelNames for RunNames {
+    fn kernel(&self, kernel: &str) -> String {
+        let name = self.kernels.get(kernel).cloned();
+        name.unwrap_or_else(|| readable(kernel))
+    }
+
+    fn call_path(&self, number: u32) -> Vec<String> {
+        let calls = self.call_paths.get(number as usize).into_iter().flatten();
+        let short = |call: &HostCall| format!("{} ({})", call.function, last_part(&call.place));
+        calls.map(short).collect()
+    }
+
+    fn object(&self, number: u32) -> Option<String> {
+        let name = self.objects.get(number as usize)?;
+        (number > 0).then(|| name.clone())
+    }
+}
+
+/// The names of all objects. Objects that one function allocates for several callers have equal
+/// names at first; they get those of its callers, as far out as that makes them different.
+fn object_names(
+    ledger: &Ledger,
+    call_paths: &[Vec<HostCall>],
+    files: &mut HostFiles<'_>,
+) -> Vec<String> {
+    let mut texts = SourceTexts::default();
+    let own_calls: Vec<Vec<&HostCall>> = (ledger.objects.iter())
+        .map(|object| {
+            let calls = call_paths.get(object.call_path as usize);
+            let calls = calls.into_iter().flatten();
+            calls.filter(|call| is_of_program(call)).collect()
+        })
+        .collect();
+    let mut outwards = vec![0; ledger.objects.len()];
+    let mut names = names_at(ledger, &own_calls, &outwards, (files, &mut texts));
+    for _ in 0..MOST_OUTWARDS {
+        let mut further = outwards.clone();
+        for group in equal(&names) {
+            for &number in group.iter().filter(|_| group.len() > 1) {
+                let last = own_calls[number].len().saturating_sub(1);
+                further[number] = (outwards[number] + 1).min(last);
+            }
+        }
+        let there = names_at(ledger, &own_calls, &further, (files, &mut texts));
+        // A group goes on only together, and only if its names become different.
+        for group in equal(&names) {
+            let is_better = group.iter().any(|number| there[*number] != there[group[0]]);
+            for number in group.into_iter().filter(|_| !is_better) {
+                further[number] = outwards[number];
+            }
+        }
+        if further == outwards {
+            break;
+        }
+        outwards = further;
+        names = names_at(ledger, &own_calls, &outwards, (files, &mut texts));
+    }
+    distinct(names)
+}
+
+/// Calls from an allocation outwards that are looked at for its name.
+const MOST_OUTWARDS: usize = 8;
+
+/// The numbers of equal names, together.
+fn equal(names: &[String]) -> Vec<Vec<usize>> {
+    let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (number, name) in names.iter().enumerate() {
+        groups.entry(name).or_default().push(number);
+    }
+    groups.into_values().collect()
+}
+
+/// The names of all objects; `outwards` is for each how many of its calls are passed over.
+fn names_at(
+    ledger: &Ledger,
+    own_calls: &[Vec<&HostCall>],
+    outwards: &[usize],
+    (files, texts): (&mut HostFiles<'_>, &mut SourceTexts),
+) -> Vec<String> {
+    let calls = own_calls.iter().zip(outwards).map(|(calls, outwards)| {
+        let at = calls.len().checked_sub(outwards + 1);
+        let text = |at: usize, part: fn(&HostCall) -> &str| calls.get(at).map_or("", |it| part(it));
+        at.map_or(("", ""), |at| {
+            (text(at, |it| &it.place), text(at + 1, |it| &it.function))
+        })
+    });
+    let calls: Vec<(&str, &str)> = calls.collect();
+    let objects = ledger.objects.iter().enumerate();
+    let names = objects.map(|(number, object)| {
+        let (place, callee) = calls[number];
+        // Several allocations of one line are numbered as they are made, which is the line's order.
+        let same = |other: &usize| {
+            calls[*other] == calls[number]
+                && ledger.objects[*other].origin.word() == object.origin.word()
+        };
+        let nth = (0..number).filter(same).count();
+        let count = (0..calls.len()).filter(same).count();
+        files.object(object, place, || {
+            texts.variable(place, callee, (nth, count))
+        })
+    });
+    names.collect()
+}
+
+/// Whether a call is in the program's own source, not in a system's headers or a file without
+/// debug information.
+fn is_of_program(call: &HostCall) -> bool {
+    !call.place.contains("+0x") && !call.place.starts_with("/usr/")
+}
+
+/// Equal names get numbers.
+fn distinct(names: Vec<String>) -> Vec<String> {
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let number = |name: String| {
+        let count = seen.entry(name.clone()).or_insert(0);
+        *count += 1;
+        match *count {
+            1 => name,
+            count => format!("{name} ({count})"),
+        }
+    };
+    names.into_iter().map(number).collect()
+}
+
+/// The files of the program, with their debug information.
+struct HostFiles<'a> {
+    ledger: &'a Ledger,
+    /// By number of the module; none for files that cannot be read.
+    loaders: HashMap<u32, Option<Loader>>,
+    /// Mangled names of the kernels that were launched: the host has a function of the same name
+    /// for each, which launches it.
+    kernels: BTreeSet<&'a str>,
+}
+
+impl HostFiles<'_> {
+    fn loader(&mut self, module: u32) -> Option<&Loader> {
+        let modules = &self.ledger.modules;
+        let loader = self.loaders.entry(module).or_insert_with(|| {
+            let module = modules.get(module as usize)?;
+            Loader::new(&module.path).ok()
+        });
+        loader.as_ref()
+    }
+
+    /// The calls of a path from `main` inwards, inlined ones too, without those of CUDA's own
+    /// headers and of the functions that the compiler makes for each kernel.
+    fn calls(&mut self, path: &CallPath) -> Vec<HostCall> {
+        let mut calls: Vec<NamedCall> = Vec::new();
+        for frame in &path.frames {
+            calls.extend(self.named(*frame));
+        }
+        if let Some(main) = calls.iter().position(|call| call.mangled == "main") {
+            calls.drain(..main);
+        }
+        while calls.len() > 1 && calls.last().is_some_and(|call| self.is_stub(call)) {
+            calls.pop();
+        }
+        calls.into_iter().map(|call| call.call).collect()
+    }
+
+    /// Whether a function only passes its arguments on to CUDA.
+    fn is_stub(&self, call: &NamedCall) -> bool {
+        let HostCall { function, place } = &call.call;
+        self.kernels.contains(call.mangled.as_str())
+            || STUBS.iter().any(|stub| function.starts_with(stub))
+            || CUDA_FILES.iter().any(|file| place.contains(file))
+    }
+
+    /// The function of a frame, and those that are inlined into it, the outermost first.
+    fn named(&mut self, frame: HostFrame) -> Vec<NamedCall> {
+        let file = self.ledger.modules.get(frame.module as usize);
+        let file = file.map_or("", |module| last_part(&module.path)).to_owned();
+        let unknown = format!("{file}+{:#x}", frame.address);
+        let mut calls = Vec::new();
+        if let Some(loader) = self.loader(frame.module) {
+            let mut frames = loader.find_frames(frame.address).ok();
+            while let Some(Ok(Some(frame))) = frames.as_mut().map(|frames| frames.next()) {
+                let mangled = frame.function.as_ref().and_then(|it| it.raw_name().ok());
+                let Some(mangled) = mangled else { continue };
+                let location = frame.location.as_ref();
+                let line = location.and_then(|it| Some((it.file?, it.line?)));
+                let place =
+                    line.map_or_else(|| unknown.clone(), |(file, line)| format!("{file}:{line}"));
+                calls.push(NamedCall::new(&mangled, place));
+            }
+            if calls.is_empty() {
+                let symbol = loader.find_symbol(frame.address);
+                calls.extend(symbol.map(|name| NamedCall::new(name, unknown.clone())));
+            }
+        }
+        if calls.is_empty() {
+            calls.push(NamedCall::new("(unknown)", unknown));
+        }
+        calls.reverse();
+        calls
+    }
+
+    /// The name of an object that the program allocates at `place`; `variable` is the one that
+    /// keeps it.
+    fn object(
+        &mut self,
+        object: &MemoryObject,
+        place: &str,
+        variable: impl FnOnce() -> Option<String>,
+    ) -> String {
+        match &object.origin {
+            Origin::Unknown => "(unknown memory)".to_owned(),
+            Origin::Variable { name, space } => {
+                let name = readable(name);
+                let keyword = Origin::Variable {
+                    name: String::new(),
+                    space: *space,
+                };
+                format!("{name} ({})", keyword.word())
+            }
+            Origin::Static { module, address } => {
+                let name = self.loader(*module).and_then(|it| it.find_symbol(*address));
+                let name = name.map_or_else(|| format!("{address:#x}"), short_function);
+                format!("{name} (static)")
+            }
+            Origin::Local {
+                module, function, ..
+            } => {
+                let name = self
+                    .loader(*module)
+                    .and_then(|it| it.find_symbol(*function));
+                let name = name.map_or_else(|| format!("{function:#x}"), short_function);
+                format!("a local variable of {name}")
+            }
+            origin if place.is_empty() => origin.word().to_owned(),
+            origin => {
+                let place = last_part(place);
+                match variable() {
+                    Some(name) => format!("{name} ({}, {place})", origin.word()),
+                    None => format!("{} at {place}", origin.word()),
+                }
+            }
+        }
+    }
+}
+
+/// How functions are called that the compiler and CUDA's headers make to pass arguments on.
+const STUBS: [&str; 3] = ["__device_stub__", "__cuda", "cuda"];
+/// Parts of the names of the files that these are in.
+const CUDA_FILES: [&str; 2] = ["cuda_runtime", ".cudafe1.stub.c"];
+
+/// A call with its mangled name.
+struct NamedCall {
+    mangled: String,
+    call: HostCall,
+}
+
+impl NamedCall {
+    fn new(mangled: &str, place: String) -> NamedCall {
+        NamedCall {
+            mangled: mangled.to_owned(),
+            call: HostCall {
+                function: short_function(mangled),
+                place,
+            },
+        }
+    }
+}
+
+/// A function's name without its parameters.
+fn short_function(mangled: &str) -> String {
+    let name = addr2line::demangle_auto(mangled.into(), None).into_owned();
+    if name.contains("operator()") {
+        return name;
+    }
+    let end = name.find('(').filter(|end| *end > 0);
+    end.map_or_else(|| name.clone(), |end| name[..end].to_owned())
+}
+
+/// A path without its folders.
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_have_parameters_only_where_names_are_equal() {
+        let mangled = ["_Z3runPfi", "_Z3runPf", "_Z4stepPf", "plain"];
+        let names = kernel_names(mangled.into_iter().collect());
+        let names: Vec<&str> = mangled.iter().map(|it| names[*it].as_str()).collect();
+        assert_eq!(names, ["run(float*, int)", "run(float*)", "step", "plain"]);
+    }
+
+    #[test]
+    fn equal_names_get_numbers() {
+        let names = ["a", "b", "a", "a"].map(str::to_owned).to_vec();
+        assert_eq!(distinct(names), ["a", "b", "a (2)", "a (3)"]);
+    }
+
+    #[test]
+    fn functions_lose_their_parameters() {
+        assert_eq!(short_function("_Z3runPfi"), "run");
+        assert_eq!(short_function("main"), "main");
+    }
+}

@@ -1,0 +1,137 @@
+//! [`GpuResults`]: what `profile` leaves behind of a CUDA program: NAME.rlgpu, NAME.html, exports,
+//! and the summary.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use reuselens::io::AtomicFile;
+use reuselens_gpu_advisor::{KernelNames, KernelReport, Ledger, RunFacts, findings, source_line};
+use reuselens_report::{
+    GpuPageOptions, GpuRun, GpuTextOptions, gpu_csv, gpu_json, gpu_page, gpu_text,
+};
+
+use super::names::RunNames;
+use crate::exit::Usage;
+use crate::output::{Show, color, numbered, terminal_width, with_ending, write_text};
+use crate::sources::ProfileOrigin;
+
+/// The ending of the file of a run.
+pub const ENDING: &str = "rlgpu";
+
+/// A run with the names of all that is in it, and what to change.
+pub fn named(command: String, kernels: Vec<KernelReport>, ledger: Ledger) -> GpuRun {
+    let names = RunNames::of(&ledger, kernels.iter().map(|kernel| kernel.kernel.as_str()));
+    let facts = RunFacts {
+        kernels: &kernels,
+        ledger: &ledger,
+        names: &names,
+    };
+    let findings = findings(&facts);
+    let with_name = |kernel: KernelReport| KernelReport {
+        kernel: names.kernel(&kernel.kernel),
+        ..kernel
+    };
+    let kernels = kernels.into_iter().map(with_name).collect();
+    GpuRun {
+        command,
+        kernels,
+        ledger,
+        call_paths: names.call_paths,
+        objects: names.objects,
+        findings,
+    }
+}
+
+/// The files of a run, begun before the work.
+pub struct GpuResults {
+    run: AtomicFile,
+    page: AtomicFile,
+    path: PathBuf,
+}
+
+impl GpuResults {
+    /// `output` is what `-o` says; otherwise the files are called `name`, with a number if there
+    /// are such files.
+    pub fn begin(output: Option<&Path>, name: &str, show: &Show) -> anyhow::Result<GpuResults> {
+        let exported = [&show.json, &show.csv].into_iter().flatten().count();
+        if show.export_files().count() > exported {
+            return Err(Usage(OTHER_EXPORTS.to_owned()).into());
+        }
+        show.check_exports()?;
+        let path = match output {
+            Some(path) if path.extension().is_some_and(|it| it == ENDING) => path.to_owned(),
+            Some(path) => with_ending(path, ENDING),
+            None if show.force => PathBuf::from(format!("{name}.{ENDING}")),
+            None => numbered(name, &[ENDING, "html"]),
+        };
+        Ok(GpuResults {
+            run: AtomicFile::create(&path, show.force)?,
+            page: AtomicFile::create(&path.with_extension("html"), show.force)?,
+            path,
+        })
+    }
+
+    /// Writes the files, then exports and summary, and says what to do next.
+    pub fn finish(mut self, run: GpuRun, show: &Show) -> anyhow::Result<()> {
+        let json = gpu_json(&run);
+        let page = gpu_page(&run, &page_options(&run, show));
+        let failed = |path: &Path| format!("cannot write {}: is the disk full?", path.display());
+        self.run
+            .write_all(json.as_bytes())
+            .with_context(|| failed(&self.path))?;
+        let page_path = self.path.with_extension("html");
+        self.page
+            .write_all(page.as_bytes())
+            .with_context(|| failed(&page_path))?;
+        self.run.commit()?;
+        self.page.commit()?;
+        if let Some(path) = &show.json {
+            write_text(path, &json, show.force)?;
+        }
+        if let Some(path) = &show.csv {
+            write_text(path, &gpu_csv(&run), show.force)?;
+        }
+        if show.quiet || show.standard_output_is_taken() {
+            return Ok(());
+        }
+        if run.kernels.is_empty() {
+            show.say("no kernel ran")?;
+        }
+        let options = GpuTextOptions {
+            top: show.top << show.verbose.min(8),
+            width: terminal_width(),
+            color: color(),
+        };
+        write_text(Path::new("-"), &gpu_text(&run, &options), false)?;
+        show.say(&format!(
+            "\nPage:    {}  (open it in a browser)",
+            page_path.display()
+        ))?;
+        show.say(&format!("Run:     {}", self.path.display()))?;
+        show.say(&format!(
+            "Next:    change something, profile again with -o after, then: reuselens gpu diff {} \
+             after.{ENDING}",
+            self.path.display()
+        ))
+    }
+}
+
+/// The exports of profiles of the host's accesses, which a run of a CUDA program does not have.
+const OTHER_EXPORTS: &str = "of a CUDA program, --json and --csv export what its kernels do; --parquet, \
+    --csv-curve, --csv-histogram, --svg and --png are about accesses of the host's code, which is not \
+    looked at";
+
+/// The sources of the kernels that may be shown.
+fn page_options(run: &GpuRun, show: &Show) -> GpuPageOptions {
+    let sites = run.kernels.iter().flat_map(|kernel| &kernel.by_site);
+    let lines: Vec<String> = sites.map(|site| source_line(&site.code.place)).collect();
+    let files = lines
+        .iter()
+        .filter_map(|line| Some(line.rsplit_once(':')?.0));
+    let files: BTreeSet<&str> = files.collect();
+    GpuPageOptions {
+        sources: show.sources.texts_of(files, ProfileOrigin::RanHere),
+    }
+}

@@ -1,0 +1,187 @@
+//! [`SourceTexts`]: which variable keeps an allocation, read from the line of source that makes it.
+//!
+//! Debug information has no names for blocks of the heap or of a device, and people know them by
+//! the variables that point to them. What a line does not show clearly has no name.
+
+use std::collections::BTreeMap;
+
+/// The most bytes of a source file that is read.
+const MOST: u64 = 4 << 20;
+
+/// Lines of source files, read when they are asked for.
+#[derive(Default)]
+pub struct SourceTexts {
+    files: BTreeMap<String, Vec<String>>,
+}
+
+impl SourceTexts {
+    /// The variable that a call of `callee` on a line (`file:line`) allocates for. An empty
+    /// `callee` is an allocator, whatever it is called. Of several such calls on the line it is the
+    /// `nth`, if `count`, the objects from that line, is their number.
+    pub fn variable(
+        &mut self,
+        place: &str,
+        callee: &str,
+        (nth, count): (usize, usize),
+    ) -> Option<String> {
+        let (file, line) = place.rsplit_once(':')?;
+        let line: usize = line.parse().ok()?;
+        let lines = self.files.entry(file.to_owned()).or_insert_with(|| {
+            let is_small = std::fs::metadata(file).is_ok_and(|it| it.is_file() && it.len() < MOST);
+            let text = is_small
+                .then(|| std::fs::read_to_string(file).ok())
+                .flatten();
+            text.unwrap_or_default()
+                .lines()
+                .map(str::to_owned)
+                .collect()
+        });
+        let variables = variables(lines.get(line.checked_sub(1)?)?, callee);
+        match variables.len() {
+            1 => variables.into_iter().next().flatten(),
+            calls if calls == count => variables.into_iter().nth(nth).flatten(),
+            _ => None,
+        }
+    }
+}
+
+/// The variables that the calls of `callee` in a line of source allocate for, in order: `p` in
+/// `cudaMalloc((void **)&p, n)`, `float *p = (float *)malloc(n)`, `p = upload(data, n)`,
+/// `std::vector<int> p(n)` and `p.push_back(3)`. None for a call without a variable.
+fn variables(line: &str, callee: &str) -> Vec<Option<String>> {
+    let calls = calls(line, callee);
+    if calls.is_empty() {
+        return vec![container(line)];
+    }
+    let one = |&call: &usize| address(line, call).or_else(|| assigned(&line[..call]));
+    calls.iter().map(one).collect()
+}
+
+/// Where the calls of a function in a line have the ends of its name; those of allocators if
+/// `callee` is empty.
+fn calls(line: &str, callee: &str) -> Vec<usize> {
+    // `upload` of `int* ns::upload<int>`, which is how templates come with their result type.
+    let callee = name_before(callee.split('<').next().unwrap_or(callee));
+    let is_allocator = |name: &str| {
+        let name = name.to_lowercase();
+        name.ends_with("alloc") || name.contains("cudamalloc") || name.contains("hostalloc")
+    };
+    let ends = line.match_indices(['(', '<']).map(|(at, _)| at);
+    let is_wanted = |end: &usize| match (callee, name_before(&line[..*end])) {
+        ("", name) => is_allocator(name),
+        (callee, name) => name == callee,
+    };
+    ends.filter(is_wanted).collect()
+}
+
+/// The identifier that a text ends with; empty if it does not.
+fn name_before(text: &str) -> &str {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.rfind(|c| !is_part(c)).map_or(text, |at| {
+        let after = at + text[at..].chars().next().map_or(1, char::len_utf8);
+        &text[after..]
+    })
+}
+
+/// The variable whose address is the first argument of the call whose name ends at `call`.
+fn address(line: &str, call: usize) -> Option<String> {
+    let arguments = line[call..].split_once('(')?.1;
+    let (before, after) = arguments.split_once('&')?;
+    if before.contains(',') {
+        return None;
+    }
+    let end = after.find(|c| !is_expression(c)).unwrap_or(after.len());
+    let name = after[..end].trim_end_matches(['-', '>', '.']);
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// The variable that a line assigns to before a call: what is left of the last `=`.
+fn assigned(before_call: &str) -> Option<String> {
+    let (left, right) = before_call.rsplit_once('=')?;
+    let is_comparison = left.ends_with(['=', '!', '<', '>']) || right.contains([';', '{']);
+    if is_comparison {
+        return None;
+    }
+    let left = left.trim_end();
+    let start = left.rfind(|c| !is_expression(c)).map_or(0, |at| at + 1);
+    let name = left.get(start..)?.trim_start_matches(['-', '>', '.']);
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// The standard container that a line declares or grows.
+fn container(line: &str) -> Option<String> {
+    const GROWING: [&str; 5] = ["push_back", "emplace_back", "resize", "assign", "reserve"];
+    for call in GROWING {
+        if let Some(at) = line.find(&format!(".{call}(")) {
+            let name = name_before(&line[..at]);
+            return (!name.is_empty()).then(|| name.to_owned());
+        }
+    }
+    let declared = line.split_once("vector<")?.1;
+    let (_, after) = declared.split_once("> ")?;
+    let end = after.find(|c: char| !c.is_alphanumeric() && c != '_')?;
+    (end > 0).then(|| after[..end].to_owned())
+}
+
+fn is_expression(c: char) -> bool {
+    c.is_alphanumeric() || "_.->[]".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The variable of the only call; empty if there are several, or none.
+    fn only(line: &str, callee: &str) -> String {
+        match &variables(line, callee)[..] {
+            [Some(name)] => name.clone(),
+            _ => String::new(),
+        }
+    }
+
+    #[test]
+    fn calls_of_one_line_have_their_variables_in_order() {
+        let line = "  int *a = device(x), *b = device(y), c = sum(device(z));";
+        let named = variables(line, "device<int>").into_iter().flatten();
+        assert_eq!(named.collect::<Vec<_>>(), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn variables_of_allocations_are_read_from_their_lines() {
+        for (line, name) in [
+            ("  cudaMalloc((void **)&d_cost, n * sizeof(int));", "d_cost"),
+            (
+                "  CHECK(cudaMalloc(&state->levels[2], n));",
+                "state->levels[2]",
+            ),
+            ("  cudaError_t e = cudaMallocManaged(&m, n);", "m"),
+            ("  cudaHostAlloc(&pinned, n, 0);", "pinned"),
+            ("  float *h_a = (float *)malloc(n);", "h_a"),
+            ("  g.nodes = (struct node *)calloc(n, 4);", "g.nodes"),
+            ("  std::vector<float> data(n);", "data"),
+            ("  graph.edges.push_back(3);", "edges"),
+            ("  if (x == malloc_size(n)) {", ""),
+            ("  a = malloc(1); b = malloc(2);", ""),
+            ("  take(cudaMalloc(p, &n));", ""),
+        ] {
+            assert_eq!(only(line, ""), name, "{line}");
+        }
+    }
+
+    #[test]
+    fn variables_of_calls_that_allocate_are_read_from_their_lines() {
+        for (line, callee, name) in [
+            ("  int *d_edges = upload(edges);", "upload<int>", "d_edges"),
+            (
+                "  int *d_edges = upload<int>(edges);",
+                "int* ns::upload<int>",
+                "d_edges",
+            ),
+            ("  allocate(&nodes, 3);", "allocate", "nodes"),
+            ("  run(upload(a), upload(b));", "upload", ""),
+            ("  use(\u{e9}upload(a));", "upload", ""),
+        ] {
+            assert_eq!(only(line, callee), name, "{line}");
+        }
+    }
+}

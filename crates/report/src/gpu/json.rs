@@ -1,0 +1,375 @@
+//! [`gpu_json`]: a run of a GPU program as JSON, schema `reuselens-gpu/1`.
+
+use reuselens_advice::Finding;
+use reuselens_gpu_advisor::{
+    BankCounts, BypassReport, CacheCounts, DegreeHistograms, GlobalCounts, KernelReport,
+    LaunchMetric, ObjectReport, ReuseCounts, ReuseSums, SiteReport, metrics,
+};
+use reuselens_locality::Log2Histogram;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::sums::{KernelSum, LineSum, ObjectSum, by_kernel, by_line, by_object};
+use super::{GpuRun, HostCall};
+
+/// The name and version of the schema. Fields may be added to it; none is renamed.
+pub const GPU_SCHEMA: &str = "reuselens-gpu/1";
+
+/// A run as JSON. Counts are exact; `l1`, `l2`, `bypass` and the metrics of hit rates are those of
+/// the model. Equal runs, equal bytes.
+pub fn gpu_json(run: &GpuRun) -> String {
+    let by_object = by_object(&run.kernels);
+    crate::json::to_text(&GpuDocument {
+        schema: GPU_SCHEMA,
+        version: env!("CARGO_PKG_VERSION"),
+        command: &run.command,
+        model: model(run),
+        by_kernel: by_kernel(&run.kernels).iter().map(kernel_sum).collect(),
+        by_line: by_line(&run.kernels).iter().map(line_sum).collect(),
+        by_object: by_object.iter().map(|sum| object_sum(run, sum)).collect(),
+        findings: run.findings.iter().map(finding).collect(),
+        kernels: run.kernels.iter().map(kernel).collect(),
+        call_paths: run.call_paths.iter().map(|path| calls(path)).collect(),
+        objects: objects(run),
+        copies: copies(run),
+        fills: fills(run),
+        faults: faults(run),
+    })
+}
+
+/// The document. Its first field is the schema, by which such files are known.
+#[derive(Serialize)]
+struct GpuDocument<'a> {
+    schema: &'static str,
+    version: &'static str,
+    command: &'a str,
+    model: Value,
+    /// Launches of one kernel together.
+    by_kernel: Vec<Value>,
+    by_line: Vec<Value>,
+    by_object: Vec<Value>,
+    findings: Vec<Value>,
+    /// Launches of one kernel from one call path, with all that is known of them.
+    kernels: Vec<Value>,
+    /// By number; number 0 is the unknown one.
+    call_paths: Vec<Value>,
+    /// By number; number 0 is all memory that is not known.
+    objects: Value,
+    copies: Value,
+    fills: Value,
+    faults: Value,
+}
+
+/// The GPU whose caches were modelled; null if none were.
+fn model(run: &GpuRun) -> Value {
+    let caches = run.kernels.iter().find_map(|kernel| kernel.caches.as_ref());
+    let Some(caches) = caches else {
+        return Value::Null;
+    };
+    let model = &caches.model;
+    json!({
+        "name": model.name,
+        "sms": model.sms,
+        "l1_bytes": model.l1.bytes,
+        "l2_bytes": model.l2.bytes,
+    })
+}
+
+fn kernel_sum(sum: &KernelSum) -> Value {
+    json!({
+        "kernel": sum.name,
+        "launches": sum.launches,
+        "warp_instructions": sum.instructions.warps,
+        "thread_instructions": sum.instructions.threads,
+        "global": global(&sum.global),
+        "shared": banks(&sum.shared),
+        "l1": sum.l1.as_ref().map(cache),
+        "l2": sum.l2.as_ref().map(cache),
+        "block_executions": sum.branches.executions(),
+        "divergent_block_executions": sum.branches.divergent(),
+    })
+}
+
+fn line_sum(sum: &LineSum) -> Value {
+    json!({
+        "line": sum.line,
+        "kernels": sum.kernels,
+        "global": global(&sum.global),
+        "shared": banks(&sum.shared),
+        "l1": cache(&sum.l1),
+        "l2": cache(&sum.l2),
+        "reuse": reuse_sums(&sum.reuse),
+        "block_executions": sum.executions,
+        "divergent_block_executions": sum.divergent,
+        "branches": sum.branches,
+        "splits": sum.splits,
+    })
+}
+
+fn object_sum(run: &GpuRun, sum: &ObjectSum) -> Value {
+    json!({
+        "object": sum.object,
+        "name": run.object_name(sum.object),
+        "kernels": sum.kernels,
+        "loads": global(&sum.loads),
+        "stores": global(&sum.stores),
+        "l1": cache(&sum.l1),
+        "l2": cache(&sum.l2),
+        "reuse": reuse_sums(&sum.reuse),
+    })
+}
+
+fn kernel(report: &KernelReport) -> Value {
+    let metrics: Map<String, Value> = metrics(report)
+        .into_iter()
+        .map(|metric| (metric.name.to_owned(), json!(metric.value)))
+        .collect();
+    json!({
+        "kernel": report.kernel,
+        "call_path": report.call_path,
+        "launches": report.launches.launches,
+        "metrics": metrics,
+        "statistics": statistics(report),
+        "divergence": {
+            "loads": degrees(&report.divergence.loads),
+            "stores": degrees(&report.divergence.stores),
+            "atomics": degrees(&report.divergence.atomics),
+        },
+        "reuse": report.reuse.as_ref().map(|reuse| json!({
+            "element_bytes": reuse.element_bytes,
+            "line_bytes": reuse.line_bytes,
+            "cta_elements": reuse_counts(&reuse.cta_elements),
+            "cta_lines": reuse_counts(&reuse.cta_lines),
+            "warp_elements": reuse_counts(&reuse.warp_elements),
+            "warp_lines": reuse_counts(&reuse.warp_lines),
+            "cut_blocks": reuse.cut_blocks,
+        })),
+        "bypass": report.bypass.as_ref().map(bypass),
+        "blocks": report.branches.blocks.iter().map(|block| json!({
+            "block": block.block,
+            "place": block.place,
+            "executions": block.executions,
+            "divergent": block.divergent,
+        })).collect::<Vec<_>>(),
+        "branches": report.branches.branches.iter().map(|branch| json!({
+            "branch": branch.branch,
+            "place": branch.place,
+            "executions": branch.executions,
+            "splits": branch.splits,
+            "lanes": branch.lanes,
+        })).collect::<Vec<_>>(),
+        "sites": report.by_site.iter().map(site).collect::<Vec<_>>(),
+        "objects": report.by_object.iter().map(kernel_object).collect::<Vec<_>>(),
+    })
+}
+
+/// Count, mean, extremes and deviation over the launches of each metric that has values.
+fn statistics(report: &KernelReport) -> Value {
+    let mut rows = Map::new();
+    for metric in LaunchMetric::ALL {
+        let row = report.launches.of(metric);
+        if row.count() > 0 {
+            let row = json!({
+                "count": row.count(),
+                "mean": row.mean(),
+                "min": row.min(),
+                "max": row.max(),
+                "deviation": row.deviation(),
+            });
+            rows.insert(metric.name().to_owned(), row);
+        }
+    }
+    Value::Object(rows)
+}
+
+fn site(site: &SiteReport) -> Value {
+    json!({
+        "site": site.site,
+        "place": site.code.place,
+        "instruction": site.code.text,
+        "space": site.space.name(),
+        "global": global(&site.global),
+        "shared": banks(&site.shared),
+        "l1": cache(&site.l1),
+        "l2": cache(&site.l2),
+        "reuse": reuse_sums(&site.reuse),
+    })
+}
+
+fn kernel_object(object: &ObjectReport) -> Value {
+    json!({
+        "object": object.object,
+        "loads": global(&object.loads),
+        "stores": global(&object.stores),
+        "atomics": global(&object.atomics),
+        "l1": cache(&object.l1),
+        "l2": cache(&object.l2),
+        "reuse": reuse_sums(&object.reuse),
+    })
+}
+
+fn global(counts: &GlobalCounts) -> Value {
+    json!({
+        "requests": counts.requests,
+        "lanes": counts.lanes,
+        "bytes": counts.bytes,
+        "lines": counts.lines,
+        "sectors": counts.sectors,
+        "ideal_sectors": counts.ideal_sectors,
+    })
+}
+
+fn banks(counts: &BankCounts) -> Value {
+    json!({
+        "requests": counts.requests,
+        "wavefronts": counts.wavefronts,
+        "ideal_wavefronts": counts.ideal_wavefronts,
+    })
+}
+
+fn cache(counts: &CacheCounts) -> Value {
+    json!({
+        "loads": counts.loads,
+        "load_hits": counts.load_hits,
+        "stores": counts.stores,
+        "store_hits": counts.store_hits,
+    })
+}
+
+fn reuse_sums(sums: &ReuseSums) -> Value {
+    json!({
+        "loads": sums.loads,
+        "reuses": sums.reuses,
+        "mean_distance": sums.mean_distance(),
+    })
+}
+
+/// Requests by lines and sectors: index *n* is the number of requests with *n*.
+fn degrees(histograms: &DegreeHistograms) -> Value {
+    json!({
+        "lines": &histograms.lines[..],
+        "sectors": &histograms.sectors[..],
+    })
+}
+
+fn reuse_counts(counts: &ReuseCounts) -> Value {
+    json!({
+        "loads": histogram(&counts.loads),
+        "stores": histogram(&counts.stores),
+        "mean_distance": counts.mean_distance(),
+        "streaming": counts.streaming,
+        "items": counts.items,
+    })
+}
+
+/// Bins as `[least distance, greatest distance, accesses]`; cold accesses apart.
+fn histogram(histogram: &Log2Histogram) -> Value {
+    let bins: Vec<[u64; 3]> = histogram
+        .iter()
+        .map(|(low, high, accesses)| [low, high, accesses])
+        .collect();
+    json!({ "bins": bins, "cold": histogram.cold() })
+}
+
+fn bypass(report: &BypassReport) -> Value {
+    json!({
+        "warps_per_block": report.per_warp.warps_per_block,
+        "advice_per_warp": report.per_warp.advice(),
+        "advice_per_cta": report.per_cta.advice(),
+        "oracle": report.oracle.as_ref().map(|oracle| json!({
+            "best": oracle.best(),
+            "traffic": oracle.traffic,
+            "distance_per_warp": oracle.distance(report.per_warp.advice()),
+            "distance_per_cta": oracle.distance(report.per_cta.advice()),
+        })),
+    })
+}
+
+fn calls(path: &[HostCall]) -> Value {
+    path.iter()
+        .map(|call| json!({ "function": call.function, "place": call.place }))
+        .collect()
+}
+
+fn objects(run: &GpuRun) -> Value {
+    let numbered = run.ledger.objects.iter().enumerate();
+    numbered
+        .map(|(number, object)| {
+            json!({
+                "object": number,
+                "name": run.object_name(Some(number as u32)),
+                "origin": object.origin.word(),
+                "call_path": object.call_path,
+                "instances": object.instances,
+                "bytes": object.bytes,
+                "peak_bytes": object.peak_bytes,
+                "unfreed": object.unfreed(),
+            })
+        })
+        .collect()
+}
+
+fn copies(run: &GpuRun) -> Value {
+    let copies = run.ledger.copies.iter();
+    copies
+        .map(|copy| {
+            json!({
+                "from": copy.from,
+                "to": copy.to,
+                "direction": copy.direction.name(),
+                "call_path": copy.call_path,
+                "count": copy.count,
+                "bytes": copy.bytes,
+                "redundant": copy.redundant,
+                "redundant_bytes": copy.redundant_bytes,
+            })
+        })
+        .collect()
+}
+
+fn fills(run: &GpuRun) -> Value {
+    let fills = run.ledger.fills.iter();
+    fills
+        .map(|fill| {
+            json!({
+                "object": fill.object,
+                "call_path": fill.call_path,
+                "count": fill.count,
+                "bytes": fill.bytes,
+            })
+        })
+        .collect()
+}
+
+fn faults(run: &GpuRun) -> Value {
+    let faults = run.ledger.faults.iter();
+    faults
+        .map(|fault| {
+            json!({
+                "kernel": fault.kernel,
+                "call_path": fault.call_path,
+                "message": fault.message,
+                "object": fault.object,
+            })
+        })
+        .collect()
+}
+
+fn finding(finding: &Finding) -> Value {
+    json!({
+        "rule": finding.rule.name,
+        "title": finding.rule.title,
+        "source": finding.place.source,
+        "function": finding.place.function,
+        "call_path": finding.place.call_path,
+        "object": finding.place.object,
+        "evidence": finding.evidence,
+        "cost": {
+            "amount": finding.cost.amount,
+            "unit": finding.cost.unit,
+            "share": finding.cost.share,
+        },
+        "remedy": finding.remedy,
+        "confidence": finding.confidence.name(),
+    })
+}

@@ -1,0 +1,93 @@
+//! Runs of GPU programs: [`GpuRun`] as text ([`gpu_text`]), page ([`gpu_page`]), JSON
+//! ([`gpu_json`]) and CSV ([`gpu_csv`]), and two of them compared ([`gpu_diff`]).
+
+mod csv;
+mod diff;
+mod json;
+mod page;
+mod rows;
+mod sums;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use csv::gpu_csv;
+pub use diff::{GpuDiffError, GpuRunSummary, gpu_diff};
+pub use json::{GPU_SCHEMA, gpu_json};
+pub use page::{GpuPageOptions, gpu_page};
+pub use text::{GpuTextOptions, gpu_text};
+
+use reuselens_advice::Finding;
+use reuselens_gpu_advisor::{KernelReport, Ledger};
+
+/// A call on the way from `main` to a function of CUDA, with names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostCall {
+    /// The function that calls.
+    pub function: String,
+    /// Where it calls: `file:line`, or file and address where there is no debug information.
+    pub place: String,
+}
+
+impl std::fmt::Display for HostCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.function, self.place)
+    }
+}
+
+/// A run of a GPU program: what its kernels did, and what the host side did, with names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GpuRun {
+    /// The command, as one line.
+    pub command: String,
+    /// The launches of each kernel from each call path, in the order of the first launches. Kernels
+    /// have their names in the source.
+    pub kernels: Vec<KernelReport>,
+    /// What the host side did.
+    pub ledger: Ledger,
+    /// The calls of each call path of the ledger, the outermost first.
+    pub call_paths: Vec<Vec<HostCall>>,
+    /// The name of each object of the ledger.
+    pub objects: Vec<String>,
+    /// What to change, the costliest first.
+    pub findings: Vec<Finding>,
+}
+
+impl GpuRun {
+    /// The calls of a call path; none if it is unknown.
+    fn calls(&self, call_path: u32) -> &[HostCall] {
+        let calls = self.call_paths.get(call_path as usize);
+        calls.map_or(&[], Vec::as_slice)
+    }
+
+    /// A call path as one line, the outermost call first; empty if it is unknown.
+    fn path_text(&self, call_path: u32) -> String {
+        let calls: Vec<String> = self
+            .calls(call_path)
+            .iter()
+            .map(HostCall::to_string)
+            .collect();
+        calls.join(" › ")
+    }
+
+    /// The name of an object.
+    fn object_name(&self, object: Option<u32>) -> &str {
+        let name = object.and_then(|object| self.objects.get(object as usize));
+        name.map_or("(unknown memory)", String::as_str)
+    }
+
+    /// The name of an object without where it was allocated, if no other has that.
+    fn short_object_name(&self, object: Option<u32>) -> &str {
+        let short = |name: &str| name.find(" (").filter(|end| *end > 0);
+        let name = self.object_name(object);
+        let Some(end) = short(name) else { return name };
+        let is_same = |other: &&String| {
+            let other_end = short(other).unwrap_or(other.len());
+            other[..other_end] == name[..end]
+        };
+        match self.objects.iter().filter(is_same).count() {
+            1 => &name[..end],
+            _ => name,
+        }
+    }
+}

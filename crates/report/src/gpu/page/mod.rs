@@ -1,0 +1,370 @@
+//! [`gpu_page`]: a run of a GPU program as an HTML page.
+
+mod bars;
+mod findings;
+mod memory_chart;
+mod source;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use reuselens_gpu_advisor::{KernelReport, LaunchMetric};
+use reuselens_units::Bytes;
+
+use super::sums::{KernelSum, LineSum, by_kernel, by_line, by_object};
+use super::{GpuRun, rows};
+use crate::html::{escape, page, table};
+use crate::numbers::{count, percent, ratio_percent, significant};
+
+/// What a page of a run shows.
+#[derive(Clone, Debug, Default)]
+pub struct GpuPageOptions {
+    /// Source texts by path, as debug information names the files; may be empty.
+    pub sources: BTreeMap<String, String>,
+}
+
+/// Rows of a table, at most.
+const ROWS: usize = 200;
+/// Kernels that have pictures of their own.
+const PICTURED: usize = 6;
+
+const KERNELS: &str = "Launches of one kernel together, those with most instructions first. <b>lanes</b>: active of the \
+32 of a warp, on average. <b>diverged</b>: executions of basic blocks in which not all threads of the warp took part. \
+<b>sectors/req</b>: sectors of 32 bytes that one instruction of a warp touches in global memory; 4 where 32 threads access \
+neighbouring words of 4 bytes. <b>L1</b> and <b>L2</b>: share of the sectors that a model of the caches has.";
+const MEMORY: &str = "What moved between which memories. Requests are instructions of warps, counted exactly; what passes \
+the caches is from a model.";
+const DISTANCES: &str = "How many other lines of 128 bytes a block accesses between two uses of one, for loads; a store to \
+a line ends its reuse. Loads of <i>new</i> lines cannot hit in the L1. Below: how many lines of 128 bytes one instruction of a \
+warp touches; 1 is best, and each further line is another trip.";
+const OBJECTS: &str = "Data on the device, those of most sectors first, with the memory of the host that copies tie to them.";
+const COPIES: &str =
+    "Copies by call path. <b>redundant</b>: bytes that the destination held already.";
+const BRANCHES: &str = "Source lines whose branches split warps, or whose code warps execute with only a part of their threads.";
+const STATISTICS: &str = "The launches of each kernel from each call path: the mean of each launch, the deviation, and the \
+extremes.";
+const BYPASS: &str = "How many warps of each block should use the L1, while the loads of the others go past it: by the formula \
+with reuse distances per warp and per block, and the best by the model, with the traffic to the L2 above the best one.";
+
+/// A run as one HTML file that works offline: what to change, the kernels, a chart of the memories,
+/// reuse distances, the source with what each line fetches, objects, copies, branches, and
+/// statistics over launches. Below 2 MB for any number of launches. Equal runs, equal bytes.
+pub fn gpu_page(run: &GpuRun, options: &GpuPageOptions) -> String {
+    let kernels = by_kernel(&run.kernels);
+    let lines = by_line(&run.kernels);
+    let files = source::files(&lines, &options.sources);
+    let branching = branch_rows(&lines);
+    let bypass = bypass_rows(run);
+    let mut out = String::with_capacity(128 << 10);
+    page::head(&mut out, &run.command);
+    top(&mut out, |id| match id {
+        "source" => !files.is_empty(),
+        "copies" => !run.ledger.copies.is_empty(),
+        "branches" => !branching.is_empty(),
+        "bypass" => !bypass.is_empty(),
+        _ => true,
+    });
+    headline(&mut out, run, &kernels);
+    findings::write(&mut out, run);
+    let total: u64 = kernels.iter().map(|sum| sum.instructions.threads).sum();
+    let cells: Vec<_> = kernels.iter().map(|sum| rows::kernel(sum, total)).collect();
+    section(
+        &mut out,
+        ("kernels", "Kernels", KERNELS),
+        &rows::KERNEL_HEADS,
+        cells,
+        &[0],
+    );
+    page::picture(&mut out, "memory", "Where data moved", MEMORY, |out| {
+        memory_chart::write(out, run, &kernels);
+    });
+    page::picture(
+        &mut out,
+        "reuse",
+        "Reuse and divergence",
+        DISTANCES,
+        |out| {
+            bars::write(out, run, &kernels[..kernels.len().min(PICTURED)]);
+        },
+    );
+    source::write(&mut out, &lines, &files);
+    objects(&mut out, run);
+    copies(&mut out, run);
+    if !branching.is_empty() {
+        let about = ("branches", "Branches", BRANCHES);
+        section(&mut out, about, &BRANCH_HEADS, branching, &[0, 1]);
+    }
+    let about = ("launches", "Launches", STATISTICS);
+    section(&mut out, about, &STATISTIC_HEADS, statistics(run), &[0, 1]);
+    if !bypass.is_empty() {
+        let about = ("bypass", "Bypassing the L1", BYPASS);
+        section(&mut out, about, &BYPASS_HEADS, bypass, &[0]);
+    }
+    page::end(&mut out, "{}");
+    out
+}
+
+/// Appends the bar at the top, with links to the sections that exist.
+fn top(out: &mut String, is_there: impl Fn(&str) -> bool) {
+    let links = [
+        ("findings", "Findings"),
+        ("kernels", "Kernels"),
+        ("memory", "Memory"),
+        ("reuse", "Reuse"),
+        ("source", "Source"),
+        ("objects", "Objects"),
+        ("copies", "Copies"),
+        ("branches", "Branches"),
+        ("launches", "Launches"),
+        ("bypass", "Bypass"),
+    ];
+    page::top(out, &links, is_there);
+}
+
+/// Appends a section with a table of at most [`ROWS`] rows.
+fn section(
+    out: &mut String,
+    (id, title, explain): (&str, &str, &str),
+    heads: &[&str],
+    mut rows: Vec<Vec<String>>,
+    words: &[usize],
+) {
+    let left = rows.len().saturating_sub(ROWS);
+    rows.truncate(ROWS);
+    let heads = heads.iter().map(|&head| head.to_owned()).collect();
+    page::picture(out, id, title, explain, |out| {
+        table(out, &(heads, rows), words);
+        if left > 0 {
+            let _ = write!(out, "<p>{left} more are in the JSON.</p>");
+        }
+    });
+}
+
+fn headline(out: &mut String, run: &GpuRun, kernels: &[KernelSum]) {
+    let mut all = KernelSum::default();
+    for kernel in kernels {
+        all.add_kernel(kernel);
+    }
+    let _ = write!(out, "<h1>{}</h1><ul class=\"facts\">", escape(&run.command));
+    let model = run.kernels.iter().find_map(|kernel| kernel.caches.as_ref());
+    let mut facts = vec![
+        crate::numbers::noun(kernels.len() as u64, "kernel", "kernels"),
+        crate::numbers::noun(all.launches, "launch", "launches"),
+        "kernels ran on the interpreter: counts are exact, times are unknown".to_owned(),
+    ];
+    if let Some(caches) = model {
+        facts.push(format!("caches modelled: {}", caches.model.name));
+    }
+    for fact in facts {
+        let _ = write!(out, "<li>{}</li>", escape(&fact));
+    }
+    out.push_str("</ul>");
+    faults(out, run);
+    tiles(out, run, &all);
+}
+
+/// What stopped kernels.
+fn faults(out: &mut String, run: &GpuRun) {
+    if run.ledger.faults.is_empty() {
+        return;
+    }
+    out.push_str("<ul class=\"warnings\">");
+    for fault in run.ledger.faults.iter().take(ROWS) {
+        let _ = write!(out, "<li>{}", escape(&fault.message));
+        let path = run.path_text(fault.call_path);
+        if !path.is_empty() {
+            let _ = write!(out, " <span class=\"hint\">{}</span>", escape(&path));
+        }
+        out.push_str("</li>");
+    }
+    out.push_str("</ul>");
+}
+
+fn tiles(out: &mut String, run: &GpuRun, all: &KernelSum) {
+    let copied: u64 = run.ledger.copies.iter().map(|copy| copy.bytes).sum();
+    let redundant: u64 = run
+        .ledger
+        .copies
+        .iter()
+        .map(|copy| copy.redundant_bytes)
+        .sum();
+    let global = &all.global;
+    let tiles = [
+        (
+            "thread instructions",
+            count(all.instructions.threads),
+            format!(
+                "{} active lanes of 32",
+                rows::mean(all.instructions.threads, all.instructions.warps)
+            ),
+        ),
+        (
+            "sectors of global memory",
+            count(global.sectors),
+            format!(
+                "{} for each request",
+                rows::mean(global.sectors, global.requests)
+            ),
+        ),
+        (
+            "excessive sectors",
+            rows::share(global.excessive_sectors(), global.sectors),
+            "fetched, but not asked for".to_owned(),
+        ),
+        (
+            "L1 hit rate",
+            all.l1
+                .as_ref()
+                .map_or_else(|| "—".to_owned(), rows::hit_rate),
+            "by a model".to_owned(),
+        ),
+        (
+            "bank conflicts",
+            count(all.shared.conflicts()),
+            format!("in {} requests", count(all.shared.requests)),
+        ),
+        (
+            "copied",
+            Bytes(copied).to_string(),
+            format!("{} redundant", percent(redundant, copied)),
+        ),
+    ];
+    out.push_str("<dl class=\"tiles\" style=\"margin-top:24px\">");
+    for (name, value, more) in tiles {
+        let _ = write!(
+            out,
+            "<div class=\"tile\"><dt>{name}</dt><dd>{}<small>{}</small></dd></div>",
+            escape(&value),
+            escape(&more)
+        );
+    }
+    out.push_str("</dl>");
+}
+
+fn objects(out: &mut String, run: &GpuRun) {
+    let objects = by_object(&run.kernels);
+    let total: u64 = objects.iter().map(|sum| sum.all().sectors).sum();
+    let heads: Vec<&str> = rows::OBJECT_HEADS
+        .into_iter()
+        .chain(["accessed by", "allocated by"])
+        .collect();
+    let cells = objects.iter().map(|sum| {
+        let mut cells = rows::object(run, sum, total);
+        let memory = sum
+            .object
+            .and_then(|it| run.ledger.objects.get(it as usize));
+        cells.push(sum.kernels.join(", "));
+        cells.push(memory.map_or_else(String::new, |memory| run.path_text(memory.call_path)));
+        cells
+    });
+    let about = ("objects", "Data objects", OBJECTS);
+    section(out, about, &heads, cells.collect(), &[0, 1, 8, 9]);
+}
+
+fn copies(out: &mut String, run: &GpuRun) {
+    let copies = &run.ledger.copies;
+    if copies.is_empty() {
+        return;
+    }
+    let cells = copies.iter().map(|sum| rows::copy(run, sum)).collect();
+    let about = ("copies", "Copies", COPIES);
+    section(out, about, &rows::COPY_HEADS, cells, &[0, 1, 2, 6]);
+}
+
+const BRANCH_HEADS: [&str; 6] = [
+    "line",
+    "kernel",
+    "branches",
+    "splits",
+    "blocks executed",
+    "diverged",
+];
+
+/// The lines where warps split or run with a part of their threads, those of most executions first.
+fn branch_rows(lines: &[LineSum]) -> Vec<Vec<String>> {
+    let mut lines: Vec<&LineSum> = lines
+        .iter()
+        .filter(|sum| sum.splits + sum.divergent > 0)
+        .collect();
+    lines.sort_by_key(|sum| std::cmp::Reverse((sum.divergent, sum.splits)));
+    let row = |sum: &&LineSum| {
+        vec![
+            sum.line.clone(),
+            sum.kernels.join(", "),
+            count(sum.branches),
+            rows::share(sum.splits, sum.branches),
+            count(sum.executions),
+            rows::share(sum.divergent, sum.executions),
+        ]
+    };
+    lines.iter().map(row).collect()
+}
+
+const STATISTIC_HEADS: [&str; 8] = [
+    "kernel",
+    "launched by",
+    "launches",
+    "metric",
+    "mean",
+    "deviation",
+    "least",
+    "most",
+];
+
+/// The metrics whose statistics are shown.
+const SHOWN: [LaunchMetric; 3] = [
+    LaunchMetric::WarpInstructions,
+    LaunchMetric::Sectors,
+    LaunchMetric::L1HitRate,
+];
+
+fn statistics(run: &GpuRun) -> Vec<Vec<String>> {
+    let row = |report: &KernelReport, metric: LaunchMetric| {
+        let row = report.launches.of(metric);
+        (row.count() > 0).then(|| {
+            vec![
+                report.kernel.clone(),
+                run.path_text(report.call_path),
+                count(report.launches.launches),
+                metric.name().to_owned(),
+                significant(row.mean()),
+                significant(row.deviation()),
+                significant(row.min()),
+                significant(row.max()),
+            ]
+        })
+    };
+    let reports = run.kernels.iter();
+    reports
+        .flat_map(|report| SHOWN.into_iter().filter_map(|metric| row(report, metric)))
+        .collect()
+}
+
+const BYPASS_HEADS: [&str; 6] = [
+    "kernel",
+    "warps of a block",
+    "per warp",
+    "per block",
+    "best",
+    "above the best",
+];
+
+fn bypass_rows(run: &GpuRun) -> Vec<Vec<String>> {
+    let rows = run.kernels.iter().filter_map(|report| {
+        let bypass = report.bypass.as_ref()?;
+        let (per_warp, per_cta) = (bypass.per_warp.advice(), bypass.per_cta.advice());
+        let oracle = bypass.oracle.as_ref();
+        Some(vec![
+            report.kernel.clone(),
+            bypass.per_warp.warps_per_block.to_string(),
+            per_warp.to_string(),
+            per_cta.to_string(),
+            oracle.map_or_else(|| "—".to_owned(), |oracle| oracle.best().to_string()),
+            oracle.map_or_else(
+                || "—".to_owned(),
+                |oracle| ratio_percent(oracle.distance(per_warp)),
+            ),
+        ])
+    });
+    rows.collect()
+}

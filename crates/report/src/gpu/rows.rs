@@ -1,0 +1,184 @@
+//! Rows of the tables of a run, which text and page have in common: cells as text.
+
+use reuselens_advice::Finding;
+use reuselens_gpu_advisor::{CacheCounts, CopySum, MemoryObject};
+use reuselens_units::Bytes;
+
+use super::GpuRun;
+use super::sums::{KernelSum, LineSum, ObjectSum};
+use crate::numbers::{count, percent, ratio_percent};
+
+/// Heads of [`kernel`].
+pub(super) const KERNEL_HEADS: [&str; 10] = [
+    "kernel",
+    "launches",
+    "instructions",
+    "share",
+    "lanes",
+    "diverged",
+    "requests",
+    "sectors/req",
+    "L1",
+    "L2",
+];
+
+/// A kernel; `total` is the number of instructions of threads of all kernels.
+pub(super) fn kernel(sum: &KernelSum, total: u64) -> Vec<String> {
+    vec![
+        sum.name.clone(),
+        count(sum.launches),
+        count(sum.instructions.threads),
+        percent(sum.instructions.threads, total),
+        mean(sum.instructions.threads, sum.instructions.warps),
+        share(sum.branches.divergent(), sum.branches.executions()),
+        count(sum.global.requests),
+        mean(sum.global.sectors, sum.global.requests),
+        sum.l1.as_ref().map_or_else(dash, hit_rate),
+        sum.l2.as_ref().map_or_else(dash, hit_rate),
+    ]
+}
+
+/// Heads of [`line`].
+pub(super) const LINE_HEADS: [&str; 9] = [
+    "line",
+    "kernel",
+    "requests",
+    "sectors",
+    "share",
+    "sectors/req",
+    "excessive",
+    "L1",
+    "splits",
+];
+
+/// A source line; `total` is the number of sectors of all.
+pub(super) fn line(sum: &LineSum, total: u64) -> Vec<String> {
+    vec![
+        short_place(&sum.line).to_owned(),
+        sum.kernels.join(", "),
+        count(sum.global.requests),
+        count(sum.global.sectors),
+        share(sum.global.sectors, total),
+        mean(sum.global.sectors, sum.global.requests),
+        share(sum.global.excessive_sectors(), sum.global.sectors),
+        hit_rate(&sum.l1),
+        share(sum.splits, sum.branches),
+    ]
+}
+
+/// Heads of [`object`].
+pub(super) const OBJECT_HEADS: [&str; 8] = [
+    "object",
+    "with",
+    "size",
+    "sectors",
+    "share",
+    "sectors/req",
+    "L1",
+    "reused",
+];
+
+/// An object; `total` is the number of sectors of all.
+pub(super) fn object(run: &GpuRun, sum: &ObjectSum, total: u64) -> Vec<String> {
+    let all = sum.all();
+    let memory = sum.object.and_then(|object| memory(run, object));
+    let tied = sum.object.map_or_else(String::new, |object| {
+        let names = run.ledger.tied_to(object);
+        let names = names.iter().filter(|&&tied| is_host(run, tied));
+        let names: Vec<&str> = names
+            .map(|&tied| run.short_object_name(Some(tied)))
+            .collect();
+        names.join(", ")
+    });
+    vec![
+        run.short_object_name(sum.object).to_owned(),
+        tied,
+        memory.map_or_else(dash, |memory| Bytes(memory.peak_bytes).to_string()),
+        count(all.sectors),
+        share(all.sectors, total),
+        mean(all.sectors, all.requests),
+        hit_rate(&sum.l1),
+        share(sum.reuse.reuses, sum.reuse.loads),
+    ]
+}
+
+/// Heads of [`copy`].
+pub(super) const COPY_HEADS: [&str; 7] = [
+    "from",
+    "to",
+    "direction",
+    "copies",
+    "bytes",
+    "redundant",
+    "called by",
+];
+
+/// The copies of one call path.
+pub(super) fn copy(run: &GpuRun, sum: &CopySum) -> Vec<String> {
+    vec![
+        run.object_name(Some(sum.from)).to_owned(),
+        run.object_name(Some(sum.to)).to_owned(),
+        sum.direction.name().to_owned(),
+        count(sum.count),
+        Bytes(sum.bytes).to_string(),
+        share(sum.redundant_bytes, sum.bytes),
+        run.path_text(sum.call_path),
+    ]
+}
+
+/// Where a finding is: line, kernel, and object, as far as they are known.
+pub(super) fn place(finding: &Finding) -> String {
+    let place = &finding.place;
+    let mut words = Vec::new();
+    if let Some(source) = &place.source {
+        words.push(short_place(source).to_owned());
+    }
+    if let Some(function) = &place.function {
+        words.push(format!("in {function}"));
+    }
+    if let Some(object) = &place.object {
+        words.push(format!("on {object}"));
+    }
+    words.join(" ")
+}
+
+fn memory(run: &GpuRun, object: u32) -> Option<&MemoryObject> {
+    run.ledger.objects.get(object as usize)
+}
+
+fn is_host(run: &GpuRun, object: u32) -> bool {
+    memory(run, object).is_some_and(|memory| memory.origin.is_host_only())
+}
+
+/// The end of a path: its file's name.
+pub(super) fn short_place(place: &str) -> &str {
+    place.rsplit('/').next().unwrap_or(place)
+}
+
+/// The share of sectors that a cache had; a dash if it was not asked.
+pub(super) fn hit_rate(counts: &CacheCounts) -> String {
+    match counts.loads + counts.stores {
+        0 => dash(),
+        _ => ratio_percent(counts.hit_rate()),
+    }
+}
+
+/// A part of a total; a dash of nothing.
+pub(super) fn share(part: u64, total: u64) -> String {
+    match total {
+        0 => dash(),
+        total => percent(part, total),
+    }
+}
+
+/// A mean; a dash of nothing.
+pub(super) fn mean(sum: u64, number: u64) -> String {
+    match number {
+        0 => dash(),
+        number => format!("{:.1}", sum as f64 / number as f64),
+    }
+}
+
+fn dash() -> String {
+    "—".to_owned()
+}

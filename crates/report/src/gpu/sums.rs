@@ -1,0 +1,211 @@
+//! Sums over the reports of a run: by kernel, by source line, and by object.
+
+use std::collections::BTreeMap;
+
+use reuselens_gpu_advisor::{
+    BankCounts, BranchReport, CacheCounts, GlobalCounts, InstructionCounts, KernelReport,
+    ReuseReport, ReuseSums, source_line,
+};
+
+/// All launches of one kernel.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KernelSum {
+    /// Its name in the source.
+    pub name: String,
+    /// Launches that ended well.
+    pub launches: u64,
+    /// Instructions.
+    pub instructions: InstructionCounts,
+    /// Requests of global memory.
+    pub global: GlobalCounts,
+    /// Requests of shared memory.
+    pub shared: BankCounts,
+    /// The modelled L1; none if it was not modelled.
+    pub l1: Option<CacheCounts>,
+    /// The modelled L2; none if it was not modelled.
+    pub l2: Option<CacheCounts>,
+    /// Control flow.
+    pub branches: BranchReport,
+    /// Reuse distances; none if they were not measured.
+    pub reuse: Option<ReuseReport>,
+}
+
+impl KernelSum {
+    /// Adds the launches of a report.
+    fn add(&mut self, report: &KernelReport) {
+        self.launches += report.launches.launches;
+        self.instructions.warps += report.instructions.warps;
+        self.instructions.threads += report.instructions.threads;
+        self.global.merge(&report.global);
+        self.shared.merge(&report.banks.all());
+        if let Some(caches) = &report.caches {
+            self.l1.get_or_insert_default().merge(&caches.l1);
+            self.l2.get_or_insert_default().merge(&caches.l2);
+        }
+        self.branches.merge(&report.branches);
+        if let Some(reuse) = &report.reuse {
+            match &mut self.reuse {
+                Some(sum) => sum.merge(reuse),
+                None => self.reuse = Some(reuse.clone()),
+            }
+        }
+    }
+
+    /// Adds the launches of another kernel, for a row of several kernels.
+    pub fn add_kernel(&mut self, other: &KernelSum) {
+        self.launches += other.launches;
+        self.instructions.warps += other.instructions.warps;
+        self.instructions.threads += other.instructions.threads;
+        self.global.merge(&other.global);
+        self.shared.merge(&other.shared);
+        for (sum, more) in [(&mut self.l1, other.l1), (&mut self.l2, other.l2)] {
+            if let Some(more) = more {
+                sum.get_or_insert_default().merge(&more);
+            }
+        }
+    }
+}
+
+/// The kernels of a run, those with most instructions of threads first; equal ones in the order of
+/// their first launches.
+pub(super) fn by_kernel(reports: &[KernelReport]) -> Vec<KernelSum> {
+    let mut sums: Vec<KernelSum> = Vec::new();
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    for report in reports {
+        let number = *numbers.entry(&report.kernel).or_insert(sums.len());
+        if number == sums.len() {
+            sums.push(KernelSum {
+                name: report.kernel.clone(),
+                ..KernelSum::default()
+            });
+        }
+        sums[number].add(report);
+    }
+    sums.sort_by_key(|sum| std::cmp::Reverse(sum.instructions.threads));
+    sums
+}
+
+/// What a source line of kernels does.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LineSum {
+    /// `file:line`; empty if it is not known.
+    pub line: String,
+    /// The kernels that execute it, by name.
+    pub kernels: Vec<String>,
+    /// Requests of global memory.
+    pub global: GlobalCounts,
+    /// Requests of shared memory.
+    pub shared: BankCounts,
+    /// The modelled L1.
+    pub l1: CacheCounts,
+    /// The modelled L2.
+    pub l2: CacheCounts,
+    /// Reuse of what it loads.
+    pub reuse: ReuseSums,
+    /// Executions of basic blocks that begin there, by warps.
+    pub executions: u64,
+    /// Divergent ones of these.
+    pub divergent: u64,
+    /// Executions of branches there, by warps.
+    pub branches: u64,
+    /// Those of these that split the warp.
+    pub splits: u64,
+}
+
+impl LineSum {
+    /// File and line number; none if they are not known.
+    pub fn file_and_line(&self) -> Option<(&str, usize)> {
+        let (file, line) = self.line.rsplit_once(':')?;
+        Some((file, line.parse().ok()?))
+    }
+}
+
+/// The source lines of kernels that access memory or branch, those of most sectors of global memory
+/// first, then those of most wavefronts and branches.
+pub(super) fn by_line(reports: &[KernelReport]) -> Vec<LineSum> {
+    let mut lines: BTreeMap<String, LineSum> = BTreeMap::new();
+    for report in reports {
+        let mut sum_of = |line: String, add: &dyn Fn(&mut LineSum)| {
+            let sum = lines.entry(line.clone()).or_default();
+            sum.line = line;
+            if !sum.kernels.contains(&report.kernel) {
+                sum.kernels.push(report.kernel.clone());
+            }
+            add(sum);
+        };
+        for site in &report.by_site {
+            sum_of(source_line(&site.code.place), &|sum| {
+                sum.global.merge(&site.global);
+                sum.shared.merge(&site.shared);
+                sum.l1.merge(&site.l1);
+                sum.l2.merge(&site.l2);
+                sum.reuse.merge(&site.reuse);
+            });
+        }
+        for line in report.branches.by_line() {
+            sum_of(line.line.clone(), &|sum| {
+                sum.executions += line.executions;
+                sum.divergent += line.divergent;
+                sum.branches += line.branches;
+                sum.splits += line.splits;
+            });
+        }
+    }
+    let mut lines: Vec<LineSum> = lines.into_values().collect();
+    lines.sort_by_key(|sum| {
+        let counts = (sum.global.sectors, sum.shared.wavefronts, sum.branches);
+        std::cmp::Reverse(counts)
+    });
+    lines
+}
+
+/// What kernels do with an object.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ObjectSum {
+    /// Its number; none: addresses of no known object.
+    pub object: Option<u32>,
+    /// The kernels that access it, by name.
+    pub kernels: Vec<String>,
+    /// Requests of loads.
+    pub loads: GlobalCounts,
+    /// Requests of stores and atomic operations.
+    pub stores: GlobalCounts,
+    /// The modelled L1.
+    pub l1: CacheCounts,
+    /// The modelled L2.
+    pub l2: CacheCounts,
+    /// Reuse of what is loaded from it.
+    pub reuse: ReuseSums,
+}
+
+impl ObjectSum {
+    /// All its requests.
+    pub fn all(&self) -> GlobalCounts {
+        let mut all = self.loads;
+        all.merge(&self.stores);
+        all
+    }
+}
+
+/// The objects that kernels access, those of most sectors first.
+pub(super) fn by_object(reports: &[KernelReport]) -> Vec<ObjectSum> {
+    let mut objects: BTreeMap<Option<u32>, ObjectSum> = BTreeMap::new();
+    for report in reports {
+        for object in &report.by_object {
+            let sum = objects.entry(object.object).or_default();
+            sum.object = object.object;
+            if !sum.kernels.contains(&report.kernel) {
+                sum.kernels.push(report.kernel.clone());
+            }
+            sum.loads.merge(&object.loads);
+            sum.stores.merge(&object.stores);
+            sum.stores.merge(&object.atomics);
+            sum.l1.merge(&object.l1);
+            sum.l2.merge(&object.l2);
+            sum.reuse.merge(&object.reuse);
+        }
+    }
+    let mut objects: Vec<ObjectSum> = objects.into_values().collect();
+    objects.sort_by_key(|sum| std::cmp::Reverse(sum.all().sectors));
+    objects
+}

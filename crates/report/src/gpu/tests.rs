@@ -1,0 +1,255 @@
+//! What text, page, JSON, CSV and differences of a run show.
+
+use std::collections::BTreeMap;
+
+use reuselens_gpu_advisor::{
+    Advisor, AdvisorOptions, BlockExecutions, BranchExecutions, CallPath, CopySum, Direction,
+    InstructionCounts, KernelNames, LaunchContext, Ledger, MemoryObject, ObjectRange, Origin,
+    RunFacts, findings,
+};
+use reuselens_warp::{Extent, KernelSite, Launch, Space, WarpKind, WarpRow};
+use serde_json::Value;
+
+use super::*;
+
+/// Where the object of the device begins.
+const DATA: u64 = 0x1000;
+
+/// A launch of one warp: a load of neighbouring words, then one that strides over `stride` bytes.
+fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
+    let site = |line| KernelSite {
+        place: format!("/src/k.cu:{line}:3"),
+        text: "ld.global.f32".to_owned(),
+    };
+    let launch = Launch {
+        kernel: kernel.to_owned(),
+        grid: Extent::line(1),
+        block: Extent::line(32),
+        sites: vec![site(4), site(5)],
+    };
+    let context = LaunchContext {
+        call_path,
+        objects: vec![ObjectRange {
+            start: DATA,
+            end: DATA + (1 << 20),
+            object: 1,
+        }]
+        .into(),
+    };
+    advisor.begin(&launch, context);
+    let mut block = advisor.open().unwrap();
+    for (site, stride) in [(0, 4), (1, stride)] {
+        let addresses: Vec<u64> = (0..32).map(|lane| DATA + lane * stride).collect();
+        block.record(&WarpRow {
+            site,
+            position: u64::from(site) + 1,
+            block: 0,
+            warp: 0,
+            mask: u32::MAX,
+            space: Space::Global,
+            kind: WarpKind::Load,
+            bytes: 4,
+            addresses: &addresses,
+        });
+    }
+    advisor.close(block);
+    let (blocks, branches) = (
+        [BlockExecutions {
+            block: 0,
+            place: "/src/k.cu:6:1".to_owned(),
+            executions: 4,
+            divergent: 1,
+        }],
+        [BranchExecutions {
+            branch: 0,
+            place: "/src/k.cu:6:1".to_owned(),
+            executions: 4,
+            splits: 3,
+            lanes: 128,
+        }],
+    );
+    advisor.branches(&blocks, &branches);
+    advisor.end(InstructionCounts {
+        warps: 10,
+        threads: 300,
+    });
+}
+
+struct Names;
+
+impl KernelNames for Names {
+    fn kernel(&self, kernel: &str) -> String {
+        kernel.to_owned()
+    }
+
+    fn call_path(&self, number: u32) -> Vec<String> {
+        vec![format!("main (k.cu:{number})")]
+    }
+
+    fn object(&self, _: u32) -> Option<String> {
+        Some("d_data".to_owned())
+    }
+}
+
+/// A run whose launches have these strides; each has a call path of its own.
+fn run(strides: &[u64]) -> GpuRun {
+    let mut advisor = Advisor::new(AdvisorOptions::default());
+    let mut ledger = Ledger::default();
+    let mut call_paths = vec![Vec::new()];
+    for (number, &stride) in (1..).zip(strides) {
+        launch(&mut advisor, "scale<float>", number, stride);
+        ledger.call_paths.push(CallPath::default());
+        call_paths.push(vec![HostCall {
+            function: "main".to_owned(),
+            place: format!("k.cu:{number}"),
+        }]);
+    }
+    let memory = |origin, bytes| MemoryObject {
+        origin,
+        instances: 1,
+        bytes,
+        peak_bytes: bytes,
+        ..MemoryObject::default()
+    };
+    ledger.objects.push(memory(Origin::Malloc, 1 << 20));
+    ledger.objects.push(memory(Origin::Heap, 1 << 20));
+    ledger.copies.push(CopySum {
+        from: 2,
+        to: 1,
+        direction: Direction::HostToDevice,
+        call_path: 1,
+        count: 2,
+        bytes: 2 << 20,
+        redundant: 1,
+        redundant_bytes: 1 << 20,
+    });
+    let kernels = advisor.finish();
+    let findings = findings(&RunFacts {
+        kernels: &kernels,
+        ledger: &ledger,
+        names: &Names,
+    });
+    GpuRun {
+        command: "./k <input>".to_owned(),
+        kernels,
+        ledger,
+        call_paths,
+        objects: vec!["?".into(), "d_data".into(), "h_data".into()],
+        findings,
+    }
+}
+
+const OPTIONS: GpuTextOptions = GpuTextOptions {
+    top: 5,
+    width: 110,
+    color: false,
+};
+
+#[test]
+fn text_names_kernel_line_object_and_what_to_change() {
+    let text = gpu_text(&run(&[128]), &OPTIONS);
+    // 4 sectors of the first load and 32 of the second, in two requests.
+    for part in [
+        "scale<float>",
+        "18.0",
+        "k.cu:5",
+        "d_data",
+        "h_data",
+        "Uncoalesced access: 28 excessive sectors",
+        "called by main (k.cu:1)",
+        "75.0 %",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 110),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_run_without_kernels_has_no_text() {
+    assert_eq!(gpu_text(&GpuRun::default(), &OPTIONS), "");
+}
+
+#[test]
+fn json_has_the_counts_and_begins_with_its_schema() {
+    let text = gpu_json(&run(&[128, 4]));
+    assert!(
+        text.starts_with("{\n \"schema\": \"reuselens-gpu/1\""),
+        "{text}"
+    );
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["by_kernel"][0]["global"]["sectors"], 36 + 8);
+    assert_eq!(json["by_kernel"][0]["launches"], 2);
+    assert_eq!(json["kernels"].as_array().unwrap().len(), 2);
+    assert_eq!(json["by_line"][0]["line"], "/src/k.cu:5");
+    assert_eq!(json["by_object"][0]["name"], "d_data");
+    assert_eq!(json["copies"][0]["redundant_bytes"], 1 << 20);
+    let sectors = &json["kernels"][0]["divergence"]["loads"]["sectors"];
+    assert_eq!((&sectors[4], &sectors[32]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn csv_rows_have_as_many_cells_as_the_head() {
+    let text = gpu_csv(&run(&[128]));
+    let cells: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
+    assert!(
+        cells.len() >= 5 && cells.iter().all(|count| *count == cells[0]),
+        "{text}"
+    );
+    assert!(text.contains("\r\nline,/src/k.cu:5,"), "{text}");
+}
+
+#[test]
+fn page_is_offline_and_escapes_names() {
+    let sources = BTreeMap::from([("/src/k.cu".to_owned(), "a\n".repeat(20) + "<b>")]);
+    let page = gpu_page(&run(&[128]), &GpuPageOptions { sources });
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
+    assert!(page.contains("./k &lt;input&gt;") && !page.contains("<input>"));
+    assert!(!page.contains("src=\"") && !page.contains("href=\"http"));
+    for id in [
+        "findings", "kernels", "memory", "reuse", "source", "objects", "copies", "branches",
+    ] {
+        assert!(page.contains(&format!("id=\"{id}\"")), "{id}");
+    }
+    assert!(!page.contains("=\"NaN"));
+}
+
+#[test]
+fn page_of_many_launches_is_small() {
+    let strides: Vec<u64> = (0..3000).map(|at| 4 + 4 * (at % 40)).collect();
+    let page = gpu_page(&run(&strides), &GpuPageOptions::default());
+    assert!(page.len() < 2 << 20, "{} bytes", page.len());
+}
+
+#[test]
+fn difference_shows_what_changed_and_nothing_else() {
+    let read = |run: &GpuRun| GpuRunSummary::parse(&gpu_json(run)).unwrap();
+    let (before, after) = (read(&run(&[128])), read(&run(&[4])));
+    let text = gpu_diff(&before, &after, &OPTIONS);
+    for part in [
+        "−77.8 %",
+        "/src/k.cu:5",
+        "Findings that are gone",
+        "Uncoalesced access",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    let text = gpu_diff(&before, &before, &OPTIONS);
+    assert!(
+        !text.contains("Source lines") && !text.contains("indings"),
+        "{text}"
+    );
+}
+
+#[test]
+fn files_that_are_no_runs_are_refused() {
+    for text in ["", "{}", "[1]", "{\"schema\": \"reuselens-gpu/1\"}"] {
+        let error = GpuRunSummary::parse(text).unwrap_err();
+        assert!(matches!(error, GpuDiffError::NotARun(_)), "{text}: {error}");
+    }
+    let other = gpu_json(&run(&[4])).replacen("reuselens-gpu/1", "reuselens-gpu/9", 1);
+    let error = GpuRunSummary::parse(&other).unwrap_err();
+    assert_eq!(error, GpuDiffError::Schema("reuselens-gpu/9".to_owned()));
+}

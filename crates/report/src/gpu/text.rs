@@ -1,0 +1,190 @@
+//! [`gpu_text`]: a run of a GPU program on one screen of a terminal.
+
+use std::fmt::Write;
+
+use reuselens_advice::Finding;
+
+use super::sums::{KernelSum, LineSum, ObjectSum, by_kernel, by_line, by_object};
+use super::{GpuRun, rows};
+use crate::numbers::{count, ratio_percent};
+use crate::text::{Paint, TextColumn, TextStyle, heading, rows as table, wrap};
+
+/// How a run is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct GpuTextOptions {
+    /// Rows of each table, and findings.
+    pub top: usize,
+    /// Columns of the terminal; 60 at least.
+    pub width: usize,
+    /// Whether to colour.
+    pub color: bool,
+}
+
+/// A run as text for a terminal: what to change, then kernels, source lines and data objects, those
+/// that fetch most first. Ends with a line break; empty if no kernel ran.
+pub fn gpu_text(run: &GpuRun, options: &GpuTextOptions) -> String {
+    let mut out = String::new();
+    let writer = Writer {
+        run,
+        top: options.top,
+        width: options.width.max(60),
+        paint: Paint::new(options.color),
+    };
+    if !run.kernels.is_empty() {
+        writer.kernels(&mut out);
+        writer.lines(&mut out);
+        writer.objects(&mut out);
+        writer.findings(&mut out);
+    }
+    out
+}
+
+struct Writer<'a> {
+    run: &'a GpuRun,
+    top: usize,
+    width: usize,
+    paint: Paint,
+}
+
+const KERNEL_LEGEND: &str = "lanes: active of the 32 of a warp, on average. diverged: executions of basic blocks in which \
+not all threads of the warp took part. sectors/req: sectors of 32 bytes that an instruction of a warp touches in global \
+memory; 4 where 32 threads access neighbouring words. L1, L2: share of the sectors that a model of the caches has.";
+
+impl Writer<'_> {
+    fn kernels(&self, out: &mut String) {
+        let kernels = by_kernel(&self.run.kernels);
+        let total: u64 = kernels.iter().map(|sum| sum.instructions.threads).sum();
+        heading(out, "Kernels by instructions", "", self.width, self.paint);
+        let (shown, folded) = kernels.split_at(self.top.min(kernels.len()));
+        let mut cells: Vec<_> = shown.iter().map(|sum| rows::kernel(sum, total)).collect();
+        if !folded.is_empty() {
+            let mut others = KernelSum::default();
+            for kernel in folded {
+                others.add_kernel(kernel);
+            }
+            others.name = format!("({} others)", folded.len());
+            cells.push(rows::kernel(&others, total));
+        }
+        table(
+            out,
+            &columns(&rows::KERNEL_HEADS, &[0]),
+            &cells,
+            self.width,
+            self.paint,
+        );
+        self.soft(out, KERNEL_LEGEND);
+    }
+
+    fn lines(&self, out: &mut String) {
+        let lines = by_line(&self.run.kernels);
+        let total: u64 = lines.iter().map(|sum| sum.global.sectors).sum();
+        let known = |sum: &&LineSum| !sum.line.is_empty();
+        let known: Vec<&LineSum> = lines.iter().filter(known).collect();
+        if known.is_empty() {
+            self.soft(
+                out,
+                "Lines of the source are not known: compile with nvcc -lineinfo.",
+            );
+            return;
+        }
+        heading(out, "Source lines by sectors", "", self.width, self.paint);
+        let shown = known.iter().filter(|sum| sum.global.sectors > 0);
+        let shown = shown.take(self.top);
+        let cells: Vec<_> = shown.map(|sum| rows::line(sum, total)).collect();
+        table(
+            out,
+            &columns(&rows::LINE_HEADS, &[0, 1]),
+            &cells,
+            self.width,
+            self.paint,
+        );
+    }
+
+    fn objects(&self, out: &mut String) {
+        let objects = by_object(&self.run.kernels);
+        let total: u64 = objects.iter().map(|sum| sum.all().sectors).sum();
+        if objects.is_empty() {
+            return;
+        }
+        heading(out, "Data objects by sectors", "", self.width, self.paint);
+        let shown: Vec<&ObjectSum> = objects.iter().take(self.top).collect();
+        let cells: Vec<_> = shown
+            .iter()
+            .map(|sum| rows::object(self.run, sum, total))
+            .collect();
+        table(
+            out,
+            &columns(&rows::OBJECT_HEADS, &[0, 1]),
+            &cells,
+            self.width,
+            self.paint,
+        );
+        self.soft(
+            out,
+            "with: memory of the host that copies tie to it. reused: loads whose line the block had \
+             loaded before.",
+        );
+    }
+
+    fn findings(&self, out: &mut String) {
+        let findings = &self.run.findings;
+        let title = match findings.len() {
+            0 => "Nothing to change was found",
+            _ => "What to change",
+        };
+        heading(out, title, "", self.width, self.paint);
+        let mut rules: Vec<&str> = Vec::new();
+        for (at, finding) in findings.iter().take(self.top).enumerate() {
+            self.finding(out, at + 1, finding);
+            // What to do is the same for each place of a rule.
+            if !rules.contains(&finding.rule.name) {
+                rules.push(finding.rule.name);
+                self.indented(out, &format!("→ {}", finding.remedy));
+            }
+        }
+        if findings.len() > self.top {
+            let more = findings.len() - self.top;
+            self.soft(
+                out,
+                &format!("{more} more are on the page; --top N shows more here."),
+            );
+        }
+    }
+
+    fn finding(&self, out: &mut String, number: usize, finding: &Finding) {
+        let head = format!(
+            "{number}. {}: {} {} ({} of all)",
+            finding.rule.title,
+            count(finding.cost.amount),
+            finding.cost.unit,
+            ratio_percent(finding.cost.share)
+        );
+        let _ = writeln!(out, "  {}", self.paint.ink(TextStyle::Strong, &head));
+        let mut lines = vec![rows::place(finding)];
+        if !finding.place.call_path.is_empty() {
+            lines.push(format!("called by {}", finding.place.call_path.join(" › ")));
+        }
+        lines.extend(finding.evidence.iter().cloned());
+        for line in lines.iter().filter(|line| !line.is_empty()) {
+            self.indented(out, line);
+        }
+    }
+
+    fn indented(&self, out: &mut String, text: &str) {
+        let text = wrap(text, self.width, 5);
+        let _ = writeln!(out, "     {text}");
+    }
+
+    fn soft(&self, out: &mut String, text: &str) {
+        let text = wrap(text, self.width, 2);
+        let _ = writeln!(out, "  {}", self.paint.ink(TextStyle::Soft, &text));
+    }
+}
+
+pub(super) fn columns(heads: &[&str], words: &[usize]) -> Vec<TextColumn> {
+    let column = |(at, head): (usize, &&str)| match words.contains(&at) {
+        true => TextColumn::left(head),
+        false => TextColumn::right(head),
+    };
+    heads.iter().enumerate().map(column).collect()
+}
