@@ -1,9 +1,9 @@
 //! Runs CUDA programs, host side and all, on a machine without a GPU.
 //!
-//! A program that uses CUDA calls the functions of its runtime library. This crate stands in the
-//! place of that library: a small shared library in the program takes the calls, and asks the
-//! analysing process, whose [`Device`] has the memory and runs the kernels. The device that is here
-//! is the [`Interpreter`]: it runs the PTX that the program carries.
+//! A program that uses CUDA calls the functions of its runtime library, or of its driver. This
+//! crate stands in the place of both: a small shared library in the program takes the calls, and
+//! asks the analysing process, whose [`Device`] has the memory and runs the kernels. The device
+//! that is here is the [`Interpreter`]: it runs the PTX that the program carries.
 //!
 //! This crate is compiled twice. As a library of the workspace it is the analysing side. As a
 //! shared library (`--cfg reuselens_cuda`, by the build script, embedded here) it is the side of

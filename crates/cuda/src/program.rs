@@ -5,10 +5,10 @@ use std::path::Path;
 use object::{Object, ObjectSection, ObjectSymbol, ReadCache};
 use reuselens_io::open_regular_file;
 
-/// How a program reaches CUDA's runtime.
+/// How a program reaches CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CudaUse {
-    /// By a shared library.
+    /// By a shared library: the runtime's, or the driver's.
     Shared,
     /// The runtime is linked into it, and its functions can be found.
     Static,
@@ -27,8 +27,16 @@ const LIBRARY: &[u8] = b"libcudart.so.13\0";
 const REGISTER: &str = "__cudaRegisterFatBinary";
 /// A section of each program that carries device code.
 const SECTIONS: [&str; 2] = [".nvFatBinSegment", ".nv_fatbin"];
+/// A function that each program calls that uses the driver's library.
+const START: &str = "cuInit";
+/// What programs have among their texts that load the driver's library while they run.
+const DRIVER_NAMES: [&str; 3] = ["libcuda.so", "cuLaunchKernel", "cuModuleLoadData"];
+/// Bytes of texts that are searched for these.
+const MAX_TEXTS: u64 = 16 << 20;
+
 /// How the program at `path` reaches CUDA; `None` if it does not, or is no program that can be
-/// read. Cost: its sections' headers and its symbols are read, and no more of the file.
+/// read. Cost: of the file its sections' headers and its symbols are read, and the constants of
+/// programs that can load libraries.
 pub fn cuda_use(path: &Path) -> Option<CudaUse> {
     let (file, _) = open_regular_file(path).ok()?;
     let file = ReadCache::new(file);
@@ -44,6 +52,10 @@ pub fn cuda_use(path: &Path) -> Option<CudaUse> {
             false => CudaUse::OtherVersion,
         });
     }
+    let mut imported = object.dynamic_symbols();
+    if imported.any(|symbol| symbol.is_undefined() && symbol.name() == Ok(START)) {
+        return Some(CudaUse::Shared);
+    }
     let mut defines = false;
     for symbol in object.symbols() {
         match symbol.name() {
@@ -56,6 +68,23 @@ pub fn cuda_use(path: &Path) -> Option<CudaUse> {
     let mut carries = || sections.any(|name| object.section_by_name(name).is_some());
     match defines {
         true => Some(CudaUse::Static),
-        false => carries().then_some(CudaUse::Stripped),
+        false if carries() => Some(CudaUse::Stripped),
+        false => loads_driver(&object).then_some(CudaUse::Shared),
     }
+}
+
+/// Whether a program loads the driver's library while it runs, as far as its texts tell.
+fn loads_driver<'a>(object: &impl Object<'a>) -> bool {
+    let mut imported = object.dynamic_symbols();
+    if !imported.any(|symbol| symbol.is_undefined() && symbol.name() == Ok("dlsym")) {
+        return false;
+    }
+    let texts = object.section_by_name(".rodata");
+    let texts = texts.filter(|section| section.size() <= MAX_TEXTS);
+    let texts = texts.and_then(|section| section.data().ok());
+    let texts = texts.unwrap_or_default();
+    DRIVER_NAMES.iter().all(|name| {
+        let mut places = texts.windows(name.len());
+        places.any(|place| place == name.as_bytes())
+    })
 }

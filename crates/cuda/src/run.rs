@@ -20,6 +20,9 @@ static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cuda.so"));
 static VERSIONS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/versions.so"));
 /// Names under which programs look for the runtime.
 const NAMES: [&str; 2] = ["libcudart.so", "libcudart.so.13"];
+/// Names under which programs look for the driver. What they get is the preloaded library itself,
+/// so that they find its functions by its handle.
+const DRIVER_NAMES: [&str; 2] = ["libcuda.so", "libcuda.so.1"];
 
 /// Why a program did not run.
 #[derive(Debug, Error)]
@@ -115,6 +118,9 @@ fn prepare<D: Device + 'static>(device: D) -> io::Result<(TempDir, Server<D>)> {
     std::fs::write(path("versions.so"), VERSIONS)?;
     for name in NAMES {
         symlink("versions.so", path(name))?;
+    }
+    for name in DRIVER_NAMES {
+        symlink("cuda.so", path(name))?;
     }
     let server = Server::listen(&path("socket"), device)?;
     Ok((folder, server))

@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(ask(Operation::Write, &[address + 8], b"words").field(0), 0);
         assert_eq!(ask(Operation::Read, &[address + 8, 5], b"").bytes, b"words");
         let beyond = ask(Operation::Write, &[address + 60], b"words");
-        assert_eq!(beyond.fields, [u64::from(Status::INVALID_VALUE.0)]);
+        assert_eq!(beyond.fields, [u64::from(Status::INVALID_VALUE.0), 0]);
         let module = ask(Operation::Load, &[], PTX).field(1);
         let total = ask(Operation::Variable, &[module], b"total");
         assert_eq!(total.fields[2], 4);

@@ -31,10 +31,13 @@ statuses! {
     INVALID_FUNCTION 98 "cudaErrorInvalidDeviceFunction" "invalid device function";
     INVALID_DEVICE 101 "cudaErrorInvalidDevice" "invalid device ordinal";
     INVALID_IMAGE 200 "cudaErrorInvalidKernelImage" "device kernel image is invalid";
+    INVALID_CONTEXT 201 "cudaErrorDeviceUninitialized" "invalid device context";
     NO_IMAGE 209 "cudaErrorNoKernelImageForDevice"
         "no kernel image is available for execution on the device";
     INVALID_PTX 218 "cudaErrorInvalidPtx" "a PTX JIT compilation failed";
+    FILE_NOT_FOUND 301 "cudaErrorFileNotFound" "file not found";
     INVALID_HANDLE 400 "cudaErrorInvalidResourceHandle" "invalid resource handle";
+    NOT_FOUND 500 "cudaErrorSymbolNotFound" "named symbol not found";
     ILLEGAL_ADDRESS 700 "cudaErrorIllegalAddress" "an illegal memory access was encountered";
     OUT_OF_RESOURCES 701 "cudaErrorLaunchOutOfResources"
         "too many resources requested for launch";

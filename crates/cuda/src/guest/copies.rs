@@ -9,7 +9,7 @@ use super::work::{Filling, Rows, Work, submit, wait};
 use crate::status::Status;
 
 /// Checks the direction that the program gives against where the addresses are, and submits.
-fn copy(rows: Rows, direction: u32, stream: usize) -> Result<(), Status> {
+pub fn copy(rows: Rows, direction: u32, stream: usize) -> Result<(), Status> {
     if rows.width == 0 || rows.rows == 0 || rows.layers == 0 {
         return Ok(());
     }
@@ -214,7 +214,7 @@ pub extern "C" fn cudaMemcpyFromSymbolAsync(
 }
 
 /// Submits a filling, unless it has no bytes.
-fn fill(filling: Filling, stream: usize) -> Result<(), Status> {
+pub fn fill(filling: Filling, stream: usize) -> Result<(), Status> {
     if filling.width == 0 || filling.rows == 0 || filling.layers == 0 {
         return Ok(());
     }
@@ -225,11 +225,12 @@ fn fill(filling: Filling, stream: usize) -> Result<(), Status> {
 }
 
 /// One row that gets the lowest byte of a value.
-fn row(address: u64, value: i32, bytes: u64) -> Filling {
+pub fn row(address: u64, value: i32, bytes: u64) -> Filling {
     Filling {
         call_path: call_paths::here(),
         address,
-        value: value as u8,
+        value: u32::from(value as u8),
+        element: 1,
         width: bytes,
         rows: 1,
         pitch: bytes,

@@ -121,6 +121,11 @@ fn redirect_one(symbol: &[u8], names: &[u8], base: u64, own: *mut c_void) -> Opt
 /// `mov rax, address; jmp rax`.
 const JUMP_BYTES: usize = 12;
 
+/// The address of our function of a name.
+pub fn own_symbol(name: &CStr) -> Option<usize> {
+    Some(own_function(own_handle()?, name)? as usize)
+}
+
 /// Our function of a name.
 fn own_function(own: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     // SAFETY: a handle of a library that is loaded, and a string.

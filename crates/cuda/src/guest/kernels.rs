@@ -17,12 +17,12 @@ use crate::status::Status;
 
 /// What `kernel<<<grid, block, shared, stream>>>` pushes, and the kernel's stub pops.
 #[derive(Clone, Copy)]
-struct Configuration {
-    grid: Dim3,
-    block: Dim3,
-    shared_bytes: usize,
-    stream: usize,
-    is_cooperative: bool,
+pub struct Configuration {
+    pub grid: Dim3,
+    pub block: Dim3,
+    pub shared_bytes: usize,
+    pub stream: usize,
+    pub is_cooperative: bool,
 }
 
 thread_local! {
@@ -96,13 +96,16 @@ fn check(kernel: &ReadyKernel, configuration: &Configuration) -> Result<(), Stat
     }
 }
 
-fn launch(
+pub fn launch(
     host: usize,
     configuration: Configuration,
     arguments: *const *const u8,
 ) -> Result<(), Status> {
-    let kernel = modules::kernel(host)?;
-    check(&kernel, &configuration)?;
+    launch_with(host, configuration, |kernel| gathered(kernel, arguments))
+}
+
+/// The parameters of a kernel, whose addresses are in a list.
+fn gathered(kernel: &ReadyKernel, arguments: *const *const u8) -> Result<Vec<u8>, Status> {
     let mut params = vec![0; kernel.param_bytes];
     for (index, &(offset, bytes)) in kernel.params.iter().enumerate() {
         let room = params
@@ -113,6 +116,18 @@ fn launch(
         let argument = unsafe { std::slice::from_raw_parts(*arguments.add(index), bytes) };
         room.copy_from_slice(argument);
     }
+    Ok(params)
+}
+
+/// Launches a kernel with the parameters that `params` lays out.
+pub fn launch_with(
+    host: usize,
+    configuration: Configuration,
+    params: impl FnOnce(&ReadyKernel) -> Result<Vec<u8>, Status>,
+) -> Result<(), Status> {
+    let kernel = modules::kernel(host)?;
+    check(&kernel, &configuration)?;
+    let params = params(&kernel)?;
     let mut fields = vec![kernel.number];
     fields.extend(<[u64; 3]>::from(configuration.grid));
     fields.extend(<[u64; 3]>::from(configuration.block));
@@ -188,6 +203,29 @@ const COOPERATIVE: u32 = 2;
 /// synchronisation and of scheduling, priority, memory domains, the carve-out of shared memory.
 const HARMLESS: [u32; 7] = [0, 1, 3, 5, 8, 9, 14];
 
+/// Whether attributes make a launch cooperative.
+///
+/// # Safety
+/// There are as many as the number says.
+pub unsafe fn asks_for_cooperation(
+    (attributes, count): (*const LaunchAttribute, u32),
+) -> Result<bool, Status> {
+    let mut is_cooperative = false;
+    for index in 0..count as usize {
+        // SAFETY: the caller's.
+        let attribute = unsafe { &*attributes.add(index) };
+        match attribute.number {
+            COOPERATIVE => is_cooperative = attribute.value[..4] != [0; 4],
+            number if HARMLESS.contains(&number) => {}
+            number => {
+                modules::report_missing(&format!("launch attribute {number}"));
+                return Err(Status::NOT_SUPPORTED);
+            }
+        }
+    }
+    Ok(is_cooperative)
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaLaunchKernelExC(
     description: *const LaunchDescription,
@@ -199,19 +237,12 @@ pub extern "C" fn cudaLaunchKernelExC(
     }
     // SAFETY: the program passes a description.
     let description = unsafe { &*description };
-    let mut is_cooperative = false;
-    for index in 0..description.attribute_count as usize {
-        // SAFETY: the description gives their number.
-        let attribute = unsafe { &*description.attributes.add(index) };
-        match attribute.number {
-            COOPERATIVE => is_cooperative = attribute.value[..4] != [0; 4],
-            number if HARMLESS.contains(&number) => {}
-            number => {
-                modules::report_missing(&format!("launch attribute {number}"));
-                return returned(Err(Status::NOT_SUPPORTED));
-            }
-        }
-    }
+    let attributes = (description.attributes, description.attribute_count);
+    // SAFETY: the description gives their number.
+    let is_cooperative = match unsafe { asks_for_cooperation(attributes) } {
+        Ok(is_cooperative) => is_cooperative,
+        Err(status) => return returned(Err(status)),
+    };
     let configuration = Configuration {
         grid: description.grid,
         block: description.block,
@@ -225,45 +256,48 @@ pub extern "C" fn cudaLaunchKernelExC(
 /// What is known of a kernel (`cudaFuncAttributes`).
 #[repr(C)]
 pub struct KernelAttributes {
-    shared_bytes: usize,
-    constant_bytes: usize,
-    local_bytes: usize,
-    max_threads: i32,
-    registers: i32,
-    ptx_version: i32,
-    binary_version: i32,
-    cache_mode: i32,
-    max_dynamic_shared_bytes: i32,
-    carveout: i32,
-    cluster_must_be_set: i32,
-    cluster: [i32; 3],
-    cluster_policy: i32,
-    non_portable_cluster: i32,
-    reserved: [i32; 16],
+    pub shared_bytes: usize,
+    pub constant_bytes: usize,
+    pub local_bytes: usize,
+    pub max_threads: i32,
+    pub registers: i32,
+    pub ptx_version: i32,
+    pub binary_version: i32,
+    pub cache_mode: i32,
+    pub max_dynamic_shared_bytes: i32,
+    pub carveout: i32,
+    pub cluster_must_be_set: i32,
+    pub cluster: [i32; 3],
+    pub cluster_policy: i32,
+    pub non_portable_cluster: i32,
+    pub reserved: [i32; 16],
+}
+
+/// What is known of a kernel.
+pub fn attributes(host: usize) -> Result<KernelAttributes, Status> {
+    let kernel = modules::kernel(host)?;
+    Ok(KernelAttributes {
+        shared_bytes: kernel.shared_bytes as usize,
+        constant_bytes: 0,
+        local_bytes: kernel.local_bytes as usize,
+        max_threads: kernel.max_threads as i32,
+        registers: 32,
+        ptx_version: 90,
+        binary_version: 90,
+        cache_mode: 0,
+        max_dynamic_shared_bytes: kernel.permitted_bytes as i32,
+        carveout: -1,
+        cluster_must_be_set: 0,
+        cluster: [0; 3],
+        cluster_policy: 0,
+        non_portable_cluster: 0,
+        reserved: [0; 16],
+    })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaFuncGetAttributes(to: *mut KernelAttributes, host: usize) -> u32 {
-    returned(modules::kernel(host).and_then(|kernel| {
-        let attributes = KernelAttributes {
-            shared_bytes: kernel.shared_bytes as usize,
-            constant_bytes: 0,
-            local_bytes: kernel.local_bytes as usize,
-            max_threads: kernel.max_threads as i32,
-            registers: 32,
-            ptx_version: 90,
-            binary_version: 90,
-            cache_mode: 0,
-            max_dynamic_shared_bytes: kernel.permitted_bytes as i32,
-            carveout: -1,
-            cluster_must_be_set: 0,
-            cluster: [0; 3],
-            cluster_policy: 0,
-            non_portable_cluster: 0,
-            reserved: [0; 16],
-        };
-        store(to, attributes)
-    }))
+    returned(attributes(host).and_then(|attributes| store(to, attributes)))
 }
 
 /// Advice on caches and shared memory; it changes no result.

@@ -1,4 +1,5 @@
-//! What runs inside the program: the functions of CUDA's runtime.
+//! What runs inside the program: the functions of CUDA's runtime, and in [`driver`] those of its
+//! driver.
 //!
 //! Each function checks what it is given, and asks the analysing process. Work is done when it is
 //! submitted, so streams only matter while they are captured into a graph: [`work`].
@@ -12,6 +13,7 @@ mod captures;
 mod connection;
 mod copies;
 mod devices;
+mod driver;
 mod errors;
 mod events;
 mod graphs;
@@ -42,9 +44,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Dim3 {
-    x: u32,
-    y: u32,
-    z: u32,
+    pub x: u32,
+    pub y: u32,
+    pub z: u32,
 }
 
 impl From<Dim3> for [u64; 3] {

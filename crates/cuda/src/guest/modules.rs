@@ -225,6 +225,58 @@ pub fn variable(host: usize) -> Result<(u64, u64), Status> {
     Ok(place)
 }
 
+/// Where the kernels begin that have no address in the program's code.
+const LOADED_KERNELS: usize = 1 << 62;
+
+/// Loads a module that the program has in memory: a fat binary or text; its number. The memory may
+/// change afterwards.
+pub fn load_image(image: usize) -> Result<usize, Status> {
+    own_process()?;
+    let number = load(image)?;
+    let mut registry = lock(&REGISTRY);
+    registry.modules.push(RegisteredModule {
+        fat_binary: image,
+        loaded: Some(Ok(number)),
+    });
+    Ok(registry.modules.len() - 1)
+}
+
+/// Ends a module that the program loaded. Its kernels and variables are not found any more.
+pub fn unload(module: usize) -> Result<(), Status> {
+    let mut registry = lock(&REGISTRY);
+    registry.load(module)?;
+    registry.modules[module].loaded = Some(Err(Status::INVALID_HANDLE));
+    Ok(())
+}
+
+/// What stands for a kernel of a module in the place of an address.
+pub fn loaded_kernel(module: usize, name: &[u8]) -> Result<usize, Status> {
+    let key = {
+        let mut registry = lock(&REGISTRY);
+        registry.load(module)?;
+        let mut loaded = registry.kernels.range(LOADED_KERNELS..);
+        let known = loaded.find(|(_, named)| named.module == module && named.name == name);
+        let last = registry.kernels.range(LOADED_KERNELS..).next_back();
+        let next = last.map_or(LOADED_KERNELS, |(last, _)| last + 16);
+        let key = known.map_or(next, |(key, _)| *key);
+        let name = name.to_vec();
+        registry
+            .kernels
+            .entry(key)
+            .or_insert(Named { module, name });
+        key
+    };
+    kernel(key).map(|_| key)
+}
+
+/// Address on the device and bytes of a variable of a module.
+pub fn loaded_variable(module: usize, name: &[u8]) -> Result<(u64, u64), Status> {
+    let module = lock(&REGISTRY).load(module)?;
+    let request = Message::with_bytes(Operation::Variable, &[module], name.to_vec());
+    let answer = ask(&request)?;
+    Ok((answer.field(0), answer.field(1)))
+}
+
 impl Registry {
     /// The number of a module in the analysing process.
     fn load(&mut self, module: usize) -> Result<u64, Status> {

@@ -20,13 +20,14 @@ pub const MAX_SHARED_OPTIN: usize = 227 << 10;
 /// Shared memory of a block that does not.
 pub const MAX_SHARED: usize = 48 << 10;
 /// Major and minor compute capability.
-const CAPABILITY: [i32; 2] = [9, 0];
+pub const CAPABILITY: [i32; 2] = [9, 0];
 /// Multiprocessors.
 pub const MULTIPROCESSORS: i32 = 132;
 const REGISTERS: i32 = 65536;
 const L2_BYTES: i32 = 50 << 20;
 
-const NAME: &[u8] = b"reuselens interpreter (no GPU)";
+/// The name of the device.
+pub const NAME: &[u8] = b"reuselens interpreter (no GPU)";
 
 /// A property of CUDA 13's `cudaDeviceProp`: where it is, and its value.
 struct Property {

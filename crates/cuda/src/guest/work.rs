@@ -58,8 +58,10 @@ pub struct Filling {
     /// Who fills.
     pub call_path: u32,
     pub address: u64,
-    pub value: u8,
-    /// Bytes of a row.
+    /// The value of each element, and the bytes of an element: 1, 2 or 4.
+    pub value: u32,
+    pub element: u64,
+    /// Bytes of a row: a multiple of those of an element.
     pub width: u64,
     pub rows: u64,
     /// From the beginning of a row to that of the next.
@@ -182,12 +184,17 @@ fn fill(filling: &Filling) -> Result<(), Status> {
     } = *filling;
     for row in rows_from(filling.address, rows, pitch, layers, layer) {
         if place == Place::Device {
-            let fields = [row, u64::from(filling.value), 1, filling.width];
+            let count = filling.width / filling.element;
+            let fields = [row, u64::from(filling.value), filling.element, count];
             ask(&Message::new(Operation::Fill, &fields))?;
             continue;
         }
-        // SAFETY: the program says that it may write there.
-        unsafe { (row as *mut u8).write_bytes(filling.value, filling.width as usize) };
+        let value = filling.value.to_le_bytes();
+        for at in 0..filling.width {
+            let byte = value[(at % filling.element) as usize];
+            // SAFETY: the program says that it may write there.
+            unsafe { (row as *mut u8).add(at as usize).write(byte) };
+        }
     }
     sides::tell_fill(
         filling.call_path,

@@ -1,0 +1,290 @@
+//! Start, the device, and contexts. All contexts are of one device and share its memory; a thread
+//! has a stack of those that it entered.
+
+use std::cell::RefCell;
+use std::ffi::c_char;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::super::connection::device;
+use super::super::devices;
+use super::super::handles::Handles;
+use super::super::lock;
+use super::super::memory::store;
+use super::super::properties;
+use super::{as_runtime, returned};
+use crate::status::Status;
+
+static IS_STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Contexts, with the flags that they were made with.
+static CONTEXTS: Handles<u32> = Handles::new();
+
+/// The context that all who retain it share; 0 while nobody does, and how many do.
+static PRIMARY: Mutex<(usize, usize)> = Mutex::new((0, 0));
+/// Flags for the next primary context.
+static PRIMARY_FLAGS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static ENTERED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+fn started() -> Result<(), Status> {
+    match IS_STARTED.load(Ordering::Relaxed) {
+        true => Ok(()),
+        false => Err(Status::INITIALIZATION),
+    }
+}
+
+fn only(number: i32) -> Result<(), Status> {
+    started()?;
+    match number {
+        0 => Ok(()),
+        _ => Err(Status::INVALID_DEVICE),
+    }
+}
+
+/// The context of this thread. One that another thread has destroyed is none.
+pub fn current() -> Result<usize, Status> {
+    started()?;
+    let top = ENTERED.with_borrow(|entered| entered.last().copied());
+    let context = top.filter(|&context| context != 0);
+    let context = context.ok_or(Status::INVALID_CONTEXT)?;
+    known(context).map(|_| context)
+}
+
+fn known(context: usize) -> Result<u32, Status> {
+    let flags = CONTEXTS.with(context, |flags| *flags);
+    flags.map_err(|_| Status::INVALID_CONTEXT)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuInit(flags: u32) -> u32 {
+    returned(match flags {
+        0 => device().map(|_| IS_STARTED.store(true, Ordering::Relaxed)),
+        _ => Err(Status::INVALID_VALUE),
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDriverGetVersion(to: *mut i32) -> u32 {
+    devices::cudaRuntimeGetVersion(to)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetCount(to: *mut i32) -> u32 {
+    returned(started().and_then(|()| store(to, 1)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGet(to: *mut i32, number: i32) -> u32 {
+    returned(only(number).and_then(|()| store(to, 0)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetName(to: *mut c_char, bytes: i32, number: i32) -> u32 {
+    returned(only(number).and_then(|()| {
+        let room = usize::try_from(bytes).ok().filter(|&room| room > 0);
+        let room = room.ok_or(Status::INVALID_VALUE)?;
+        for at in 0..room {
+            let byte = properties::NAME.get(at).copied().filter(|_| at + 1 < room);
+            // SAFETY: the program says that it has room for that many bytes.
+            let place = unsafe { to.add(at) };
+            store(place, byte.unwrap_or(0) as c_char)?;
+        }
+        Ok(())
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetUuid_v2(to: *mut [u8; 16], number: i32) -> u32 {
+    returned(only(number).and_then(|()| store(to, *b"reuselens device")))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceTotalMem_v2(to: *mut usize, number: i32) -> u32 {
+    returned(only(number).and_then(|()| store(to, device()?[0] as usize)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetAttribute(to: *mut i32, attribute: u32, number: i32) -> u32 {
+    match only(number) {
+        Ok(()) => properties::cudaDeviceGetAttribute(to, attribute, number),
+        Err(status) => returned(Err(status)),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceComputeCapability(major: *mut i32, minor: *mut i32, number: i32) -> u32 {
+    let [high, low] = properties::CAPABILITY;
+    returned(only(number).and_then(|()| {
+        store(major, high)?;
+        store(minor, low)
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceCanAccessPeer(to: *mut i32, number: i32, peer: i32) -> u32 {
+    let both = only(number).and_then(|()| only(peer));
+    returned(both.and_then(|()| store(to, 0)))
+}
+
+fn create(to: *mut usize, flags: u32, number: i32) -> u32 {
+    returned(only(number).and_then(|()| {
+        let context = CONTEXTS.add(flags);
+        ENTERED.with_borrow_mut(|entered| entered.push(context));
+        store(to, context)
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxCreate_v2(to: *mut usize, flags: u32, number: i32) -> u32 {
+    create(to, flags, number)
+}
+
+/// The same with what a context of a part of the device needs; that is not provided.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxCreate_v3(
+    to: *mut usize,
+    parts: usize,
+    _count: i32,
+    flags: u32,
+    number: i32,
+) -> u32 {
+    cuCtxCreate_v4(to, parts, flags, number)
+}
+
+/// As [`cuCtxCreate_v3`].
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxCreate_v4(to: *mut usize, parts: usize, flags: u32, number: i32) -> u32 {
+    match parts {
+        0 => create(to, flags, number),
+        _ => super::missing::refuse("cuCtxCreate for a part of the device"),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxDestroy_v2(context: usize) -> u32 {
+    returned(started().and_then(|()| {
+        let removed = CONTEXTS.remove(context);
+        removed.map_err(|_| Status::INVALID_CONTEXT)?;
+        ENTERED.with_borrow_mut(|entered| {
+            if entered.last() == Some(&context) {
+                entered.pop();
+            }
+        });
+        Ok(())
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxSetCurrent(context: usize) -> u32 {
+    returned(started().and_then(|()| {
+        if context != 0 {
+            known(context)?;
+        }
+        ENTERED.with_borrow_mut(|entered| {
+            entered.pop();
+            entered.extend((context != 0).then_some(context));
+        });
+        Ok(())
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxGetCurrent(to: *mut usize) -> u32 {
+    let top = ENTERED.with_borrow(|entered| entered.last().copied());
+    returned(started().and_then(|()| store(to, top.unwrap_or(0))))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxPushCurrent_v2(context: usize) -> u32 {
+    returned(started().and_then(|()| {
+        known(context)?;
+        ENTERED.with_borrow_mut(|entered| entered.push(context));
+        Ok(())
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxPopCurrent_v2(to: *mut usize) -> u32 {
+    returned(started().and_then(|()| {
+        let popped = ENTERED.with_borrow_mut(Vec::pop);
+        let context = popped.ok_or(Status::INVALID_CONTEXT)?;
+        match to.is_null() {
+            true => Ok(()),
+            false => store(to, context),
+        }
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxGetDevice(to: *mut i32) -> u32 {
+    returned(current().and_then(|_| store(to, 0)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxGetFlags(to: *mut u32) -> u32 {
+    returned(current().and_then(|context| store(to, known(context)?)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxGetApiVersion(context: usize, to: *mut u32) -> u32 {
+    const VERSION: u32 = 3020;
+    let context = match context {
+        0 => current(),
+        context => known(context).map(|_| context),
+    };
+    returned(context.and_then(|_| store(to, VERSION)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDevicePrimaryCtxRetain(to: *mut usize, number: i32) -> u32 {
+    returned(only(number).and_then(|()| {
+        let (context, users) = &mut *lock(&PRIMARY);
+        if *users == 0 {
+            *context = CONTEXTS.add(PRIMARY_FLAGS.load(Ordering::Relaxed) as u32);
+        }
+        *users += 1;
+        store(to, *context)
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDevicePrimaryCtxRelease_v2(number: i32) -> u32 {
+    returned(only(number).and_then(|()| {
+        let (context, users) = &mut *lock(&PRIMARY);
+        *users = users.checked_sub(1).ok_or(Status::INVALID_CONTEXT)?;
+        match *users {
+            0 => CONTEXTS.remove(*context).map(drop),
+            _ => Ok(()),
+        }
+    }))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDevicePrimaryCtxSetFlags_v2(number: i32, flags: u32) -> u32 {
+    PRIMARY_FLAGS.store(flags as usize, Ordering::Relaxed);
+    returned(only(number))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDevicePrimaryCtxGetState(
+    number: i32,
+    flags: *mut u32,
+    active: *mut i32,
+) -> u32 {
+    returned(only(number).and_then(|()| {
+        let is_active = lock(&PRIMARY).1 > 0;
+        store(flags, PRIMARY_FLAGS.load(Ordering::Relaxed) as u32)?;
+        store(active, is_active.into())
+    }))
+}
+
+as_runtime! {
+    cuCtxSynchronize() = devices::cudaDeviceSynchronize;
+    cuCtxSetLimit(limit: u32, value: usize) = devices::cudaDeviceSetLimit;
+    cuCtxGetLimit(to: *mut usize, limit: u32) = devices::cudaDeviceGetLimit;
+    cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) =
+        devices::cudaDeviceGetStreamPriorityRange;
+}

@@ -1,0 +1,253 @@
+//! Memory, copies and fills.
+
+use super::super::blocks::{self, Mirrored, Place, place};
+use super::super::copies::{self, row};
+use super::super::memory::{self, store};
+use super::super::work::{Filling, Rows};
+use super::{as_runtime, within, within_runtime};
+use crate::status::Status;
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemAlloc_v2(to: *mut usize, bytes: usize) -> u32 {
+    within_runtime(|| match bytes {
+        0 => Status::INVALID_VALUE.0,
+        _ => memory::cudaMalloc(to, bytes),
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemAllocPitch_v2(
+    to: *mut usize,
+    pitch: *mut usize,
+    width: usize,
+    height: usize,
+    element: u32,
+) -> u32 {
+    within_runtime(|| match (width, height, element) {
+        (0, ..) | (_, 0, _) => Status::INVALID_VALUE.0,
+        (.., 4 | 8 | 16) => memory::cudaMallocPitch(to, pitch, width, height),
+        _ => Status::INVALID_VALUE.0,
+    })
+}
+
+as_runtime! {
+    cuMemFree_v2(address: usize) = memory::cudaFree;
+    cuMemAllocAsync(to: *mut usize, bytes: usize, stream: usize) = memory::cudaMallocAsync;
+    cuMemFreeAsync(address: usize, stream: usize) = memory::cudaFreeAsync;
+    cuMemAllocManaged(to: *mut usize, bytes: usize, flags: u32) = memory::cudaMallocManaged;
+    cuMemAllocHost_v2(to: *mut usize, bytes: usize) = memory::cudaMallocHost;
+    cuMemFreeHost(address: usize) = memory::cudaFreeHost;
+    cuMemHostRegister_v2(host: usize, bytes: usize, flags: u32) = memory::cudaHostRegister;
+    cuMemHostUnregister(host: usize) = memory::cudaHostUnregister;
+    cuMemHostGetDevicePointer_v2(to: *mut usize, host: usize, flags: u32) =
+        memory::cudaHostGetDevicePointer;
+    cuMemHostGetFlags(to: *mut u32, host: usize) = memory::cudaHostGetFlags;
+    cuMemGetInfo_v2(free: *mut usize, all: *mut usize) = memory::cudaMemGetInfo;
+    cuMemcpy2D_v2(what: *const DriverCopy) = copy_2d_now;
+    cuMemcpy2DUnaligned_v2(what: *const DriverCopy) = copy_2d_now;
+}
+
+/// Flags of pinned memory are advice.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemHostAlloc(to: *mut usize, bytes: usize, _flags: u32) -> u32 {
+    cuMemAllocHost_v2(to, bytes)
+}
+
+/// Where managed memory should be is advice; it changes no result.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemAdvise_v2() -> u32 {
+    within(|| Ok(()))
+}
+
+/// As [`cuMemAdvise_v2`].
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemPrefetchAsync_v2() -> u32 {
+    within(|| Ok(()))
+}
+
+/// Directions, as the runtime has them.
+const TO_DEVICE: u32 = 1;
+const TO_HOST: u32 = 2;
+const ON_DEVICE: u32 = 3;
+const ANY: u32 = 4;
+
+/// Copies of one row: name, direction. Those of a stream have that as their last argument.
+macro_rules! plain_copies {
+    ($($name:ident $name_of_stream:ident $direction:ident;)*) => { $(
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(to: u64, from: u64, bytes: u64) -> u32 {
+            within_runtime(|| copies::cudaMemcpy(to, from, bytes, $direction))
+        }
+
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name_of_stream(to: u64, from: u64, bytes: u64, stream: usize) -> u32 {
+            within_runtime(|| copies::cudaMemcpyAsync(to, from, bytes, $direction, stream))
+        }
+    )* };
+}
+
+plain_copies! {
+    cuMemcpy cuMemcpyAsync ANY;
+    cuMemcpyHtoD_v2 cuMemcpyHtoDAsync_v2 TO_DEVICE;
+    cuMemcpyDtoH_v2 cuMemcpyDtoHAsync_v2 TO_HOST;
+    cuMemcpyDtoD_v2 cuMemcpyDtoDAsync_v2 ON_DEVICE;
+}
+
+/// One side of a copy of rows.
+#[repr(C)]
+pub struct DriverSide {
+    x: usize,
+    y: usize,
+    kind: u32,
+    host: u64,
+    device: u64,
+    array: usize,
+    pitch: usize,
+}
+
+/// What is copied in rows (`CUDA_MEMCPY2D`).
+#[repr(C)]
+pub struct DriverCopy {
+    from: DriverSide,
+    to: DriverSide,
+    width: usize,
+    height: usize,
+}
+
+impl DriverSide {
+    /// Where the first row begins.
+    fn address(&self) -> Result<u64, Status> {
+        const HOST: u32 = 1;
+        const DEVICE: u32 = 2;
+        const UNIFIED: u32 = 4;
+        let base = match self.kind {
+            HOST => self.host,
+            DEVICE | UNIFIED => self.device,
+            _ => return Err(Status::NOT_SUPPORTED),
+        };
+        Ok(base + (self.y * self.pitch + self.x) as u64)
+    }
+}
+
+fn copy_2d(what: *const DriverCopy, stream: usize) -> Result<(), Status> {
+    if what.is_null() {
+        return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: the program passes what is to be copied.
+    let what = unsafe { &*what };
+    let or_width = |pitch: usize| if pitch == 0 { what.width } else { pitch } as u64;
+    let rows = Rows {
+        to_pitch: or_width(what.to.pitch),
+        from_pitch: or_width(what.from.pitch),
+        rows: what.height as u64,
+        ..Rows::plain(what.to.address()?, what.from.address()?, what.width as u64)
+    };
+    copies::copy(rows, ANY, stream)
+}
+
+extern "C" fn copy_2d_now(what: *const DriverCopy) -> u32 {
+    super::returned(copy_2d(what, 0))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemcpy2DAsync_v2(what: *const DriverCopy, stream: usize) -> u32 {
+    within(|| copy_2d(what, stream))
+}
+
+/// Fills of rows of elements: names without and with a stream, of one row and of several, type of
+/// the value.
+macro_rules! fills {
+    ($($name:ident $on_stream:ident $rows:ident $rows_on_stream:ident $type:ty;)*) => { $(
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(address: u64, value: $type, count: usize) -> u32 {
+            $on_stream(address, value, count, 0)
+        }
+
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $on_stream(
+            address: u64,
+            value: $type,
+            count: usize,
+            stream: usize,
+        ) -> u32 {
+            $rows_on_stream(address, 0, value, count, 1, stream)
+        }
+
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $rows(
+            address: u64,
+            pitch: usize,
+            value: $type,
+            width: usize,
+            height: usize,
+        ) -> u32 {
+            $rows_on_stream(address, pitch, value, width, height, 0)
+        }
+
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $rows_on_stream(
+            address: u64,
+            pitch: usize,
+            value: $type,
+            width: usize,
+            height: usize,
+            stream: usize,
+        ) -> u32 {
+            const ELEMENT: usize = size_of::<$type>();
+            within(|| {
+                let filling = Filling {
+                    value: u32::from(value),
+                    element: ELEMENT as u64,
+                    rows: height as u64,
+                    pitch: pitch as u64,
+                    ..row(address, 0, (width * ELEMENT) as u64)
+                };
+                match address as usize % ELEMENT == 0 && pitch % ELEMENT == 0 {
+                    true => copies::fill(filling, stream),
+                    false => Err(Status::INVALID_VALUE),
+                }
+            })
+        }
+    )* };
+}
+
+fills! {
+    cuMemsetD8_v2 cuMemsetD8Async cuMemsetD2D8_v2 cuMemsetD2D8Async u8;
+    cuMemsetD16_v2 cuMemsetD16Async cuMemsetD2D16_v2 cuMemsetD2D16Async u16;
+    cuMemsetD32_v2 cuMemsetD32Async cuMemsetD2D32_v2 cuMemsetD2D32Async u32;
+}
+
+/// What is known of an address (`CUpointer_attribute`).
+#[unsafe(no_mangle)]
+pub extern "C" fn cuPointerGetAttribute(to: *mut u64, attribute: u32, address: u64) -> u32 {
+    const CONTEXT: u32 = 1;
+    const MEMORY_TYPE: u32 = 2;
+    const DEVICE_POINTER: u32 = 3;
+    const HOST_POINTER: u32 = 4;
+    const IS_MANAGED: u32 = 8;
+    const DEVICE_ORDINAL: u32 = 9;
+    const ON_HOST: u32 = 1;
+    const ON_DEVICE: u32 = 2;
+    within(|| {
+        let place = place(address)?;
+        let (Place::Device | Place::Host(Some(_))) = place else {
+            return Err(Status::INVALID_VALUE);
+        };
+        let is_managed = place == Place::Host(Some(Mirrored::Managed));
+        let is_on_device = place == Place::Device || is_managed;
+        match attribute {
+            CONTEXT => store(to, super::contexts::current()? as u64),
+            MEMORY_TYPE => store(to.cast(), if is_on_device { ON_DEVICE } else { ON_HOST }),
+            DEVICE_POINTER if place == Place::Device => store(to, address),
+            DEVICE_POINTER => store(to, blocks::on_device(address as usize)? as u64),
+            HOST_POINTER if place == Place::Device => Err(Status::INVALID_VALUE),
+            HOST_POINTER => store(to, address),
+            IS_MANAGED => store(to.cast(), u32::from(is_managed)),
+            DEVICE_ORDINAL => store(to.cast(), 0_i32),
+            number => {
+                super::super::modules::report_missing(&format!("pointer attribute {number}"));
+                Err(Status::NOT_SUPPORTED)
+            }
+        }
+    })
+}

@@ -1,0 +1,237 @@
+/* A program that uses the driver's interface, without the runtime.
+ *
+ * Argument: the PTX of driver.cu. The functions are linked, and found by
+ * `cuGetProcAddress` of a library that is loaded while the program runs, as other languages do.
+ * Checks: results of launches by pointers and by a buffer, of a variable, copies, fills, streams,
+ * events and contexts, and the errors that the driver documents. */
+#define _GNU_SOURCE
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(call) expect(__LINE__, #call, (call), CUDA_SUCCESS)
+#define EXPECT_ERROR(call, error) expect(__LINE__, #call, (call), (error))
+#define EXPECT(condition) \
+    do { \
+        if (!(condition)) { \
+            fprintf(stderr, "driver.c:%d: not so: %s\n", __LINE__, #condition); \
+            exit(1); \
+        } \
+    } while (0)
+
+enum { N = 1000, THREADS = 128 };
+
+static void expect(int line, const char *call, CUresult got, CUresult wanted)
+{
+    if (got == wanted)
+        return;
+    fprintf(stderr, "driver.c:%d: %s gives %d, expected %d\n", line, call, (int)got, (int)wanted);
+    exit(1);
+}
+
+/* What a program does before it has a context. */
+static CUdevice start(void)
+{
+    int count, version, threads;
+    char name[64];
+    CUdevice device;
+    size_t bytes;
+    CUdeviceptr none;
+    EXPECT_ERROR(cuMemAlloc(&none, 4), CUDA_ERROR_NOT_INITIALIZED);
+    CHECK(cuInit(0));
+    EXPECT_ERROR(cuMemAlloc(&none, 4), CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(cuDriverGetVersion(&version));
+    EXPECT(version >= 13000);
+    CHECK(cuDeviceGetCount(&count));
+    EXPECT(count >= 1);
+    EXPECT_ERROR(cuDeviceGet(&device, count), CUDA_ERROR_INVALID_DEVICE);
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuDeviceGetName(name, sizeof name, device));
+    EXPECT(strlen(name) > 0);
+    CHECK(cuDeviceTotalMem(&bytes, device));
+    EXPECT(bytes > 1 << 20);
+    CHECK(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, device));
+    EXPECT(threads >= THREADS);
+    return device;
+}
+
+static void launches(CUmodule module)
+{
+    CUfunction scale;
+    EXPECT_ERROR(cuModuleGetFunction(&scale, module, "nothing"), CUDA_ERROR_NOT_FOUND);
+    CHECK(cuModuleGetFunction(&scale, module, "scale"));
+    float host[N], factor = 3;
+    for (int i = 0; i < N; i++)
+        host[i] = (float)i;
+    CUdeviceptr data, variable;
+    size_t bytes;
+    CHECK(cuMemAlloc(&data, sizeof host));
+    CHECK(cuMemcpyHtoD(data, host, sizeof host));
+    CHECK(cuModuleGetGlobal(&variable, &bytes, module, "offset"));
+    EXPECT(bytes == sizeof(float));
+    EXPECT_ERROR(cuModuleGetGlobal(&variable, &bytes, module, "nothing"), CUDA_ERROR_NOT_FOUND);
+    CHECK(cuModuleGetGlobal(&variable, &bytes, module, "offset"));
+    float one = 1;
+    CHECK(cuMemcpyHtoD(variable, &one, sizeof one));
+    int n = N;
+    void *parameters[] = {&data, &factor, &n};
+    CHECK(cuLaunchKernel(scale, (N + THREADS - 1) / THREADS, 1, 1, THREADS, 1, 1, 0, NULL,
+                         parameters, NULL));
+    CHECK(cuCtxSynchronize());
+    /* The same, with the parameters as they lie in memory. */
+    struct {
+        CUdeviceptr data;
+        float factor;
+        int n;
+    } packed = {data, 2, N};
+    size_t size = sizeof packed;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
+    CHECK(cuLaunchKernel(scale, (N + THREADS - 1) / THREADS, 1, 1, THREADS, 1, 1, 0, NULL, NULL,
+                         extra));
+    CHECK(cuMemcpyDtoH(host, data, sizeof host));
+    for (int i = 0; i < N; i++)
+        EXPECT(host[i] == 2 * (3 * (float)i + 1) + 1);
+    EXPECT_ERROR(cuLaunchKernel(scale, 1, 1, 1, 5000, 1, 1, 0, NULL, parameters, NULL),
+                 CUDA_ERROR_INVALID_VALUE);
+    int threads;
+    CHECK(cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, scale));
+    EXPECT(threads >= THREADS);
+    CHECK(cuMemFree(data));
+    EXPECT_ERROR(cuMemFree(data), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void streams(void)
+{
+    CUstream stream;
+    CUevent before, after;
+    CUdeviceptr data;
+    unsigned host[N];
+    float time;
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuEventCreate(&before, CU_EVENT_DEFAULT));
+    CHECK(cuEventCreate(&after, CU_EVENT_DEFAULT));
+    CHECK(cuMemAllocAsync(&data, sizeof host, stream));
+    CHECK(cuEventRecord(before, stream));
+    CHECK(cuMemsetD32Async(data, 0x12345678, N, stream));
+    CHECK(cuMemsetD16Async(data, 0xabcd, 2, stream));
+    CHECK(cuMemsetD8Async(data + 4, 0xef, 1, stream));
+    CHECK(cuMemcpyDtoHAsync(host, data, sizeof host, stream));
+    CHECK(cuEventRecord(after, stream));
+    CHECK(cuStreamSynchronize(stream));
+    CHECK(cuEventElapsedTime(&time, before, after));
+    EXPECT(time >= 0);
+    EXPECT(host[0] == 0xabcdabcd && host[1] == 0x123456ef && host[N - 1] == 0x12345678);
+    CHECK(cuMemFreeAsync(data, stream));
+    CHECK(cuEventDestroy(before));
+    CHECK(cuEventDestroy(after));
+    CHECK(cuStreamDestroy(stream));
+    EXPECT_ERROR(cuStreamSynchronize(stream), CUDA_ERROR_INVALID_HANDLE);
+}
+
+static void rows(void)
+{
+    char host[4][10], back[4][10];
+    CUdeviceptr data;
+    size_t pitch;
+    for (int i = 0; i < 40; i++)
+        host[i / 10][i % 10] = (char)i;
+    CHECK(cuMemAllocPitch(&data, &pitch, 10, 4, 4));
+    CUDA_MEMCPY2D copy;
+    memset(&copy, 0, sizeof copy);
+    copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+    copy.srcHost = host;
+    copy.srcPitch = 10;
+    copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.dstDevice = data;
+    copy.dstPitch = pitch;
+    copy.WidthInBytes = 10;
+    copy.Height = 4;
+    CHECK(cuMemcpy2D(&copy));
+    for (int row = 0; row < 4; row++)
+        CHECK(cuMemcpyDtoH(back[row], data + row * pitch, 10));
+    EXPECT(memcmp(host, back, sizeof host) == 0);
+    CHECK(cuMemFree(data));
+}
+
+static void contexts(CUdevice device)
+{
+    CUcontext primary, own, current;
+    CHECK(cuDevicePrimaryCtxRetain(&primary, device));
+    CHECK(cuCtxSetCurrent(primary));
+    CHECK(cuCtxCreate(&own, NULL, 0, device));
+    CHECK(cuCtxGetCurrent(&current));
+    EXPECT(current == own);
+    CHECK(cuCtxDestroy(own));
+    CHECK(cuCtxGetCurrent(&current));
+    EXPECT(current == primary);
+    EXPECT_ERROR(cuCtxSetCurrent(own), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+static char *contents(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    if (!file)
+        exit(2);
+    char *text = calloc(1, 1 << 20);
+    EXPECT(fread(text, 1, (1 << 20) - 1, file) > 0);
+    fclose(file);
+    return text;
+}
+
+/* The way of programs that are not linked with the driver's library. */
+static void by_name(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    EXPECT(library != NULL);
+    CUresult (*find)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *) =
+        dlsym(library, "cuGetProcAddress_v2");
+    EXPECT(find != NULL);
+    void *found;
+    CUdriverProcAddressQueryResult how;
+    CHECK(find("cuInit", &found, 13000, CU_GET_PROC_ADDRESS_DEFAULT, &how));
+    EXPECT(how == CU_GET_PROC_ADDRESS_SUCCESS && found == (void *)cuInit);
+    CHECK(find("cuMemAlloc", &found, 13000, CU_GET_PROC_ADDRESS_DEFAULT, &how));
+    EXPECT(found == (void *)cuMemAlloc);
+    CHECK(find("cuCtxCreate", &found, 11000, CU_GET_PROC_ADDRESS_DEFAULT, &how));
+    EXPECT(found == dlsym(library, "cuCtxCreate_v2"));
+    EXPECT_ERROR(find("cuNothing", &found, 13000, CU_GET_PROC_ADDRESS_DEFAULT, &how),
+                 CUDA_ERROR_NOT_FOUND);
+    EXPECT(how == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND && found == NULL);
+    const char *name;
+    CHECK(cuGetErrorName(CUDA_ERROR_ILLEGAL_ADDRESS, &name));
+    EXPECT(strcmp(name, "CUDA_ERROR_ILLEGAL_ADDRESS") == 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return 2;
+    CUdevice device = start();
+    contexts(device);
+    CUmodule module, bad;
+    EXPECT_ERROR(cuModuleLoad(&module, "/nonexistent.ptx"), CUDA_ERROR_FILE_NOT_FOUND);
+    EXPECT_ERROR(cuModuleLoadData(&bad, "this is no device code of any kind, and longer than the "
+                                        "head of its containers"),
+                 CUDA_ERROR_INVALID_IMAGE);
+    EXPECT_ERROR(cuModuleLoadData(&bad, ".version 7.0\n.target sm_70\n.address_size 64\n"
+                                        ".visible .entry wrong( { this is no PTX }\n"),
+                 CUDA_ERROR_INVALID_PTX);
+    CHECK(cuModuleLoad(&module, argv[1]));
+    CHECK(cuModuleUnload(module));
+    CUfunction gone;
+    EXPECT_ERROR(cuModuleGetFunction(&gone, module, "scale"), CUDA_ERROR_INVALID_HANDLE);
+    char *text = contents(argv[1]);
+    CHECK(cuModuleLoadData(&module, text));
+    free(text);
+    launches(module);
+    streams();
+    rows();
+    by_name();
+    CHECK(cuModuleUnload(module));
+    CHECK(cuDevicePrimaryCtxRelease(device));
+    printf("ok driver\n");
+    return 0;
+}
