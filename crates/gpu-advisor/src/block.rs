@@ -9,7 +9,7 @@ use crate::caches::{BlockRequests, CacheRequest};
 use crate::order::lockstep;
 use crate::request::{Footprint, LinePart, count_sectors, sector_mask};
 use crate::reuse::{KeptPart, Tracker};
-use crate::tally::{NO_OBJECT, SiteObject, Tally};
+use crate::tally::{LAST_SITE, NO_OBJECT, SiteObject, Tally};
 use crate::{AdvisorOptions, GlobalCounts, LaunchContext, ObjectRange, SECTOR_BYTES};
 
 /// Warps of a block that have histories of their own; CUDA has up to 32.
@@ -403,7 +403,7 @@ impl ObjectFinder {
                 object: NO_OBJECT,
             },
         };
-        let at = site as usize;
+        let at = site.min(LAST_SITE) as usize;
         if at >= self.by_site.len() {
             self.by_site.resize(at + 1, NOWHERE);
         }

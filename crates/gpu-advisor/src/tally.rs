@@ -99,15 +99,19 @@ impl ObjectTally {
     }
 }
 
+/// Sites with this number and above count as one. No compiler makes so many, but a damaged file may
+/// have any number.
+pub(crate) const LAST_SITE: u32 = (1 << 16) - 1;
+
 /// Tallies of sites, by their numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SiteTallies(pub Vec<SiteTally>);
 
 impl SiteTallies {
-    /// The tally of a site. Numbers are those of records, which the crate `warp` bounds.
+    /// The tally of a site.
     #[inline]
     pub fn of(&mut self, site: u32) -> &mut SiteTally {
-        let at = site as usize;
+        let at = site.min(LAST_SITE) as usize;
         if at >= self.0.len() {
             self.0.resize(at + 1, SiteTally::default());
         }

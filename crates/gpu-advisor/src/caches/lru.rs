@@ -51,7 +51,9 @@ impl SectorCache {
         let at = set.iter().position(|&entry| entry >> SECTORS == line);
         let present = at.map_or(0, |at| set[at] & SECTOR_MASK);
         let at = at.unwrap_or(set.len() - 1);
-        set.copy_within(0..at, 1);
+        if at > 0 {
+            set.copy_within(0..at, 1);
+        }
         set[0] = line << SECTORS | present | u64::from(sectors);
         present as u32 & sectors
     }

@@ -11,7 +11,7 @@
 //! # The caches
 //! [`CacheShape`] has sets and replacement, [`StorePolicy`] what stores do to the L1. Atomic
 //! operations are done in the L2, and evict from the L1. In the L2, stores and atomic operations
-//! bring their sectors in, without a fetch.
+//! bring their sectors in, without a fetch. Copies by the host do not change the L2.
 //!
 //! # What it costs
 //! Memory: 16 bytes for each line of a request of the blocks of a wave, up to

@@ -2,6 +2,7 @@
 
 mod brute_force;
 mod long_streams;
+mod published;
 mod rules;
 mod streams;
 mod support;
