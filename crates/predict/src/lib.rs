@@ -6,6 +6,7 @@
 //! - [`predict()`]: everything about an input of another size, from profiles of two or more;
 //!   [`predict_program`] and [`predict_groups`] are its parts, [`Fit`] and [`estimate()`] what
 //!   those are made of.
+//! - [`predict_profile`]: a profile of such an input, by data objects.
 //! - [`Check`], [`GroupCheck`], [`is_right`]: how good a prediction was.
 //! - [`reuse_driven`]: an order of the statements of a trace that brings uses of the same data
 //!   together.
@@ -21,13 +22,18 @@ mod estimate;
 mod fixed;
 mod group;
 mod merging;
+mod object_growth;
+mod pieces;
+mod predicted_profile;
 mod prediction;
 mod program;
 mod program_prediction;
 mod ranking_accuracy;
 mod reorder;
+mod rounding;
 mod shape;
 mod share_model;
+mod size_scale;
 mod totals;
 mod tracker;
 mod visited_blocks;
@@ -41,6 +47,7 @@ pub use group::{
     Asked, GroupForecast, GroupRun, Groups, PatternPrediction, Unpredictable, predict_groups,
 };
 pub use merging::{Merging, RARE};
+pub use predicted_profile::{ObjectEstimate, PredictedProfile, UnpredictedObject, predict_profile};
 pub use prediction::{
     CacheForecast, Check, FAR, GroupMisses, MOST_ITEMS, PredictOptions, Prediction, predict,
 };

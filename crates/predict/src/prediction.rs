@@ -13,25 +13,20 @@ use serde::Serialize;
 
 use crate::check::{GroupCheck, GroupSeen, WrongGroup};
 use crate::estimate::{Estimate, Intervals};
-use crate::fixed::{fixed_data, fixed_work};
+use crate::fixed::fixed_work;
 use crate::group::{Asked, GroupForecast, Groups, Unpredictable, predict_groups};
 use crate::merging::Merging;
-use crate::program::{By, ProgramError, groups, have_paths, same_program, sizes};
+use crate::program::{By, ProgramError, groups, have_paths, same_program};
 use crate::program_prediction::{ProgramPrediction, ProgramRun, predict_program};
 use crate::ranking_accuracy::RankingAccuracy;
 use crate::shape::Shape;
+use crate::size_scale::{self, SizeScale, grown};
 use crate::totals::GroupSums;
 use crate::warnings::warnings;
 use levels::{CacheLevel, levels};
 
 /// Data this many times as large as the largest that was run are far away.
 pub const FAR: f64 = 16.0;
-
-/// Data that do not grow are left out of the sizes up to this share of the smallest training run.
-/// They are known to a twentieth (see [`fixed_data`]), so if they are two thirds, the rest is known
-/// to a tenth: less than half of the difference between one way of growing and the next if the data
-/// grow fourfold.
-const MOST_FIXED: f64 = 2.0 / 3.0;
 
 /// Sizes beyond this many items are beyond any: 64 PiB in lines of 64 bytes, more than processors
 /// can address.
@@ -186,18 +181,18 @@ pub fn predict(
 ) -> Result<Prediction, ProgramError> {
     same_program(runs, options.loose)?;
     have_paths(runs, options.by)?;
-    let training = sizes(runs, &options.sizes)?;
-    check_size(size)?;
-    let measured = options.fixed && options.sizes.is_empty();
-    let found = if measured { fixed_data(runs) } else { 0.0 };
-    let too_much = found > training[0].1 * MOST_FIXED;
-    let fixed = if too_much { 0.0 } else { found };
+    let SizeScale {
+        training,
+        fixed,
+        found,
+    } = SizeScale::new(runs, size, options)?;
+    let too_much = fixed < found;
     let grown = |size: f64| grown(size, fixed);
     let program_runs = program_runs(runs, &training, (fixed, found));
     let program = predict_program(
         &program_runs,
         &options.shapes,
-        (grown(size), self::grown(size, found)),
+        (grown(size), size_scale::grown(size, found)),
     )
     .ok_or(ProgramError::NoReuses { run: 1 })?;
     let exact = runs.iter().all(|run| run.paths.is_some());
@@ -255,11 +250,6 @@ fn program_runs<'a>(
     training.iter().map(run).collect()
 }
 
-/// The part of a size that grows.
-fn grown(size: f64, fixed: f64) -> f64 {
-    (size - fixed).max(1.0)
-}
-
 /// The sizes of a prediction.
 pub(crate) struct PredictionSizes<'a> {
     /// Training runs, ascending: index as given, size.
@@ -311,22 +301,6 @@ fn ranked(
         .collect();
     groups.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| a.0.name.cmp(&b.0.name)));
     groups
-}
-
-/// Refuses sizes that no data have.
-fn check_size(size: f64) -> Result<(), ProgramError> {
-    if !(1.0..=MOST_ITEMS).contains(&size) {
-        let text = if size < 1.0 {
-            "a size of less than one item is nothing to predict; give a larger one: --size 64M"
-                .to_owned()
-        } else {
-            format!(
-                "a size of {size:.0} items is beyond what any machine holds; give a smaller one: --size 64G"
-            )
-        };
-        return Err(ProgramError::BadSize { text });
-    }
-    Ok(())
 }
 
 /// The order of groups: those with larger numbers come first.

@@ -1,0 +1,76 @@
+//! [`SizeScale`]: the sizes of the runs of a prediction, and the part of each that grows.
+
+use reuselens_locality::Profile;
+
+use crate::fixed::fixed_data;
+use crate::prediction::{MOST_ITEMS, PredictOptions};
+use crate::program::{ProgramError, sizes};
+
+/// Data that do not grow are left out of the sizes up to this share of the smallest training run.
+/// They are known to a twentieth (see [`fixed_data`]), so if they are two thirds, the rest is known
+/// to a tenth: less than half of the difference between one way of growing and the next if the data
+/// grow fourfold.
+const MOST_FIXED: f64 = 2.0 / 3.0;
+
+/// The sizes of the training runs.
+pub(crate) struct SizeScale {
+    /// Runs by size: index as given, size.
+    pub training: Vec<(usize, f64)>,
+    /// The part of each size that does not grow, and that is left out: `found`, or 0 if that is too
+    /// much.
+    pub fixed: f64,
+    /// The part of each size that does not grow; 0 where sizes were given.
+    pub found: f64,
+}
+
+impl SizeScale {
+    /// The sizes of the runs, to predict for data of size `size`.
+    ///
+    /// # Errors
+    /// If two runs are of equal size, one has no reuses, or no data have that size.
+    pub fn new(
+        runs: &[&Profile],
+        size: f64,
+        options: &PredictOptions,
+    ) -> Result<SizeScale, ProgramError> {
+        let training = sizes(runs, &options.sizes)?;
+        check_size(size)?;
+        let measured = options.fixed && options.sizes.is_empty();
+        let found = if measured { fixed_data(runs) } else { 0.0 };
+        let fixed = match found > training[0].1 * MOST_FIXED {
+            true => 0.0,
+            false => found,
+        };
+        Ok(SizeScale {
+            training,
+            fixed,
+            found,
+        })
+    }
+
+    /// The part of a size that grows.
+    pub fn grown(&self, size: f64) -> f64 {
+        grown(size, self.fixed)
+    }
+}
+
+/// What is more than the fixed part of a size.
+pub(crate) fn grown(size: f64, fixed: f64) -> f64 {
+    (size - fixed).max(1.0)
+}
+
+/// Refuses sizes that no data have.
+fn check_size(size: f64) -> Result<(), ProgramError> {
+    if !(1.0..=MOST_ITEMS).contains(&size) {
+        let text = if size < 1.0 {
+            "a size of less than one item is nothing to predict; give a larger one: --size 64M"
+                .to_owned()
+        } else {
+            format!(
+                "a size of {size:.0} items is beyond what any machine holds; give a smaller one: --size 64G"
+            )
+        };
+        return Err(ProgramError::BadSize { text });
+    }
+    Ok(())
+}
