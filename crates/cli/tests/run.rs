@@ -164,6 +164,24 @@ fn capacity_is_honoured_and_blocks_that_do_not_fit_are_reported() {
     assert!(done.err.contains("no room"), "{}", done.err);
 }
 
+/// Of a block with chunks, those of the chunks count as placed.
+#[test]
+fn placed_bytes_are_those_of_the_chunks() {
+    let place = two();
+    let text = place.text("p.rlplace");
+    let with = text.replacen("calls = [", "chunks = [[1048576, 3145728]]\ncalls = [", 1);
+    assert_ne!(text, with);
+    place.write("p.rlplace", with);
+    let done = run(&place, &["--verify", "--as", "fast=node:0"], &["./two"]);
+    let mut rows = done.err.lines().filter(|line| line.contains("heap from"));
+    let row = rows.next().unwrap_or_else(|| panic!("{}", done.err));
+    assert!(
+        row.contains("  2 MiB  ") && !row.contains("8 MiB"),
+        "{}",
+        done.err
+    );
+}
+
 #[test]
 fn node_is_asked_page_by_page() {
     let place = two();

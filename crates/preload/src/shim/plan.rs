@@ -74,16 +74,30 @@ pub fn parts(number: usize, bytes: usize) -> impl Iterator<Item = (usize, usize)
     all.into_iter().chain(chunks)
 }
 
+/// How many of `bytes` bytes of an object are placed: those of its chunks, or all.
+fn planned_bytes(number: usize, bytes: usize) -> u64 {
+    let parts = parts(number, bytes);
+    parts
+        .map(|(low, high)| high.saturating_sub(low) as u64)
+        .sum()
+}
+
 /// Counts a block of an object that its tier has room for.
 pub fn count_placed(number: usize, bytes: usize) {
     add(of_object(number, object::BLOCKS), 1);
-    add(of_object(number, object::PLACED), bytes as u64);
+    add(
+        of_object(number, object::PLACED),
+        planned_bytes(number, bytes),
+    );
 }
 
 /// Counts a block of an object that its tier has no room for.
 pub fn count_no_room(number: usize, bytes: usize) {
     add(of_object(number, object::NO_ROOM), 1);
-    add(of_object(number, object::NO_ROOM_BYTES), bytes as u64);
+    add(
+        of_object(number, object::NO_ROOM_BYTES),
+        planned_bytes(number, bytes),
+    );
 }
 
 /// A path of calls.
