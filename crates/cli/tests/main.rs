@@ -38,6 +38,7 @@ mod messages;
 mod openmp;
 mod paths;
 mod place;
+mod place_predicted;
 mod placement_data;
 mod predict;
 mod profile;

@@ -38,18 +38,18 @@ fn transposed() -> Place {
     place
 }
 
-/// The lines of the plan that name a matrix, by the line that allocates it.
+/// Where a matrix belongs by the first row that names it, by the line that allocates it.
 fn tier_of(done: &Done, line: u32) -> String {
     let name = format!("transpose.c:{line})");
     let mut rows = done.out.lines().filter(|row| row.contains(&name));
     let row = rows
         .next()
         .unwrap_or_else(|| panic!("{name}: {}", done.out));
-    row.split_whitespace()
-        .skip_while(|word| !word.contains("only"))
-        .skip(2)
-        .collect::<Vec<_>>()
-        .join(" ")
+    row.rsplit("  ")
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
 }
 
 #[test]
@@ -478,4 +478,51 @@ fn location_file_of_flexmalloc_becomes_a_placement_file() {
     let file = reuselens_placement::PlacementFile::from_toml(&text).unwrap();
     assert_eq!(file.objects[0].name, "heap from main (transpose.c:5)");
     place.run(&words[..6]).fails(2).says(&["--output"]);
+}
+
+#[test]
+fn sizes_and_profiles_that_were_hardly_meant_get_a_warning() {
+    let place = transposed();
+    let without_unit = ["place", "t.rlprof", "--fast", "16", "--objective", "f"];
+    let done = place.run(&without_unit);
+    assert!(
+        done.err.contains("--fast 16 is 16 bytes; write --fast 16M"),
+        "{}",
+        done.err
+    );
+    let with_unit = ["place", "t.rlprof", "--fast", "600K", "--objective", "f"];
+    let done = place.run(&with_unit).succeeds();
+    assert!(!done.err.contains("warning"), "{}", done.err);
+    // The values of this machine are for pages, and the profile counts lines.
+    let pages = [
+        "place",
+        "t.rlprof",
+        "--machine",
+        "hugepages",
+        "--cache",
+        "24K",
+    ];
+    place
+        .run(&pages)
+        .succeeds()
+        .says(&["for items of 4 KiB", "--granularity 4096"]);
+    let small = [
+        "place",
+        "t.rlprof",
+        "--fast",
+        "1M",
+        "--cache",
+        "24K",
+        "-o",
+        "small.rlplace",
+    ];
+    place.run(&small).succeeds().says(&[
+        "tier 'fast' holds less than 2 MiB",
+        "it will refuse this file",
+    ]);
+    let refused = ["run", "--placement", "small.rlplace", "--", "./transpose"];
+    place
+        .run(&refused)
+        .fails(1)
+        .says(&["a huge page has 2 MiB"]);
 }

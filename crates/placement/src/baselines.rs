@@ -9,8 +9,8 @@ pub fn all_slow(problem: &Problem) -> Choice {
     vec![None; problem.items.len()]
 }
 
-/// First come, first served: each object, in the order of its first access, into the fastest memory
-/// that has room (the baseline B2 of Shen 2021, table 2.4).
+/// First come, first served: each object, in the order of the first allocations, into the fastest
+/// memory that has room (the baseline B2 of Shen 2021, table 2.4).
 pub fn first_come(problem: &Problem) -> Choice {
     let mut filling = Filling::new(problem);
     for item in 0..problem.items.len() {

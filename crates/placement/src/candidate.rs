@@ -8,8 +8,7 @@ use crate::chunks;
 /// An object that a placement can move, with all that decides about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// Its index in [`Profile::objects`]; objects are in the order of their first accesses. The
-    /// first of [`Self::rows`].
+    /// Its index in [`Profile::objects`]. The first of [`Self::rows`].
     pub object: usize,
     /// The rows of [`Profile::objects`] that it is: one, or some chunks of one object.
     pub rows: Vec<usize>,
@@ -115,8 +114,9 @@ pub struct CandidateOptions {
     pub most_chunk: Option<Bytes>,
 }
 
-/// The objects of `profile` that can be placed, in the order of their first accesses, and the
-/// accesses to all others. Cost: linear in the profile's cells, and n log n in its objects.
+/// The objects of `profile` that can be placed, in the order of their first allocations as far as
+/// the profile knows lifetimes and else in its own, and the accesses to all others. Cost: linear in
+/// the profile's cells, and n log n in its objects.
 pub fn candidates(profile: &Profile, options: CandidateOptions) -> (Vec<Candidate>, Unplaceable) {
     let mut all = counted(profile, options.cache);
     let mut others = Unplaceable::default();
@@ -131,6 +131,8 @@ pub fn candidates(profile: &Profile, options: CandidateOptions) -> (Vec<Candidat
         is_left
     });
     let mut all = chunks::joined(profile, all, options.most_chunk.map(Bytes::get));
+    // What is live all the time comes first.
+    all.sort_by_key(|candidate| candidate.live.map(|(begin, _)| begin));
     leave_out_negligible(&mut all, &mut others);
     (all, others)
 }

@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 
 use reuselens_locality::{FileOffset, Frame, Object, ObjectPart, Profile};
-use reuselens_units::Bytes;
 
 use crate::candidate::Candidate;
 
@@ -98,8 +97,19 @@ fn finish(candidate: &mut Candidate, longest: u64) {
     candidate.name = format!(
         "{} [{} to {}]",
         candidate.name,
-        Bytes(parts[0].0),
-        Bytes(end)
+        exact_size(parts[0].0),
+        exact_size(end)
     );
     candidate.parts = parts;
+}
+
+/// A number of bytes in the largest unit of which it is a multiple: `5 MiB`, `5123 KiB`. So that
+/// different numbers have different names.
+pub fn exact_size(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let is_multiple = |(shift, _): &(u32, &str)| bytes > 0 && bytes.trailing_zeros() >= *shift;
+    match units.into_iter().find(is_multiple) {
+        Some((shift, unit)) => format!("{} {unit}", bytes >> shift),
+        None => format!("{bytes} B"),
+    }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use reuselens_locality::{FileOffset, Frame, ObjectKind, Profile};
+use reuselens_units::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
@@ -17,6 +18,8 @@ use crate::plan::{PlacementPlan, Reason};
 
 /// `run` takes memory of a tier in pieces of this many bytes, so a smaller tier holds nothing.
 pub const PIECE_OF_TIER: u64 = 64 << 10;
+/// Bytes of a huge page.
+pub const HUGE_PAGE: u64 = 2 << 20;
 /// Larger files are refused.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// The version of the form that is written and read.
@@ -77,6 +80,18 @@ pub struct FileTier {
     pub way: Option<String>,
 }
 
+impl FileTier {
+    /// The pieces in which `run` takes memory for this tier: huge pages, which tiers of DRAM are
+    /// made of if the file says nothing else, or parts of ordinary memory.
+    pub fn piece(&self) -> Bytes {
+        let is_huge = match self.way.as_deref() {
+            None => self.kind == TierKind::Dram,
+            Some(way) => !way.starts_with("node:"),
+        };
+        Bytes(if is_huge { HUGE_PAGE } else { PIECE_OF_TIER })
+    }
+}
+
 /// An object of a placement file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -110,8 +125,8 @@ pub struct LeftOut {
     /// The names of objects with chunks in more than one fast tier; the chunks of one are in the
     /// file.
     pub other_tiers: Vec<String>,
-    /// The names of tiers with objects that are smaller than [`PIECE_OF_TIER`].
-    pub small_tiers: Vec<String>,
+    /// The names of tiers with objects that are smaller than what `run` takes memory in, and that.
+    pub small_tiers: Vec<(String, Bytes)>,
     /// Number of static objects that share their pages with other data: smaller than a page, or in
     /// several places.
     pub small: u64,
@@ -166,8 +181,10 @@ impl PlacementFile {
         }
         let file = PlacementFile::of(profile, &plan.machine, objects);
         let small = file.tiers.iter();
-        let small = small.filter(|tier| tier.capacity_bytes < PIECE_OF_TIER);
-        left_out.small_tiers = small.map(|tier| tier.name.clone()).collect();
+        let small = small.filter(|tier| tier.capacity_bytes < tier.piece().get());
+        left_out.small_tiers = small
+            .map(|tier| (tier.name.clone(), tier.piece()))
+            .collect();
         Ok((file, left_out))
     }
 

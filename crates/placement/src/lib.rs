@@ -10,6 +10,7 @@
 //! - [`RULES`] are the ways to choose: the published greedy rule, what others do, and the optimum
 //!   by branch and bound. All are measured by the same objective.
 //! - [`plan`] does all of that, and is what a report shows.
+//! - [`worth_elsewhere`] says what a plan is worth in another run.
 //! - [`PlacementFile`] is a plan as a file, by which a program can be run.
 //!
 //! ```
@@ -52,12 +53,14 @@ mod rules;
 mod slots;
 mod temporal;
 mod topology;
+mod transfer;
 
 pub use candidate::{Candidate, CandidateOptions, LeftAside, Unplaceable, candidates};
+pub use chunks::exact_size;
 pub use curve::{CapacityPoint, capacity_curve};
 pub use file::{
-    FileObject, FileTier, LeftOut, MAX_FILE_BYTES, PIECE_OF_TIER, PlacedKind, PlacementFile,
-    PlacementFileError,
+    FileObject, FileTier, HUGE_PAGE, LeftOut, MAX_FILE_BYTES, PIECE_OF_TIER, PlacedKind,
+    PlacementFile, PlacementFileError,
 };
 pub use flexmalloc::{ImportError, Imported, import_flexmalloc};
 pub use machine::{MachineFileError, MemoryMachine, MemoryTier, SHIPPED, TierKind, TierScope};
@@ -67,3 +70,4 @@ pub use plan::{Placed, PlacementPlan, PlanError, PlanOptions, Reason, RuleResult
 pub use problem::{Choice, Problem, ProblemBin, ProblemItem};
 pub use rules::{PlacementRule, RULES};
 pub use topology::{SysfsNode, TopologyError, machine_of_hwloc, machine_of_sysfs};
+pub use transfer::{TransferredPlan, worth_elsewhere};

@@ -82,6 +82,8 @@ pub struct MemoryMachine {
     pub cache: Option<Bytes>,
     /// Accesses of all threads that wait for memory at the same time, at least 1.
     pub parallelism: f64,
+    /// The bytes of an item that the values are for, if they are for pages and not for lines.
+    pub granularity: Option<Bytes>,
 }
 
 /// Latencies that a tier can have, up to a second: sums of all accesses of a run stay finite.
@@ -150,6 +152,8 @@ struct MachineFile {
     #[serde(default = "one")]
     parallelism: f64,
     #[serde(default)]
+    granularity: Option<String>,
+    #[serde(default)]
     tier: Vec<TierEntry>,
 }
 
@@ -185,9 +189,13 @@ impl MemoryMachine {
         let tiers: Vec<MemoryTier> = tiers
             .map(|(index, entry)| entry.tier(index + 1 == count))
             .collect::<Result<_, _>>()?;
-        let cache = file.cache.as_deref();
+        let size = |field, text: Option<String>| {
+            let text = text.as_deref();
+            text.map(|size| size_of("", field, size)).transpose()
+        };
         let machine = MemoryMachine {
-            cache: cache.map(|size| size_of("", "cache", size)).transpose()?,
+            cache: size("cache", file.cache)?,
+            granularity: size("granularity", file.granularity)?,
             name: file.name,
             source: file.source,
             tiers,
@@ -215,6 +223,7 @@ impl MemoryMachine {
             tiers: vec![tier("fast", Some(capacity), 0.0), tier("slow", None, 1.0)],
             cache: None,
             parallelism: 1.0,
+            granularity: None,
         }
     }
 
@@ -222,6 +231,17 @@ impl MemoryMachine {
     pub fn with_fast(mut self, capacity: Bytes) -> MemoryMachine {
         self.tiers[0].capacity = Some(capacity);
         self
+    }
+
+    /// The machine with this many times the capacity of each tier, and of the cache in front.
+    pub fn scaled(&self, times: f64) -> MemoryMachine {
+        let scaled = |bytes: Bytes| Bytes((bytes.get() as f64 * times).round() as u64);
+        let mut machine = self.clone();
+        for tier in &mut machine.tiers {
+            tier.capacity = tier.capacity.map(scaled);
+        }
+        machine.cache = machine.cache.map(scaled);
+        machine
     }
 
     /// The nanoseconds that it takes to move `bytes` between two tiers: the latency of the slower

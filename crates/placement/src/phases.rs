@@ -7,7 +7,7 @@
 //! data that differ from the plan of the run, and again at its end to go back. Contexts with
 //! little reuse, or that the caches hold, gain little whatever is placed (section 2.5.3).
 
-use reuselens_locality::Profile;
+use reuselens_locality::{Frame, Profile};
 use reuselens_units::{Bytes, Items};
 
 use crate::candidate::Candidate;
@@ -44,6 +44,8 @@ pub struct ContextUse {
     pub context: usize,
     /// The function.
     pub function: String,
+    /// The calls that led to it, the innermost first: each the caller, and where in the source.
+    pub calls: Vec<Frame>,
     /// Number of contexts above it that are shown.
     pub depth: usize,
     /// Accesses in it and below it.
@@ -85,6 +87,8 @@ pub struct Phase {
     pub context: usize,
     /// The function.
     pub function: String,
+    /// The calls that led to it, as in [`ContextUse::calls`].
+    pub calls: Vec<Frame>,
     /// Its accesses.
     pub accesses: u64,
     /// How often it was entered; `None` if unknown.
@@ -233,6 +237,7 @@ fn context_use(
     ContextUse {
         context,
         function: known.function.clone(),
+        calls: calls(input.profile, context),
         depth,
         accesses,
         misses: sums.misses[context],
@@ -241,6 +246,15 @@ fn context_use(
         advice,
         is_phase,
     }
+}
+
+/// The calls that led to a context, the innermost first.
+fn calls(profile: &Profile, context: usize) -> Vec<Frame> {
+    let parent = |context: &usize| Some(profile.contexts[*context].parent as usize);
+    let path = std::iter::successors(Some(context), parent).take_while(|context| *context != 0);
+    path.map(|context| profile.contexts[context].call.clone())
+        .filter(|call| *call != Frame::default())
+        .collect()
 }
 
 /// By phase, what each candidate counts with in it.
@@ -297,6 +311,7 @@ fn phase(input: &PhaseInput<'_>, leaf: usize, accesses: u64, weights: &[f64]) ->
     Phase {
         context: leaf,
         function: known.function.clone(),
+        calls: calls(input.profile, leaf),
         accesses,
         entries: known.entries,
         value_whole,

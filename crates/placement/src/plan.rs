@@ -225,7 +225,7 @@ pub fn plan(
 }
 
 /// What is taken for a candidate on this machine.
-fn candidate_options(machine: &MemoryMachine, cache: Bytes) -> CandidateOptions {
+pub(crate) fn candidate_options(machine: &MemoryMachine, cache: Bytes) -> CandidateOptions {
     let fast = machine.tiers[0].capacity;
     CandidateOptions {
         cache,
@@ -235,7 +235,7 @@ fn candidate_options(machine: &MemoryMachine, cache: Bytes) -> CandidateOptions 
 }
 
 /// A candidate as numbers.
-fn item(candidate: &Candidate, objective: Objective) -> ProblemItem {
+pub(crate) fn item(candidate: &Candidate, objective: Objective) -> ProblemItem {
     ProblemItem {
         bytes: candidate.bytes,
         weight: objective.weight(candidate),
@@ -272,7 +272,7 @@ fn rules(problem: &Problem) -> Vec<RuleResult> {
 /// The fast memories of the machine, by falling gain: one for each tier, and for a tier of cores
 /// one for each thread that has objects of its own. A machine is taken to have a core for each
 /// thread.
-fn bins(
+pub(crate) fn bins(
     profile: &Profile,
     machine: &MemoryMachine,
     objective: Objective,

@@ -34,7 +34,7 @@ pub struct ProblemBin {
 /// Objects and bins. Bins are ordered by falling gain.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Problem {
-    /// The objects, in the order of their first accesses.
+    /// The objects, in the order of [`candidates`](crate::candidates).
     pub items: Vec<ProblemItem>,
     /// The fast memories.
     pub bins: Vec<ProblemBin>,

@@ -23,12 +23,12 @@ pub const RULES: &[PlacementRule] = &[
     },
     PlacementRule {
         name: "first come",
-        summary: "in the order of first accesses, while there is room",
+        summary: "in the order of allocation, while there is room",
         place: baselines::first_come,
     },
     PlacementRule {
         name: "hot set",
-        summary: "SICM: accesses per byte, up to the first object that does not fit",
+        summary: "SICM: accesses per byte until one does not fit",
         place: baselines::hot_set,
     },
     PlacementRule {

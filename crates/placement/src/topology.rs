@@ -284,6 +284,7 @@ fn machine(
         tiers,
         cache,
         parallelism: 1.0,
+        granularity: None,
     };
     machine.check().map_err(|error| TopologyError::Form {
         of: source.to_owned(),

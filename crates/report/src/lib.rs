@@ -59,8 +59,8 @@ pub use kernels::{KernelRow, kernels_text};
 pub use numbers::grouped;
 pub use parquet::{ParquetExportError, groups_parquet};
 pub use placement::{
-    PLACEMENT_SCHEMA, placed_run_text, placed_run_warnings, placement_json, placement_page,
-    placement_text,
+    PLACEMENT_SCHEMA, PlacementPrediction, PlacementReport, placed_run_text, placed_run_warnings,
+    placement_json, placement_page, placement_text,
 };
 pub use text::{TextOptions, summary, summary_of};
 pub use words::{TRUNCATED, about};

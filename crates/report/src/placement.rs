@@ -1,18 +1,34 @@
 //! Plans of which objects belong in the fast memory, as text and as JSON: wording that both share.
 
 mod json;
+mod objects;
 mod page;
 mod phases;
+mod prediction;
 mod run;
 mod text;
 
-use reuselens_locality::Frame;
+use reuselens_locality::{Frame, Profile};
 use reuselens_placement::{Placed, PlacementPlan, Reason};
 
 pub use json::{PLACEMENT_SCHEMA, placement_json};
 pub use page::placement_page;
+pub use prediction::PlacementPrediction;
 pub use run::{placed_run_text, placed_run_warnings};
 pub use text::placement_text;
+
+/// A plan, and what it is shown with.
+#[derive(Clone, Copy, Debug)]
+pub struct PlacementReport<'a> {
+    /// The name of the profile.
+    pub name: &'a str,
+    /// The profile that the plan is for.
+    pub profile: &'a Profile,
+    /// The plan.
+    pub plan: &'a PlacementPlan,
+    /// How the profile was predicted, if it is of an input that was not run.
+    pub prediction: Option<&'a PlacementPrediction<'a>>,
+}
 
 /// The tier that an object belongs in, and the core that the tier is at.
 fn tier(plan: &PlacementPlan, placed: &Placed) -> String {

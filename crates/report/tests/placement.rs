@@ -3,11 +3,11 @@
 mod common;
 
 use reuselens_locality::{
-    Cell, ContextFootprint, FineHistogram, Frame, Lifetime, Object, ObjectKind, PlacementData,
-    Profile,
+    Cell, ContextFootprint, FineHistogram, Frame, Lifetime, Object, ObjectKind, ObjectPart,
+    PlacementData, Profile,
 };
 use reuselens_placement::{MemoryMachine, Objective, PlacementPlan, PlanOptions, plan};
-use reuselens_report::{placement_json, placement_page, placement_text};
+use reuselens_report::{PlacementReport, placement_json, placement_page, placement_text};
 use reuselens_units::{Bytes, Distance};
 use serde_json::Value;
 
@@ -94,15 +94,26 @@ fn add(profile: &mut Profile, name: &str, bytes: u64, lifetime: Option<Lifetime>
     });
 }
 
+/// A report of a measured profile.
+fn report<'a>(profile: &'a Profile, plan: &'a PlacementPlan) -> PlacementReport<'a> {
+    PlacementReport {
+        name: "p.rlprof",
+        profile,
+        plan,
+        prediction: None,
+    }
+}
+
 #[test]
 fn text_has_phases_with_their_break_even_and_shared_room() {
     let (profile, plan) = planned();
-    let text = placement_text(("p.rlprof", &profile), &plan, 10, 140, false);
+    let text = placement_text(&report(&profile, &plan), 10, 140, false);
     for part in [
         "Calling contexts by what they access",
         "optimise first",
         "Phases, each with a placement of its own",
-        "do not move: pays with",
+        "do not move",
+        "moving pays with",
         "10 MiB, 9 MiB at one time",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -113,16 +124,16 @@ fn text_has_phases_with_their_break_even_and_shared_room() {
 fn text_has_equal_paths_once_and_what_a_verdict_lacks() {
     let machine = MemoryMachine::of_fast_memory(Bytes(10 * MIB));
     let (profile, plan) = planned_on(&machine, Objective::Misses);
-    let text = placement_text(("p.rlprof", &profile), &plan, 10, 140, false);
-    assert!(text.contains("unknown: add --machine"), "{text}");
+    let text = placement_text(&report(&profile, &plan), 10, 140, false);
+    assert!(text.contains("unknown  ? (add --machine)"), "{text}");
     assert_eq!(text.matches("main (a.c:7)").count(), 1, "{text}");
     assert!(text.contains("     2  as 1\n"), "{text}");
 }
 
 #[test]
 fn json_has_what_the_text_says_of_phases() {
-    let (_, plan) = planned();
-    let json: Value = serde_json::from_str(&placement_json("p", &plan)).unwrap();
+    let (profile, plan) = planned();
+    let json: Value = serde_json::from_str(&placement_json(&report(&profile, &plan))).unwrap();
     let phases = json["phases"].as_array().unwrap();
     let verdicts: Vec<&str> = phases
         .iter()
@@ -142,7 +153,7 @@ fn json_has_what_the_text_says_of_phases() {
 #[test]
 fn page_is_complete_and_escapes_its_texts() {
     let (profile, plan) = planned();
-    let page = placement_page(("p.rlprof", &profile), &plan);
+    let page = placement_page(&report(&profile, &plan));
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
     for part in [
         "near and far &lt;memory&gt;",
@@ -155,5 +166,77 @@ fn page_is_complete_and_escapes_its_texts() {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("=\"NaN") && !page.contains(":NaN") && !page.contains("<buffer>"));
-    assert_eq!(page, placement_page(("p.rlprof", &profile), &plan));
+    assert_eq!(page, placement_page(&report(&profile, &plan)));
+}
+
+#[test]
+fn phases_and_contexts_of_one_name_have_the_calls_that_distinguish_them() {
+    let (mut profile, _) = planned();
+    for (context, line) in [(1, 12), (2, 15)] {
+        profile.contexts[context].function = "work".to_owned();
+        profile.contexts[context].call = common::frame("main", "a.c", line);
+    }
+    let machine = MemoryMachine::from_toml(MACHINE).unwrap();
+    let options = PlanOptions {
+        objective: Objective::Time,
+        cache: Bytes(1 << 16),
+    };
+    let plan = plan(&profile, &machine, options).unwrap();
+    let text = placement_text(&report(&profile, &plan), 10, 140, false);
+    for line in [12, 15] {
+        let label = format!("work < main (a.c:{line})");
+        assert_eq!(text.matches(&label).count(), 2, "{text}");
+    }
+    let json: Value = serde_json::from_str(&placement_json(&report(&profile, &plan))).unwrap();
+    assert_eq!(json["phases"][0]["calls"][0], "main (a.c:12)");
+}
+
+#[test]
+fn large_costs_of_phases_are_factors() {
+    let (profile, mut plan) = planned();
+    let phase = &mut plan.phases.phases[0];
+    phase.cost = Some(phase.value_own * 6529.2);
+    let text = placement_text(&report(&profile, &plan), 10, 140, false);
+    assert!(text.contains("× 6,529"), "{text}");
+}
+
+/// Rows of one object in one place are one; the page has each chunk and lists small ones.
+#[test]
+fn chunks_are_one_row_of_the_text_and_all_named_on_the_page() {
+    let mut profile = common::empty();
+    profile.method.placement = Some(PlacementData::default());
+    for at in 0..16 {
+        add(&mut profile, "large", MIB, None, 0);
+        profile.objects[at as usize + 1].part = Some(ObjectPart {
+            start: at * MIB,
+            end: (at + 1) * MIB,
+            chunk: MIB,
+            longest: 16 * MIB,
+        });
+    }
+    let machine = MemoryMachine::from_toml(MACHINE).unwrap();
+    let options = PlanOptions {
+        objective: Objective::Misses,
+        cache: Bytes(1 << 16),
+    };
+    let plan = plan(&profile, &machine, options).unwrap();
+    let text = placement_text(&report(&profile, &plan), 10, 140, false);
+    let rows: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("  large  "))
+        .collect();
+    assert_eq!(rows.len(), 2, "{text}");
+    assert!(
+        rows[0].contains("6–16 MiB") && rows[0].ends_with("near"),
+        "{text}"
+    );
+    assert!(
+        rows[1].contains("0–6 MiB") && rows[1].ends_with("far: no room"),
+        "{text}"
+    );
+    let page = placement_page(&report(&profile, &plan));
+    let others = page.split("<summary>").nth(1).unwrap();
+    let others = others.split("</details>").next().unwrap();
+    assert!(others.starts_with("4 others"), "{others}");
+    assert_eq!(others.matches("large [").count(), 4, "{others}");
 }

@@ -1,35 +1,40 @@
 //! `reuselens place`: what belongs in the fast memory.
 
+mod predicted;
+
 use std::path::{Path, PathBuf};
 
 use reuselens::io::AtomicFile;
 use reuselens::locality::{CacheSize, CacheSpec, Profile};
 use reuselens::units::{Bytes, counted, shown, shown_json};
 use reuselens_placement::{
-    MAX_FILE_BYTES, MemoryMachine, Objective, PIECE_OF_TIER, PlacementFile, PlacementPlan,
-    PlanOptions, import_flexmalloc, plan,
+    MAX_FILE_BYTES, MemoryMachine, Objective, PlacementFile, PlacementPlan, PlanOptions,
+    import_flexmalloc, plan,
 };
-use reuselens_report::{placement_json, placement_page, placement_text};
+use reuselens_report::{PlacementReport, placement_json, placement_page, placement_text};
 
 use crate::exit::{Outcome, Usage};
 use crate::files::{read_profile, read_text, unreadable};
 use crate::memory_machines;
 use crate::output::{color, terminal_width, top, write_text};
 use crate::say::{say, tell};
+use predicted::{Predicted, PredictedArgs};
 
 /// Choose the data objects that belong in a small fast memory, and bound how far that is from the
 /// best choice
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "reuselens place PROFILE --fast SIZE\n       \
-                    reuselens place PROFILE --machine FILE|NAME")]
+                    reuselens place PROFILE --machine FILE|NAME\n       \
+                    reuselens place PROFILE PROFILE [PROFILE…] --size SIZE --fast SIZE")]
 pub struct Args {
-    /// The profile
-    profile: PathBuf,
+    /// The profile; two or more of inputs of different size, to plan for one that was not run
+    #[arg(value_name = "PROFILE", required = true)]
+    profiles: Vec<PathBuf>,
 
     /// Plan for a fast memory of this size beside all other memory: 16M, 4GiB; with --machine, the
     /// capacity of its fastest tier
-    #[arg(long, value_name = "SIZE")]
-    fast: Option<Bytes>,
+    #[arg(long, value_name = "SIZE", value_parser = fast_size)]
+    fast: Option<FastSize>,
 
     /// Plan for this machine: a TOML file of its memory tiers, an XML file of hwloc, `here`, or one
     /// of `keystone2`, `knl7210`, `xeonmax9480`, `cxl`, `hugepages`
@@ -45,6 +50,9 @@ pub struct Args {
     /// [default: the machine file's, else the last cache of the machine that the profile is from]
     #[arg(long, value_name = "CACHE")]
     cache: Option<String>,
+
+    #[command(flatten)]
+    input: PredictedArgs,
 
     /// Write the plan as JSON (schema reuselens-placement/1); `-` is standard output, and then
     /// nothing else is printed there
@@ -80,6 +88,22 @@ pub struct Args {
     quiet: bool,
 }
 
+/// A size as it was written.
+#[derive(Clone, Copy, Debug)]
+struct FastSize {
+    bytes: Bytes,
+    has_unit: bool,
+}
+
+fn fast_size(text: &str) -> Result<FastSize, String> {
+    let bytes = text.parse::<Bytes>().map_err(|error| error.to_string())?;
+    let has_unit = !text.trim().bytes().all(|byte| byte.is_ascii_digit());
+    Ok(FastSize { bytes, has_unit })
+}
+
+/// A size below this, a page, without a unit was hardly meant in bytes.
+const FEW_BYTES: u64 = 4096;
+
 impl Args {
     /// Plans.
     pub fn run(self) -> Outcome {
@@ -94,46 +118,103 @@ impl Args {
         if let Some(path) = &self.output {
             AtomicFile::check(path, self.force)?;
         }
-        let profile = read_profile(&self.profile)?;
+        let predicted = self.input.predict(&self.profiles)?;
+        if let Some(predicted) = &predicted {
+            return self.plan(
+                &predicted.name(),
+                &predicted.run.profile,
+                &machine,
+                Some(predicted),
+            );
+        }
+        let profile = read_profile(&self.profiles[0])?;
         if let (Some(from), Some(to)) = (&self.import, &self.output) {
             self.import(from, to, &profile, &machine)?;
             return Ok(Default::default());
         }
+        self.plan(
+            &self.profiles[0].display().to_string(),
+            &profile,
+            &machine,
+            None,
+        )
+    }
+
+    /// Plans for a profile, and writes what the options ask for.
+    fn plan(
+        &self,
+        name: &str,
+        profile: &Profile,
+        machine: &MemoryMachine,
+        predicted: Option<&Predicted>,
+    ) -> Outcome {
+        if let Some(wanted) = machine.granularity
+            && profile.granularity.bytes() < wanted.get()
+        {
+            tell!(
+                "reuselens: warning: the values of '{}' are for items of {wanted}, and this profile \
+                 counts items of {} bytes, so its misses are others; profile again with \
+                 --granularity {}",
+                machine.name,
+                profile.granularity.bytes(),
+                wanted.get()
+            );
+        }
         let options = PlanOptions {
             objective: self.objective,
-            cache: self.cache_in_front(&machine, &profile)?,
+            cache: self.cache_in_front(machine, profile)?,
         };
-        let plan = plan(&profile, &machine, options)?;
-        let name = self.profile.display().to_string();
+        let plan = plan(profile, machine, options)?;
+        let prediction = predicted
+            .map(|predicted| predicted.for_report(&plan))
+            .transpose()?;
+        let report = PlacementReport {
+            name,
+            profile,
+            plan: &plan,
+            prediction: prediction.as_ref(),
+        };
         if let Some(path) = &self.json {
-            write_text(path, &shown_json(&placement_json(&name, &plan)), self.force)?;
+            write_text(path, &shown_json(&placement_json(&report)), self.force)?;
         }
         if let Some(path) = &self.html {
-            write_text(path, &placement_page((&name, &profile), &plan), self.force)?;
+            write_text(path, &placement_page(&report), self.force)?;
         }
         if let Some(path) = &self.output {
-            self.write_file(path, &profile, &plan)?;
+            self.write_file(path, profile, &plan)?;
         }
-        let is_shown = !self.quiet && self.json.as_deref() != Some(Path::new("-"));
-        if is_shown {
-            let text = placement_text(
-                (&name, &profile),
-                &plan,
-                self.top,
-                terminal_width(),
-                color(),
-            );
+        if !self.quiet && self.json.as_deref() != Some(Path::new("-")) {
+            let text = placement_text(&report, self.top, terminal_width(), color());
             write_text(Path::new("-"), &text, false)?;
-            let next = match &self.output {
-                Some(path) => run_it(path, &profile),
-                None => format!(
-                    "add -o NAME.rlplace for a file that reuselens run places the data by; \
-                     reuselens report {name} --by object,line shows who accesses them"
-                ),
-            };
-            say!("\nNext: {next}")?;
+            say!("\nNext: {}", self.next(&report))?;
         }
         Ok(Default::default())
+    }
+
+    /// What to type next.
+    fn next(&self, report: &PlacementReport) -> String {
+        match (&self.output, report.prediction) {
+            (Some(path), None) => run_it(path, &shown(&report.profile.command.join(" "))),
+            (Some(path), Some(_)) => {
+                let program = report
+                    .profile
+                    .command
+                    .first()
+                    .map_or("PROGRAM", String::as_str);
+                run_it(
+                    path,
+                    &format!("{} with the input of that size", shown(program)),
+                )
+            }
+            (None, None) => format!(
+                "add -o NAME.rlplace for a file that reuselens run places the data by; \
+                 reuselens report {} --by object,line shows who accesses them",
+                report.name
+            ),
+            (None, Some(_)) => "add -o NAME.rlplace for a file that reuselens run places the data \
+                                by; --check PROFILE compares with a run of that size"
+                .to_owned(),
+        }
     }
 
     /// Writes the placement file for a location file of flexmalloc.
@@ -161,7 +242,8 @@ impl Args {
                 "{objects} in {}; {slow} no placing; {left} left out",
                 to.display()
             )?;
-            say!("\nNext: {}", run_it(to, profile))?;
+            let command = shown(&profile.command.join(" ")).to_string();
+            say!("\nNext: {}", run_it(to, &command))?;
         }
         Ok(())
     }
@@ -200,11 +282,11 @@ impl Args {
                 path.display()
             );
         }
-        for name in left_out.small_tiers {
+        for (name, piece) in left_out.small_tiers {
             tell!(
-                "reuselens: warning: tier '{name}' holds less than {}, the pieces in which \
-                 `reuselens run` takes memory, so nothing will be in it",
-                Bytes(PIECE_OF_TIER)
+                "reuselens: warning: tier '{name}' holds less than {piece}, the pieces in which \
+                 `reuselens run` takes memory for it, so that it will refuse this file; plan for \
+                 {piece} or more"
             );
         }
         if left_out.small > 0 {
@@ -219,7 +301,17 @@ impl Args {
 
     /// The memory that the options describe.
     fn memory(&self) -> anyhow::Result<MemoryMachine> {
-        match (self.fast, &self.machine) {
+        if let Some(FastSize {
+            bytes: Bytes(bytes @ 1..FEW_BYTES),
+            has_unit: false,
+        }) = self.fast
+        {
+            tell!(
+                "reuselens: warning: --fast {bytes} is {bytes} bytes; write --fast {bytes}M for \
+                 {bytes} MiB"
+            );
+        }
+        match (self.fast.map(|size| size.bytes), &self.machine) {
             (Some(Bytes(0)), _) => {
                 let text = "--fast is 0, and nothing fits into that; give a size, as in --fast 16M";
                 Err(Usage(text.to_owned()).into())
@@ -257,12 +349,11 @@ impl Args {
     }
 }
 
-/// What to type to run the program by a placement file.
-fn run_it(path: &Path, profile: &Profile) -> String {
+/// What to type to run a command by a placement file.
+fn run_it(path: &Path, command: &str) -> String {
     format!(
-        "reuselens run --placement {} --verify -- {}",
-        path.display(),
-        shown(&profile.command.join(" "))
+        "reuselens run --placement {} --verify -- {command}",
+        path.display()
     )
 }
 

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::ValueEnum;
 use reuselens::locality::{CacheSize, CacheSpec, PatternRule, Profile, Warning};
-use reuselens::units::{Bytes, shown_json};
-use reuselens_predict::{By, Merging, PredictOptions, Prediction, RARE, Shape, data_size};
+use reuselens::units::shown_json;
+use reuselens_predict::{By, Merging, PredictOptions, Prediction, RARE, Shape};
 use reuselens_report::Forecast;
 
 use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
 use crate::output::{color, terminal_width, top, write_text};
 use crate::say;
+use crate::wanted_size::WantedSize;
 
 /// Predict an input that has not been run from two or more that have: misses per cache and line,
 /// and where they begin
@@ -31,23 +31,8 @@ pub struct Args {
     #[arg(long, value_name = "PROFILE", num_args = 1..)]
     train: Vec<PathBuf>,
 
-    /// Predict for data of this size: bytes (64M, 2GiB), or a number of ids if the profiles are of
-    /// ids
-    #[arg(long, value_name = "SIZE", conflicts_with = "like")]
-    size: Option<String>,
-
-    /// Predict for data of the size that this run has
-    #[arg(long, value_name = "PROFILE")]
-    like: Option<PathBuf>,
-
-    /// Compare with this run; without --size and --like, that is the run to predict
-    #[arg(long, value_name = "PROFILE")]
-    check: Option<PathBuf>,
-
-    /// Sizes of the training inputs, one for each, where their data do not show them (the size of a
-    /// file that streams through); --size is then in the same unit
-    #[arg(long, value_name = "N", value_delimiter = ',')]
-    sizes: Vec<f64>,
+    #[command(flatten)]
+    wanted: WantedSize,
 
     /// Predict for a cache of this size too, beside those of the machine: 48K, or 48K:12 with sets
     /// of 12 ways
@@ -125,7 +110,7 @@ impl Args {
     pub fn run(mut self) -> Outcome {
         self.train.append(&mut self.profiles);
         // clap would name --size alone.
-        if self.size.is_none() && self.like.is_none() && self.check.is_none() {
+        if !self.wanted.is_given() {
             let text = "there is no size to predict for; add one of --size SIZE (64M), --like PROFILE (a run of that size), --check PROFILE (a run to predict and compare with)";
             return Err(Usage(text.to_owned()).into());
         }
@@ -135,12 +120,12 @@ impl Args {
             .map(|path| read_profile(path))
             .collect::<Result<_, _>>()?;
         let runs: Vec<&Profile> = runs.iter().collect();
-        let observed = self.check.as_deref().map(read_profile).transpose()?;
+        let observed = self.wanted.check.as_deref().map(read_profile).transpose()?;
         let options = PredictOptions {
             cache: self.asked_cache(runs[0])?,
             ..self.options()
         };
-        let size = self.wanted(&runs, observed.as_ref())?;
+        let size = self.wanted.of(&runs, observed.as_ref())?;
         let mut prediction = reuselens_predict::predict(&runs, size, &options)?;
         let check = observed
             .as_ref()
@@ -152,7 +137,7 @@ impl Args {
                 .and_then(|check| other_size(&prediction, check.size)),
         );
         let names: Vec<String> = self.train.iter().map(|path| name(path)).collect();
-        let checked = self.check.as_deref().map(name).unwrap_or_default();
+        let checked = self.wanted.check.as_deref().map(name).unwrap_or_default();
         let forecast = Forecast {
             prediction: &prediction,
             training: names
@@ -192,7 +177,7 @@ impl Args {
                 (ByArg::Path, false) => By::Path(self.history),
                 _ => By::Line,
             },
-            sizes: self.sizes.clone(),
+            sizes: self.wanted.sizes.clone(),
             loose: self.loose,
             ..PredictOptions::default()
         }
@@ -217,56 +202,6 @@ impl Args {
             return Err(wrong(&"it holds not even one item; write a larger one"));
         }
         Ok(Some(cache))
-    }
-
-    /// The size to predict for, in items, or in the unit of `--sizes`.
-    fn wanted(&self, runs: &[&Profile], observed: Option<&Profile>) -> anyhow::Result<f64> {
-        if let Some(text) = &self.size {
-            if !self.sizes.is_empty() {
-                return text
-                    .parse()
-                    .map_err(|_| bad_size(text, "a number, in the unit of --sizes"));
-            }
-            if runs[0].method.ids {
-                return text.parse().map_err(|_| {
-                    bad_size(
-                        text,
-                        "a number of ids: those of these profiles have no size",
-                    )
-                });
-            }
-            let bytes: Bytes = text
-                .parse()
-                .map_err(|_| bad_size(text, "a size in bytes, for instance 64M"))?;
-            let items = bytes.items(runs[0].granularity).get();
-            if items == 0 {
-                let line = runs[0].granularity.bytes();
-                let what = format!(
-                    "as much as one item of {line} bytes: --size is in bytes, for instance 64M"
-                );
-                return Err(bad_size(text, &what));
-            }
-            return Ok(items as f64);
-        }
-        if !self.sizes.is_empty() {
-            let text = "--sizes says how large the training inputs are, so --size must say what to predict, in the same unit";
-            return Err(Usage(text.to_owned()).into());
-        }
-        let like = self.like.as_deref().map(read_profile).transpose()?;
-        let run = like
-            .as_ref()
-            .or(observed)
-            .context("there is no size to predict for; say --size")?;
-        if run.granularity != runs[0].granularity {
-            anyhow::bail!(
-                "the run to be like counts items of {} bytes and the training runs of {}; profile again with the same --granularity",
-                run.granularity.bytes(),
-                runs[0].granularity.bytes()
-            );
-        }
-        let size = data_size(&run.histogram)
-            .context("the run to be like has no reuses, so no size; say --size")?;
-        Ok(size as f64)
     }
 
     fn show(&self, forecast: &Forecast) -> Outcome {
@@ -296,14 +231,15 @@ impl Args {
             .map(|path| path.display().to_string())
             .collect();
         let (train, items) = (runs.join(" "), prediction.size);
-        match &self.check {
+        match &self.wanted.check {
             Some(run) => format!(
                 "Next: reuselens predict --train {train} --check {} -o prediction.html",
                 run.display()
             ),
             None if prediction.given => format!(
                 "Next: profile an input of size {items}, and compare: reuselens predict --train {train} --sizes {} --size {items} --check THAT.rlprof",
-                self.sizes
+                self.wanted
+                    .sizes
                     .iter()
                     .map(f64::to_string)
                     .collect::<Vec<_>>()
@@ -347,8 +283,4 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| {
         "what is rare is 0 or more and less than 0.5; write for instance --rare 0.01".to_owned()
     })
-}
-
-fn bad_size(text: &str, what: &str) -> anyhow::Error {
-    Usage(format!("--size {text} is not {what}")).into()
 }

@@ -3,8 +3,9 @@
 use reuselens_placement::{ContextUse, Phase, PhaseVerdict, Placed, PlacementPlan, Reason};
 use serde::Serialize;
 
-use super::calls;
 use super::phases::{advice_word, verdict_word};
+use super::prediction::{IntervalsJson, PredictionJson};
+use super::{PlacementPrediction, PlacementReport, calls};
 use crate::json::to_text;
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
@@ -45,12 +46,16 @@ struct PlacementDocument<'a> {
     phases: Vec<PhaseJson<'a>>,
     /// Accesses that are in no phase.
     outside_phases: u64,
+    /// How the profile was predicted; null for one that was measured.
+    prediction: Option<PredictionJson<'a>>,
 }
 
 #[derive(Serialize)]
 struct ContextJson<'a> {
     context: usize,
     function: &'a str,
+    /// The calls that led to it, the innermost first.
+    calls: Vec<String>,
     depth: usize,
     accesses: u64,
     misses: u64,
@@ -64,6 +69,7 @@ struct ContextJson<'a> {
 struct PhaseJson<'a> {
     context: usize,
     function: &'a str,
+    calls: Vec<String>,
     accesses: u64,
     entries: Option<u64>,
     value_of_plan: f64,
@@ -128,6 +134,8 @@ struct PlacedJson<'a> {
     /// The thread whose core's memory the tier is; null for memory of the machine.
     core_of: Option<u32>,
     reason: &'static str,
+    /// The intervals of what was predicted; null for a profile that was measured.
+    predicted: Option<IntervalsJson>,
 }
 
 #[derive(Serialize)]
@@ -136,8 +144,14 @@ struct ThreadAccesses {
     accesses: u64,
 }
 
-/// The plan for the profile of that name as JSON. Ends with a line break.
-pub fn placement_json(profile: &str, plan: &PlacementPlan) -> String {
+/// A plan as JSON. Ends with a line break.
+pub fn placement_json(report: &PlacementReport) -> String {
+    let PlacementReport {
+        name: profile,
+        plan,
+        prediction,
+        ..
+    } = *report;
     to_text(&PlacementDocument {
         schema: PLACEMENT_SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
@@ -173,8 +187,12 @@ pub fn placement_json(profile: &str, plan: &PlacementPlan) -> String {
             .objects
             .iter()
             .enumerate()
-            .map(|(rank, placed)| placed_json(plan, rank, placed))
+            .map(|(rank, placed)| PlacedJson {
+                predicted: prediction.and_then(|it| it.intervals_json(placed)),
+                ..placed_json(plan, rank, placed)
+            })
             .collect(),
+        prediction: prediction.map(PlacementPrediction::json),
         placement_data: plan.has_data,
         contexts: plan.phases.contexts.iter().map(context_json).collect(),
         phases: plan
@@ -191,6 +209,7 @@ fn context_json(context: &ContextUse) -> ContextJson<'_> {
     ContextJson {
         context: context.context,
         function: &context.function,
+        calls: calls(&context.calls).collect(),
         depth: context.depth,
         accesses: context.accesses,
         misses: context.misses,
@@ -218,6 +237,7 @@ fn phase_json<'a>(plan: &'a PlacementPlan, phase: &'a Phase) -> PhaseJson<'a> {
     PhaseJson {
         context: phase.context,
         function: &phase.function,
+        calls: calls(&phase.calls).collect(),
         accesses: phase.accesses,
         entries: phase.entries,
         value_of_plan: phase.value_whole,
@@ -267,6 +287,7 @@ fn placed_json<'a>(plan: &'a PlacementPlan, rank: usize, placed: &'a Placed) -> 
             .collect(),
         tier: &plan.machine.tiers[placed.tier].name,
         core_of: placed.core_of,
+        predicted: None,
         reason: match placed.reason {
             Reason::Placed => "placed",
             Reason::Cached => "cached",

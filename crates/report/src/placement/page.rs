@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::Profile;
 use reuselens_placement::{CapacityPoint, Placed, PlacementPlan, Reason, capacity_curve};
 use reuselens_units::Bytes;
 
+use super::PlacementReport;
 use super::phases::{CONTEXT_HEADS, PHASE_HEADS, context_rows, phase_rows};
 use super::text::{OBJECT_HEADS, RULE_HEADS, object_row, objective, rule_rows};
 use crate::html::{escape, page, table};
@@ -22,7 +22,8 @@ objects have a part each. Objects that do not live at the same time share room, 
 const CURVE: &str = "What the best plan would be worth if the fastest tier had another capacity, relative to what it is worth when \
 everything is in it. Where the curve is steep, more fast memory pays; where it is flat, the rest is not worth it.";
 const PHASES: &str = "The run as a line of all its accesses, one part for each phase: a calling context with 5 % of the accesses or \
-more. A phase's accesses stand together here, however often it was entered. Moving data to a phase's own placement costs time at each \
+more. A phase's accesses stand together here, however often it was entered; a profile does not know when each ran, so they are in the order \
+of the calling contexts, by name. Moving data to a phase's own placement costs time at each \
 entry and at its end.";
 const OBJECTS: &str = "Objects by F, the accesses for each byte.";
 const CONTEXTS: &str = "Contexts with many accesses to more data than the cache holds are worth optimising first. Those with few \
@@ -31,7 +32,8 @@ const RULES: &str = "This plan beside the rules of other tools, by the same obje
 
 /// A plan as one HTML file that works offline: tiers as stacked bars, what other capacities would
 /// be worth, phases, and the tables. Equal plans, equal bytes. Cost: that of [`capacity_curve`].
-pub fn placement_page((name, profile): (&str, &Profile), plan: &PlacementPlan) -> String {
+pub fn placement_page(report: &PlacementReport) -> String {
+    let plan = report.plan;
     let mut out = String::with_capacity(96 << 10);
     page::head(&mut out, "Placement");
     let has_phases = !plan.phases.phases.is_empty();
@@ -48,7 +50,7 @@ pub fn placement_page((name, profile): (&str, &Profile), plan: &PlacementPlan) -
         "contexts" => plan.has_data,
         _ => true,
     });
-    headline(&mut out, (name, profile), plan);
+    headline(&mut out, report);
     page::picture(&mut out, "tiers", "What each tier holds", TIERS, |out| {
         tiers(out, plan)
     });
@@ -57,7 +59,7 @@ pub fn placement_page((name, profile): (&str, &Profile), plan: &PlacementPlan) -
     if has_phases {
         page::picture(&mut out, "phases", "Phases", PHASES, |out| {
             phases(out, plan);
-            table(out, &(heads(&PHASE_HEADS), phase_rows(plan)), &[0, 6]);
+            table(out, &(heads(&PHASE_HEADS), phase_rows(plan)), &[0, 6, 7]);
         });
     }
     page::picture(&mut out, "objects", "Objects", OBJECTS, |out| {
@@ -79,21 +81,25 @@ fn heads(heads: &[&str]) -> Vec<String> {
     heads.iter().map(|&head| head.to_owned()).collect()
 }
 
-fn headline(out: &mut String, (name, profile): (&str, &Profile), plan: &PlacementPlan) {
-    let command = words::command(profile);
+fn headline(out: &mut String, report: &PlacementReport) {
+    let plan = report.plan;
+    let command = words::command(report.profile);
     let _ = write!(
         out,
         "<h1>Placement of {}</h1><ul class=\"facts\">",
         escape(&command)
     );
     let mut facts = vec![
-        name.to_owned(),
+        report.name.to_owned(),
         plan.machine.name.clone(),
         format!("objective {}", objective(plan)),
     ];
     if !plan.machine.source.is_empty() {
         facts.push(format!("values: {}", plan.machine.source.trim()));
     }
+    let predicted = report.prediction.map(|prediction| prediction.lines(plan));
+    let predicted = predicted.into_iter().flatten();
+    facts.extend(predicted.map(|(label, text)| format!("{label}: {text}")));
     for fact in facts {
         let _ = write!(out, "<li>{}</li>", escape(&fact));
     }
@@ -141,6 +147,8 @@ struct Part {
     share: f64,
     /// The number of its colour; `None` for what stays pale.
     colour: Option<usize>,
+    /// What it stands for, if it is several.
+    members: Vec<String>,
 }
 
 impl Part {
@@ -169,16 +177,25 @@ fn bar(out: &mut String, title: &str, aside: &str, parts: &[Part]) {
             out,
             "<span class=\"{class}\" style=\"width:{:.3}%\" title=\"{}\"></span>",
             part.share * 100.0,
-            escape(&words_of(part))
+            escape(&match part.members.is_empty() {
+                true => words_of(part),
+                false => format!("{}: {}", words_of(part), part.members.join("; ")),
+            })
         );
     }
     out.push_str("</div><ul class=\"stack-legend\">");
     for part in parts {
-        let class = part.class();
+        let (class, words) = (part.class(), escape(&words_of(part)));
+        let words = match part.members.is_empty() {
+            true => words,
+            false => format!(
+                "<details><summary>{words}</summary>{}</details>",
+                escape(&part.members.join("; "))
+            ),
+        };
         let _ = write!(
             out,
-            "<li class=\"{class}\"><i class=\"swatch\"></i>{}</li>",
-            escape(&words_of(part))
+            "<li class=\"{class}\"><i class=\"swatch\"></i>{words}</li>"
         );
     }
     out.push_str("</ul>");
@@ -199,6 +216,7 @@ fn tiers(out: &mut String, plan: &PlacementPlan) {
             size: Bytes(bytes).to_string(),
             share: bytes as f64 / length,
             colour,
+            members: Vec::new(),
         };
         let mut parts: Vec<Part> = inside
             .iter()
@@ -211,7 +229,16 @@ fn tiers(out: &mut String, plan: &PlacementPlan) {
                 .iter()
                 .map(|it| it.candidate.bytes)
                 .fold(0, u64::saturating_add);
-            parts.push(part(format!("{} others", others.len()), bytes, None));
+            let named =
+                |it: &&Placed| format!("{} {}", it.candidate.name, Bytes(it.candidate.bytes));
+            let mut members: Vec<String> = others.iter().take(ROWS).map(named).collect();
+            if others.len() > ROWS {
+                members.push(format!("{} more", others.len() - ROWS));
+            }
+            parts.push(Part {
+                members,
+                ..part(format!("{} others", others.len()), bytes, None)
+            });
         }
         if capacity > used.bytes {
             parts.push(Part {
@@ -219,6 +246,7 @@ fn tiers(out: &mut String, plan: &PlacementPlan) {
                 size: Bytes(capacity - used.bytes).to_string(),
                 share: 0.0,
                 colour: None,
+                members: Vec::new(),
             });
         }
         let aside = match tier.capacity {
@@ -240,13 +268,15 @@ fn phases(out: &mut String, plan: &PlacementPlan) {
         size: percent(accesses, plan.accesses),
         share: accesses as f64 / plan.accesses.max(1) as f64,
         colour,
+        members: Vec::new(),
     };
     let mut parts: Vec<Part> = plan
         .phases
         .phases
         .iter()
         .enumerate()
-        .map(|(at, phase)| part(phase.function.clone(), phase.accesses, Some(at % PARTS)))
+        .zip(phase_rows(plan))
+        .map(|((at, phase), row)| part(row[0].clone(), phase.accesses, Some(at % PARTS)))
         .collect();
     if plan.phases.outside > 0 {
         parts.push(part("in no phase".to_owned(), plan.phases.outside, None));

@@ -1,8 +1,12 @@
 //! Contexts and phases of a plan, as text: wording that the page shares.
 
+use std::collections::BTreeSet;
+
+use reuselens_locality::Frame;
 use reuselens_placement::{ContextAdvice, ContextUse, Phase, PhaseVerdict, PlacementPlan};
 use reuselens_units::counted;
 
+use super::calls;
 use crate::numbers::{count, count_or_dash, percent, ratio_percent};
 use crate::text::{Paint, TextColumn, heading, rows};
 
@@ -20,14 +24,14 @@ pub(super) fn contexts(out: &mut String, plan: &PlacementPlan, width: usize, pai
         width,
         paint,
     );
-    let columns = columns(&CONTEXT_HEADS);
+    let columns = columns(&CONTEXT_HEADS, 1);
     rows(out, &columns, &context_rows(plan), width, paint);
 }
 
-/// Columns of numbers between two of words.
-fn columns(heads: &[&str]) -> Vec<TextColumn> {
-    let last = heads.len() - 1;
-    let column = |(at, head): (usize, &&str)| match at == 0 || at == last {
+/// Columns of numbers after one of words and before the `last` ones of words.
+fn columns(heads: &[&str], last: usize) -> Vec<TextColumn> {
+    let words = heads.len() - last;
+    let column = |(at, head): (usize, &&str)| match at == 0 || at >= words {
         true => TextColumn::left(head),
         false => TextColumn::right(head),
     };
@@ -53,10 +57,27 @@ pub(super) fn context_rows(plan: &PlacementPlan) -> Vec<Vec<String>> {
         .map(|it| it.depth)
         .min()
         .unwrap_or(0);
+    // Rows of one caller are below it, so that the line of the call distinguishes them.
+    let alike = |one: &ContextUse, other: &ContextUse| {
+        let same = |a: Option<&Frame>, b: Option<&Frame>| {
+            a.map(|call| &call.function) == b.map(|call| &call.function)
+        };
+        one.context != other.context
+            && (one.depth, &one.function) == (other.depth, &other.function)
+            && same(one.calls.first(), other.calls.first())
+    };
     let row = |context: &ContextUse| {
         let indent = "· ".repeat((context.depth - first).min(12));
+        let has_twin = plan
+            .phases
+            .contexts
+            .iter()
+            .any(|other| alike(context, other));
         vec![
-            format!("{indent}{}", context.function),
+            format!(
+                "{indent}{}",
+                with_calls(&context.function, &context.calls, has_twin.into())
+            ),
             percent(context.accesses, plan.accesses),
             percent(context.misses, plan.misses),
             context
@@ -101,60 +122,105 @@ pub(super) fn phases(out: &mut String, plan: &PlacementPlan, width: usize, paint
         width,
         paint,
     );
-    let columns = columns(&PHASE_HEADS);
+    let columns = columns(&PHASE_HEADS, 2);
     rows(out, &columns, &phase_rows(plan), width, paint);
 }
 
 /// The heads of [`phase_rows`].
-pub(super) const PHASE_HEADS: [&str; 7] = [
-    "phase", "accesses", "entries", "gains", "moves", "costs", "verdict",
+pub(super) const PHASE_HEADS: [&str; 8] = [
+    "phase",
+    "accesses",
+    "entries",
+    "gains",
+    "moves",
+    "costs",
+    "verdict",
+    "moving pays with",
 ];
 
-/// A row for each phase. Gains and costs are relative to what this plan is worth in the phase.
+/// A row for each phase. Gains and costs are relative to what the phase's own placement is worth.
 pub(super) fn phase_rows(plan: &PlacementPlan) -> Vec<Vec<String>> {
+    let phases = &plan.phases.phases;
     let row = |phase: &Phase| {
         let of_own = |value: f64| match phase.value_own > 0.0 {
-            true => ratio_percent(value / phase.value_own),
+            true => part_or_times(value / phase.value_own),
             false => "—".to_owned(),
         };
+        let [verdict, pays] = verdict(plan, phase);
         vec![
-            phase.function.clone(),
+            with_calls(&phase.function, &phase.calls, calls_needed(phases, phase)),
             percent(phase.accesses, plan.accesses),
             count_or_dash(phase.entries),
             of_own(phase.value_own - phase.value_whole),
             phase.moved.to_string(),
             phase.cost.map_or_else(|| "—".to_owned(), of_own),
-            verdict(plan, phase),
+            verdict,
+            pays,
         ]
     };
-    plan.phases.phases.iter().map(row).collect()
+    phases.iter().map(row).collect()
 }
 
-fn verdict(plan: &PlacementPlan, phase: &Phase) -> String {
-    match phase.verdict {
-        PhaseVerdict::Same => "stay: the plan of the run is as good".to_owned(),
-        PhaseVerdict::Move => "move".to_owned(),
-        PhaseVerdict::DoNotMove {
-            most_entries: 0,
-            times_accesses,
-        } => format!(
-            "do not move: pays with {} the accesses",
-            times(times_accesses)
-        ),
+/// How many calls distinguish the phases of a phase's function; 0 if there is one.
+fn calls_needed(phases: &[Phase], phase: &Phase) -> usize {
+    let same = phases
+        .iter()
+        .filter(|other| other.function == phase.function);
+    let paths: Vec<&[Frame]> = same.map(|phase| phase.calls.as_slice()).collect();
+    let most = paths.iter().map(|path| path.len()).max().unwrap_or(0);
+    let is_enough = |calls: &usize| {
+        let cut: BTreeSet<&[Frame]> = paths
+            .iter()
+            .map(|path| &path[..path.len().min(*calls)])
+            .collect();
+        cut.len() == paths.len()
+    };
+    (0..=most).find(is_enough).unwrap_or(most)
+}
+
+/// A function with the innermost `count` of its calls: `f < g (a.c:12)`.
+pub(super) fn with_calls(function: &str, path: &[Frame], count: usize) -> String {
+    let calls = calls(&path[..path.len().min(count)]);
+    std::iter::once(function.to_owned())
+        .chain(calls)
+        .collect::<Vec<_>>()
+        .join(" < ")
+}
+
+/// A ratio in percent, or as a factor if it is 10 or more: `33.3 %`, `× 6,529`.
+fn part_or_times(ratio: f64) -> String {
+    match ratio < 10.0 {
+        true => ratio_percent(ratio),
+        false => format!("× {}", count(ratio as u64)),
+    }
+}
+
+/// The verdict, and what it would take for moving to pay.
+fn verdict(plan: &PlacementPlan, phase: &Phase) -> [String; 2] {
+    let words = match phase.verdict {
+        PhaseVerdict::Same => ["stay", "nothing: no other placement is better"],
+        PhaseVerdict::Move => ["move", "the entries that there are"],
         PhaseVerdict::DoNotMove {
             most_entries,
             times_accesses,
-        } => format!(
-            "do not move: pays with {} at most, or {} the accesses",
-            counted(most_entries, "entry", "entries"),
-            times(times_accesses)
-        ),
+        } => {
+            let accesses = format!("{} the accesses", times(times_accesses));
+            let pays = match most_entries {
+                0 => accesses,
+                most => format!(
+                    "at most {}, or {accesses}",
+                    counted(most, "entry", "entries")
+                ),
+            };
+            return ["do not move".to_owned(), pays];
+        }
         PhaseVerdict::Unknown => match phase.entries {
-            Some(1..) => "unknown: add --machine".to_owned(),
-            _ if plan.has_data => "unknown: its entries were not counted".to_owned(),
-            _ => "unknown: profile with --placement".to_owned(),
+            Some(1..) => ["unknown", "? (add --machine)"],
+            _ if plan.has_data => ["unknown", "? (entries were not counted)"],
+            _ => ["unknown", "? (profile with --placement)"],
         },
-    }
+    };
+    words.map(str::to_owned)
 }
 
 /// `2.3 times`, `1,200 times`.

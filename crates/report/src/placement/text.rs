@@ -1,15 +1,13 @@
 //! [`placement_text`]: a plan as text for a terminal.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use reuselens_locality::{Frame, Profile};
 use reuselens_placement::{Objective, Placed, PlacementPlan, Reason, TierScope};
 use reuselens_units::{Bytes, shown};
 
+use super::objects::objects;
 use super::phases::{contexts, phases};
-use super::{calls, reason, tier};
+use super::{PlacementReport, reason, tier};
 use crate::numbers::{count, percent, ratio_percent};
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows, warnings, wrap};
 use crate::words;
@@ -18,20 +16,17 @@ use crate::words;
 const WITHOUT_DATA: &str = "objects are planned undivided and as live all the time; profile with \
                             --placement for chunks of large objects, lifetimes and footprints";
 
-/// Calls of an allocation path that are shown, at most.
-const CALLS: usize = 4;
-
 /// A plan as text for a terminal: what was planned for, the objects by falling F with what decides
 /// about each, the tiers, and how well each rule does. At most `top` objects are shown; those with
 /// less than a thousandth of the accesses and of the misses are only counted. `width` is that of
 /// the terminal, 60 at least. Ends with a line break.
-pub fn placement_text(
-    (name, profile): (&str, &Profile),
-    plan: &PlacementPlan,
-    top: usize,
-    width: usize,
-    color: bool,
-) -> String {
+pub fn placement_text(report: &PlacementReport, top: usize, width: usize, color: bool) -> String {
+    let PlacementReport {
+        name,
+        profile,
+        plan,
+        prediction,
+    } = *report;
     let (paint, width) = (Paint::new(color), width.max(60));
     let mut out = String::new();
     let label = paint.ink(TextStyle::Soft, &format!("{:<9}", "profile"));
@@ -43,8 +38,13 @@ pub fn placement_text(
         let warning = paint.ink(TextStyle::Warn, "warning:");
         let _ = writeln!(out, "{warning}  {}", wrap(text, width, 10));
     }
+    let predicted = prediction.map(|prediction| prediction.lines(plan));
+    for (label, text) in predicted.into_iter().flatten() {
+        let label = paint.ink(TextStyle::Soft, &format!("{label:<9}"));
+        let _ = writeln!(out, "{label} {}", wrap(&shown(&text), width, 10));
+    }
     head(&mut out, plan, width, paint);
-    objects(&mut out, plan, top, width, paint);
+    objects(&mut out, report, top, width, paint);
     tiers(&mut out, plan, width, paint);
     rules(&mut out, plan, width, paint);
     contexts(&mut out, plan, width, paint);
@@ -182,64 +182,6 @@ fn data(plan: &PlacementPlan) -> String {
     text
 }
 
-/// The objects that matter, by falling F; the others are counted.
-fn objects(out: &mut String, plan: &PlacementPlan, top: usize, width: usize, paint: Paint) {
-    let title = "Objects by F, accesses for each byte";
-    heading(out, title, "", width, paint);
-    let ranked = plan.objects.iter().enumerate();
-    let mut notable: Vec<(usize, &Placed)> = ranked
-        .filter(|(_, placed)| is_notable(plan, placed))
-        .collect();
-    // Those that the plan is about first; shown by rank.
-    notable.sort_by_key(|(rank, placed)| {
-        let weight = plan.objective.weight(&placed.candidate) as u64;
-        (placed.reason != Reason::Placed, Reverse(weight), *rank)
-    });
-    notable.truncate(top);
-    notable.sort_by_key(|(rank, _)| *rank);
-    let columns = [
-        TextColumn::right(OBJECT_HEADS[0]),
-        TextColumn::left(OBJECT_HEADS[1]),
-        TextColumn::right(OBJECT_HEADS[2]),
-        TextColumn::right(OBJECT_HEADS[3]),
-        TextColumn::right(OBJECT_HEADS[4]),
-        TextColumn::right(OBJECT_HEADS[5]),
-        TextColumn::right(OBJECT_HEADS[6]),
-        TextColumn::left(OBJECT_HEADS[7]),
-        TextColumn::left(OBJECT_HEADS[8]),
-    ];
-    let cells: Vec<Vec<String>> = notable
-        .iter()
-        .map(|(rank, placed)| object_row(plan, *rank, placed))
-        .collect();
-    rows(out, &columns, &cells, width, paint);
-    let others = plan.objects.len() - notable.len();
-    if others > 0 {
-        let is_shown = |rank: usize| notable.iter().any(|(shown, _)| *shown == rank);
-        let ranked = plan.objects.iter().enumerate();
-        let rest = ranked
-            .filter(|(rank, _)| !is_shown(*rank))
-            .map(|(_, placed)| placed);
-        let fast = rest
-            .clone()
-            .filter(|placed| placed.reason == Reason::Placed);
-        let bytes = rest.map(|placed| placed.candidate.bytes).sum();
-        let _ = writeln!(
-            out,
-            "  {others} others of {} together, {} of them in fast memory",
-            Bytes(bytes),
-            fast.count()
-        );
-    }
-    details(out, &notable, width, paint);
-}
-
-/// Whether an object has a thousandth of the accesses or of the misses.
-fn is_notable(plan: &PlacementPlan, placed: &Placed) -> bool {
-    let object = &placed.candidate;
-    object.accesses >= plan.accesses / 1000 || object.misses > plan.misses / 1000
-}
-
 /// The heads of [`object_row`].
 pub(super) const OBJECT_HEADS: [&str; 9] = [
     "rank",
@@ -275,60 +217,6 @@ pub(super) fn object_row(plan: &PlacementPlan, rank: usize, placed: &Placed) -> 
         threads,
         belongs,
     ]
-}
-
-/// Of each object, the place in the source where it is allocated, and who accesses it.
-fn details(out: &mut String, objects: &[(usize, &Placed)], width: usize, paint: Paint) {
-    let with_path = |(_, placed): &&(usize, &Placed)| !placed.candidate.path.is_empty();
-    let mut with_path = objects.iter().filter(with_path).peekable();
-    if with_path.peek().is_none() {
-        return;
-    }
-    let title = "Where they are allocated, innermost call first";
-    heading(out, title, "", width, paint);
-    // Chunks of one object have one path.
-    let mut ranks: BTreeMap<&[Frame], usize> = BTreeMap::new();
-    for (rank, placed) in with_path {
-        let object = &placed.candidate;
-        let mut path: Vec<String> = calls(&object.path).take(CALLS).collect();
-        if object.path.len() > CALLS {
-            path.push("…".to_owned());
-        }
-        let first = *ranks.entry(&object.path).or_insert(rank + 1);
-        let place = match first == rank + 1 {
-            true => path.join(" < "),
-            false => format!("as {first}"),
-        };
-        let _ = writeln!(out, "  {:>4}  {}", rank + 1, wrap(&shown(&place), width, 8));
-        let share = |(thread, accesses): &(u32, u64)| {
-            format!("{thread}: {}", percent(*accesses, object.accesses))
-        };
-        let mut threads: Vec<String> = object.by_thread.iter().take(8).map(share).collect();
-        if object.by_thread.len() > 8 {
-            threads.push("…".to_owned());
-        }
-        let text = format!(
-            "{} of the accesses store; by thread {}; {}",
-            percent(object.stores, object.accesses),
-            threads.join(", "),
-            blocks(object.blocks)
-        );
-        let _ = writeln!(
-            out,
-            "        {}",
-            paint.ink(TextStyle::Soft, &wrap(&text, width, 8))
-        );
-    }
-}
-
-fn blocks(blocks: u64) -> String {
-    match blocks {
-        1 => "one block".to_owned(),
-        many => format!(
-            "{} blocks, the size is of those live at one time",
-            count(many)
-        ),
-    }
 }
 
 fn tiers(out: &mut String, plan: &PlacementPlan, width: usize, paint: Paint) {
