@@ -157,7 +157,11 @@ impl Fit {
             _ => Fit::with(shape, points).residual,
         };
         let mut best = (Shape::Constant, f64::INFINITY);
-        let scale: f64 = points.iter().map(|p| p.1 * p.1).sum();
+        // What is compared are ratios of two points, and squares of more.
+        let scale: f64 = match points.len() {
+            2 => 1.0,
+            _ => points.iter().map(|p| p.1 * p.1).sum(),
+        };
         for shape in shapes {
             let bad = badness(*shape);
             // A difference of rounding does not justify a faster shape.
@@ -185,6 +189,12 @@ mod tests {
         assert_eq!(grown(4.1), Shape::TwoThirds);
         assert_eq!(grown(7.0), Shape::Linear);
         assert_eq!(grown(90.0), Shape::Linear);
+    }
+
+    #[test]
+    fn two_large_points_choose_by_ratio_too() {
+        let points = [(1e6, 1e9), (4e6, 4e9)];
+        assert_eq!(Fit::best(&points, &Shape::ALL).shape, Shape::Linear);
     }
 
     #[test]
