@@ -2,7 +2,10 @@
 //!
 //! Takes a file with a kernel `gemm(ni, nj, nk, alpha, beta, a, b, c)` and prints, for each way of
 //! looking on and each number of threads, instructions of threads in a second: the best of several
-//! runs, in turns.
+//! runs, in turns. `flow` counts basic blocks and branches.
+//!
+//! Beside it, those in a second of processor time, of all threads together: what each core does
+//! where other programs leave the threads only a part of it.
 
 use std::time::Instant;
 
@@ -48,9 +51,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut best = std::collections::BTreeMap::new();
     for round in 0..ROUNDS {
         for threads in [1, most] {
-            let mut note = |name: &'static str, rate: f64| {
-                let rates: &mut f64 = best.entry((name, threads)).or_default();
-                *rates = rates.max(rate);
+            let mut note = |name: &'static str, rate: Rate| {
+                let best: &mut Rate = best.entry((name, threads)).or_default();
+                *best = best.max(rate);
             };
             note(
                 "no sink",
@@ -80,8 +83,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             std::fs::remove_file(&path)?;
         }
-        let rate = best.entry(("apart", most)).or_insert(0.0);
-        *rate = f64::max(*rate, apart(&device, &kernel, &launch, most)?);
+        let rate = best.entry(("apart", most)).or_default();
+        *rate = rate.max(apart(&device, &kernel, &launch, most)?);
     }
     let stats = device.launch(&kernel, &launch, &Options::default(), &mut Ignore)?;
     println!(
@@ -90,13 +93,44 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     for ((name, threads), rate) in &best {
         let one = if *name == "apart" { "no sink" } else { name };
-        let alone = best.get(&(one, 1)).copied().unwrap_or(f64::NAN);
+        let alone = best.get(&(one, 1)).copied().unwrap_or_default();
         println!(
-            "{name:10} {threads} threads: {rate:8.1} M thread instructions/s, {:.2} x",
-            rate / alone
+            "{name:10} {threads} threads: {:8.1} M thread instructions/s, {:.2} x; {:8.1} M in a \
+             second of processor time",
+            rate.elapsed,
+            rate.elapsed / alone.elapsed,
+            rate.processor
         );
     }
     Ok(())
+}
+
+/// Millions of instructions of threads in a second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    elapsed: f64,
+    /// In a second of processor time of all threads.
+    processor: f64,
+}
+
+impl Rate {
+    fn max(self, other: Rate) -> Rate {
+        Rate {
+            elapsed: self.elapsed.max(other.elapsed),
+            processor: self.processor.max(other.processor),
+        }
+    }
+}
+
+/// Seconds of processor time that this program has taken, in steps of 10 ms.
+fn processor_seconds() -> Result<f64, Box<dyn std::error::Error>> {
+    let status = std::fs::read_to_string("/proc/self/stat")?;
+    // The fields after the name, which ends with the last bracket; user and system time are the
+    // 14th and 15th of all, in hundredths of a second.
+    let fields = status.rsplit(')').next().unwrap_or_default();
+    let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse);
+    let ticks: Vec<f64> = ticks.collect::<Result<_, _>>()?;
+    Ok(ticks.iter().sum::<f64>() / 100.0)
 }
 
 /// What the machine gives: the same launch on as many devices at once, each with one thread,
@@ -106,7 +140,7 @@ fn apart(
     kernel: &Kernel,
     launch: &LaunchConfig,
     count: usize,
-) -> Result<f64, Box<dyn std::error::Error>> {
+) -> Result<Rate, Box<dyn std::error::Error>> {
     let devices: Vec<Device> = vec![device.clone(); count];
     let rates = std::thread::scope(|scope| {
         let run = |mut device: Device| {
@@ -121,23 +155,31 @@ fn apart(
         rates.collect::<Result<Vec<_>, _>>()
     });
     let rates = rates.map_err(|_| "a thread panicked")?;
-    Ok(rates.into_iter().sum::<Result<f64, String>>()?)
+    let rates = rates.into_iter().collect::<Result<Vec<Rate>, String>>()?;
+    // The processor time that each saw is that of all.
+    Ok(Rate {
+        elapsed: rates.iter().map(|rate| rate.elapsed).sum(),
+        processor: rates.iter().map(|rate| rate.processor).sum(),
+    })
 }
 
-/// Millions of instructions of threads in a second.
+/// Runs a launch.
 fn measure<S: LaunchSink + Send>(
     device: &mut Device,
     kernel: &Kernel,
     launch: &LaunchConfig,
     threads: usize,
     sink: &mut S,
-) -> Result<f64, Box<dyn std::error::Error>> {
+) -> Result<Rate, Box<dyn std::error::Error>> {
     let options = Options {
         threads,
         ..Options::default()
     };
-    let begin = Instant::now();
+    let (begin, processor) = (Instant::now(), processor_seconds()?);
     let stats = device.launch(kernel, launch, &options, sink)?;
-    let seconds = begin.elapsed().as_secs_f64();
-    Ok(stats.thread_instructions as f64 / seconds / 1e6)
+    let millions = stats.thread_instructions as f64 / 1e6;
+    Ok(Rate {
+        elapsed: millions / begin.elapsed().as_secs_f64(),
+        processor: millions / (processor_seconds()? - processor),
+    })
 }

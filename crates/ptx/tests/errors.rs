@@ -161,6 +161,21 @@ fn instructions_outside_the_subset_are_refused_with_their_place() {
 }
 
 #[test]
+fn a_run_beyond_the_last_address_is_out_of_bounds() {
+    // Lanes 0 to 15 are below the end of all addresses, the others at the beginning of the block's
+    // memory, each after the one before.
+    for space in ["shared", "global"] {
+        let body = format!(
+            ".shared .align 4 .b8 room[256];\nmov.u64 %x3, room;\nmov.u32 %r1, %tid.x;\n\
+             mul.wide.u32 %x1, %r1, 4;\nadd.s64 %x2, %x1, -64;\nld.{space}.u32 %r2, [%x2]; ret;"
+        );
+        let error = fault(&body, Options::default());
+        assert_eq!(error.kind(), FaultKind::OutOfBounds, "{space}");
+        assert_eq!(error.thread(), Some([0, 0, 0]), "{space}");
+    }
+}
+
+#[test]
 fn bad_accesses_name_thread_and_line() {
     let base = "ld.param.u64 %x1, [a]; mov.u32 %r1, %tid.x; mul.wide.u32 %x2, %r1, 4; add.s64 %x3, %x1, %x2;\n";
     let error = fault(
