@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::Context as _;
 
 const SOURCES: [&str; 3] = ["kernels/speed", "kernels/suite", "kernels/thesis"];
-const HEADER: &str = "crates/ptx/include/reuselens_cuda.h";
+const HEADERS: &str = "crates/ptx/include/cuda";
 const ARCHITECTURE: &str = "sm_80";
 
 /// Compiles each file with clang-19 and with nvcc (`NVCC` says which). Products and sums stay two
@@ -35,7 +35,9 @@ pub fn run(root: &Path) -> anyhow::Result<()> {
             "-Wno-unknown-cuda-version",
         ]);
         clang.arg(format!("--cuda-gpu-arch={ARCHITECTURE}"));
-        clang.arg("-include").arg(root.join(HEADER));
+        clang.args(["-Xclang", "-target-sdk-version=12.3"]);
+        clang.arg("-isystem").arg(root.join(HEADERS));
+        clang.args(["-include", "reuselens_nvcc.h"]);
         compile(clang, &source, &root.join("kernels/ptx/clang").join(name))?;
         let mut command = Command::new(&nvcc);
         command.args(["-ptx", "-fmad=false", "-arch", ARCHITECTURE]);

@@ -43,6 +43,9 @@ fn main() -> ExitCode {
     if let Some(compiler) = commands::cc::asked_for(std::env::args_os()) {
         return exit::code(compiler.run());
     }
+    if let Some(compiler) = commands::nvcc::asked_for(std::env::args_os()) {
+        return exit::code(compiler.run());
+    }
     let mut command = commands::Cli::command();
     let matches = match command.try_get_matches_from_mut(std::env::args_os()) {
         Ok(matches) => matches,

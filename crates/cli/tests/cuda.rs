@@ -6,7 +6,8 @@ use std::process::Command;
 
 use crate::common::{Done, Place, has, is_offline_page};
 
-const PROGRAM: &str = r#"
+/// Multiplies 4,096 numbers by 3; with an argument, more than there are.
+pub const PROGRAM: &str = r#"
 #include <cstdio>
 __global__ void scale(float *data, int n)
 {

@@ -35,6 +35,7 @@ mod man;
 mod memory;
 mod merge;
 mod messages;
+mod nvcc;
 mod openmp;
 mod paths;
 mod place;

@@ -16,6 +16,7 @@
 //! | what is kept of kernels | `counts` |
 //! | what is kept of the host side | `accounts`, `client_names`, `static_symbols` |
 //! | around a run | `program`, `server`, `run` |
+//! | compiling programs | `nvcc` |
 //! | in the program | `guest` |
 //!
 //! Sources: NVIDIA, *CUDA Runtime API* 13.0 (what each function does and returns).
@@ -43,6 +44,8 @@ mod guest;
 #[cfg(not(reuselens_cuda))]
 mod interpreter;
 mod little_endian;
+#[cfg(not(reuselens_cuda))]
+pub mod nvcc;
 #[cfg(not(reuselens_cuda))]
 mod program;
 mod protocol;

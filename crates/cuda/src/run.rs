@@ -15,7 +15,7 @@ use crate::protocol::SOCKET_VARIABLE;
 use crate::server::{Refused, Server};
 
 /// The library for the program.
-static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cuda.so"));
+pub(crate) static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cuda.so"));
 /// The library that has the versions that programs look for.
 static VERSIONS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/versions.so"));
 /// Names under which programs look for the runtime.

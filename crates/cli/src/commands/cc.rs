@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 
 use clap::Parser as _;
 use reuselens::capture::toolchain;
@@ -64,12 +64,17 @@ impl Args {
                 "reuselens: --llvm is used for the first time: compiling its pass, once (ten seconds to a minute) …"
             );
         })?;
-        let code = status
-            .code()
-            .or(status.signal().map(|signal| 128 + signal))
-            .unwrap_or(1);
-        Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+        Ok(code_of(status))
     }
+}
+
+/// Our exit code for a compiler that has ended: its own, or as shells say of signals.
+pub fn code_of(status: ExitStatus) -> ExitCode {
+    let code = status
+        .code()
+        .or(status.signal().map(|signal| 128 + signal))
+        .unwrap_or(1);
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
 
 /// A call of a compiler.

@@ -14,6 +14,7 @@ pub mod gpu;
 pub mod info;
 pub mod man;
 pub mod merge;
+pub mod nvcc;
 pub mod place;
 pub mod predict;
 pub mod profile;
@@ -64,6 +65,7 @@ pub enum Command {
     #[command(name = "c++")]
     Cxx(cc::Args),
     Fortran(cc::Args),
+    Nvcc(nvcc::Args),
     Info(info::Args),
     Convert(convert::Args),
     Formats(formats::Args),
@@ -93,6 +95,7 @@ impl Command {
             Command::Cc(args) => args.run(cc::Language::C),
             Command::Cxx(args) => args.run(cc::Language::Cxx),
             Command::Fortran(args) => args.run(cc::Language::Fortran),
+            Command::Nvcc(args) => args.run(),
             Command::Info(args) => args.run(),
             Command::Convert(args) => args.run(),
             Command::Formats(args) => args.run(),

@@ -6,21 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// What clang is given in place of CUDA's headers: the device's side, which includes the host's.
-const HEADER: &str = include_str!("../../include/reuselens_cuda.h");
-
-/// Declarations of the host's side, so that sources with a `main` compile.
-const HOST_HEADER: &str = include_str!("../../include/reuselens_cuda_host.h");
-
-/// The files that clang finds, each with its text. Sources include CUDA's headers by these names.
-const HEADERS: [(&str, &str); 6] = [
-    ("cuda.h", HEADER),
-    ("cuda_runtime.h", HEADER),
-    ("cuda_runtime_api.h", HEADER),
-    ("device_launch_parameters.h", HEADER),
-    ("reuselens_cuda.h", HEADER),
-    ("reuselens_cuda_host.h", HOST_HEADER),
-];
+use super::headers::{FORCED_HEADER, SDK_VERSION, write_cuda_headers};
 
 /// Compilers that are looked for, in this order. nvcc knows all of CUDA.
 const COMPILERS: [&str; 5] = ["nvcc", "clang-19", "clang-18", "clang-17", "clang"];
@@ -104,7 +90,7 @@ fn hint(compiler: &str) -> &'static str {
     if is_nvcc(compiler) {
         ""
     } else {
-        "\nclang gets a small header in place of CUDA's, with what ordinary kernels use (docs/commands/gpu.md); for more take nvcc (NVCC=PATH) or give its PTX"
+        "\nclang gets headers of ours in place of CUDA's, with what ordinary programs use (docs/commands/nvcc.md); for more take nvcc (NVCC=PATH) or give its PTX"
     }
 }
 
@@ -156,9 +142,7 @@ fn with(compiler: &str, path: &Path, preprocessor: &Preprocessor) -> Result<Stri
     if is_nvcc(compiler) {
         command.args(["-ptx", "-lineinfo", "-std=c++17", "-arch", ARCHITECTURE]);
     } else {
-        for (name, text) in HEADERS {
-            std::fs::write(folder.path().join(name), text).map_err(io)?;
-        }
+        write_cuda_headers(folder.path()).map_err(io)?;
         command.args([
             "-x",
             "cuda",
@@ -173,12 +157,14 @@ fn with(compiler: &str, path: &Path, preprocessor: &Preprocessor) -> Result<Stri
             "--cuda-feature=+ptx70",
             "-Wno-unknown-cuda-version",
             "-include",
-            "reuselens_cuda.h",
+            FORCED_HEADER,
+            "-Xclang",
+            SDK_VERSION,
+            "-isystem",
         ]);
         command
-            .arg(format!("--cuda-gpu-arch={ARCHITECTURE}"))
-            .arg("-I")
-            .arg(folder.path());
+            .arg(folder.path())
+            .arg(format!("--cuda-gpu-arch={ARCHITECTURE}"));
     }
     let Output {
         status,

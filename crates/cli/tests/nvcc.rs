@@ -1,0 +1,123 @@
+//! `nvcc` where clang stands in for CUDA's own.
+//!
+//! Needs clang 19.
+
+use std::process::Command;
+
+use crate::common::{Done, Place, has};
+use crate::cuda::PROGRAM;
+
+/// A call of `reuselens nvcc` that takes clang, also where nvcc is installed.
+fn by_clang(place: &Place, arguments: &[&str]) -> Done {
+    let mut command = place.command(&[&["nvcc"], arguments].concat());
+    Done::of(command.env("REUSELENS_NVCC", "clang-19"))
+}
+
+#[test]
+fn program_is_built_by_make_without_cuda_and_runs() {
+    if !has("clang-19") || !has("make") {
+        return;
+    }
+    let place = Place::new();
+    place.write(
+        "scale.cu",
+        PROGRAM.replace(
+            "*= 3",
+            "= expf(third() * logf(data[i])) * data[i] / data[i]",
+        ),
+    );
+    place.write(
+        "third.cuh",
+        "__device__ inline float third() { return 1.0f; }\n",
+    );
+    let source = format!("#include \"third.cuh\"\n{}", place.text("scale.cu"));
+    place.write("scale.cu", source.replace("third()", "(third() * 3 / 3)"));
+    place.write(
+        "print.cpp",
+        "#include <cuda_runtime.h>\nint count() { int n = 0; return cudaGetDeviceCount(&n), n; }\n",
+    );
+    place.write(
+        "Makefile",
+        "NVCC = nvcc\nFLAGS = -O3 -gencode arch=compute_70,code=sm_70 --compiler-options -Wall\n\
+         scale: scale.o print.o\n\t$(NVCC) -o $@ $^ -L/usr/local/cuda/lib64 -lcudart -lm\n\
+         scale.o: scale.cu\n\t$(NVCC) $(FLAGS) -MMD -c $< -o $@\n\
+         print.o: print.cpp\n\t$(NVCC) $(FLAGS) -c $< -o $@\n-include scale.d\n",
+    );
+    let nvcc = format!("NVCC={} nvcc", env!("CARGO_BIN_EXE_reuselens"));
+    let mut make = Command::new("make");
+    make.current_dir(place.path("")).arg(nvcc);
+    Done::of(make.env("REUSELENS_NVCC", "clang-19")).succeeds();
+    assert!(place.text("scale.d").contains("third.cuh"));
+    assert!(!place.text("scale.d").contains("reuselens_"));
+    let done = place.run(&["profile", "--", "./scale"]).succeeds();
+    done.prints(&["no error, 4095", "scale(float*, int)"]);
+    // An error names the source's line.
+    let done = place.run(&["profile", "-q", "--pass-status", "--", "./scale", "far"]);
+    done.ends_with(1).says(&["scale.cu:8", "out of bounds"]);
+}
+
+#[test]
+fn nvcc_without_cuda_names_what_it_lacks() {
+    if !has("clang-19") {
+        return;
+    }
+    let place = Place::new();
+    let missing = "__device__ float outside(float);\n\
+        __global__ void use(float *x) { *x = outside(*x) + j0f(*x); }\n";
+    place.write("missing.cu", missing);
+    let done = by_clang(&place, &["-c", "missing.cu"]).fails(1);
+    done.says(&[
+        "missing.cu",
+        "j0f",
+        "outside(float)",
+        "need CUDA's own nvcc",
+    ]);
+    place.write("blas.cu", "#include <cublas_v2.h>\n");
+    let done = by_clang(&place, &["-c", "blas.cu"]).fails(1);
+    done.says(&["cublas_v2.h: cuBLAS is part of CUDA"]);
+    place.write("managed.cu", "__managed__ int total;\n");
+    let done = by_clang(&place, &["-c", "managed.cu"]).fails(1);
+    done.says(&["use_cudaMallocManaged"]);
+    by_clang(&place, &["blas.cu", "-lcublas"])
+        .fails(1)
+        .says(&["-lcublas"]);
+    by_clang(&place, &["blas.cu", "-fwibble"])
+        .fails(1)
+        .says(&["unknown option -fwibble"]);
+    let mut none = place.command(&["nvcc", "blas.cu"]);
+    let none = none
+        .env("PATH", place.path(""))
+        .env_remove("REUSELENS_NVCC");
+    if !std::path::Path::new("/usr/local/cuda/bin/nvcc").exists() {
+        Done::of(none.env_remove("CUDA_HOME").env_remove("CUDA_PATH"))
+            .fails(1)
+            .says(&["apt-get install clang-19"]);
+    }
+}
+
+#[test]
+fn cmake_takes_a_toolkit_of_ours_for_cuda() {
+    if !has("clang-19") || !has("cmake") || !has("make") {
+        return;
+    }
+    let place = Place::new();
+    by_clang(&place, &["--rl-toolkit", "it is CUDA"]).succeeds();
+    place.write("scale.cu", PROGRAM);
+    place.write(
+        "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.18)\nproject(scale LANGUAGES CXX CUDA)\n\
+         find_package(CUDAToolkit REQUIRED)\nadd_executable(scale scale.cu)\n\
+         target_link_libraries(scale CUDA::cudart)\n",
+    );
+    let compiler = format!(
+        "-DCMAKE_CUDA_COMPILER={}",
+        place.path("it is CUDA/bin/nvcc").display()
+    );
+    for arguments in [&["-B", "build", &compiler][..], &["--build", "build"]] {
+        let mut cmake = Command::new("cmake");
+        cmake.args(arguments).current_dir(place.path(""));
+        Done::of(cmake.env("REUSELENS_NVCC", "clang-19")).succeeds();
+    }
+    let done = place.run(&["profile", "--", "build/scale"]).succeeds();
+    done.prints(&["no error, 12285", "scale(float*, int)"]);
+}

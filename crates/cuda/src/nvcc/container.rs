@@ -1,0 +1,91 @@
+//! [`fat_binary`]: PTX in the container that programs embed, and [`undefined`]: what the PTX
+//! misses.
+
+use crate::fatbin_head::MAGIC;
+
+/// Bytes of the container's head, and of an image's.
+const HEAD_BYTES: u16 = 16;
+const IMAGE_HEAD_BYTES: usize = 64;
+/// The kind of an image of PTX.
+const PTX: u16 = 1;
+
+/// A fat binary with one image: this PTX, as it is.
+pub fn fat_binary(ptx: &str, architecture: u32) -> Vec<u8> {
+    let mut text = ptx.as_bytes().to_vec();
+    // The text ends with a zero, and images with a multiple of eight bytes.
+    text.resize((text.len() + 1).next_multiple_of(8), 0);
+    let mut head = [0; IMAGE_HEAD_BYTES];
+    head[..2].copy_from_slice(&PTX.to_le_bytes());
+    head[4..8].copy_from_slice(&(IMAGE_HEAD_BYTES as u32).to_le_bytes());
+    head[8..16].copy_from_slice(&(text.len() as u64).to_le_bytes());
+    head[28..32].copy_from_slice(&architecture.to_le_bytes());
+    let mut bytes = MAGIC.to_le_bytes().to_vec();
+    bytes.extend(1_u16.to_le_bytes());
+    bytes.extend(HEAD_BYTES.to_le_bytes());
+    bytes.extend(((IMAGE_HEAD_BYTES + text.len()) as u64).to_le_bytes());
+    bytes.extend(head);
+    bytes.extend(text);
+    bytes
+}
+
+/// Functions of CUDA's run time, which need no body.
+const RUN_TIME: [&str; 5] = ["vprintf", "malloc", "free", "__assertfail", "__assert_fail"];
+
+/// Functions that PTX declares and does not define, by their names in the source.
+pub fn undefined(ptx: &str) -> Vec<String> {
+    let declared = ptx.match_indices(".extern .func");
+    let mut names: Vec<String> = declared
+        .filter_map(|(at, head)| function_name(&ptx[at + head.len()..]))
+        .filter(|name| !RUN_TIME.contains(&name.as_str()))
+        .map(|name| match name.strip_prefix("__nv_") {
+            // A function of mathematics.
+            Some(name) => name.to_owned(),
+            None => reuselens_ptx::readable(&name),
+        })
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The name in a declaration: after the results in brackets, if there are any.
+fn function_name(declaration: &str) -> Option<String> {
+    let rest = declaration.trim_start();
+    let rest = match rest.strip_prefix('(') {
+        Some(results) => results.split_once(')')?.1.trim_start(),
+        None => rest,
+    };
+    let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))?;
+    Some(rest[..end].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fatbin::FatBinary;
+
+    #[test]
+    fn ptx_is_read_back() {
+        for length in 0..20 {
+            let text = format!(".version 7.8\n{}", "x".repeat(length));
+            let bytes = fat_binary(&text, 90);
+            let read = FatBinary::read(&bytes).unwrap();
+            assert_eq!(read.images[0].architecture, 90);
+            assert_eq!(read.ptx().unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn functions_without_a_body_are_named() {
+        let text = "
+.extern .func  (.param .b32 func_retval0) vprintf
+(
+\t.param .b64 vprintf_param_0,
+.extern .func  (.param .b64 func_retval0) __nv_j0
+.extern .func _Z5outerPf
+(
+.visible .func  (.param .b32 func_retval0) _Z4heref(
+";
+        assert_eq!(undefined(text), ["j0", "outer(float*)"]);
+    }
+}

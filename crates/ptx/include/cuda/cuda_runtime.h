@@ -1,0 +1,6 @@
+// Sources of CUDA have everything already. C++ gets the functions of the runtime.
+#ifdef __CUDA__
+#include "reuselens_nvcc.h"
+#else
+#include "cuda_runtime_api.h"
+#endif

@@ -1,0 +1,24 @@
+// Functions that CUDA gives to host code too.
+#ifndef REUSELENS_HOST_H
+#define REUSELENS_HOST_H
+#define REUSELENS_HOST static __inline__ __attribute__((host, always_inline))
+#define REUSELENS_HOST_MINMAX(type)                                                                \
+  REUSELENS_HOST type min(type a, type b) { return b < a ? b : a; }                                \
+  REUSELENS_HOST type max(type a, type b) { return a < b ? b : a; }
+REUSELENS_HOST_MINMAX(int)
+REUSELENS_HOST_MINMAX(unsigned)
+REUSELENS_HOST_MINMAX(long)
+REUSELENS_HOST_MINMAX(unsigned long)
+REUSELENS_HOST_MINMAX(long long)
+REUSELENS_HOST_MINMAX(unsigned long long)
+REUSELENS_HOST_MINMAX(float)
+REUSELENS_HOST_MINMAX(double)
+REUSELENS_HOST unsigned min(unsigned a, int b) { return min(a, (unsigned)b); }
+REUSELENS_HOST unsigned min(int a, unsigned b) { return min((unsigned)a, b); }
+REUSELENS_HOST unsigned max(unsigned a, int b) { return max(a, (unsigned)b); }
+REUSELENS_HOST unsigned max(int a, unsigned b) { return max((unsigned)a, b); }
+REUSELENS_HOST float rsqrtf(float a) { return 1.0f / __builtin_sqrtf(a); }
+REUSELENS_HOST double rsqrt(double a) { return 1.0 / __builtin_sqrt(a); }
+REUSELENS_HOST float rcbrtf(float a) { return 1.0f / __builtin_cbrtf(a); }
+REUSELENS_HOST double rcbrt(double a) { return 1.0 / __builtin_cbrt(a); }
+#endif

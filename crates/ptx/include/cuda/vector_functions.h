@@ -1,0 +1,2 @@
+// Vectors are made by functions beside their types.
+#include "vector_types.h"
