@@ -139,9 +139,17 @@ fn error_of_a_kernel_reaches_the_program_and_a_warning_names_the_line() {
     let Some(place) = compiled(&["-cudart", "shared"]) else {
         return;
     };
-    let arguments = ["profile", "-q", "--pass-status", "--", "./scale", "far"];
+    let arguments = ["profile", "--pass-status", "--", "./scale", "far"];
     let done = place.run(&arguments).ends_with(1);
-    let done = done.prints(&["an illegal memory access was encountered"]);
+    // The object is the one that the access missed, with the line that allocates it.
+    let done = done.prints(&[
+        "an illegal memory access was encountered",
+        "Stopped kernels",
+        "called by main (",
+        "scale.cu:18)",
+        "nearest object: data (cudaMalloc, scale.cu:15)",
+    ]);
+    assert!(place.text("scale.html").contains("nearest object: data"));
     done.says(&["block (16, 0, 0)", "scale.cu:7", "out of bounds"]);
 }
 

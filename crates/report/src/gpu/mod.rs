@@ -18,7 +18,7 @@ pub use page::{GpuPageOptions, gpu_page};
 pub use text::{GpuTextOptions, gpu_text};
 
 use reuselens_advice::Finding;
-use reuselens_gpu_advisor::{KernelReport, Ledger};
+use reuselens_gpu_advisor::{KernelReport, LaunchFault, Ledger};
 
 /// A call on the way from `main` to a function of CUDA, with names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,6 +68,22 @@ impl GpuRun {
             .map(HostCall::to_string)
             .collect();
         calls.join(" › ")
+    }
+
+    /// Who launched a kernel that was stopped, and which object it missed or misused, as far as
+    /// that is known.
+    fn fault_facts(&self, fault: &LaunchFault) -> Vec<String> {
+        let mut facts = Vec::new();
+        if !self.calls(fault.call_path).is_empty() {
+            facts.push(format!("called by {}", self.path_text(fault.call_path)));
+        }
+        if fault.object.is_some() {
+            facts.push(format!(
+                "nearest object: {}",
+                self.object_name(fault.object)
+            ));
+        }
+        facts
     }
 
     /// The name of an object.

@@ -20,8 +20,9 @@ pub struct GpuTextOptions {
     pub color: bool,
 }
 
-/// A run as text for a terminal: what to change, then kernels, source lines and data objects, those
-/// that fetch most first. Ends with a line break; empty if no kernel ran.
+/// A run as text for a terminal: kernels that were stopped, all kernels, source lines and data
+/// objects, those that fetch most first, then what to change. Ends with a line break; empty if no
+/// kernel was launched.
 pub fn gpu_text(run: &GpuRun, options: &GpuTextOptions) -> String {
     let mut out = String::new();
     let writer = Writer {
@@ -30,6 +31,7 @@ pub fn gpu_text(run: &GpuRun, options: &GpuTextOptions) -> String {
         width: options.width.max(60),
         paint: Paint::new(options.color),
     };
+    writer.faults(&mut out);
     if !run.kernels.is_empty() {
         writer.kernels(&mut out);
         writer.lines(&mut out);
@@ -51,6 +53,25 @@ not all threads of the warp took part. sectors/req: sectors of 32 bytes that an 
 memory; 4 where 32 threads access neighbouring words. L1, L2: share of the sectors that a model of the caches has.";
 
 impl Writer<'_> {
+    fn faults(&self, out: &mut String) {
+        let faults = &self.run.ledger.faults;
+        if faults.is_empty() {
+            return;
+        }
+        heading(out, "Stopped kernels", "", self.width, self.paint);
+        for fault in faults.iter().take(self.top) {
+            let message = wrap(&fault.message, self.width, 2);
+            let _ = writeln!(out, "  {message}");
+            for fact in self.run.fault_facts(fault) {
+                self.indented(out, &fact);
+            }
+        }
+        if faults.len() > self.top {
+            let more = faults.len() - self.top;
+            self.soft(out, &format!("{more} more are on the page."));
+        }
+    }
+
     fn kernels(&self, out: &mut String) {
         let kernels = by_kernel(&self.run.kernels);
         let total: u64 = kernels.iter().map(|sum| sum.instructions.threads).sum();

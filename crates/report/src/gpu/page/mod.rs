@@ -171,9 +171,8 @@ fn faults(out: &mut String, run: &GpuRun) {
     out.push_str("<ul class=\"warnings\">");
     for fault in run.ledger.faults.iter().take(ROWS) {
         let _ = write!(out, "<li>{}", escape(&fault.message));
-        let path = run.path_text(fault.call_path);
-        if !path.is_empty() {
-            let _ = write!(out, " <span class=\"hint\">{}</span>", escape(&path));
+        for fact in run.fault_facts(fault) {
+            let _ = write!(out, " <span class=\"hint\">{}</span>", escape(&fact));
         }
         out.push_str("</li>");
     }
