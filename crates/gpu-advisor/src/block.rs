@@ -46,8 +46,8 @@ impl LaunchSetup {
 /// Looks at the records of one block, on any thread. [`Advisor::close`](crate::Advisor::close)
 /// takes it back.
 ///
-/// Cost: about 0.1 µs for a record of neighbouring addresses, and up to 3 µs for one that touches
-/// 32 lines. Memory: 40 bytes for each record and 32 for each further line that it touches, up to
+/// Cost: about 0.2 µs for a record of neighbouring addresses, and up to 3 µs for one that touches
+/// 32 lines. Memory: 48 bytes for each record and 24 for each further line that it touches, up to
 /// [`AdvisorOptions::window`] lines, and the histories of the block's distinct lines.
 #[derive(Debug)]
 pub struct BlockAdvisor {

@@ -14,9 +14,10 @@
 //! bring their sectors in, without a fetch. Copies by the host do not change the L2.
 //!
 //! # What it costs
-//! Memory: 16 bytes for each line of a request of the blocks of a wave, up to
-//! [`AdvisorOptions::resident_window`] lines: a longer wave is cut into several, and counted in
-//! `cut_waves`. Time: two look-ups for each line of a request.
+//! Memory: for the blocks of a wave, 24 bytes for each request and 48 for each line of a request,
+//! up to [`AdvisorOptions::resident_window`] lines: a longer wave is cut into several, and counted
+//! in `cut_waves`. Time: two look-ups for each line of a request, about 60 ns; they are made while
+//! a block is closed, by one thread.
 //!
 //! [`CacheShape`]: crate::CacheShape
 //! [`StorePolicy`]: crate::StorePolicy

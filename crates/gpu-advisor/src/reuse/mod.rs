@@ -102,6 +102,10 @@ pub struct ReuseSums {
     pub element_loads: u64,
     /// Of those, the ones with a finite distance in their block.
     pub element_reuses: u64,
+    /// Sectors of loads.
+    pub sectors: u64,
+    /// Of those, the ones that their block had loaded before and not written since.
+    pub reused_sectors: u64,
 }
 
 impl ReuseSums {
@@ -117,6 +121,8 @@ impl ReuseSums {
         self.distance_sum += other.distance_sum;
         self.element_loads += other.element_loads;
         self.element_reuses += other.element_reuses;
+        self.sectors += other.sectors;
+        self.reused_sectors += other.reused_sectors;
     }
 }
 

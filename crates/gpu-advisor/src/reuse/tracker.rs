@@ -6,7 +6,7 @@ use super::recency::Recency;
 use super::table::LineTable;
 use super::{ReuseCounts, ReuseSums};
 use crate::count_bits;
-use crate::request::{LINE_SHIFT, UNIT_SHIFT, fold};
+use crate::request::{LINE_SHIFT, UNIT_SHIFT, count_sectors, fold, sector_mask};
 
 /// What a request accesses in one line of 128 bytes, as it is kept until its turn.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,8 @@ pub(crate) struct Tracker {
     lines: LineTable,
     by_element: Grain,
     by_line: Grain,
+    /// By the line's number: sectors that were loaded and not written since.
+    loaded: Vec<u8>,
     /// Of each part of the last request.
     reuses: Vec<ReuseSums>,
 }
@@ -40,6 +42,7 @@ impl Tracker {
             lines: LineTable::new(),
             by_element: Grain::new(element_shift - UNIT_SHIFT),
             by_line: Grain::new(line_shift - UNIT_SHIFT),
+            loaded: Vec::new(),
             reuses: Vec::new(),
         }
     }
@@ -61,6 +64,14 @@ impl Tracker {
             if is_new {
                 self.by_element.entries.push(LineItems::default());
                 self.by_line.entries.push(LineItems::default());
+                self.loaded.push(0);
+            }
+            let sectors = sector_mask(part.units) as u8;
+            let loaded = &mut self.loaded[line as usize];
+            let reused_sectors = *loaded & sectors;
+            match kind {
+                WarpKind::Load => *loaded |= sectors,
+                WarpKind::Store | WarpKind::Atomic => *loaded &= !sectors,
             }
             let (accesses, reuses, _) = self.by_element.access(line, part, kind, elements);
             let repeats = u64::from(part.accesses) - accesses;
@@ -82,6 +93,8 @@ impl Tracker {
                 distance_sum,
                 element_loads: part.accesses.into(),
                 element_reuses: reuses + repeats,
+                sectors: count_sectors(sectors.into()).into(),
+                reused_sectors: count_sectors(reused_sectors.into()).into(),
             });
         }
         self.by_element.end();
@@ -92,6 +105,7 @@ impl Tracker {
     /// Ends the stream: counts its items, and forgets them.
     pub fn finish(&mut self, elements: &mut ReuseCounts, lines: &mut ReuseCounts) {
         self.lines.clear();
+        self.loaded.clear();
         self.by_element.finish(elements);
         self.by_line.finish(lines);
     }

@@ -10,9 +10,9 @@ use crate::{BypassReport, KernelReport, SiteReport, ratio};
 pub static RULE: FindingRule = FindingRule {
     name: "lost-reuse",
     title: "Reuse that the L1 loses",
-    what: "Lines of kernels whose loads find cache lines that their block has used more often than \
-           the modelled L1 has them: the difference is at least 10 % of the line's sectors and 1 % \
-           of the run's.",
+    what: "Lines of kernels whose loads ask for sectors that their block has loaded before more \
+           often than the modelled L1 has them: the difference is at least 10 % of the line's \
+           sectors and 1 % of the run's.",
     why: "Data is fetched from the L2 again although the block had it.",
     example: Example {
         before: "for (j = 0; j < n; j++) s += a[i * n + j] * x[j];",
@@ -47,21 +47,19 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
     found
 }
 
-/// Sectors that the L1 would have if it kept all lines that blocks use again.
+/// Sectors that the L1 would have if it kept all that blocks load again.
 fn lost(site: &SiteReport) -> u64 {
-    let reused = ratio(site.reuse.reuses, site.reuse.loads);
-    let lost = (reused - site.l1.load_hit_rate()) * site.l1.loads as f64;
-    lost.max(0.0) as u64
+    site.reuse.reused_sectors.saturating_sub(site.l1.load_hits)
 }
 
 fn evidence(kernel: &KernelReport, site: &SiteReport) -> Vec<String> {
     let reuse = &site.reuse;
     let mut evidence = vec![format!(
-        "{} of {} cache lines that it loads were used before in their block ({}); the modelled L1 \
-         has {} of the sectors.",
-        grouped(reuse.reuses),
-        grouped(reuse.loads),
-        per_cent(reuse.reuses, reuse.loads),
+        "{} of {} sectors that it loads were loaded before in their block ({}); the modelled L1 \
+         has {}.",
+        grouped(reuse.reused_sectors),
+        grouped(reuse.sectors),
+        per_cent(reuse.reused_sectors, reuse.sectors),
         per_cent(site.l1.load_hits, site.l1.loads)
     )];
     if let (Some(distance), Some(caches)) = (reuse.mean_distance(), kernel.caches) {

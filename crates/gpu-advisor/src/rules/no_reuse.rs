@@ -11,8 +11,9 @@ pub static RULE: FindingRule = FindingRule {
     name: "no-reuse",
     title: "Streaming data through the L1",
     what: "Lines of kernels with at least 10 % of their kernel's loads, fewer than 5 % of which \
-           find a cache line that their block has used, where other loads of the kernel find more \
-           than 10 %, and the modelled L1 does not hold all that is reused.",
+           find a cache line that their block has used. At least 10 % of the kernel's sectors were \
+           loaded before by their block, and the modelled L1 lacks at least 5 % of the sectors for \
+           all that.",
     why: "Data that is used once pushes data that is used again out of the cache.",
     example: Example {
         before: "x = a[i];",
@@ -72,14 +73,14 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
     found
 }
 
-/// Whether the kernel's blocks reuse more lines than the modelled L1 holds for them.
+/// Whether the modelled L1 has fewer sectors than the kernel's blocks load again.
 fn loses_reuse(kernel: &KernelReport) -> bool {
-    let (Some(reuse), Some(caches)) = (&kernel.reuse, &kernel.caches) else {
+    let Some(caches) = &kernel.caches else {
         return false;
     };
-    let reused = ratio(
-        reuse.cta_lines.load_reuses(),
-        reuse.cta_lines.loads.accesses(),
-    );
-    reused > LEAST_OF_PLACE && caches.l1.load_hit_rate() < reused - MOST_REUSE
+    let sites = kernel.by_site.iter();
+    let reused: u64 = sites.map(|site| site.reuse.reused_sectors).sum();
+    let lost = reused.saturating_sub(caches.l1.load_hits);
+    let share = |sectors| ratio(sectors, caches.l1.loads);
+    share(reused) >= LEAST_OF_PLACE && share(lost) >= MOST_REUSE
 }

@@ -286,6 +286,31 @@ fn reuse_distances_equal_their_definition() {
     });
 }
 
+#[test]
+fn reused_sectors_equal_sets() {
+    for_random_launches(|launch, report, _| {
+        let (mut all, mut reused) = (0, 0);
+        for block in 0..launch.launch.grid.x {
+            let mut loaded = BTreeSet::new();
+            for record in ordered(launch, block) {
+                let sectors = distinct(record, 32);
+                if record.kind == WarpKind::Load {
+                    all += sectors.len() as u64;
+                    reused += sectors.intersection(&loaded).count() as u64;
+                    loaded.extend(sectors);
+                } else {
+                    loaded.retain(|sector| !sectors.contains(sector));
+                }
+            }
+        }
+        let rows = report.by_object.iter().map(|row| row.reuse);
+        let sum = rows.fold((0, 0), |sum, row| {
+            (sum.0 + row.sectors, sum.1 + row.reused_sectors)
+        });
+        assert_eq!(sum, (all, reused));
+    });
+}
+
 /// A cache as lists of lines, the last one used last.
 struct PlainCache {
     sets: Vec<Vec<(u64, BTreeSet<u64>)>>,

@@ -196,6 +196,23 @@ fn streams_that_push_out_reused_lines_are_found() {
 }
 
 #[test]
+fn other_sectors_of_a_line_are_not_lost() {
+    // Each line is loaded sector by sector: three of four loads find their line, none its sector.
+    let records: Vec<Record> = (0..256)
+        .map(|at| {
+            access(0, at + 1, Space::Global, |lane| {
+                (1 << 20) + at * 32 + lane % 8 * 4
+            })
+        })
+        .collect();
+    let kernels = reports(small_l1(), &records);
+    let reuse = kernels[0].by_site[0].reuse;
+    assert_eq!((reuse.loads, reuse.reuses), (256, 192));
+    assert_eq!((reuse.sectors, reuse.reused_sectors), (256, 0));
+    assert_eq!(names(&advise(&kernels, &Ledger::default())), [""; 0]);
+}
+
+#[test]
 fn reuse_beyond_the_l1_is_found() {
     let found = advise(&reports(small_l1(), &rounds(20, false)), &Ledger::default());
     assert_eq!(names(&found), ["lost-reuse"]);
