@@ -18,7 +18,7 @@ use reuselens_cuda::{
     AdvisedKernels, CudaUse, Interpreter, KernelCount, KernelCounts, KernelWatch, Refused,
     cuda_use, run,
 };
-use reuselens_gpu_advisor::{AdvisorOptions, Ledger};
+use reuselens_gpu_advisor::{AdvisorOptions, GpuModel, Ledger};
 use reuselens_ptx::{CollectorSink, Options, readable};
 use reuselens_report::{KernelRow, kernels_text};
 use reuselens_warp::file::WarpWriter;
@@ -52,6 +52,38 @@ pub struct CudaArgs {
     /// Do not model the caches of a GPU for a CUDA program: no hit rates, and less time
     #[arg(long, help_heading = "CUDA programs")]
     pub no_cache_model: bool,
+
+    /// The GPU whose caches are modelled for a CUDA program
+    #[arg(
+        long,
+        value_enum,
+        default_value = "hopper",
+        value_name = "GPU",
+        conflicts_with = "no_cache_model",
+        help_heading = "CUDA programs"
+    )]
+    pub gpu_model: GpuModelName,
+}
+
+/// A GPU whose caches are modelled.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum GpuModelName {
+    /// Compute capability 9.0 (H100): 192 KiB of L1, 50 MiB of L2
+    Hopper,
+    /// Compute capability 6.0 (P100): 24 KiB of L1, 4 MiB of L2
+    Pascal,
+    /// Compute capability 3.5 (K40): 16 KiB of L1, 1.5 MiB of L2
+    Kepler,
+}
+
+impl From<GpuModelName> for GpuModel {
+    fn from(name: GpuModelName) -> GpuModel {
+        match name {
+            GpuModelName::Hopper => GpuModel::HOPPER,
+            GpuModelName::Pascal => GpuModel::PASCAL,
+            GpuModelName::Kepler => GpuModel::KEPLER,
+        }
+    }
 }
 
 impl CudaArgs {
@@ -69,6 +101,7 @@ impl CudaArgs {
         AdvisorOptions {
             caches: !self.no_cache_model,
             bypass: !self.no_cache_model,
+            model: self.gpu_model.into(),
             ..AdvisorOptions::default()
         }
     }

@@ -74,11 +74,17 @@ pub(super) fn write(out: &mut String, run: &GpuRun, kernels: &[KernelSum]) {
 fn write_arrow(out: &mut String, arrow: &Arrow) {
     let ((x1, y1), (x2, y2)) = (arrow.from, arrow.to);
     let (x, y) = ((x1 + x2) / 2, (y1 + y2) / 2);
+    // The words of an upright arrow are beside it: left of one that goes up, right of the other.
+    let (x, y, anchor) = match (x1 == x2, y2 < y1) {
+        (true, true) => (x - 8, y + 4, "end"),
+        (true, false) => (x + 8, y + 4, "start"),
+        (false, _) => (x, y - 7, "middle"),
+    };
     let _ = write!(
         out,
         "<path d=\"M{x1} {y1}L{x2} {y2}\" stroke=\"currentColor\" stroke-width=\"1.4\" fill=\"none\" \
-         marker-end=\"url(#arrow)\"/><text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" font-size=\"12\">{}</text>",
-        if y1 == y2 { y - 7 } else { y + 4 },
+         marker-end=\"url(#arrow)\"/><text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" \
+         font-size=\"12\">{}</text>",
         escape(&arrow.words)
     );
 }
