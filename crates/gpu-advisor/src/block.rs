@@ -28,12 +28,11 @@ pub(crate) struct LaunchSetup {
 
 impl LaunchSetup {
     pub fn new(options: AdvisorOptions, context: LaunchContext) -> LaunchSetup {
-        let shift = |bytes: u32, least: u32| bytes.clamp(least, 128).next_power_of_two().ilog2();
         LaunchSetup {
+            element_shift: options.element_shift(),
+            line_shift: options.line_shift(),
             options,
             context,
-            element_shift: shift(options.element_bytes, 4),
-            line_shift: shift(options.line_bytes, 32),
         }
     }
 

@@ -2,11 +2,12 @@
 //! others go past it to the L2.
 //!
 //! # Advice
-//! `warps = L1 bytes / (RD · 128 · MD · blocks of an SM)`, rounded down, then at least 1
-//! and at most the warps of a block. RD is the mean of the finite reuse distances of loads in
-//! lines, 1 at least; MD the mean number of lines that a load touches. With RD per warp the
-//! formula's units agree: each warp keeps RD lines for each of its MD lines. The text that it is
-//! from reports RD per block (CTA), which gives the other advice.
+//! `warps = L1 bytes / (RD · 128 · MD · blocks of an SM)`, rounded down, then at least 1 and at
+//! most the warps of a block. RD is the mean of the finite reuse distances of loads in lines, 1 at
+//! least; MD the mean number of lines that a load touches. The text that it is from reports RD per
+//! block (CTA), but what a warp needs in the L1 is RD per warp: both are here. The lines of
+//! divergent loads are in RD already, so that the product counts them twice, and the advice for
+//! such kernels is too low; the oracle says by how much.
 //!
 //! # Oracle
 //! The L1 model runs once for each number of warps, on the first SM. What is minimised is the

@@ -9,7 +9,7 @@ use crate::tally::{NO_OBJECT, ObjectTally, SiteObject, SiteTally, Tally};
 use crate::{
     AdvisorOptions, BranchReport, BypassInputs, BypassOracle, BypassReport, CacheReport,
     InstructionCounts, KernelReport, LaunchMetric, LaunchStatistics, ObjectReport, ReuseCounts,
-    SiteReport,
+    ReuseReport, SiteReport,
 };
 
 /// Sums over launches.
@@ -100,7 +100,11 @@ impl KernelTotals {
             instructions: self.instructions,
             spaces: tally.spaces,
             global: tally.global(),
-            reuse: options.reuse.then_some(tally.reuse),
+            reuse: options.reuse.then_some(ReuseReport {
+                element_bytes: 1 << options.element_shift(),
+                line_bytes: 1 << options.line_shift(),
+                ..tally.reuse
+            }),
             divergence: tally.divergence,
             banks: tally.banks,
             caches: self.caches,

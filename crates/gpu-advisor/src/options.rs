@@ -7,7 +7,7 @@ use crate::GpuModel;
 pub struct AdvisorOptions {
     /// Whether reuse distances are measured.
     pub reuse: bool,
-    /// Size of an element: 4, 8, 16, 32, 64 or 128 bytes; others are taken as the nearest of these.
+    /// Size of an element: 4, 8, 16, 32, 64 or 128 bytes; others are rounded up to one of these.
     pub element_bytes: u32,
     /// Size of a line for reuse distances: 32, 64 or 128 bytes; others as above.
     pub line_bytes: u32,
@@ -37,4 +37,21 @@ impl Default for AdvisorOptions {
             resident_window: 1 << 22,
         }
     }
+}
+
+impl AdvisorOptions {
+    /// log2 of the bytes of an element.
+    pub(crate) fn element_shift(&self) -> u32 {
+        shift(self.element_bytes, 4)
+    }
+
+    /// log2 of the bytes of a line.
+    pub(crate) fn line_shift(&self) -> u32 {
+        shift(self.line_bytes, 32)
+    }
+}
+
+/// log2 of a size, from `least` to 128; rounded up.
+fn shift(bytes: u32, least: u32) -> u32 {
+    bytes.clamp(least, 128).next_power_of_two().ilog2()
 }

@@ -249,6 +249,8 @@ fn reuse_distances_equal_their_definition() {
         }
         let found = report.reuse.clone().expect("reuse is measured");
         assert_eq!(found.cut_blocks, 0);
+        assert_eq!(found.element_bytes, options.element_bytes);
+        assert_eq!(found.line_bytes, options.line_bytes);
         let found = [
             found.cta_elements,
             found.cta_lines,
