@@ -58,6 +58,7 @@ impl KernelDecoder<'_> {
             "cvta" => self.cvta(&mut opcode, operands)?,
             "isspacep" => self.is_in_space(&mut opcode, operands)?,
             "cvt" if operands.len() == 3 => self.cvt_pair(&mut opcode, operands)?,
+            "cvt" if opcode.has("tf32") => self.cvt_short(&mut opcode, operands)?,
             "cvt" => self.cvt(&mut opcode, operands)?,
             "lop3" => self.lop3(operands)?,
             "bfi" => self.bfi(&mut opcode, operands)?,
@@ -141,6 +142,16 @@ impl KernelDecoder<'_> {
         opcode.takes("rn");
         let form = ops::pair(opcode.ty()).ok_or_else(|| opcode.refused())?;
         self.chain(&[form], operands, false)
+    }
+
+    /// `cvt.rna.tf32.f32`
+    fn cvt_short(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+        opcode.takes("tf32");
+        let away = opcode.takes("rna");
+        if !(away || opcode.takes("rn")) || opcode.types != [Type::F32] {
+            return Err(opcode.refused());
+        }
+        self.chain(&[ops::short(away)], operands, false)
     }
 
     fn branch(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {

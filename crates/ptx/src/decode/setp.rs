@@ -136,8 +136,87 @@ impl KernelDecoder<'_> {
         ))
     }
 
+    /// `set.lt.f16x2.f16x2`: for each of two halves.
+    fn set_pair(
+        &mut self,
+        opcode: &mut Opcode<'_>,
+        operands: &[Operand],
+        half: Type,
+    ) -> Result<(), PtxError> {
+        self.count(operands, 3)?;
+        let comparison = opcode
+            .take(Comparison::named)
+            .ok_or_else(|| opcode.refused())?;
+        let yes = match opcode.ty() {
+            Type::F16x2 => 0x3c00,
+            Type::Bf16x2 => 0x3f80,
+            Type::U32 | Type::S32 => 0xffff,
+            _ => return Err(opcode.refused()),
+        };
+        let compare = ops::compare(comparison, half, false).ok_or_else(|| opcode.refused())?;
+        let sources = [
+            self.source(&operands[1], Type::B32, false)?,
+            self.source(&operands[2], Type::B32, false)?,
+        ];
+        let mut parts = [0; 2];
+        for (high, part) in parts.iter_mut().enumerate() {
+            *part = self.set_half(compare, sources, high == 1, yes)?;
+        }
+        let d = self.result(&operands[0], Type::U32)?;
+        let [a, b] = parts;
+        let joined = lanes!(|a: u32, b: u32| -> u32 { a | b });
+        let slots = Slots {
+            d,
+            a,
+            b,
+            ..Slots::default()
+        };
+        self.emit_form(joined, slots)
+    }
+
+    /// A register with `yes` in the low or high half where that half of two registers compares so.
+    fn set_half(
+        &mut self,
+        compare: Form,
+        sources: [u32; 2],
+        high: bool,
+        yes: u64,
+    ) -> Result<u32, PtxError> {
+        let mut halves = [0; 2];
+        for (half, &a) in halves.iter_mut().zip(&sources) {
+            let d = self.fresh_slot(Type::U16)?;
+            *half = d;
+            let slots = Slots {
+                d,
+                a,
+                ..Slots::default()
+            };
+            self.emit_form(ops::half_of(false, high), slots)?;
+        }
+        let [a, b] = halves;
+        let p = self.fresh_slot(Type::Pred)?;
+        let slots = Slots {
+            d: p,
+            a,
+            b,
+            ..Slots::default()
+        };
+        self.emit_form(compare, slots)?;
+        let a = self.constant(Type::U32, yes << (16 * u32::from(high)))?;
+        let b = self.constant(Type::U32, 0)?;
+        let d = self.fresh_slot(Type::U32)?;
+        let form = lanes!(|a: u32, b: u32; p| -> u32 { if p { a } else { b } });
+        self.emit_form(form, Slots { d, a, b, c: 0, p })?;
+        Ok(d)
+    }
+
     /// `set.lt.f32.s32`: a number in place of a predicate.
     pub fn set(&mut self, opcode: &mut Opcode<'_>, operands: &[Operand]) -> Result<(), PtxError> {
+        match opcode.types.last() {
+            Some(Type::F16x2) => return self.set_pair(opcode, operands, Type::F16),
+            Some(Type::Bf16x2) => return self.set_pair(opcode, operands, Type::Bf16),
+            _ => {}
+        }
         let junction = opcode.take(junction);
         let (form, slots) = self.comparison(opcode, operands, junction.is_some())?;
         let mut p = self.fresh_slot(Type::Pred)?;
@@ -156,14 +235,16 @@ impl KernelDecoder<'_> {
             )?;
             p = d;
         }
-        let yes = match opcode.ty() {
-            Type::F32 => u64::from(1f32.to_bits()),
-            Type::U32 | Type::S32 | Type::B32 => u64::MAX,
+        let (yes, ty) = match opcode.ty() {
+            Type::F32 => (u64::from(1f32.to_bits()), Type::U32),
+            Type::U32 | Type::S32 | Type::B32 => (u64::MAX, Type::U32),
+            Type::F16 => (0x3c00, Type::U16),
+            Type::Bf16 => (0x3f80, Type::U16),
             _ => return Err(opcode.refused()),
         };
         let a = self.constant(Type::U32, yes)?;
         let b = self.constant(Type::U32, 0)?;
-        let d = self.result(&operands[0], Type::U32)?;
+        let d = self.result(&operands[0], ty)?;
         let form = lanes!(|a: u32, b: u32; p| -> u32 { if p { a } else { b } });
         self.emit_form(form, Slots { d, a, b, c: 0, p })
     }

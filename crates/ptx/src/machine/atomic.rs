@@ -4,6 +4,7 @@ use half::{bf16, f16};
 
 use crate::decode::kernel::{Atomic, AtomicOp, NamedSpace};
 use crate::lanes::WARP;
+use crate::ops::Half;
 use crate::sink::{BlockSink, WarpKind};
 use crate::syntax::types::Type;
 
@@ -152,20 +153,18 @@ pub fn combine(function: Atomic, ty: Type, old: u64, operand: u64) -> u64 {
 
 /// The sum of one or two halves.
 fn halves(ty: Type, a: u64, b: u64) -> u64 {
-    let sum = |a: u64, b: u64| {
-        let (a, b) = (a as u16, b as u16);
+    fn sum<H: Half>(a: u64, b: u64) -> u64 {
         // Doubles hold the sum exactly.
-        let bits = match ty {
-            Type::F16 | Type::F16x2 => {
-                let sum = f16::from_bits(a).to_f64() + f16::from_bits(b).to_f64();
-                (!sum.is_nan()).then(|| f16::from_f64(sum).to_bits())
-            }
-            _ => {
-                let sum = bf16::from_bits(a).to_f64() + bf16::from_bits(b).to_f64();
-                (!sum.is_nan()).then(|| bf16::from_f64(sum).to_bits())
-            }
-        };
-        u64::from(bits.unwrap_or(0x7fff))
+        let sum = H::of(a as u16).number() + H::of(b as u16).number();
+        u64::from(if sum.is_nan() {
+            0x7fff
+        } else {
+            H::nearest(sum)
+        })
+    }
+    let sum = match ty {
+        Type::F16 | Type::F16x2 => sum::<f16>,
+        _ => sum::<bf16>,
     };
     match ty.size() {
         2 => sum(a, b),

@@ -9,6 +9,7 @@ use crate::decode::kernel::{
     Fragment, FragmentAccess, MatrixElement, MatrixOp, MatrixRows, Multiply, NamedSpace, Register,
 };
 use crate::lanes::{ALL, Registers, WARP};
+use crate::ops::Half;
 use crate::sink::{BlockSink, WarpKind};
 
 use super::access::{addresses, put, value};
@@ -252,8 +253,8 @@ impl MatrixElement {
     fn bits(self, number: f64, saturates: bool) -> u64 {
         match self {
             MatrixElement::F16 if number.is_nan() => 0x7fff,
-            MatrixElement::F16 => u64::from(f16::from_f64(number).to_bits()),
-            MatrixElement::Bf16 => u64::from(bf16::from_f64(number).to_bits()),
+            MatrixElement::F16 => u64::from(f16::nearest(number)),
+            MatrixElement::Bf16 => u64::from(bf16::nearest(number)),
             MatrixElement::F32 | MatrixElement::Tf32 if number.is_nan() => 0x7fff_ffff,
             MatrixElement::F32 | MatrixElement::Tf32 => u64::from((number as f32).to_bits()),
             MatrixElement::F64 => number.to_bits(),

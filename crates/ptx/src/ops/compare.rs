@@ -6,6 +6,8 @@
     reason = "that is what unordered comparisons are"
 )]
 
+use half::{bf16, f16};
+
 use super::float::flushed;
 use super::opcode::Opcode;
 use super::{integers, patterns, typed};
@@ -66,6 +68,7 @@ pub fn compare(comparison: Comparison, ty: Type, ftz: bool) -> Option<Form> {
         Type::F32 if ftz => flushing(comparison),
         Type::F32 | Type::F64 => floats(comparison, ty),
         Type::F16 => halves(comparison),
+        Type::Bf16 => brain_floats(comparison),
         _ => of_integers(comparison, ty),
     }
 }
@@ -126,7 +129,6 @@ fn flushing(comparison: Comparison) -> Option<Form> {
 }
 
 fn halves(comparison: Comparison) -> Option<Form> {
-    use half::f16;
     macro_rules! half {
         (|$a:ident, $b:ident| $body:expr) => {
             test!(|$a: f16, $b: f16| {
@@ -136,6 +138,18 @@ fn halves(comparison: Comparison) -> Option<Form> {
         };
     }
     Some(ordered!(comparison; half))
+}
+
+fn brain_floats(comparison: Comparison) -> Option<Form> {
+    macro_rules! brain {
+        (|$a:ident, $b:ident| $body:expr) => {
+            test!(|$a: bf16, $b: bf16| {
+                let ($a, $b) = ($a.to_f32(), $b.to_f32());
+                $body
+            })
+        };
+    }
+    Some(ordered!(comparison; brain))
 }
 
 /// `selp`, `slct` and `testp`.

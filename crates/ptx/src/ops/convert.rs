@@ -2,6 +2,8 @@
 
 use half::{bf16, f16};
 
+use super::half::Half;
+
 use super::float::{canonical, directed, flushed, saturate};
 use super::opcode::{Opcode, Rounding};
 use super::round;
@@ -115,7 +117,11 @@ fn from_whole(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding) -
         // As a double, a number that fits into 53 bits is exact, and any other is infinite as a
         // half.
         (Type::F16, Rounding::Nearest) => {
-            whole_types!(from; lanes!(|a: T| -> f16 { f16::from_f64(a as f64) }))?
+            whole_types!(from; lanes!(|a: T| -> f16 { f16::from_bits(f16::nearest(a as f64)) }))?
+        }
+        (Type::Bf16, Rounding::Nearest) => {
+            typed!(from; U8 => u8, S8 => i8, U16 => u16, S16 => i16, U32 => u32, S32 => i32;
+            lanes!(|a: T| -> bf16 { bf16::from_bits(bf16::nearest(f64::from(a))) }))?
         }
         (Type::F64, _) => {
             let full = at_full_width(steps, from)?;
@@ -186,13 +192,29 @@ fn resize_float(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding)
             lanes!(|a: f64| -> Single { canonical(round::narrow(a, 0.0, WAY)) })
         })),
         (Type::F32, Type::F16) if nearest => {
-            steps.push(lanes!(|a: f32| -> f16 { f16::from_f64(f64::from(a)) }))
+            steps.push(lanes!(|a: f32| -> f16 { f16::from_f32(a) }))
         }
         (Type::F64, Type::F16) if nearest => {
-            steps.push(lanes!(|a: f64| -> f16 { f16::from_f64(a) }))
+            steps.push(lanes!(|a: f64| -> f16 { f16::from_bits(f16::nearest(a)) }))
         }
+        (Type::F64, Type::Bf16) if nearest => steps.push(lanes!(|a: f64| -> bf16 {
+            bf16::from_bits(bf16::nearest(a))
+        })),
         (Type::F32, Type::Bf16) if nearest => {
             steps.push(lanes!(|a: f32| -> bf16 { bf16::from_f32(a) }))
+        }
+        // What is nearest to the single with its low bits cut off is not farther from zero.
+        (Type::F32, Type::F16) if rounding == Rounding::Zero => {
+            steps.push(lanes!(|a: f32| -> f16 { towards_zero(a) }))
+        }
+        (Type::F32, Type::Bf16) if rounding == Rounding::Zero => {
+            steps.push(lanes!(|a: f32| -> bf16 {
+                if a.is_nan() {
+                    bf16::from_bits(0x7fff)
+                } else {
+                    bf16::from_bits((a.to_bits() >> 16) as u16)
+                }
+            }))
         }
         _ => return None,
     }
@@ -203,12 +225,74 @@ fn resize_float(steps: &mut Vec<Form>, from: Type, to: Type, rounding: Rounding)
 pub fn pair(ty: Type) -> Option<Form> {
     Some(match ty {
         Type::F16x2 => lanes!(|a: f32, b: f32| -> u32 {
-            u32::from(f16::from_f64(f64::from(b)).to_bits())
-                | u32::from(f16::from_f64(f64::from(a)).to_bits()) << 16
+            u32::from(f16::from_f32(b).to_bits()) | u32::from(f16::from_f32(a).to_bits()) << 16
         }),
         Type::Bf16x2 => lanes!(|a: f32, b: f32| -> u32 {
             u32::from(bf16::from_f32(b).to_bits()) | u32::from(bf16::from_f32(a).to_bits()) << 16
         }),
         _ => return None,
     })
+}
+
+/// The half that is nearest among those that are not farther from zero.
+#[inline(always)]
+fn towards_zero(number: f32) -> f16 {
+    let near = f16::from_f32(number);
+    if number.is_nan() {
+        return f16::from_bits(0x7fff);
+    }
+    // One step back, if that was too far; the largest one comes before infinity.
+    let is_beyond = near.to_f32().abs() > number.abs();
+    f16::from_bits(near.to_bits() - u16::from(is_beyond))
+}
+
+/// `cvt.rna.tf32.f32` and `cvt.rn.tf32.f32`: a single whose low 13 bits are zero, ties away from
+/// zero or to even.
+pub fn short(away: bool) -> Form {
+    if away {
+        lanes!(|a: u32| -> u32 { shortened(a, 0x1000) })
+    } else {
+        lanes!(|a: u32| -> u32 { shortened(a, 0xfff + (a >> 13 & 1)) })
+    }
+}
+
+/// With what is added for rounding. Infinity stays, and all that is no number becomes the same.
+#[inline(always)]
+fn shortened(bits: u32, half: u32) -> u32 {
+    match bits & 0x7fff_ffff {
+        0x7f80_0000 => bits,
+        size if size > 0x7f80_0000 => 0x7fff_ffff,
+        _ => (bits + half) & !0x1fff,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_cut_towards_zero() {
+        let cut = |number: f32| towards_zero(number).to_f32();
+        assert_eq!((cut(2049.9), cut(-2049.9)), (2048.0, -2048.0));
+        assert_eq!((cut(65535.0), cut(1e30)), (65504.0, 65504.0));
+        assert_eq!((cut(1e-9), cut(-1.0)), (0.0, -1.0));
+    }
+
+    #[test]
+    fn short_floats_round_as_asked() {
+        let one = 1f32.to_bits();
+        assert_eq!(
+            shortened(one + 0x1000, 0x1000),
+            one + 0x2000,
+            "a tie, away from zero"
+        );
+        assert_eq!(shortened(one + 0xfff, 0x1000), one);
+        let even = |bits: u32| shortened(bits, 0xfff + (bits >> 13 & 1));
+        assert_eq!(
+            (even(one + 0x1000), even(one + 0x3000)),
+            (one, one + 0x4000)
+        );
+        assert_eq!(shortened(0xff80_0000, 0x1000), 0xff80_0000);
+        assert_eq!(shortened(0x7fa0_0000, 0x1000), 0x7fff_ffff);
+    }
 }

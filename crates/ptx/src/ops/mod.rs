@@ -15,7 +15,8 @@ mod video;
 pub use bits::{minterm, permute, place};
 pub use carry::{carrying, makes_carry};
 pub use compare::{Comparison, compare, select};
-pub use convert::pair;
+pub use convert::{pair, short};
+pub use half::Half;
 pub use opcode::Opcode;
 
 use crate::lanes::{Form, Type};
@@ -58,7 +59,7 @@ pub fn find(opcode: &mut Opcode<'_>) -> Option<Vec<Form>> {
     let ty = opcode.ty();
     let form = match ty {
         Type::F32 | Type::F64 => return float::find(opcode),
-        Type::F16 | Type::Bf16 | Type::F16x2 | Type::Bf16x2 => half::find(opcode),
+        Type::F16 | Type::Bf16 | Type::F16x2 | Type::Bf16x2 => return half::find(opcode),
         Type::Pred => predicate(opcode),
         _ => integer::find(opcode)
             .or_else(|| bits::find(opcode))

@@ -45,7 +45,7 @@ pub fn statements(cursor: &mut Cursor<'_>) -> Result<Vec<Statement>, PtxError> {
 fn statement(cursor: &mut Cursor<'_>, found: &mut Vec<Statement>) -> Result<(), PtxError> {
     let token = cursor.peek();
     match token.text {
-        ".reg" => registers(cursor, found),
+        text if text == ".reg" || text.starts_with(".reg.") => registers(cursor, found),
         ".loc" => {
             found.push(location(cursor)?);
             Ok(())
@@ -82,11 +82,17 @@ fn statement(cursor: &mut Cursor<'_>, found: &mut Vec<Statement>) -> Result<(), 
     }
 }
 
-/// `.reg .b32 %r<44>, %x;`
+/// `.reg .b32 %r<44>, %x;`, or `.reg.b32 x;` as in the assembly of CUDA's headers.
 fn registers(cursor: &mut Cursor<'_>, found: &mut Vec<Statement>) -> Result<(), PtxError> {
-    cursor.take();
-    let token = cursor.word("a type")?;
-    let Some(ty) = token.text.strip_prefix('.').and_then(Type::named) else {
+    let mut token = cursor.take();
+    let name = match token.text.strip_prefix(".reg.") {
+        Some(name) => name,
+        None => {
+            token = cursor.word("a type")?;
+            token.text.strip_prefix('.').unwrap_or_default()
+        }
+    };
+    let Some(ty) = Type::named(name) else {
         let what = format!("registers of type {} are not supported", token.text);
         return Err(PtxError::unsupported(token.at, what));
     };

@@ -6,9 +6,11 @@ use reuselens_ptx::{
 };
 
 /// One access of a lane: space, store, address, bytes.
+#[allow(dead_code, reason = "not every test needs it")]
 pub type LaneAccess = (Space, bool, u64, u8);
 
 /// Collects the accesses of lanes, without those to parameters.
+#[allow(dead_code, reason = "not every test needs it")]
 #[derive(Clone, Debug, Default)]
 pub struct Watch(pub Vec<LaneAccess>);
 
