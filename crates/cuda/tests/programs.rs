@@ -232,6 +232,7 @@ fn programs_for_each_part_of_the_interface_find_what_cuda_documents() {
         "extended",
         "fork",
         "graphs",
+        "halves",
         "illegal",
         "malloc",
         "managed",
