@@ -55,6 +55,9 @@ pub struct BlockAdvisor {
     pub(crate) requests: BlockRequests,
     footprint: Footprint,
     finder: ObjectFinder,
+    /// The objects of a request that touches several, each with its distinct bytes; empty between
+    /// requests.
+    several: Vec<(u32, u32, GlobalCounts)>,
     warps: Vec<WarpHistory>,
     cta: Tracker,
     kept: usize,
@@ -89,6 +92,7 @@ impl BlockAdvisor {
             requests: BlockRequests::default(),
             footprint: Footprint::new(element_shift),
             finder: ObjectFinder::default(),
+            several: Vec::new(),
             warps: Vec::new(),
             cta: Tracker::new(element_shift, line_shift),
             kept: 0,
@@ -194,7 +198,7 @@ impl BlockAdvisor {
     fn several_objects(&mut self, row: &WarpRow<'_>) {
         self.tally.sites.of(row.site).object = SiteObject::Several;
         let (finder, context) = (&mut self.finder, &self.setup.context);
-        let mut objects: Vec<(u32, u32, GlobalCounts)> = Vec::new();
+        let objects = &mut self.several;
         for part in &mut self.footprint.parts {
             part.object = finder.object(context, row.site, part.address());
             let known = objects.iter().position(|entry| entry.0 == part.object);
@@ -206,7 +210,7 @@ impl BlockAdvisor {
             *bytes += part.bytes;
             add_part(counts, part, row.bytes);
         }
-        for (object, bytes, mut counts) in objects {
+        for (object, bytes, mut counts) in objects.drain(..) {
             counts.requests = 1;
             counts.ideal_sectors = u64::from(bytes).div_ceil(SECTOR_BYTES);
             self.tally.objects.of(object).of(row.kind).merge(&counts);
