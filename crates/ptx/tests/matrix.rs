@@ -477,6 +477,34 @@ fn integers_saturate_if_asked_for() {
 }
 
 #[test]
+fn any_number_of_registers_is_loaded_or_refused() {
+    // No compiler writes these, and none may stop the interpreter.
+    for shape in ["m4n4k4", "m8n8k4", "m16n16k16", "m8n32k16"] {
+        for ty in ["f16", "tf32", "s8"] {
+            for count in 1..=8 {
+                let names: Vec<String> = (0..count).map(|at| format!("%a{at}")).collect();
+                let names = names.join(", ");
+                let body = format!(
+                    "wmma.load.a.sync.aligned.row.{shape}.global.{ty} {{{names}}}, [%x1], 32;\n"
+                );
+                let outcome = std::panic::catch_unwind(|| {
+                    let found = run(&body, &[vec![0; 1 << 14]], 32, &mut Ignore);
+                    found.unwrap();
+                });
+                let message = match outcome {
+                    Ok(()) => continue,
+                    Err(panic) => *panic.downcast::<String>().unwrap(),
+                };
+                assert!(
+                    message.contains("wrong number of registers"),
+                    "{body}: {message}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn a_part_of_a_warp_is_an_error() {
     let body = "mov.u32 %r1, 0;\n\
          mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%d0, %d1}, {%r1}, {%r1}, {%r1, %r1};\n";

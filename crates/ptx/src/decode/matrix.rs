@@ -343,12 +343,12 @@ impl FragmentPart {
         }
     }
 
-    /// Elements that a lane with `own` of them accesses together.
+    /// Elements that a lane with `own` of them accesses together: a power of two of which both its
+    /// elements and a row or column have a multiple.
     fn together(self, own: usize) -> usize {
+        let most = MOST_BYTES / self.element.bytes();
         match self.by_rows || self.is_factor {
-            true => (MOST_BYTES / self.element.bytes())
-                .min(own)
-                .min(self.minor()),
+            true => 1 << (most | own | self.minor()).trailing_zeros(),
             false => 1,
         }
     }
