@@ -50,7 +50,7 @@ fn program_is_built_by_make_without_cuda_and_runs() {
     assert!(place.text("scale.d").contains("third.cuh"));
     assert!(!place.text("scale.d").contains("reuselens_"));
     let done = place.run(&["profile", "--", "./scale"]).succeeds();
-    done.prints(&["no error, 4095", "scale(float*, int)"]);
+    done.prints(&["no error, 4095", "scale.cu:8"]);
     // An error names the source's line.
     let done = place.run(&["profile", "-q", "--pass-status", "--", "./scale", "far"]);
     done.ends_with(1).says(&["scale.cu:8", "out of bounds"]);
@@ -119,5 +119,5 @@ fn cmake_takes_a_toolkit_of_ours_for_cuda() {
         Done::of(cmake.env("REUSELENS_NVCC", "clang-19")).succeeds();
     }
     let done = place.run(&["profile", "--", "build/scale"]).succeeds();
-    done.prints(&["no error, 12285", "scale(float*, int)"]);
+    done.prints(&["no error, 12285", "scale.cu:7"]);
 }

@@ -54,7 +54,8 @@ __global__ void __launch_bounds__(256, 2) numbers(double *d, float *f, int *i, u
         + __popc(*u) + __popcll(*u) + (int)__brev(*u) + (int)__byte_perm(*u, *u, 0x3210)
         + (int)__funnelshift_l(*u, *u, 3) + __double2hiint(*d) + (int)__umulhi(*u, *u)
         + (int)umin(*u, *u) + (int)__vadd4(*u, *u) + (int)clock() + (int)clock64();
-    *f += min(*f, 1.0f) + max(*d, 1.0);
+    *f += min(*f, 1.0f) + max(*d, 1.0) + min(*f, *d);
+    *i += (int)min(3ull, 4ll) + (int)max(sizeof *i, 3l) + (int)min(3l, 4l) + (int)max(3ll, 4ll);
     __ldg(f), __ldg(reinterpret_cast<float4 *>(f)), __ldcg(i), __stcs(i, 3);
     assert(*i > 0);
     printf("%d %f\n", *i, *d);
@@ -87,6 +88,8 @@ __global__ void warps(int *i, unsigned *u, float *f, double *d, unsigned long lo
     atomicAdd_block(i, 1), atomicAdd_system(f, 1.0f), atomicCAS_block(u, 1u, 2u);
     cg::thread_block block = cg::this_thread_block();
     auto tile = cg::tiled_partition<16>(block);
+    cg::thread_block_tile<32> warp = cg::tiled_partition<32>(block);
+    warp.sync();
     *i += tile.shfl_down(*i, 1) + (int)tile.ballot(1) + cg::reduce(tile, *i, cg::plus<int>());
     cg::coalesced_group together = cg::coalesced_threads();
     *i += together.shfl(*i, 0) + (int)together.thread_rank();
@@ -146,5 +149,5 @@ int main()
     cudaLaunchKernelEx(&config, numbers, d, f, i, u);
     cudaThreadSynchronize(), cudaDeviceSynchronize(), cudaProfilerStart(), cudaDeviceReset();
     std::printf("%s %d %zu\n", cudaGetErrorString(cudaGetLastError()), prop.clockRate, prop.totalGlobalMem);
-    return max(1, min(2, 3)) + (int)rsqrtf(4.0f) + make_float4(1, 2, 3, 4).w;
+    return isnan(ms) + isinf(ms) + isfinite(2.0) + signbit(ms) + max(1, min(2, 3)) + (int)max(sizeof device, 3l) + (int)min(1.0, 2.0f) + (int)rsqrtf(4.0f) + make_float4(1, 2, 3, 4).w;
 }

@@ -75,3 +75,82 @@ fn names_of_cuda_are_there_for_both_sides() {
         assert!(done.status.success(), "{side} {architecture}: {errors}");
     }
 }
+
+/// A program that prints the constants of our header, and the places of its structures' fields.
+fn layout() -> String {
+    let header = include_str!("../../ptx/include/cuda/driver_types.h");
+    let constant = |line: &str| {
+        let line = line.trim().trim_end_matches(',');
+        let name = line.strip_prefix("#define ").unwrap_or(line);
+        let end = name.find([' ', '(']).unwrap_or(name.len());
+        let is_alone = name[end..].is_empty() || name[end..].starts_with(" = ");
+        let is_constant = name.starts_with("cuda") && (is_alone || line.starts_with('#'));
+        (is_constant && !name.ends_with([';', '{'])).then(|| name[..end].to_owned())
+    };
+    let names = header.lines().filter_map(constant);
+    let values = names.map(|name| format!("printf(\"{name} %lld\\n\", (long long){name});\n"));
+    let fields = [
+        "cudaDeviceProp::totalGlobalMem",
+        "cudaDeviceProp::maxGridSize",
+        "cudaDeviceProp::multiProcessorCount",
+        "cudaDeviceProp::surfaceAlignment",
+        "cudaDeviceProp::l2CacheSize",
+        "cudaDeviceProp::managedMemory",
+        "cudaDeviceProp::sharedMemPerBlockOptin",
+        "cudaDeviceProp::reservedSharedMemPerBlock",
+        "cudaDeviceProp::hostNumaMultinodeIpcSupported",
+        "cudaFuncAttributes::maxDynamicSharedSizeBytes",
+        "cudaFuncAttributes::reserved",
+        "cudaPointerAttributes::hostPointer",
+        "cudaMemcpy3DParms::dstPtr",
+        "cudaMemcpy3DParms::kind",
+        "cudaLaunchConfig_t::numAttrs",
+        "cudaLaunchAttribute::val",
+        "cudaMemLocation::id",
+    ];
+    let places = fields.map(|field| {
+        let (structure, name) = field.split_once("::").unwrap();
+        format!(
+            "printf(\"{field} %zu of %zu\\n\", offsetof({structure}, {name}), sizeof({structure}));\n"
+        )
+    });
+    let prints: String = values.chain(places).collect();
+    format!(
+        "#include <cstddef>\n#include <cstdio>\n#include <cuda_runtime_api.h>\nint main() {{\n{prints}}}\n"
+    )
+}
+
+#[test]
+fn constants_and_structures_are_those_of_cuda_13() {
+    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
+    let theirs = Path::new(&nvcc).parent().map(|bin| bin.join("../include"));
+    let Some(theirs) = theirs.filter(|folder| folder.join("cuda_runtime_api.h").exists()) else {
+        reuselens_testing::skip("no headers of CUDA: NVCC has to be the path of its compiler");
+        return;
+    };
+    let ours = headers();
+    let program = layout();
+    let [ours, theirs] = [ours.path(), &theirs].map(|include| {
+        let folder = TempDir::new().unwrap();
+        let (source, built) = (
+            folder.path().join("layout.cpp"),
+            folder.path().join("layout"),
+        );
+        std::fs::write(&source, &program).unwrap();
+        let mut compile = Command::new("g++");
+        compile
+            .arg("-I")
+            .args([include, &source])
+            .arg("-o")
+            .arg(&built);
+        let done = compile.output().unwrap();
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{}: {errors}", include.display());
+        let printed = Command::new(&built).output().unwrap().stdout;
+        String::from_utf8(printed).unwrap()
+    });
+    assert!(ours.lines().count() > 200, "{ours}");
+    for (ours, theirs) in ours.lines().zip(theirs.lines()) {
+        assert_eq!(ours, theirs);
+    }
+}

@@ -100,6 +100,8 @@ REUSELENS_DEVICE coalesced_group coalesced_threads() { return {__activemask()}; 
 // Neighbouring threads of a warp, a power of two.
 template <unsigned Size, class Parent = void> struct thread_block_tile {
   static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
+  thread_block_tile() = default;
+  template <class Other> REUSELENS_CG thread_block_tile(const thread_block_tile<Size, Other> &) {}
   REUSELENS_CG static unsigned reuselens_mask() {
     return (Size == 32 ? 0xffffffffu : (1u << Size % 32) - 1) << (reuselens_lane() & ~(Size - 1));
   }

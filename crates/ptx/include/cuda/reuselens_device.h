@@ -62,9 +62,16 @@ REUSELENS_MINMAX(unsigned, unsigned)
 REUSELENS_MINMAX(unsigned, int)
 REUSELENS_MINMAX(long, long)
 REUSELENS_MINMAX(unsigned long, unsigned long)
+REUSELENS_MINMAX(unsigned long, long)
+REUSELENS_MINMAX(long long, long long)
 REUSELENS_MINMAX(unsigned long long, unsigned long long)
+REUSELENS_MINMAX(unsigned long long, long long)
 REUSELENS_DEVICE unsigned min(int a, unsigned b) { return min((unsigned)a, b); }
 REUSELENS_DEVICE unsigned max(int a, unsigned b) { return max((unsigned)a, b); }
+REUSELENS_DEVICE unsigned long min(long a, unsigned long b) { return min((unsigned long)a, b); }
+REUSELENS_DEVICE unsigned long max(long a, unsigned long b) { return max((unsigned long)a, b); }
+REUSELENS_DEVICE unsigned long long min(long long a, unsigned long long b) { return min((unsigned long long)a, b); }
+REUSELENS_DEVICE unsigned long long max(long long a, unsigned long long b) { return max((unsigned long long)a, b); }
 REUSELENS_DEVICE float min(float a, float b) { return __nvvm_fmin_f(a, b); }
 REUSELENS_DEVICE float max(float a, float b) { return __nvvm_fmax_f(a, b); }
 REUSELENS_DEVICE double min(double a, double b) { return __nvvm_fmin_d(a, b); }

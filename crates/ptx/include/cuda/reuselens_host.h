@@ -13,10 +13,15 @@ REUSELENS_HOST_MINMAX(long long)
 REUSELENS_HOST_MINMAX(unsigned long long)
 REUSELENS_HOST_MINMAX(float)
 REUSELENS_HOST_MINMAX(double)
-REUSELENS_HOST unsigned min(unsigned a, int b) { return min(a, (unsigned)b); }
-REUSELENS_HOST unsigned min(int a, unsigned b) { return min((unsigned)a, b); }
-REUSELENS_HOST unsigned max(unsigned a, int b) { return max(a, (unsigned)b); }
-REUSELENS_HOST unsigned max(int a, unsigned b) { return max((unsigned)a, b); }
+#define REUSELENS_HOST_MIXED(wide, other)                                                          \
+  REUSELENS_HOST wide min(wide a, other b) { return min(a, (wide)b); }                             \
+  REUSELENS_HOST wide min(other a, wide b) { return min((wide)a, b); }                             \
+  REUSELENS_HOST wide max(wide a, other b) { return max(a, (wide)b); }                             \
+  REUSELENS_HOST wide max(other a, wide b) { return max((wide)a, b); }
+REUSELENS_HOST_MIXED(unsigned, int)
+REUSELENS_HOST_MIXED(unsigned long, long)
+REUSELENS_HOST_MIXED(unsigned long long, long long)
+REUSELENS_HOST_MIXED(double, float)
 REUSELENS_HOST float rsqrtf(float a) { return 1.0f / __builtin_sqrtf(a); }
 REUSELENS_HOST double rsqrt(double a) { return 1.0 / __builtin_sqrt(a); }
 REUSELENS_HOST float rcbrtf(float a) { return 1.0f / __builtin_cbrtf(a); }

@@ -20,6 +20,7 @@ __device__ void free(void *) __attribute__((nothrow));
 #include <cmath>
 #include <cstdlib>
 #include <limits.h>
+#include <math.h>
 #include <new>
 #include <stdlib.h>
 #include <string.h>
