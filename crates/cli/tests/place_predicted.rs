@@ -137,6 +137,19 @@ fn numbers_of_profiles_and_sizes_must_fit() {
             ],
             "cannot be used with",
         ),
+        (
+            &[
+                "64.rlprof",
+                "128.rlprof",
+                "--size",
+                "1M",
+                "--import",
+                "f",
+                "-o",
+                "x",
+            ],
+            "cannot be used with",
+        ),
     ] {
         let words: Vec<&str> = ["place"]
             .iter()

@@ -295,6 +295,9 @@ fn grow_object(object: &mut Object, growth: Option<&ObjectGrowth>) {
     object.part = object
         .part
         .map(|part| grown_part(part, growth.longest_times));
+    if let (Some(part), 0..=1) = (object.part, object.blocks) {
+        object.bytes = part.end - part.start;
+    }
 }
 
 /// The chunk at the same place of a longer block. Borders of chunks are those of pages.
@@ -304,8 +307,8 @@ fn grown_part(part: ObjectPart, times: f64) -> ObjectPart {
     let border = |offset: u64| match offset {
         end if end >= part.longest => longest,
         offset => {
-            let grown = (offset as f64 * times) as u64;
-            grown - grown % PAGE
+            let pages = (offset as f64 * times / PAGE as f64).round() as u64;
+            (pages * PAGE).min(longest)
         }
     };
     ObjectPart {

@@ -63,7 +63,7 @@ pub struct Args {
     /// needs -o
     #[arg(
         long, value_name = "FILE", help_heading = "Output", requires = "output",
-        conflicts_with_all = ["json", "html"]
+        conflicts_with_all = ["json", "html", "size", "like", "check", "sizes"]
     )]
     import: Option<PathBuf>,
 

@@ -198,8 +198,8 @@ fn part_or_times(ratio: f64) -> String {
 /// The verdict, and what it would take for moving to pay.
 fn verdict(plan: &PlacementPlan, phase: &Phase) -> [String; 2] {
     let words = match phase.verdict {
-        PhaseVerdict::Same => ["stay", "nothing: no other placement is better"],
-        PhaseVerdict::Move => ["move", "the entries that there are"],
+        PhaseVerdict::Same => ["stay", "—"],
+        PhaseVerdict::Move => ["move", "—"],
         PhaseVerdict::DoNotMove {
             most_entries,
             times_accesses,
