@@ -39,6 +39,7 @@ fn program_is_compiled_for_both_sides_and_linked() {
         "sm_80",
         "+ptx70",
         "-O3",
+        "-fno-builtin-malloc",
         "-o /t/0.ptx a.cu",
     ] {
         assert!(device.contains(part), "{part}: {device}");
