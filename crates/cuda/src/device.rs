@@ -118,6 +118,12 @@ pub trait Device: Send {
     /// What cannot be read, or has no code that this device runs.
     fn load(&mut self, fat_binary: &[u8]) -> Result<u64, CudaFault>;
 
+    /// Ends a module, and frees its variables; their addresses. Its kernels are not found any more.
+    ///
+    /// # Errors
+    /// If there is no such module.
+    fn unload(&mut self, module: u64) -> Result<Vec<u64>, CudaFault>;
+
     /// Finds a kernel of a module and makes it ready; its number, and what is known of it.
     ///
     /// # Errors

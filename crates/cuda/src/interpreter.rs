@@ -50,7 +50,8 @@ pub struct Interpreter<W> {
     device: reuselens_ptx::Device,
     limit: u64,
     options: Options,
-    modules: Vec<Loaded>,
+    /// `None` for those that have ended.
+    modules: Vec<Option<Loaded>>,
     kernels: Vec<Kernel>,
     numbers: HashMap<(u64, String), u64>,
     allocated: u64,
@@ -80,7 +81,7 @@ impl<W: KernelWatch> Interpreter<W> {
     fn module(&self, module: u64) -> Result<&Loaded, CudaFault> {
         let found = usize::try_from(module)
             .ok()
-            .and_then(|i| self.modules.get(i));
+            .and_then(|i| self.modules.get(i)?.as_ref());
         found.ok_or_else(|| {
             CudaFault::new(
                 Status::INVALID_IMAGE,
@@ -123,8 +124,19 @@ impl<W: KernelWatch> Device for Interpreter<W> {
         let text = FatBinary::read(fat_binary)?.ptx()?;
         let module = PtxModule::parse(&text).map_err(DeviceError::from)?;
         let loaded = self.device.load(module)?;
-        self.modules.push(loaded);
+        self.modules.push(Some(loaded));
         Ok(self.modules.len() as u64 - 1)
+    }
+
+    fn unload(&mut self, module: u64) -> Result<Vec<u64>, CudaFault> {
+        let variables = self.module(module)?.variables();
+        let addresses: Vec<u64> = variables.map(|(_, address, _)| address).collect();
+        self.modules[module as usize] = None;
+        self.numbers.retain(|(of, _), _| *of != module);
+        for &address in &addresses {
+            self.device.free(address);
+        }
+        Ok(addresses)
     }
 
     fn kernel(&mut self, module: u64, name: &str) -> Result<(u64, KernelInfo), CudaFault> {

@@ -60,6 +60,8 @@ numbered! {
     Fill,
     /// A module. Bytes: the fat binary. Answer: its number.
     Load,
+    /// Ends a module and frees its variables. Fields: module.
+    Unload,
     /// Fields: module. Bytes: name. Answer: number of the kernel, largest block, bytes of shared
     /// memory, bytes of local memory, bytes of parameters; bytes: offset and size of each
     /// parameter, 64 bits each.

@@ -210,6 +210,13 @@ impl<D: Device> Served<D> {
                 self.accounts.loaded(device.variables(module));
                 numbers(&[module])
             }
+            Operation::Unload => {
+                let call_path = client.names.call_path(request.call_path);
+                for address in device.unload(field(0))? {
+                    self.accounts.freed(address, Some(call_path));
+                }
+                numbers(&[])
+            }
             Operation::Kernel => {
                 let (number, info) = device.kernel(field(0), &request.text())?;
                 self.kernels.entry(number).or_insert_with(|| request.text());

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define CHECK(call) expect(__LINE__, #call, (call), CUDA_SUCCESS)
 #define EXPECT_ERROR(call, error) expect(__LINE__, #call, (call), (error))
@@ -91,6 +93,13 @@ static void launches(CUmodule module)
                      CU_LAUNCH_PARAM_END};
     CHECK(cuLaunchKernel(scale, (N + THREADS - 1) / THREADS, 1, 1, THREADS, 1, 1, 0, NULL, NULL,
                          extra));
+    /* A buffer with too few parameters, or too many. */
+    size_t wrong[] = {0, sizeof packed - 1, sizeof packed + 16};
+    for (int i = 0; i < 3; i++) {
+        size = wrong[i];
+        EXPECT_ERROR(cuLaunchKernel(scale, 1, 1, 1, THREADS, 1, 1, 0, NULL, NULL, extra),
+                     CUDA_ERROR_INVALID_VALUE);
+    }
     CHECK(cuMemcpyDtoH(host, data, sizeof host));
     for (int i = 0; i < N; i++)
         EXPECT(host[i] == 2 * (3 * (float)i + 1) + 1);
@@ -153,6 +162,14 @@ static void rows(void)
     for (int row = 0; row < 4; row++)
         CHECK(cuMemcpyDtoH(back[row], data + row * pitch, 10));
     EXPECT(memcmp(host, back, sizeof host) == 0);
+    /* Sizes whose products are small numbers again. */
+    copy.dstY = (size_t)1 << 60;
+    EXPECT_ERROR(cuMemcpy2D(&copy), CUDA_ERROR_INVALID_VALUE);
+    copy.dstY = 0;
+    copy.dstPitch = (size_t)1 << 63;
+    EXPECT_ERROR(cuMemcpy2D(&copy), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_ERROR(cuMemsetD32(data, 0, ((size_t)1 << 62) + 1), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_ERROR(cuMemsetD2D8(data, (size_t)1 << 63, 0, 10, 3), CUDA_ERROR_INVALID_VALUE);
     CHECK(cuMemFree(data));
 }
 
@@ -179,6 +196,50 @@ static char *contents(const char *path)
     EXPECT(fread(text, 1, (1 << 20) - 1, file) > 0);
     fclose(file);
     return text;
+}
+
+/* A fat binary whose head promises more than the file has. */
+static void cut_module(void)
+{
+    const struct {
+        unsigned magic;
+        unsigned short version, head_bytes;
+        unsigned long long bytes;
+    } heads[] = {{0xBA55ED50, 1, 16, 4096}, {0xBA55ED50, 1, 16, 1ull << 40}};
+    CUmodule module;
+    for (int i = 0; i < 2; i++) {
+        int file = memfd_create("cut", 0);
+        EXPECT(file >= 0 && write(file, &heads[i], 16) == 16);
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+        EXPECT_ERROR(cuModuleLoad(&module, path), CUDA_ERROR_INVALID_IMAGE);
+        close(file);
+        EXPECT_ERROR(cuModuleLoadData(&module, &heads[1]), CUDA_ERROR_INVALID_IMAGE);
+    }
+}
+
+/* What a module has goes with it. */
+static void unloaded_module(const char *path)
+{
+    size_t before, loaded, after, all;
+    CUmodule module;
+    CUfunction scale;
+    CHECK(cuMemGetInfo(&before, &all));
+    CHECK(cuModuleLoad(&module, path));
+    CHECK(cuMemGetInfo(&loaded, &all));
+    EXPECT(loaded < before);
+    CHECK(cuModuleGetFunction(&scale, module, "scale"));
+    CHECK(cuModuleUnload(module));
+    CHECK(cuMemGetInfo(&after, &all));
+    EXPECT(after == before);
+    CUdeviceptr data = 0;
+    float factor = 1;
+    int n = 0;
+    void *parameters[] = {&data, &factor, &n};
+    EXPECT_ERROR(cuLaunchKernel(scale, 1, 1, 1, THREADS, 1, 1, 0, NULL, parameters, NULL),
+                 CUDA_ERROR_INVALID_HANDLE);
+    EXPECT_ERROR(cuModuleGetFunction(&scale, module, "scale"), CUDA_ERROR_INVALID_HANDLE);
+    EXPECT_ERROR(cuModuleUnload(module), CUDA_ERROR_INVALID_HANDLE);
 }
 
 /* The way of programs that are not linked with the driver's library. */
@@ -219,10 +280,8 @@ int main(int argc, char **argv)
     EXPECT_ERROR(cuModuleLoadData(&bad, ".version 7.0\n.target sm_70\n.address_size 64\n"
                                         ".visible .entry wrong( { this is no PTX }\n"),
                  CUDA_ERROR_INVALID_PTX);
-    CHECK(cuModuleLoad(&module, argv[1]));
-    CHECK(cuModuleUnload(module));
-    CUfunction gone;
-    EXPECT_ERROR(cuModuleGetFunction(&gone, module, "scale"), CUDA_ERROR_INVALID_HANDLE);
+    cut_module();
+    unloaded_module(argv[1]);
     char *text = contents(argv[1]);
     CHECK(cuModuleLoadData(&module, text));
     free(text);

@@ -17,6 +17,7 @@ pub fn copy(rows: Rows, direction: u32, stream: usize) -> Result<(), Status> {
     if has_many && (rows.to_pitch < rows.width || rows.from_pitch < rows.width) {
         return Err(Status::INVALID_PITCH);
     }
+    rows.bytes()?;
     let (to, from) = (place(rows.to)?, place(rows.from)?);
     let (ordinary, device) = (Place::Host(None), Place::Device);
     let fits = match direction {
@@ -116,6 +117,12 @@ pub struct Copy3D {
     direction: u32,
 }
 
+/// Bytes from a layer to the next. Those of layers that are too large saturate: a second layer then
+/// has no address, and a single layer needs none.
+fn layer_bytes(block: &PitchedPointer) -> u64 {
+    (block.height as u64).saturating_mul(block.pitch as u64)
+}
+
 fn copy_3d(what: *const Copy3D, stream: usize) -> Result<(), Status> {
     if what.is_null() {
         return Err(Status::INVALID_VALUE);
@@ -126,20 +133,19 @@ fn copy_3d(what: *const Copy3D, stream: usize) -> Result<(), Status> {
         return Err(Status::NOT_SUPPORTED);
     }
     let begin = |block: &PitchedPointer, at: &CudaPosition| {
-        let row = at.z * block.height + at.y;
-        (block.address + row * block.pitch + at.x) as u64
+        let row = at.z.checked_mul(block.height)?.checked_add(at.y)?;
+        let bytes = row.checked_mul(block.pitch)?.checked_add(at.x)?;
+        Some(block.address.checked_add(bytes)? as u64)
     };
-    let (to, from) = (
-        begin(&what.to, &what.to_position),
-        begin(&what.from, &what.from_position),
-    );
+    let begins = begin(&what.to, &what.to_position).zip(begin(&what.from, &what.from_position));
+    let (to, from) = begins.ok_or(Status::INVALID_VALUE)?;
     let rows = Rows {
         to_pitch: what.to.pitch as u64,
         from_pitch: what.from.pitch as u64,
         rows: what.extent.height as u64,
         layers: what.extent.depth as u64,
-        to_layer: (what.to.height * what.to.pitch) as u64,
-        from_layer: (what.from.height * what.from.pitch) as u64,
+        to_layer: layer_bytes(&what.to),
+        from_layer: layer_bytes(&what.from),
         ..Rows::plain(to, from, what.extent.width as u64)
     };
     copy(rows, what.direction, stream)
@@ -221,6 +227,7 @@ pub fn fill(filling: Filling, stream: usize) -> Result<(), Status> {
     if (filling.rows > 1 || filling.layers > 1) && filling.pitch < filling.width {
         return Err(Status::INVALID_PITCH);
     }
+    filling.bytes()?;
     submit(stream, Work::Fill(filling))
 }
 
@@ -281,7 +288,7 @@ fn fill_3d(
         rows: extent.height as u64,
         pitch: block.pitch as u64,
         layers: extent.depth as u64,
-        layer: (block.height * block.pitch) as u64,
+        layer: layer_bytes(&block),
         ..row(block.address as u64, value, extent.width as u64)
     };
     fill(filling, stream)

@@ -10,7 +10,7 @@ use super::connection::{ask, own_process};
 use super::lock;
 use super::properties::MAX_SHARED;
 use crate::fatbin_head::{HEAD_BYTES, container_bytes};
-use crate::protocol::{Message, Operation};
+use crate::protocol::{MAX_BYTES, Message, Operation};
 use crate::status::Status;
 
 /// The first word of what the start-up code registers.
@@ -230,22 +230,42 @@ const LOADED_KERNELS: usize = 1 << 62;
 
 /// Loads a module that the program has in memory: a fat binary or text; its number. The memory may
 /// change afterwards.
-pub fn load_image(image: usize) -> Result<usize, Status> {
+pub fn load_at(address: usize) -> Result<usize, Status> {
+    load_image(image_at(address)?)
+}
+
+/// Loads a module from the bytes of a fat binary or text; its number.
+///
+/// # Errors
+/// [`Status::INVALID_IMAGE`] where a fat binary is longer than the bytes, among others.
+pub fn load_image(image: Vec<u8>) -> Result<usize, Status> {
     own_process()?;
-    let number = load(image)?;
+    let number = send_image(image)?;
     let mut registry = lock(&REGISTRY);
     registry.modules.push(RegisteredModule {
-        fat_binary: image,
+        fat_binary: 0,
         loaded: Some(Ok(number)),
     });
     Ok(registry.modules.len() - 1)
 }
 
-/// Ends a module that the program loaded. Its kernels and variables are not found any more.
+/// Ends a module that the program loaded, and frees its variables. Its kernels and variables are
+/// not found any more.
 pub fn unload(module: usize) -> Result<(), Status> {
     let mut registry = lock(&REGISTRY);
-    registry.load(module)?;
+    let number = registry.load(module)?;
+    ask(&Message::new(Operation::Unload, &[number]))?;
     registry.modules[module].loaded = Some(Err(Status::INVALID_HANDLE));
+    let Registry {
+        kernels,
+        variables,
+        ready,
+        places,
+        ..
+    } = &mut *registry;
+    let is_of = |named: Option<&Named>| named.is_some_and(|named| named.module == module);
+    ready.retain(|host, _| !is_of(kernels.get(host)));
+    places.retain(|host, _| !is_of(variables.get(host)));
     Ok(())
 }
 
@@ -282,27 +302,36 @@ impl Registry {
     fn load(&mut self, module: usize) -> Result<u64, Status> {
         let known = self.modules.get_mut(module).ok_or(Status::INVALID_IMAGE)?;
         if known.loaded.is_none() {
-            known.loaded = Some(load(known.fat_binary));
+            known.loaded = Some(image_at(known.fat_binary).and_then(send_image));
         }
         known.loaded.unwrap_or(Err(Status::INVALID_IMAGE))
     }
 }
 
-fn load(fat_binary: usize) -> Result<u64, Status> {
-    if fat_binary == 0 {
+/// The bytes of a fat binary, or of text, that the program has at an address.
+fn image_at(address: usize) -> Result<Vec<u8>, Status> {
+    if address == 0 {
         return Err(Status::INVALID_IMAGE);
     }
-    let begin = fat_binary as *const u8;
+    let begin = address as *const u8;
     // SAFETY: a fat binary has at least a head, and PTX in its place has more.
     let head = unsafe { &*begin.cast::<[u8; HEAD_BYTES]>() };
     let bytes = match container_bytes(head) {
+        Some(bytes) if bytes > MAX_BYTES => return Err(Status::INVALID_IMAGE),
         Some(bytes) => bytes as usize,
         // SAFETY: what is no container is text, which ends with a zero.
         None => unsafe { CStr::from_ptr(begin.cast()) }.to_bytes().len(),
     };
     // SAFETY: its head gives that length.
-    let bytes = unsafe { std::slice::from_raw_parts(begin, bytes) };
-    let request = Message::with_bytes(Operation::Load, &[], bytes.to_vec());
+    Ok(unsafe { std::slice::from_raw_parts(begin, bytes) }.to_vec())
+}
+
+/// Loads a module in the analysing process, which checks the image; its number there.
+fn send_image(image: Vec<u8>) -> Result<u64, Status> {
+    if image.len() as u64 > MAX_BYTES {
+        return Err(Status::INVALID_IMAGE);
+    }
+    let request = Message::with_bytes(Operation::Load, &[], image);
     Ok(ask(&request)?.field(0))
 }
 

@@ -71,7 +71,33 @@ pub struct Filling {
     pub layer: u64,
 }
 
+/// Bytes of all rows, if their number fits.
+fn all_bytes(width: u64, rows: u64, layers: u64) -> Option<u64> {
+    width.checked_mul(rows)?.checked_mul(layers)
+}
+
+/// Whether the last of the rows ends inside the addresses that there are.
+fn has_end(first: u64, width: u64, steps: [(u64, u64); 2]) -> bool {
+    let end = steps.iter().try_fold(first, |at, &(count, step)| {
+        at.checked_add(count.saturating_sub(1).checked_mul(step)?)
+    });
+    end.and_then(|last| last.checked_add(width)).is_some()
+}
+
 impl Rows {
+    /// Bytes of all rows.
+    ///
+    /// # Errors
+    /// If their number, or an address of either side, is more than 64 bits hold.
+    pub fn bytes(&self) -> Result<u64, Status> {
+        let to = [(self.rows, self.to_pitch), (self.layers, self.to_layer)];
+        let from = [(self.rows, self.from_pitch), (self.layers, self.from_layer)];
+        let has_ends = has_end(self.to, self.width, to) && has_end(self.from, self.width, from);
+        all_bytes(self.width, self.rows, self.layers)
+            .filter(|_| has_ends)
+            .ok_or(Status::INVALID_VALUE)
+    }
+
     /// One row.
     pub fn plain(to: u64, from: u64, bytes: u64) -> Rows {
         Rows {
@@ -86,6 +112,19 @@ impl Rows {
             to_layer: bytes,
             from_layer: bytes,
         }
+    }
+}
+
+impl Filling {
+    /// Bytes of all rows.
+    ///
+    /// # Errors
+    /// If their number, or an address, is more than 64 bits hold.
+    pub fn bytes(&self) -> Result<u64, Status> {
+        let steps = [(self.rows, self.pitch), (self.layers, self.layer)];
+        all_bytes(self.width, self.rows, self.layers)
+            .filter(|_| has_end(self.address, self.width, steps))
+            .ok_or(Status::INVALID_VALUE)
     }
 }
 
@@ -147,6 +186,7 @@ fn rows_from(
 }
 
 fn copy(rows: &Rows) -> Result<(), Status> {
+    let all_bytes = rows.bytes()?;
     let sides = (place(rows.to)?, place(rows.from)?);
     let begins = |first, pitch, layer| rows_from(first, rows.rows, pitch, rows.layers, layer);
     let to = begins(rows.to, rows.to_pitch, rows.to_layer);
@@ -166,11 +206,11 @@ fn copy(rows: &Rows) -> Result<(), Status> {
             },
         };
     }
-    let bytes = rows.width * rows.rows * rows.layers;
-    sides::tell_copy(rows.call_path, rows.to, rows.from, bytes, is_same)
+    sides::tell_copy(rows.call_path, rows.to, rows.from, all_bytes, is_same)
 }
 
 fn fill(filling: &Filling) -> Result<(), Status> {
+    let all_bytes = filling.bytes()?;
     let place = place(filling.address)?;
     if place == Place::Host(None) {
         return Err(Status::INVALID_VALUE);
@@ -196,9 +236,5 @@ fn fill(filling: &Filling) -> Result<(), Status> {
             unsafe { (row as *mut u8).add(at as usize).write(byte) };
         }
     }
-    sides::tell_fill(
-        filling.call_path,
-        filling.address,
-        filling.width * rows * layers,
-    )
+    sides::tell_fill(filling.call_path, filling.address, all_bytes)
 }

@@ -2,6 +2,7 @@
 
 use super::super::Dim3;
 use super::super::kernels::{self, Configuration, LaunchAttribute};
+use super::super::modules::ReadyKernel;
 use super::within;
 use crate::status::Status;
 
@@ -27,12 +28,22 @@ fn launch(
     }
     // SAFETY: the program passes a list with its end.
     let params = unsafe { in_buffer(extra) }?;
-    kernels::launch_with(kernel, configuration, |kernel| {
-        // The buffer may end before the padding of the last parameter, or after it.
-        let mut params = params;
-        params.resize(kernel.param_bytes, 0);
-        Ok(params)
-    })
+    kernels::launch_with(kernel, configuration, |kernel| fitting(kernel, params))
+}
+
+/// The parameters of a kernel from a buffer, which may end anywhere in the padding after the last
+/// of them.
+fn fitting(kernel: &ReadyKernel, mut params: Vec<u8>) -> Result<Vec<u8>, Status> {
+    // No type of a parameter has a larger alignment.
+    const ALIGNMENT: usize = 16;
+    let ends = kernel.params.iter().map(|(offset, bytes)| offset + bytes);
+    let end = ends.max().unwrap_or(0);
+    let padded = kernel.param_bytes.next_multiple_of(ALIGNMENT);
+    if !(end..=padded).contains(&params.len()) {
+        return Err(Status::INVALID_VALUE);
+    }
+    params.resize(kernel.param_bytes, 0);
+    Ok(params)
 }
 
 /// Parameters as the kernel has them, in a buffer that a list names.

@@ -125,7 +125,11 @@ impl DriverSide {
             DEVICE | UNIFIED => self.device,
             _ => return Err(Status::NOT_SUPPORTED),
         };
-        Ok(base + (self.y * self.pitch + self.x) as u64)
+        let offset = self.y.checked_mul(self.pitch);
+        let offset = offset.and_then(|offset| offset.checked_add(self.x));
+        offset
+            .and_then(|offset| base.checked_add(offset as u64))
+            .ok_or(Status::INVALID_VALUE)
     }
 }
 
@@ -195,12 +199,13 @@ macro_rules! fills {
         ) -> u32 {
             const ELEMENT: usize = size_of::<$type>();
             within(|| {
+                let bytes = width.checked_mul(ELEMENT).ok_or(Status::INVALID_VALUE)?;
                 let filling = Filling {
                     value: u32::from(value),
                     element: ELEMENT as u64,
                     rows: height as u64,
                     pitch: pitch as u64,
-                    ..row(address, 0, (width * ELEMENT) as u64)
+                    ..row(address, 0, bytes as u64)
                 };
                 match address as usize % ELEMENT == 0 && pitch % ELEMENT == 0 {
                     true => copies::fill(filling, stream),

@@ -31,10 +31,11 @@ fn of_handle<T>(result: Result<T, Status>) -> Result<T, Status> {
     })
 }
 
+/// Loads a module that the program has in memory, at an address.
 fn load(to: *mut usize, image: usize) -> Result<(), Status> {
     match image {
         0 => Err(Status::INVALID_VALUE),
-        _ => store(to, modules::load_image(image)? + 1),
+        _ => store(to, modules::load_at(image)? + 1),
     }
 }
 
@@ -64,10 +65,8 @@ pub extern "C" fn cuModuleLoadFatBinary(to: *mut usize, image: usize) -> u32 {
 pub extern "C" fn cuModuleLoad(to: *mut usize, path: *const c_char) -> u32 {
     within(|| {
         let path = std::ffi::OsStr::from_bytes(text(path)?.to_bytes());
-        let mut image = std::fs::read(path).map_err(|_| Status::FILE_NOT_FOUND)?;
-        // Text ends with a zero, and a head is read of what is shorter than one, too.
-        image.extend([0; 64]);
-        load(to, image.as_ptr() as usize)
+        let image = std::fs::read(path).map_err(|_| Status::FILE_NOT_FOUND)?;
+        store(to, modules::load_image(image)? + 1)
     })
 }
 
