@@ -3,12 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use std::path::Path;
+
 use addr2line::Loader;
+use reuselens::io::open_regular_file;
 use reuselens_gpu_advisor::{CallPath, HostFrame, KernelNames, Ledger, MemoryObject, Origin};
 use reuselens_ptx::readable;
 use reuselens_report::HostCall;
 
-use super::variables::SourceTexts;
+use super::variables::{Nth, SourceTexts};
 
 /// Names for the numbers of a ledger.
 pub struct RunNames {
@@ -36,7 +39,7 @@ impl RunNames {
         };
         let paths = ledger.call_paths.iter();
         let call_paths: Vec<Vec<HostCall>> = paths.map(|path| files.calls(path)).collect();
-        let objects = object_names(ledger, &call_paths, &mut files);
+        let objects = ObjectNaming::new(ledger, &call_paths, &mut files).names();
         RunNames {
             call_paths,
             objects,
@@ -84,50 +87,115 @@ impl KernelNames for RunNames {
     }
 }
 
-/// The names of all objects. Objects that one function allocates for several callers have equal
-/// names at first; they get those of its callers, as far out as that makes them different.
-fn object_names(
-    ledger: &Ledger,
-    call_paths: &[Vec<HostCall>],
-    files: &mut HostFiles<'_>,
-) -> Vec<String> {
-    let mut texts = SourceTexts::default();
-    let own_calls: Vec<Vec<&HostCall>> = (ledger.objects.iter())
-        .map(|object| {
-            let calls = call_paths.get(object.call_path as usize);
-            let calls = calls.into_iter().flatten();
-            calls.filter(|call| is_of_program(call)).collect()
-        })
-        .collect();
-    let mut outwards = vec![0; ledger.objects.len()];
-    let mut names = names_at(ledger, &own_calls, &outwards, (files, &mut texts));
-    for _ in 0..MOST_OUTWARDS {
-        let mut further = outwards.clone();
-        for group in equal(&names) {
-            for &number in group.iter().filter(|_| group.len() > 1) {
-                let last = own_calls[number].len().saturating_sub(1);
-                further[number] = (outwards[number] + 1).min(last);
-            }
-        }
-        let there = names_at(ledger, &own_calls, &further, (files, &mut texts));
-        // A group goes on only together, and only if its names become different.
-        for group in equal(&names) {
-            let is_better = group.iter().any(|number| there[*number] != there[group[0]]);
-            for number in group.into_iter().filter(|_| !is_better) {
-                further[number] = outwards[number];
-            }
-        }
-        if further == outwards {
-            break;
-        }
-        outwards = further;
-        names = names_at(ledger, &own_calls, &outwards, (files, &mut texts));
-    }
-    distinct(names)
+/// Names objects by the calls of the program's own source that allocated them.
+struct ObjectNaming<'a, 'f> {
+    ledger: &'a Ledger,
+    /// Of each object, the outermost first.
+    own_calls: Vec<Vec<&'a HostCall>>,
+    files: &'f mut HostFiles<'a>,
+    texts: SourceTexts,
 }
 
 /// Calls from an allocation outwards that are looked at for its name.
 const MOST_OUTWARDS: usize = 8;
+
+impl<'a, 'f> ObjectNaming<'a, 'f> {
+    fn new(
+        ledger: &'a Ledger,
+        call_paths: &'a [Vec<HostCall>],
+        files: &'f mut HostFiles<'a>,
+    ) -> ObjectNaming<'a, 'f> {
+        let objects = ledger.objects.iter();
+        let own_calls = objects.map(|object| {
+            let calls = call_paths.get(object.call_path as usize);
+            let calls = calls.into_iter().flatten();
+            calls.filter(|call| is_of_program(call)).collect()
+        });
+        ObjectNaming {
+            ledger,
+            own_calls: own_calls.collect(),
+            files,
+            texts: SourceTexts::default(),
+        }
+    }
+
+    /// The names of all objects. Objects that one function allocates for several callers have equal
+    /// names at first; they get those of its callers, as far out as that makes them different.
+    /// Cost: linear in the objects.
+    fn names(mut self) -> Vec<String> {
+        let mut outwards = vec![0; self.ledger.objects.len()];
+        let mut names = self.names_at(&outwards);
+        for _ in 0..MOST_OUTWARDS {
+            let groups = equal(&names);
+            let mut further = outwards.clone();
+            for &number in groups.iter().filter(|group| group.len() > 1).flatten() {
+                let last = self.own_calls[number].len().saturating_sub(1);
+                further[number] = (outwards[number] + 1).min(last);
+            }
+            let there = self.names_at(&further);
+            // A group goes on only together, and only if its names become different.
+            for group in groups {
+                let is_better = group.iter().any(|&number| there[number] != there[group[0]]);
+                for number in group.into_iter().filter(|_| !is_better) {
+                    further[number] = outwards[number];
+                }
+            }
+            if further == outwards {
+                break;
+            }
+            names = self.names_at(&further);
+            outwards = further;
+        }
+        distinct(names)
+    }
+
+    /// The names of all objects; `outwards` is for each how many of its calls are passed over.
+    fn names_at(&mut self, outwards: &[usize]) -> Vec<String> {
+        let sites: Vec<AllocationSite> = (0..outwards.len())
+            .map(|number| self.site(number, outwards[number]))
+            .collect();
+        let mut counts: HashMap<AllocationSite, usize> = HashMap::new();
+        for site in &sites {
+            *counts.entry(*site).or_default() += 1;
+        }
+        let mut seen: HashMap<AllocationSite, usize> = HashMap::new();
+        let mut names = Vec::with_capacity(sites.len());
+        for (object, site) in self.ledger.objects.iter().zip(sites) {
+            let next = seen.entry(site).or_default();
+            let nth = Nth {
+                index: *next,
+                count: counts[&site],
+            };
+            *next += 1;
+            let texts = &mut self.texts;
+            let variable = || texts.variable(site.place, site.callee, nth);
+            names.push(self.files.object(object, site.place, variable));
+        }
+        names
+    }
+
+    fn site(&self, number: usize, outwards: usize) -> AllocationSite<'a> {
+        let calls = &self.own_calls[number];
+        let at = calls.len().checked_sub(outwards + 1);
+        let callee = at.and_then(|at| calls.get(at + 1));
+        AllocationSite {
+            place: at.map_or("", |at| &calls[at].place),
+            callee: callee.map_or("", |call| &call.function),
+            origin: self.ledger.objects[number].origin.word(),
+        }
+    }
+}
+
+/// Where objects are allocated, as far as their names go.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct AllocationSite<'a> {
+    /// The line of the call; empty if it is not known.
+    place: &'a str,
+    /// The function of the program that is called there; empty for an allocator.
+    callee: &'a str,
+    /// What allocates, in words.
+    origin: &'static str,
+}
 
 /// The numbers of equal names, together.
 fn equal(names: &[String]) -> Vec<Vec<usize>> {
@@ -136,38 +204,6 @@ fn equal(names: &[String]) -> Vec<Vec<usize>> {
         groups.entry(name).or_default().push(number);
     }
     groups.into_values().collect()
-}
-
-/// The names of all objects; `outwards` is for each how many of its calls are passed over.
-fn names_at(
-    ledger: &Ledger,
-    own_calls: &[Vec<&HostCall>],
-    outwards: &[usize],
-    (files, texts): (&mut HostFiles<'_>, &mut SourceTexts),
-) -> Vec<String> {
-    let calls = own_calls.iter().zip(outwards).map(|(calls, outwards)| {
-        let at = calls.len().checked_sub(outwards + 1);
-        let text = |at: usize, part: fn(&HostCall) -> &str| calls.get(at).map_or("", |it| part(it));
-        at.map_or(("", ""), |at| {
-            (text(at, |it| &it.place), text(at + 1, |it| &it.function))
-        })
-    });
-    let calls: Vec<(&str, &str)> = calls.collect();
-    let objects = ledger.objects.iter().enumerate();
-    let names = objects.map(|(number, object)| {
-        let (place, callee) = calls[number];
-        // Several allocations of one line are numbered as they are made, which is the line's order.
-        let same = |other: &usize| {
-            calls[*other] == calls[number]
-                && ledger.objects[*other].origin.word() == object.origin.word()
-        };
-        let nth = (0..number).filter(same).count();
-        let count = (0..calls.len()).filter(same).count();
-        files.object(object, place, || {
-            texts.variable(place, callee, (nth, count))
-        })
-    });
-    names.collect()
 }
 
 /// Whether a call is in the program's own source, not in a system's headers or a file without
@@ -204,8 +240,10 @@ impl HostFiles<'_> {
     fn loader(&mut self, module: u32) -> Option<&Loader> {
         let modules = &self.ledger.modules;
         let loader = self.loaders.entry(module).or_insert_with(|| {
-            let module = modules.get(module as usize)?;
-            Loader::new(&module.path).ok()
+            let path = Path::new(&modules.get(module as usize)?.path);
+            // The program says where its files are: a pipe would be waited for.
+            open_regular_file(path).ok()?;
+            Loader::new(path).ok()
         });
         loader.as_ref()
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use reuselens::io::AtomicFile;
+use reuselens::units::shown_json;
 use reuselens_gpu_advisor::{KernelNames, KernelReport, Ledger, RunFacts, findings, source_line};
 use reuselens_report::{
     GpuPageOptions, GpuRun, GpuTextOptions, gpu_csv, gpu_json, gpu_page, gpu_text,
@@ -75,7 +76,7 @@ impl GpuResults {
 
     /// Writes the files, then exports and summary, and says what to do next.
     pub fn finish(mut self, run: GpuRun, show: &Show) -> anyhow::Result<()> {
-        let json = gpu_json(&run);
+        let json = shown_json(&gpu_json(&run)).into_owned();
         let page = gpu_page(&run, &page_options(&run, show));
         let failed = |path: &Path| format!("cannot write {}: is the disk full?", path.display());
         self.run

@@ -4,9 +4,21 @@
 //! the variables that point to them. What a line does not show clearly has no name.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+
+use reuselens::io::open_regular_file;
 
 /// The most bytes of a source file that is read.
 const MOST: u64 = 4 << 20;
+
+/// Which of the objects that come from one line; they are made in the order of its calls.
+#[derive(Clone, Copy)]
+pub struct Nth {
+    /// From 0.
+    pub index: usize,
+    /// How many there are.
+    pub count: usize,
+}
 
 /// Lines of source files, read when they are asked for.
 #[derive(Default)]
@@ -16,21 +28,16 @@ pub struct SourceTexts {
 
 impl SourceTexts {
     /// The variable that a call of `callee` on a line (`file:line`) allocates for. An empty
-    /// `callee` is an allocator, whatever it is called. Of several such calls on the line it is the
-    /// `nth`, if `count`, the objects from that line, is their number.
-    pub fn variable(
-        &mut self,
-        place: &str,
-        callee: &str,
-        (nth, count): (usize, usize),
-    ) -> Option<String> {
+    /// `callee` is an allocator, whatever it is called. Of several such calls on the line it is
+    /// the one that `nth` says, if there are as many calls as objects.
+    pub fn variable(&mut self, place: &str, callee: &str, nth: Nth) -> Option<String> {
         let (file, line) = place.rsplit_once(':')?;
         let line: usize = line.parse().ok()?;
         let lines = self.files.entry(file.to_owned()).or_insert_with(|| {
-            let is_small = std::fs::metadata(file).is_ok_and(|it| it.is_file() && it.len() < MOST);
-            let text = is_small
-                .then(|| std::fs::read_to_string(file).ok())
-                .flatten();
+            let file = open_regular_file(Path::new(file)).ok();
+            let text = file
+                .filter(|(_, bytes)| *bytes < MOST)
+                .and_then(|(file, _)| std::io::read_to_string(file).ok());
             text.unwrap_or_default()
                 .lines()
                 .map(str::to_owned)
@@ -39,7 +46,7 @@ impl SourceTexts {
         let variables = variables(lines.get(line.checked_sub(1)?)?, callee);
         match variables.len() {
             1 => variables.into_iter().next().flatten(),
-            calls if calls == count => variables.into_iter().nth(nth).flatten(),
+            calls if calls == nth.count => variables.into_iter().nth(nth.index).flatten(),
             _ => None,
         }
     }

@@ -2,16 +2,13 @@
 
 use std::fmt::Write;
 
-use reuselens_gpu_advisor::Direction;
+use reuselens_gpu_advisor::{Direction, SECTOR_BYTES};
 use reuselens_units::Bytes;
 
 use crate::gpu::sums::KernelSum;
 use crate::gpu::{GpuRun, rows};
 use crate::html::escape;
 use crate::numbers::{count, noun};
-
-/// Bytes of a sector.
-const SECTOR: u64 = 32;
 
 /// A box of the chart.
 struct ChartBox {
@@ -112,11 +109,12 @@ fn boxes(all: &KernelSum) -> Vec<ChartBox> {
 }
 
 fn arrows(run: &GpuRun, all: &KernelSum) -> Vec<Arrow> {
-    let bytes = |sectors: u64| Bytes(sectors.saturating_mul(SECTOR)).to_string();
+    let bytes = |sectors: u64| Bytes(sectors.saturating_mul(SECTOR_BYTES)).to_string();
     let copied = |direction: Direction| {
         let copies = run.ledger.copies.iter();
         let copies = copies.filter(|copy| copy.direction == direction);
-        Bytes(copies.map(|copy| copy.bytes).sum()).to_string()
+        let bytes = copies.map(|copy| copy.bytes).fold(0, u64::saturating_add);
+        Bytes(bytes).to_string()
     };
     let arrow = |from, to, words| Arrow { from, to, words };
     let mut arrows = vec![arrow(

@@ -180,13 +180,12 @@ fn faults(out: &mut String, run: &GpuRun) {
 }
 
 fn tiles(out: &mut String, run: &GpuRun, all: &KernelSum) {
-    let copied: u64 = run.ledger.copies.iter().map(|copy| copy.bytes).sum();
-    let redundant: u64 = run
-        .ledger
-        .copies
+    let copies = &run.ledger.copies;
+    let copied = copies
         .iter()
-        .map(|copy| copy.redundant_bytes)
-        .sum();
+        .map(|it| it.bytes)
+        .fold(0, u64::saturating_add);
+    let redundant = (copies.iter().map(|it| it.redundant_bytes)).fold(0, u64::saturating_add);
     let global = &all.global;
     let tiles = [
         (
