@@ -34,6 +34,7 @@ pub fn gpu_json(run: &GpuRun) -> String {
         copies: copies(run),
         fills: fills(run),
         faults: faults(run),
+        is_cut: run.ledger.is_cut,
     })
 }
 
@@ -58,6 +59,8 @@ struct GpuDocument<'a> {
     copies: Value,
     fills: Value,
     faults: Value,
+    /// Whether there were more call paths, objects or sums than are kept.
+    is_cut: bool,
 }
 
 /// The GPU whose caches were modelled; null if none were.
@@ -143,6 +146,11 @@ fn kernel(report: &KernelReport) -> Value {
             "warp_elements": reuse_counts(&reuse.warp_elements),
             "warp_lines": reuse_counts(&reuse.warp_lines),
             "cut_blocks": reuse.cut_blocks,
+        })),
+        "waves": report.caches.as_ref().map(|caches| json!({
+            "count": caches.waves,
+            "cut": caches.cut_waves,
+            "resident_blocks": caches.resident_blocks,
         })),
         "bypass": report.bypass.as_ref().map(bypass),
         "blocks": report.branches.blocks.iter().map(|block| json!({

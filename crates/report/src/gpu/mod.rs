@@ -17,6 +17,9 @@ pub use json::{GPU_SCHEMA, gpu_json};
 pub use page::{GpuPageOptions, gpu_page};
 pub use text::{GpuTextOptions, gpu_text};
 
+use std::collections::HashMap;
+
+use crate::numbers::noun;
 use reuselens_advice::Finding;
 use reuselens_gpu_advisor::{KernelReport, LaunchFault, Ledger};
 
@@ -89,21 +92,67 @@ impl GpuRun {
     /// The name of an object.
     fn object_name(&self, object: Option<u32>) -> &str {
         let name = object.and_then(|object| self.objects.get(object as usize));
-        name.map_or("(unknown memory)", String::as_str)
+        name.map_or(UNKNOWN_OBJECT, String::as_str)
     }
 
-    /// The name of an object without where it was allocated, if no other has that.
-    fn short_object_name(&self, object: Option<u32>) -> &str {
-        let short = |name: &str| name.find(" (").filter(|end| *end > 0);
-        let name = self.object_name(object);
-        let Some(end) = short(name) else { return name };
-        let is_same = |other: &&String| {
-            let other_end = short(other).unwrap_or(other.len());
-            other[..other_end] == name[..end]
-        };
-        match self.objects.iter().filter(is_same).count() {
-            1 => &name[..end],
-            _ => name,
+    /// What was cut short, as sentences: sums that were left out, and analyses of pieces.
+    fn cuts(&self) -> Vec<String> {
+        let mut cuts = Vec::new();
+        if self.ledger.is_cut {
+            cuts.push(
+                "There were more call paths, objects or copies than are kept; the rest is counted as \
+                 unknown or not at all."
+                    .to_owned(),
+            );
         }
+        let sum = |count: fn(&KernelReport) -> u64| -> u64 { self.kernels.iter().map(count).sum() };
+        let blocks = sum(|kernel| kernel.reuse.as_ref().map_or(0, |reuse| reuse.cut_blocks));
+        let waves = sum(|kernel| kernel.caches.as_ref().map_or(0, |caches| caches.cut_waves));
+        if blocks > 0 {
+            let blocks = noun(blocks, "block was", "blocks were");
+            cuts.push(format!(
+                "{blocks} too long to be brought into one order; distances there are those of pieces."
+            ));
+        }
+        if waves > 0 {
+            let waves = noun(waves, "wave of blocks was", "waves of blocks were");
+            cuts.push(format!(
+                "{waves} too long for the cache model, and went through it in pieces."
+            ));
+        }
+        cuts
     }
 }
+
+/// The names of a run's objects without where they were allocated, where no other has that.
+struct ShortNames<'a> {
+    names: Vec<&'a str>,
+}
+
+impl<'a> ShortNames<'a> {
+    fn of(run: &'a GpuRun) -> ShortNames<'a> {
+        let short = |name: &'a String| match name.find(" (") {
+            Some(end) if end > 0 => &name[..end],
+            _ => name.as_str(),
+        };
+        let mut uses: HashMap<&str, u32> = HashMap::new();
+        for name in &run.objects {
+            *uses.entry(short(name)).or_default() += 1;
+        }
+        let names = run.objects.iter().map(|name| match uses[short(name)] {
+            1 => short(name),
+            _ => name.as_str(),
+        });
+        ShortNames {
+            names: names.collect(),
+        }
+    }
+
+    fn name(&self, object: Option<u32>) -> &'a str {
+        let name = object.and_then(|object| self.names.get(object as usize));
+        name.copied().unwrap_or(UNKNOWN_OBJECT)
+    }
+}
+
+/// What addresses of no known object are called.
+const UNKNOWN_OBJECT: &str = "(unknown memory)";

@@ -4,8 +4,8 @@ use reuselens_advice::Finding;
 use reuselens_gpu_advisor::{CacheCounts, CopySum, MemoryObject};
 use reuselens_units::Bytes;
 
-use super::GpuRun;
 use super::sums::{KernelSum, LineSum, ObjectSum};
+use super::{GpuRun, ShortNames};
 use crate::numbers::{count, percent, ratio_percent};
 
 /// Heads of [`kernel`].
@@ -79,19 +79,22 @@ pub(super) const OBJECT_HEADS: [&str; 8] = [
 ];
 
 /// An object; `total` is the number of sectors of all.
-pub(super) fn object(run: &GpuRun, sum: &ObjectSum, total: u64) -> Vec<String> {
+pub(super) fn object(
+    run: &GpuRun,
+    short: &ShortNames<'_>,
+    sum: &ObjectSum,
+    total: u64,
+) -> Vec<String> {
     let all = sum.all();
     let memory = sum.object.and_then(|object| memory(run, object));
     let tied = sum.object.map_or_else(String::new, |object| {
         let names = run.ledger.tied_to(object);
         let names = names.iter().filter(|&&tied| is_host(run, tied));
-        let names: Vec<&str> = names
-            .map(|&tied| run.short_object_name(Some(tied)))
-            .collect();
+        let names: Vec<&str> = names.map(|&tied| short.name(Some(tied))).collect();
         names.join(", ")
     });
     vec![
-        run.short_object_name(sum.object).to_owned(),
+        short.name(sum.object).to_owned(),
         tied,
         memory.map_or_else(dash, |memory| Bytes(memory.peak_bytes).to_string()),
         count(all.sectors),

@@ -253,3 +253,26 @@ fn files_that_are_no_runs_are_refused() {
     let error = GpuRunSummary::parse(&other).unwrap_err();
     assert_eq!(error, GpuDiffError::Schema("reuselens-gpu/9".to_owned()));
 }
+
+#[test]
+fn what_was_cut_short_is_said() {
+    let mut cut = run(&[4]);
+    assert!(!gpu_text(&cut, &OPTIONS).contains("than are kept"));
+    cut.ledger.is_cut = true;
+    assert!(gpu_text(&cut, &OPTIONS).contains("than are kept"));
+    assert!(gpu_page(&cut, &GpuPageOptions::default()).contains("than are kept"));
+    let json: Value = serde_json::from_str(&gpu_json(&cut)).unwrap();
+    assert_eq!(json["is_cut"], true);
+}
+
+#[test]
+fn copies_of_impossible_sizes_do_not_overflow() {
+    let mut large = run(&[4]);
+    let copy = CopySum {
+        bytes: u64::MAX,
+        redundant_bytes: u64::MAX,
+        ..large.ledger.copies[0]
+    };
+    large.ledger.copies = vec![copy, copy];
+    assert!(gpu_page(&large, &GpuPageOptions::default()).contains("100 % redundant"));
+}

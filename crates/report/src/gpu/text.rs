@@ -5,7 +5,7 @@ use std::fmt::Write;
 use reuselens_advice::Finding;
 
 use super::sums::{KernelSum, LineSum, ObjectSum, by_kernel, by_line, by_object};
-use super::{GpuRun, rows};
+use super::{GpuRun, ShortNames, rows};
 use crate::numbers::{count, ratio_percent};
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows as table, wrap};
 
@@ -37,6 +37,9 @@ pub fn gpu_text(run: &GpuRun, options: &GpuTextOptions) -> String {
         writer.lines(&mut out);
         writer.objects(&mut out);
         writer.findings(&mut out);
+        for cut in run.cuts() {
+            writer.soft(&mut out, &cut);
+        }
     }
     out
 }
@@ -76,14 +79,14 @@ impl Writer<'_> {
         let kernels = by_kernel(&self.run.kernels);
         let total: u64 = kernels.iter().map(|sum| sum.instructions.threads).sum();
         heading(out, "Kernels by instructions", "", self.width, self.paint);
-        let (shown, folded) = kernels.split_at(self.top.min(kernels.len()));
+        let (shown, rest) = kernels.split_at(self.top.min(kernels.len()));
         let mut cells: Vec<_> = shown.iter().map(|sum| rows::kernel(sum, total)).collect();
-        if !folded.is_empty() {
+        if !rest.is_empty() {
             let mut others = KernelSum::default();
-            for kernel in folded {
+            for kernel in rest {
                 others.add_kernel(kernel);
             }
-            others.name = format!("({} others)", folded.len());
+            others.name = format!("({} others)", rest.len());
             cells.push(rows::kernel(&others, total));
         }
         table(
@@ -128,10 +131,11 @@ impl Writer<'_> {
             return;
         }
         heading(out, "Data objects by sectors", "", self.width, self.paint);
+        let short = ShortNames::of(self.run);
         let shown: Vec<&ObjectSum> = objects.iter().take(self.top).collect();
         let cells: Vec<_> = shown
             .iter()
-            .map(|sum| rows::object(self.run, sum, total))
+            .map(|sum| rows::object(self.run, &short, sum, total))
             .collect();
         table(
             out,

@@ -12,7 +12,7 @@ use reuselens_gpu_advisor::{KernelReport, LaunchMetric};
 use reuselens_units::Bytes;
 
 use super::sums::{KernelSum, LineSum, by_kernel, by_line, by_object};
-use super::{GpuRun, rows};
+use super::{GpuRun, ShortNames, rows};
 use crate::html::{escape, page, table};
 use crate::numbers::{count, percent, ratio_percent, significant};
 
@@ -48,7 +48,8 @@ with reuse distances per warp and per block, and the best by the model, with the
 
 /// A run as one HTML file that works offline: what to change, the kernels, a chart of the memories,
 /// reuse distances, the source with what each line fetches, objects, copies, branches, and
-/// statistics over launches. Below 2 MB for any number of launches. Equal runs, equal bytes.
+/// statistics over launches. Below 2 MB for any number of launches, if names are not thousands of
+/// letters long. Equal runs, equal bytes.
 pub fn gpu_page(run: &GpuRun, options: &GpuPageOptions) -> String {
     let kernels = by_kernel(&run.kernels);
     let lines = by_line(&run.kernels);
@@ -163,12 +164,16 @@ fn headline(out: &mut String, run: &GpuRun, kernels: &[KernelSum]) {
     tiles(out, run, &all);
 }
 
-/// What stopped kernels.
+/// What stopped kernels, and what was cut short.
 fn faults(out: &mut String, run: &GpuRun) {
-    if run.ledger.faults.is_empty() {
+    let cuts = run.cuts();
+    if run.ledger.faults.is_empty() && cuts.is_empty() {
         return;
     }
     out.push_str("<ul class=\"warnings\">");
+    for cut in cuts {
+        let _ = write!(out, "<li>{}</li>", escape(&cut));
+    }
     for fault in run.ledger.faults.iter().take(ROWS) {
         let _ = write!(out, "<li>{}", escape(&fault.message));
         for fact in run.fault_facts(fault) {
@@ -242,12 +247,13 @@ fn tiles(out: &mut String, run: &GpuRun, all: &KernelSum) {
 fn objects(out: &mut String, run: &GpuRun) {
     let objects = by_object(&run.kernels);
     let total: u64 = objects.iter().map(|sum| sum.all().sectors).sum();
+    let short = ShortNames::of(run);
     let heads: Vec<&str> = rows::OBJECT_HEADS
         .into_iter()
         .chain(["accessed by", "allocated by"])
         .collect();
     let cells = objects.iter().map(|sum| {
-        let mut cells = rows::object(run, sum, total);
+        let mut cells = rows::object(run, &short, sum, total);
         let memory = sum
             .object
             .and_then(|it| run.ledger.objects.get(it as usize));
