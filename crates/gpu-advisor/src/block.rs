@@ -124,10 +124,22 @@ impl BlockAdvisor {
         match row.space {
             Space::Global => self.global(row),
             Space::Shared => self.shared(row),
-            Space::Local | Space::Constant | Space::Parameter => {
+            Space::Constant => self.constant(row),
+            Space::Local | Space::Parameter => {
                 let site = self.tally.sites.of(row.site);
                 site.access.get_or_insert((row.space, row.kind));
             }
+        }
+    }
+
+    /// Marks the objects that a load of constants reads.
+    fn constant(&mut self, row: &WarpRow<'_>) {
+        let site = self.tally.sites.of(row.site);
+        site.access.get_or_insert((row.space, row.kind));
+        // Most often all lanes load from one address.
+        for lanes in row.addresses.chunk_by(|one, next| one == next) {
+            let object = self.finder.object(&self.setup.context, row.site, lanes[0]);
+            self.tally.objects.of(object).is_constant = true;
         }
     }
 

@@ -85,7 +85,11 @@ impl KernelTotals {
     pub fn report(mut self, options: &AdvisorOptions) -> KernelReport {
         let bypass = options.reuse.then(|| self.bypass(options));
         let objects = std::mem::take(&mut self.objects);
-        let mut by_object: Vec<ObjectReport> = objects.into_values().map(object).collect();
+        let constants = objects.values().filter(|tally| tally.is_constant);
+        let constants = constants.map(|tally| tally.object);
+        let constants = constants.filter(|&object| object != NO_OBJECT).collect();
+        let globals = objects.into_values().filter(ObjectTally::is_global);
+        let mut by_object: Vec<ObjectReport> = globals.map(object).collect();
         by_object.sort_by_key(|report| report.object);
         let tally = self.tally;
         let sites = self.sites;
@@ -112,6 +116,7 @@ impl KernelTotals {
             branches: self.branches,
             by_site,
             by_object,
+            constants,
         }
     }
 

@@ -99,6 +99,18 @@ impl Origin {
         )
     }
 
+    /// Whether it is memory of the device that the host cannot access and that the program asked
+    /// for. Compilers make variables of their own: nvcc's `$str` are the strings that `printf` and
+    /// `assert` read, and names with `__` are reserved for the compiler and its libraries.
+    pub fn is_device_only(&self) -> bool {
+        match self {
+            Origin::Malloc | Origin::Pitched | Origin::StreamOrdered => true,
+            Origin::Variable { name, .. } => !name.starts_with('$') && !name.starts_with("__"),
+            Origin::Managed | Origin::Pinned | Origin::Registered => false,
+            Origin::Unknown | Origin::Heap | Origin::Static { .. } | Origin::Local { .. } => false,
+        }
+    }
+
     /// The function or keyword that made it, for people.
     pub fn word(&self) -> &'static str {
         match self {
@@ -150,7 +162,7 @@ impl MemoryObject {
         if self.origin.is_host_only() || matches!(self.origin, Origin::Variable { .. }) {
             return 0;
         }
-        let freed: u64 = self.freed.iter().map(|(_, blocks)| blocks).sum();
+        let freed = saturating_sum(self.freed.iter().map(|&(_, blocks)| blocks));
         self.instances.saturating_sub(freed)
     }
 }
@@ -313,22 +325,43 @@ impl Ledger {
         tied
     }
 
-    /// Objects of the device that no copy, fill or kernel ever used; `used` are those that kernels
-    /// used, ascending.
+    /// Bytes of all copies.
+    pub fn copied_bytes(&self) -> u64 {
+        saturating_sum(self.copies.iter().map(|copy| copy.bytes))
+    }
+
+    /// Bytes of all memory that kernels can access.
+    pub fn device_bytes(&self) -> u64 {
+        let objects = self.objects.iter();
+        let of_device = objects.filter(|object| !object.origin.is_host_only());
+        saturating_sum(of_device.map(|object| object.bytes))
+    }
+
+    /// Objects that only the device can access ([`Origin::is_device_only`]) and that no copy, fill
+    /// or kernel ever used; `used` are those that kernels used. Nothing if the ledger is cut: the
+    /// copies that it lacks may use any object.
     pub fn unused(&self, used: &[u32]) -> Vec<u32> {
-        let mut touched = used.to_vec();
-        touched.extend(self.copies.iter().flat_map(|copy| [copy.from, copy.to]));
-        touched.extend(self.fills.iter().map(|fill| fill.object));
-        touched.sort_unstable();
-        touched.dedup();
+        if self.is_cut {
+            return Vec::new();
+        }
+        let mut accessed = used.to_vec();
+        accessed.extend(self.copies.iter().flat_map(|copy| [copy.from, copy.to]));
+        accessed.extend(self.fills.iter().map(|fill| fill.object));
+        accessed.sort_unstable();
+        accessed.dedup();
         let numbers = 1..u32::try_from(self.objects.len()).unwrap_or(u32::MAX);
         numbers
             .filter(|&number| {
                 let origin = &self.objects[number as usize].origin;
-                !origin.is_host_only() && touched.binary_search(&number).is_err()
+                origin.is_device_only() && accessed.binary_search(&number).is_err()
             })
             .collect()
     }
+}
+
+/// A sum of numbers that a program sent: any of them may be as large as there are.
+fn saturating_sum(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]
@@ -350,7 +383,7 @@ mod tests {
             Origin::Heap,
             Origin::Malloc,
             Origin::Malloc,
-            Origin::Managed,
+            Origin::Pitched,
         ];
         ledger.objects.extend(origins.map(object));
         ledger.copies.push(CopySum {
@@ -381,10 +414,38 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_the_device_that_nothing_touches_is_unused() {
+    fn memory_of_the_device_that_nothing_accesses_is_unused() {
         let ledger = ledger();
         assert_eq!(ledger.unused(&[]), [4]);
         assert!(ledger.unused(&[4]).is_empty());
+    }
+
+    #[test]
+    fn memory_that_the_host_can_access_and_variables_of_compilers_are_never_unused() {
+        let variable = |name: &str| Origin::Variable {
+            name: name.to_owned(),
+            space: VariableSpace::Global,
+        };
+        let mut ledger = Ledger::default();
+        let origins = [
+            Origin::Managed,
+            Origin::Pinned,
+            Origin::Registered,
+            variable("$str"),
+            variable("__unnamed_1"),
+            variable("_ZN5table4dataE"),
+        ];
+        ledger.objects.extend(origins.map(object));
+        assert_eq!(ledger.unused(&[]), [6]);
+    }
+
+    #[test]
+    fn a_ledger_that_lacks_copies_knows_nothing_unused() {
+        let ledger = Ledger {
+            is_cut: true,
+            ..ledger()
+        };
+        assert!(ledger.unused(&[]).is_empty());
     }
 
     #[test]

@@ -133,6 +133,8 @@ pub struct KernelReport {
     pub branches: BranchReport,
     /// Memory instructions that were executed, in the order of the code.
     pub by_site: Vec<SiteReport>,
-    /// Objects that were accessed, by their numbers; unknown ones first.
+    /// Objects that requests of global memory accessed, by their numbers; unknown ones first.
     pub by_object: Vec<ObjectReport>,
+    /// Objects that constants were loaded from, ascending.
+    pub constants: Vec<u32>,
 }

@@ -59,6 +59,8 @@ impl SiteTally {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectTally {
     pub object: u32,
+    /// Whether constants were loaded from it.
+    pub is_constant: bool,
     pub loads: GlobalCounts,
     pub stores: GlobalCounts,
     pub atomics: GlobalCounts,
@@ -71,6 +73,7 @@ impl ObjectTally {
     fn new(object: u32) -> ObjectTally {
         ObjectTally {
             object,
+            is_constant: false,
             loads: GlobalCounts::default(),
             stores: GlobalCounts::default(),
             atomics: GlobalCounts::default(),
@@ -89,7 +92,14 @@ impl ObjectTally {
         }
     }
 
+    /// Whether requests of global memory accessed it.
+    pub fn is_global(&self) -> bool {
+        let kinds = [&self.loads, &self.stores, &self.atomics];
+        kinds.iter().any(|counts| counts.requests > 0)
+    }
+
     pub fn merge(&mut self, other: &ObjectTally) {
+        self.is_constant |= other.is_constant;
         self.loads.merge(&other.loads);
         self.stores.merge(&other.stores);
         self.atomics.merge(&other.atomics);

@@ -22,7 +22,7 @@ pub static RULE: FindingRule = FindingRule {
 
 /// Where it applies.
 pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
-    let all = facts.ledger.copies.iter().map(|copy| copy.bytes).sum();
+    let all = facts.ledger.copied_bytes();
     let mut found = Vec::new();
     for copy in &facts.ledger.copies {
         let Some(cost) = cost(copy.redundant_bytes, copy.bytes, all, "bytes copied") else {

@@ -2,25 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use reuselens_advice::{Confidence, Cost, Example, Finding, FindingPlace, FindingRule};
+use reuselens_advice::{Confidence, Example, Finding, FindingPlace, FindingRule};
 use reuselens_units::grouped;
 
-use super::RunFacts;
-use crate::ratio;
+use super::{RunFacts, cost};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
     name: "unused-allocations",
     title: "Unused allocations",
-    what: "Allocations and variables of the device that no kernel accesses and nothing copies or \
-           fills.",
+    what: "Allocations and variables that only the device can access, and that no kernel accesses \
+           and nothing copies or fills: at least 1 % of the bytes that the run allocates on the \
+           device.",
     why: "They take memory and time, and leave less for what is needed.",
     example: Example {
         before: "cudaMalloc(&scratch, n);",
         after: "",
     },
     limits: "Another input may use them. Kernels that were refused or stopped count with what they \
-             accessed until then.",
+             accessed until then. Runs with more copies than are kept are not looked at.",
     source: "reuselens",
 };
 
@@ -28,17 +28,17 @@ pub static RULE: FindingRule = FindingRule {
 pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
     let kernels = facts.kernels.iter();
     let used: BTreeSet<u32> = kernels
-        .flat_map(|kernel| kernel.by_object.iter().filter_map(|row| row.object))
+        .flat_map(|kernel| {
+            let globals = kernel.by_object.iter().filter_map(|row| row.object);
+            globals.chain(kernel.constants.iter().copied())
+        })
         .collect();
     let objects = &facts.ledger.objects;
-    let of_device = objects
-        .iter()
-        .filter(|object| !object.origin.is_host_only());
-    let all: u64 = of_device.map(|object| object.bytes).sum();
+    let all = facts.ledger.device_bytes();
     let unused = facts.ledger.unused(&used.into_iter().collect::<Vec<_>>());
     let finding = |number: u32| {
         let object = &objects[number as usize];
-        Finding {
+        Some(Finding {
             rule: &RULE,
             place: FindingPlace {
                 call_path: facts.names.call_path(object.call_path),
@@ -51,14 +51,10 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
                 object.origin.word(),
                 grouped(object.instances)
             )],
-            cost: Cost {
-                amount: object.bytes,
-                unit: "bytes allocated",
-                share: ratio(object.bytes, all),
-            },
+            cost: cost(object.bytes, object.bytes, all, "bytes allocated")?,
             remedy: "Remove the allocation.".to_owned(),
             confidence: Confidence::Likely,
-        }
+        })
     };
-    unused.into_iter().map(finding).collect()
+    unused.into_iter().filter_map(finding).collect()
 }

@@ -4,7 +4,7 @@ use reuselens_advice::Finding;
 use reuselens_gpu_advisor::{
     Advisor, AdvisorOptions, BranchExecutions, CopySum, Direction, GpuModel, InstructionCounts,
     KernelNames, KernelReport, LaunchContext, Ledger, MemoryObject, ObjectRange, Origin, RunFacts,
-    findings, rules,
+    VariableSpace, findings, rules,
 };
 use reuselens_warp::{KernelSite, Launch, Space, WarpKind};
 
@@ -255,6 +255,87 @@ fn copies_and_allocations_of_the_host_are_found() {
     assert_eq!((found[0].cost.amount, found[0].cost.share), (1000, 0.5));
     assert_eq!(found[1].place.call_path, ["path 4"]);
     assert_eq!((found[1].cost.amount, found[1].cost.share), (900, 0.45));
+}
+
+/// An object of the device that one call allocated.
+fn allocated(origin: Origin, bytes: u64) -> MemoryObject {
+    MemoryObject {
+        origin,
+        instances: 1,
+        bytes,
+        ..MemoryObject::default()
+    }
+}
+
+#[test]
+fn constants_that_kernels_load_are_used() {
+    let table = |name: &str| Origin::Variable {
+        name: name.to_owned(),
+        space: VariableSpace::Constant,
+    };
+    let mut ledger = Ledger::default();
+    ledger.objects.extend([
+        allocated(table("weights"), 1 << 20),
+        allocated(table("rest"), 1 << 20),
+    ]);
+    let records = [
+        access(0, 1, Space::Constant, |_| (1 << 20) + 64),
+        access(1, 2, Space::Global, |lane| (3 << 20) + lane * 4),
+    ];
+    let kernels = reports(AdvisorOptions::default(), &records);
+    assert_eq!(kernels[0].constants, [1]);
+    let rows = kernels[0].by_object.iter().map(|row| row.object);
+    assert_eq!(rows.collect::<Vec<_>>(), [Some(3)]);
+    let found = advise(&kernels, &ledger);
+    assert_eq!(names(&found), ["unused-allocations"]);
+    assert_eq!(found[0].place.object.as_deref(), Some("object 2"));
+}
+
+#[test]
+fn memory_that_the_program_did_not_ask_for_or_the_host_uses_is_not_unused() {
+    let strings = Origin::Variable {
+        name: "$str".to_owned(),
+        space: VariableSpace::Global,
+    };
+    let mut ledger = Ledger::default();
+    ledger.objects.extend([
+        allocated(strings, 1000),
+        allocated(Origin::Managed, 1000),
+        allocated(Origin::Pinned, 1000),
+        // Less than 1 % of the run's memory.
+        allocated(Origin::Malloc, 20),
+    ]);
+    assert_eq!(names(&advise(&[], &ledger)), [""; 0]);
+    ledger.objects.push(allocated(Origin::Malloc, 1000));
+    assert_eq!(names(&advise(&[], &ledger)), ["unused-allocations"]);
+    ledger.is_cut = true;
+    assert_eq!(names(&advise(&[], &ledger)), [""; 0]);
+}
+
+#[test]
+fn sums_of_the_largest_copies_and_allocations_do_not_overflow() {
+    let copy = CopySum {
+        from: 0,
+        to: 1,
+        direction: Direction::HostToDevice,
+        call_path: 0,
+        count: 1,
+        bytes: u64::MAX,
+        redundant: 1,
+        redundant_bytes: u64::MAX,
+    };
+    let mut ledger = Ledger::default();
+    ledger.objects.extend([
+        allocated(Origin::Malloc, u64::MAX),
+        allocated(Origin::Malloc, u64::MAX),
+    ]);
+    ledger.copies = vec![copy; 2];
+    let found = advise(&[], &ledger);
+    assert_eq!(
+        names(&found),
+        ["redundant-copies", "redundant-copies", "unused-allocations"]
+    );
+    assert!(found.iter().all(|finding| finding.cost.share == 1.0));
 }
 
 #[test]
