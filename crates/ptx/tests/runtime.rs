@@ -1,7 +1,8 @@
 //! Functions of CUDA's run time that kernels call: `malloc`, `free` and `assert`.
 
 use reuselens_ptx::{
-    Argument, Device, FaultKind, Ignore, KernelError, LaunchError, Loaded, Options, PtxModule,
+    Argument, Device, FaultKind, Ignore, KernelError, LaunchConfig, LaunchError, Loaded, Options,
+    PtxModule,
 };
 
 /// `list(heads, bytes)`: each thread allocates a node of `bytes` with its number, and puts the
@@ -221,6 +222,33 @@ fn a_full_heap_gives_null() {
     assert_eq!(given, 4096 / 112);
     assert!(found[given..].iter().all(|&address| address == 0));
     assert!(!machine.device.set_heap(8192), "the heap is in use");
+}
+
+#[test]
+fn a_refused_cooperative_launch_takes_no_memory() {
+    let mut machine = Machine::new(1);
+    machine.device = Device::with_limit(u64::MAX);
+    let module = PtxModule::parse(PTX).unwrap();
+    machine.module = machine.device.load(module).unwrap();
+    assert!(machine.device.set_heap(1 << 60));
+    let options = Options::default();
+    let kernel = machine.device.kernel(&machine.module, "list", &options);
+    let kernel = kernel.unwrap();
+    let arguments = [Argument::Integer(0), Argument::Integer(8)];
+    let launch = kernel.launch([1, 1, 1], [32, 1, 1], 0, &arguments);
+    let launch = LaunchConfig {
+        cooperative: true,
+        ..launch.unwrap()
+    };
+    let before = machine.device.left();
+    let refused = machine
+        .device
+        .launch(&kernel, &launch, &options, &mut Ignore);
+    assert!(
+        matches!(refused, Err(LaunchError::Refused(_))),
+        "{refused:?}"
+    );
+    assert_eq!(machine.device.left(), before);
 }
 
 #[test]

@@ -202,17 +202,21 @@ impl DeviceMemory {
         is_open
     }
 
-    /// The heap, to be put back after the launch. The first launch that needs it makes room.
-    pub fn take_heap(&mut self) -> Result<Heap, LaunchError> {
+    /// Makes room for the heap, unless there is some.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn make_heap(&mut self) -> Result<(), LaunchError> {
         if self.heap.size != 0 {
-            return Ok(std::mem::take(&mut self.heap));
+            return Ok(());
         }
         let bytes = self.heap_bytes.unwrap_or(HEAP_BYTES).max(1);
         let name = "heap of `malloc` in kernels";
         let address = self.allocate(name, bytes, 1, u64::MAX).ok_or_else(|| {
             LaunchError::Refused(format!("there is no memory for a heap of {bytes} bytes"))
         })?;
-        Ok(Heap::new(address, bytes))
+        self.heap = Heap::new(address, bytes);
+        Ok(())
     }
 
     /// Keeps the control flow of a launch.

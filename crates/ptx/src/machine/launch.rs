@@ -125,14 +125,18 @@ pub fn run<S: LaunchSink + Send>(
     sink: &mut S,
 ) -> Result<Stats, LaunchError> {
     launch.check(kernel)?;
+    if !kernel.heap.is_empty() {
+        memory.make_heap()?;
+    }
     let mut common = Common {
+        // Nothing below fails before this is freed.
         workspace: match launch.cooperative {
             true => cooperative::workspace(memory)?,
             false => 0,
         },
         heap: match kernel.heap.is_empty() {
             true => Heap::default(),
-            false => memory.take_heap()?,
+            false => std::mem::take(&mut memory.heap),
         },
         flow: vec![FlowCell::default(); kernel.probes.len()],
     };
