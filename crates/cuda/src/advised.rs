@@ -30,6 +30,12 @@ impl AdvisedKernels {
     pub fn finish(self) -> Vec<KernelReport> {
         self.advisor.finish()
     }
+
+    fn add_flow(&mut self, flow: Option<&FlowCounts>) {
+        if let Some(flow) = flow {
+            self.advisor.branches(&blocks(flow), &branches(flow));
+        }
+    }
 }
 
 /// Looks at one block.
@@ -75,9 +81,7 @@ impl KernelWatch for AdvisedKernels {
     }
 
     fn end(&mut self, _: &Kernel, _: &LaunchConfig, stats: Stats, flow: Option<&FlowCounts>) {
-        if let Some(flow) = flow {
-            self.advisor.branches(&blocks(flow), &branches(flow));
-        }
+        self.add_flow(flow);
         self.advisor.end(InstructionCounts {
             warps: stats.warp_instructions,
             threads: stats.thread_instructions,
@@ -85,8 +89,13 @@ impl KernelWatch for AdvisedKernels {
     }
 
     /// What the kernel did until it was stopped stays counted.
-    fn fail(&mut self, _: &Kernel, _: &LaunchConfig) {
-        self.advisor.end(InstructionCounts::default());
+    fn stop(&mut self, _: &Kernel, _: &LaunchConfig, flow: Option<&FlowCounts>) {
+        self.add_flow(flow);
+        self.advisor.stop();
+    }
+
+    fn refuse(&mut self, _: &Kernel, _: &LaunchConfig) {
+        self.advisor.abandon();
     }
 }
 

@@ -85,7 +85,11 @@ impl KernelWatch for KernelCounts {
         count.memory += running;
     }
 
-    fn fail(&mut self, kernel: &Kernel, _: &LaunchConfig) {
+    fn stop(&mut self, kernel: &Kernel, _: &LaunchConfig, _: Option<&FlowCounts>) {
+        self.kernel(kernel.name()).failed += 1;
+    }
+
+    fn refuse(&mut self, kernel: &Kernel, _: &LaunchConfig) {
         self.kernel(kernel.name()).failed += 1;
     }
 }
@@ -118,7 +122,11 @@ where
         self.1.end(kernel, launch, stats, flow);
     }
 
-    fn fail(&mut self, kernel: &Kernel, launch: &LaunchConfig) {
-        self.1.fail(kernel, launch);
+    fn stop(&mut self, kernel: &Kernel, launch: &LaunchConfig, flow: Option<&FlowCounts>) {
+        self.1.stop(kernel, launch, flow);
+    }
+
+    fn refuse(&mut self, kernel: &Kernel, launch: &LaunchConfig) {
+        self.1.refuse(kernel, launch);
     }
 }

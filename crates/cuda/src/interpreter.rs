@@ -40,8 +40,11 @@ pub trait KernelWatch: LaunchSink + Send {
         flow: Option<&FlowCounts>,
     );
 
-    /// It was stopped, or never ran. What it did until then was seen.
-    fn fail(&mut self, kernel: &Kernel, launch: &LaunchConfig);
+    /// It was stopped. What it did until then was seen; `flow` is as for [`end`](Self::end).
+    fn stop(&mut self, kernel: &Kernel, launch: &LaunchConfig, flow: Option<&FlowCounts>);
+
+    /// It was refused before its first instruction: the launch does not fit.
+    fn refuse(&mut self, kernel: &Kernel, launch: &LaunchConfig);
 }
 
 /// A device without a GPU.
@@ -214,7 +217,10 @@ impl<W: KernelWatch> Device for Interpreter<W> {
                 Ok(())
             }
             Err(error) => {
-                self.watch.fail(kernel, &config);
+                match &error {
+                    LaunchError::Refused(_) => self.watch.refuse(kernel, &config),
+                    LaunchError::Stopped(_) => self.watch.stop(kernel, &config, flow.as_ref()),
+                }
                 Err(launch_fault(&error, config.cooperative))
             }
         }

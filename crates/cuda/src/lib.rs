@@ -13,7 +13,7 @@
 //! |---|---|
 //! | what both sides share | `protocol`, `status`, `fatbin_head`, `little_endian` |
 //! | the device | `device`, `interpreter`, `fatbin` |
-//! | what is kept of kernels | `counts` |
+//! | what is kept of kernels | `counts`, `advised` |
 //! | what is kept of the host side | `accounts`, `client_names`, `static_symbols` |
 //! | around a run | `program`, `server`, `run` |
 //! | compiling programs | `nvcc` |
@@ -22,8 +22,8 @@
 //! Sources: NVIDIA, *CUDA Runtime API* 13.0 (what each function does and returns).
 //!
 //! For: running CUDA programs and watching what their kernels do. Not for: analysing that (the
-//! crates `simt` and `report`), and not for timing: nothing here is as fast as a GPU, or as slow in
-//! the same places.
+//! crate `gpu-advisor`, which `advised` feeds), and not for timing: nothing here is as fast as a
+//! GPU, or as slow in the same places.
 #![cfg_attr(reuselens_cuda, allow(missing_docs, non_snake_case))]
 
 #[cfg(not(reuselens_cuda))]

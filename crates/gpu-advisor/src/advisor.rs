@@ -117,6 +117,22 @@ impl Advisor {
 
     /// The launch has ended, after this many instructions; 0 if that is not known.
     pub fn end(&mut self, instructions: InstructionCounts) {
+        self.add_running(Some(instructions));
+    }
+
+    /// The launch that is running was stopped. What was counted of it stays in the sums, but it is
+    /// none of the [`launches`](crate::LaunchStatistics::launches).
+    pub fn stop(&mut self) {
+        self.add_running(None);
+    }
+
+    /// The launch that is running was refused before its first block: it leaves no trace.
+    pub fn abandon(&mut self) {
+        self.running = None;
+    }
+
+    /// Adds the launch that is running to its kernel; `instructions` are none if it was stopped.
+    fn add_running(&mut self, instructions: Option<InstructionCounts>) {
         if let Some((_, block)) = self
             .running
             .as_mut()
@@ -154,7 +170,7 @@ impl Advisor {
     pub fn finish(mut self) -> Vec<KernelReport> {
         self.settle();
         let options = self.options;
-        let kernels = self.kernels.into_iter();
+        let kernels = self.kernels.into_iter().filter(KernelTotals::has_run);
         kernels.map(|kernel| kernel.report(&options)).collect()
     }
 

@@ -27,6 +27,8 @@ pub(crate) struct KernelTotals {
     launches: LaunchStatistics,
     /// The most warps of a block.
     warps: u64,
+    /// Whether any launch began.
+    has_run: bool,
 }
 
 impl KernelTotals {
@@ -43,21 +45,32 @@ impl KernelTotals {
             instructions: InstructionCounts::default(),
             launches: LaunchStatistics::default(),
             warps: 0,
+            has_run: false,
         }
     }
 
-    /// Adds a launch.
+    /// Whether any launch began.
+    pub fn has_run(&self) -> bool {
+        self.has_run
+    }
+
+    /// Adds a launch; `instructions` are none if it was stopped, and it is not counted then.
     pub fn add(
         &mut self,
         mut tally: Tally,
         caches: Option<(CacheReport, Option<BypassOracle>)>,
         branches: BranchReport,
-        instructions: InstructionCounts,
+        instructions: Option<InstructionCounts>,
         warps: u64,
     ) {
-        let report = caches.as_ref().map(|(report, _)| report);
-        self.launches
-            .add(|metric| value(metric, &tally, report, &branches, instructions));
+        self.has_run = true;
+        if let Some(instructions) = instructions {
+            let report = caches.as_ref().map(|(report, _)| report);
+            self.launches
+                .add(|metric| value(metric, &tally, report, &branches, instructions));
+            self.instructions.warps += instructions.warps;
+            self.instructions.threads += instructions.threads;
+        }
         for object in tally.objects.tallies.drain(..) {
             let known = self.objects.entry(object.object);
             known
@@ -76,8 +89,6 @@ impl KernelTotals {
             }
         }
         self.branches.merge(&branches);
-        self.instructions.warps += instructions.warps;
-        self.instructions.threads += instructions.threads;
         self.warps = self.warps.max(warps);
     }
 

@@ -40,6 +40,45 @@ fn streams_equal_blocks_however_they_are_cut() {
 }
 
 #[test]
+fn refused_and_stopped_launches_are_not_counted() {
+    let (_, random) = launches().next().expect("there are launches");
+    let whole = |advisor: &mut Advisor| {
+        advisor.set_context(random.context.clone());
+        advisor.launch(&random.launch).expect("launches are taken");
+        let mut batch = WarpBatch::new();
+        let rows = random.records.iter();
+        rows.for_each(|record| batch.push_row(&record.row()));
+        advisor.batch(&batch).expect("batches are taken");
+    };
+    let mut advisor = Advisor::new(AdvisorOptions::default());
+    advisor.begin(&random.launch, random.context.clone());
+    advisor.abandon();
+    assert_eq!(advisor.finish(), []);
+
+    let mut once = Advisor::new(AdvisorOptions::default());
+    let mut with_refused = Advisor::new(AdvisorOptions::default());
+    whole(&mut once);
+    once.end(InstructionCounts::default());
+    whole(&mut with_refused);
+    with_refused.end(InstructionCounts::default());
+    with_refused.begin(&random.launch, random.context.clone());
+    with_refused.abandon();
+    let once = once.finish();
+    assert_eq!(with_refused.finish(), once);
+
+    let mut stopped = Advisor::new(AdvisorOptions::default());
+    whole(&mut stopped);
+    stopped.stop();
+    let stopped = stopped.finish();
+    assert_eq!(
+        (once[0].launches.launches, stopped[0].launches.launches),
+        (1, 0)
+    );
+    assert!(stopped[0].global.requests > 0);
+    assert_eq!(stopped[0].global, once[0].global);
+}
+
+#[test]
 fn threads_do_not_change_reports() {
     for (_, random) in launches() {
         let options = AdvisorOptions::default();
