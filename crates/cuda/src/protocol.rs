@@ -50,11 +50,11 @@ numbered! {
     Allocate,
     /// Fields: address.
     Free,
-    /// Bytes to the device. Fields: address. Bytes: what. Answer: 1 if they were there before.
+    /// Bytes to the device. Fields: address. Bytes: what. Answer: [`Comparison`].
     Write,
     /// Fields: address, bytes. Answer: the bytes.
     Read,
-    /// From device to device. Fields: to, from, bytes. Answer: 1 if they were there before.
+    /// From device to device. Fields: to, from, bytes. Answer: [`Comparison`].
     Copy,
     /// Fields: address, value of each element, bytes of an element (1, 2 or 4), elements.
     Fill,
@@ -133,6 +133,68 @@ numbered! {
         /// Memory of a frame. Numbers: module and address in its file of the function, bytes from
         /// the memory up to the canonical frame address.
         Local,
+    }
+}
+
+/// What a copy finds at its destination. A copy of several rows or messages adds up those of its
+/// parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// The destination held these bytes before.
+    pub is_equal: bool,
+    /// Any byte differs from those of memory that nobody wrote, which are zeros.
+    pub has_value: bool,
+    /// Earlier copies and fills are known to have written the destination.
+    pub was_written: bool,
+}
+
+impl Comparison {
+    /// Compares the bytes of a destination with those that it gets.
+    pub fn new(before: &[u8], after: &[u8], was_written: bool) -> Comparison {
+        Comparison {
+            is_equal: before == after,
+            has_value: after.iter().any(|&byte| byte != 0),
+            was_written,
+        }
+    }
+
+    /// As fields of an answer.
+    pub fn fields(self) -> [u64; 3] {
+        [self.is_equal, self.has_value, self.was_written].map(u64::from)
+    }
+}
+
+/// What the program's side makes of it.
+#[cfg(any(test, reuselens_cuda))]
+impl Comparison {
+    /// Nothing was compared yet.
+    pub const NOTHING: Comparison = Comparison {
+        is_equal: true,
+        has_value: false,
+        was_written: true,
+    };
+
+    /// Adds another part of the same copy.
+    pub fn add(&mut self, part: Comparison) {
+        self.is_equal &= part.is_equal;
+        self.has_value |= part.has_value;
+        self.was_written &= part.was_written;
+    }
+
+    /// Whether the copy could be left out: its destination held these bytes, and not only because
+    /// nobody had written it.
+    pub fn is_redundant(self) -> bool {
+        self.is_equal && (self.has_value || self.was_written)
+    }
+
+    /// From the fields of an answer, without its status.
+    pub fn from_answer(answer: &Message) -> Comparison {
+        let [is_equal, has_value, was_written] = [0, 1, 2].map(|index| answer.field(index) == 1);
+        Comparison {
+            is_equal,
+            has_value,
+            was_written,
+        }
     }
 }
 
@@ -268,6 +330,29 @@ mod tests {
             assert_eq!(received.as_ref(), Some(message));
         }
         assert_eq!(Message::receive(&mut stream).unwrap(), None);
+    }
+
+    #[test]
+    fn zeros_in_a_part_do_not_decide_for_the_copy() {
+        let part = |before: &[u8], after: &[u8], was_written| {
+            let part = Comparison::new(before, after, was_written);
+            let mut answer = Message::new(Operation::Write, &part.fields());
+            assert_eq!(Comparison::from_answer(&answer), part);
+            answer.fields.clear();
+            assert!(!Comparison::from_answer(&answer).is_redundant());
+            part
+        };
+        let copy = |parts: &[Comparison]| {
+            let mut all = Comparison::NOTHING;
+            parts.iter().for_each(|part| all.add(*part));
+            all.is_redundant()
+        };
+        let (value, zeros) = (part(b"ab", b"ab", false), part(b"\0", b"\0", false));
+        let (written, other) = (part(b"\0", b"\0", true), part(b"ab", b"ac", true));
+        assert!(copy(&[value]) && copy(&[value, zeros]) && copy(&[zeros, value]));
+        assert!(copy(&[written]) && copy(&[written, written]));
+        assert!(!copy(&[zeros]) && !copy(&[zeros, written]) && !copy(&[written, zeros]));
+        assert!(!copy(&[value, other]) && !copy(&[other, value]));
     }
 
     #[test]

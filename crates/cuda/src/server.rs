@@ -14,7 +14,7 @@ use reuselens_gpu_advisor::Ledger;
 use crate::accounts::Accounts;
 use crate::client_names::{ClientNames, allocated_by};
 use crate::device::{CudaFault, Device, KernelInfo, KernelLaunch};
-use crate::protocol::{MAX_BYTES, Message, Operation};
+use crate::protocol::{Comparison, MAX_BYTES, Message, Operation};
 use crate::status::Status;
 
 /// Different messages that are kept.
@@ -197,13 +197,13 @@ impl<D: Device> Served<D> {
             Operation::Allocate | Operation::Free | Operation::Reset => {
                 numbers(&self.take_or_free(request, client)?)
             }
-            Operation::Write => numbers(&[self.write(field(0), &request.bytes)?.into()]),
+            Operation::Write => numbers(&self.write(field(0), &request.bytes)?.fields()),
             Operation::Read if field(1) > MAX_BYTES => Err(CudaFault::new(
                 Status::INVALID_VALUE,
                 "a copy of too many bytes",
             )),
             Operation::Read => Ok((Vec::new(), device.read(field(0), field(1))?.to_vec())),
-            Operation::Copy => numbers(&[self.copy(field(0), field(1), field(2))?.into()]),
+            Operation::Copy => numbers(&self.copy(field(0), field(1), field(2))?.fields()),
             Operation::Fill => self.fill(request).and_then(|()| numbers(&[])),
             Operation::Load => {
                 let module = device.load(&request.bytes)?;
@@ -270,29 +270,29 @@ impl<D: Device> Served<D> {
         }
     }
 
-    /// Copies to the device; whether it held these bytes before.
-    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<bool, CudaFault> {
+    /// Copies to the device; what was there.
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<Comparison, CudaFault> {
         let count = bytes.len() as u64;
         let place = self.device.bytes_mut(address, count)?;
-        let is_equal = *place == *bytes;
-        if !is_equal {
+        let was_written = self.accounts.is_written(address, count);
+        let comparison = Comparison::new(place, bytes, was_written);
+        if !comparison.is_equal {
             place.copy_from_slice(bytes);
         }
-        let is_meant = is_equal && (has_value(bytes) || self.accounts.is_written(address, count));
         self.accounts.written(address, count);
-        Ok(is_meant)
+        Ok(comparison)
     }
 
-    /// Copies on the device; whether the destination held these bytes before.
-    fn copy(&mut self, to: u64, from: u64, count: u64) -> Result<bool, CudaFault> {
+    /// Copies on the device; what was there.
+    fn copy(&mut self, to: u64, from: u64, count: u64) -> Result<Comparison, CudaFault> {
         let bytes = self.device.read(from, count)?;
-        let is_equal = self.device.read(to, count)? == bytes;
-        let is_meant = is_equal && (has_value(bytes) || self.accounts.is_written(to, count));
-        if !is_equal {
+        let was_written = self.accounts.is_written(to, count);
+        let comparison = Comparison::new(self.device.read(to, count)?, bytes, was_written);
+        if !comparison.is_equal {
             self.device.copy(to, from, count)?;
         }
         self.accounts.written(to, count);
-        Ok(is_meant)
+        Ok(comparison)
     }
 
     fn launch(&mut self, launch: &KernelLaunch, call_path: u32) -> Result<(), CudaFault> {
@@ -329,11 +329,6 @@ impl<D: Device> Served<D> {
         self.accounts.written(address, bytes);
         Ok(())
     }
-}
-
-/// Whether any byte differs from those of memory that nobody wrote.
-fn has_value(bytes: &[u8]) -> bool {
-    bytes.iter().any(|&byte| byte != 0)
 }
 
 /// The fields and bytes that describe a kernel.

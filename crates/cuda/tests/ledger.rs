@@ -269,6 +269,53 @@ fn a_fault_names_launch_and_the_object_that_was_missed() {
     assert_eq!((ran.kernels[0].launches, ran.kernels[0].failed), (10, 1));
 }
 
+/// Copies with rows and pieces of zeros, each made twice, and one of zeros to the host.
+const ZEROS: &str = r#"
+#include <cstdlib>
+enum { WIDTH = 100, PITCH = 512, ROWS = 3 };
+int main()
+{
+    const size_t large = 20 << 20;
+    char *one, *two, *host, rows[ROWS][WIDTH] = {};
+    cudaMalloc(&one, ROWS * PITCH);
+    cudaMalloc(&two, large);
+    host = (char *)calloc(large, 1);
+    rows[0][7] = 1;
+    for (int i = 0; i < 2; i++)
+        cudaMemcpy2D(one, PITCH, rows, WIDTH, WIDTH, ROWS, cudaMemcpyHostToDevice);
+    cudaMemset(two, 0, large);
+    cudaMemset(two, 1, 1);
+    for (int i = 0; i < 2; i++)
+        cudaMemcpy(host, two, large, cudaMemcpyDeviceToHost);
+    cudaMemset(two, 0, 1);
+    host[0] = 0;
+    cudaMemcpy(host, two, large, cudaMemcpyDeviceToHost);
+    return 0;
+}
+"#;
+
+#[test]
+fn rows_and_pieces_of_zeros_leave_a_copy_redundant() {
+    let Some(nvcc) = nvcc() else { return };
+    let folder = TempDir::new().unwrap();
+    let (source, program) = (folder.path().join("zeros.cu"), folder.path().join("zeros"));
+    std::fs::write(&source, ZEROS).unwrap();
+    compile(&nvcc, &source, &program, &["-O2"]);
+    let Ran { ended, ledger, .. } = run_program(&program, &[]);
+    assert!(ended.success(), "{ended}");
+    let sums = |direction| {
+        let copies = ledger
+            .copies
+            .iter()
+            .filter(|copy| copy.direction == direction);
+        copies.fold((0, 0), |(count, redundant), copy| {
+            (count + copy.count, redundant + copy.redundant)
+        })
+    };
+    assert_eq!(sums(Direction::HostToDevice), (2, 1));
+    assert_eq!(sums(Direction::DeviceToHost), (3, 1));
+}
+
 /// The seed's example: which array, its host allocation, its device allocation, and the copy.
 #[test]
 fn arrays_of_bfs_are_tied_to_those_of_the_host() {

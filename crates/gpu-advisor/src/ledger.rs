@@ -208,9 +208,10 @@ pub struct CopySum {
     pub count: u64,
     /// Bytes of all copies.
     pub bytes: u64,
-    /// Copies whose destination held exactly these bytes before. Zeros count only where an earlier
-    /// copy or fill wrote the destination: new memory of the interpreter has zeros, that of a GPU
-    /// anything.
+    /// Copies whose destination held exactly these bytes before. Copies of nothing but zeros count
+    /// only where earlier copies or fills wrote the destination: new memory of the interpreter has
+    /// zeros, that of a GPU anything. Copies of nothing but zeros to the host never count, as the
+    /// host's own writes are not seen.
     pub redundant: u64,
     /// Their bytes.
     pub redundant_bytes: u64,

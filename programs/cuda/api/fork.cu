@@ -1,8 +1,10 @@
 /* Fork, before CUDA is used and after.
  *
  * Children that are forked before use CUDA each for itself, and so does the parent. A child that is
- * forked afterwards gets an error from every call, and the parent works on. */
+ * forked afterwards gets an error from every call, and the parent works on. Handlers of forks that
+ * were there before all libraries may allocate and free. */
 #include "../check.h"
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +37,24 @@ static void expect_end(pid_t child, int status)
            got, status);
 }
 
+static void *block;
+static int handled;
+
+static void allocate()
+{
+    void *before = block;
+    block = malloc(1 << 16);
+    free(before);
+    handled++;
+}
+
+static void register_handlers()
+{
+    pthread_atfork(allocate, allocate, allocate);
+}
+
+__attribute__((section(".preinit_array"), used)) static void (*first)() = register_handlers;
+
 int main()
 {
     pid_t children[CHILDREN];
@@ -56,6 +76,7 @@ int main()
     }
     expect_end(late, 30);
     use(2);
+    EXPECT(handled == 2 * (CHILDREN + 1), "%d calls of the handlers", handled);
     printf("ok fork\n");
     return 0;
 }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use super::connection::{ask, ask_number, device, own_process};
 use super::lock;
-use crate::protocol::{AllocationKind, Message, Operation, PIECE_BYTES};
+use crate::protocol::{AllocationKind, Comparison, Message, Operation, PIECE_BYTES};
 use crate::status::Status;
 
 /// How memory came about that the program and kernels both access.
@@ -236,24 +236,24 @@ fn all() -> Vec<(usize, Block)> {
     blocks.map(|(&begin, &block)| (begin, block)).collect()
 }
 
-/// Copies memory of the program to the device; whether it held these bytes before.
-pub fn write(to: u64, from: *const u8, bytes: usize) -> Result<bool, Status> {
-    let (mut done, mut is_same) = (0, true);
+/// Copies memory of the program to the device; what was there.
+pub fn write(to: u64, from: *const u8, bytes: usize) -> Result<Comparison, Status> {
+    let (mut done, mut comparison) = (0, Comparison::NOTHING);
     while done < bytes {
         let piece = PIECE_BYTES.min(bytes - done);
         // SAFETY: the program says that this many bytes can be read there.
         let read = unsafe { std::slice::from_raw_parts(from.add(done), piece) };
         let fields = [to.wrapping_add(done as u64)];
         let request = Message::with_bytes(Operation::Write, &fields, read.to_vec());
-        is_same &= ask(&request)?.field(0) == 1;
+        comparison.add(Comparison::from_answer(&ask(&request)?));
         done += piece;
     }
-    Ok(is_same)
+    Ok(comparison)
 }
 
-/// Copies memory of the device to the program; whether it held these bytes before.
-pub fn read(to: *mut u8, from: u64, bytes: usize) -> Result<bool, Status> {
-    let (mut done, mut is_same) = (0, true);
+/// Copies memory of the device to the program; what was there.
+pub fn read(to: *mut u8, from: u64, bytes: usize) -> Result<Comparison, Status> {
+    let (mut done, mut comparison) = (0, Comparison::NOTHING);
     while done < bytes {
         let piece = PIECE_BYTES.min(bytes - done);
         let fields = [from.wrapping_add(done as u64), piece as u64];
@@ -262,18 +262,18 @@ pub fn read(to: *mut u8, from: u64, bytes: usize) -> Result<bool, Status> {
             return Err(Status::UNKNOWN);
         }
         // SAFETY: the program says that this many bytes can be written there.
-        is_same &= unsafe { replace(to.add(done), answer.bytes.as_ptr(), piece) };
+        comparison.add(unsafe { replace(to.add(done), answer.bytes.as_ptr(), piece) });
         done += piece;
     }
-    Ok(is_same)
+    Ok(comparison)
 }
 
-/// Copies; whether the destination held these bytes before. Bytes that all are zero do not count:
-/// memory that nobody wrote has zeros.
+/// Copies; what was there. Writes of the program to its own memory are not seen, so the destination
+/// never counts as written.
 ///
 /// # Safety
 /// That many bytes can be read and written.
-pub unsafe fn replace(to: *mut u8, from: *const u8, bytes: usize) -> bool {
+pub unsafe fn replace(to: *mut u8, from: *const u8, bytes: usize) -> Comparison {
     // SAFETY: the caller's. Both are only read while these exist.
     let (before, after) = unsafe {
         (
@@ -281,10 +281,10 @@ pub unsafe fn replace(to: *mut u8, from: *const u8, bytes: usize) -> bool {
             std::slice::from_raw_parts(from, bytes),
         )
     };
-    let is_same = before == after && after.iter().any(|&byte| byte != 0);
+    let comparison = Comparison::new(before, after, false);
     // SAFETY: the caller's.
     unsafe { std::ptr::copy(from, to, bytes) };
-    is_same
+    comparison
 }
 
 #[link(name = "c")]

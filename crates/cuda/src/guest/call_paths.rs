@@ -8,7 +8,7 @@ use std::arch::naked_asm;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 
-use super::guarded::Guarded;
+use super::guarded::{Guarded, is_forking};
 use super::shared::modules::{self, MappedModule};
 use super::shared::unwind::{self, CallCursor};
 
@@ -78,10 +78,14 @@ fn walk() -> impl Iterator<Item = CallCursor> {
     std::iter::successors(Some(first), |cursor| cursor.caller())
 }
 
-/// The number of the call path that leads here; 0 if there are too many. Cost: some nanoseconds
-/// for each call of it, if the path has been seen before.
+/// The number of the call path that leads here; 0 if there are too many, and in a fork handler of
+/// the program: the unwinder's lock is held then. Cost: some nanoseconds for each call of it, if
+/// the path has been seen before.
 #[inline(never)]
 pub fn here() -> u32 {
+    if is_forking() {
+        return 0;
+    }
     let mut addresses = [0; MAX_FRAMES];
     let (mut count, mut is_cut) = (0, false);
     for cursor in walk() {
@@ -197,9 +201,12 @@ pub struct FrameAround {
     pub below: u64,
 }
 
-/// The frame of this thread's stack that an address is in.
+/// The frame of this thread's stack that an address is in; none in a fork handler, as for [`here`].
 #[inline(never)]
 pub fn frame_around(address: u64) -> Option<FrameAround> {
+    if is_forking() {
+        return None;
+    }
     let mut cursors = walk();
     let mut inner = cursors.next()?;
     if address < inner.sp {

@@ -10,7 +10,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering};
 
 use super::call_paths;
-use super::guarded::Guarded;
+use super::guarded::{self, Guarded};
 use super::shared::next;
 
 /// Blocks of fewer bytes are not kept: arrays that are copied are larger, and most other blocks
@@ -60,9 +60,11 @@ unsafe extern "C" {
 extern "C" fn before_fork() {
     BLOCKS.lock().take();
     call_paths::before_fork();
+    guarded::begin_fork();
 }
 
 extern "C" fn after_fork() {
+    guarded::end_fork();
     call_paths::after_fork();
     BLOCKS.lock().release();
 }

@@ -48,9 +48,9 @@ pub fn tell_copy(
     to: u64,
     from: u64,
     bytes: u64,
-    is_same: bool,
+    is_redundant: bool,
 ) -> Result<(), Status> {
-    let mut numbers = vec![bytes, is_same.into()];
+    let mut numbers = vec![bytes, is_redundant.into()];
     numbers.extend(side(to)?);
     numbers.extend(side(from)?);
     let mut note = Message::new(Operation::Copied, &numbers);

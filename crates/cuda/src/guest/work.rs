@@ -15,7 +15,7 @@ use super::events;
 use super::printed;
 use super::sides;
 use super::streams;
-use crate::protocol::{Message, Operation};
+use crate::protocol::{Comparison, Message, Operation};
 use crate::status::Status;
 
 /// What can be submitted.
@@ -192,11 +192,12 @@ fn copy(rows: &Rows) -> Result<(), Status> {
     let to = begins(rows.to, rows.to_pitch, rows.to_layer);
     let from = begins(rows.from, rows.from_pitch, rows.from_layer);
     let bytes = rows.width as usize;
-    let mut is_same = true;
+    let mut comparison = Comparison::NOTHING;
     for (to, from) in to.zip(from) {
-        is_same &= match sides {
+        comparison.add(match sides {
             (Place::Device, Place::Device) => {
-                ask(&Message::new(Operation::Copy, &[to, from, rows.width]))?.field(0) == 1
+                let request = Message::new(Operation::Copy, &[to, from, rows.width]);
+                Comparison::from_answer(&ask(&request)?)
             }
             (Place::Device, Place::Host(_)) => blocks::write(to, from as *const u8, bytes)?,
             (Place::Host(_), Place::Device) => blocks::read(to as *mut u8, from, bytes)?,
@@ -204,9 +205,10 @@ fn copy(rows: &Rows) -> Result<(), Status> {
             (Place::Host(_), Place::Host(_)) => unsafe {
                 blocks::replace(to as *mut u8, from as *const u8, bytes)
             },
-        };
+        });
     }
-    sides::tell_copy(rows.call_path, rows.to, rows.from, all_bytes, is_same)
+    let is_redundant = comparison.is_redundant();
+    sides::tell_copy(rows.call_path, rows.to, rows.from, all_bytes, is_redundant)
 }
 
 fn fill(filling: &Filling) -> Result<(), Status> {
