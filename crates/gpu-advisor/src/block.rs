@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reuselens_warp::{Space, WarpKind, WarpRow};
 
 use crate::banks::wavefronts;
-use crate::caches::{BlockRequests, CacheRequest};
+use crate::caches::{BlockRequests, CacheRequest, CacheStep};
 use crate::order::lockstep;
 use crate::request::{Footprint, LinePart, count_sectors, sector_mask};
 use crate::reuse::{KeptPart, Tracker};
@@ -45,9 +45,11 @@ impl LaunchSetup {
 /// Looks at the records of one block, on any thread. [`Advisor::close`](crate::Advisor::close)
 /// takes it back.
 ///
-/// Cost: about 0.2 µs for a record of neighbouring addresses, and up to 3 µs for one that touches
-/// 32 lines. Memory: 48 bytes for each record and 24 for each further line that it touches, up to
-/// [`AdvisorOptions::window`] lines, and the histories of the block's distinct lines.
+/// Cost: about 0.2 µs for a record of neighbouring addresses, and up to 3 µs for one that accesses
+/// 32 lines. Memory: 48 bytes for each record and 24 for each further line that it accesses, up to
+/// [`AdvisorOptions::window`] lines, and the histories of the block's distinct lines. For the cache
+/// model, 24 bytes for each record and 16 for each line, up to [`AdvisorOptions::resident_window`]
+/// lines.
 #[derive(Debug)]
 pub struct BlockAdvisor {
     setup: Arc<LaunchSetup>,
@@ -360,8 +362,16 @@ impl BlockAdvisor {
                 sectors: sector_mask(part.units) as u8,
                 object: part.object,
             });
-            self.requests
-                .push(request.position, warp, request.site, request.kind, requests);
+            let step = CacheStep {
+                position: request.position,
+                site: request.site,
+                warp: warp as u16,
+                kind: request.kind,
+                begin: 0,
+                end: 0,
+            };
+            let limit = self.setup.options.resident_window;
+            self.requests.push(limit, step, requests);
         }
     }
 }

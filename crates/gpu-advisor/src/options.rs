@@ -20,7 +20,8 @@ pub struct AdvisorOptions {
     pub bypass: bool,
     /// The most lines of requests of one block that are kept to bring them into order.
     pub window: u32,
-    /// The most lines of requests that are kept for the cache model, in all resident blocks.
+    /// The most lines of requests that are kept for the cache model, in all resident blocks. Of a
+    /// block that has more, the model leaves out the later requests.
     pub resident_window: u32,
 }
 

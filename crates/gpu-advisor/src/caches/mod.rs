@@ -16,8 +16,12 @@
 //! # What it costs
 //! Memory: for the blocks of a wave, 24 bytes for each request and 48 for each line of a request,
 //! up to [`AdvisorOptions::resident_window`] lines: a longer wave is cut into several, and counted
-//! in `cut_waves`. Time: two look-ups for each line of a request, about 60 ns; they are made while
-//! a block is closed, by one thread.
+//! in `cut_waves`. A block that has more lines than that is cut, and counted in `cut_blocks`: the
+//! model leaves out its later requests. Blocks that are open or wait to be closed take 24 bytes for
+//! each request and 16 for each line, up to as many lines each.
+//!
+//! Time: two look-ups for each line of a request, about 60 ns; they are made while a block is
+//! closed, by one thread.
 //!
 //! [`CacheShape`]: crate::CacheShape
 //! [`StorePolicy`]: crate::StorePolicy
@@ -31,7 +35,7 @@ mod waves;
 
 use crate::{GpuModel, ratio};
 
-pub(crate) use requests::{BlockRequests, CacheRequest};
+pub(crate) use requests::{BlockRequests, CacheRequest, CacheStep};
 pub(crate) use waves::CacheSimulator;
 
 /// Sectors that a cache was asked for.
@@ -87,6 +91,8 @@ pub struct CacheReport {
     pub waves: u64,
     /// Of those, the ones that were cut because they were too long.
     pub cut_waves: u64,
+    /// Blocks whose later requests the model leaves out because there were too many.
+    pub cut_blocks: u64,
 }
 
 impl CacheReport {
@@ -97,5 +103,6 @@ impl CacheReport {
         self.resident_blocks = self.resident_blocks.max(other.resident_blocks);
         self.waves += other.waves;
         self.cut_waves += other.cut_waves;
+        self.cut_blocks += other.cut_blocks;
     }
 }

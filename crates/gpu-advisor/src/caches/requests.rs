@@ -35,37 +35,39 @@ pub(crate) struct L2Request {
     pub line: CacheRequest,
 }
 
-/// The requests of a block, in order.
+/// The first requests of a block, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockRequests {
     pub lines: Vec<CacheRequest>,
     pub steps: Vec<CacheStep>,
+    /// Whether there were more.
+    pub is_cut: bool,
 }
 
 impl BlockRequests {
+    /// Adds a request: `step` without the places of its lines. Once a request does not fit into
+    /// `limit` lines, it and all after it are left out.
     #[inline]
     pub fn push(
         &mut self,
-        position: u64,
-        warp: u32,
-        site: u32,
-        kind: WarpKind,
-        lines: impl Iterator<Item = CacheRequest>,
+        limit: u32,
+        step: CacheStep,
+        lines: impl ExactSizeIterator<Item = CacheRequest>,
     ) {
-        let begin = self.lines.len() as u32;
+        let (begin, length) = (self.lines.len(), lines.len());
+        self.is_cut |= length > (limit as usize).saturating_sub(begin);
+        if self.is_cut || length == 0 {
+            return;
+        }
         self.lines.extend(lines);
-        self.steps.push(CacheStep {
-            position,
-            site,
-            warp: warp as u16,
-            kind,
-            begin,
-            end: self.lines.len() as u32,
-        });
+        // Both are at most `limit`.
+        let (begin, end) = (begin as u32, self.lines.len() as u32);
+        self.steps.push(CacheStep { begin, end, ..step });
     }
 
     pub fn clear(&mut self) {
         self.lines.clear();
         self.steps.clear();
+        self.is_cut = false;
     }
 }

@@ -116,6 +116,7 @@ impl CacheSimulator {
     pub fn push(&mut self, requests: &mut BlockRequests) {
         let empty = self.spare.pop().unwrap_or_default();
         let requests = std::mem::replace(requests, empty);
+        self.report.cut_blocks += u64::from(requests.is_cut);
         if self.kept + requests.lines.len() > self.window && !self.wave.is_empty() {
             self.report.cut_waves += 1;
             self.run();

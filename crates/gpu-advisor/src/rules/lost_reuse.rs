@@ -28,7 +28,12 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
     let caches = facts.kernels.iter().filter_map(|kernel| kernel.caches);
     let all = caches.map(|caches| caches.l1.loads).sum();
     let mut found = Vec::new();
-    for kernel in facts.kernels {
+    // Reuse is counted of all requests: hits of a part of them cannot be compared with it.
+    let is_modelled = |kernel: &&KernelReport| {
+        let caches = kernel.caches.as_ref();
+        caches.is_some_and(|caches| caches.cut_blocks == 0)
+    };
+    for kernel in facts.kernels.iter().filter(is_modelled) {
         for site in lines(kernel) {
             let (lost, own) = (lost(&site), site.l1.loads);
             let Some(cost) = cost(lost, own, all, "sectors fetched again") else {
@@ -64,7 +69,7 @@ fn evidence(kernel: &KernelReport, site: &SiteReport) -> Vec<String> {
     )];
     if let (Some(distance), Some(caches)) = (reuse.mean_distance(), kernel.caches) {
         evidence.push(format!(
-            "{distance:.0} other lines lie between two uses on average, in each of up to {} blocks \
+            "{distance:.0} other lines are between two uses on average, in each of up to {} blocks \
              of an SM; its L1 has {} lines.",
             caches.resident_blocks,
             caches.model.l1.bytes / crate::LINE_BYTES

@@ -135,12 +135,39 @@ fn cut_waves_are_counted_and_keep_all_requests() {
             let report = analyse(options, &random.launch, &random.context, &random.records);
             report.caches.expect("caches are modelled")
         };
-        let (whole, pieces) = (run(1 << 22), run(16));
+        let (whole, pieces) = (run(1 << 22), run(600));
         assert_eq!((whole.cut_waves, whole.waves), (0, 1));
+        assert_eq!((whole.cut_blocks, pieces.cut_blocks), (0, 0));
         assert_eq!(pieces.waves, 1 + pieces.cut_waves);
         assert_eq!(pieces.l1.loads, whole.l1.loads);
         assert_eq!(pieces.l1.stores, whole.l1.stores);
         cut += pieces.cut_waves;
     }
     assert!(cut > 0);
+}
+
+#[test]
+fn requests_of_a_long_block_are_kept_up_to_the_window() {
+    let mut random = Random(7);
+    let records: Vec<Record> = (1..=3000).map(|at| record(&mut random, at, 40)).collect();
+    let run = |window, resident_window| {
+        let options = AdvisorOptions {
+            window,
+            resident_window,
+            ..AdvisorOptions::default()
+        };
+        analyse(options, &launch(1, 32), &LaunchContext::default(), &records)
+    };
+    let whole = run(1 << 18, 1 << 22);
+    assert_eq!(whole.caches.unwrap().cut_blocks, 0);
+    for window in [1 << 18, 50] {
+        let cut = run(window, 100);
+        let caches = cut.caches.unwrap();
+        assert_eq!((caches.cut_blocks, caches.waves), (1, 1));
+        // 100 lines of up to four sectors.
+        let sectors = caches.l1.loads + caches.l1.stores;
+        assert!((1..=400).contains(&sectors), "{sectors}");
+        assert_eq!(cut.global, whole.global);
+        assert_eq!(cut.divergence, whole.divergence);
+    }
 }

@@ -224,6 +224,16 @@ fn reuse_beyond_the_l1_is_found() {
 }
 
 #[test]
+fn reuse_is_not_lost_where_the_model_left_requests_out() {
+    let cut = AdvisorOptions {
+        resident_window: 50,
+        ..AdvisorOptions::default()
+    };
+    let found = advise(&reports(cut, &rounds(20, false)), &Ledger::default());
+    assert_eq!(names(&found), [""; 0]);
+}
+
+#[test]
 fn copies_and_allocations_of_the_host_are_found() {
     let object = |origin| MemoryObject {
         origin,
