@@ -49,6 +49,13 @@ impl BlockSink for AdvisedBlock {
             with_row(access, |row| block.record(row));
         }
     }
+
+    /// The reuse of the block is analysed on the thread that ran it.
+    fn finish(&mut self) {
+        if let Some(block) = &mut self.0 {
+            block.finish();
+        }
+    }
 }
 
 impl LaunchSink for AdvisedKernels {

@@ -63,6 +63,9 @@ pub struct WarpAccess<'a> {
 pub trait BlockSink: Send {
     /// Takes a record.
     fn accept(&mut self, access: &WarpAccess<'_>);
+    /// The block has ended. Work that needs all its records is best done here: threads do it side
+    /// by side, while [`LaunchSink::close`] takes one block after the other.
+    fn finish(&mut self);
 }
 
 /// Looks at launches: gives each block its own sink, and takes them back in the order of the
@@ -75,7 +78,7 @@ pub trait LaunchSink {
     /// Of a block that is running and the next to be taken back: what it has collected so far may
     /// be taken. A sink that collects nothing does nothing.
     fn drain(&mut self, block: u32, sink: &mut Self::Block);
-    /// Of a block that has ended, in order.
+    /// Of a block that has ended and is finished ([`BlockSink::finish`]), in order.
     fn close(&mut self, block: u32, sink: Self::Block);
 }
 
@@ -86,6 +89,8 @@ pub struct Ignore;
 impl BlockSink for Ignore {
     #[inline(always)]
     fn accept(&mut self, _: &WarpAccess<'_>) {}
+
+    fn finish(&mut self) {}
 }
 
 impl LaunchSink for Ignore {
@@ -106,6 +111,11 @@ impl<A: BlockSink, B: BlockSink> BlockSink for (A, B) {
     fn accept(&mut self, access: &WarpAccess<'_>) {
         self.0.accept(access);
         self.1.accept(access);
+    }
+
+    fn finish(&mut self) {
+        self.0.finish();
+        self.1.finish();
     }
 }
 
@@ -161,6 +171,8 @@ impl BlockSink for Count {
             self.sectors += sectors(access);
         }
     }
+
+    fn finish(&mut self) {}
 }
 
 /// Distinct sectors of an access: the changes of sector from lane to lane if addresses ascend, else

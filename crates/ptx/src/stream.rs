@@ -102,6 +102,13 @@ impl<P: RecordPiece> BlockSink for Pieces<P> {
             self.full.push(std::mem::take(&mut self.last));
         }
     }
+
+    fn finish(&mut self) {
+        let last = std::mem::take(&mut self.last);
+        if !last.is_empty() {
+            self.full.push(last);
+        }
+    }
 }
 
 /// Gives `take` a memory instruction as streams of warps have it: with the addresses of the active
@@ -156,10 +163,6 @@ impl<W: Collector> LaunchSink for CollectorSink<W> {
     }
 
     fn close(&mut self, _: u32, mut pieces: Pieces<W::Piece>) {
-        let last = std::mem::take(&mut pieces.last);
-        if !last.is_empty() {
-            pieces.full.push(last);
-        }
         self.hand_over(&mut pieces);
     }
 }

@@ -494,6 +494,8 @@ impl BlockSink for Panics {
             std::panic::panic_any(self.at);
         }
     }
+
+    fn finish(&mut self) {}
 }
 
 impl LaunchSink for Panics {

@@ -355,7 +355,7 @@ impl Wave<'_> {
         }
     }
 
-    /// What a block leaves; the workspace is free again.
+    /// What a block leaves, with its sink finished; the workspace is free again.
     pub(super) fn end<B: BlockSink>(
         &self,
         run: BlockRun<'_, B>,
@@ -373,8 +373,10 @@ impl Wave<'_> {
         space.heap = run.memory.heap;
         space.shared = run.memory.shared;
         space.races = run.memory.races;
+        let mut sink = run.sink;
+        sink.finish();
         Ended {
-            sink: run.sink,
+            sink,
             patches,
             printed: run.memory.printed,
             flow: run.memory.flow,

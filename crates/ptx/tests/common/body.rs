@@ -23,6 +23,8 @@ impl BlockSink for Watch {
             self.0.extend(lanes.map(one));
         }
     }
+
+    fn finish(&mut self) {}
 }
 
 impl LaunchSink for Watch {

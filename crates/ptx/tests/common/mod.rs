@@ -67,6 +67,7 @@ impl Run {
     }
 
     /// Gets them back.
+    #[allow(dead_code, reason = "not every test needs it")]
     pub fn get<T: Number>(&self, buffer: &Argument, count: usize) -> Vec<T> {
         let Argument::Pointer(address) = buffer else {
             panic!("no buffer")
@@ -106,6 +107,7 @@ impl Run {
 /// A number as bytes.
 pub trait Number: Copy {
     fn bytes(self) -> Vec<u8>;
+    #[allow(dead_code, reason = "not every test needs it")]
     fn from_bytes(bytes: &[u8]) -> Self;
 }
 
