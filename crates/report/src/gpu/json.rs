@@ -150,6 +150,7 @@ fn kernel(report: &KernelReport) -> Value {
         "waves": report.caches.as_ref().map(|caches| json!({
             "count": caches.waves,
             "cut": caches.cut_waves,
+            "cut_blocks": caches.cut_blocks,
             "resident_blocks": caches.resident_blocks,
         })),
         "bypass": report.bypass.as_ref().map(bypass),

@@ -120,6 +120,14 @@ impl GpuRun {
                 "{waves} too long for the cache model, and went through it in pieces."
             ));
         }
+        let blocks = sum(|kernel| kernel.caches.as_ref().map_or(0, |caches| caches.cut_blocks));
+        if blocks > 0 {
+            let blocks = noun(blocks, "block was", "blocks were");
+            cuts.push(format!(
+                "{blocks} too long for the cache model; hit rates there are those of the first \
+                 requests."
+            ));
+        }
         cuts
     }
 }

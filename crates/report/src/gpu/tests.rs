@@ -266,6 +266,18 @@ fn what_was_cut_short_is_said() {
 }
 
 #[test]
+fn blocks_that_the_cache_model_cut_are_named() {
+    let mut run = run(&[4]);
+    let caches = run.kernels[0].caches.as_mut().expect("modelled caches");
+    caches.cut_blocks = 2;
+    let text = gpu_text(&run, &OPTIONS);
+    let said = "2 blocks were too long for the cache model";
+    assert!(text.contains(said), "{text}");
+    let json: Value = serde_json::from_str(&gpu_json(&run)).unwrap();
+    assert_eq!(json["kernels"][0]["waves"]["cut_blocks"], 2);
+}
+
+#[test]
 fn copies_of_impossible_sizes_do_not_overflow() {
     let mut large = run(&[4]);
     let copy = CopySum {
