@@ -145,7 +145,7 @@ fn chunks_stay_where_they_are_in_a_longer_block() {
     assert!(is_near(longest, 64 << 20), "{longest}");
     assert_eq!((parts[0].start, parts[1].end), (0, longest));
     assert_eq!(parts[0].end, parts[1].start);
-    assert!(is_near(parts[0].end, 32 << 20) && parts[0].end % 4096 == 0);
+    assert!(is_near(parts[0].end, 32 << 20) && parts[0].end.is_multiple_of(4096));
     let squares = found.objects.iter().filter(|it| it.part.is_some());
     let bytes: Vec<u64> = squares.map(|it| it.bytes).collect();
     assert_eq!(bytes, [parts[0].end, longest - parts[0].end]);

@@ -70,26 +70,26 @@ pub enum Meaning {
 impl Meaning {
     /// Whether the next word is its value if there is none yet.
     pub fn takes_value(self) -> bool {
-        match self {
+        matches!(
+            self,
             Meaning::IgnoredValue
-            | Meaning::Output
-            | Meaning::OutputFolder
-            | Meaning::CommonValue(_)
-            | Meaning::CommonPair(_)
-            | Meaning::CommonList(_)
-            | Meaning::HostValue(_)
-            | Meaning::HostList
-            | Meaning::Contraction
-            | Meaning::DependencyPair(_)
-            | Meaning::Linker
-            | Meaning::LibraryPath
-            | Meaning::Library
-            | Meaning::Architecture
-            | Meaning::Language
-            | Meaning::Machine
-            | Meaning::OptionsFile => true,
-            _ => false,
-        }
+                | Meaning::Output
+                | Meaning::OutputFolder
+                | Meaning::CommonValue(_)
+                | Meaning::CommonPair(_)
+                | Meaning::CommonList(_)
+                | Meaning::HostValue(_)
+                | Meaning::HostList
+                | Meaning::Contraction
+                | Meaning::DependencyPair(_)
+                | Meaning::Linker
+                | Meaning::LibraryPath
+                | Meaning::Library
+                | Meaning::Architecture
+                | Meaning::Language
+                | Meaning::Machine
+                | Meaning::OptionsFile
+        )
     }
 }
 
