@@ -150,7 +150,8 @@ impl CudaProgram<'_> {
     pub fn profile(&self, show: &Show, output: Option<&Path>, arguments: &CudaArgs) -> Outcome {
         let results = GpuResults::begin(output, &program_name(self.command), show)?;
         let watch = AdvisedKernels::new(arguments.advisor());
-        let (ended, refused, ledger, watch) = self.run(watch, arguments.options(true))?;
+        let to_error = show.standard_output_is_taken();
+        let (ended, refused, ledger, watch) = self.run(watch, arguments.options(true), to_error)?;
         warn(&refused);
         let words: Vec<_> = self
             .command
@@ -173,7 +174,8 @@ impl CudaProgram<'_> {
         let description = format!("{name} on the interpreter");
         let records = CollectorSink::new(WarpWriter::new(file, &path, &description)?);
         let watch = (records, KernelCounts::default());
-        let (ended, refused, _, (records, counts)) = self.run(watch, arguments.options(false))?;
+        let (ended, refused, _, (records, counts)) =
+            self.run(watch, arguments.options(false), false)?;
         warn(&refused);
         let writer = records.finish()?;
         let records = writer.records();
@@ -191,12 +193,13 @@ impl CudaProgram<'_> {
         &self,
         watch: W,
         options: Options,
+        output_to_error: bool,
     ) -> anyhow::Result<(ExitStatus, Refused, Ledger, W)> {
         let stop = interrupt::graceful();
         let mut running = run(
             self.command,
             Interpreter::new(DEVICE_BYTES, options, watch),
-            false,
+            output_to_error,
         )?;
         let mut is_asked_to_end = false;
         let ended = loop {

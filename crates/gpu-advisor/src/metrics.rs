@@ -67,13 +67,13 @@ fn instructions(report: &KernelReport, all: &mut Vec<KernelMetric>) {
                 warps as f64,
             ),
             counted(
-                "smsp__thread_inst_executed.sum",
+                "smsp__thread_inst_executed_pred_on.sum",
                 "Thread instructions",
                 "instructions",
                 threads as f64,
             ),
             counted(
-                "smsp__thread_inst_executed_per_inst_executed.ratio",
+                "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio",
                 "Active lanes",
                 "lanes",
                 ratio(threads, warps),

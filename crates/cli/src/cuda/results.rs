@@ -111,9 +111,11 @@ impl GpuResults {
             page_path.display()
         ))?;
         show.say(&format!("Run:     {}", self.path.display()))?;
+        let is_after = self.path.file_stem().is_some_and(|stem| stem == "after");
+        let next = if is_after { "after2" } else { "after" };
         show.say(&format!(
-            "Next:    change something, profile again with -o after, then: reuselens gpu diff {} \
-             after.{ENDING}",
+            "Next:    change something, profile again with -o {next}, then: reuselens gpu diff {} \
+             {next}.{ENDING}",
             self.path.display()
         ))
     }

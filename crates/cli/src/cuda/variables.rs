@@ -58,7 +58,7 @@ impl SourceTexts {
 fn variables(line: &str, callee: &str) -> Vec<Option<String>> {
     let calls = calls(line, callee);
     if calls.is_empty() {
-        return vec![container(line)];
+        return containers(line);
     }
     let one = |&call: &usize| address(line, call).or_else(|| assigned(&line[..call]));
     calls.iter().map(one).collect()
@@ -115,19 +115,37 @@ fn assigned(before_call: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// The standard container that a line declares or grows.
-fn container(line: &str) -> Option<String> {
+/// What a line without a call of an allocator allocates for: `new`, or standard containers that it
+/// declares or grows.
+fn containers(line: &str) -> Vec<Option<String>> {
     const GROWING: [&str; 5] = ["push_back", "emplace_back", "resize", "assign", "reserve"];
+    if let Some((before, _)) = line.split_once("= new ") {
+        return vec![assigned(&format!("{before}="))];
+    }
     for call in GROWING {
         if let Some(at) = line.find(&format!(".{call}(")) {
             let name = name_before(&line[..at]);
-            return (!name.is_empty()).then(|| name.to_owned());
+            return vec![(!name.is_empty()).then(|| name.to_owned())];
         }
     }
-    let declared = line.split_once("vector<")?.1;
-    let (_, after) = declared.split_once("> ")?;
-    let end = after.find(|c: char| !c.is_alphanumeric() && c != '_')?;
-    (end > 0).then(|| after[..end].to_owned())
+    let Some((_, declared)) = line.split_once("vector<") else {
+        return vec![None];
+    };
+    let Some((_, variables)) = declared.split_once("> ") else {
+        return vec![None];
+    };
+    let mut depth = 0;
+    let parts = variables.split(|c: char| {
+        depth += i32::from("({[<".contains(c)) - i32::from(")}]>".contains(c));
+        (c == ',' || c == ';') && depth == 0
+    });
+    let name = |part: &str| {
+        let part = part.trim_start();
+        let end = part.find(|c: char| !c.is_alphanumeric() && c != '_');
+        part[..end.unwrap_or(part.len())].to_owned()
+    };
+    let names = parts.map(name).filter(|name| !name.is_empty());
+    names.map(Some).collect()
 }
 
 fn is_expression(c: char) -> bool {
@@ -151,6 +169,9 @@ mod tests {
         let line = "  int *a = device(x), *b = device(y), c = sum(device(z));";
         let named = variables(line, "device<int>").into_iter().flatten();
         assert_eq!(named.collect::<Vec<_>>(), ["a", "b", "c"]);
+        let line = "  std::vector<float> h(n * n, 0), r(f(n, n));";
+        let named = variables(line, "").into_iter().flatten();
+        assert_eq!(named.collect::<Vec<_>>(), ["h", "r"]);
     }
 
     #[test]
@@ -166,6 +187,7 @@ mod tests {
             ("  float *h_a = (float *)malloc(n);", "h_a"),
             ("  g.nodes = (struct node *)calloc(n, 4);", "g.nodes"),
             ("  std::vector<float> data(n);", "data"),
+            ("  float *h = new float[w * h];", "h"),
             ("  graph.edges.push_back(3);", "edges"),
             ("  if (x == malloc_size(n)) {", ""),
             ("  a = malloc(1); b = malloc(2);", ""),

@@ -47,6 +47,7 @@ struct KernelEntry {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 struct LineEntry {
     line: String,
+    kernels: Vec<String>,
     global: GlobalEntry,
 }
 
@@ -73,8 +74,6 @@ struct BankEntry {
 struct CacheEntry {
     loads: u64,
     load_hits: u64,
-    stores: u64,
-    store_hits: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -84,6 +83,13 @@ struct FindingEntry {
     source: Option<String>,
     function: Option<String>,
     object: Option<String>,
+    cost: CostEntry,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+struct CostEntry {
+    amount: u64,
+    unit: String,
 }
 
 impl GpuRunSummary {
@@ -119,32 +125,26 @@ pub fn gpu_diff(before: &GpuRunSummary, after: &GpuRunSummary, options: &GpuText
         &KERNEL_HEADS,
         kernels(before, after, options.top),
     );
-    let lines = |run: &GpuRunSummary| run.by_line.iter().map(line_sectors).collect();
+    let (old, new) = line_sectors(before, after);
     section(
         "Source lines, sectors",
         &SECTOR_HEADS,
-        changes(lines(before), lines(after), options.top),
+        changes(old, new, options.top),
     );
-    let objects = |run: &GpuRunSummary| run.by_object.iter().map(object_sectors).collect();
+    let (old, new) = (object_sectors(before), object_sectors(after));
     section(
         "Data objects, sectors",
         &SECTOR_HEADS,
-        changes(objects(before), objects(after), options.top),
+        changes(old, new, options.top),
     );
-    for (title, mine, theirs) in [
-        ("Findings that are gone", before, after),
-        ("New findings", after, before),
-    ] {
-        let only = findings_without(mine, theirs);
-        if !only.is_empty() {
-            heading(&mut out, title, "", width, paint);
-            for finding in only {
-                let _ = writeln!(out, "  {}", wrap(&finding, width, 4));
-            }
+    for (title, changed) in findings(before, after) {
+        heading(&mut out, title, "", width, paint);
+        for finding in changed {
+            let _ = writeln!(out, "  {}", wrap(&finding, width, 4));
         }
     }
-    let note = "Lines and objects go by their names: a line that moved is gone in one run, and new in \
-                the other.";
+    let note = "Objects and findings are compared by their names, lines by their order in each kernel; \
+                where a kernel has more or fewer lines than before, by their numbers.";
     let _ = writeln!(
         out,
         "\n{}",
@@ -210,9 +210,7 @@ impl BankEntry {
 
 impl CacheEntry {
     fn hit_rate(self) -> Option<f64> {
-        let all = self.loads.saturating_add(self.stores);
-        let hits = self.load_hits.saturating_add(self.store_hits);
-        (all > 0).then(|| hits as f64 / all as f64)
+        (self.loads > 0).then(|| self.load_hits as f64 / self.loads as f64)
     }
 }
 
@@ -244,13 +242,66 @@ const SECTOR_HEADS: [&str; 4] = ["name", "before", "after", "change"];
 /// Names with their sectors.
 type Sectors = BTreeMap<String, u64>;
 
-fn line_sectors(entry: &LineEntry) -> (String, u64) {
-    (entry.line.clone(), entry.global.sectors)
+/// The lines of both runs, by equal names. A kernel that has as many lines in both has them in the
+/// same order, whatever their numbers are: comments may have been added. Its lines have the names
+/// of the second run.
+fn line_sectors(before: &GpuRunSummary, after: &GpuRunSummary) -> (Sectors, Sectors) {
+    let (old, new) = (lines_by_kernel(before), lines_by_kernel(after));
+    let (mut first, mut second) = (Sectors::new(), Sectors::new());
+    for (kernels, lines) in &old {
+        let others = new
+            .get(kernels)
+            .filter(|others| others.len() == lines.len());
+        for (at, (_, entry)) in lines.iter().enumerate() {
+            let name = others.map_or(&entry.line, |others| &others[at].1.line);
+            *first.entry(short(name)).or_default() += entry.global.sectors;
+        }
+    }
+    for (_, entry) in new.into_values().flatten() {
+        *second.entry(short(&entry.line)).or_default() += entry.global.sectors;
+    }
+    (first, second)
 }
 
-fn object_sectors(entry: &ObjectEntry) -> (String, u64) {
-    let sectors = entry.loads.sectors.saturating_add(entry.stores.sectors);
-    (entry.name.clone(), sectors)
+/// A line and its number.
+type NumberedLine<'a> = (u64, &'a LineEntry);
+
+/// The lines of a run by the kernels that execute them, in the order of their numbers.
+fn lines_by_kernel(run: &GpuRunSummary) -> BTreeMap<&[String], Vec<NumberedLine<'_>>> {
+    let mut lines: BTreeMap<&[String], Vec<NumberedLine>> = BTreeMap::new();
+    for entry in &run.by_line {
+        let number = entry
+            .line
+            .rsplit_once(':')
+            .and_then(|(_, line)| line.parse().ok());
+        let kernel = lines.entry(&entry.kernels).or_default();
+        kernel.push((number.unwrap_or(0), entry));
+    }
+    for lines in lines.values_mut() {
+        lines.sort_by_key(|(number, _)| *number);
+    }
+    lines
+}
+
+/// A place without folders, which differ between two versions of a program.
+fn short(place: &str) -> String {
+    place.rsplit('/').next().unwrap_or(place).to_owned()
+}
+
+/// The objects of a run by their names, without the lines that allocate them.
+fn object_sectors(run: &GpuRunSummary) -> Sectors {
+    let mut sectors = Sectors::new();
+    for entry in &run.by_object {
+        let sum = entry.loads.sectors.saturating_add(entry.stores.sectors);
+        let count = sectors.entry(without_line(&entry.name)).or_default();
+        *count = count.saturating_add(sum);
+    }
+    sectors
+}
+
+/// `edges` of `edges (cudaMalloc, bfs.cu:73)`; the name itself if no variable is known.
+fn without_line(name: &str) -> String {
+    name.split(" (").next().unwrap_or(name).to_owned()
 }
 
 /// Rows of what changed most; what did not change is left out.
@@ -274,29 +325,53 @@ fn changes(before: Sectors, after: Sectors, top: usize) -> Vec<Vec<String>> {
     rows.collect()
 }
 
-/// The findings of one run that another does not have: by rule, kernel and object, or else line.
-fn findings_without(run: &GpuRunSummary, other: &GpuRunSummary) -> Vec<String> {
-    let key = |finding: &FindingEntry| {
+/// The findings that are gone, new, and of another amount, each with a heading; without those of
+/// which there are none.
+fn findings(before: &GpuRunSummary, after: &GpuRunSummary) -> Vec<(&'static str, Vec<String>)> {
+    let (old, new) = (findings_by_key(before), findings_by_key(after));
+    let only = |mine: &Findings, theirs: &Findings| -> Vec<String> {
+        let only = mine.iter().filter(|(key, _)| !theirs.contains_key(*key));
+        only.map(|(_, (finding, _))| finding_text(finding))
+            .collect()
+    };
+    let changed = new.iter().filter_map(|(key, (finding, amount))| {
+        let (_, was) = old.get(key)?;
+        (was != amount).then(|| {
+            let (text, unit) = (finding_text(finding), &finding.cost.unit);
+            format!("{text}: {} → {} {unit}", count(*was), count(*amount))
+        })
+    });
+    let mut parts = vec![
+        ("Findings that are gone", only(&old, &new)),
+        ("New findings", only(&new, &old)),
+        ("Findings that changed", changed.collect()),
+    ];
+    parts.retain(|(_, findings)| !findings.is_empty());
+    parts
+}
+
+/// By rule, kernel and object, or else line: a finding, and the sum of what they cost.
+type Findings<'a> = BTreeMap<[String; 4], (&'a FindingEntry, u64)>;
+
+fn findings_by_key(run: &GpuRunSummary) -> Findings<'_> {
+    let mut findings = Findings::new();
+    for finding in &run.findings {
+        let text = |part: &Option<String>| part.clone().unwrap_or_default();
         let place = match (&finding.function, &finding.object) {
-            (None, None) => finding.source.clone(),
-            _ => None,
+            (None, None) => text(&finding.source),
+            _ => String::new(),
         };
-        (
-            finding.rule.clone(),
-            finding.function.clone(),
-            finding.object.clone(),
-            place,
-        )
-    };
-    let others: Vec<_> = other.findings.iter().map(key).collect();
-    let only = run
-        .findings
-        .iter()
-        .filter(|finding| !others.contains(&key(finding)));
-    let text = |finding: &FindingEntry| {
-        let parts = [&finding.source, &finding.function, &finding.object];
-        let words: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
-        format!("{}: {}", finding.title, words.join(", "))
-    };
-    only.map(text).collect()
+        let object = without_line(&text(&finding.object));
+        let key = [finding.rule.clone(), text(&finding.function), object, place];
+        let (_, amount) = findings.entry(key).or_insert((finding, 0));
+        *amount = amount.saturating_add(finding.cost.amount);
+    }
+    findings
+}
+
+fn finding_text(finding: &FindingEntry) -> String {
+    let source = finding.source.as_deref().map(short);
+    let parts = [source, finding.function.clone(), finding.object.clone()];
+    let words: Vec<String> = parts.into_iter().flatten().collect();
+    format!("{}: {}", finding.title, words.join(", "))
 }

@@ -158,11 +158,11 @@ pub(super) fn short_place(place: &str) -> &str {
     place.rsplit('/').next().unwrap_or(place)
 }
 
-/// The share of sectors that a cache had; a dash if it was not asked.
+/// The share of the loads' sectors that a cache had; a dash if nothing was loaded.
 pub(super) fn hit_rate(counts: &CacheCounts) -> String {
-    match counts.loads + counts.stores {
+    match counts.loads {
         0 => dash(),
-        _ => ratio_percent(counts.hit_rate()),
+        _ => ratio_percent(counts.load_hit_rate()),
     }
 }
 

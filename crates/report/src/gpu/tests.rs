@@ -230,7 +230,7 @@ fn difference_shows_what_changed_and_nothing_else() {
     let text = gpu_diff(&before, &after, &OPTIONS);
     for part in [
         "−77.8 %",
-        "/src/k.cu:5",
+        "k.cu:5",
         "Findings that are gone",
         "Uncoalesced access",
     ] {
@@ -238,7 +238,7 @@ fn difference_shows_what_changed_and_nothing_else() {
     }
     let text = gpu_diff(&before, &before, &OPTIONS);
     assert!(
-        !text.contains("Source lines") && !text.contains("indings"),
+        !text.contains("Source lines") && !text.contains("Findings"),
         "{text}"
     );
 }
@@ -287,4 +287,24 @@ fn copies_of_impossible_sizes_do_not_overflow() {
     };
     large.ledger.copies = vec![copy, copy];
     assert!(gpu_page(&large, &GpuPageOptions::default()).contains("100 % redundant"));
+}
+
+#[test]
+fn lines_that_only_moved_are_not_different() {
+    let text = gpu_json(&run(&[128]));
+    let moved = text.replace("k.cu:", "k.cu:1").replace("/src/", "/other/");
+    let read = |text: &str| GpuRunSummary::parse(text).unwrap();
+    let text = gpu_diff(&read(&text), &read(&moved), &OPTIONS);
+    assert!(
+        !text.contains("Source lines") && !text.contains("are gone"),
+        "{text}"
+    );
+}
+
+#[test]
+fn findings_of_another_amount_are_shown_with_both() {
+    let read = |run: &GpuRun| GpuRunSummary::parse(&gpu_json(run)).unwrap();
+    let (before, after) = (read(&run(&[128])), read(&run(&[16])));
+    let text = gpu_diff(&before, &after, &OPTIONS);
+    assert!(text.contains("28 → 12 excessive sectors"), "{text}");
 }

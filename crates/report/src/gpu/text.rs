@@ -53,7 +53,7 @@ struct Writer<'a> {
 
 const KERNEL_LEGEND: &str = "lanes: active of the 32 of a warp, on average. diverged: executions of basic blocks in which \
 not all threads of the warp took part. sectors/req: sectors of 32 bytes that an instruction of a warp touches in global \
-memory; 4 where 32 threads access neighbouring words. L1, L2: share of the sectors that a model of the caches has.";
+memory; 4 where 32 threads access neighbouring words. L1, L2: share of the sectors of loads that a model of the caches has.";
 
 impl Writer<'_> {
     fn faults(&self, out: &mut String) {
@@ -79,7 +79,13 @@ impl Writer<'_> {
         let kernels = by_kernel(&self.run.kernels);
         let total: u64 = kernels.iter().map(|sum| sum.instructions.threads).sum();
         heading(out, "Kernels by instructions", "", self.width, self.paint);
-        let (shown, rest) = kernels.split_at(self.top.min(kernels.len()));
+        // A row of one other kernel would take as much room as the kernel.
+        let top = if kernels.len() == self.top + 1 {
+            self.top + 1
+        } else {
+            self.top
+        };
+        let (shown, rest) = kernels.split_at(top.min(kernels.len()));
         let mut cells: Vec<_> = shown.iter().map(|sum| rows::kernel(sum, total)).collect();
         if !rest.is_empty() {
             let mut others = KernelSum::default();

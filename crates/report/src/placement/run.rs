@@ -161,7 +161,7 @@ fn verdict(
             untouched: 0,
             unknown: 0,
             ..
-        } if object.kind == PlacedKind::Static => "too small",
+        } if object.kind == PlacedKind::Static || !object.chunks.is_empty() => "too small",
         ObjectOutcome {
             as_planned: 0,
             untouched: 0,
@@ -202,10 +202,23 @@ fn judgement(run: &PlacedRun) -> String {
         return "nothing: no page of a placed object was accessed, or the kernel was not asked"
             .to_owned();
     }
-    format!(
+    let unasked = run
+        .objects
+        .iter()
+        .filter(|object| object.as_planned == 0 && object.untouched == 0 && object.unknown == 0);
+    let unasked = total(unasked.map(|object| object.placed));
+    let mut text = format!(
         "all {} of accessed pages are where the file puts them",
         Bytes(planned)
-    )
+    );
+    if unasked > 0 {
+        let _ = write!(
+            text,
+            "; {} of other objects were not verified: too small, or not asked",
+            Bytes(unasked)
+        );
+    }
+    text
 }
 
 /// What the user must know of a run: each a sentence or two.
@@ -357,5 +370,9 @@ mod tests {
             [true, true, false]
         );
         assert!(judgement(&run(&[u64::MAX, 1])).starts_with("all 16 EiB"));
+        assert!(!judgement(&run(&[7])).contains("not verified"));
+        let mut partly = run(&[7, 0]);
+        partly.objects[1].placed = 2048;
+        assert!(judgement(&partly).contains("; 2 KiB of other objects were not verified"));
     }
 }

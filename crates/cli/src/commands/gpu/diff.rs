@@ -42,7 +42,7 @@ pub struct Args {
 impl Args {
     /// Reads both runs, prints what changed, and writes the files that the options ask for.
     pub fn run(self) -> Outcome {
-        if diff_runs::compare(&self.before, &self.after, self.output.quiet)?.is_some() {
+        if diff_runs::compare(&self.before, &self.after, &self.output)?.is_some() {
             return Ok(ExitCode::SUCCESS);
         }
         self.machine.warn();

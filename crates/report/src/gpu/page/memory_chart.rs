@@ -128,11 +128,15 @@ fn arrows(run: &GpuRun, all: &KernelSum) -> Vec<Arrow> {
             (558, 40),
             bytes(l1.load_misses() + l1.stores),
         ));
-        arrows.push(arrow((712, 40), (818, 40), bytes(l2.load_misses())));
+        arrows.push(arrow(
+            (712, 40),
+            (818, 40),
+            format!("{} loaded", bytes(l2.load_misses())),
+        ));
     }
     if all.shared.requests > 0 {
         let words = format!("{} wavefronts", count(all.shared.wavefronts));
-        arrows.push(arrow((100, 80), (298, 165), words));
+        arrows.push(arrow((152, 169), (298, 169), words));
     }
     arrows.push(arrow(
         (850, 138),
