@@ -2,12 +2,12 @@
 //! others go past it to the L2.
 //!
 //! # Advice
-//! `warps = L1 bytes / (RD · 128 · MD · blocks of an SM)`, rounded down, then at least 1 and at
-//! most the warps of a block. RD is the mean of the finite reuse distances of loads in lines, 1 at
-//! least; MD the mean number of lines that a load touches. The text that it is from reports RD per
-//! block (CTA), but what a warp needs in the L1 is RD per warp: both are here. The lines of
-//! divergent loads are in RD already, so that the product counts them twice, and the advice for
-//! such kernels is too low; the oracle says by how much.
+//! `warps = L1 bytes / (RD · line bytes · MD · blocks of an SM)`, rounded down, then at least 1 and
+//! at most the warps of a block. RD is the mean of the finite reuse distances of loads in lines, 1
+//! at least; MD the mean number of lines of 128 bytes that a load accesses. The text that it is
+//! from reports RD per block (CTA), but what a warp needs in the L1 is RD per warp: both are here.
+//! The lines of divergent loads are in RD already, so that the product counts them twice, and the
+//! advice for such kernels is too low; the oracle says by how much.
 //!
 //! # Oracle
 //! The L1 model runs once for each number of warps, on the first SM. What is minimised is the
@@ -23,11 +23,11 @@ use crate::ratio;
 pub struct BypassInputs {
     /// Bytes of an SM's L1.
     pub l1_bytes: u64,
-    /// Bytes of a line.
+    /// Bytes of a line that distances count.
     pub line_bytes: u64,
     /// Mean of the finite reuse distances of loads, in lines; none if nothing is reused.
     pub reuse_distance: Option<f64>,
-    /// Mean number of lines that a load touches.
+    /// Mean number of lines of 128 bytes that a load accesses.
     pub memory_divergence: f64,
     /// Blocks that an SM holds at the same time.
     pub blocks_per_sm: u32,

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use reuselens_warp::{KernelSite, Launch, Space, WarpKind};
 
-use crate::counts::LINE_BYTES;
 use crate::tally::{NO_OBJECT, ObjectTally, SiteObject, SiteTally, Tally};
 use crate::{
     AdvisorOptions, BranchReport, BypassInputs, BypassOracle, BypassReport, CacheReport,
@@ -135,7 +134,7 @@ impl KernelTotals {
         let resident = options.model.resident_blocks(self.warps);
         let inputs = |counts: &ReuseCounts| BypassInputs {
             l1_bytes: options.model.l1.bytes,
-            line_bytes: LINE_BYTES,
+            line_bytes: 1 << options.line_shift(),
             reuse_distance: counts.mean_distance(),
             memory_divergence: self.tally.divergence.loads.line_degree(),
             blocks_per_sm: self

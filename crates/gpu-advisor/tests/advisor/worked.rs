@@ -215,6 +215,21 @@ fn oracle_is_the_least_traffic_with_the_most_warps() {
 }
 
 #[test]
+fn bypass_formula_has_the_lines_that_distances_count() {
+    for line_bytes in [32, 64, 128] {
+        let options = AdvisorOptions {
+            line_bytes,
+            ..AdvisorOptions::default()
+        };
+        let kernel = launch(1, 32);
+        let report = analyse(options, &kernel, &LaunchContext::default(), &[]);
+        let bypass = report.bypass.unwrap();
+        assert_eq!(bypass.per_warp.line_bytes, u64::from(line_bytes));
+        assert_eq!(bypass.per_cta.line_bytes, u64::from(line_bytes));
+    }
+}
+
+#[test]
 fn bypassing_keeps_the_reuse_of_the_other_warps() {
     // Two warps; each goes twice round three lines of its own. An L1 of four lines holds three, and
     // with both warps it loses all before they come again.
