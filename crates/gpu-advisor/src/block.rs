@@ -57,7 +57,7 @@ pub struct BlockAdvisor {
     pub(crate) requests: BlockRequests,
     footprint: Footprint,
     finder: ObjectFinder,
-    /// The objects of a request that touches several, each with its distinct bytes; empty between
+    /// The objects of a request that accesses several, each with its distinct bytes; empty between
     /// requests.
     several: Vec<(u32, u32, GlobalCounts)>,
     warps: Vec<WarpHistory>,
@@ -414,20 +414,7 @@ impl ObjectFinder {
 
     #[cold]
     fn search(&mut self, context: &LaunchContext, site: u32, address: u64) -> u32 {
-        let after = context
-            .objects
-            .partition_point(|range| range.start <= address);
-        let range = match context.objects[..after].last() {
-            Some(&range) if address < range.end => range,
-            before => ObjectRange {
-                start: before.map_or(0, |range| range.end),
-                end: context
-                    .objects
-                    .get(after)
-                    .map_or(u64::MAX, |range| range.start),
-                object: NO_OBJECT,
-            },
-        };
+        let range = context.range(address);
         let at = site.min(LAST_SITE) as usize;
         if at >= self.by_site.len() {
             self.by_site.resize(at + 1, NOWHERE);

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::tally::NO_OBJECT;
+
 /// Addresses of the device that belong to one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectRange {
@@ -27,9 +29,21 @@ pub struct LaunchContext {
 impl LaunchContext {
     /// The object that an address belongs to.
     pub fn object(&self, address: u64) -> Option<u32> {
+        let object = self.range(address).object;
+        (object != NO_OBJECT).then_some(object)
+    }
+
+    /// The addresses around one that belong to the same object; of [`NO_OBJECT`] between objects.
+    pub(crate) fn range(&self, address: u64) -> ObjectRange {
         let after = self.objects.partition_point(|range| range.start <= address);
-        let range = self.objects[..after].last()?;
-        (address < range.end).then_some(range.object)
+        match self.objects[..after].last() {
+            Some(&range) if address < range.end => range,
+            before => ObjectRange {
+                start: before.map_or(0, |range| range.end),
+                end: (self.objects.get(after)).map_or(u64::MAX, |range| range.start),
+                object: NO_OBJECT,
+            },
+        }
     }
 }
 
@@ -47,5 +61,8 @@ mod tests {
         let found = [15, 16, 31, 32, 33, 63, 64, 79, 80].map(|address| context.object(address));
         let (a, b, c) = (Some(4), Some(2), Some(9));
         assert_eq!(found, [None, a, a, b, None, None, c, c, None]);
+        let gaps = [0, 40, 90].map(|address| context.range(address));
+        let (before, after) = (range(0, 16, NO_OBJECT), range(80, u64::MAX, NO_OBJECT));
+        assert_eq!(gaps, [before, range(33, 64, NO_OBJECT), after]);
     }
 }

@@ -1,4 +1,4 @@
-//! Memory divergence: how many lines and sectors the requests of a warp touch.
+//! Memory divergence: how many lines and sectors the requests of a warp access.
 //!
 //! A request is one memory instruction of global memory, executed once by one warp. Lanes that are
 //! not active have no part in it.
@@ -15,7 +15,7 @@ use crate::request::Footprint;
 /// those of CUDA, have no more.
 pub const MAX_DEGREE: usize = 32;
 
-/// How many requests touched each number of lines and of sectors.
+/// How many requests accessed each number of lines and of sectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DegreeHistograms {
     /// Requests by distinct lines of 128 bytes. Index 0 is empty; the last bin has more, too.

@@ -15,7 +15,7 @@ pub struct KernelMetric {
     pub unit: &'static str,
     /// Over all launches.
     pub value: f64,
-    /// Whether a model says so; else it is counted exactly.
+    /// Whether the value is from a model; else it is counted exactly.
     pub is_modelled: bool,
 }
 

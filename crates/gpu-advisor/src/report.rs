@@ -79,7 +79,7 @@ impl SiteReport {
 pub struct ObjectReport {
     /// Its number in the run; none: addresses that belong to no known object.
     pub object: Option<u32>,
-    /// Loads. A request that touches several objects counts for each, with its lanes, lines and
+    /// Loads. A request that accesses several objects counts for each, with its lanes, lines and
     /// sectors in that object. A line belongs to the object of the lowest address accessed in it.
     pub loads: GlobalCounts,
     /// Stores.

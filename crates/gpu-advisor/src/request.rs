@@ -1,4 +1,4 @@
-//! [`Footprint`]: the lines, sectors and elements that one request of global memory touches.
+//! [`Footprint`]: the lines, sectors and elements that one request of global memory accesses.
 
 use crate::count_bits;
 use crate::counts::{LINE_BYTES, SECTOR_BYTES};
@@ -8,7 +8,7 @@ pub(crate) const LINE_SHIFT: u32 = LINE_BYTES.trailing_zeros();
 /// log2 of the bytes of a unit: a line has 32 of them.
 pub(crate) const UNIT_SHIFT: u32 = 2;
 
-/// What a request touches of one line of 128 bytes.
+/// What a request accesses of one line of 128 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LinePart {
     /// Number of the line: address / 128.
@@ -54,7 +54,7 @@ pub(crate) fn count_sectors(mask: u32) -> u32 {
 
 /// A bit for each group of 2^`shift` bits that has one.
 #[inline]
-pub(crate) fn fold(bits: u32, shift: u32) -> u32 {
+pub(crate) fn group_bits(bits: u32, shift: u32) -> u32 {
     match shift {
         0 => bits,
         5.. => u32::from(bits != 0),
@@ -73,10 +73,10 @@ fn span(from: u32, to: u32) -> u32 {
     (u32::MAX >> (31 - (to - from))) << from
 }
 
-/// What one request touches.
+/// What one request accesses.
 #[derive(Clone, Debug)]
 pub(crate) struct Footprint {
-    /// By line, in the order in which lanes touch them first.
+    /// By line, in the order in which lanes access them first.
     pub parts: Vec<LinePart>,
     /// Distinct sectors.
     pub sectors: u32,
@@ -189,7 +189,7 @@ impl Footprint {
     fn broadcast(&mut self, first: u64, size: u32, lanes: u32) {
         let low = first as u32 % LINE_BYTES as u32;
         let units = span(low >> UNIT_SHIFT, (low + size - 1) >> UNIT_SHIFT);
-        let elements = fold(units, self.element_shift - UNIT_SHIFT);
+        let elements = group_bits(units, self.element_shift - UNIT_SHIFT);
         self.parts.push(LinePart {
             line: first >> LINE_SHIFT,
             units,
@@ -222,11 +222,11 @@ impl Footprint {
     #[inline]
     fn extend<const UNITS: bool>(&mut self, at: usize, from: u32, to: u32) {
         let shift = self.element_shift;
-        let fold_shift = shift - UNIT_SHIFT;
+        let group_shift = shift - UNIT_SHIFT;
         let now = span(from >> shift, to >> shift);
         let units = span(from >> UNIT_SHIFT, to >> UNIT_SHIFT);
         let part = &mut self.parts[at];
-        part.repeated |= fold(part.units, fold_shift) & now;
+        part.repeated |= group_bits(part.units, group_shift) & now;
         part.accesses += count_bits(now);
         part.low = part.low.min(from);
         if UNITS {

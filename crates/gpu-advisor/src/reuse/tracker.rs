@@ -6,7 +6,7 @@ use super::recency::Recency;
 use super::table::LineTable;
 use super::{ReuseCounts, ReuseSums};
 use crate::count_bits;
-use crate::request::{LINE_SHIFT, UNIT_SHIFT, count_sectors, fold, sector_mask};
+use crate::request::{LINE_SHIFT, UNIT_SHIFT, count_sectors, group_bits, sector_mask};
 
 /// What a request accesses in one line of 128 bytes, as it is kept until its turn.
 #[derive(Clone, Copy, Debug)]
@@ -189,7 +189,7 @@ impl Grain {
         if self.shift >= WHOLE_LINE {
             return self.access_whole(line, kind, counts);
         }
-        let items = fold(part.units, self.shift);
+        let items = group_bits(part.units, self.shift);
         let entry = self.entries[line as usize];
         let known = items & entry.known;
         let (mut reuses, mut sum) = (0, 0);

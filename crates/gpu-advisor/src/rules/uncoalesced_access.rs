@@ -1,4 +1,4 @@
-//! Requests that touch more sectors than their bytes need.
+//! Requests that access more sectors than their bytes need.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
@@ -9,7 +9,7 @@ use super::{RunFacts, cost, lines, per_cent, site_place};
 pub static RULE: FindingRule = FindingRule {
     name: "uncoalesced-access",
     title: "Uncoalesced access",
-    what: "Lines of kernels whose requests of global memory touch more 32-byte sectors than the \
+    what: "Lines of kernels whose requests of global memory access more 32-byte sectors than the \
            distinct bytes of the request fill: at least 10 % of the line's sectors, and 1 % of the \
            run's.",
     why: "Each sector is fetched in full: bytes that no lane asked for use up the bandwidth of the \
@@ -49,7 +49,7 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
                         per_cent(excess, counts.sectors)
                     ),
                     format!(
-                        "A request touches {:.1} sectors in {:.1} lines; {ideal:.1} sectors would \
+                        "A request accesses {:.1} sectors in {:.1} lines; {ideal:.1} sectors would \
                          hold its bytes.",
                         counts.sectors_per_request(),
                         counts.lines_per_request(),
