@@ -34,7 +34,7 @@ struct LiveBlock {
 
 /// One copy that a program made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CopyNote {
+pub struct CopyRecord {
     /// Object.
     pub from: u32,
     /// Object.
@@ -279,14 +279,14 @@ impl Accounts {
     }
 
     /// The program copied.
-    pub fn copied(&mut self, note: CopyNote) {
-        let key = (note.from, note.to, note.direction, note.call_path);
+    pub fn copied(&mut self, record: CopyRecord) {
+        let key = (record.from, record.to, record.direction, record.call_path);
         let (copies, is_cut) = (&mut self.ledger.copies, &mut self.ledger.is_cut);
         let sum = sum_of(&mut self.copies, copies, is_cut, key, || CopySum {
-            from: note.from,
-            to: note.to,
-            direction: note.direction,
-            call_path: note.call_path,
+            from: record.from,
+            to: record.to,
+            direction: record.direction,
+            call_path: record.call_path,
             count: 0,
             bytes: 0,
             redundant: 0,
@@ -294,10 +294,10 @@ impl Accounts {
         });
         let Some(sum) = sum else { return };
         sum.count += 1;
-        sum.bytes = sum.bytes.saturating_add(note.bytes);
-        if note.is_redundant {
+        sum.bytes = sum.bytes.saturating_add(record.bytes);
+        if record.is_redundant {
             sum.redundant += 1;
-            sum.redundant_bytes = sum.redundant_bytes.saturating_add(note.bytes);
+            sum.redundant_bytes = sum.redundant_bytes.saturating_add(record.bytes);
         }
     }
 
@@ -394,7 +394,7 @@ mod tests {
     use super::*;
     use crate::status::Status;
 
-    const COPY: CopyNote = CopyNote {
+    const COPY: CopyRecord = CopyRecord {
         from: 0,
         to: 1,
         direction: Direction::HostToDevice,
@@ -460,12 +460,12 @@ mod tests {
     fn copies_and_launches_are_sums() {
         let mut accounts = Accounts::default();
         for is_redundant in [false, true, true] {
-            accounts.copied(CopyNote {
+            accounts.copied(CopyRecord {
                 is_redundant,
                 ..COPY
             });
         }
-        accounts.copied(CopyNote {
+        accounts.copied(CopyRecord {
             call_path: 3,
             bytes: u64::MAX,
             ..COPY

@@ -1,12 +1,12 @@
-//! [`ClientNames`]: what a program calls its modules and call paths, and the notes in which it uses
-//! these numbers. All of it may be anything.
+//! [`ClientNames`]: what a program calls its modules and call paths, and the reports in which it
+//! uses these numbers. All of it may be anything.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 use reuselens_gpu_advisor::{CallPath, Direction, HostFrame, HostModule, Origin};
 
-use crate::accounts::{Accounts, CopyNote};
+use crate::accounts::{Accounts, CopyRecord};
 use crate::little_endian::u64_at;
 use crate::protocol::{ALLOCATION_KINDS, AllocationKind, Message, Operation, SIDES, Side};
 
@@ -41,23 +41,23 @@ impl ClientNames {
         self.call_paths.get(&own).copied().unwrap_or_default()
     }
 
-    /// Takes a note.
-    pub fn note(&mut self, note: &Message, accounts: &mut Accounts) {
-        match note.operation {
-            Operation::Module => self.module(note, accounts),
-            Operation::CallPath => self.describe_path(note, accounts),
-            Operation::Copied => self.copied(note, accounts),
+    /// Takes a report.
+    pub fn receive(&mut self, report: &Message, accounts: &mut Accounts) {
+        match report.operation {
+            Operation::Module => self.module(report, accounts),
+            Operation::CallPath => self.describe_path(report, accounts),
+            Operation::Copied => self.copied(report, accounts),
             Operation::Filled => {
-                let object = accounts.object_at(note.field(0));
-                accounts.filled(object, self.call_path(note.call_path), note.field(1));
+                let object = accounts.object_at(report.field(0));
+                accounts.filled(object, self.call_path(report.call_path), report.field(1));
             }
             _ => {}
         }
     }
 
-    fn module(&mut self, note: &Message, accounts: &mut Accounts) {
-        let bytes = usize::try_from(note.field(1)).unwrap_or(usize::MAX);
-        let (build_id, path) = note.bytes.split_at(bytes.min(note.bytes.len()));
+    fn module(&mut self, report: &Message, accounts: &mut Accounts) {
+        let bytes = usize::try_from(report.field(1)).unwrap_or(usize::MAX);
+        let (build_id, path) = report.bytes.split_at(bytes.min(report.bytes.len()));
         if build_id.len() > MAX_BUILD_ID || path.len() > MAX_PATH {
             return;
         }
@@ -66,12 +66,12 @@ impl ClientNames {
             build_id: build_id.to_vec(),
         });
         if let Some(module) = module {
-            remember(&mut self.modules, note.field(0), module);
+            remember(&mut self.modules, report.field(0), module);
         }
     }
 
-    fn describe_path(&mut self, note: &Message, accounts: &mut Accounts) {
-        let frames = note.bytes.chunks_exact(16).filter_map(|frame| {
+    fn describe_path(&mut self, report: &Message, accounts: &mut Accounts) {
+        let frames = report.bytes.chunks_exact(16).filter_map(|frame| {
             Some(HostFrame {
                 module: *self.modules.get(&u64_at(frame, 0)?)?,
                 address: u64_at(frame, 8)?,
@@ -80,15 +80,15 @@ impl ClientNames {
         let frames: Vec<HostFrame> = frames.take(MAX_FRAMES).collect();
         let path = accounts.call_path(CallPath {
             frames,
-            is_cut: note.field(1) != 0,
+            is_cut: report.field(1) != 0,
         });
-        remember(&mut self.call_paths, note.field(0), path);
+        remember(&mut self.call_paths, report.field(0), path);
     }
 
-    fn copied(&mut self, note: &Message, accounts: &mut Accounts) {
-        let (to, is_on_device) = self.side(note, 2, accounts);
-        let (from, was_on_device) = self.side(note, 6, accounts);
-        accounts.copied(CopyNote {
+    fn copied(&mut self, report: &Message, accounts: &mut Accounts) {
+        let (to, is_on_device) = self.side(report, 2, accounts);
+        let (from, was_on_device) = self.side(report, 6, accounts);
+        accounts.copied(CopyRecord {
             from,
             to,
             direction: match (was_on_device, is_on_device) {
@@ -97,16 +97,16 @@ impl ClientNames {
                 (true, true) => Direction::DeviceToDevice,
                 (false, false) => Direction::HostToHost,
             },
-            call_path: self.call_path(note.call_path),
-            bytes: note.field(0),
-            is_redundant: note.field(1) != 0,
+            call_path: self.call_path(report.call_path),
+            bytes: report.field(0),
+            is_redundant: report.field(1) != 0,
         });
     }
 
     /// The object of one side of a copy, whose fields begin at an index; and whether it is the
     /// device's alone.
-    fn side(&self, note: &Message, index: usize, accounts: &mut Accounts) -> (u32, bool) {
-        let [kind, a, b, c] = [0, 1, 2, 3].map(|more| note.field(index + more));
+    fn side(&self, report: &Message, index: usize, accounts: &mut Accounts) -> (u32, bool) {
+        let [kind, a, b, c] = [0, 1, 2, 3].map(|more| report.field(index + more));
         let kind = usize::try_from(kind)
             .ok()
             .and_then(|kind| SIDES.get(kind).copied());
@@ -163,14 +163,14 @@ mod tests {
 
     use super::*;
 
-    const NOTES: [Operation; 4] = [
+    const REPORTS: [Operation; 4] = [
         Operation::Module,
         Operation::CallPath,
         Operation::Copied,
         Operation::Filled,
     ];
 
-    fn note(operation: Operation, call_path: u32, fields: &[u64], bytes: Vec<u8>) -> Message {
+    fn report(operation: Operation, call_path: u32, fields: &[u64], bytes: Vec<u8>) -> Message {
         Message {
             call_path,
             ..Message::with_bytes(operation, fields, bytes)
@@ -191,11 +191,11 @@ mod tests {
         for (index, names) in programs.iter_mut().enumerate() {
             // Each program has numbers of its own.
             let own = 7 + index as u64;
-            let module = note(Operation::Module, 0, &[own, 2], b"id/bin/program".to_vec());
-            names.note(&module, &mut accounts);
+            let module = report(Operation::Module, 0, &[own, 2], b"id/bin/program".to_vec());
+            names.receive(&module, &mut accounts);
             let path = frames(&[(own, 0x10), (own, 0x20), (99, 0x30)]);
-            let path = note(Operation::CallPath, 0, &[3 * own, 0], path);
-            names.note(&path, &mut accounts);
+            let path = report(Operation::CallPath, 0, &[3 * own, 0], path);
+            names.receive(&path, &mut accounts);
             assert_eq!(names.call_path(3 * own as u32), 1);
             assert_eq!(names.call_path(12), 0);
         }
@@ -221,9 +221,9 @@ mod tests {
         /// Notes may say anything: the ledger stays whole.
         #[test]
         fn all_numbers_of_a_ledger_are_those_of_its_entries(
-            notes in prop::collection::vec(
+            reports in prop::collection::vec(
                 (
-                    prop::sample::select(&NOTES[..]),
+                    prop::sample::select(&REPORTS[..]),
                     0..6_u32,
                     prop::collection::vec(number(), 0..11),
                     prop::collection::vec((number(), number()), 0..70),
@@ -233,8 +233,8 @@ mod tests {
         ) {
             let (mut accounts, mut names) = (Accounts::default(), ClientNames::default());
             accounts.allocated(Origin::Malloc, 0, 1, 3);
-            for (operation, path, fields, bytes) in notes {
-                names.note(&note(operation, path, &fields, frames(&bytes)), &mut accounts);
+            for (operation, path, fields, bytes) in reports {
+                names.receive(&report(operation, path, &fields, frames(&bytes)), &mut accounts);
             }
             let ledger = accounts.into_ledger();
             let is_path = |number: u32| (number as usize) < ledger.call_paths.len();

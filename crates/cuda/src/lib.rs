@@ -1,7 +1,7 @@
 //! Runs CUDA programs, host side and all, on a machine without a GPU.
 //!
 //! A program that uses CUDA calls the functions of its runtime library, or of its driver. This
-//! crate stands in the place of both: a small shared library in the program takes the calls, and
+//! crate takes the place of both: a small shared library in the program takes the calls, and
 //! asks the analysing process, whose [`Device`] has the memory and runs the kernels. The device
 //! that is here is the [`Interpreter`]: it runs the PTX that the program carries.
 //!

@@ -1,5 +1,5 @@
 //! What the library in the program and the analysing process say to each other: a request, then the
-//! answer to it, over a Unix socket. Some messages are notes, which have no answer.
+//! answer to it, over a Unix socket. Some messages are reports, which have no answer.
 //!
 //! A message is a head (operation, number of fields, number of the call path that asks, number of
 //! bytes), then its fields, 64 bits each, then its bytes. Both sides are of one build, so there are
@@ -78,23 +78,23 @@ numbered! {
     MemoryInfo,
     /// Something that is not provided was called. Bytes: its name.
     Missing,
-    /// Note: a file that the program has mapped. Fields: its number in the program, bytes of its
+    /// Report: a file that the program has mapped. Fields: its number in the program, bytes of its
     /// build id. Bytes: the build id, then the path.
     Module,
-    /// Note: a call path. Fields: its number in the program, 1 if it is cut. Bytes: for each call,
-    /// the outermost first, the module's number and the address in its file, 64 bits each.
+    /// Report: a call path. Fields: its number in the program, 1 if it is cut. Bytes: for each
+    /// call, the outermost first, the module's number and the address in its file, 64 bits each.
     CallPath,
-    /// Note: the program copied. Fields: bytes, 1 if the destination held them before, then for the
+    /// Report: the program copied. Fields: bytes, 1 if the copy was redundant, then for the
     /// destination and the source [`Side`] and three numbers that it says.
     Copied,
-    /// Note: the program filled memory. Fields: address on the device, bytes.
+    /// Report: the program filled memory. Fields: address on the device, bytes.
     Filled,
     }
 }
 
 impl Operation {
     /// Whether it has no answer.
-    pub fn is_note(self) -> bool {
+    pub fn is_report(self) -> bool {
         self >= Operation::Module
     }
 }
@@ -307,8 +307,8 @@ mod tests {
         for (number, operation) in OPERATIONS.iter().enumerate() {
             assert_eq!(*operation as usize, number);
         }
-        let notes = OPERATIONS.iter().filter(|operation| operation.is_note());
-        assert_eq!(notes.count(), 4);
+        let reports = OPERATIONS.iter().filter(|operation| operation.is_report());
+        assert_eq!(reports.count(), 4);
     }
 
     #[test]

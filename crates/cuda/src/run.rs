@@ -140,7 +140,7 @@ impl<D: Device + 'static> CudaRun<D> {
     /// The program's status, if it has ended.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the system does not report it.
     pub fn try_wait(&mut self) -> Result<Option<ExitStatus>, RunError> {
         self.child.try_wait().map_err(|source| RunError::Wait {
             program: self.program.clone(),

@@ -129,8 +129,8 @@ fn converse<D: Device>(stream: UnixStream, served: &Mutex<Option<Served<D>>>) {
     let mut client = Client::default();
     while let Ok(Some(request)) = Message::receive(&mut requests) {
         let answer = match &mut *lock(served) {
-            Some(served) if request.operation.is_note() => {
-                client.names.note(&request, &mut served.accounts);
+            Some(served) if request.operation.is_report() => {
+                client.names.receive(&request, &mut served.accounts);
                 continue;
             }
             Some(served) => served.answer(&request, &mut client),
@@ -235,7 +235,7 @@ impl<D: Device> Served<D> {
                 numbers(&[])
             }
             Operation::Module | Operation::CallPath | Operation::Copied | Operation::Filled => {
-                client.names.note(request, &mut self.accounts);
+                client.names.receive(request, &mut self.accounts);
                 numbers(&[])
             }
         }

@@ -100,10 +100,10 @@ pub fn ask_launch(request: &Message) -> Result<(), Status> {
     status(answer.field(0) as u32)
 }
 
-/// Sends a note. Nobody waits for what becomes of it.
-pub fn tell(note: &Message) -> Result<(), Status> {
+/// Sends a report, which has no answer.
+pub fn report(report: &Message) -> Result<(), Status> {
     with(|connection| {
-        connection.send(note).map_err(|_| {
+        connection.send(report).map_err(|_| {
             set_fatal(Status::UNKNOWN);
             Status::UNKNOWN
         })
@@ -175,7 +175,7 @@ fn exchange(request: &Message) -> Result<Message, Status> {
             .and_then(|()| Message::receive(&mut connection.stream));
         match answer {
             Ok(Some(answer)) if answer.operation == request.operation => Ok(answer),
-            // What comes next would be the answer to another request.
+            // The next message would be the answer to another request.
             _ => {
                 set_fatal(Status::UNKNOWN);
                 Err(Status::UNKNOWN)

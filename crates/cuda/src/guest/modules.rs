@@ -269,7 +269,7 @@ pub fn unload(module: usize) -> Result<(), Status> {
     Ok(())
 }
 
-/// What stands for a kernel of a module in the place of an address.
+/// The number that a kernel of a module has in place of an address in the program.
 pub fn loaded_kernel(module: usize, name: &[u8]) -> Result<usize, Status> {
     let key = {
         let mut registry = lock(&REGISTRY);

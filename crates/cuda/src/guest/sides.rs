@@ -2,7 +2,7 @@
 
 use super::blocks::{self, Place, place};
 use super::call_paths;
-use super::connection::tell;
+use super::connection::report;
 use super::heap;
 use crate::protocol::{Message, Operation, Side};
 use crate::status::Status;
@@ -42,8 +42,8 @@ fn host_side(address: u64) -> SideFields {
     }
 }
 
-/// Says that `bytes` bytes were copied in the name of a call path.
-pub fn tell_copy(
+/// Reports that `bytes` bytes were copied in the name of a call path.
+pub fn report_copy(
     call_path: u32,
     to: u64,
     from: u64,
@@ -53,15 +53,15 @@ pub fn tell_copy(
     let mut numbers = vec![bytes, is_redundant.into()];
     numbers.extend(side(to)?);
     numbers.extend(side(from)?);
-    let mut note = Message::new(Operation::Copied, &numbers);
-    note.call_path = call_path;
-    tell(&note)
+    let mut message = Message::new(Operation::Copied, &numbers);
+    message.call_path = call_path;
+    report(&message)
 }
 
-/// Says that memory of the device, or of both, was filled in the name of a call path.
-pub fn tell_fill(call_path: u32, address: u64, bytes: u64) -> Result<(), Status> {
+/// Reports that memory of the device, or of both, was filled in the name of a call path.
+pub fn report_fill(call_path: u32, address: u64, bytes: u64) -> Result<(), Status> {
     let [_, device, ..] = side(address)?;
-    let mut note = Message::new(Operation::Filled, &[device, bytes]);
-    note.call_path = call_path;
-    tell(&note)
+    let mut message = Message::new(Operation::Filled, &[device, bytes]);
+    message.call_path = call_path;
+    report(&message)
 }

@@ -208,7 +208,7 @@ fn copy(rows: &Rows) -> Result<(), Status> {
         });
     }
     let is_redundant = comparison.is_redundant();
-    sides::tell_copy(rows.call_path, rows.to, rows.from, all_bytes, is_redundant)
+    sides::report_copy(rows.call_path, rows.to, rows.from, all_bytes, is_redundant)
 }
 
 fn fill(filling: &Filling) -> Result<(), Status> {
@@ -238,5 +238,5 @@ fn fill(filling: &Filling) -> Result<(), Status> {
             unsafe { (row as *mut u8).add(at as usize).write(byte) };
         }
     }
-    sides::tell_fill(filling.call_path, filling.address, all_bytes)
+    sides::report_fill(filling.call_path, filling.address, all_bytes)
 }

@@ -36,7 +36,8 @@ fn started() -> Result<(), Status> {
     }
 }
 
-fn only(number: i32) -> Result<(), Status> {
+/// Checks the number of a device: there is one, number 0.
+fn check_device(number: i32) -> Result<(), Status> {
     started()?;
     match number {
         0 => Ok(()),
@@ -50,10 +51,11 @@ pub fn current() -> Result<usize, Status> {
     let top = ENTERED.with_borrow(|entered| entered.last().copied());
     let context = top.filter(|&context| context != 0);
     let context = context.ok_or(Status::INVALID_CONTEXT)?;
-    known(context).map(|_| context)
+    flags_of(context).map(|_| context)
 }
 
-fn known(context: usize) -> Result<u32, Status> {
+/// The flags of a context that nobody has destroyed.
+fn flags_of(context: usize) -> Result<u32, Status> {
     let flags = CONTEXTS.with(context, |flags| *flags);
     flags.map_err(|_| Status::INVALID_CONTEXT)
 }
@@ -78,12 +80,12 @@ pub extern "C" fn cuDeviceGetCount(to: *mut i32) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceGet(to: *mut i32, number: i32) -> u32 {
-    returned(only(number).and_then(|()| store(to, 0)))
+    returned(check_device(number).and_then(|()| store(to, 0)))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceGetName(to: *mut c_char, bytes: i32, number: i32) -> u32 {
-    returned(only(number).and_then(|()| {
+    returned(check_device(number).and_then(|()| {
         let room = usize::try_from(bytes).ok().filter(|&room| room > 0);
         let room = room.ok_or(Status::INVALID_VALUE)?;
         for at in 0..room {
@@ -98,17 +100,17 @@ pub extern "C" fn cuDeviceGetName(to: *mut c_char, bytes: i32, number: i32) -> u
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceGetUuid_v2(to: *mut [u8; 16], number: i32) -> u32 {
-    returned(only(number).and_then(|()| store(to, *b"reuselens device")))
+    returned(check_device(number).and_then(|()| store(to, *b"reuselens device")))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceTotalMem_v2(to: *mut usize, number: i32) -> u32 {
-    returned(only(number).and_then(|()| store(to, device()?[0] as usize)))
+    returned(check_device(number).and_then(|()| store(to, device()?[0] as usize)))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceGetAttribute(to: *mut i32, attribute: u32, number: i32) -> u32 {
-    match only(number) {
+    match check_device(number) {
         Ok(()) => properties::cudaDeviceGetAttribute(to, attribute, number),
         Err(status) => returned(Err(status)),
     }
@@ -117,7 +119,7 @@ pub extern "C" fn cuDeviceGetAttribute(to: *mut i32, attribute: u32, number: i32
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceComputeCapability(major: *mut i32, minor: *mut i32, number: i32) -> u32 {
     let [high, low] = properties::CAPABILITY;
-    returned(only(number).and_then(|()| {
+    returned(check_device(number).and_then(|()| {
         store(major, high)?;
         store(minor, low)
     }))
@@ -125,12 +127,12 @@ pub extern "C" fn cuDeviceComputeCapability(major: *mut i32, minor: *mut i32, nu
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceCanAccessPeer(to: *mut i32, number: i32, peer: i32) -> u32 {
-    let both = only(number).and_then(|()| only(peer));
+    let both = check_device(number).and_then(|()| check_device(peer));
     returned(both.and_then(|()| store(to, 0)))
 }
 
 fn create(to: *mut usize, flags: u32, number: i32) -> u32 {
-    returned(only(number).and_then(|()| {
+    returned(check_device(number).and_then(|()| {
         let context = CONTEXTS.add(flags);
         ENTERED.with_borrow_mut(|entered| entered.push(context));
         store(to, context)
@@ -181,7 +183,7 @@ pub extern "C" fn cuCtxDestroy_v2(context: usize) -> u32 {
 pub extern "C" fn cuCtxSetCurrent(context: usize) -> u32 {
     returned(started().and_then(|()| {
         if context != 0 {
-            known(context)?;
+            flags_of(context)?;
         }
         ENTERED.with_borrow_mut(|entered| {
             entered.pop();
@@ -200,7 +202,7 @@ pub extern "C" fn cuCtxGetCurrent(to: *mut usize) -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxPushCurrent_v2(context: usize) -> u32 {
     returned(started().and_then(|()| {
-        known(context)?;
+        flags_of(context)?;
         ENTERED.with_borrow_mut(|entered| entered.push(context));
         Ok(())
     }))
@@ -225,7 +227,7 @@ pub extern "C" fn cuCtxGetDevice(to: *mut i32) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxGetFlags(to: *mut u32) -> u32 {
-    returned(current().and_then(|context| store(to, known(context)?)))
+    returned(current().and_then(|context| store(to, flags_of(context)?)))
 }
 
 #[unsafe(no_mangle)]
@@ -233,14 +235,14 @@ pub extern "C" fn cuCtxGetApiVersion(context: usize, to: *mut u32) -> u32 {
     const VERSION: u32 = 3020;
     let context = match context {
         0 => current(),
-        context => known(context).map(|_| context),
+        context => flags_of(context).map(|_| context),
     };
     returned(context.and_then(|_| store(to, VERSION)))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDevicePrimaryCtxRetain(to: *mut usize, number: i32) -> u32 {
-    returned(only(number).and_then(|()| {
+    returned(check_device(number).and_then(|()| {
         let (context, users) = &mut *lock(&PRIMARY);
         if *users == 0 {
             *context = CONTEXTS.add(PRIMARY_FLAGS.load(Ordering::Relaxed) as u32);
@@ -252,7 +254,7 @@ pub extern "C" fn cuDevicePrimaryCtxRetain(to: *mut usize, number: i32) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDevicePrimaryCtxRelease_v2(number: i32) -> u32 {
-    returned(only(number).and_then(|()| {
+    returned(check_device(number).and_then(|()| {
         let (context, users) = &mut *lock(&PRIMARY);
         *users = users.checked_sub(1).ok_or(Status::INVALID_CONTEXT)?;
         match *users {
@@ -265,7 +267,7 @@ pub extern "C" fn cuDevicePrimaryCtxRelease_v2(number: i32) -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDevicePrimaryCtxSetFlags_v2(number: i32, flags: u32) -> u32 {
     PRIMARY_FLAGS.store(flags as usize, Ordering::Relaxed);
-    returned(only(number))
+    returned(check_device(number))
 }
 
 #[unsafe(no_mangle)]
@@ -274,7 +276,7 @@ pub extern "C" fn cuDevicePrimaryCtxGetState(
     flags: *mut u32,
     active: *mut i32,
 ) -> u32 {
-    returned(only(number).and_then(|()| {
+    returned(check_device(number).and_then(|()| {
         let is_active = lock(&PRIMARY).1 > 0;
         store(flags, PRIMARY_FLAGS.load(Ordering::Relaxed) as u32)?;
         store(active, is_active.into())

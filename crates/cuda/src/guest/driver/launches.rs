@@ -3,7 +3,7 @@
 use super::super::Dim3;
 use super::super::kernels::{self, Configuration, LaunchAttribute};
 use super::super::modules::ReadyKernel;
-use super::within;
+use super::in_context;
 use crate::status::Status;
 
 /// Grid and block, as the functions get them.
@@ -100,7 +100,7 @@ pub extern "C" fn cuLaunchKernel(
     extra: *const usize,
 ) -> u32 {
     let configuration = configuration([columns, rows, layers, x, y, z], shared_bytes, stream);
-    within(|| launch(kernel, configuration, arguments, extra))
+    in_context(|| launch(kernel, configuration, arguments, extra))
 }
 
 #[unsafe(no_mangle)]
@@ -121,7 +121,7 @@ pub extern "C" fn cuLaunchCooperativeKernel(
         is_cooperative: true,
         ..configuration([columns, rows, layers, x, y, z], shared_bytes, stream)
     };
-    within(|| launch(kernel, configuration, arguments, std::ptr::null()))
+    in_context(|| launch(kernel, configuration, arguments, std::ptr::null()))
 }
 
 /// How a launch is described (`CUlaunchConfig`).
@@ -141,7 +141,7 @@ pub extern "C" fn cuLaunchKernelEx(
     arguments: *const *const u8,
     extra: *const usize,
 ) -> u32 {
-    within(|| {
+    in_context(|| {
         if description.is_null() {
             return Err(Status::INVALID_VALUE);
         }
@@ -165,5 +165,5 @@ pub extern "C" fn cuLaunchHostFunc(
     function: Option<extern "C" fn(*mut std::ffi::c_void)>,
     argument: usize,
 ) -> u32 {
-    super::within_runtime(|| kernels::cudaLaunchHostFunc(stream, function, argument))
+    super::runtime_in_context(|| kernels::cudaLaunchHostFunc(stream, function, argument))
 }

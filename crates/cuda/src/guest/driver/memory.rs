@@ -4,12 +4,12 @@ use super::super::blocks::{self, Mirrored, Place, place};
 use super::super::copies::{self, row};
 use super::super::memory::{self, store};
 use super::super::work::{Filling, Rows};
-use super::{as_runtime, within, within_runtime};
+use super::{as_runtime, in_context, runtime_in_context};
 use crate::status::Status;
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemAlloc_v2(to: *mut usize, bytes: usize) -> u32 {
-    within_runtime(|| match bytes {
+    runtime_in_context(|| match bytes {
         0 => Status::INVALID_VALUE.0,
         _ => memory::cudaMalloc(to, bytes),
     })
@@ -23,7 +23,7 @@ pub extern "C" fn cuMemAllocPitch_v2(
     height: usize,
     element: u32,
 ) -> u32 {
-    within_runtime(|| match (width, height, element) {
+    runtime_in_context(|| match (width, height, element) {
         (0, ..) | (_, 0, _) => Status::INVALID_VALUE.0,
         (.., 4 | 8 | 16) => memory::cudaMallocPitch(to, pitch, width, height),
         _ => Status::INVALID_VALUE.0,
@@ -56,13 +56,13 @@ pub extern "C" fn cuMemHostAlloc(to: *mut usize, bytes: usize, _flags: u32) -> u
 /// Where managed memory should be is advice; it changes no result.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemAdvise_v2() -> u32 {
-    within(|| Ok(()))
+    in_context(|| Ok(()))
 }
 
 /// As [`cuMemAdvise_v2`].
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemPrefetchAsync_v2() -> u32 {
-    within(|| Ok(()))
+    in_context(|| Ok(()))
 }
 
 /// Directions, as the runtime has them.
@@ -76,12 +76,12 @@ macro_rules! plain_copies {
     ($($name:ident $name_of_stream:ident $direction:ident;)*) => { $(
         #[unsafe(no_mangle)]
         pub extern "C" fn $name(to: u64, from: u64, bytes: u64) -> u32 {
-            within_runtime(|| copies::cudaMemcpy(to, from, bytes, $direction))
+            runtime_in_context(|| copies::cudaMemcpy(to, from, bytes, $direction))
         }
 
         #[unsafe(no_mangle)]
         pub extern "C" fn $name_of_stream(to: u64, from: u64, bytes: u64, stream: usize) -> u32 {
-            within_runtime(|| copies::cudaMemcpyAsync(to, from, bytes, $direction, stream))
+            runtime_in_context(|| copies::cudaMemcpyAsync(to, from, bytes, $direction, stream))
         }
     )* };
 }
@@ -155,7 +155,7 @@ extern "C" fn copy_2d_now(what: *const DriverCopy) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemcpy2DAsync_v2(what: *const DriverCopy, stream: usize) -> u32 {
-    within(|| copy_2d(what, stream))
+    in_context(|| copy_2d(what, stream))
 }
 
 /// Fills of rows of elements: names without and with a stream, of one row and of several, type of
@@ -198,7 +198,7 @@ macro_rules! fills {
             stream: usize,
         ) -> u32 {
             const ELEMENT: usize = size_of::<$type>();
-            within(|| {
+            in_context(|| {
                 let bytes = width.checked_mul(ELEMENT).ok_or(Status::INVALID_VALUE)?;
                 let filling = Filling {
                     value: u32::from(value),
@@ -233,7 +233,7 @@ pub extern "C" fn cuPointerGetAttribute(to: *mut u64, attribute: u32, address: u
     const DEVICE_ORDINAL: u32 = 9;
     const ON_HOST: u32 = 1;
     const ON_DEVICE: u32 = 2;
-    within(|| {
+    in_context(|| {
         let place = place(address)?;
         let (Place::Device | Place::Host(Some(_))) = place else {
             return Err(Status::INVALID_VALUE);

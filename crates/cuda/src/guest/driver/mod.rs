@@ -36,13 +36,13 @@ fn returned(result: Result<(), Status>) -> u32 {
 }
 
 /// The same of a function that needs a context.
-fn within(work: impl FnOnce() -> Result<(), Status>) -> u32 {
+fn in_context(work: impl FnOnce() -> Result<(), Status>) -> u32 {
     returned(contexts::current().and_then(|_| work()))
 }
 
 /// The same where a function of the runtime does the work.
-fn within_runtime(work: impl FnOnce() -> u32) -> u32 {
-    within(|| match work() {
+fn runtime_in_context(work: impl FnOnce() -> u32) -> u32 {
+    in_context(|| match work() {
         0 => Ok(()),
         number => Err(Status(number)),
     })
@@ -53,7 +53,7 @@ macro_rules! as_runtime {
     ($($name:ident($($argument:ident: $type:ty),*) = $function:path;)*) => { $(
         #[unsafe(no_mangle)]
         pub extern "C" fn $name($($argument: $type),*) -> u32 {
-            $crate::guest::driver::within_runtime(|| $function($($argument),*))
+            $crate::guest::driver::runtime_in_context(|| $function($($argument),*))
         }
     )* };
 }

@@ -1,12 +1,12 @@
 //! Modules that the program loads, with their kernels and variables. A handle of a module is its
-//! number, plus one; that of a kernel stands in the place of an address in the program.
+//! number, plus one; that of a kernel is used like an address in the program.
 
 use std::ffi::{CStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 
 use super::super::memory::store;
 use super::super::{kernels, modules};
-use super::{as_runtime, within};
+use super::{as_runtime, in_context};
 use crate::status::Status;
 
 /// A string of the program.
@@ -41,7 +41,7 @@ fn load(to: *mut usize, image: usize) -> Result<(), Status> {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuModuleLoadData(to: *mut usize, image: usize) -> u32 {
-    within(|| load(to, image))
+    in_context(|| load(to, image))
 }
 
 /// Options are for the compiler of the driver.
@@ -53,17 +53,17 @@ pub extern "C" fn cuModuleLoadDataEx(
     _options: usize,
     _values: usize,
 ) -> u32 {
-    within(|| load(to, image))
+    in_context(|| load(to, image))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuModuleLoadFatBinary(to: *mut usize, image: usize) -> u32 {
-    within(|| load(to, image))
+    in_context(|| load(to, image))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuModuleLoad(to: *mut usize, path: *const c_char) -> u32 {
-    within(|| {
+    in_context(|| {
         let path = std::ffi::OsStr::from_bytes(text(path)?.to_bytes());
         let image = std::fs::read(path).map_err(|_| Status::FILE_NOT_FOUND)?;
         store(to, modules::load_image(image)? + 1)
@@ -72,12 +72,12 @@ pub extern "C" fn cuModuleLoad(to: *mut usize, path: *const c_char) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuModuleUnload(module: usize) -> u32 {
-    within(|| of_handle(modules::unload(number(module)?)))
+    in_context(|| of_handle(modules::unload(number(module)?)))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuModuleGetFunction(to: *mut usize, module: usize, name: *const c_char) -> u32 {
-    within(|| {
+    in_context(|| {
         let name = text(name)?.to_bytes();
         let kernel = of_handle(modules::loaded_kernel(number(module)?, name))?;
         store(to, kernel)
@@ -91,7 +91,7 @@ pub extern "C" fn cuModuleGetGlobal_v2(
     module: usize,
     name: *const c_char,
 ) -> u32 {
-    within(|| {
+    in_context(|| {
         let name = text(name)?.to_bytes();
         let place = of_handle(modules::loaded_variable(number(module)?, name))?;
         if !address.is_null() {
@@ -124,7 +124,7 @@ pub extern "C" fn cuLibraryLoadData(
     _library_values: usize,
     _library_count: u32,
 ) -> u32 {
-    within(|| load(to, image))
+    in_context(|| load(to, image))
 }
 
 #[unsafe(no_mangle)]
@@ -134,7 +134,7 @@ pub extern "C" fn cuLibraryUnload(library: usize) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuLibraryGetModule(to: *mut usize, library: usize) -> u32 {
-    within(|| store(to, library))
+    in_context(|| store(to, library))
 }
 
 #[unsafe(no_mangle)]
@@ -154,13 +154,13 @@ pub extern "C" fn cuLibraryGetGlobal(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuKernelGetFunction(to: *mut usize, kernel: usize) -> u32 {
-    within(|| store(to, kernel))
+    in_context(|| store(to, kernel))
 }
 
 /// An attribute of a kernel (`CUfunction_attribute`).
 #[unsafe(no_mangle)]
 pub extern "C" fn cuFuncGetAttribute(to: *mut i32, attribute: u32, kernel: usize) -> u32 {
-    within(|| {
+    in_context(|| {
         let about = kernels::attributes(kernel)?;
         let value = match attribute {
             0 => about.max_threads,
