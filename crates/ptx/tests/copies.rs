@@ -136,6 +136,29 @@ fn bad_copies_are_found() {
 }
 
 #[test]
+fn copies_that_nobody_waits_for_are_bounded() {
+    let times = |count: u32| {
+        let copy = format!(
+            "mov.u32 %r8, 0;\nMORE:\ncp.async.cg.shared.global [%x53], [%x51], 16;\n\
+             add.u32 %r8, %r8, 1;\nsetp.lt.u32 %p1, %r8, {count};\n@%p1 bra MORE;\n"
+        );
+        copied(&copy, "cp.async.wait_all;", &mut Ignore)
+    };
+    // 65,536 for a warp of 32 lanes.
+    assert_eq!(times(2048).unwrap().0, source());
+    match times(2049) {
+        Err(LaunchError::Stopped(error)) => {
+            assert_eq!(
+                (error.kind(), error.thread()),
+                (FaultKind::Operand, Some([0, 0, 0]))
+            );
+            assert!(error.to_string().contains("not waited for"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn halves_are_added_atomically() {
     // Each lane adds its number to a half, and 1 and its number to the halves of a pair.
     let body = "cvt.rn.f16.u32 %h1, %r0;\nmov.u16 %h2, 0x3c00;\nmov.b32 %r1, {%h2, %h1};\n\

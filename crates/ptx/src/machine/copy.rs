@@ -16,6 +16,10 @@ use super::warp::Warp;
 /// Bytes of the largest copy.
 const MOST_BYTES: usize = 16;
 
+/// Copies of a warp that may be under way at the same time. Each has 4 bytes of shared memory or
+/// more, and a block has 227 KiB, so more of them overwrite each other.
+const MOST_PENDING: usize = 1 << 16;
+
 /// The copies of a warp that have not been waited for.
 #[derive(Clone, Debug, Default)]
 pub struct AsyncCopies {
@@ -96,6 +100,11 @@ fn start<B: BlockSink>(
     op: &CopyOp,
     mask: u32,
 ) -> Result<(), Box<Fault>> {
+    if warp.copies.pending.len() + mask.count_ones() as usize > MOST_PENDING {
+        let what = format!("more than {MOST_PENDING} copies that the warp has not waited for");
+        let lane = Some(mask.trailing_zeros());
+        return Err(Fault::new(FaultKind::Operand, lane, what));
+    }
     let (mut from, mut to) = ([0; WARP], [0; WARP]);
     addresses(&warp.registers, &op.from, &mut from);
     addresses(&warp.registers, &op.to, &mut to);
