@@ -134,3 +134,61 @@ fn place(place: &KernelPlace) -> String {
     let source = place.source.as_ref();
     source.map_or_else(String::new, |line| format!("{}:{}", line.file, line.line))
 }
+
+#[cfg(test)]
+mod tests {
+    use reuselens_ptx::Options;
+
+    use super::*;
+    use crate::device::{Device, KernelLaunch};
+    use crate::interpreter::Interpreter;
+
+    const PTX: &[u8] = b".version 7.0\n.target sm_70\n.address_size 64\n\
+        .visible .entry load(.param .u64 a) {\n.reg .b64 %x<3>; .reg .b32 %r<3>;\n\
+        ld.param.u64 %x1, [a];\nld.global.u32 %r1, [%x1];\nld.global.u32 %r2, [%x1+4];\nret; }\n";
+
+    #[test]
+    fn only_launches_that_ended_well_are_counted() {
+        let options = Options {
+            flow: true,
+            ..Options::default()
+        };
+        let advised = AdvisedKernels::new(AdvisorOptions::default());
+        let mut device = Interpreter::new(1 << 20, options, advised);
+        let module = device.load(PTX).unwrap();
+        let (kernel, _) = device.kernel(module, "load").unwrap();
+        let (four, eight) = (
+            device.allocate(4, 1).unwrap(),
+            device.allocate(8, 1).unwrap(),
+        );
+        let mut launch = |address: u64, threads, call_path| {
+            let launch = KernelLaunch {
+                kernel,
+                grid: [1; 3],
+                block: [threads, 1, 1],
+                params: address.to_le_bytes().to_vec(),
+                ..KernelLaunch::default()
+            };
+            let context = LaunchContext {
+                call_path,
+                ..LaunchContext::default()
+            };
+            device.launch(&launch, &context).is_ok()
+        };
+        assert!(launch(eight, 32, 1));
+        // Stopped at the second load, refused, and refused from elsewhere.
+        assert!(!launch(four, 32, 2));
+        assert!(!launch(eight, 5000, 1));
+        assert!(!launch(eight, 5000, 3));
+        let reports = device.into_watch().finish();
+        let counts: Vec<_> = reports
+            .iter()
+            .map(|report| (report.call_path, report.launches.launches))
+            .collect();
+        assert_eq!(counts, [(1, 1), (2, 0)]);
+        // What the stopped launch did is seen, its control flow too.
+        let [_, stopped] = &reports[..] else { panic!() };
+        assert!(stopped.global.requests > 0, "{stopped:?}");
+        assert!(!stopped.branches.blocks.is_empty(), "{stopped:?}");
+    }
+}
