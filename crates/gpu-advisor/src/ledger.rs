@@ -100,12 +100,13 @@ impl Origin {
     }
 
     /// Whether it is memory of the device that the host cannot access and that the program asked
-    /// for. Compilers make variables of their own: nvcc's `$str` are the strings that `printf` and
-    /// `assert` read, and names with `__` are reserved for the compiler and its libraries.
+    /// for. Compilers make variables of their own: nvcc's `$str` (clang's `_$_str`) are the strings
+    /// that `printf` and `assert` read, and names with `__` are reserved for the compiler and its
+    /// libraries.
     pub fn is_device_only(&self) -> bool {
         match self {
             Origin::Malloc | Origin::Pitched | Origin::StreamOrdered => true,
-            Origin::Variable { name, .. } => !name.starts_with('$') && !name.starts_with("__"),
+            Origin::Variable { name, .. } => !name.contains('$') && !name.starts_with("__"),
             Origin::Managed | Origin::Pinned | Origin::Registered => false,
             Origin::Unknown | Origin::Heap | Origin::Static { .. } | Origin::Local { .. } => false,
         }
@@ -433,11 +434,12 @@ mod tests {
             Origin::Pinned,
             Origin::Registered,
             variable("$str"),
+            variable("_$_str"),
             variable("__unnamed_1"),
             variable("_ZN5table4dataE"),
         ];
         ledger.objects.extend(origins.map(object));
-        assert_eq!(ledger.unused(&[]), [6]);
+        assert_eq!(ledger.unused(&[]), [7]);
     }
 
     #[test]

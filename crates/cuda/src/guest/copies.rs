@@ -17,7 +17,9 @@ pub fn copy(rows: Rows, direction: u32, stream: usize) -> Result<(), Status> {
     if has_many && (rows.to_pitch < rows.width || rows.from_pitch < rows.width) {
         return Err(Status::INVALID_PITCH);
     }
-    rows.bytes()?;
+    if rows.bytes()? > 0 && (rows.to == 0 || rows.from == 0) {
+        return Err(Status::INVALID_VALUE);
+    }
     let (to, from) = (place(rows.to)?, place(rows.from)?);
     let (ordinary, device) = (Place::Host(None), Place::Device);
     let fits = match direction {

@@ -2,8 +2,10 @@
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
+use reuselens_warp::WarpKind;
 
 use super::{RunFacts, cost, lines, per_cent, site_place};
+use crate::GlobalCounts;
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -43,9 +45,10 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
                 place: site_place(facts, kernel, &site),
                 evidence: vec![
                     format!(
-                        "{} of {} sectors are excessive ({}).",
+                        "{} of {} sectors of its {} are excessive ({}).",
                         grouped(excess),
                         grouped(counts.sectors),
+                        kind_words(site.kind),
                         per_cent(excess, counts.sectors)
                     ),
                     format!(
@@ -56,13 +59,51 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
                     ),
                 ],
                 cost,
-                remedy: "Let neighbouring threads access neighbouring addresses: exchange the \
-                         indices, store arrays of structures as structures of arrays, or load \
-                         tiles through shared memory."
-                    .to_owned(),
+                remedy: remedy(counts).to_owned(),
                 confidence: Confidence::Certain,
             });
         }
     }
     found
+}
+
+/// What to change. One more sector than is needed comes from accesses that are neighbours, but
+/// begin in the middle of a sector.
+fn remedy(counts: &GlobalCounts) -> &'static str {
+    match counts.excessive_sectors() <= counts.requests && counts.lines <= 2 * counts.requests {
+        true => {
+            "Align what warps access: take blocks of a multiple of 32 threads, and begin rows at \
+             multiples of 32 bytes (cudaMallocPitch)."
+        }
+        false => {
+            "Let neighbouring threads access neighbouring addresses: exchange the indices, store \
+             arrays of structures as structures of arrays, or load tiles through shared memory."
+        }
+    }
+}
+
+fn kind_words(kind: WarpKind) -> &'static str {
+    match kind {
+        WarpKind::Load => "loads",
+        WarpKind::Store => "stores",
+        WarpKind::Atomic => "atomic operations",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_that_are_not_aligned_are_to_be_aligned() {
+        let counts = |sectors, lines| GlobalCounts {
+            requests: 10,
+            sectors,
+            lines,
+            ideal_sectors: 40,
+            ..GlobalCounts::default()
+        };
+        assert!(remedy(&counts(50, 20)).starts_with("Align"));
+        assert!(remedy(&counts(160, 40)).starts_with("Let neighbouring"));
+    }
 }

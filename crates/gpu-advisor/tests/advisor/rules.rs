@@ -103,7 +103,7 @@ fn strided_loads_are_found_with_line_and_object() {
     assert_eq!((cost.amount, cost.share), (28, 28.0 / 36.0));
     assert_eq!(
         found[0].evidence[0],
-        "28 of 32 sectors are excessive (87.5 %)."
+        "28 of 32 sectors of its loads are excessive (87.5 %)."
     );
 }
 
