@@ -23,7 +23,7 @@ pub const RULES: &[PlacementRule] = &[
     },
     PlacementRule {
         name: "first come",
-        summary: "in the order of allocation, while there is room",
+        summary: "by allocation, or by name, while there is room",
         place: baselines::first_come,
     },
     PlacementRule {

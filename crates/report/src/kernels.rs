@@ -21,7 +21,7 @@ pub struct KernelRow {
     pub thread_instructions: u64,
     /// Instructions of warps that access global memory.
     pub requests: u64,
-    /// Sectors of 32 bytes that those touch.
+    /// Sectors of 32 bytes that those access.
     pub sectors: u64,
     /// Accesses of threads to memory.
     pub accesses: u64,
@@ -62,7 +62,7 @@ pub fn kernels_text(kernels: &[KernelRow], top: usize, width: usize, color: bool
     }
     rows(&mut out, &columns, &cells, width, paint);
     let text = "lanes: active of the 32 of a warp, on average. sectors/req: sectors of 32 bytes that \
-                an instruction of a warp touches in global memory; 4 where 32 threads access \
+                an instruction of a warp accesses in global memory; 4 where 32 threads access \
                 neighbouring words.";
     let _ = writeln!(
         out,

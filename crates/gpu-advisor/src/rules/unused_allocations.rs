@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use reuselens_advice::{Confidence, Example, Finding, FindingPlace, FindingRule};
-use reuselens_units::grouped;
+use reuselens_units::{counted, grouped};
 
 use super::{RunFacts, cost};
 
@@ -46,10 +46,10 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
                 ..FindingPlace::default()
             },
             evidence: vec![format!(
-                "{} bytes by {} in {} blocks: no kernel accessed them, and nothing was copied.",
+                "{} bytes by {} in {}: no kernel accessed them, and nothing was copied.",
                 grouped(object.bytes),
                 object.origin.word(),
-                grouped(object.instances)
+                counted(object.instances, "block", "blocks")
             )],
             cost: cost(object.bytes, object.bytes, all, "bytes allocated")?,
             remedy: "Remove the allocation.".to_owned(),

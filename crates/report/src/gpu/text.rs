@@ -52,7 +52,7 @@ struct Writer<'a> {
 }
 
 const KERNEL_LEGEND: &str = "lanes: active of the 32 of a warp, on average. diverged: executions of basic blocks in which \
-not all threads of the warp took part. sectors/req: sectors of 32 bytes that an instruction of a warp touches in global \
+not all threads of the warp took part. sectors/req: sectors of 32 bytes that an instruction of a warp accesses in global \
 memory; 4 where 32 threads access neighbouring words. L1, L2: share of the sectors of loads that a model of the caches has.";
 
 impl Writer<'_> {

@@ -30,13 +30,13 @@ const PICTURED: usize = 6;
 
 const KERNELS: &str = "Launches of one kernel together, those with most instructions first. <b>lanes</b>: active of the \
 32 of a warp, on average. <b>diverged</b>: executions of basic blocks in which not all threads of the warp took part. \
-<b>sectors/req</b>: sectors of 32 bytes that one instruction of a warp touches in global memory; 4 where 32 threads access \
+<b>sectors/req</b>: sectors of 32 bytes that one instruction of a warp accesses in global memory; 4 where 32 threads access \
 neighbouring words of 4 bytes. <b>L1</b> and <b>L2</b>: share of the sectors of loads that a model of the caches has.";
 const MEMORY: &str = "What moved between which memories. Requests are instructions of warps, counted exactly; what passes \
 the caches is from a model.";
 const DISTANCES: &str = "How many other lines of 128 bytes a block accesses between two uses of one, for loads; a store to \
 a line ends its reuse. Loads of <i>new</i> lines cannot hit in the L1. Below: how many lines of 128 bytes one instruction of a \
-warp touches; 1 is best, and each further line is another trip.";
+warp accesses; 1 is best, and each further line is another trip.";
 const OBJECTS: &str = "Data on the device, those of most sectors first, with the memory of the host that copies tie to them.";
 const COPIES: &str =
     "Copies by call path. <b>redundant</b>: bytes that the destination held already.";
