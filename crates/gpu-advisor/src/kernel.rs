@@ -6,9 +6,9 @@ use reuselens_warp::{KernelSite, Launch, Space, WarpKind};
 
 use crate::tally::{NO_OBJECT, ObjectTally, SiteObject, SiteTally, Tally};
 use crate::{
-    AdvisorOptions, BranchReport, BypassInputs, BypassOracle, BypassReport, CacheReport,
-    InstructionCounts, KernelReport, LaunchMetric, LaunchStatistics, ObjectReport, ReuseCounts,
-    ReuseReport, SiteReport,
+    AdvisorOptions, BankCounts, BranchReport, BypassInputs, BypassOracle, BypassReport,
+    CacheReport, GlobalCounts, InstructionCounts, KernelReport, LaunchMetric, LaunchStatistics,
+    ObjectReport, ReuseCounts, ReuseReport, SiteReport,
 };
 
 /// Sums over launches.
@@ -65,8 +65,17 @@ impl KernelTotals {
         self.has_run = true;
         if let Some(instructions) = instructions {
             let report = caches.as_ref().map(|(report, _)| report);
-            self.launches
-                .add(|metric| value(metric, &tally, report, &branches, instructions));
+            // Both are sums: of all sites, and of all kinds of requests.
+            let (global, banks) = (tally.global(), tally.banks.all());
+            let launch = LaunchValues {
+                global: &global,
+                banks: &banks,
+                reuse: &tally.reuse,
+                caches: report,
+                branches: &branches,
+                instructions,
+            };
+            self.launches.add(|metric| launch.value(metric));
             self.instructions.warps += instructions.warps;
             self.instructions.threads += instructions.threads;
         }
@@ -181,39 +190,46 @@ fn object(tally: ObjectTally) -> ObjectReport {
     }
 }
 
-/// A launch's value of a metric, where it has one.
-fn value(
-    metric: LaunchMetric,
-    tally: &Tally,
-    caches: Option<&CacheReport>,
-    branches: &BranchReport,
+/// What was counted of one launch.
+struct LaunchValues<'a> {
+    global: &'a GlobalCounts,
+    banks: &'a BankCounts,
+    reuse: &'a ReuseReport,
+    caches: Option<&'a CacheReport>,
+    branches: &'a BranchReport,
     instructions: InstructionCounts,
-) -> Option<f64> {
-    let (global, banks) = (tally.global(), tally.banks.all());
-    let per_cent = |share: f64| 100.0 * share;
-    match metric {
-        LaunchMetric::WarpInstructions => {
-            (instructions.warps > 0).then_some(instructions.warps as f64)
-        }
-        LaunchMetric::LanesPerInstruction => (instructions.warps > 0)
-            .then(|| instructions.threads as f64 / instructions.warps as f64),
-        LaunchMetric::GlobalRequests => Some(global.requests as f64),
-        LaunchMetric::Sectors => Some(global.sectors as f64),
-        LaunchMetric::ExcessiveSectors => Some(global.excessive_sectors() as f64),
-        LaunchMetric::SectorsPerRequest => {
-            (global.requests > 0).then(|| global.sectors_per_request())
-        }
-        LaunchMetric::SharedRequests => Some(banks.requests as f64),
-        LaunchMetric::BankConflicts => Some(banks.conflicts() as f64),
-        LaunchMetric::L1HitRate => caches
-            .filter(|caches| caches.l1.loads > 0)
-            .map(|caches| per_cent(caches.l1.load_hit_rate())),
-        LaunchMetric::L2HitRate => caches
-            .filter(|caches| caches.l2.loads + caches.l2.stores > 0)
-            .map(|caches| per_cent(caches.l2.hit_rate())),
-        LaunchMetric::ReuseDistance => tally.reuse.cta_lines.mean_distance(),
-        LaunchMetric::BranchDivergence => {
-            (branches.executions() > 0).then(|| per_cent(branches.divergence()))
+}
+
+impl LaunchValues<'_> {
+    /// The launch's value of a metric, where it has one.
+    fn value(&self, metric: LaunchMetric) -> Option<f64> {
+        let per_cent = |share: f64| 100.0 * share;
+        match metric {
+            LaunchMetric::WarpInstructions => {
+                (self.instructions.warps > 0).then_some(self.instructions.warps as f64)
+            }
+            LaunchMetric::LanesPerInstruction => (self.instructions.warps > 0)
+                .then(|| self.instructions.threads as f64 / self.instructions.warps as f64),
+            LaunchMetric::GlobalRequests => Some(self.global.requests as f64),
+            LaunchMetric::Sectors => Some(self.global.sectors as f64),
+            LaunchMetric::ExcessiveSectors => Some(self.global.excessive_sectors() as f64),
+            LaunchMetric::SectorsPerRequest => {
+                (self.global.requests > 0).then(|| self.global.sectors_per_request())
+            }
+            LaunchMetric::SharedRequests => Some(self.banks.requests as f64),
+            LaunchMetric::BankConflicts => Some(self.banks.conflicts() as f64),
+            LaunchMetric::L1HitRate => self
+                .caches
+                .filter(|caches| caches.l1.loads > 0)
+                .map(|caches| per_cent(caches.l1.load_hit_rate())),
+            LaunchMetric::L2HitRate => self
+                .caches
+                .filter(|caches| caches.l2.loads + caches.l2.stores > 0)
+                .map(|caches| per_cent(caches.l2.hit_rate())),
+            LaunchMetric::ReuseDistance => self.reuse.cta_lines.mean_distance(),
+            LaunchMetric::BranchDivergence => {
+                (self.branches.executions() > 0).then(|| per_cent(self.branches.divergence()))
+            }
         }
     }
 }
