@@ -12,15 +12,10 @@
 //!
 //! [`ObjectKey::Chunk`]: crate::objects::ObjectKey::Chunk
 
+use reuselens_locality::ChunkLimits;
+
 use crate::hash::FastMap;
 use crate::objects::Objects;
-
-/// Bytes of a chunk where no size is asked for, unless an object has more than [`FEW`] of them.
-const SMALLEST: u64 = 64 << 10;
-/// Chunks of an object at most, where no size is asked for.
-const FEW: u64 = 64;
-/// Chunks of an object at most, where a size is asked for.
-const MANY: u64 = 1024;
 
 /// A piece of a block: first address, first address after it, object.
 pub(crate) type Piece = (u64, u64, u32);
@@ -140,16 +135,15 @@ impl ObjectChunks {
 /// The chunks of all objects of the heap and of modules.
 #[derive(Debug)]
 pub(crate) struct Chunks {
-    /// The size that is asked for.
-    asked: Option<u64>,
+    limits: ChunkLimits,
     by_object: FastMap<u32, ObjectChunks>,
 }
 
 impl Chunks {
-    /// `asked`: bytes of a chunk; `None` = by the size of each object.
-    pub fn new(asked: Option<u64>) -> Self {
+    /// Nothing is allocated yet.
+    pub fn new(limits: ChunkLimits) -> Self {
         Chunks {
-            asked: asked.map(|bytes| bytes.max(1)),
+            limits,
             by_object: FastMap::default(),
         }
     }
@@ -166,19 +160,16 @@ impl Chunks {
         (low, high): (u64, u64),
         objects: &mut Objects,
     ) -> Vec<Piece> {
-        let (smallest, most) = match self.asked {
-            Some(bytes) => (bytes, MANY),
-            None => (SMALLEST, FEW),
-        };
+        let limits = self.limits;
         let chunks = self
             .by_object
             .entry(object)
             .or_insert_with(|| ObjectChunks {
-                chunk: smallest,
+                chunk: limits.bytes,
                 longest: 0,
                 usage: Vec::new(),
             });
-        while (high - low).div_ceil(chunks.chunk) > most {
+        while (high - low).div_ceil(chunks.chunk) > limits.most {
             chunks.double();
         }
         let chunk = chunks.chunk;
@@ -220,6 +211,8 @@ impl Chunks {
 
 #[cfg(test)]
 mod tests {
+    use reuselens_locality::PlacementData;
+
     use super::*;
     use crate::objects::{ObjectKey, Where};
     use crate::places::CodePlace;
@@ -234,13 +227,13 @@ mod tests {
     #[test]
     fn a_longer_block_doubles_the_chunks_and_keeps_their_sums() {
         let (mut objects, object) = made();
-        let mut chunks = Chunks::new(None);
+        let mut chunks = Chunks::new(PlacementData::default().chunk_limits());
         for bytes in [100, 200 << 10, 64 << 20] {
             let pieces = chunks.split(object, (4096, 4096 + bytes), &mut objects);
             assert!(pieces.is_sorted_by(|one, next| one.1 == next.0));
             assert_eq!((pieces[0].0, pieces[0].2), (4096, object));
             assert_eq!(pieces[pieces.len() - 1].1, 4096 + bytes);
-            assert!(pieces.len() <= FEW as usize);
+            assert!(pieces.len() <= 64);
             chunks.begin(object, bytes, bytes);
         }
         let of = chunks.of(object).unwrap();
@@ -253,7 +246,10 @@ mod tests {
     #[test]
     fn a_size_that_is_asked_for_holds_up_to_a_thousand_chunks() {
         let (mut objects, object) = made();
-        let mut chunks = Chunks::new(Some(4096));
+        let asked = PlacementData {
+            chunk_bytes: Some(4096),
+        };
+        let mut chunks = Chunks::new(asked.chunk_limits());
         assert_eq!(chunks.split(object, (0, 4 << 20), &mut objects).len(), 1024);
         assert_eq!(chunks.split(object, (0, 8 << 20), &mut objects).len(), 1024);
         assert_eq!(chunks.of(object).unwrap().chunk, 8192);

@@ -1,5 +1,6 @@
 //! What counts, and how finely accesses are broken down.
 
+use reuselens_locality::PlacementData;
 use reuselens_trace::Kind;
 use reuselens_units::Granularity;
 
@@ -140,7 +141,12 @@ impl Options {
     /// The chunks that are recorded.
     pub(crate) fn chunks(&self) -> Option<Chunks> {
         let placement = self.placement.filter(|_| self.looks_up_objects());
-        placement.map(|placement| Chunks::new(placement.chunk_bytes))
+        placement.map(|placement| {
+            let data = PlacementData {
+                chunk_bytes: placement.chunk_bytes,
+            };
+            Chunks::new(data.chunk_limits())
+        })
     }
 
     /// The footprints and entries of contexts that are recorded.

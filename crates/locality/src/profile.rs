@@ -140,6 +140,32 @@ pub struct PlacementData {
     pub chunk_bytes: Option<u64>,
 }
 
+impl PlacementData {
+    /// The sizes of chunks.
+    pub const fn chunk_limits(self) -> ChunkLimits {
+        match self.chunk_bytes {
+            Some(0) => ChunkLimits {
+                bytes: 1,
+                most: 1024,
+            },
+            Some(bytes) => ChunkLimits { bytes, most: 1024 },
+            None => ChunkLimits {
+                bytes: 64 << 10,
+                most: 64,
+            },
+        }
+    }
+}
+
+/// How objects are cut into chunks: those of an object are as small as these limits allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkLimits {
+    /// Bytes of a chunk, doubled until the longest block has no more than `most` chunks.
+    pub bytes: u64,
+    /// Chunks of a block, at most.
+    pub most: u64,
+}
+
 /// How the run ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -225,6 +251,32 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// A run that accessed nothing, in one thread without a name: of sites, objects and contexts
+    /// there are only those at index 0.
+    pub fn empty(granularity: Granularity) -> Profile {
+        Profile {
+            version: String::new(),
+            command: Vec::new(),
+            machine: Machine::default(),
+            method: Method::default(),
+            outcome: Outcome::default(),
+            granularity,
+            references: 0,
+            histogram: ExactHistogram::new(),
+            invalidated: 0,
+            requested_bytes: None,
+            reuse_times: None,
+            paths: None,
+            builds: BTreeMap::new(),
+            sites: vec![Site::default()],
+            objects: vec![Object::default()],
+            contexts: vec![Context::default()],
+            threads: vec![ProfiledThread::default()],
+            cells: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
     /// Whether its trace was cut off or damaged: what follows that point is missing.
     pub fn is_truncated(&self) -> bool {
         let mut warnings = self.warnings.iter();

@@ -44,21 +44,13 @@ pub(crate) fn profile() -> Profile {
     let mut profile = Profile {
         version: "0.1.0".into(),
         command: vec!["./prog".into(), "5".into()],
-        machine: Machine::default(),
         method: Method {
             engine: "counting".into(),
             exact: true,
             ..Method::default()
         },
         outcome: Outcome::Exit(0),
-        granularity: Granularity::LINE_64,
         references: 100,
-        histogram: ExactHistogram::new(),
-        invalidated: 0,
-        requested_bytes: None,
-        reuse_times: None,
-        paths: None,
-        builds: Default::default(),
         sites: vec![
             Site::default(),
             site("sweep", "/p/a.c", 12),
@@ -81,8 +73,7 @@ pub(crate) fn profile() -> Profile {
                 process: 0,
             })
             .to_vec(),
-        cells: Vec::new(),
-        warnings: Vec::new(),
+        ..Profile::empty(Granularity::LINE_64)
     };
     let keys = [
         (0, 0, 0, 0),

@@ -182,14 +182,7 @@ fn profile() -> impl Strategy<Value = Profile> {
                         ..Method::default()
                     },
                     outcome,
-                    granularity: Granularity::LINE_64,
                     references,
-                    histogram: ExactHistogram::new(),
-                    invalidated: 0,
-                    requested_bytes: None,
-                    reuse_times: None,
-                    paths: None,
-                    builds: Default::default(),
                     sites,
                     objects,
                     contexts,
@@ -197,8 +190,8 @@ fn profile() -> impl Strategy<Value = Profile> {
                         .into_iter()
                         .map(|(name, process)| ProfiledThread { name, process })
                         .collect(),
-                    cells: Vec::new(),
                     warnings: vec![warning],
+                    ..Profile::empty(Granularity::LINE_64)
                 };
                 fill(&mut profile, rows, forward);
                 profile.requested_bytes = Some(profile.histogram.clone());

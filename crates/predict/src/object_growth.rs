@@ -8,6 +8,14 @@ use crate::predicted_profile::ObjectEstimate;
 use crate::program_prediction::{GROUPS, group_means};
 use crate::shape::{Point, Shape};
 
+/// Adds the bins of a histogram, each at the distance in its middle.
+pub(crate) fn add_middles(histogram: &mut ExactHistogram, fine: &FineHistogram) {
+    histogram.add(Distance::COLD, fine.cold());
+    for (low, high, count) in fine.iter() {
+        histogram.add(Distance::new(low.midpoint(high)), count);
+    }
+}
+
 /// An object in one run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ObjectRun {
@@ -24,10 +32,7 @@ pub(crate) struct ObjectRun {
 impl ObjectRun {
     /// Adds accesses.
     pub fn add(&mut self, fine: &FineHistogram) {
-        self.histogram.add(Distance::COLD, fine.cold());
-        for (low, high, count) in fine.iter() {
-            self.histogram.add(Distance::new(low.midpoint(high)), count);
-        }
+        add_middles(&mut self.histogram, fine);
     }
 
     /// Its accesses.

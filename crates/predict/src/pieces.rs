@@ -4,17 +4,12 @@
 //! in chunks that have become larger. How accesses are distributed within such a part is not known:
 //! they are taken as even.
 
-use reuselens_locality::{Cell, FineHistogram, Object, ObjectKind, ObjectPart, Profile};
+use reuselens_locality::{
+    Cell, ChunkLimits, FineHistogram, Object, ObjectKind, ObjectPart, Profile,
+};
 use reuselens_units::Distance;
 
 use crate::rounding::Rounding;
-
-/// Bytes of a chunk where no size was asked for, as in profiles with placement data.
-const CHUNK: u64 = 64 << 10;
-/// Chunks of one object at most, where no size was asked for: beyond, they are twice as large.
-const FEW: u64 = 64;
-/// The same where a size was asked for.
-const MANY: u64 = 1024;
 
 /// Splits the rows of a profile's objects where a profile of their size has borders of chunks.
 /// Returns, for each row that was added, the one that it is of. Nothing is split without placement
@@ -23,17 +18,14 @@ pub(crate) fn split(profile: &mut Profile) -> Vec<usize> {
     let Some(data) = profile.method.placement else {
         return Vec::new();
     };
-    let chunks = match data.chunk_bytes {
-        Some(bytes) => (bytes.max(1), MANY),
-        None => (CHUNK, FEW),
-    };
+    let limits = data.chunk_limits();
     // By row, its pieces and the share of each: the row itself, then those that are added.
     let mut rows: Vec<Vec<(u32, f64)>> = (0..profile.objects.len() as u32)
         .map(|row| vec![(row, 1.0)])
         .collect();
     let mut added = Vec::new();
     for (row, pieces) in rows.iter_mut().enumerate() {
-        let Some(parts) = parts(&profile.objects[row], chunks) else {
+        let Some(parts) = parts(&profile.objects[row], limits) else {
             continue;
         };
         let whole = profile.objects[row].clone();
@@ -73,8 +65,8 @@ pub(crate) fn split(profile: &mut Profile) -> Vec<usize> {
 }
 
 /// The parts that a row is cut into; `None` if it stays. Of objects without chunks, only those of
-/// one block are cut. Chunks have so many bytes, or more if there are more than `most`.
-fn parts(object: &Object, (mut chunk, most): (u64, u64)) -> Option<Vec<ObjectPart>> {
+/// one block are cut.
+fn parts(object: &Object, limits: ChunkLimits) -> Option<Vec<ObjectPart>> {
     if !matches!(object.kind, ObjectKind::Heap | ObjectKind::Static) {
         return None;
     }
@@ -87,7 +79,8 @@ fn parts(object: &Object, (mut chunk, most): (u64, u64)) -> Option<Vec<ObjectPar
             longest: object.bytes,
         })
     })?;
-    while part.longest.div_ceil(chunk) > most {
+    let mut chunk = limits.bytes;
+    while part.longest.div_ceil(chunk) > limits.most {
         chunk = chunk.saturating_mul(2);
     }
     let inner = (part.start / chunk + 1..).map(|at| at.saturating_mul(chunk));

@@ -14,7 +14,7 @@ use reuselens_locality::{
 use reuselens_units::Distance;
 
 use crate::estimate::{Estimate, Intervals, estimate, work};
-use crate::object_growth::{GrownCounts, ObjectGrowth, ObjectRun};
+use crate::object_growth::{GrownCounts, ObjectGrowth, ObjectRun, add_middles};
 use crate::pieces::split;
 use crate::prediction::{MOST_ITEMS, PredictOptions};
 use crate::program::{ProgramError, same_program};
@@ -231,7 +231,7 @@ fn grown_profile(last: &Profile, grown: &[Option<&ObjectGrowth>]) -> Profile {
         if let Some(growth) = grown[cell.object as usize] {
             grow_cell(cell, growth, &mut rounding);
         }
-        add_to(&mut histogram, &cell.histogram);
+        add_middles(&mut histogram, &cell.histogram);
     }
     profile.cells.retain(|cell| !cell.histogram.is_empty());
     let before = last.histogram.accesses().max(1) as f64;
@@ -251,14 +251,6 @@ fn grown_profile(last: &Profile, grown: &[Option<&ObjectGrowth>]) -> Profile {
     profile.histogram = histogram;
     (profile.requested_bytes, profile.reuse_times, profile.paths) = (None, None, None);
     profile
-}
-
-/// Adds the bins of a cell, each at the distance in its middle.
-fn add_to(histogram: &mut ExactHistogram, fine: &FineHistogram) {
-    histogram.add(Distance::COLD, fine.cold());
-    for (low, high, count) in fine.iter() {
-        histogram.add(Distance::new(low.midpoint(high)), count);
-    }
 }
 
 fn grow_cell(cell: &mut Cell, growth: &ObjectGrowth, rounding: &mut Rounding) {

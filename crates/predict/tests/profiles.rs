@@ -1,8 +1,7 @@
 //! Predicted profiles agree with those of the size that was asked for.
 
 use reuselens_locality::{
-    Cell, Context, ExactHistogram, FineHistogram, Frame, Lifetime, Machine, Method, Object,
-    ObjectKind, ObjectPart, Outcome, Profile, ProfiledThread, Site,
+    Cell, FineHistogram, Frame, Lifetime, Object, ObjectKind, ObjectPart, Outcome, Profile,
 };
 use reuselens_predict::{PredictOptions, PredictedProfile, predict_profile};
 use reuselens_units::{Distance, Granularity};
@@ -13,25 +12,9 @@ struct Made(Profile);
 impl Made {
     fn new() -> Made {
         Made(Profile {
-            version: String::new(),
             command: vec!["program".into()],
-            machine: Machine::default(),
-            method: Method::default(),
             outcome: Outcome::Exit(0),
-            granularity: Granularity::LINE_64,
-            references: 0,
-            histogram: ExactHistogram::new(),
-            invalidated: 0,
-            requested_bytes: None,
-            reuse_times: None,
-            paths: None,
-            builds: Default::default(),
-            sites: vec![Site::default()],
-            objects: vec![Object::default()],
-            contexts: vec![Context::default()],
-            threads: vec![ProfiledThread::default()],
-            cells: Vec::new(),
-            warnings: Vec::new(),
+            ..Profile::empty(Granularity::LINE_64)
         })
     }
 

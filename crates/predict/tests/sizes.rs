@@ -1,8 +1,6 @@
 //! What of the data does not grow, and when it is left out of the sizes.
 
-use reuselens_locality::{
-    Cell, ExactHistogram, Frame, Machine, Method, Outcome, Profile, ProfiledThread, Site,
-};
+use reuselens_locality::{Cell, ExactHistogram, Frame, Method, Outcome, Profile, Site};
 use reuselens_predict::{PredictOptions, Prediction, predict};
 use reuselens_units::{Distance, Granularity};
 
@@ -38,28 +36,17 @@ fn run(all: u64, start: u64) -> Profile {
     };
     let cells = vec![cell(1, start, 0), cell(2, all - start, 5 * all)];
     Profile {
-        version: String::new(),
         command: vec!["prog".into()],
-        machine: Machine::default(),
         method: Method {
             exact: true,
             ..Method::default()
         },
         outcome: Outcome::Exit(0),
-        granularity: Granularity::LINE_64,
         references: histogram.accesses(),
         histogram,
-        invalidated: 0,
-        requested_bytes: None,
-        reuse_times: None,
-        paths: None,
-        builds: Default::default(),
         sites: vec![Site::default(), site("start.c"), site("in.c")],
-        objects: vec![Default::default()],
-        contexts: vec![Default::default()],
-        threads: vec![ProfiledThread::default()],
         cells,
-        warnings: Vec::new(),
+        ..Profile::empty(Granularity::LINE_64)
     }
 }
 

@@ -263,24 +263,14 @@ fn profile(
             data: "all".to_owned(),
             ..Method::default()
         },
-        outcome: Default::default(),
-        granularity,
         references: histogram.accesses(),
         histogram,
-        invalidated: 0,
-        requested_bytes: None,
-        reuse_times: None,
-        paths: None,
-        builds: Default::default(),
-        sites: vec![Default::default()],
-        objects: vec![Default::default()],
-        contexts: vec![Default::default()],
         threads: vec![ProfiledThread {
             name: "all threads".to_owned(),
             ..ProfiledThread::default()
         }],
         cells: vec![cell],
-        warnings: Vec::new(),
+        ..Profile::empty(granularity)
     };
     profile.canonicalise();
     profile

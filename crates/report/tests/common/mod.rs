@@ -201,15 +201,6 @@ pub fn empty() -> Profile {
             ..Method::default()
         },
         outcome: Outcome::Exit(0),
-        granularity: Granularity::LINE_64,
-        references: 0,
-        histogram: ExactHistogram::new(),
-        invalidated: 0,
-        requested_bytes: None,
-        reuse_times: None,
-        paths: None,
-        builds: Default::default(),
-        sites: vec![Site::default()],
         objects: vec![Object {
             name: "unknown memory".into(),
             ..Object::default()
@@ -219,8 +210,7 @@ pub fn empty() -> Profile {
             name: "thread 0 (main)".into(),
             process: 0,
         }],
-        cells: Vec::new(),
-        warnings: Vec::new(),
+        ..Profile::empty(Granularity::LINE_64)
     }
 }
 
