@@ -5,8 +5,8 @@ use reuselens_gpu_advisor::{
     KernelReport, LaunchContext,
 };
 use reuselens_ptx::{
-    BlockSink, FlowCounts, Kernel, KernelPlace, LaunchConfig, LaunchSink, Stats, WarpAccess,
-    launch_record, with_row,
+    BlockSink, FlowCounts, Kernel, LaunchConfig, LaunchSink, Stats, WarpAccess, launch_record,
+    with_row,
 };
 
 use crate::interpreter::KernelWatch;
@@ -109,7 +109,7 @@ impl KernelWatch for AdvisedKernels {
 fn blocks(flow: &FlowCounts) -> Vec<BlockExecutions> {
     let rows = (0..).zip(&flow.blocks).map(|(block, it)| BlockExecutions {
         block,
-        place: place(&it.place),
+        place: it.place.line(),
         executions: it.warps,
         divergent: it.divergent,
     });
@@ -121,18 +121,12 @@ fn branches(flow: &FlowCounts) -> Vec<BranchExecutions> {
         .zip(&flow.branches)
         .map(|(branch, it)| BranchExecutions {
             branch,
-            place: place(&it.place),
+            place: it.place.line(),
             executions: it.warps,
             splits: it.splits,
             lanes: it.threads,
         });
     rows.collect()
-}
-
-/// The source line; empty if it is not known.
-fn place(place: &KernelPlace) -> String {
-    let source = place.source.as_ref();
-    source.map_or_else(String::new, |line| format!("{}:{}", line.file, line.line))
 }
 
 #[cfg(test)]

@@ -73,10 +73,7 @@ impl<W: Collector> CollectorSink<W> {
 pub fn launch_record(kernel: &Kernel, launch: &LaunchConfig) -> warp::Launch {
     let extent = |[x, y, z]: [u32; 3]| Extent { x, y, z };
     let site = |site: &crate::AccessSite| warp::KernelSite {
-        place: site
-            .source
-            .as_ref()
-            .map_or_else(String::new, |(file, line)| format!("{file}:{line}")),
+        place: site.line(),
         text: format!("{} (PTX line {})", site.opcode, site.position.line),
     };
     warp::Launch {

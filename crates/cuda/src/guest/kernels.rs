@@ -25,6 +25,19 @@ pub struct Configuration {
     pub is_cooperative: bool,
 }
 
+impl Configuration {
+    /// Of a launch whose blocks may run one after the other.
+    pub fn plain(grid: Dim3, block: Dim3, shared_bytes: usize, stream: usize) -> Configuration {
+        Configuration {
+            grid,
+            block,
+            shared_bytes,
+            stream,
+            is_cooperative: false,
+        }
+    }
+}
+
 thread_local! {
     static CONFIGURATIONS: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
 }
@@ -36,13 +49,7 @@ pub extern "C" fn __cudaPushCallConfiguration(
     shared_bytes: usize,
     stream: usize,
 ) -> u32 {
-    let configuration = Configuration {
-        grid,
-        block,
-        shared_bytes,
-        stream,
-        is_cooperative: false,
-    };
+    let configuration = Configuration::plain(grid, block, shared_bytes, stream);
     CONFIGURATIONS.with_borrow_mut(|pushed| pushed.push(configuration));
     0
 }
@@ -147,13 +154,7 @@ pub extern "C" fn cudaLaunchKernel(
     shared_bytes: usize,
     stream: usize,
 ) -> u32 {
-    let configuration = Configuration {
-        grid,
-        block,
-        shared_bytes,
-        stream,
-        is_cooperative: false,
-    };
+    let configuration = Configuration::plain(grid, block, shared_bytes, stream);
     returned(launch(host, configuration, arguments))
 }
 
@@ -168,11 +169,8 @@ pub extern "C" fn cudaLaunchCooperativeKernel(
     stream: usize,
 ) -> u32 {
     let configuration = Configuration {
-        grid,
-        block,
-        shared_bytes,
-        stream,
         is_cooperative: true,
+        ..Configuration::plain(grid, block, shared_bytes, stream)
     };
     returned(launch(host, configuration, arguments))
 }

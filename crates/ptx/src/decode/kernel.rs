@@ -122,6 +122,19 @@ pub struct AccessSite {
     pub source: Option<(String, u32)>,
 }
 
+impl AccessSite {
+    /// Its line, as [`KernelPlace::line`].
+    pub fn line(&self) -> String {
+        let source = self.source.as_ref();
+        source.map_or_else(String::new, |(file, line)| line_text(file, *line))
+    }
+}
+
+/// How lines are written. What belongs to one line is found by this text.
+fn line_text(file: &str, line: u32) -> String {
+    format!("{file}:{line}")
+}
+
 /// Where an operation comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct KernelPlace {
@@ -129,6 +142,14 @@ pub struct KernelPlace {
     pub position: Position,
     /// Its place in the source, if the PTX has it (`-lineinfo`).
     pub source: Option<SourceLine>,
+}
+
+impl KernelPlace {
+    /// Its line in the source, as `file:line`, without the column; empty if it is not known.
+    pub fn line(&self) -> String {
+        let source = self.source.as_ref();
+        source.map_or_else(String::new, |source| line_text(&source.file, source.line))
+    }
 }
 
 /// A place in a kernel's source.

@@ -75,13 +75,8 @@ unsafe fn in_buffer(list: *const usize) -> Result<Vec<u8>, Status> {
 
 fn configuration(sizes: Sizes, shared_bytes: u32, stream: usize) -> Configuration {
     let [x, y, z, a, b, c] = sizes;
-    Configuration {
-        grid: Dim3 { x, y, z },
-        block: Dim3 { x: a, y: b, z: c },
-        shared_bytes: shared_bytes as usize,
-        stream,
-        is_cooperative: false,
-    }
+    let (grid, block) = (Dim3 { x, y, z }, Dim3 { x: a, y: b, z: c });
+    Configuration::plain(grid, block, shared_bytes as usize, stream)
 }
 
 #[unsafe(no_mangle)]
