@@ -232,7 +232,7 @@ fn bypass_formula_has_the_lines_that_distances_count() {
 #[test]
 fn bypassing_keeps_the_reuse_of_the_other_warps() {
     // Two warps; each goes twice round three lines of its own. An L1 of four lines holds three, and
-    // with both warps it loses all before they come again.
+    // with both warps it loses all before they are used again.
     let lap = |warp: u32| {
         (0..6).map(move |at| Record {
             warp,
