@@ -26,6 +26,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("formats", &["units", "io", "trace", "rltrace"]),
     ("testing", &["units", "io", "trace", "rltrace", "formats"]),
     ("ptx", &["simd", "workers", "io", "trace", "warp"]),
+    ("graph", &["workers"]),
+    ("incremental", &["workers", "graph"]),
+    ("link-prediction", &["workers", "graph"]),
+    (
+        "presponse",
+        &["workers", "io", "graph", "incremental", "link-prediction"],
+    ),
     ("advice", &[]),
     (
         "gpu-advisor",
