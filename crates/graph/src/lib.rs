@@ -10,6 +10,13 @@
 //! For: programs that keep graphs in memory and change them by batches. Not for: edges with
 //! weights or properties, graphs that are larger than the memory, or graphs that never change.
 
+mod blocks;
 mod change;
+mod requests;
+mod sorted;
+mod storage;
 
+pub use blocks::BlockGraph;
 pub use change::{Delta, Edge, EdgeChange, EdgeKind, VertexId};
+pub use sorted::{NeighborBlocks, SortedGraph};
+pub use storage::{StoredGraph, VERTEX_LIMIT};

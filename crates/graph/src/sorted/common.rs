@@ -1,0 +1,97 @@
+//! Common neighbours of two sorted lists.
+
+use super::list::NeighborList;
+use crate::VertexId;
+
+/// From this ratio of lengths on, the ids of the shorter list are searched in the longer one.
+/// Below it both are merged: a step of a merge costs about an eighth of a search.
+const GALLOP_FROM: usize = 16;
+
+/// Calls `each` with the ids in both lists, in ascending order.
+pub(super) fn intersect(a: &NeighborList, b: &NeighborList, mut each: impl FnMut(VertexId)) {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    if short.len() == 0 {
+        return;
+    }
+    if let Some(hub) = long.as_hub()
+        && short.len() * GALLOP_FROM < long.len()
+    {
+        let ids = short.blocks().flatten().copied();
+        return ids.filter(|&id| hub.contains(id)).for_each(each);
+    }
+    let (mut left_blocks, mut right_blocks) = (short.blocks(), long.blocks());
+    let (mut left, mut right) = (left_blocks.next(), right_blocks.next());
+    while let (Some(one), Some(other)) = (left, right) {
+        intersect_slices(one, other, &mut each);
+        // Blocks are not empty. The one that ends later can meet further blocks of the other list.
+        match one[one.len() - 1] < other[other.len() - 1] {
+            true => left = left_blocks.next(),
+            false => right = right_blocks.next(),
+        }
+    }
+}
+
+/// Calls `each` with the ids in both slices, in ascending order.
+fn intersect_slices(a: &[VertexId], b: &[VertexId], each: &mut impl FnMut(VertexId)) {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    match short.len() * GALLOP_FROM < long.len() {
+        true => gallop(short, long, each),
+        false => merge(short, long, each),
+    }
+}
+
+/// One step forward in the slice with the smaller id, in both if the ids are equal. Steps are
+/// computed, not chosen by a branch: which list is ahead cannot be predicted.
+fn merge(a: &[VertexId], b: &[VertexId], each: &mut impl FnMut(VertexId)) {
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        let (x, y) = (a[i], b[j]);
+        if x == y {
+            each(x);
+        }
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+}
+
+/// Searches each id of `short` in what is left of `long`: in steps that double, then by halves.
+fn gallop(short: &[VertexId], mut long: &[VertexId], each: &mut impl FnMut(VertexId)) {
+    for &id in short {
+        let mut step = 1;
+        while step < long.len() && long[step] < id {
+            step *= 2;
+        }
+        let end = long.len().min(step + 1);
+        let start = step / 2;
+        let place = start + long[start..end].partition_point(|&other| other < id);
+        long = &long[place..];
+        match long.first() {
+            Some(&found) if found == id => each(id),
+            Some(_) => {}
+            None => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gallop_and_merge_find_the_same_ids() {
+        let long: Vec<u32> = (0..500).map(|id| id * 3 + id % 2).collect();
+        for start in 0..40 {
+            let short: Vec<u32> = (0..60).map(|id| start + id * 31).collect();
+            let expected: Vec<_> = short
+                .iter()
+                .copied()
+                .filter(|id| long.contains(id))
+                .collect();
+            let (mut merged, mut galloped) = (Vec::new(), Vec::new());
+            merge(&short, &long, &mut |id| merged.push(id));
+            gallop(&short, &long, &mut |id| galloped.push(id));
+            assert_eq!(merged, expected);
+            assert_eq!(galloped, expected);
+        }
+    }
+}
