@@ -12,11 +12,15 @@
 
 mod blocks;
 mod change;
+pub mod formats;
+pub mod generate;
+mod names;
 mod requests;
 mod sorted;
 mod storage;
 
 pub use blocks::BlockGraph;
 pub use change::{Delta, Edge, EdgeChange, EdgeKind, VertexId};
+pub use names::VertexNames;
 pub use sorted::{NeighborBlocks, SortedGraph};
 pub use storage::{StoredGraph, VERTEX_LIMIT};
