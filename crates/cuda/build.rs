@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Versions of CUDA's runtime library that programs are linked to.
-const VERSIONS: [&str; 1] = ["libcudart.so.13"];
+const VERSIONS: [&str; 2] = ["libcudart.so.12", "libcudart.so.13"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=src");

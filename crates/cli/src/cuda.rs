@@ -131,8 +131,8 @@ pub fn is_cuda(command: &[OsString]) -> anyhow::Result<bool> {
         Some(CudaUse::OtherVersion) => {
             let name = program_name(command);
             anyhow::bail!(
-                "{name} is linked with a CUDA runtime of a version other than 13, whose structures \
-                 differ; compile it with nvcc 13"
+                "{name} is linked with a CUDA runtime of a version other than 12 and 13, whose \
+                 structures differ; compile it with nvcc 12 or 13"
             )
         }
         Some(CudaUse::Stripped) => {

@@ -14,14 +14,14 @@ pub enum CudaUse {
     Static,
     /// The runtime is linked into it, and its symbols were stripped.
     Stripped,
-    /// By a runtime of another version than 13, whose structures differ.
+    /// By a runtime of another version than 12 or 13, whose structures differ.
     OtherVersion,
 }
 
-/// A function of the runtimes before version 13 only.
-const OF_OLDER_RUNTIMES: &str = "cudaGetDeviceProperties_v2";
-/// The library of version 13.
-const LIBRARY: &[u8] = b"libcudart.so.13\0";
+/// A function of the runtimes before version 12 only.
+const OF_OLDER_RUNTIMES: &str = "cudaBindTexture";
+/// The libraries of versions 12 and 13.
+const LIBRARIES: [&[u8]; 2] = [b"libcudart.so.12\0", b"libcudart.so.13\0"];
 
 /// A name in each program that the CUDA runtime is linked into.
 const REGISTER: &str = "__cudaRegisterFatBinary";
@@ -46,8 +46,8 @@ pub fn cuda_use(path: &Path) -> Option<CudaUse> {
         // The names of the libraries that it needs are among the names of its dynamic symbols.
         let names = object.section_by_name(".dynstr");
         let names = names.and_then(|names| names.data().ok());
-        let mut names = names.unwrap_or_default().windows(LIBRARY.len());
-        return Some(match names.any(|name| name == LIBRARY) {
+        let mut names = names.unwrap_or_default().windows(LIBRARIES[0].len());
+        return Some(match names.any(|name| LIBRARIES.contains(&name)) {
             true => CudaUse::Shared,
             false => CudaUse::OtherVersion,
         });

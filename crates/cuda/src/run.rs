@@ -19,7 +19,7 @@ pub(crate) static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cud
 /// The library that has the versions that programs look for.
 static VERSIONS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/versions.so"));
 /// Names under which programs look for the runtime.
-const NAMES: [&str; 2] = ["libcudart.so", "libcudart.so.13"];
+const NAMES: [&str; 3] = ["libcudart.so", "libcudart.so.12", "libcudart.so.13"];
 /// Names under which programs look for the driver. What they get is the preloaded library itself,
 /// so that they find its functions by its handle.
 const DRIVER_NAMES: [&str; 2] = ["libcuda.so", "libcuda.so.1"];

@@ -2,34 +2,14 @@
 //!
 //! Needs nvcc (`NVCC` says which) and a C compiler.
 
-use std::path::Path;
 use std::process::Command;
 
-use object::{Object, ObjectSymbol};
 use reuselens_cuda::{CudaUse, cuda_use};
 use tempfile::TempDir;
 
 mod common;
 
-use common::{Ran, nvcc, programs, run_program};
-
-fn succeeds(command: &mut Command) {
-    let done = command.output().unwrap();
-    let errors = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{command:?}: {errors}");
-}
-
-/// C code that defines the functions of the driver that an object file uses.
-fn names(path: &Path) -> String {
-    let data = std::fs::read(path).unwrap();
-    let file = object::File::parse(&*data).unwrap();
-    let symbols = file.symbols().filter(|symbol| symbol.is_undefined());
-    let names = symbols.map(|symbol| symbol.name().unwrap().to_owned());
-    let names = names.filter(|name| name.starts_with("cu"));
-    names
-        .map(|name| format!("void {name}(void) {{}}\n"))
-        .collect()
-}
+use common::{Ran, functions_named, nvcc, programs, run_program, succeeds};
 
 #[test]
 fn programs_of_the_driver_find_what_it_documents() {
@@ -49,7 +29,7 @@ fn programs_of_the_driver_find_what_it_documents() {
     );
     // The driver's library is on no machine without a GPU: one with the names that the program
     // needs stands in when it is linked.
-    std::fs::write(path("names.c"), names(&path("driver.o"))).unwrap();
+    std::fs::write(path("names.c"), functions_named(&path("driver.o"), &["cu"])).unwrap();
     succeeds(
         Command::new("cc")
             .args(["-shared", "-Wl,-soname,libcuda.so.1", "-o"])

@@ -1,6 +1,6 @@
 //! Programs of nvcc run without a GPU: linked with the shared runtime and with the static one.
 //!
-//! Needs nvcc (`NVCC` says which).
+//! Needs nvcc of CUDA 13 (`NVCC` says which), and for some that of CUDA 12 (`NVCC12`).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 mod common;
 
-use common::{Ran, compile, nvcc, programs, run_program};
+use common::{Ran, compile, nvcc, nvcc_12, programs, run_program};
 
 const SAXPY: &str = r#"
 #include <cstdio>
@@ -218,7 +218,19 @@ fn kernel_of_a_program_that_has_ended_is_stopped() {
 /// The programs in `programs/cuda/api` check themselves, each a part of the interface.
 #[test]
 fn programs_for_each_part_of_the_interface_find_what_cuda_documents() {
-    let Some(nvcc) = nvcc() else { return };
+    if let Some(nvcc) = nvcc() {
+        interface_is_as_documented(&nvcc, &[]);
+    }
+}
+
+#[test]
+fn programs_of_cuda_12_find_what_it_documents() {
+    let Some(nvcc) = nvcc_12() else { return };
+    interface_is_as_documented(&nvcc, &["-cudart", "shared"]);
+    interface_is_as_documented(&nvcc, &[]);
+}
+
+fn interface_is_as_documented(nvcc: &str, flags: &[&str]) {
     let folder = TempDir::new().unwrap();
     let root = programs().join("api");
     let names = [
@@ -253,7 +265,8 @@ fn programs_for_each_part_of_the_interface_find_what_cuda_documents() {
     for name in names {
         let program = folder.path().join(name);
         let source = root.join(format!("{name}.cu"));
-        compile(&nvcc, &source, &program, &["-I", root.to_str().unwrap()]);
+        let flags = [flags, &["-I", root.to_str().unwrap()]].concat();
+        compile(nvcc, &source, &program, &flags);
         let Ran { ended, refused, .. } = run_program(&program, &[]);
         if !ended.success() {
             wrong.push(format!("{name}: {ended} {refused:?}"));

@@ -5,14 +5,17 @@ use std::sync::Mutex;
 use super::blocks;
 use super::connection::{ask_number, device};
 use super::errors::returned;
+use super::hook;
 use super::lock;
 use super::memory::store;
 use super::work::wait;
 use crate::protocol::Operation;
 use crate::status::Status;
 
-/// The version of the runtime, and of the driver.
+/// The version of the driver, and of the runtime of programs of CUDA 13.
 const VERSION: i32 = 13_000;
+/// The version of the runtime of programs of CUDA 12.
+const VERSION_12: i32 = 12_090;
 
 fn only(device: i32) -> Result<(), Status> {
     match device {
@@ -67,6 +70,16 @@ pub extern "C" fn cudaDeviceReset() -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaRuntimeGetVersion(to: *mut i32) -> u32 {
+    let version = if hook::is_cuda_12() {
+        VERSION_12
+    } else {
+        VERSION
+    };
+    returned(store(to, version))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDriverGetVersion(to: *mut i32) -> u32 {
     returned(store(to, VERSION))
 }
 

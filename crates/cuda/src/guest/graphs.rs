@@ -4,6 +4,7 @@
 use super::captures::Parts;
 use super::errors::returned;
 use super::handles::Handles;
+use super::hook;
 use super::memory::store;
 use super::work::submit;
 use crate::status::Status;
@@ -68,8 +69,23 @@ fn edges(graph: usize, edges: *mut usize, count: *mut usize) -> u32 {
     returned(known.and_then(|known| store(count, known)))
 }
 
+/// CUDA 12 has no place for the data of edges, so its place for their number comes before.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGraphGetEdges(
+    graph: usize,
+    from: *mut usize,
+    _to: *mut usize,
+    data_or_count: *mut usize,
+    count: *mut usize,
+) -> u32 {
+    match hook::is_cuda_12() {
+        true => edges(graph, from, data_or_count),
+        false => edges(graph, from, count),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGraphGetEdges_v2(
     graph: usize,
     from: *mut usize,
     _to: *mut usize,

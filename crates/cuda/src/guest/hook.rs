@@ -3,6 +3,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::heap;
 use crate::little_endian::{u16_at, u32_at, u64_at};
@@ -23,6 +24,16 @@ const ALL_RIGHTS: i32 = 7;
 /// Readable, executable.
 const CODE_RIGHTS: i32 = 5;
 const PAGE: usize = 4096;
+/// Flags of `dlopen`: resolve functions at their first call; find what is loaded, and load nothing.
+const RTLD_LAZY: i32 = 1;
+const RTLD_NOLOAD: i32 = 4;
+
+/// A function that the static runtime of CUDA 12 has, and that of CUDA 13 has not.
+const OF_CUDA_12: &CStr = c"cudaGetDeviceProperties_v2";
+/// The name of the shared runtime of CUDA 12.
+const LIBRARY_OF_CUDA_12: &CStr = c"libcudart.so.12";
+/// Whether the program has the runtime of CUDA 12 linked in.
+static HAS_CUDA_12: AtomicBool = AtomicBool::new(false);
 
 /// Run by the loader, before the start-up code of the program registers its kernels.
 #[used]
@@ -102,6 +113,9 @@ fn redirect_one(symbol: &[u8], names: &[u8], base: u64, own: *mut c_void) -> Opt
         return None;
     }
     let function = own_function(own, name)?;
+    if name == OF_CUDA_12 {
+        HAS_CUDA_12.store(true, Ordering::Relaxed);
+    }
     let entry = base.wrapping_add(value) as usize;
     let page = entry & !(PAGE - 1);
     let bytes = (entry + JUMP_BYTES).next_multiple_of(PAGE) - page;
@@ -116,6 +130,16 @@ fn redirect_one(symbol: &[u8], names: &[u8], base: u64, own: *mut c_void) -> Opt
     // SAFETY: as above.
     unsafe { mprotect(page as *mut c_void, bytes, CODE_RIGHTS) };
     Some(())
+}
+
+/// Whether the program was made for CUDA 12: it has that runtime linked in, or names its library.
+pub fn is_cuda_12() -> bool {
+    let is_loaded = || {
+        // SAFETY: a string. What is found is a library of ours that stays loaded.
+        let library = unsafe { dlopen(LIBRARY_OF_CUDA_12.as_ptr(), RTLD_LAZY | RTLD_NOLOAD) };
+        !library.is_null()
+    };
+    HAS_CUDA_12.load(Ordering::Relaxed) || is_loaded()
 }
 
 /// `mov rax, address; jmp rax`.
@@ -144,8 +168,6 @@ struct Where {
 
 /// The handle of this library, by which its functions are found and no other's of the same name.
 fn own_handle() -> Option<*mut c_void> {
-    const RTLD_LAZY: i32 = 1;
-    const RTLD_NOLOAD: i32 = 4;
     let mut place = Where {
         file: std::ptr::null(),
         base: std::ptr::null_mut(),

@@ -195,14 +195,14 @@ pub extern "C" fn cudaMemGetInfo(free: *mut usize, all: *mut usize) -> u32 {
     }))
 }
 
-/// What is known of a pointer (`cudaPointerAttributes`).
+/// What is known of a pointer (`cudaPointerAttributes`). CUDA 13 has reserved words after it, which
+/// nobody reads; in programs of CUDA 12 they would be memory of something else.
 #[repr(C)]
 pub struct PointerAttributes {
     kind: u32,
     device: i32,
     device_pointer: usize,
     host_pointer: usize,
-    reserved: [u64; 8],
 }
 
 #[unsafe(no_mangle)]
@@ -227,7 +227,6 @@ pub extern "C" fn cudaPointerGetAttributes(
                 device,
                 device_pointer: on_device,
                 host_pointer: on_host,
-                reserved: [0; 8],
             },
         )
     }))

@@ -37,11 +37,18 @@ macro_rules! same {
 
 same! {
     cudaGraphInstantiateWithFlags = super::graphs::cudaGraphInstantiate;
+    cudaEventElapsedTime_v2 = super::events::cudaEventElapsedTime;
+    cudaMemAdvise_v2 = super::memory::cudaMemAdvise;
+    cudaMemPrefetchAsync_v2 = super::memory::cudaMemPrefetchAsync;
+    cudaMemPrefetchAsync_v2_ptsz = super::memory::cudaMemPrefetchAsync;
+    cudaThreadExit = super::devices::cudaDeviceReset;
+    cudaThreadGetLimit = super::devices::cudaDeviceGetLimit;
+    cudaThreadSetCacheConfig = super::devices::cudaDeviceSetCacheConfig;
+    cudaThreadSetLimit = super::devices::cudaDeviceSetLimit;
     cudaEventQuery = super::events::cudaEventSynchronize;
     cudaEventRecordWithFlags = super::events::cudaEventRecord;
     cudaStreamQuery = super::streams::cudaStreamSynchronize;
     cudaThreadSynchronize = super::devices::cudaDeviceSynchronize;
-    cudaDriverGetVersion = super::devices::cudaRuntimeGetVersion;
     cudaInitDevice = super::devices::cudaSetDevice;
     cudaHostAlloc = super::memory::cudaMallocHost;
     __cudaLaunchKernel = super::kernels::cudaLaunchKernel;
@@ -90,7 +97,6 @@ same! {
 
 // The functions that the runtimes of CUDA 12.9 and 13.0 export, without those of the other files.
 missing! {
-    cudaGetDeviceProperties_v2
     __cudaGetProcAddress __cudaRegisterHostVar __cudaRegisterUnifiedTable cudaArrayGetInfo
     cudaArrayGetMemoryRequirements cudaArrayGetPlane cudaArrayGetSparseProperties
     cudaCreateChannelDesc cudaCreateSurfaceObject cudaCreateTextureObject
@@ -107,7 +113,7 @@ missing! {
     cudaEGLStreamConsumerDisconnect cudaEGLStreamConsumerReleaseFrame
     cudaEGLStreamProducerConnect cudaEGLStreamProducerDisconnect
     cudaEGLStreamProducerPresentFrame cudaEGLStreamProducerReturnFrame
-    cudaEventCreateFromEGLSync cudaEventElapsedTime_v2 cudaExternalMemoryGetMappedBuffer
+    cudaEventCreateFromEGLSync cudaExternalMemoryGetMappedBuffer
     cudaExternalMemoryGetMappedMipmappedArray cudaFreeArray cudaFreeMipmappedArray
     cudaFuncGetName cudaFuncGetParamInfo cudaGLGetDevices cudaGLMapBufferObject
     cudaGLMapBufferObjectAsync cudaGLRegisterBufferObject cudaGLSetBufferObjectMapFlags
@@ -136,7 +142,7 @@ missing! {
     cudaGraphExecMemsetNodeSetParams cudaGraphExecNodeSetParams cudaGraphExecUpdate
     cudaGraphExternalSemaphoresSignalNodeGetParams
     cudaGraphExternalSemaphoresSignalNodeSetParams cudaGraphExternalSemaphoresWaitNodeGetParams
-    cudaGraphExternalSemaphoresWaitNodeSetParams cudaGraphGetEdges_v2 cudaGraphGetRootNodes
+    cudaGraphExternalSemaphoresWaitNodeSetParams cudaGraphGetRootNodes
     cudaGraphHostNodeGetParams cudaGraphHostNodeSetParams cudaGraphInstantiateWithParams
     cudaGraphInstantiateWithParams_ptsz cudaGraphKernelNodeCopyAttributes
     cudaGraphKernelNodeGetAttribute cudaGraphKernelNodeGetParams cudaGraphKernelNodeSetAttribute
@@ -163,13 +169,13 @@ missing! {
     cudaLibraryLoadData cudaLibraryLoadFromFile cudaLibraryUnload cudaLogsCurrent
     cudaLogsDumpToFile cudaLogsDumpToMemory cudaLogsRegisterCallback cudaLogsUnregisterCallback
     cudaMalloc3DArray cudaMallocArray cudaMallocFromPoolAsync cudaMallocFromPoolAsync_ptsz
-    cudaMallocMipmappedArray cudaMemAdvise_v2 cudaMemDiscardAndPrefetchBatchAsync
+    cudaMallocMipmappedArray cudaMemDiscardAndPrefetchBatchAsync
     cudaMemDiscardAndPrefetchBatchAsync_ptsz cudaMemDiscardBatchAsync
     cudaMemDiscardBatchAsync_ptsz cudaMemGetDefaultMemPool cudaMemGetMemPool cudaMemPoolCreate
     cudaMemPoolDestroy cudaMemPoolExportPointer cudaMemPoolExportToShareableHandle
     cudaMemPoolGetAccess cudaMemPoolGetAttribute cudaMemPoolImportFromShareableHandle
     cudaMemPoolImportPointer cudaMemPoolSetAccess cudaMemPoolSetAttribute cudaMemPoolTrimTo
-    cudaMemPrefetchAsync_v2 cudaMemPrefetchAsync_v2_ptsz cudaMemPrefetchBatchAsync
+    cudaMemPrefetchBatchAsync
     cudaMemPrefetchBatchAsync_ptsz cudaMemRangeGetAttribute cudaMemRangeGetAttributes
     cudaMemSetMemPool cudaMemcpy2DArrayToArray cudaMemcpy2DArrayToArray_ptds
     cudaMemcpy2DFromArray cudaMemcpy2DFromArrayAsync cudaMemcpy2DFromArrayAsync_ptsz
@@ -193,9 +199,8 @@ missing! {
     cudaStreamSetAttribute_ptsz cudaStreamUpdateCaptureDependencies
     cudaStreamUpdateCaptureDependencies_ptsz cudaStreamUpdateCaptureDependencies_v2
     cudaStreamUpdateCaptureDependencies_v2_ptsz cudaThreadExchangeStreamCaptureMode
-    cudaThreadExit cudaThreadGetCacheConfig cudaThreadGetLimit cudaThreadSetCacheConfig
-    cudaThreadSetLimit cudaUserObjectCreate cudaUserObjectRelease cudaUserObjectRetain
-    cudaVDPAUGetDevice cudaVDPAUSetVDPAUDevice cudaWaitExternalSemaphoresAsync
+    cudaUserObjectCreate cudaUserObjectRelease cudaUserObjectRetain
+    cudaThreadGetCacheConfig cudaVDPAUGetDevice cudaVDPAUSetVDPAUDevice cudaWaitExternalSemaphoresAsync
     cudaWaitExternalSemaphoresAsync_ptsz cudaWaitExternalSemaphoresAsync_v2
     cudaWaitExternalSemaphoresAsync_v2_ptsz
 }

@@ -25,13 +25,17 @@ pub const CAPABILITY: [i32; 2] = [9, 0];
 pub const MULTIPROCESSORS: i32 = 132;
 const REGISTERS: i32 = 65536;
 const L2_BYTES: i32 = 50 << 20;
+const CLOCK_KHZ: i32 = 1_980_000;
+const MEMORY_CLOCK_KHZ: i32 = 2_619_000;
 
 /// The name of the device.
 pub const NAME: &[u8] = b"reuselens interpreter (no GPU)";
 
-/// A property of CUDA 13's `cudaDeviceProp`: where it is, and its value.
+/// A property of the device (`cudaDeviceProp`): where CUDA 12 and CUDA 13 have it, and its value.
+/// The name is at 0, so 0 is where a version does not have it.
 struct Property {
-    offset: usize,
+    in_12: usize,
+    in_13: usize,
     value: Value,
 }
 
@@ -41,66 +45,79 @@ enum Value {
     AllMemory,
 }
 
-const fn int(offset: usize, value: i32) -> Property {
+const fn int(in_12: usize, in_13: usize, value: i32) -> Property {
     Property {
-        offset,
+        in_12,
+        in_13,
         value: Value::Int(value),
     }
 }
 
-const fn size(offset: usize, value: usize) -> Property {
+const fn size(in_12: usize, in_13: usize, value: usize) -> Property {
     Property {
-        offset,
+        in_12,
+        in_13,
         value: Value::Size(value),
     }
 }
 
-/// Bytes of the structure.
-const BYTES: usize = 1008;
+/// Bytes of the structure of CUDA 12, and of that of CUDA 13.
+const BYTES_IN_12: usize = 1032;
+const BYTES_IN_13: usize = 1008;
 
-/// All that is not 0. The offsets are those of `offsetof` with the headers of CUDA 13.0.
+/// All that is not 0. The offsets are those of `offsetof` with the headers of CUDA 12.9 and 13.0.
 const PROPERTIES: &[Property] = &[
     Property {
-        offset: 288,
+        in_12: 288,
+        in_13: 288,
         value: Value::AllMemory,
     },
-    size(296, MAX_SHARED),  // sharedMemPerBlock
-    int(304, REGISTERS),    // regsPerBlock
-    int(308, WARP as i32),  // warpSize
-    size(312, 0x7fff_ffff), // memPitch
-    int(320, 1024),         // maxThreadsPerBlock
-    int(324, 1024),         // maxThreadsDim
-    int(328, 1024),
-    int(332, 64),
-    int(336, 0x7fff_ffff), // maxGridSize
-    int(340, 65535),
-    int(344, 65535),
-    size(352, 64 << 10),            // totalConstMem
-    int(360, CAPABILITY[0]),        // major
-    int(364, CAPABILITY[1]),        // minor
-    size(368, 512),                 // textureAlignment
-    size(376, 32),                  // texturePitchAlignment
-    int(384, MULTIPROCESSORS),      // multiProcessorCount
-    int(392, 1),                    // canMapHostMemory
-    int(560, 1),                    // concurrentKernels
-    int(584, 3),                    // asyncEngineCount
-    int(588, 1),                    // unifiedAddressing
-    int(592, 5120),                 // memoryBusWidth
-    int(596, L2_BYTES),             // l2CacheSize
-    int(604, THREADS_OF_SM as i32), // maxThreadsPerMultiProcessor
-    int(608, 1),                    // streamPrioritiesSupported
-    int(612, 1),                    // globalL1CacheSupported
-    int(616, 1),                    // localL1CacheSupported
-    size(624, SHARED_OF_SM),        // sharedMemPerMultiprocessor
-    int(632, REGISTERS),            // regsPerMultiprocessor
-    int(636, 1),                    // managedMemory
-    int(668, 1),                    // cooperativeLaunch
-    size(672, MAX_SHARED_OPTIN),    // sharedMemPerBlockOptin
-    int(688, BLOCKS_OF_SM as i32),  // maxBlocksPerMultiProcessor
-    size(696, 1 << 10),             // reservedSharedMemPerBlock
+    size(296, 296, MAX_SHARED),  // sharedMemPerBlock
+    int(304, 304, REGISTERS),    // regsPerBlock
+    int(308, 308, WARP as i32),  // warpSize
+    size(312, 312, 0x7fff_ffff), // memPitch
+    int(320, 320, 1024),         // maxThreadsPerBlock
+    int(324, 324, 1024),         // maxThreadsDim
+    int(328, 328, 1024),
+    int(332, 332, 64),
+    int(336, 336, 0x7fff_ffff), // maxGridSize
+    int(340, 340, 65535),
+    int(344, 344, 65535),
+    int(348, 0, CLOCK_KHZ),              // clockRate
+    size(352, 352, 64 << 10),            // totalConstMem
+    int(360, 360, CAPABILITY[0]),        // major
+    int(364, 364, CAPABILITY[1]),        // minor
+    size(368, 368, 512),                 // textureAlignment
+    size(376, 376, 32),                  // texturePitchAlignment
+    int(384, 0, 1),                      // deviceOverlap
+    int(388, 384, MULTIPROCESSORS),      // multiProcessorCount
+    int(400, 392, 1),                    // canMapHostMemory
+    int(576, 560, 1),                    // concurrentKernels
+    int(600, 584, 3),                    // asyncEngineCount
+    int(604, 588, 1),                    // unifiedAddressing
+    int(608, 0, MEMORY_CLOCK_KHZ),       // memoryClockRate
+    int(612, 592, 5120),                 // memoryBusWidth
+    int(616, 596, L2_BYTES),             // l2CacheSize
+    int(624, 604, THREADS_OF_SM as i32), // maxThreadsPerMultiProcessor
+    int(628, 608, 1),                    // streamPrioritiesSupported
+    int(632, 612, 1),                    // globalL1CacheSupported
+    int(636, 616, 1),                    // localL1CacheSupported
+    size(640, 624, SHARED_OF_SM),        // sharedMemPerMultiprocessor
+    int(648, 632, REGISTERS),            // regsPerMultiprocessor
+    int(652, 636, 1),                    // managedMemory
+    int(688, 668, 1),                    // cooperativeLaunch
+    size(696, 672, MAX_SHARED_OPTIN),    // sharedMemPerBlockOptin
+    int(712, 688, BLOCKS_OF_SM as i32),  // maxBlocksPerMultiProcessor
+    size(720, 696, 1 << 10),             // reservedSharedMemPerBlock
 ];
 
-fn fill(to: *mut u8, number: i32) -> Result<(), Status> {
+/// Writes the structure of a version, of that many bytes.
+fn fill(
+    to: *mut u8,
+    bytes: usize,
+    offset: impl Fn(&Property) -> usize,
+    number: i32,
+) -> Result<(), Status> {
     if to.is_null() {
         return Err(Status::INVALID_VALUE);
     }
@@ -108,10 +125,13 @@ fn fill(to: *mut u8, number: i32) -> Result<(), Status> {
         return Err(Status::INVALID_DEVICE);
     }
     let [all, ..] = device()?;
-    let mut properties = vec![0; BYTES];
+    let mut properties = vec![0; bytes];
     properties[..NAME.len()].copy_from_slice(NAME);
     for property in PROPERTIES {
-        let at = property.offset;
+        let at = offset(property);
+        if at == 0 {
+            continue;
+        }
         match property.value {
             Value::Int(value) => properties[at..at + 4].copy_from_slice(&value.to_le_bytes()),
             Value::Size(value) => properties[at..at + 8].copy_from_slice(&value.to_le_bytes()),
@@ -119,13 +139,19 @@ fn fill(to: *mut u8, number: i32) -> Result<(), Status> {
         }
     }
     // SAFETY: the program passes a place of that many bytes.
-    unsafe { std::ptr::copy_nonoverlapping(properties.as_ptr(), to, BYTES) };
+    unsafe { std::ptr::copy_nonoverlapping(properties.as_ptr(), to, bytes) };
     Ok(())
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetDeviceProperties(to: *mut u8, device: i32) -> u32 {
-    returned(fill(to, device))
+    returned(fill(to, BYTES_IN_13, |property| property.in_13, device))
+}
+
+/// The function of that name in programs of CUDA 12.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetDeviceProperties_v2(to: *mut u8, device: i32) -> u32 {
+    returned(fill(to, BYTES_IN_12, |property| property.in_12, device))
 }
 
 /// The value of an attribute (`cudaDeviceAttr`), by number. Attributes that are not here are 0:
@@ -143,13 +169,13 @@ const ATTRIBUTES: &[(u32, i32)] = &[
     (10, WARP as i32),
     (11, 0x7fff_ffff),
     (12, REGISTERS),
-    (13, 1_980_000),
+    (13, CLOCK_KHZ),
     (14, 512),
     (15, 1),
     (16, MULTIPROCESSORS),
     (19, 1),
     (31, 1),
-    (36, 2_619_000),
+    (36, MEMORY_CLOCK_KHZ),
     (37, 5120),
     (38, L2_BYTES),
     (39, THREADS_OF_SM as i32),

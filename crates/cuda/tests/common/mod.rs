@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
+use object::{Object, ObjectSymbol};
 use reuselens_cuda::{Interpreter, KernelCount, KernelCounts, Refused, run};
 use reuselens_gpu_advisor::Ledger;
 use reuselens_ptx::Options;
@@ -13,6 +14,12 @@ use reuselens_ptx::Options;
 /// The compiler, or `None` after saying that it is missing.
 pub fn nvcc() -> Option<String> {
     let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
+    reuselens_testing::has(&nvcc).then_some(nvcc)
+}
+
+/// The compiler of CUDA 12, or `None` after saying that it is missing.
+pub fn nvcc_12() -> Option<String> {
+    let nvcc = std::env::var("NVCC12").unwrap_or_else(|_| "nvcc12".to_owned());
     reuselens_testing::has(&nvcc).then_some(nvcc)
 }
 
@@ -32,6 +39,26 @@ pub fn compile(nvcc: &str, source: &Path, program: &Path, flags: &[&str]) {
         .unwrap();
     let errors = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{}: {errors}", source.display());
+}
+
+/// Runs a command that has to end well.
+pub fn succeeds(command: &mut Command) {
+    let done = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{command:?}: {errors}");
+}
+
+/// C code that defines the functions that an object file uses and whose names begin in one of
+/// these ways.
+pub fn functions_named(path: &Path, begins: &[&str]) -> String {
+    let data = std::fs::read(path).unwrap();
+    let file = object::File::parse(&*data).unwrap();
+    let symbols = file.symbols().filter(|symbol| symbol.is_undefined());
+    let names = symbols.map(|symbol| symbol.name().unwrap().to_owned());
+    names
+        .filter(|name| begins.iter().any(|begin| name.starts_with(begin)))
+        .map(|name| format!("void {name}(void) {{}}\n"))
+        .collect()
 }
 
 /// What a program left.

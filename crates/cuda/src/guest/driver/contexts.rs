@@ -70,7 +70,7 @@ pub extern "C" fn cuInit(flags: u32) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDriverGetVersion(to: *mut i32) -> u32 {
-    devices::cudaRuntimeGetVersion(to)
+    devices::cudaDriverGetVersion(to)
 }
 
 #[unsafe(no_mangle)]
