@@ -108,7 +108,7 @@ fn cost(shape: &Shape, options: AdvisorOptions) -> f64 {
         kernel: "kernel".to_owned(),
         grid: Extent::line(BLOCKS),
         block: Extent::line(WARPS * 32),
-        sites: Vec::new(),
+        sites: [].into(),
     };
     let begun = processor_time();
     advisor.begin(&launch, LaunchContext::default());

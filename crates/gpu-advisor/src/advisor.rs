@@ -183,7 +183,11 @@ impl Advisor {
     fn kernel(&mut self, launch: &Launch, call_path: u32) -> usize {
         let key = (launch.kernel.clone(), call_path);
         let numbers = self.numbers.entry(key).or_default();
-        let same = |&&number: &&usize| *self.kernels[number].sites == launch.sites[..];
+        // Launches of one kernel share their sites.
+        let same = |&&number: &&usize| {
+            let known = &self.kernels[number].sites;
+            Arc::ptr_eq(known, &launch.sites) || *known == launch.sites
+        };
         if let Some(&number) = numbers.iter().find(same) {
             return number;
         }

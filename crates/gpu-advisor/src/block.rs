@@ -151,7 +151,7 @@ impl BlockAdvisor {
         let lanes = row.addresses.len() as u64;
         let site = self.tally.sites.of(row.site);
         site.access.get_or_insert((row.space, row.kind));
-        for counts in [&mut site.shared, self.tally.banks.of(row.kind)] {
+        for counts in [&mut site.counts.shared, self.tally.banks.of(row.kind)] {
             counts.requests += 1;
             counts.lanes += lanes;
             counts.bytes += lanes * u64::from(row.bytes);
@@ -168,7 +168,7 @@ impl BlockAdvisor {
         self.tally.divergence.add(row.kind, footprint);
         let site = self.tally.sites.of(row.site);
         site.access.get_or_insert((row.space, row.kind));
-        site.global.merge(&GlobalCounts {
+        site.counts.global.merge(&GlobalCounts {
             requests: 1,
             lanes,
             bytes: lanes * u64::from(row.bytes),
@@ -203,7 +203,12 @@ impl BlockAdvisor {
         };
         counts.requests = 1;
         counts.ideal_sectors = u64::from(bytes).div_ceil(SECTOR_BYTES);
-        self.tally.objects.of(object).of(row.kind).merge(&counts);
+        self.tally
+            .objects
+            .of(object)
+            .counts
+            .of(row.kind)
+            .merge(&counts);
         let site = self.tally.sites.of(row.site);
         site.object.merge(SiteObject::One(object));
     }
@@ -227,7 +232,12 @@ impl BlockAdvisor {
         for (object, bytes, mut counts) in objects.drain(..) {
             counts.requests = 1;
             counts.ideal_sectors = u64::from(bytes).div_ceil(SECTOR_BYTES);
-            self.tally.objects.of(object).of(row.kind).merge(&counts);
+            self.tally
+                .objects
+                .of(object)
+                .counts
+                .of(row.kind)
+                .merge(&counts);
         }
     }
 
@@ -351,8 +361,8 @@ impl BlockAdvisor {
                     while let Some((_, sums)) = rest.next_if(|next| next.0.object == part.object) {
                         sum.merge(sums);
                     }
-                    self.tally.sites.of(request.site).reuse.merge(&sum);
-                    self.tally.objects.of(part.object).reuse.merge(&sum);
+                    self.tally.sites.of(request.site).counts.reuse.merge(&sum);
+                    self.tally.objects.of(part.object).counts.reuse.merge(&sum);
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! [`KernelTotals`]: sums over the launches of one kernel from one call path.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use reuselens_warp::{KernelSite, Launch, Space, WarpKind};
 
@@ -16,7 +17,7 @@ use crate::{
 pub(crate) struct KernelTotals {
     name: String,
     call_path: u32,
-    pub sites: Vec<KernelSite>,
+    pub sites: Arc<[KernelSite]>,
     tally: Tally,
     objects: BTreeMap<u32, ObjectTally>,
     caches: Option<CacheReport>,
@@ -35,7 +36,7 @@ impl KernelTotals {
         KernelTotals {
             name: launch.kernel.clone(),
             call_path,
-            sites: launch.sites.clone(),
+            sites: Arc::clone(&launch.sites),
             tally: Tally::default(),
             objects: BTreeMap::new(),
             caches: None,
@@ -170,23 +171,14 @@ fn site(number: u32, tally: &SiteTally, sites: &[KernelSite]) -> Option<SiteRepo
             SiteObject::One(object) if object != NO_OBJECT => Some(object),
             _ => None,
         },
-        global: tally.global,
-        shared: tally.shared,
-        l1: tally.l1,
-        l2: tally.l2,
-        reuse: tally.reuse,
+        counts: tally.counts,
     })
 }
 
 fn object(tally: ObjectTally) -> ObjectReport {
     ObjectReport {
         object: (tally.object != NO_OBJECT).then_some(tally.object),
-        loads: tally.loads,
-        stores: tally.stores,
-        atomics: tally.atomics,
-        l1: tally.l1,
-        l2: tally.l2,
-        reuse: tally.reuse,
+        counts: tally.counts,
     }
 }
 

@@ -50,7 +50,10 @@ pub use ledger::{
 pub use metrics::{KernelMetric, metrics};
 pub use model::{CacheShape, GpuModel, StorePolicy};
 pub use options::AdvisorOptions;
-pub use report::{InstructionCounts, KernelReport, ObjectReport, SiteReport, SpaceCounts};
+pub use report::{
+    InstructionCounts, KernelReport, ObjectCounts, ObjectReport, SiteCounts, SiteReport,
+    SpaceCounts,
+};
 pub use reuse::{ReuseCounts, ReuseReport, ReuseSums};
 pub use rules::{KernelNames, RunFacts, findings, rules};
 

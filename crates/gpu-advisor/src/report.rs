@@ -37,35 +37,25 @@ impl SpaceCounts {
     }
 }
 
-/// One memory instruction of a kernel's code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SiteReport {
-    /// Its number: an index into [`reuselens_warp::Launch::sites`].
-    pub site: u32,
-    /// Its place and text; empty where the code is not known.
-    pub code: KernelSite,
-    /// The memory that it goes to; of several, the one of its first record in the order of blocks.
-    pub space: Space,
-    /// What it does.
-    pub kind: WarpKind,
-    /// The object that all its requests of global memory are in; none if there are several, or it
-    /// is not known.
-    pub object: Option<u32>,
-    /// Its requests of global memory.
+/// What the requests of one place in the code do: of one memory instruction, or of all those of a
+/// source line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SiteCounts {
+    /// Requests of global memory.
     pub global: GlobalCounts,
-    /// Its requests of shared memory.
+    /// Requests of shared memory.
     pub shared: BankCounts,
-    /// Its lines in the modelled L1.
+    /// Cache lines in the modelled L1.
     pub l1: CacheCounts,
-    /// Its lines in the modelled L2.
+    /// Cache lines in the modelled L2.
     pub l2: CacheCounts,
-    /// Reuse of what it loads from global memory, in blocks.
+    /// Reuse of what is loaded from global memory, in blocks.
     pub reuse: ReuseSums,
 }
 
-impl SiteReport {
-    /// Adds the requests of another site.
-    pub fn merge(&mut self, other: &SiteReport) {
+impl SiteCounts {
+    /// Adds the requests of another place.
+    pub fn merge(&mut self, other: &SiteCounts) {
         self.global.merge(&other.global);
         self.shared.merge(&other.shared);
         self.l1.merge(&other.l1);
@@ -74,11 +64,9 @@ impl SiteReport {
     }
 }
 
-/// One data object, as far as a kernel accesses it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObjectReport {
-    /// Its number in the run; none: addresses that belong to no known object.
-    pub object: Option<u32>,
+/// What requests do with one data object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObjectCounts {
     /// Loads. A request that accesses several objects counts for each, with its lanes, lines and
     /// sectors in that object. A line belongs to the object of the lowest address accessed in it.
     pub loads: GlobalCounts,
@@ -94,14 +82,67 @@ pub struct ObjectReport {
     pub reuse: ReuseSums,
 }
 
-impl ObjectReport {
+impl ObjectCounts {
+    /// The requests of one kind.
+    #[inline]
+    pub fn of(&mut self, kind: WarpKind) -> &mut GlobalCounts {
+        match kind {
+            WarpKind::Load => &mut self.loads,
+            WarpKind::Store => &mut self.stores,
+            WarpKind::Atomic => &mut self.atomics,
+        }
+    }
+
+    /// Stores and atomic operations together.
+    pub fn writes(&self) -> GlobalCounts {
+        let mut writes = self.stores;
+        writes.merge(&self.atomics);
+        writes
+    }
+
     /// Loads, stores and atomic operations together.
     pub fn all(&self) -> GlobalCounts {
         let mut all = self.loads;
-        all.merge(&self.stores);
-        all.merge(&self.atomics);
+        all.merge(&self.writes());
         all
     }
+
+    /// Adds what other requests do with the object.
+    pub fn merge(&mut self, other: &ObjectCounts) {
+        self.loads.merge(&other.loads);
+        self.stores.merge(&other.stores);
+        self.atomics.merge(&other.atomics);
+        self.l1.merge(&other.l1);
+        self.l2.merge(&other.l2);
+        self.reuse.merge(&other.reuse);
+    }
+}
+
+/// One memory instruction of a kernel's code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteReport {
+    /// Its number: an index into [`reuselens_warp::Launch::sites`].
+    pub site: u32,
+    /// Its place and text; empty where the code is not known.
+    pub code: KernelSite,
+    /// The memory that it goes to; of several, the one of its first record in the order of blocks.
+    pub space: Space,
+    /// What it does.
+    pub kind: WarpKind,
+    /// The object that all its requests of global memory are in; none if there are several, or it
+    /// is not known.
+    pub object: Option<u32>,
+    /// What its requests do.
+    pub counts: SiteCounts,
+}
+
+/// One data object, as far as a kernel accesses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectReport {
+    /// Its number in the run; none: addresses that belong to no known object.
+    pub object: Option<u32>,
+    /// What requests do with it.
+    pub counts: ObjectCounts,
 }
 
 /// The launches of one kernel from one call path of the host.

@@ -3,8 +3,7 @@
 use reuselens_warp::{Space, WarpKind};
 
 use crate::{
-    BankCounts, BankReport, CacheCounts, DivergenceReport, GlobalCounts, ReuseReport, ReuseSums,
-    SpaceCounts,
+    BankReport, DivergenceReport, GlobalCounts, ObjectCounts, ReuseReport, SiteCounts, SpaceCounts,
 };
 
 /// The number that stands for addresses of no known object.
@@ -36,22 +35,14 @@ pub(crate) struct SiteTally {
     /// Of its first record.
     pub access: Option<(Space, WarpKind)>,
     pub object: SiteObject,
-    pub global: GlobalCounts,
-    pub shared: BankCounts,
-    pub l1: CacheCounts,
-    pub l2: CacheCounts,
-    pub reuse: ReuseSums,
+    pub counts: SiteCounts,
 }
 
 impl SiteTally {
     pub fn merge(&mut self, other: &SiteTally) {
         self.access = self.access.or(other.access);
         self.object.merge(other.object);
-        self.global.merge(&other.global);
-        self.shared.merge(&other.shared);
-        self.l1.merge(&other.l1);
-        self.l2.merge(&other.l2);
-        self.reuse.merge(&other.reuse);
+        self.counts.merge(&other.counts);
     }
 }
 
@@ -61,12 +52,7 @@ pub(crate) struct ObjectTally {
     pub object: u32,
     /// Whether constants were loaded from it.
     pub is_constant: bool,
-    pub loads: GlobalCounts,
-    pub stores: GlobalCounts,
-    pub atomics: GlobalCounts,
-    pub l1: CacheCounts,
-    pub l2: CacheCounts,
-    pub reuse: ReuseSums,
+    pub counts: ObjectCounts,
 }
 
 impl ObjectTally {
@@ -74,38 +60,18 @@ impl ObjectTally {
         ObjectTally {
             object,
             is_constant: false,
-            loads: GlobalCounts::default(),
-            stores: GlobalCounts::default(),
-            atomics: GlobalCounts::default(),
-            l1: CacheCounts::default(),
-            l2: CacheCounts::default(),
-            reuse: ReuseSums::default(),
-        }
-    }
-
-    #[inline]
-    pub fn of(&mut self, kind: WarpKind) -> &mut GlobalCounts {
-        match kind {
-            WarpKind::Load => &mut self.loads,
-            WarpKind::Store => &mut self.stores,
-            WarpKind::Atomic => &mut self.atomics,
+            counts: ObjectCounts::default(),
         }
     }
 
     /// Whether requests of global memory accessed it.
     pub fn is_global(&self) -> bool {
-        let kinds = [&self.loads, &self.stores, &self.atomics];
-        kinds.iter().any(|counts| counts.requests > 0)
+        self.counts.all().requests > 0
     }
 
     pub fn merge(&mut self, other: &ObjectTally) {
         self.is_constant |= other.is_constant;
-        self.loads.merge(&other.loads);
-        self.stores.merge(&other.stores);
-        self.atomics.merge(&other.atomics);
-        self.l1.merge(&other.l1);
-        self.l2.merge(&other.l2);
-        self.reuse.merge(&other.reuse);
+        self.counts.merge(&other.counts);
     }
 }
 
@@ -199,7 +165,10 @@ impl Tally {
     /// Requests of global memory of all sites.
     pub fn global(&self) -> GlobalCounts {
         let mut all = GlobalCounts::default();
-        self.sites.0.iter().for_each(|site| all.merge(&site.global));
+        self.sites
+            .0
+            .iter()
+            .for_each(|site| all.merge(&site.counts.global));
         all
     }
 

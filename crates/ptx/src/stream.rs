@@ -4,6 +4,8 @@
 //! Records of a block are put into pieces on the thread that runs the block. The collector gets the
 //! pieces in the order of blocks, whatever the number of threads.
 
+use std::sync::Arc;
+
 use reuselens_trace::TraceError;
 use reuselens_warp::{self as warp, Collector, Extent, RecordPiece, WarpRow};
 
@@ -69,19 +71,27 @@ impl<W: Collector> CollectorSink<W> {
     }
 }
 
-/// A launch as streams of warps have it.
+/// A launch as streams of warps have it. All launches of a kernel share its sites.
 pub fn launch_record(kernel: &Kernel, launch: &LaunchConfig) -> warp::Launch {
     let extent = |[x, y, z]: [u32; 3]| Extent { x, y, z };
-    let site = |site: &crate::AccessSite| warp::KernelSite {
-        place: site.line(),
-        text: format!("{} (PTX line {})", site.opcode, site.position.line),
-    };
     warp::Launch {
         kernel: kernel.name().to_owned(),
         grid: extent(launch.grid),
         block: extent(launch.block),
-        sites: kernel.sites().iter().map(site).collect(),
+        sites: warp_sites(kernel),
     }
+}
+
+/// The sites of a kernel, whose texts are made once.
+fn warp_sites(kernel: &Kernel) -> Arc<[warp::KernelSite]> {
+    let site = |site: &crate::AccessSite| warp::KernelSite {
+        place: site.line(),
+        text: format!("{} (PTX line {})", site.opcode, site.position.line),
+    };
+    let sites = kernel
+        .warp_sites
+        .get_or_init(|| kernel.sites().iter().map(site).collect());
+    Arc::clone(sites)
 }
 
 /// The records of a block that have not been handed over.
@@ -161,5 +171,25 @@ impl<W: Collector> LaunchSink for CollectorSink<W> {
 
     fn close(&mut self, _: u32, mut pieces: Pieces<W::Piece>) {
         self.hand_over(&mut pieces);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Device, Options, PtxModule};
+
+    #[test]
+    fn launches_of_a_kernel_share_the_texts_of_its_sites() {
+        let text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 a) {\n\
+            .reg .b64 %x<2>;\nld.param.u64 %x1, [a];\nret; }\n";
+        let mut device = Device::new();
+        let module = device.load(PtxModule::parse(text).unwrap()).unwrap();
+        let kernel = device.kernel(&module, "k", &Options::default()).unwrap();
+        let launch = kernel.launch([1; 3], [32, 1, 1], 0, &[crate::Argument::Pointer(64)]);
+        let launch = launch.unwrap();
+        let [first, second] = [0, 1].map(|_| launch_record(&kernel, &launch).sites);
+        assert_eq!(first[0].text, "ld.param.u64 (PTX line 6)");
+        assert!(Arc::ptr_eq(&first, &second));
     }
 }

@@ -62,7 +62,7 @@ fn run(accesses: &[ThreadAccess], alignment: Alignment, grain: Grain) -> KernelR
         kernel: "k".into(),
         grid: Extent::line(7),
         block: Extent::line(96),
-        sites: Vec::new(),
+        sites: [].into(),
     };
     stream.launch(&launch).unwrap();
     let mut batch = WarpBatch::new();

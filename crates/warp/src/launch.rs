@@ -1,6 +1,8 @@
 //! [`Launch`]: one launch of a kernel, which a stream delivers before the records of its memory
 //! instructions; with its grid and block sizes ([`Extent`]) and its instructions ([`KernelSite`]).
 
+use std::sync::Arc;
+
 /// Sizes in the three directions of a grid or a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
@@ -45,8 +47,9 @@ pub struct Launch {
     /// Threads of a block.
     pub block: Extent,
     /// The kernel's memory instructions, in their order in the code. Empty if the code is not
-    /// known: sites' numbers are still in the order of the code then.
-    pub sites: Vec<KernelSite>,
+    /// known: sites' numbers are still in the order of the code then. Launches of one kernel share
+    /// them where they can.
+    pub sites: Arc<[KernelSite]>,
 }
 
 /// The most sites of a kernel: their numbers are smaller than this.

@@ -170,7 +170,7 @@ fn small_batches_with_a_large_site_number_are_written_quickly() {
     // 2^17 batches of 8 bytes each. State for the 2^20 instructions that there may be, made anew
     // for each of them, would be 4 TB to write.
     let launch = Launch {
-        sites: Vec::new(),
+        sites: [].into(),
         ..launch("k")
     };
     let mut batch = WarpBatch::new();
@@ -330,7 +330,7 @@ fn accel_sim_list_is_read_in_order_and_formats_are_detected() {
         .collect();
     assert_eq!(kernels, ["kernel-2.traceg", "kernel-1.traceg"]);
     let mut named = stream.clone();
-    named.launches[0].launch.sites.clear();
+    named.launches[0].launch.sites = [].into();
     std::fs::write(path("s.rlwarp"), write(&named, false)).unwrap();
     assert_eq!(
         WarpStream::read(&mut *open("s.rlwarp").unwrap()).unwrap(),

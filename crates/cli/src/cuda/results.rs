@@ -10,7 +10,7 @@ use reuselens::io::AtomicFile;
 use reuselens::units::shown_json;
 use reuselens_gpu_advisor::{KernelNames, KernelReport, Ledger, RunFacts, findings, source_line};
 use reuselens_report::{
-    GpuPageOptions, GpuRun, GpuTextOptions, gpu_csv, gpu_json, gpu_page, gpu_text,
+    GpuPageOptions, GpuRun, GpuTextOptions, SummedRun, gpu_csv, gpu_json, gpu_page, gpu_text,
 };
 
 use super::names::RunNames;
@@ -76,8 +76,9 @@ impl GpuResults {
 
     /// Writes the files, then exports and summary, and says what to do next.
     pub fn finish(mut self, run: GpuRun, show: &Show) -> anyhow::Result<()> {
-        let json = shown_json(&gpu_json(&run)).into_owned();
-        let page = gpu_page(&run, &page_options(&run, show));
+        let summed = SummedRun::of(&run);
+        let json = shown_json(&gpu_json(&summed)).into_owned();
+        let page = gpu_page(&summed, &page_options(&run, show));
         let failed = |path: &Path| format!("cannot write {}: is the disk full?", path.display());
         self.run
             .write_all(json.as_bytes())
@@ -92,7 +93,7 @@ impl GpuResults {
             write_text(path, &json, show.force)?;
         }
         if let Some(path) = &show.csv {
-            write_text(path, &gpu_csv(&run), show.force)?;
+            write_text(path, &gpu_csv(&summed), show.force)?;
         }
         if show.quiet || show.standard_output_is_taken() {
             return Ok(());
@@ -105,7 +106,7 @@ impl GpuResults {
             width: terminal_width(),
             color: color(),
         };
-        write_text(Path::new("-"), &gpu_text(&run, &options), false)?;
+        write_text(Path::new("-"), &gpu_text(&summed, &options), false)?;
         show.say(&format!(
             "\nPage:    {}  (open it in a browser)",
             page_path.display()

@@ -134,8 +134,8 @@ impl CacheSimulator {
             self.run();
         }
         for site in &self.sites.0 {
-            self.report.l1.merge(&site.l1);
-            self.report.l2.merge(&site.l2);
+            self.report.l1.merge(&site.counts.l1);
+            self.report.l2.merge(&site.counts.l2);
         }
         (self.searches_bypass && self.oracle.loads > 0).then(|| BypassOracle {
             loads: self.oracle.loads,
@@ -192,9 +192,10 @@ impl CacheSimulator {
         let sectors = u32::from(line.sectors);
         let cache = &mut self.l1[sm].cache;
         let hits = access(cache, step.kind, line.line, sectors, self.model.stores);
-        self.sites.of(step.site).l1.count(step.kind, sectors, hits);
+        let site = self.sites.of(step.site);
+        site.counts.l1.count(step.kind, sectors, hits);
         let object = self.objects.of(line.object);
-        object.l1.count(step.kind, sectors, hits);
+        object.counts.l1.count(step.kind, sectors, hits);
         let missing = match step.kind {
             WarpKind::Load => line.sectors & !hits as u8,
             WarpKind::Store | WarpKind::Atomic => line.sectors,
@@ -220,9 +221,9 @@ impl CacheSimulator {
                 let sectors = u32::from(request.line.sectors);
                 let hits = self.l2.fetch(request.line.line, sectors);
                 let site = self.sites.of(request.site);
-                site.l2.count(request.kind, sectors, hits);
+                site.counts.l2.count(request.kind, sectors, hits);
                 let object = self.objects.of(request.line.object);
-                object.l2.count(request.kind, sectors, hits);
+                object.counts.l2.count(request.kind, sectors, hits);
             },
         );
         self.misses.iter_mut().for_each(Vec::clear);

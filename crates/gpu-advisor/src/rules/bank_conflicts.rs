@@ -3,7 +3,7 @@
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
-use super::{RunFacts, cost, lines, per_cent, site_place};
+use super::{RunFacts, cost, line_accesses, per_cent, site_place};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -27,8 +27,8 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
     let all = kernels.map(|kernel| kernel.banks.all().wavefronts).sum();
     let mut found = Vec::new();
     for kernel in facts.kernels {
-        for site in lines(kernel) {
-            let (counts, conflicts) = (&site.shared, site.shared.conflicts());
+        for site in line_accesses(kernel) {
+            let (counts, conflicts) = (&site.counts.shared, site.counts.shared.conflicts());
             let Some(cost) = cost(conflicts, counts.wavefronts, all, "wavefronts") else {
                 continue;
             };

@@ -3,7 +3,7 @@
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
-use super::{RunFacts, cost, lines, per_cent, site_place};
+use super::{RunFacts, cost, line_accesses, per_cent, site_place};
 use crate::{BypassReport, KernelReport, SiteReport, ratio};
 
 /// The rule.
@@ -34,8 +34,8 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
         caches.is_some_and(|caches| caches.cut_blocks == 0)
     };
     for kernel in facts.kernels.iter().filter(is_modelled) {
-        for site in lines(kernel) {
-            let (lost, own) = (lost(&site), site.l1.loads);
+        for site in line_accesses(kernel) {
+            let (lost, own) = (lost(&site), site.counts.l1.loads);
             let Some(cost) = cost(lost, own, all, "sectors fetched again") else {
                 continue;
             };
@@ -54,18 +54,21 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
 
 /// Sectors that the L1 would have if it kept all that blocks load again.
 fn lost(site: &SiteReport) -> u64 {
-    site.reuse.reused_sectors.saturating_sub(site.l1.load_hits)
+    site.counts
+        .reuse
+        .reused_sectors
+        .saturating_sub(site.counts.l1.load_hits)
 }
 
 fn evidence(kernel: &KernelReport, site: &SiteReport) -> Vec<String> {
-    let reuse = &site.reuse;
+    let reuse = &site.counts.reuse;
     let mut evidence = vec![format!(
         "{} of {} sectors that it loads were loaded before in their block ({}); the modelled L1 \
          has {}.",
         grouped(reuse.reused_sectors),
         grouped(reuse.sectors),
         per_cent(reuse.reused_sectors, reuse.sectors),
-        per_cent(site.l1.load_hits, site.l1.loads)
+        per_cent(site.counts.l1.load_hits, site.counts.l1.loads)
     )];
     if let (Some(distance), Some(caches)) = (reuse.mean_distance(), kernel.caches) {
         evidence.push(format!(

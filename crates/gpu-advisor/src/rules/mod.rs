@@ -9,9 +9,12 @@ mod redundant_copies;
 mod uncoalesced_access;
 mod unused_allocations;
 
-use reuselens_advice::{Cost, Finding, FindingPlace, FindingRule, ranked};
+use std::collections::HashMap;
 
-use crate::{KernelReport, Ledger, SiteReport, ratio};
+use reuselens_advice::{Cost, Finding, FindingPlace, FindingRule, ranked};
+use reuselens_warp::WarpKind;
+
+use crate::{KernelReport, Ledger, SiteReport, ratio, source_line};
 
 /// Names for numbers in reports.
 pub trait KernelNames {
@@ -89,26 +92,28 @@ fn place(facts: &RunFacts<'_>, kernel: &KernelReport, source: &str) -> FindingPl
 fn site_place(facts: &RunFacts<'_>, kernel: &KernelReport, site: &SiteReport) -> FindingPlace {
     FindingPlace {
         object: site.object.and_then(|object| facts.names.object(object)),
-        ..place(facts, kernel, &site.code.place)
+        ..place(facts, kernel, &source_line(&site.code.place))
     }
 }
 
-/// The sites of a kernel, where those of the same place, kind and object are one: a compiler makes
-/// several instructions of a line when it unrolls a loop.
-fn lines(kernel: &KernelReport) -> Vec<SiteReport> {
-    let mut lines: Vec<SiteReport> = Vec::new();
+/// The sites of a kernel, where those of the same source line ([`source_line`], as in all tables),
+/// kind and object are one: a compiler makes several instructions of a line when it unrolls a loop.
+/// Sites whose line is not known stay by themselves.
+fn line_accesses(kernel: &KernelReport) -> Vec<SiteReport> {
+    let mut accesses: Vec<SiteReport> = Vec::new();
+    let mut indices: HashMap<(String, WarpKind, Option<u32>), usize> = HashMap::new();
     for site in &kernel.by_site {
-        let same = |line: &&mut SiteReport| {
-            !site.code.place.is_empty()
-                && line.code.place == site.code.place
-                && (line.kind, line.object) == (site.kind, site.object)
+        let line = source_line(&site.code.place);
+        let known = match line.is_empty() {
+            true => accesses.len(),
+            false => *(indices.entry((line, site.kind, site.object))).or_insert(accesses.len()),
         };
-        match lines.iter_mut().find(same) {
-            Some(line) => line.merge(site),
-            None => lines.push(site.clone()),
+        match accesses.get_mut(known) {
+            Some(access) => access.counts.merge(&site.counts),
+            None => accesses.push(site.clone()),
         }
     }
-    lines
+    accesses
 }
 
 /// A share in percent, with three significant digits.

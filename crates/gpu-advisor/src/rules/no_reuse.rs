@@ -3,7 +3,7 @@
 use reuselens_advice::{Confidence, Cost, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
-use super::{LEAST_OF_PLACE, RunFacts, lines, per_cent, site_place};
+use super::{LEAST_OF_PLACE, RunFacts, line_accesses, per_cent, site_place};
 use crate::{KernelReport, ratio};
 
 /// The rule.
@@ -29,13 +29,19 @@ const MOST_REUSE: f64 = 0.05;
 
 /// Where it applies.
 pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
-    let loads = |kernel: &KernelReport| kernel.by_site.iter().map(|site| site.reuse.loads).sum();
+    let loads = |kernel: &KernelReport| {
+        kernel
+            .by_site
+            .iter()
+            .map(|site| site.counts.reuse.loads)
+            .sum()
+    };
     let all: u64 = facts.kernels.iter().map(loads).sum();
     let mut found = Vec::new();
     for kernel in facts.kernels.iter().filter(|kernel| loses_reuse(kernel)) {
         let of_kernel: u64 = loads(kernel);
-        for site in lines(kernel) {
-            let reuse = &site.reuse;
+        for site in line_accesses(kernel) {
+            let reuse = &site.counts.reuse;
             let once = reuse.loads - reuse.reuses;
             let is_large = ratio(reuse.loads, of_kernel) >= LEAST_OF_PLACE;
             if !is_large || ratio(reuse.reuses, reuse.loads) >= MOST_REUSE {
@@ -79,7 +85,7 @@ fn loses_reuse(kernel: &KernelReport) -> bool {
         return false;
     };
     let sites = kernel.by_site.iter();
-    let reused: u64 = sites.map(|site| site.reuse.reused_sectors).sum();
+    let reused: u64 = sites.map(|site| site.counts.reuse.reused_sectors).sum();
     let lost = reused.saturating_sub(caches.l1.load_hits);
     let share = |sectors| ratio(sectors, caches.l1.loads);
     share(reused) >= LEAST_OF_PLACE && share(lost) >= MOST_REUSE

@@ -4,7 +4,7 @@ use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 use reuselens_warp::WarpKind;
 
-use super::{RunFacts, cost, lines, per_cent, site_place};
+use super::{RunFacts, cost, line_accesses, per_cent, site_place};
 use crate::GlobalCounts;
 
 /// The rule.
@@ -34,8 +34,8 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
         .sum();
     let mut found = Vec::new();
     for kernel in facts.kernels {
-        for site in lines(kernel) {
-            let (counts, excess) = (&site.global, site.global.excessive_sectors());
+        for site in line_accesses(kernel) {
+            let (counts, excess) = (&site.counts.global, site.counts.global.excessive_sectors());
             let Some(cost) = cost(excess, counts.sectors, all, "excessive sectors") else {
                 continue;
             };

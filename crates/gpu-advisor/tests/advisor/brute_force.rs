@@ -95,7 +95,7 @@ fn divergence_equals_sets_of_lines_and_sectors() {
         }
         for site in &report.by_site {
             let own = global(&launch.records).filter(|record| record.site == site.site);
-            assert_eq!(site.global, counts(own));
+            assert_eq!(site.counts.global, counts(own));
         }
     });
 }
@@ -136,7 +136,10 @@ fn objects_have_the_lines_whose_lowest_address_is_theirs() {
                 sum.ideal_sectors += bytes.div_ceil(32);
             }
         }
-        let found = report.by_object.iter().map(|row| (row.object, row.all()));
+        let found = report
+            .by_object
+            .iter()
+            .map(|row| (row.object, row.counts.all()));
         assert_eq!(found.collect::<BTreeMap<_, _>>(), expected);
     });
 }
@@ -175,7 +178,7 @@ fn bank_conflicts_equal_sets_of_words() {
         let by_site: u64 = report
             .by_site
             .iter()
-            .map(|site| site.shared.wavefronts)
+            .map(|site| site.counts.shared.wavefronts)
             .sum();
         assert_eq!(by_site, needed);
     });
@@ -265,12 +268,16 @@ fn reuse_distances_equal_their_definition() {
                 report
                     .by_site
                     .iter()
-                    .map(|row| row.reuse)
+                    .map(|row| row.counts.reuse)
                     .collect::<Vec<_>>(),
                 &sums,
             ),
             (
-                report.by_object.iter().map(|row| row.reuse).collect(),
+                report
+                    .by_object
+                    .iter()
+                    .map(|row| row.counts.reuse)
+                    .collect(),
                 &sums,
             ),
         ] {
@@ -305,7 +312,7 @@ fn reused_sectors_equal_sets() {
                 }
             }
         }
-        let rows = report.by_object.iter().map(|row| row.reuse);
+        let rows = report.by_object.iter().map(|row| row.counts.reuse);
         let sum = rows.fold((0, 0), |sum, row| {
             (sum.0 + row.sectors, sum.1 + row.reused_sectors)
         });
@@ -481,10 +488,22 @@ fn cache_counts_equal_a_plain_simulation() {
         let (l1, l2) = simulate(launch, &options.model, u32::MAX);
         let found = report.caches.expect("caches are modelled");
         assert_eq!((found.l1, found.l2), (sum(l1), l2));
-        assert_eq!(sum(report.by_site.iter().map(|row| row.l1)), found.l1);
-        assert_eq!(sum(report.by_site.iter().map(|row| row.l2)), found.l2);
-        assert_eq!(sum(report.by_object.iter().map(|row| row.l1)), found.l1);
-        assert_eq!(sum(report.by_object.iter().map(|row| row.l2)), found.l2);
+        assert_eq!(
+            sum(report.by_site.iter().map(|row| row.counts.l1)),
+            found.l1
+        );
+        assert_eq!(
+            sum(report.by_site.iter().map(|row| row.counts.l2)),
+            found.l2
+        );
+        assert_eq!(
+            sum(report.by_object.iter().map(|row| row.counts.l1)),
+            found.l1
+        );
+        assert_eq!(
+            sum(report.by_object.iter().map(|row| row.counts.l2)),
+            found.l2
+        );
     });
 }
 

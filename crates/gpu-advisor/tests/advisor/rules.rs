@@ -109,8 +109,15 @@ fn strided_loads_are_found_with_line_and_object() {
 
 #[test]
 fn instructions_of_one_line_are_one_finding() {
-    let mut launch = sites();
-    launch.sites[1].place = "k.cu:10".to_owned();
+    // In two columns, which tables do not break lines down by either.
+    let site = |column: u32| KernelSite {
+        place: format!("k.cu:10:{column}"),
+        text: String::new(),
+    };
+    let launch = Launch {
+        sites: [site(5), site(9)].into(),
+        ..launch(1, 32)
+    };
     let mut advisor = Advisor::new(AdvisorOptions::default());
     let strided = |site| {
         access(site, u64::from(site) + 1, Space::Global, |lane| {
@@ -120,6 +127,7 @@ fn instructions_of_one_line_are_one_finding() {
     run(&mut advisor, &launch, &context(), &[strided(0), strided(1)]);
     let found = advise(&advisor.finish(), &Ledger::default());
     assert_eq!(names(&found), ["uncoalesced-access"]);
+    assert_eq!(found[0].place.source.as_deref(), Some("k.cu:10"));
     assert_eq!(found[0].cost.amount, 56);
 }
 
@@ -206,7 +214,7 @@ fn other_sectors_of_a_line_are_not_lost() {
         })
         .collect();
     let kernels = reports(small_l1(), &records);
-    let reuse = kernels[0].by_site[0].reuse;
+    let reuse = kernels[0].by_site[0].counts.reuse;
     assert_eq!((reuse.loads, reuse.reuses), (256, 192));
     assert_eq!((reuse.sectors, reuse.reused_sectors), (256, 0));
     assert_eq!(names(&advise(&kernels, &Ledger::default())), [""; 0]);

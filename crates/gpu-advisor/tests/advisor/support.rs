@@ -69,7 +69,7 @@ pub fn launch(blocks: u32, threads: u32) -> Launch {
         kernel: "kernel".to_owned(),
         grid: Extent::line(blocks),
         block: Extent::line(threads),
-        sites: Vec::new(),
+        sites: [].into(),
     }
 }
 

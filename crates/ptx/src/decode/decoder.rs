@@ -3,6 +3,7 @@
 //! methods for one sort of statement each.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use super::kernel::{
     AccessSite, Code, Kernel, KernelPlace, NONE, NamedSpace, Op, SourceLine, Special,
@@ -91,6 +92,7 @@ impl<'a> KernelDecoder<'a> {
                 shared_bytes: 0,
                 local_bytes: 0,
                 sites: Vec::new(),
+                warp_sites: OnceLock::new(),
                 places: Vec::new(),
                 is_ordered: false,
                 max_threads: function.max_threads,

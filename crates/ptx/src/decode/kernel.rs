@@ -1,6 +1,10 @@
 //! [`Kernel`]: a kernel as the machine runs it, a list of small operations ([`Op`]) over numbered
 //! registers. Made by [`decode`](super::decode), never changed afterwards.
 
+use std::sync::{Arc, OnceLock};
+
+use reuselens_warp as warp;
+
 use crate::error::Position;
 use crate::lanes::{Picked, Slots};
 use crate::machine::FaultKind;
@@ -44,6 +48,8 @@ pub struct Kernel {
     /// Bytes of local memory of each thread.
     pub(crate) local_bytes: u64,
     pub(crate) sites: Vec<AccessSite>,
+    /// The sites as streams of warps have them, once a launch has asked for them.
+    pub(crate) warp_sites: OnceLock<Arc<[warp::KernelSite]>>,
     pub(crate) places: Vec<KernelPlace>,
     /// Blocks talk to each other: they run one after the other.
     pub(crate) is_ordered: bool,

@@ -2,8 +2,7 @@
 
 use reuselens_gpu_advisor::{BankCounts, CacheCounts, GlobalCounts};
 
-use super::GpuRun;
-use super::sums::{by_kernel, by_line, by_object};
+use super::SummedRun;
 use crate::csv::push;
 
 /// Names of the columns.
@@ -25,9 +24,9 @@ struct CsvRow {
 
 /// The counts of a run: rows `kernel`, then `line`, then `object`, each in the order of the tables.
 /// The first row names the columns.
-pub fn gpu_csv(run: &GpuRun) -> String {
+pub fn gpu_csv(run: &SummedRun<'_>) -> String {
     let mut out = HEAD.to_owned();
-    for sum in by_kernel(&run.kernels) {
+    for sum in &run.kernels {
         let row = CsvRow {
             launches: Some(sum.launches),
             instructions: Some([sum.instructions.warps, sum.instructions.threads]),
@@ -39,25 +38,25 @@ pub fn gpu_csv(run: &GpuRun) -> String {
         };
         row.push(&mut out, "kernel", &sum.name);
     }
-    for sum in by_line(&run.kernels) {
+    for sum in &run.lines {
         let row = CsvRow {
-            global: sum.global,
-            shared: Some(sum.shared),
-            l1: sum.l1,
-            l2: sum.l2,
+            global: sum.counts.global,
+            shared: Some(sum.counts.shared),
+            l1: sum.counts.l1,
+            l2: sum.counts.l2,
             blocks: Some([sum.executions, sum.divergent]),
             ..CsvRow::default()
         };
         row.push(&mut out, "line", &sum.line);
     }
-    for sum in by_object(&run.kernels) {
+    for sum in &run.objects {
         let row = CsvRow {
-            global: sum.all(),
-            l1: sum.l1,
-            l2: sum.l2,
+            global: sum.counts.all(),
+            l1: sum.counts.l1,
+            l2: sum.counts.l2,
             ..CsvRow::default()
         };
-        row.push(&mut out, "object", run.object_name(sum.object));
+        row.push(&mut out, "object", run.run.object_name(sum.object));
     }
     out
 }

@@ -9,24 +9,28 @@ use reuselens_locality::Log2Histogram;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::sums::{KernelSum, LineSum, ObjectSum, by_kernel, by_line, by_object};
-use super::{GpuRun, HostCall};
+use super::sums::{KernelSum, LineSum, ObjectSum};
+use super::{GpuRun, HostCall, SummedRun};
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
 pub const GPU_SCHEMA: &str = "reuselens-gpu/1";
 
 /// A run as JSON. Counts are exact; `l1`, `l2`, `bypass` and the metrics of hit rates are those of
 /// the model. Equal runs, equal bytes.
-pub fn gpu_json(run: &GpuRun) -> String {
-    let by_object = by_object(&run.kernels);
+pub fn gpu_json(summed: &SummedRun<'_>) -> String {
+    let run = summed.run;
     crate::json::to_text(&GpuDocument {
         schema: GPU_SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
         command: &run.command,
         model: model(run),
-        by_kernel: by_kernel(&run.kernels).iter().map(kernel_sum).collect(),
-        by_line: by_line(&run.kernels).iter().map(line_sum).collect(),
-        by_object: by_object.iter().map(|sum| object_sum(run, sum)).collect(),
+        by_kernel: summed.kernels.iter().map(kernel_sum).collect(),
+        by_line: summed.lines.iter().map(line_sum).collect(),
+        by_object: summed
+            .objects
+            .iter()
+            .map(|sum| object_sum(run, sum))
+            .collect(),
         findings: run.findings.iter().map(finding).collect(),
         kernels: run.kernels.iter().map(kernel).collect(),
         call_paths: run.call_paths.iter().map(|path| calls(path)).collect(),
@@ -97,11 +101,11 @@ fn line_sum(sum: &LineSum) -> Value {
     json!({
         "line": sum.line,
         "kernels": sum.kernels,
-        "global": global(&sum.global),
-        "shared": banks(&sum.shared),
-        "l1": cache(&sum.l1),
-        "l2": cache(&sum.l2),
-        "reuse": reuse_sums(&sum.reuse),
+        "global": global(&sum.counts.global),
+        "shared": banks(&sum.counts.shared),
+        "l1": cache(&sum.counts.l1),
+        "l2": cache(&sum.counts.l2),
+        "reuse": reuse_sums(&sum.counts.reuse),
         "block_executions": sum.executions,
         "divergent_block_executions": sum.divergent,
         "branches": sum.branches,
@@ -114,11 +118,11 @@ fn object_sum(run: &GpuRun, sum: &ObjectSum) -> Value {
         "object": sum.object,
         "name": run.object_name(sum.object),
         "kernels": sum.kernels,
-        "loads": global(&sum.loads),
-        "stores": global(&sum.stores),
-        "l1": cache(&sum.l1),
-        "l2": cache(&sum.l2),
-        "reuse": reuse_sums(&sum.reuse),
+        "loads": global(&sum.counts.loads),
+        "stores": global(&sum.counts.writes()),
+        "l1": cache(&sum.counts.l1),
+        "l2": cache(&sum.counts.l2),
+        "reuse": reuse_sums(&sum.counts.reuse),
     })
 }
 
@@ -197,23 +201,23 @@ fn site(site: &SiteReport) -> Value {
         "place": site.code.place,
         "instruction": site.code.text,
         "space": site.space.name(),
-        "global": global(&site.global),
-        "shared": banks(&site.shared),
-        "l1": cache(&site.l1),
-        "l2": cache(&site.l2),
-        "reuse": reuse_sums(&site.reuse),
+        "global": global(&site.counts.global),
+        "shared": banks(&site.counts.shared),
+        "l1": cache(&site.counts.l1),
+        "l2": cache(&site.counts.l2),
+        "reuse": reuse_sums(&site.counts.reuse),
     })
 }
 
 fn kernel_object(object: &ObjectReport) -> Value {
     json!({
         "object": object.object,
-        "loads": global(&object.loads),
-        "stores": global(&object.stores),
-        "atomics": global(&object.atomics),
-        "l1": cache(&object.l1),
-        "l2": cache(&object.l2),
-        "reuse": reuse_sums(&object.reuse),
+        "loads": global(&object.counts.loads),
+        "stores": global(&object.counts.stores),
+        "atomics": global(&object.counts.atomics),
+        "l1": cache(&object.counts.l1),
+        "l2": cache(&object.counts.l2),
+        "reuse": reuse_sums(&object.counts.reuse),
     })
 }
 

@@ -15,6 +15,7 @@ pub use csv::gpu_csv;
 pub use diff::{GpuDiffError, GpuRunSummary, gpu_diff};
 pub use json::{GPU_SCHEMA, gpu_json};
 pub use page::{GpuPageOptions, gpu_page};
+pub use sums::SummedRun;
 pub use text::{GpuTextOptions, gpu_text};
 
 use std::collections::HashMap;

@@ -53,15 +53,16 @@ pub(super) const LINE_HEADS: [&str; 9] = [
 
 /// A source line; `total` is the number of sectors of all.
 pub(super) fn line(sum: &LineSum, total: u64) -> Vec<String> {
+    let global = &sum.counts.global;
     vec![
         short_place(&sum.line).to_owned(),
         sum.kernels.join(", "),
-        count(sum.global.requests),
-        count(sum.global.sectors),
-        share(sum.global.sectors, total),
-        mean(sum.global.sectors, sum.global.requests),
-        share(sum.global.excessive_sectors(), sum.global.sectors),
-        hit_rate(&sum.l1),
+        count(global.requests),
+        count(global.sectors),
+        share(global.sectors, total),
+        mean(global.sectors, global.requests),
+        share(global.excessive_sectors(), global.sectors),
+        hit_rate(&sum.counts.l1),
         share(sum.splits, sum.branches),
     ]
 }
@@ -85,7 +86,7 @@ pub(super) fn object(
     sum: &ObjectSum,
     total: u64,
 ) -> Vec<String> {
-    let all = sum.all();
+    let all = sum.counts.all();
     let memory = sum.object.and_then(|object| memory(run, object));
     let tied = sum.object.map_or_else(String::new, |object| {
         let names = run.ledger.tied_to(object);
@@ -100,8 +101,8 @@ pub(super) fn object(
         count(all.sectors),
         share(all.sectors, total),
         mean(all.sectors, all.requests),
-        hit_rate(&sum.l1),
-        share(sum.reuse.reuses, sum.reuse.loads),
+        hit_rate(&sum.counts.l1),
+        share(sum.counts.reuse.reuses, sum.counts.reuse.loads),
     ]
 }
 

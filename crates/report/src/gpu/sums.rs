@@ -2,10 +2,57 @@
 
 use std::collections::BTreeMap;
 
+use super::GpuRun;
 use reuselens_gpu_advisor::{
     BankCounts, BranchReport, CacheCounts, GlobalCounts, InstructionCounts, KernelReport,
-    ReuseReport, ReuseSums, source_line,
+    ObjectCounts, ReuseReport, SiteCounts, source_line,
 };
+
+/// A run with the sums that its tables show, which are made once for text, page, JSON and CSV.
+///
+/// Cost: linear in the sites, objects and branches of the run's kernels.
+#[derive(Clone, Debug)]
+pub struct SummedRun<'a> {
+    pub(super) run: &'a GpuRun,
+    /// Those with most instructions of threads first.
+    pub(super) kernels: Vec<KernelSum>,
+    /// All kernels together, without their control flow and reuse distances.
+    pub(super) all: KernelSum,
+    /// Those of most sectors first.
+    pub(super) lines: Vec<LineSum>,
+    /// Those of most sectors first.
+    pub(super) objects: Vec<ObjectSum>,
+}
+
+impl<'a> SummedRun<'a> {
+    /// Sums the reports of a run by kernel, source line and object.
+    pub fn of(run: &'a GpuRun) -> SummedRun<'a> {
+        let kernels = by_kernel(&run.kernels);
+        let mut all = KernelSum::default();
+        for kernel in &kernels {
+            all.add_kernel(kernel);
+        }
+        SummedRun {
+            run,
+            kernels,
+            all,
+            lines: by_line(&run.kernels),
+            objects: by_object(&run.kernels),
+        }
+    }
+
+    /// Sectors of global memory of all lines, unknown ones included.
+    pub(super) fn sectors(&self) -> u64 {
+        let lines = self.lines.iter();
+        lines.map(|sum| sum.counts.global.sectors).sum()
+    }
+
+    /// Sectors of global memory of all objects, unknown ones included.
+    pub(super) fn object_sectors(&self) -> u64 {
+        let objects = self.objects.iter();
+        objects.map(|sum| sum.counts.all().sectors).sum()
+    }
+}
 
 /// All launches of one kernel.
 #[derive(Clone, Debug, Default)]
@@ -68,7 +115,7 @@ impl KernelSum {
 
 /// The kernels of a run, those with most instructions of threads first; equal ones in the order of
 /// their first launches.
-pub(super) fn by_kernel(reports: &[KernelReport]) -> Vec<KernelSum> {
+fn by_kernel(reports: &[KernelReport]) -> Vec<KernelSum> {
     let mut sums: Vec<KernelSum> = Vec::new();
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     for report in reports {
@@ -92,16 +139,8 @@ pub(super) struct LineSum {
     pub line: String,
     /// The kernels that execute it, by name.
     pub kernels: Vec<String>,
-    /// Requests of global memory.
-    pub global: GlobalCounts,
-    /// Requests of shared memory.
-    pub shared: BankCounts,
-    /// The modelled L1.
-    pub l1: CacheCounts,
-    /// The modelled L2.
-    pub l2: CacheCounts,
-    /// Reuse of what it loads.
-    pub reuse: ReuseSums,
+    /// What its memory instructions do.
+    pub counts: SiteCounts,
     /// Executions of basic blocks that begin there, by warps.
     pub executions: u64,
     /// Divergent ones of these.
@@ -122,7 +161,7 @@ impl LineSum {
 
 /// The source lines of kernels that access memory or branch, those of most sectors of global memory
 /// first, then those of most wavefronts and branches.
-pub(super) fn by_line(reports: &[KernelReport]) -> Vec<LineSum> {
+fn by_line(reports: &[KernelReport]) -> Vec<LineSum> {
     let mut lines: BTreeMap<String, LineSum> = BTreeMap::new();
     for report in reports {
         let mut sum_of = |line: String, add: &dyn Fn(&mut LineSum)| {
@@ -135,11 +174,7 @@ pub(super) fn by_line(reports: &[KernelReport]) -> Vec<LineSum> {
         };
         for site in &report.by_site {
             sum_of(source_line(&site.code.place), &|sum| {
-                sum.global.merge(&site.global);
-                sum.shared.merge(&site.shared);
-                sum.l1.merge(&site.l1);
-                sum.l2.merge(&site.l2);
-                sum.reuse.merge(&site.reuse);
+                sum.counts.merge(&site.counts);
             });
         }
         for line in report.branches.by_line() {
@@ -153,8 +188,8 @@ pub(super) fn by_line(reports: &[KernelReport]) -> Vec<LineSum> {
     }
     let mut lines: Vec<LineSum> = lines.into_values().collect();
     lines.sort_by_key(|sum| {
-        let counts = (sum.global.sectors, sum.shared.wavefronts, sum.branches);
-        std::cmp::Reverse(counts)
+        let (global, shared) = (&sum.counts.global, &sum.counts.shared);
+        std::cmp::Reverse((global.sectors, shared.wavefronts, sum.branches))
     });
     lines
 }
@@ -166,29 +201,12 @@ pub(super) struct ObjectSum {
     pub object: Option<u32>,
     /// The kernels that access it, by name.
     pub kernels: Vec<String>,
-    /// Requests of loads.
-    pub loads: GlobalCounts,
-    /// Requests of stores and atomic operations.
-    pub stores: GlobalCounts,
-    /// The modelled L1.
-    pub l1: CacheCounts,
-    /// The modelled L2.
-    pub l2: CacheCounts,
-    /// Reuse of what is loaded from it.
-    pub reuse: ReuseSums,
-}
-
-impl ObjectSum {
-    /// All its requests.
-    pub fn all(&self) -> GlobalCounts {
-        let mut all = self.loads;
-        all.merge(&self.stores);
-        all
-    }
+    /// What requests do with it.
+    pub counts: ObjectCounts,
 }
 
 /// The objects that kernels access, those of most sectors first.
-pub(super) fn by_object(reports: &[KernelReport]) -> Vec<ObjectSum> {
+fn by_object(reports: &[KernelReport]) -> Vec<ObjectSum> {
     let mut objects: BTreeMap<Option<u32>, ObjectSum> = BTreeMap::new();
     for report in reports {
         for object in &report.by_object {
@@ -197,15 +215,10 @@ pub(super) fn by_object(reports: &[KernelReport]) -> Vec<ObjectSum> {
             if !sum.kernels.contains(&report.kernel) {
                 sum.kernels.push(report.kernel.clone());
             }
-            sum.loads.merge(&object.loads);
-            sum.stores.merge(&object.stores);
-            sum.stores.merge(&object.atomics);
-            sum.l1.merge(&object.l1);
-            sum.l2.merge(&object.l2);
-            sum.reuse.merge(&object.reuse);
+            sum.counts.merge(&object.counts);
         }
     }
     let mut objects: Vec<ObjectSum> = objects.into_values().collect();
-    objects.sort_by_key(|sum| std::cmp::Reverse(sum.all().sectors));
+    objects.sort_by_key(|sum| std::cmp::Reverse(sum.counts.all().sectors));
     objects
 }

@@ -25,7 +25,7 @@ fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
         kernel: kernel.to_owned(),
         grid: Extent::line(1),
         block: Extent::line(32),
-        sites: vec![site(4), site(5)],
+        sites: [site(4), site(5)].into(),
     };
     let context = LaunchContext {
         call_path,
@@ -147,7 +147,7 @@ const OPTIONS: GpuTextOptions = GpuTextOptions {
 
 #[test]
 fn text_names_kernel_line_object_and_what_to_change() {
-    let text = gpu_text(&run(&[128]), &OPTIONS);
+    let text = gpu_text(&SummedRun::of(&run(&[128])), &OPTIONS);
     // 4 sectors of the first load and 32 of the second, in two requests.
     for part in [
         "scale<float>",
@@ -169,12 +169,12 @@ fn text_names_kernel_line_object_and_what_to_change() {
 
 #[test]
 fn a_run_without_kernels_has_no_text() {
-    assert_eq!(gpu_text(&GpuRun::default(), &OPTIONS), "");
+    assert_eq!(gpu_text(&SummedRun::of(&GpuRun::default()), &OPTIONS), "");
 }
 
 #[test]
 fn json_has_the_counts_and_begins_with_its_schema() {
-    let text = gpu_json(&run(&[128, 4]));
+    let text = gpu_json(&SummedRun::of(&run(&[128, 4])));
     assert!(
         text.starts_with("{\n \"schema\": \"reuselens-gpu/1\""),
         "{text}"
@@ -192,7 +192,7 @@ fn json_has_the_counts_and_begins_with_its_schema() {
 
 #[test]
 fn csv_rows_have_as_many_cells_as_the_head() {
-    let text = gpu_csv(&run(&[128]));
+    let text = gpu_csv(&SummedRun::of(&run(&[128])));
     let cells: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
     assert!(
         cells.len() >= 5 && cells.iter().all(|count| *count == cells[0]),
@@ -204,7 +204,7 @@ fn csv_rows_have_as_many_cells_as_the_head() {
 #[test]
 fn page_is_offline_and_escapes_names() {
     let sources = BTreeMap::from([("/src/k.cu".to_owned(), "a\n".repeat(20) + "<b>")]);
-    let page = gpu_page(&run(&[128]), &GpuPageOptions { sources });
+    let page = gpu_page(&SummedRun::of(&run(&[128])), &GpuPageOptions { sources });
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
     assert!(page.contains("./k &lt;input&gt;") && !page.contains("<input>"));
     assert!(!page.contains("src=\"") && !page.contains("href=\"http"));
@@ -219,13 +219,13 @@ fn page_is_offline_and_escapes_names() {
 #[test]
 fn page_of_many_launches_is_small() {
     let strides: Vec<u64> = (0..3000).map(|at| 4 + 4 * (at % 40)).collect();
-    let page = gpu_page(&run(&strides), &GpuPageOptions::default());
+    let page = gpu_page(&SummedRun::of(&run(&strides)), &GpuPageOptions::default());
     assert!(page.len() < 2 << 20, "{} bytes", page.len());
 }
 
 #[test]
 fn difference_shows_what_changed_and_nothing_else() {
-    let read = |run: &GpuRun| GpuRunSummary::parse(&gpu_json(run)).unwrap();
+    let read = |run: &GpuRun| GpuRunSummary::parse(&gpu_json(&SummedRun::of(run))).unwrap();
     let (before, after) = (read(&run(&[128])), read(&run(&[4])));
     let text = gpu_diff(&before, &after, &OPTIONS);
     for part in [
@@ -249,7 +249,8 @@ fn files_that_are_no_runs_are_refused() {
         let error = GpuRunSummary::parse(text).unwrap_err();
         assert!(matches!(error, GpuDiffError::NotARun(_)), "{text}: {error}");
     }
-    let other = gpu_json(&run(&[4])).replacen("reuselens-gpu/1", "reuselens-gpu/9", 1);
+    let other =
+        gpu_json(&SummedRun::of(&run(&[4]))).replacen("reuselens-gpu/1", "reuselens-gpu/9", 1);
     let error = GpuRunSummary::parse(&other).unwrap_err();
     assert_eq!(error, GpuDiffError::Schema("reuselens-gpu/9".to_owned()));
 }
@@ -257,11 +258,11 @@ fn files_that_are_no_runs_are_refused() {
 #[test]
 fn what_was_cut_short_is_said() {
     let mut cut = run(&[4]);
-    assert!(!gpu_text(&cut, &OPTIONS).contains("than are kept"));
+    assert!(!gpu_text(&SummedRun::of(&cut), &OPTIONS).contains("than are kept"));
     cut.ledger.is_cut = true;
-    assert!(gpu_text(&cut, &OPTIONS).contains("than are kept"));
-    assert!(gpu_page(&cut, &GpuPageOptions::default()).contains("than are kept"));
-    let json: Value = serde_json::from_str(&gpu_json(&cut)).unwrap();
+    assert!(gpu_text(&SummedRun::of(&cut), &OPTIONS).contains("than are kept"));
+    assert!(gpu_page(&SummedRun::of(&cut), &GpuPageOptions::default()).contains("than are kept"));
+    let json: Value = serde_json::from_str(&gpu_json(&SummedRun::of(&cut))).unwrap();
     assert_eq!(json["is_cut"], true);
 }
 
@@ -270,10 +271,10 @@ fn blocks_that_the_cache_model_cut_are_named() {
     let mut run = run(&[4]);
     let caches = run.kernels[0].caches.as_mut().expect("modelled caches");
     caches.cut_blocks = 2;
-    let text = gpu_text(&run, &OPTIONS);
+    let text = gpu_text(&SummedRun::of(&run), &OPTIONS);
     let said = "2 blocks were too long for the cache model";
     assert!(text.contains(said), "{text}");
-    let json: Value = serde_json::from_str(&gpu_json(&run)).unwrap();
+    let json: Value = serde_json::from_str(&gpu_json(&SummedRun::of(&run))).unwrap();
     assert_eq!(json["kernels"][0]["waves"]["cut_blocks"], 2);
 }
 
@@ -286,12 +287,14 @@ fn copies_of_impossible_sizes_do_not_overflow() {
         ..large.ledger.copies[0]
     };
     large.ledger.copies = vec![copy, copy];
-    assert!(gpu_page(&large, &GpuPageOptions::default()).contains("100 % redundant"));
+    assert!(
+        gpu_page(&SummedRun::of(&large), &GpuPageOptions::default()).contains("100 % redundant")
+    );
 }
 
 #[test]
 fn lines_that_only_moved_are_not_different() {
-    let text = gpu_json(&run(&[128]));
+    let text = gpu_json(&SummedRun::of(&run(&[128])));
     let moved = text.replace("k.cu:", "k.cu:1").replace("/src/", "/other/");
     let read = |text: &str| GpuRunSummary::parse(text).unwrap();
     let text = gpu_diff(&read(&text), &read(&moved), &OPTIONS);
@@ -303,7 +306,7 @@ fn lines_that_only_moved_are_not_different() {
 
 #[test]
 fn findings_of_another_amount_are_shown_with_both() {
-    let read = |run: &GpuRun| GpuRunSummary::parse(&gpu_json(run)).unwrap();
+    let read = |run: &GpuRun| GpuRunSummary::parse(&gpu_json(&SummedRun::of(run))).unwrap();
     let (before, after) = (read(&run(&[128])), read(&run(&[16])));
     let text = gpu_diff(&before, &after, &OPTIONS);
     assert!(text.contains("28 → 12 excessive sectors"), "{text}");

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use reuselens_advice::Finding;
 
-use super::sums::{KernelSum, LineSum, ObjectSum, by_kernel, by_line, by_object};
-use super::{GpuRun, ShortNames, rows};
+use super::sums::{KernelSum, LineSum, ObjectSum};
+use super::{GpuRun, ShortNames, SummedRun, rows};
 use crate::numbers::{count, ratio_percent};
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows as table, wrap};
 
@@ -23,10 +23,12 @@ pub struct GpuTextOptions {
 /// A run as text for a terminal: kernels that were stopped, all kernels, source lines and data
 /// objects, those that fetch most first, then what to change. Ends with a line break; empty if no
 /// kernel was launched.
-pub fn gpu_text(run: &GpuRun, options: &GpuTextOptions) -> String {
+pub fn gpu_text(summed: &SummedRun<'_>, options: &GpuTextOptions) -> String {
+    let run = summed.run;
     let mut out = String::new();
     let writer = Writer {
         run,
+        summed,
         top: options.top,
         width: options.width.max(60),
         paint: Paint::new(options.color),
@@ -46,6 +48,7 @@ pub fn gpu_text(run: &GpuRun, options: &GpuTextOptions) -> String {
 
 struct Writer<'a> {
     run: &'a GpuRun,
+    summed: &'a SummedRun<'a>,
     top: usize,
     width: usize,
     paint: Paint,
@@ -76,8 +79,7 @@ impl Writer<'_> {
     }
 
     fn kernels(&self, out: &mut String) {
-        let kernels = by_kernel(&self.run.kernels);
-        let total: u64 = kernels.iter().map(|sum| sum.instructions.threads).sum();
+        let (kernels, total) = (&self.summed.kernels, self.summed.all.instructions.threads);
         heading(out, "Kernels by instructions", "", self.width, self.paint);
         // A row of one other kernel would take as much room as the kernel.
         let top = if kernels.len() == self.top + 1 {
@@ -106,8 +108,7 @@ impl Writer<'_> {
     }
 
     fn lines(&self, out: &mut String) {
-        let lines = by_line(&self.run.kernels);
-        let total: u64 = lines.iter().map(|sum| sum.global.sectors).sum();
+        let (lines, total) = (&self.summed.lines, self.summed.sectors());
         let known = |sum: &&LineSum| !sum.line.is_empty();
         let known: Vec<&LineSum> = lines.iter().filter(known).collect();
         if known.is_empty() {
@@ -118,7 +119,7 @@ impl Writer<'_> {
             return;
         }
         heading(out, "Source lines by sectors", "", self.width, self.paint);
-        let shown = known.iter().filter(|sum| sum.global.sectors > 0);
+        let shown = known.iter().filter(|sum| sum.counts.global.sectors > 0);
         let shown = shown.take(self.top);
         let cells: Vec<_> = shown.map(|sum| rows::line(sum, total)).collect();
         table(
@@ -131,8 +132,7 @@ impl Writer<'_> {
     }
 
     fn objects(&self, out: &mut String) {
-        let objects = by_object(&self.run.kernels);
-        let total: u64 = objects.iter().map(|sum| sum.all().sectors).sum();
+        let (objects, total) = (&self.summed.objects, self.summed.object_sectors());
         if objects.is_empty() {
             return;
         }

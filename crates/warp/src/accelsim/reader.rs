@@ -109,12 +109,11 @@ impl KernelReader {
             let what = "the head lacks the kernel's name, grid or block".to_owned();
             return Err(self.input.bad_line(what).into());
         };
-        let sites = Vec::new();
         Ok(Launch {
             kernel,
             grid,
             block,
-            sites,
+            sites: [].into(),
         })
     }
 }

@@ -66,7 +66,7 @@ fn launch(cursor: &mut Cursor<'_>) -> Result<Launch, Damage> {
         kernel,
         grid,
         block,
-        sites,
+        sites: sites.into(),
     })
 }
 

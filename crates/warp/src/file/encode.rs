@@ -111,7 +111,7 @@ pub(super) fn launch(out: &mut Vec<u8>, launch: &Launch) {
         }
     }
     put(out, launch.sites.len() as u64);
-    for site in &launch.sites {
+    for site in &launch.sites[..] {
         put_bytes(out, site.place.as_bytes());
         put_bytes(out, site.text.as_bytes());
     }

@@ -6,7 +6,7 @@ use reuselens_gpu_advisor::{Direction, SECTOR_BYTES};
 use reuselens_units::Bytes;
 
 use crate::gpu::sums::KernelSum;
-use crate::gpu::{GpuRun, rows};
+use crate::gpu::{GpuRun, SummedRun, rows};
 use crate::html::escape;
 use crate::numbers::{count, noun};
 
@@ -30,12 +30,8 @@ struct Arrow {
 const BOX: (u32, u32) = (150, 58);
 
 /// Appends the chart of all kernels together.
-pub(super) fn write(out: &mut String, run: &GpuRun, kernels: &[KernelSum]) {
-    let mut all = KernelSum::default();
-    for kernel in kernels {
-        all.add_kernel(kernel);
-    }
-    let (boxes, arrows) = (boxes(&all), arrows(run, &all));
+pub(super) fn write(out: &mut String, summed: &SummedRun<'_>) {
+    let (boxes, arrows) = (boxes(&summed.all), arrows(summed.run, &summed.all));
     let words: Vec<&str> = arrows.iter().map(|arrow| arrow.words.as_str()).collect();
     let _ = write!(
         out,

@@ -11,8 +11,8 @@ use std::fmt::Write;
 use reuselens_gpu_advisor::{KernelReport, LaunchMetric};
 use reuselens_units::Bytes;
 
-use super::sums::{KernelSum, LineSum, by_kernel, by_line, by_object};
-use super::{GpuRun, ShortNames, rows};
+use super::sums::{KernelSum, LineSum};
+use super::{GpuRun, ShortNames, SummedRun, rows};
 use crate::html::{escape, page, table};
 use crate::numbers::{count, percent, ratio_percent, significant};
 
@@ -50,11 +50,10 @@ with reuse distances per warp and per block, and the best by the model, with the
 /// reuse distances, the source with what each line fetches, objects, copies, branches, and
 /// statistics over launches. Below 2 MB for any number of launches, if names are not thousands of
 /// letters long. Equal runs, equal bytes.
-pub fn gpu_page(run: &GpuRun, options: &GpuPageOptions) -> String {
-    let kernels = by_kernel(&run.kernels);
-    let lines = by_line(&run.kernels);
-    let files = source::files(&lines, &options.sources);
-    let branching = branch_rows(&lines);
+pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
+    let (run, kernels, lines) = (summed.run, &summed.kernels, &summed.lines);
+    let files = source::files(lines, &options.sources);
+    let branching = branch_rows(lines);
     let bypass = bypass_rows(run);
     let mut out = String::with_capacity(128 << 10);
     page::head(&mut out, &run.command);
@@ -65,9 +64,9 @@ pub fn gpu_page(run: &GpuRun, options: &GpuPageOptions) -> String {
         "bypass" => !bypass.is_empty(),
         _ => true,
     });
-    headline(&mut out, run, &kernels);
+    headline(&mut out, summed);
     findings::write(&mut out, run);
-    let total: u64 = kernels.iter().map(|sum| sum.instructions.threads).sum();
+    let total = summed.all.instructions.threads;
     let cells: Vec<_> = kernels.iter().map(|sum| rows::kernel(sum, total)).collect();
     section(
         &mut out,
@@ -77,7 +76,7 @@ pub fn gpu_page(run: &GpuRun, options: &GpuPageOptions) -> String {
         &[0],
     );
     page::picture(&mut out, "memory", "Where data moved", MEMORY, |out| {
-        memory_chart::write(out, run, &kernels);
+        memory_chart::write(out, summed);
     });
     page::picture(
         &mut out,
@@ -88,8 +87,8 @@ pub fn gpu_page(run: &GpuRun, options: &GpuPageOptions) -> String {
             bars::write(out, run, &kernels[..kernels.len().min(PICTURED)]);
         },
     );
-    source::write(&mut out, &lines, &files);
-    objects(&mut out, run);
+    source::write(&mut out, summed.sectors(), &files);
+    objects(&mut out, summed);
     copies(&mut out, run);
     if !branching.is_empty() {
         let about = ("branches", "Branches", BRANCHES);
@@ -141,15 +140,12 @@ fn section(
     });
 }
 
-fn headline(out: &mut String, run: &GpuRun, kernels: &[KernelSum]) {
-    let mut all = KernelSum::default();
-    for kernel in kernels {
-        all.add_kernel(kernel);
-    }
+fn headline(out: &mut String, summed: &SummedRun<'_>) {
+    let (run, all) = (summed.run, &summed.all);
     let _ = write!(out, "<h1>{}</h1><ul class=\"facts\">", escape(&run.command));
     let model = run.kernels.iter().find_map(|kernel| kernel.caches.as_ref());
     let mut facts = vec![
-        crate::numbers::noun(kernels.len() as u64, "kernel", "kernels"),
+        crate::numbers::noun(summed.kernels.len() as u64, "kernel", "kernels"),
         crate::numbers::noun(all.launches, "launch", "launches"),
         "kernels ran on the interpreter: counts are exact, times are unknown".to_owned(),
     ];
@@ -161,7 +157,7 @@ fn headline(out: &mut String, run: &GpuRun, kernels: &[KernelSum]) {
     }
     out.push_str("</ul>");
     faults(out, run);
-    tiles(out, run, &all);
+    tiles(out, run, all);
 }
 
 /// What stopped kernels, and what was cut short.
@@ -244,9 +240,8 @@ fn tiles(out: &mut String, run: &GpuRun, all: &KernelSum) {
     out.push_str("</dl>");
 }
 
-fn objects(out: &mut String, run: &GpuRun) {
-    let objects = by_object(&run.kernels);
-    let total: u64 = objects.iter().map(|sum| sum.all().sectors).sum();
+fn objects(out: &mut String, summed: &SummedRun<'_>) {
+    let (run, objects, total) = (summed.run, &summed.objects, summed.object_sectors());
     let short = ShortNames::of(run);
     let heads: Vec<&str> = rows::OBJECT_HEADS
         .into_iter()

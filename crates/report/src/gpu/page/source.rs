@@ -25,7 +25,10 @@ pub(super) struct SourceFile<'a> {
 
 impl SourceFile<'_> {
     fn sectors(&self) -> u64 {
-        self.lines.values().map(|sum| sum.global.sectors).sum()
+        self.lines
+            .values()
+            .map(|sum| sum.counts.global.sectors)
+            .sum()
     }
 }
 
@@ -52,12 +55,11 @@ pub(super) fn files<'a>(
     files
 }
 
-/// Appends the section, or nothing if there is no text. `lines` are all lines of the run.
-pub(super) fn write(out: &mut String, lines: &[LineSum], files: &[SourceFile]) {
+/// Appends the section, or nothing if there is no text. `total` are the sectors of all lines.
+pub(super) fn write(out: &mut String, total: u64, files: &[SourceFile]) {
     if files.is_empty() {
         return;
     }
-    let total: u64 = lines.iter().map(|sum| sum.global.sectors).sum();
     out.push_str(
         "<section id=\"source\"><h2>The source, with what it fetches</h2><p class=\"explain\">Sectors of 32 \
          bytes of global memory. The darker the count, the larger the line's part of all. \
@@ -106,7 +108,7 @@ fn write_line(out: &mut String, sum: Option<&LineSum>, total: u64, (number, text
     out.push_str("<tr>");
     match sum {
         Some(sum) => {
-            let global = &sum.global;
+            let global = &sum.counts.global;
             let heat = global.sectors as f64 / total.max(1) as f64;
             let _ = write!(
                 out,
@@ -118,7 +120,7 @@ fn write_line(out: &mut String, sum: Option<&LineSum>, total: u64, (number, text
                 },
                 rows::mean(global.sectors, global.requests),
                 rows::share(global.excessive_sectors(), global.sectors),
-                rows::hit_rate(&sum.l1),
+                rows::hit_rate(&sum.counts.l1),
                 rows::share(sum.splits, sum.branches),
             );
         }
