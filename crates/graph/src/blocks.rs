@@ -1,9 +1,9 @@
 //! The published storage: a vertex array, and for each vertex a linked list of blocks of edges.
 //!
-//! Shen, *Exploring Heterogeneous Architectures with Tools and Applications* (2021), section 4.3.3,
-//! after cuSTINGER (Green and Bader, HPEC 2016): an insertion appends, a deletion puts the last
-//! edge in the place of the deleted one. A search reads a list to its end, so a change costs the
-//! degree. Kept as a baseline. Batches are applied by one thread.
+//! Shen, *Exploring Heterogeneous Architectures with Tools and Applications* (2021), section
+//! 4.3.3, after cuSTINGER (Green and Bader, HPEC 2016): an insertion appends, a deletion puts the
+//! last edge in the place of the deleted one. A search reads a list to its end, so a change costs
+//! the degree. Kept as a baseline. Batches are applied by one thread.
 
 use crate::requests::{self, EdgeRequest};
 use crate::{Delta, Edge, EdgeChange, EdgeKind, StoredGraph, VERTEX_LIMIT, VertexId};

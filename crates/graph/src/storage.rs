@@ -9,8 +9,8 @@ pub const VERTEX_LIMIT: VertexId = VertexId::MAX - 1;
 
 /// A graph in memory whose neighbours can be read, and which batches change.
 ///
-/// Neighbours are read in blocks: contiguous slices of ids. How many blocks a vertex has, how large
-/// they are and whether they are sorted depends on the storage.
+/// Neighbours are read in blocks: contiguous slices of ids. How many blocks a vertex has, how
+/// large they are and whether they are sorted depends on the storage.
 ///
 /// In an undirected graph each edge is in the lists of both of its ends, and in-neighbours are
 /// neighbours.

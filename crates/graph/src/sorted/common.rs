@@ -13,11 +13,9 @@ pub(super) fn intersect(a: &NeighborList, b: &NeighborList, mut each: impl FnMut
     if short.len() == 0 {
         return;
     }
-    if let Some(hub) = long.as_hub()
-        && short.len() * GALLOP_FROM < long.len()
-    {
-        let ids = short.blocks().flatten().copied();
-        return ids.filter(|&id| hub.contains(id)).for_each(each);
+    if short.as_hub().is_none() {
+        let ids = short.blocks().next().unwrap_or(&[]);
+        return intersect_with(long, ids, &mut each);
     }
     let (mut left_blocks, mut right_blocks) = (short.blocks(), long.blocks());
     let (mut left, mut right) = (left_blocks.next(), right_blocks.next());
@@ -28,6 +26,25 @@ pub(super) fn intersect(a: &NeighborList, b: &NeighborList, mut each: impl FnMut
             true => left = left_blocks.next(),
             false => right = right_blocks.next(),
         }
+    }
+}
+
+/// Calls `each` with the ids of a list that are among sorted `ids`, in ascending order.
+pub(super) fn intersect_with(
+    list: &NeighborList,
+    mut ids: &[VertexId],
+    each: &mut impl FnMut(VertexId),
+) {
+    if let Some(hub) = list.as_hub()
+        && ids.len() * GALLOP_FROM < list.len()
+    {
+        let present = ids.iter().copied().filter(|&id| hub.contains(id));
+        return present.for_each(each);
+    }
+    for block in list.blocks() {
+        intersect_slices(ids, block, each);
+        let last = block[block.len() - 1];
+        ids = &ids[ids.partition_point(|&id| id <= last)..];
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sorted lists of neighbours: the storage that everything here is built for.
 //!
-//! A vertex with up to three neighbours has them in the vertex array, most have a sorted array with
-//! a quarter of slack at most after growth, and hubs have sorted blocks with an index. So
+//! A vertex with up to three neighbours has them in the vertex array, most have a sorted array
+//! with a quarter of slack at most after growth, and hubs have sorted blocks with an index. So
 //! neighbours are read as contiguous memory, common neighbours are found by merging, and a change
 //! moves 16 KiB at most. Terrace (Pandey et al., SIGMOD 2021) chooses the form by degree in the
 //! same way.
@@ -90,11 +90,22 @@ impl SortedGraph {
 
     /// Calls `each` with the common neighbours of `u` and `v` in ascending order.
     ///
-    /// Costs the length of the shorter list times the logarithm of the ratio of both, or the sum of
-    /// both lengths, whichever is less.
+    /// Costs the length of the shorter list times the logarithm of the ratio of both, or the sum
+    /// of both lengths, whichever is less.
     #[inline]
     pub fn common_neighbors(&self, u: VertexId, v: VertexId, each: impl FnMut(VertexId)) {
         common::intersect(&self.lists[u as usize], &self.lists[v as usize], each);
+    }
+
+    /// Calls `each` with the neighbours of `vertex` that are among `ids`, which are sorted.
+    #[inline]
+    pub fn neighbors_among(
+        &self,
+        vertex: VertexId,
+        ids: &[VertexId],
+        mut each: impl FnMut(VertexId),
+    ) {
+        common::intersect_with(&self.lists[vertex as usize], ids, &mut each);
     }
 
     fn ins(&self) -> &[NeighborList] {

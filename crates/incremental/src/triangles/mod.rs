@@ -1,0 +1,12 @@
+//! The number of triangles at each vertex.
+
+mod batch;
+mod lists;
+mod published;
+mod repaired;
+mod search;
+mod undirected;
+
+pub use published::PublishedTriangles;
+pub use repaired::Triangles;
+pub use search::StaticTriangles;
