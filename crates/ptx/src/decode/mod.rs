@@ -16,6 +16,7 @@ mod mov;
 mod operands;
 mod scope;
 mod setp;
+mod texture;
 mod warp;
 
 use std::collections::HashMap;
