@@ -84,10 +84,22 @@ impl VertexNames {
         }
     }
 
+    /// The first of the ids without gaps, and their count, which can be 0.
+    #[must_use]
+    pub fn range(&self) -> (u64, VertexId) {
+        (self.first, self.consecutive)
+    }
+
     /// All ids, in the order of their numbers.
     pub fn ids(&self) -> impl Iterator<Item = u64> + '_ {
         let consecutive = (0..self.consecutive).map(|number| self.first + u64::from(number));
         consecutive.chain(self.ids.iter().copied())
+    }
+
+    /// The ids of the vertices from this number on.
+    pub fn ids_from(&self, number: u64) -> impl Iterator<Item = u64> + '_ {
+        let count = self.len().saturating_sub(number);
+        (0..count).filter_map(move |at| self.id((number + at) as VertexId))
     }
 
     /// The number of an id in the range without gaps.

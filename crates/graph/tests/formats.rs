@@ -259,6 +259,7 @@ fn formats_are_recognised_by_content_or_name() {
         ("3 2\n", "a.graph", metis::NAME),
         ("c hello\nc\np sp 3 2\n", "-", dimacs::NAME),
         ("# SNAP\n1 2\n", "a.txt", edge_list::NAME),
+        ("3 2\n", "graph", edge_list::NAME),
         ("", "", edge_list::NAME),
     ] {
         assert_eq!(detect(head.as_bytes(), name).name, wanted);

@@ -28,13 +28,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ptx", &["simd", "workers", "io", "trace", "warp"]),
     ("graph", &["workers"]),
     ("incremental", &["workers", "graph"]),
-    (
-        "link-prediction",
-        &["hugepages", "simd", "workers", "graph"],
-    ),
+    ("link-prediction", &["workers", "graph"]),
     (
         "presponse",
-        &["workers", "io", "graph", "incremental", "link-prediction"],
+        &[
+            "units",
+            "workers",
+            "io",
+            "graph",
+            "incremental",
+            "link-prediction",
+        ],
     ),
     ("advice", &[]),
     (

@@ -38,6 +38,10 @@ const MAY_PRINT: &[Exception] = &[
         reason: "it is the command line",
     },
     Exception {
+        path: "crates/presponse/src/",
+        reason: "it is a command line",
+    },
+    Exception {
         path: "crates/testing/src/",
         reason: "a test that is skipped names the tool that is missing",
     },

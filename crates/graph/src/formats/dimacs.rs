@@ -77,7 +77,7 @@ pub fn read(input: &mut dyn BufRead) -> Result<LoadedGraph, TextError> {
         names: VertexNames::consecutive(1, problem.vertices),
         pairs,
         symmetric: !problem.directed,
-        has_header: true,
+        has_header: false,
     })
 }
 

@@ -64,7 +64,7 @@ pub fn read(input: &mut dyn BufRead) -> Result<LoadedGraph, TextError> {
         names: VertexNames::consecutive(1, vertices),
         pairs,
         symmetric,
-        has_header: true,
+        has_header: false,
     })
 }
 

@@ -67,7 +67,7 @@ pub fn read(input: &mut dyn BufRead) -> Result<LoadedGraph, TextError> {
         names: VertexNames::consecutive(1, head.vertices),
         pairs: rows.pairs,
         symmetric: true,
-        has_header: true,
+        has_header: false,
     })
 }
 

@@ -77,7 +77,8 @@ pub struct LoadedGraph {
     pub pairs: Vec<(VertexId, VertexId)>,
     /// Whether the format means each pair in both directions.
     pub symmetric: bool,
-    /// Whether a first line with the counts of vertices and edges was left out.
+    /// Whether a first line with the counts of vertices and edges was left out, in a format that
+    /// asks for none.
     pub has_header: bool,
 }
 
@@ -133,7 +134,7 @@ pub fn by_name(name: &str) -> Option<GraphFormat> {
 /// nothing in particular, so it is what remains; a METIS file is recognised by its name only.
 #[must_use]
 pub fn detect(head: &[u8], file_name: &str) -> GraphFormat {
-    let ending = file_name.rsplit('.').next().unwrap_or_default();
+    let ending = file_name.rsplit_once('.').map_or("", |(_, ending)| ending);
     let name = match ending {
         "graph" | "metis" => metis::NAME,
         "mtx" | "mm" => matrix_market::NAME,

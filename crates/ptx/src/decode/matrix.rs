@@ -82,7 +82,7 @@ impl KernelDecoder<'_> {
     }
 
     /// Registers of one operand.
-    pub fn parts(
+    fn parts(
         &mut self,
         operand: &Operand,
         ty: Type,

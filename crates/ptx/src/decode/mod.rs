@@ -16,7 +16,6 @@ mod mov;
 mod operands;
 mod scope;
 mod setp;
-mod texture;
 mod warp;
 
 use std::collections::HashMap;

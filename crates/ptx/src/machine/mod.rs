@@ -22,7 +22,6 @@ mod overlay;
 mod print;
 mod races;
 pub mod random;
-mod texture;
 mod warp;
 pub mod windows;
 

@@ -123,8 +123,7 @@ impl<'a> Opcode<'a> {
     pub fn refused(&self) -> PtxError {
         let why = match self.base {
             "tex" | "tld4" | "txq" | "suld" | "sust" | "sured" | "suq" | "istypep" => {
-                "this use of textures and surfaces is not supported: mipmaps, cube maps, gradients, \
-                 queries and formatted stores are among what is missing"
+                "textures and surfaces are not supported; read from global memory instead"
             }
             "wgmma" | "tcgen05" | "movmatrix" => {
                 "these instructions of tensor cores are not supported; compile for sm_80"

@@ -1,0 +1,126 @@
+//! [`Batches`]: cuts a stream into batches, by count or by time.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use reuselens_graph::formats::stream::StreamRecord;
+use reuselens_graph::{Edge, EdgeChange, EdgeKind, VertexNames};
+
+use crate::exit::WrongUsage;
+use crate::input::Stream;
+
+/// Where a batch ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchLimit {
+    /// After this many changes.
+    Count(u64),
+    /// After this time, in the unit of the stream, since the first change of the batch.
+    Time(u64),
+}
+
+/// The batches of a stream.
+///
+/// By time, a change that is earlier than the one before belongs to the current batch
+/// ([`Self::late`] counts these), and nothing waits: a time in which nothing happens gives no
+/// batch.
+pub struct Batches {
+    stream: Stream,
+    shown: String,
+    limit: BatchLimit,
+    next: Option<StreamRecord>,
+    latest: i64,
+    /// The count of changes that were earlier than the one before.
+    pub late: u64,
+}
+
+impl Batches {
+    /// Nothing is read yet.
+    pub fn new(stream: Stream, path: &Path, limit: BatchLimit) -> Self {
+        let shown = match path == Path::new("-") {
+            true => "standard input".to_owned(),
+            false => path.display().to_string(),
+        };
+        Self {
+            stream,
+            shown,
+            limit,
+            next: None,
+            latest: i64::MIN,
+            late: 0,
+        }
+    }
+
+    /// Puts the next batch into `batch`; false at the end of the stream.
+    ///
+    /// # Errors
+    /// If a line is no change, or has no time although batches end by time.
+    pub fn next_batch(&mut self, batch: &mut Vec<StreamRecord>) -> anyhow::Result<bool> {
+        batch.clear();
+        let first = match self.next.take() {
+            Some(first) => first,
+            None => match self.read()? {
+                Some(first) => first,
+                None => return Ok(false),
+            },
+        };
+        let end = match self.limit {
+            BatchLimit::Count(_) => None,
+            BatchLimit::Time(length) => Some(self.latest.saturating_add_unsigned(length)),
+        };
+        batch.push(first);
+        loop {
+            if let BatchLimit::Count(most) = self.limit
+                && batch.len() as u64 >= most
+            {
+                return Ok(true);
+            }
+            match self.read()? {
+                None => return Ok(true),
+                Some(record) if end.is_some_and(|end| self.latest >= end) => {
+                    self.next = Some(record);
+                    return Ok(true);
+                }
+                Some(record) => batch.push(record),
+            }
+        }
+    }
+
+    fn read(&mut self) -> anyhow::Result<Option<StreamRecord>> {
+        let read = self.stream.next_record();
+        let record = read.with_context(|| format!("cannot read the stream {}", self.shown))?;
+        let Some(record) = record else {
+            return Ok(None);
+        };
+        if let BatchLimit::Time(_) = self.limit {
+            let line = self.stream.line();
+            let time = record.time.ok_or_else(|| {
+                WrongUsage(format!(
+                    "{}: line {line} has no time, so batches cannot end by time; use --batch N",
+                    self.shown
+                ))
+            })?;
+            self.late += u64::from(time < self.latest);
+            self.latest = self.latest.max(time);
+        }
+        Ok(Some(record))
+    }
+}
+
+/// The change of a graph that a record of a stream asks for; vertices without a number get one.
+///
+/// # Errors
+/// If there are too many vertices.
+pub fn change(
+    kind: EdgeKind,
+    names: &mut VertexNames,
+    record: &StreamRecord,
+) -> anyhow::Result<EdgeChange> {
+    let ends = names.number(record.from).zip(names.number(record.to));
+    let (u, v) =
+        ends.context("a graph has at most 4294967294 vertices, and the stream has more")?;
+    let edge = Edge::new(kind, u, v);
+    Ok(match record.inserts {
+        true => EdgeChange::Insert(edge),
+        false => EdgeChange::Delete(edge),
+    })
+}

@@ -1,0 +1,47 @@
+//! The command line as clap reads it ([`Cli`], [`Verb`]). Each command is in the file of its name.
+
+mod export;
+mod generate;
+mod run;
+mod serve;
+mod shared;
+
+use clap::{Parser, Subcommand};
+
+use crate::exit::Outcome;
+
+/// Keep exact answers about a graph while its edges come and go
+#[derive(Debug, Parser)]
+#[command(name = "presponse", version, about, long_about = LONG, max_term_width = 100)]
+pub struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Verb,
+}
+
+const LONG: &str = "Keep exact answers about a graph while its edges come and go: depths of a \
+breadth-first search, connected components, triangles per vertex.\n\nStart with a graph and a \
+stream of changes made up:\n\n  presponse generate delaunay --vertices 32768 -o mesh.txt\n  \
+presponse generate changes mesh.txt --count 100000 -o mesh.stream\n  \
+presponse run mesh.txt --stream mesh.stream --batch 100";
+
+/// All commands.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    Run(run::Args),
+    Serve(serve::Args),
+    Generate(generate::Args),
+    Export(export::Args),
+}
+
+impl Verb {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        match self {
+            Self::Run(args) => args.run(),
+            Self::Serve(args) => args.run(),
+            Self::Generate(args) => args.run(),
+            Self::Export(args) => args.run(),
+        }
+    }
+}

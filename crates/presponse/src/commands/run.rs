@@ -1,0 +1,241 @@
+//! `presponse run`: applies a stream of changes to a graph, and says how long the answers took.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use reuselens_graph::{StoredGraph, VertexId};
+use reuselens_incremental::UNREACHED;
+use reuselens_io::AtomicFile;
+use reuselens_units::{counted, grouped};
+use serde_json::json;
+
+use super::shared::{GraphOptions, ReadyGraph, StreamOptions, write_whole};
+use crate::answers::{Answers, Rules};
+use crate::batches;
+use crate::exit::Outcome;
+use crate::page;
+use crate::progress::BatchMeter;
+use crate::say::{say, tell};
+use crate::summary::{RunSummary, nanoseconds, totals_line};
+
+/// Apply a stream of changes to a graph, and show how long the answers took
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "presponse run GRAPH --stream FILE [OPTIONS]")]
+pub struct Args {
+    /// The graph before the first change: an edge list, MatrixMarket, METIS or DIMACS file
+    graph: PathBuf,
+
+    #[command(flatten)]
+    from: GraphOptions,
+
+    #[command(flatten)]
+    stream: StreamOptions,
+
+    /// How answers are brought up to date
+    #[arg(long, value_enum, default_value_t)]
+    rules: Rules,
+
+    /// Compare all answers with recomputed ones after each batch (slow)
+    #[arg(long)]
+    verify: bool,
+
+    /// Write latencies and counts as JSON; - is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    json: Option<PathBuf>,
+
+    /// Write the final answers, a line `id depth component triangles` per vertex; - is standard
+    /// output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    answers: Option<PathBuf>,
+
+    /// Write a page with latencies and work over time
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Overwrite files
+    #[arg(short, long, help_heading = "Output")]
+    force: bool,
+
+    /// Say nothing but errors
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+}
+
+impl Args {
+    /// Reads, applies and reports.
+    pub fn run(self) -> Outcome {
+        let mut batches = self.stream.open(&self.graph)?;
+        for file in [&self.json, &self.answers, &self.output]
+            .into_iter()
+            .flatten()
+        {
+            AtomicFile::check(file, self.force)?;
+        }
+        let ReadyGraph {
+            mut names,
+            graph,
+            root,
+            about,
+        } = self.from.read(&self.graph)?;
+        let kind = graph.kind();
+        let mut answers = Answers::new(graph, root, self.rules, self.from.threads());
+        let mut summary = RunSummary::default();
+        let (mut records, mut changes) = (Vec::new(), Vec::new());
+        let mut meter = BatchMeter::new("applying", self.quiet);
+        while batches.next_batch(&mut records)? {
+            changes.clear();
+            for record in &records {
+                changes.push(batches::change(kind, &mut names, record)?);
+            }
+            let step = answers.apply(&changes, names.len() as VertexId);
+            summary.add(changes.len(), &step);
+            if self.verify
+                && let Some((answer, vertex)) = answers.difference(root)
+            {
+                let id = names.id(vertex).unwrap_or_default();
+                anyhow::bail!(
+                    "after batch {} the {answer} of vertex {id} differ from recomputed ones; \
+                     this is an error in presponse: please report it with the graph and the stream",
+                    summary.batches
+                );
+            }
+            meter.tick(summary.changes, "changes");
+        }
+        drop(meter);
+        let run = Finished {
+            args: &self,
+            about,
+            root: names.id(root).unwrap_or_default(),
+            late: batches.late,
+            summary,
+            answers,
+        };
+        run.write(names.ids())
+    }
+}
+
+/// A run at the end of its stream.
+struct Finished<'a> {
+    args: &'a Args,
+    about: String,
+    root: u64,
+    late: u64,
+    summary: RunSummary,
+    answers: Answers,
+}
+
+impl Finished<'_> {
+    /// Prints and writes what was asked for.
+    fn write(&self, ids: impl Iterator<Item = u64>) -> Outcome {
+        let args = self.args;
+        if self.late > 0 && !args.quiet {
+            tell!(
+                "presponse: warning: {} earlier than the one before; it counts into the current batch",
+                counted(self.late, "change is", "changes are")
+            );
+        }
+        let to_stdout = |file: &Option<PathBuf>| file.as_deref() == Some("-".as_ref());
+        if !args.quiet && !to_stdout(&args.json) && !to_stdout(&args.answers) {
+            self.print()?;
+        }
+        if let Some(file) = &args.json {
+            let text = serde_json::to_string_pretty(&self.json())? + "\n";
+            write_whole(file, text.as_bytes(), args.force)?;
+        }
+        if let Some(file) = &args.answers {
+            let ids: Vec<u64> = ids.collect();
+            write_whole(file, self.lines(&ids).as_bytes(), args.force)?;
+        }
+        if let Some(file) = &args.output {
+            write_whole(file, self.page().as_bytes(), args.force)?;
+            if !args.quiet {
+                say!("Page: {}  (open it in a browser)", file.display())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let summary = &self.summary;
+        vec![
+            self.about.clone(),
+            format!(
+                "{} in {} ({}): {} inserted, {} deleted",
+                counted(summary.changes, "change", "changes"),
+                counted(summary.batches, "batch", "batches"),
+                self.args.stream.cut(),
+                counted(summary.inserted, "edge", "edges"),
+                grouped(summary.deleted),
+            ),
+            format!("rules: {}, root: {}", self.args.rules.name(), self.root),
+        ]
+    }
+
+    fn print(&self) -> std::io::Result<()> {
+        for fact in self.facts() {
+            say!("{fact}")?;
+        }
+        let summary = &self.summary;
+        say!("\n{}", summary.table())?;
+        say!(
+            "{} changes/s, {} together; {:.1} bytes per directed edge",
+            grouped(summary.rate() as u64),
+            nanoseconds(summary.busy().as_nanos() as u64),
+            self.answers.bytes_per_edge(),
+        )?;
+        say!("At the end: {}", totals_line(&self.answers.totals()))?;
+        if self.args.verify {
+            say!("All answers equal recomputed ones after each batch.")?;
+        }
+        if self.args.output.is_none() {
+            let (graph, stream) = (self.args.graph.display(), self.args.stream.stream.display());
+            say!(
+                "\nNext: add -o run.html for a page, or: presponse compare {graph} --stream {stream}"
+            )?;
+        }
+        Ok(())
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let graph = self.answers.graph();
+        let mut value = self.summary.json();
+        value["schema"] = json!("presponse-run/1");
+        value["rules"] = json!(self.args.rules.name());
+        value["root"] = json!(self.root);
+        value["vertices"] = json!(graph.vertices());
+        value["edges"] = json!(graph.edges());
+        value["bytes_per_directed_edge"] = json!(self.answers.bytes_per_edge());
+        value["late_changes"] = json!(self.late);
+        value["verified"] = json!(self.args.verify);
+        value["totals"] = json!(self.answers.totals());
+        value
+    }
+
+    fn page(&self) -> String {
+        let mut facts = self.facts();
+        facts.push(format!(
+            "at the end: {}",
+            totals_line(&self.answers.totals())
+        ));
+        page::run(&facts, &self.summary)
+    }
+
+    /// The answers of all vertices as lines. A depth of - has no path.
+    fn lines(&self, ids: &[u64]) -> String {
+        let (depths, components) = (self.answers.depths(), self.answers.components());
+        let triangles = self.answers.triangles();
+        let mut text = String::from("# id depth component triangles\n");
+        for (at, id) in ids.iter().enumerate().take(depths.len()) {
+            let depth = match depths[at] {
+                UNREACHED => "-".to_owned(),
+                depth => depth.to_string(),
+            };
+            let component = ids
+                .get(components[at] as usize)
+                .copied()
+                .unwrap_or_default();
+            let _ = writeln!(text, "{id} {depth} {component} {}", triangles[at]);
+        }
+        text
+    }
+}

@@ -1,0 +1,294 @@
+//! `presponse serve`: keeps a graph and its answers, and serves clients on this machine.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use reuselens_graph::formats::stream::StreamRecord;
+use reuselens_graph::{EdgeChange, EdgeKind, SortedGraph, StoredGraph, VertexId, VertexNames};
+use reuselens_units::counted;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::shared::GraphOptions;
+use crate::answers::{Answers, Rules};
+use crate::batches;
+use crate::exit::{Outcome, WrongUsage};
+use crate::say::{say, tell};
+use crate::service::client::{self, ClientContext};
+use crate::service::listener::Connection;
+use crate::service::statistics::ServiceStatistics;
+use crate::service::writer::{BatchWriter, WriterRequest};
+use crate::service::{Confirmed, Listener};
+use crate::state::{Recover, Recovered, Snapshot, StateFolder, SyncPolicy};
+
+/// Requests that wait for the writer; further clients wait to send.
+const WAITING: usize = 256;
+
+/// Keep a graph and its answers, and serve clients on this machine
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "presponse serve [GRAPH] [--listen ADDRESS | --socket PATH] [OPTIONS]")]
+pub struct Args {
+    /// The graph to begin with [default: an empty one, or what --state has]
+    graph: Option<PathBuf>,
+
+    #[command(flatten)]
+    from: GraphOptions,
+
+    /// Listen at this loopback address; port 0 is a free one
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:7474",
+        help_heading = "Clients"
+    )]
+    listen: SocketAddr,
+
+    /// Listen at a Unix socket instead
+    #[arg(
+        long,
+        value_name = "PATH",
+        conflicts_with = "listen",
+        help_heading = "Clients"
+    )]
+    socket: Option<PathBuf>,
+
+    /// The most clients at a time
+    #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Clients")]
+    max_clients: u64,
+
+    /// The most changes of a batch
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, help_heading = "Clients", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    max_batch: u64,
+
+    /// Keep updates in this folder, and go on from what it has
+    #[arg(long, value_name = "FOLDER", help_heading = "Durability")]
+    state: Option<PathBuf>,
+
+    /// When the update log is forced to the disk: always (before a batch is acknowledged), never,
+    /// or at most every so many milliseconds
+    #[arg(long, value_name = "WHEN", default_value = "always", value_parser = sync_policy, help_heading = "Durability")]
+    sync: SyncPolicy,
+
+    /// Write a snapshot after so many batches; 0 for none but those that clients ask for
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100_000,
+        help_heading = "Durability"
+    )]
+    snapshot_every: u64,
+
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// A graph whose edges are collected before the answers are computed once.
+struct Begin {
+    kind: EdgeKind,
+    names: VertexNames,
+    graph: SortedGraph,
+    is_recovered: bool,
+}
+
+impl Recover for Begin {
+    fn snapshot(&mut self, snapshot: Snapshot) -> anyhow::Result<()> {
+        self.is_recovered = true;
+        self.names = snapshot.names;
+        self.graph.grow(self.names.len() as VertexId);
+        let inserts: Vec<EdgeChange> = snapshot.edges.into_iter().map(EdgeChange::Insert).collect();
+        self.graph.apply(&inserts);
+        Ok(())
+    }
+
+    fn batch(&mut self, _: u64, records: &[StreamRecord]) -> anyhow::Result<()> {
+        self.is_recovered = true;
+        let mut changes = Vec::with_capacity(records.len());
+        for record in records {
+            changes.push(batches::change(self.kind, &mut self.names, record)?);
+        }
+        self.graph.grow(self.names.len() as VertexId);
+        self.graph.apply(&changes);
+        Ok(())
+    }
+}
+
+impl Args {
+    /// Recovers, listens and serves until a signal.
+    pub fn run(self) -> Outcome {
+        let listener = match &self.socket {
+            Some(path) => Listener::unix(path)?,
+            None => Listener::tcp(self.listen)?,
+        };
+        let (writer, context) = self.begin()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&stop))?;
+        }
+        if !self.quiet {
+            let statement = context.confirmed.read();
+            let vertices = counted(statement.names.len(), "vertex", "vertices");
+            let edges = counted(statement.edges, "edge", "edges");
+            say!(
+                "Serving {vertices} and {edges} after batch {}",
+                statement.batch
+            )?;
+            drop(statement);
+        }
+        // Programs wait for this line, so it comes even if quiet.
+        say!("Listening at {}", listener.shown())?;
+        let (requests, receiver) = sync_channel(WAITING);
+        let ends = Arc::clone(&stop);
+        let thread = std::thread::Builder::new().name("writer".to_owned());
+        let thread = thread.spawn(move || writer.run(&receiver, || ends.load(Ordering::Relaxed)));
+        let thread = thread.context("cannot start the thread that applies batches")?;
+        let path = self.socket.clone();
+        let accepting = std::thread::Builder::new().name("listener".to_owned());
+        let most = self.max_clients;
+        let accepting = accepting.spawn(move || accept(&listener, &context, &requests, most));
+        accepting.context("cannot start the thread that accepts clients")?;
+        // The writer sees the signal; the thread that waits for clients ends with the process.
+        let ended = thread.join();
+        if let Some(path) = path {
+            let _ = std::fs::remove_file(path);
+        }
+        match ended {
+            Ok(()) => Ok(()),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    /// Reads the graph or the folder, and computes the answers.
+    fn begin(&self) -> anyhow::Result<(BatchWriter, Arc<ClientContext>)> {
+        let kind = self.from.kind();
+        let mut begin = Begin {
+            kind,
+            names: VertexNames::new(),
+            graph: SortedGraph::new(kind, 0),
+            is_recovered: false,
+        };
+        begin.graph.set_threads(self.from.threads());
+        let mut folder = None;
+        let mut recovered = Recovered::default();
+        if let Some(path) = &self.state {
+            let (opened, found) = StateFolder::open(path, kind, self.sync, &mut begin)?;
+            (folder, recovered) = (Some(opened), found);
+            self.report(path, &recovered);
+        }
+        if let Some(path) = &self.graph {
+            if begin.is_recovered {
+                let (graph, state) = (
+                    path.display(),
+                    self.state.as_deref().unwrap_or(path).display(),
+                );
+                let what = "leave the graph out to go on, or name another folder";
+                return Err(WrongUsage(format!(
+                    "{state} has a graph already, so {graph} cannot be the one to begin with; {what}"
+                ))
+                .into());
+            }
+            let ready = self.from.read(path)?;
+            (begin.names, begin.graph) = (ready.names, ready.graph);
+        }
+        let root = self.from.root_number(&mut begin.names)?;
+        begin.graph.grow(begin.names.len() as VertexId);
+        let needs_snapshot = self.graph.is_some() && folder.is_some();
+        let answers = Answers::new(begin.graph, root, Rules::Ours, self.from.threads());
+        let edges = answers.graph().edges();
+        let context = Arc::new(ClientContext {
+            confirmed: Confirmed::new(recovered.batch, begin.names.clone(), edges, &answers),
+            statistics: ServiceStatistics::new(),
+            max_batch: self.max_batch,
+        });
+        let mut writer = BatchWriter {
+            answers,
+            names: begin.names,
+            batch: recovered.batch,
+            folder,
+            last_snapshot: recovered.batch,
+            snapshot_every: self.snapshot_every,
+            context: Arc::clone(&context),
+        };
+        if needs_snapshot {
+            // The log has only changes: without the graph they could not be replayed.
+            writer.snapshot().map_err(anyhow::Error::msg)?;
+        }
+        Ok((writer, context))
+    }
+
+    fn report(&self, path: &Path, recovered: &Recovered) {
+        let shown = path.display();
+        if recovered.dropped > 0 {
+            tell!(
+                "presponse: {shown}: a batch that was cut off at the end of the log is dropped ({}); it was never acknowledged",
+                counted(recovered.dropped, "byte", "bytes")
+            );
+        }
+        if recovered.replayed > 0 && !self.quiet {
+            let batches = counted(recovered.replayed, "batch", "batches");
+            tell!("presponse: {shown}: {batches} replayed");
+        }
+    }
+}
+
+/// Starts a thread for each client.
+fn accept(
+    listener: &Listener,
+    context: &Arc<ClientContext>,
+    requests: &SyncSender<WriterRequest>,
+    most: u64,
+) {
+    loop {
+        let Ok(connection) = listener.accept() else {
+            // Too many open files: clients that leave make room.
+            std::thread::sleep(Duration::from_millis(50));
+            continue;
+        };
+        let clients = &context.statistics.clients;
+        context
+            .statistics
+            .connections
+            .fetch_add(1, Ordering::Relaxed);
+        if clients.fetch_add(1, Ordering::Relaxed) >= most {
+            refuse(
+                &connection,
+                &format!("there are {most} clients already; try again later"),
+            );
+            clients.fetch_sub(1, Ordering::Relaxed);
+            continue;
+        }
+        let (shared, requests) = (Arc::clone(context), requests.clone());
+        let thread = std::thread::Builder::new().name("client".to_owned());
+        let started = thread.spawn(move || {
+            client::serve(&connection, &shared, &requests);
+            shared.statistics.clients.fetch_sub(1, Ordering::Relaxed);
+        });
+        if started.is_err() {
+            clients.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn refuse(mut connection: &Connection, error: &str) {
+    use std::io::Write as _;
+    let reply = serde_json::json!({"ok": false, "error": error});
+    // The client may have gone already.
+    let _ = connection.write_all(format!("{reply}\n").as_bytes());
+}
+
+/// `always`, `never`, or a time in milliseconds.
+fn sync_policy(text: &str) -> Result<SyncPolicy, String> {
+    match text {
+        "always" => Ok(SyncPolicy::Always),
+        "never" => Ok(SyncPolicy::Never),
+        _ => {
+            let milliseconds = text.parse().map(Duration::from_millis);
+            let every = milliseconds.map(SyncPolicy::Every);
+            every.map_err(|_| "it should be always, never, or milliseconds such as 100".to_owned())
+        }
+    }
+}

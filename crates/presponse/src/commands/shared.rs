@@ -1,0 +1,186 @@
+//! Options that several commands have, and the graph that they begin with.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use reuselens_graph::{EdgeChange, EdgeKind, SortedGraph, StoredGraph, VertexId, VertexNames};
+use reuselens_io::AtomicFile;
+use reuselens_units::{counted, grouped};
+
+use crate::batches::{BatchLimit, Batches};
+use crate::exit::{Outcome, WrongUsage};
+use crate::input::{open_stream, read_graph};
+
+/// The graph, its kind, and where answers begin.
+#[derive(clap::Args, Debug)]
+pub struct GraphOptions {
+    /// The format of the graph: edges, matrix-market, metis or dimacs; without it, found from the
+    /// content and the name
+    #[arg(long, value_name = "NAME", help_heading = "Graph")]
+    pub format: Option<String>,
+
+    /// Take edges as directed (depths follow them; components and triangles do not)
+    #[arg(long, help_heading = "Graph")]
+    pub directed: bool,
+
+    /// The vertex from which depths are counted [default: the first one of the graph]
+    #[arg(long, value_name = "ID", help_heading = "Graph")]
+    pub root: Option<u64>,
+
+    /// Threads that apply a batch [default: those of the machine]
+    #[arg(long, value_name = "N", help_heading = "Graph", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+}
+
+/// A graph that is ready for batches.
+pub struct ReadyGraph {
+    /// Its ids.
+    pub names: VertexNames,
+    /// Its edges.
+    pub graph: SortedGraph,
+    /// The vertex from which depths are counted.
+    pub root: VertexId,
+    /// What is in the file, on one line.
+    pub about: String,
+}
+
+impl GraphOptions {
+    /// Whether edges have a direction.
+    pub fn kind(&self) -> EdgeKind {
+        match self.directed {
+            true => EdgeKind::Directed,
+            false => EdgeKind::Undirected,
+        }
+    }
+
+    /// The threads that apply a batch.
+    pub fn threads(&self) -> usize {
+        let all = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(all, usize::from)
+    }
+
+    /// Reads the graph. The root becomes a vertex if it is none.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read(&self, path: &Path) -> anyhow::Result<ReadyGraph> {
+        let kind = self.kind();
+        let loaded = read_graph(path, self.format.as_deref())?;
+        let census = loaded.census(kind);
+        let mut names = loaded.names;
+        let root = self.root_number(&mut names)?;
+        let mut graph = SortedGraph::new(kind, names.len() as VertexId);
+        graph.set_threads(self.threads());
+        let inserts: Vec<EdgeChange> = census.edges.into_iter().map(EdgeChange::Insert).collect();
+        graph.apply(&inserts);
+        let mut about = format!(
+            "{}: {}, {} ({})",
+            path.display(),
+            counted(names.len(), "vertex", "vertices"),
+            counted(graph.edges(), "edge", "edges"),
+            if self.directed {
+                "directed"
+            } else {
+                "undirected"
+            },
+        );
+        let left_out = [
+            (census.loops, "self loop", "self loops"),
+            (census.repeats, "repeat", "repeats"),
+        ];
+        for (count, one, many) in left_out.into_iter().filter(|(count, ..)| *count > 0) {
+            about += &format!("; {} left out", counted(count, one, many));
+        }
+        if loaded.has_header {
+            about += "; its first line is a header";
+        }
+        Ok(ReadyGraph {
+            names,
+            graph,
+            root,
+            about,
+        })
+    }
+
+    /// The number of the root, which gets one if it has none; without the option, number 0.
+    ///
+    /// # Errors
+    /// If there are too many vertices.
+    pub fn root_number(&self, names: &mut VertexNames) -> anyhow::Result<VertexId> {
+        match self.root {
+            None => Ok(0),
+            Some(id) => names
+                .number(id)
+                .context("a graph has at most 4294967294 vertices"),
+        }
+    }
+}
+
+/// The stream and how it is cut.
+#[derive(clap::Args, Debug)]
+pub struct StreamOptions {
+    /// The changes: a file with `u v`, `+ u v` or `- u v` per line, with a time after it if you
+    /// like; - is standard input
+    #[arg(long, value_name = "FILE", help_heading = "Stream")]
+    pub stream: PathBuf,
+
+    /// Changes per batch
+    #[arg(long, value_name = "N", default_value_t = 1000, help_heading = "Stream", value_parser = clap::value_parser!(u64).range(1..))]
+    pub batch: u64,
+
+    /// End a batch after this time since its first change, in the unit of the stream, instead of
+    /// after N changes
+    #[arg(long, value_name = "TIME", conflicts_with = "batch", help_heading = "Stream", value_parser = clap::value_parser!(u64).range(1..))]
+    pub every: Option<u64>,
+}
+
+impl StreamOptions {
+    /// Opens the stream.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or is the graph too.
+    pub fn open(&self, graph: &Path) -> anyhow::Result<Batches> {
+        let stdin = Path::new("-");
+        if self.stream == stdin && graph == stdin {
+            let what =
+                "the graph and the stream cannot both be standard input; name a file for one";
+            return Err(WrongUsage(what.to_owned()).into());
+        }
+        AtomicFile::protect(&self.stream);
+        AtomicFile::protect(graph);
+        let limit = match self.every {
+            Some(length) => BatchLimit::Time(length),
+            None => BatchLimit::Count(self.batch),
+        };
+        Ok(Batches::new(
+            open_stream(&self.stream)?,
+            &self.stream,
+            limit,
+        ))
+    }
+
+    /// How it is cut, for a heading.
+    pub fn cut(&self) -> String {
+        match self.every {
+            Some(length) => format!("batches of {} time units", grouped(length)),
+            None => format!("batches of {}", counted(self.batch, "change", "changes")),
+        }
+    }
+}
+
+/// Writes a file that appears complete or not at all; `-` is standard output.
+///
+/// # Errors
+/// If it exists and there is no `force`, or the disk is full or refuses.
+pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> Outcome {
+    if path == Path::new("-") {
+        std::io::stdout().write_all(bytes)?;
+        return Ok(());
+    }
+    let mut file = AtomicFile::create(path, force)?;
+    file.write_all(bytes)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    file.commit()?;
+    Ok(())
+}

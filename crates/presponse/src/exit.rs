@@ -1,0 +1,68 @@
+//! [`Outcome`] and its exit codes: 0 done, 1 failed, 2 wrong usage.
+//!
+//! [`code`] prints the error of a command. A broken pipe is success: the reader of our output had
+//! enough.
+
+use std::io;
+use std::process::ExitCode;
+
+use crate::say::tell;
+
+/// What a command ends with.
+pub type Outcome = anyhow::Result<()>;
+
+/// Wrong usage found after the arguments were read.
+#[derive(Debug)]
+pub struct WrongUsage(pub String);
+
+impl std::fmt::Display for WrongUsage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongUsage {}
+
+/// The exit code of a command; a failure is printed on standard error.
+pub fn code(outcome: Outcome) -> ExitCode {
+    let Err(error) = outcome else {
+        return ExitCode::SUCCESS;
+    };
+    if is_broken_pipe(&error) {
+        return ExitCode::SUCCESS;
+    }
+    tell!("presponse: {}", message(&error));
+    match error.downcast_ref::<WrongUsage>() {
+        Some(_) => ExitCode::from(2),
+        None => ExitCode::FAILURE,
+    }
+}
+
+/// Usage errors, `--help` and `--version`, as clap words them.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    // A closed output is no reason to fail.
+    let _ = error.print();
+    match error.use_stderr() {
+        true => ExitCode::from(2),
+        false => ExitCode::SUCCESS,
+    }
+}
+
+/// What went wrong and why. A cause that the text already has is not repeated.
+fn message(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |text, cause| {
+        let cause = cause.to_string();
+        match (text.is_empty(), text.contains(&cause)) {
+            (true, _) => cause,
+            (false, true) => text,
+            (false, false) => format!("{text}: {cause}"),
+        }
+    })
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let cause = cause.downcast_ref::<io::Error>();
+        cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

@@ -1,0 +1,31 @@
+//! `presponse`: exact answers about graphs whose edges come and go. [`main`] reads the arguments,
+//! runs one command and ends with its exit code.
+//!
+//! Each command is in the file of its name under `commands/`. What is computed is in the crates
+//! `graph` and `incremental`; [`state`] keeps updates over a crash, and [`service`] answers
+//! clients.
+
+mod answers;
+mod batches;
+mod commands;
+mod differences;
+mod exit;
+mod input;
+mod latency;
+mod page;
+mod progress;
+mod say;
+mod service;
+mod state;
+mod summary;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match commands::Cli::try_parse() {
+        Ok(cli) => exit::code(cli.command.run()),
+        Err(error) => exit::usage(&error),
+    }
+}

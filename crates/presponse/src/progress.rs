@@ -1,0 +1,65 @@
+//! [`BatchMeter`]: a line on standard error that shows how far the work is, once it takes more than
+//! a second.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use reuselens_units::grouped;
+
+const FIRST: Duration = Duration::from_secs(1);
+const EVERY: Duration = Duration::from_millis(200);
+
+/// A line that shows the rate.
+pub struct BatchMeter {
+    bar: Option<ProgressBar>,
+    start: Instant,
+    next: Instant,
+    quiet: bool,
+    verb: &'static str,
+}
+
+impl BatchMeter {
+    /// A meter that shows nothing yet. `verb` is what is being done: `reading`.
+    pub fn new(verb: &'static str, quiet: bool) -> Self {
+        let now = Instant::now();
+        Self {
+            bar: None,
+            start: now,
+            next: now + FIRST,
+            quiet: quiet || !std::io::stderr().is_terminal(),
+            verb,
+        }
+    }
+
+    /// Called often; shows now and then how many of these there were.
+    pub fn tick(&mut self, done: u64, what: &str) {
+        if self.quiet {
+            return;
+        }
+        let now = Instant::now();
+        if now < self.next {
+            return;
+        }
+        self.next = now + EVERY;
+        let rate = done as f64 / (now - self.start).as_secs_f64();
+        let text = format!("{}: {} {what}, {rate:.0}/s", self.verb, grouped(done));
+        let bar = self.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(EVERY);
+            bar
+        });
+        bar.set_message(text);
+    }
+}
+
+impl Drop for BatchMeter {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

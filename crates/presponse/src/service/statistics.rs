@@ -1,0 +1,97 @@
+//! [`ServiceStatistics`]: what the service has done since it began.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::latency::Latencies;
+use crate::summary::{RunSummary, latencies_json};
+
+/// Counts of all threads.
+#[derive(Debug)]
+pub struct ServiceStatistics {
+    begun: Instant,
+    /// Connections now.
+    pub clients: AtomicU64,
+    /// Connections so far.
+    pub connections: AtomicU64,
+    /// Questions that were answered from the confirmed state.
+    pub questions: AtomicU64,
+    /// Requests that were refused.
+    pub refused: AtomicU64,
+    batches: Mutex<BatchTimes>,
+}
+
+/// What the writer measures.
+#[derive(Debug, Default)]
+pub struct BatchTimes {
+    /// Time and work of the answers.
+    pub run: RunSummary,
+    /// From the request to the acknowledgement, without the network.
+    pub acknowledged: Latencies,
+    /// Writing and syncing of the log.
+    pub log: Latencies,
+    /// Publishing of the answers.
+    pub publish: Latencies,
+    /// Bytes of the log.
+    pub log_bytes: u64,
+}
+
+impl ServiceStatistics {
+    /// Nothing has happened yet.
+    pub fn new() -> Self {
+        Self {
+            begun: Instant::now(),
+            clients: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+            questions: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            batches: Mutex::default(),
+        }
+    }
+
+    /// Changes what the writer measures.
+    pub fn batches(&self, change: impl FnOnce(&mut BatchTimes)) {
+        change(
+            &mut self
+                .batches
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner),
+        );
+    }
+
+    /// How long the service runs.
+    pub fn uptime(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Everything, for programs.
+    pub fn json(&self) -> Value {
+        let mut value = Value::Null;
+        self.batches(|times| {
+            value = times.run.json();
+            value["log_bytes"] = json!(times.log_bytes);
+            let series = [
+                ("acknowledged", &times.acknowledged),
+                ("log", &times.log),
+                ("publish", &times.publish),
+            ];
+            for (name, latencies) in series {
+                value["latency_ns"][name] = latencies_json(latencies);
+            }
+        });
+        let counts = [
+            ("clients", &self.clients),
+            ("connections", &self.connections),
+            ("questions", &self.questions),
+            ("refused", &self.refused),
+        ];
+        for (name, count) in counts {
+            value[name] = json!(count.load(Ordering::Relaxed));
+        }
+        value["uptime_seconds"] = json!(self.uptime().as_secs_f64());
+        value
+    }
+}

@@ -1,0 +1,315 @@
+//! What keeps updates over a crash: a folder with snapshots and update logs.
+//!
+//! | file | what |
+//! |---|---|
+//! | `snapshot-B` | the graph after batch B: ids and edges ([`snapshot`]) |
+//! | `log-B` | the batches after B, in order ([`log`]) |
+//! | `lock` | locked by the process that writes the folder |
+//!
+//! The state is the newest snapshot and all batches after it. A snapshot begins with a new log, is
+//! written beside and renamed, and only then the files before it are removed: a crash at any moment
+//! leaves a snapshot and all logs that follow it.
+//!
+//! A log may end in a record that was cut off; that batch was never acknowledged, and is dropped.
+//! A damaged record with intact ones after it is not dropped, since those were acknowledged:
+//! opening fails.
+
+pub mod log;
+pub mod snapshot;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use reuselens_graph::EdgeKind;
+use reuselens_graph::formats::stream::StreamRecord;
+
+pub use log::{SyncPolicy, UpdateLog};
+pub use snapshot::Snapshot;
+
+/// A folder that is open for writing.
+pub struct StateFolder {
+    folder: PathBuf,
+    kind: EdgeKind,
+    policy: SyncPolicy,
+    log: UpdateLog,
+    /// Keeps other processes out.
+    _lock: File,
+}
+
+/// What is known after the files of a folder were read.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// The last batch.
+    pub batch: u64,
+    /// Batches that were read from logs.
+    pub replayed: u64,
+    /// Bytes at the end of the last log that were dropped.
+    pub dropped: u64,
+}
+
+/// Who takes what a folder has.
+pub trait Recover {
+    /// The graph of the newest snapshot. Called at most once, before all batches.
+    fn snapshot(&mut self, snapshot: Snapshot) -> anyhow::Result<()>;
+
+    /// A batch, in order.
+    fn batch(&mut self, batch: u64, changes: &[StreamRecord]) -> anyhow::Result<()>;
+}
+
+impl StateFolder {
+    /// Opens a folder, or makes it, and gives `recover` what is in it. A record that was cut off at
+    /// the end is removed.
+    ///
+    /// # Errors
+    /// If the folder cannot be read or written, another process has it open, it is of a graph of
+    /// the other kind, or something in it is damaged.
+    pub fn open(
+        folder: &Path,
+        kind: EdgeKind,
+        policy: SyncPolicy,
+        recover: &mut dyn Recover,
+    ) -> anyhow::Result<(Self, Recovered)> {
+        let shown = folder.display();
+        fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {shown}"))?;
+        let lock = lock(folder)?;
+        let (recovered, last) = read(folder, kind, recover)?;
+        let log = match last {
+            Some((path, length)) if length >= log::HEAD_LENGTH => {
+                UpdateLog::reopen(&path, length, policy)
+            }
+            _ => UpdateLog::create(&log_path(folder, recovered.batch), kind, policy),
+        };
+        let log = log.with_context(|| format!("cannot write an update log in {shown}"))?;
+        sync_folder(folder)?;
+        let folder = Self {
+            folder: folder.to_owned(),
+            kind,
+            policy,
+            log,
+            _lock: lock,
+        };
+        Ok((folder, recovered))
+    }
+
+    /// The log that takes batches now.
+    pub fn log(&mut self) -> &mut UpdateLog {
+        &mut self.log
+    }
+
+    /// Writes a snapshot, and removes the files before it. Returns the snapshot's path.
+    ///
+    /// # Errors
+    /// If it cannot be written: the folder has the same state as before then.
+    pub fn write_snapshot(&mut self, snapshot: &Snapshot) -> anyhow::Result<PathBuf> {
+        let path = snapshot_path(&self.folder, snapshot.batch);
+        if path.exists() {
+            return Ok(path);
+        }
+        let log = log_path(&self.folder, snapshot.batch);
+        if self.log.path() != log {
+            // The end of a log that another one follows must not be lost.
+            self.log.sync_now()?;
+            let log = UpdateLog::create(&log, self.kind, self.policy);
+            self.log = log.context("cannot begin a new update log")?;
+            sync_folder(&self.folder)?;
+        }
+        snapshot.write(&path)?;
+        sync_folder(&self.folder)?;
+        for (batch, file) in files(&self.folder)? {
+            if batch < snapshot.batch {
+                // What stays is read over when the folder is opened.
+                let _ = fs::remove_file(file);
+            }
+        }
+        Ok(path)
+    }
+}
+
+/// Gives `recover` what a folder has, without writing anything. For readers of folders that no
+/// process writes.
+///
+/// # Errors
+/// Those of [`StateFolder::open`], except for writing.
+pub fn read_only(
+    folder: &Path,
+    kind: EdgeKind,
+    recover: &mut dyn Recover,
+) -> anyhow::Result<Recovered> {
+    if !folder.is_dir() {
+        let shown = folder.display();
+        anyhow::bail!("{shown} is no folder of `presponse serve --state`; name one");
+    }
+    Ok(read(folder, kind, recover)?.0)
+}
+
+/// The kind of the graph that a folder is of, if anything is in it.
+///
+/// # Errors
+/// If a file in it cannot be read.
+pub fn kind_of(folder: &Path) -> anyhow::Result<Option<EdgeKind>> {
+    match files(folder)?.first() {
+        None => Ok(None),
+        Some((_, file)) => {
+            let head = log::read_head(&mut File::open(file)?);
+            Ok(Some(head.with_context(|| file.display().to_string())?.kind))
+        }
+    }
+}
+
+/// The result of reading, and the path and intact length of the last log.
+type LastLog = Option<(PathBuf, u64)>;
+
+fn read(
+    folder: &Path,
+    kind: EdgeKind,
+    recover: &mut dyn Recover,
+) -> anyhow::Result<(Recovered, LastLog)> {
+    let mut recovered = Recovered::default();
+    let all = files(folder)?;
+    let is_snapshot = |path: &Path| name(path).starts_with(SNAPSHOT);
+    if let Some((batch, path)) = all.iter().rev().find(|(_, path)| is_snapshot(path)) {
+        let snapshot = Snapshot::read(path)?;
+        check_kind(path, snapshot.kind, kind)?;
+        recovered.batch = *batch;
+        recover.snapshot(snapshot)?;
+    }
+    let logs: Vec<PathBuf> = all
+        .into_iter()
+        .filter_map(|(_, path)| (!is_snapshot(&path)).then_some(path))
+        .collect();
+    let mut last = None;
+    for (at, path) in logs.iter().enumerate() {
+        let is_last = at + 1 == logs.len();
+        let (end, length) = read_log(path, kind, is_last, &mut recovered, recover)?;
+        let shown = path.display();
+        if end < length && !is_last {
+            anyhow::bail!(
+                "{shown} is cut off after {end} bytes, and another log follows it; restore it from a copy"
+            );
+        }
+        recovered.dropped = length - end;
+        last = Some((path.clone(), end));
+    }
+    Ok((recovered, last))
+}
+
+/// Gives `recover` the batches of a log that follow those before. Returns the length up to which it
+/// is intact, and that of the file.
+fn read_log(
+    path: &Path,
+    kind: EdgeKind,
+    is_last: bool,
+    recovered: &mut Recovered,
+    recover: &mut dyn Recover,
+) -> anyhow::Result<(u64, u64)> {
+    let shown = path.display();
+    if begins(path) > recovered.batch {
+        let (from, to) = (recovered.batch + 1, begins(path));
+        anyhow::bail!(
+            "the log with batches {from} to {to} is missing before {shown}; restore it from a copy"
+        );
+    }
+    let mut file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
+    let length = file.metadata()?.len();
+    if is_last && length < log::HEAD_LENGTH {
+        // The crash came before the head was complete, so no batch is in it.
+        return Ok((0, length));
+    }
+    let head = log::read_head(&mut file).with_context(|| shown.to_string())?;
+    check_kind(path, head.kind, kind)?;
+    let end = log::replay(file, length, |batch, changes| {
+        if batch <= recovered.batch {
+            return Ok(());
+        }
+        if batch != recovered.batch + 1 {
+            let before = recovered.batch;
+            anyhow::bail!("batch {batch} follows batch {before}; a log is missing in the folder");
+        }
+        recover.batch(batch, changes)?;
+        recovered.batch = batch;
+        recovered.replayed += 1;
+        Ok(())
+    });
+    let end = end.with_context(|| format!("cannot replay {shown}"))?;
+    Ok((end, length))
+}
+
+fn check_kind(path: &Path, found: EdgeKind, wanted: EdgeKind) -> anyhow::Result<()> {
+    if found == wanted {
+        return Ok(());
+    }
+    let (is, option) = match found {
+        EdgeKind::Directed => ("directed", "add --directed"),
+        EdgeKind::Undirected => ("undirected", "leave out --directed"),
+    };
+    anyhow::bail!("{} is of a graph that is {is}; {option}", path.display())
+}
+
+const SNAPSHOT: &str = "snapshot-";
+const LOG: &str = "log-";
+
+fn snapshot_path(folder: &Path, batch: u64) -> PathBuf {
+    folder.join(format!("{SNAPSHOT}{batch}"))
+}
+
+fn log_path(folder: &Path, batch: u64) -> PathBuf {
+    folder.join(format!("{LOG}{batch}"))
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default()
+}
+
+/// The batch in the name of a file.
+fn begins(path: &Path) -> u64 {
+    let number = name(path).strip_prefix(LOG);
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// The snapshots and logs of a folder, by batch; of the same batch, the log first.
+fn files(folder: &Path) -> anyhow::Result<Vec<(u64, PathBuf)>> {
+    let shown = folder.display();
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot read the folder {shown}"))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let number = [SNAPSHOT, LOG]
+            .iter()
+            .find_map(|begin| name(&path).strip_prefix(begin));
+        if let Some(batch) = number.and_then(|number| number.parse().ok()) {
+            found.push((batch, path));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn lock(folder: &Path) -> anyhow::Result<File> {
+    let path = folder.join("lock");
+    let shown = path.display();
+    let file = File::options().create(true).append(true).open(&path);
+    let file = file.with_context(|| format!("cannot create {shown}"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => anyhow::bail!(
+            "another process has {} open; end it first, or name another folder",
+            folder.display()
+        ),
+        Err(fs::TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {shown}"))
+        }
+    }
+}
+
+/// Makes names in a folder last.
+fn sync_folder(folder: &Path) -> anyhow::Result<()> {
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.with_context(|| format!("cannot write the folder {}", folder.display()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,9 @@
+//! Tests of the commands: the program as its users run it.
+//!
+//! `cargo test -p reuselens-presponse --test commands serve::` runs the tests of `serve.rs`.
+
+mod common;
+
+mod export;
+mod run;
+mod serve;

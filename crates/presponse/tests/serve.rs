@@ -1,0 +1,500 @@
+//! `serve`: what clients get, and what a crash, a full disk and bad clients leave.
+
+use std::collections::BTreeSet;
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{Client, Place, Service};
+use serde_json::{Value, json};
+
+/// Random numbers of the test.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.0 >> 33) % end
+    }
+}
+
+/// The graph that acknowledged updates give, and answers by other code than that of presponse.
+#[derive(Clone, Default)]
+struct Model {
+    edges: BTreeSet<(u64, u64)>,
+    /// Ids in the order of their first appearance: the first one is the root.
+    ids: Vec<u64>,
+}
+
+impl Model {
+    fn apply(&mut self, changes: &[(bool, u64, u64)]) {
+        for &(inserts, u, v) in changes {
+            for id in [u, v] {
+                if !self.ids.contains(&id) {
+                    self.ids.push(id);
+                }
+            }
+            let edge = (u.min(v), u.max(v));
+            match inserts && u != v {
+                true => self.edges.insert(edge),
+                false => self.edges.remove(&edge),
+            };
+        }
+    }
+
+    fn neighbors(&self, id: u64) -> Vec<u64> {
+        let ends = self.edges.iter().filter_map(|&(u, v)| match id {
+            _ if u == id => Some(v),
+            _ if v == id => Some(u),
+            _ => None,
+        });
+        ends.collect()
+    }
+
+    /// Distances from a vertex by relaxing all edges until nothing changes.
+    fn depths(&self, from: u64) -> Vec<Option<u64>> {
+        let mut depths: Vec<Option<u64>> = self
+            .ids
+            .iter()
+            .map(|id| (*id == from).then_some(0))
+            .collect();
+        let place = |id: u64| self.ids.iter().position(|it| *it == id).unwrap();
+        loop {
+            let before = depths.clone();
+            for &(u, v) in &self.edges {
+                for (u, v) in [(place(u), place(v)), (place(v), place(u))] {
+                    if let Some(next) = depths[u].map(|depth| depth + 1) {
+                        depths[v] = Some(depths[v].map_or(next, |depth| depth.min(next)));
+                    }
+                }
+            }
+            if depths == before {
+                return depths;
+            }
+        }
+    }
+
+    /// The reply to a query for all vertices.
+    fn answers(&self) -> Vec<Value> {
+        let from_root = self.depths(self.ids[0]);
+        let reaches: Vec<_> = self.ids.iter().map(|id| self.depths(*id)).collect();
+        let answer = |(at, id): (usize, &u64)| {
+            let component = (0..self.ids.len()).find(|first| reaches[*first][at].is_some());
+            let near = self.neighbors(*id);
+            let pairs = near.iter().flat_map(|u| near.iter().map(move |v| (*u, *v)));
+            let triangles = pairs.filter(|pair| self.edges.contains(pair)).count();
+            json!({
+                "id": id, "depth": from_root[at], "component": self.ids[component.unwrap()],
+                "triangles": triangles,
+            })
+        };
+        self.ids.iter().enumerate().map(answer).collect()
+    }
+
+    fn query(&self) -> String {
+        let ids: Vec<String> = self.ids.iter().map(u64::to_string).collect();
+        format!("query {}\n", ids.join(" "))
+    }
+
+    /// Compares all answers and all neighbours with those of a service.
+    fn check(&self, client: &mut Client) {
+        if self.ids.is_empty() {
+            return;
+        }
+        let reply = client.ask(&self.query());
+        assert_eq!(reply["vertices"], json!(self.answers()));
+        for id in &self.ids {
+            let reply = client.ask(&format!("neighbors {id}\n"));
+            let mut found: Vec<u64> = serde_json::from_value(reply["neighbors"].clone()).unwrap();
+            found.sort_unstable();
+            let mut wanted = self.neighbors(*id);
+            wanted.sort_unstable();
+            assert_eq!(found, wanted);
+        }
+    }
+}
+
+fn draw_batch(draws: &mut Draws) -> Vec<(bool, u64, u64)> {
+    let count = 1 + draws.below(12);
+    // Few vertices, so that edges come back, and ids of all lengths.
+    let id = |draws: &mut Draws| match draws.below(24) {
+        at @ 0..20 => at,
+        at => u64::MAX >> at,
+    };
+    (0..count)
+        .map(|_| (draws.below(5) < 3, id(draws), id(draws)))
+        .collect()
+}
+
+fn request(changes: &[(bool, u64, u64)]) -> String {
+    let mut text = format!("apply {}\n", changes.len());
+    for (inserts, u, v) in changes {
+        let sign = if *inserts { '+' } else { '-' };
+        text += &format!("{sign} {u} {v}\n");
+    }
+    text
+}
+
+#[test]
+fn acknowledged_updates_outlast_kills_at_random_moments() {
+    let kills = std::env::var("PRESPONSE_KILLS").map_or(20, |text| text.parse().unwrap());
+    let place = Place::new();
+    let (socket, state) = (place.path("socket"), place.path("state"));
+    let arguments = ["--state", state.to_str().unwrap(), "--snapshot-every", "7"];
+    let (mut draws, mut model, mut batches) = (Draws(2026), Model::default(), 0);
+    let (mut in_flight_kept, mut acknowledged) = (0, 0);
+    for _ in 0..kills {
+        let mut service = Service::start(&socket, &arguments);
+        let mut client = service.client();
+        let reply = client.ask("totals\n");
+        assert_eq!(reply["batch"], batches);
+        model.check(&mut client);
+
+        let id = service.child.id().to_string();
+        let wait = Duration::from_micros(draws.below(120_000));
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(wait);
+            let killed = Command::new("kill").args(["-9", &id]).status();
+            assert!(killed.unwrap().success());
+        });
+        let mut unanswered = None;
+        while unanswered.is_none() {
+            let changes = draw_batch(&mut draws);
+            let sent = client.send(request(&changes).as_bytes());
+            match sent.then(|| client.reply()).flatten() {
+                Some(reply) => {
+                    batches += 1;
+                    acknowledged += 1;
+                    assert_eq!(
+                        (&reply["ok"], &reply["batch"]),
+                        (&json!(true), &json!(batches))
+                    );
+                    model.apply(&changes);
+                }
+                None => unanswered = Some(changes),
+            }
+        }
+        killer.join().unwrap();
+        service.child.wait().unwrap();
+        drop(service);
+        // The batch that was not acknowledged may be in the log or not.
+        let service = Service::start(&socket, &arguments);
+        let found = service.client().ask("totals\n")["batch"].as_u64().unwrap();
+        if found == batches + 1 {
+            model.apply(&unanswered.unwrap());
+            batches += 1;
+            in_flight_kept += 1;
+        }
+        assert_eq!(found, batches);
+    }
+    println!(
+        "{kills} kills, {acknowledged} batches acknowledged, {in_flight_kept} kept that were not"
+    );
+    assert!(acknowledged > kills);
+    model.check(&mut Service::start(&socket, &arguments).client());
+}
+
+#[test]
+fn clients_get_answers_of_the_last_batch_and_errors_for_the_rest() {
+    let place = Place::new();
+    place.write("graph", "1 2\n2 3\n");
+    let graph = place.path("graph");
+    let service = Service::start(&place.path("socket"), &[graph.to_str().unwrap()]);
+    let mut client = service.client();
+    let reply = client.ask("\n\napply 3\n+ 3 1 17\n- 7 8\na 9 9\n");
+    assert_eq!(
+        (&reply["batch"], &reply["inserted"], &reply["deleted"]),
+        (&json!(1), &json!(1), &json!(0))
+    );
+    let reply = client.ask("query 3 9 1000\n");
+    let vertex = |id, depth: Value, component: Value, triangles: Value| json!({"id": id, "depth": depth, "component": component, "triangles": triangles});
+    let expected = [
+        vertex(3, json!(1), json!(1), json!(1)),
+        vertex(9, Value::Null, json!(9), json!(0)),
+        vertex(1000, Value::Null, Value::Null, Value::Null),
+    ];
+    assert_eq!(reply["vertices"], json!(expected));
+    for (text, wanted) in [
+        ("hello\n", "'hello' is no request"),
+        ("apply x\n", "'x' is no whole number"),
+        (
+            "apply 2\n+ 1\n+ 4 5\n",
+            "change 1 of 2: '+ 1' has too few columns",
+        ),
+        (
+            "apply 1\n+ 1 99999999999999999999\n",
+            "ids are below 2^64; the batch is not applied",
+        ),
+        ("snapshot\n", "start it with --state FOLDER"),
+    ] {
+        let reply = client.ask(text);
+        let error = reply["error"].as_str().unwrap();
+        assert!(
+            reply["ok"] == json!(false) && error.contains(wanted),
+            "{reply}"
+        );
+    }
+    let statistics = client.ask("statistics\n");
+    assert_eq!(
+        (&statistics["batch"], &statistics["refused"]),
+        (&json!(1), &json!(5))
+    );
+    assert_eq!(
+        (&statistics["vertices"], &statistics["edges"]),
+        (&json!(6), &json!(3))
+    );
+    assert_eq!(client.ask("totals\n")["triangles"], 1);
+    assert!(client.send(b"quit\n") && client.reply().is_none());
+}
+
+#[test]
+fn vanished_and_hostile_clients_change_nothing() {
+    let place = Place::new();
+    let arguments = ["--max-batch", "100", "--max-clients", "8"];
+    let service = Service::start(&place.path("socket"), &arguments);
+    assert_eq!(service.client().ask("apply 1\n+ 1 2\n")["batch"], 1);
+    // Each vanishes in the middle of a batch or a line.
+    for text in ["apply 3\n+ 5 6\n", "apply 1\n+ 5 6", "app", "apply 1", ""] {
+        let mut client = service.client();
+        assert!(client.send(text.as_bytes()));
+    }
+    // A browser's request is not obeyed, whatever follows.
+    let mut client = service.client();
+    client.send(b"POST / HTTP/1.1\r\nHost: x\r\n\r\napply 1\n+ 5 6\n");
+    assert!(client.reply().is_none());
+    let mut client = service.client();
+    let reply = client.ask("apply 101\n");
+    assert!(
+        reply["error"]
+            .as_str()
+            .unwrap()
+            .contains("at most 100 changes")
+    );
+    assert!(client.reply().is_none());
+    let mut client = service.client();
+    client.send(&vec![b'x'; 200 << 10]);
+    // The rest of the line may meet a closed connection, which can cost the reply.
+    if let Some(reply) = client.reply() {
+        assert!(reply["error"].as_str().unwrap().contains("longer than"));
+    }
+    let mut client = service.client();
+    client.send(&[0xff, 0, 0x1b, b'\n']);
+    assert_eq!(client.reply().unwrap()["ok"], json!(false));
+
+    let reply = service.client().ask("query 5 6\n");
+    assert_eq!(
+        (&reply["batch"], &reply["vertices"][0]["depth"]),
+        (&json!(1), &Value::Null)
+    );
+}
+
+#[test]
+fn too_many_clients_are_refused_until_one_leaves() {
+    let place = Place::new();
+    let service = Service::start(&place.path("socket"), &["--max-clients", "2"]);
+    let (mut one, mut two) = (service.client(), service.client());
+    assert!(one.ask("totals\n")["ok"] == json!(true) && two.ask("totals\n")["ok"] == json!(true));
+    let reply = service.client().reply().unwrap();
+    assert!(
+        reply["error"]
+            .as_str()
+            .unwrap()
+            .contains("there are 2 clients already")
+    );
+    drop(one);
+    let begun = Instant::now();
+    loop {
+        let mut client = service.client();
+        client.send(b"totals\n");
+        if client
+            .reply()
+            .is_some_and(|reply| reply["ok"] == json!(true))
+        {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+}
+
+#[test]
+fn readers_see_whole_batches_only() {
+    let place = Place::new();
+    let service = Service::start(&place.path("socket"), &[]);
+    // Each batch deletes one star and inserts another one, so any confirmed state has one star.
+    let star = |center: u64, sign: char| -> String {
+        (0..200)
+            .map(|leaf| format!("{sign} {center} {}\n", 1000 + leaf))
+            .collect()
+    };
+    service
+        .client()
+        .ask(&format!("apply 200\n{}", star(0, '+')));
+    std::thread::scope(|scope| {
+        let reader = || {
+            let (mut client, mut last) = (service.client(), 0);
+            while last < 60 {
+                let reply = client.ask("totals\n");
+                let batch = reply["batch"].as_u64().unwrap();
+                assert!(batch >= last, "{batch} follows {last}");
+                last = batch;
+                // A star of all leaves, and from the second batch on the other centre alone.
+                assert_eq!(
+                    reply["components"].as_u64().unwrap(),
+                    batch.min(2),
+                    "{reply}"
+                );
+            }
+        };
+        let readers = [scope.spawn(reader), scope.spawn(reader)];
+        let mut client = service.client();
+        for batch in 1..=60 {
+            let (old, new) = (star((batch - 1) % 2, '-'), star(batch % 2, '+'));
+            let reply = client.ask(&format!("apply 400\n{old}{new}"));
+            assert_eq!(reply["batch"], batch + 1);
+        }
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn service_goes_on_after_a_snapshot_and_a_signal() {
+    let place = Place::new();
+    let (socket, state) = (place.path("socket"), place.path("state"));
+    place.write("graph", "1 2\n2 3\n");
+    let graph = place.path("graph");
+    let keep = ["--state", state.to_str().unwrap(), "--sync", "50"];
+    let mut service = Service::start(&socket, &[&[graph.to_str().unwrap()], &keep[..]].concat());
+    let mut client = service.client();
+    client.ask("apply 1\n+ 3 1\n");
+    let reply = client.ask("snapshot\n");
+    assert!(
+        reply["file"].as_str().unwrap().ends_with("snapshot-1"),
+        "{reply}"
+    );
+    client.ask("apply 1\n- 1 2\n");
+    let id = service.child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert!(service.child.wait().unwrap().success());
+    assert!(!socket.exists());
+    let service = Service::start(&socket, &keep);
+    let reply = service.client().ask("query 1 2 3\n");
+    let depths = [0, 1, 2].map(|at| reply["vertices"][at]["depth"].clone());
+    assert_eq!(
+        (&reply["batch"], depths),
+        (&json!(2), [json!(0), json!(2), json!(1)])
+    );
+    drop(service);
+    let (code, error) = place.fail(&["serve", "graph", "--state", "state", "--socket", "other"]);
+    assert!(
+        code == 2 && error.contains("leave the graph out to go on"),
+        "{error}"
+    );
+    let (_, error) = place.fail(&[
+        "serve",
+        "--directed",
+        "--state",
+        "state",
+        "--socket",
+        "other",
+    ]);
+    assert!(error.contains("leave out --directed"), "{error}");
+}
+
+#[test]
+fn full_disk_refuses_batches_and_loses_none() {
+    let place = Place::new();
+    let (socket, state) = (place.path("socket"), place.path("state"));
+    // A limit on the size of files stands for a full disk; the shell ignores its signal.
+    let binary = env!("CARGO_BIN_EXE_presponse");
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 16; exec {binary} serve --quiet --socket {} --state {}",
+        socket.display(),
+        state.display()
+    );
+    let mut child = Command::new("bash")
+        .args(["-c", &script])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    use std::io::{BufRead as _, BufReader};
+    BufReader::new(child.stdout.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let stream = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+    let (mut client, mut applied, mut refused) = (Client::new(stream), 0_u64, 0);
+    let mut draws = Draws(7);
+    for batch in 0..200 {
+        // Large batches at first, then small ones that fill what is left.
+        let count = if batch < 20 { 300 } else { 1 };
+        let mut text = format!("apply {count}\n");
+        for _ in 0..count {
+            text += &format!("+ {} {}\n", draws.below(1000), draws.below(1000));
+        }
+        let reply = client.ask(&text);
+        match reply["ok"] == json!(true) {
+            true => {
+                applied += 1;
+                assert_eq!(reply["batch"], applied);
+            }
+            false => {
+                refused += 1;
+                let error = reply["error"].as_str().unwrap();
+                assert!(
+                    error.contains("free some space; the batch is not applied"),
+                    "{error}"
+                );
+            }
+        }
+    }
+    assert!(applied > 0 && refused > 0, "{applied} {refused}");
+    let totals = client.ask("totals\n");
+    assert_eq!(totals["batch"], applied);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let again = Service::start(&socket, &["--state", state.to_str().unwrap()]);
+    assert_eq!(again.client().ask("totals\n"), totals);
+}
+
+#[test]
+fn tcp_is_for_this_machine_only() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+
+    let place = Place::new();
+    let (code, error) = place.fail(&["serve", "--listen", "0.0.0.0:0"]);
+    assert!(
+        code == 2 && error.contains("is no loopback address"),
+        "{error}"
+    );
+    place.write("file", "");
+    let (_, error) = place.fail(&["serve", "--socket", "file"]);
+    assert!(error.contains("exists and is no socket"), "{error}");
+
+    let mut command = crate::common::presponse(&["serve", "--listen", "127.0.0.1:0", "--quiet"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let address = line.trim().strip_prefix("Listening at ").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"apply 1\n+ 1 2\n").unwrap();
+    let mut reply = String::new();
+    BufReader::new(stream).read_line(&mut reply).unwrap();
+    assert!(reply.contains("\"inserted\":1"), "{reply}");
+    let (_, error) = place.fail(&["serve", "--listen", address]);
+    assert!(error.contains("choose another port"), "{error}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
