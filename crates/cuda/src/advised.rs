@@ -110,6 +110,7 @@ fn blocks(flow: &FlowCounts) -> Vec<BlockExecutions> {
     let rows = (0..).zip(&flow.blocks).map(|(block, it)| BlockExecutions {
         block,
         place: it.place.line(),
+        calls: it.place.calls(),
         executions: it.warps,
         divergent: it.divergent,
     });
@@ -122,6 +123,7 @@ fn branches(flow: &FlowCounts) -> Vec<BranchExecutions> {
         .map(|(branch, it)| BranchExecutions {
             branch,
             place: it.place.line(),
+            calls: it.place.calls(),
             executions: it.warps,
             splits: it.splits,
             lanes: it.threads,

@@ -6,6 +6,9 @@
 //! Source: Shen 2021, section 3.3; branch efficiency is Nsight Compute's.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reuselens_warp::DeviceCall;
 
 use crate::ratio;
 
@@ -15,7 +18,9 @@ pub struct BlockExecutions {
     /// Number of the basic block in the kernel, in the order of the code.
     pub block: u32,
     /// Where it begins, as `file:line:column` or `file:line`; empty if that is not known.
-    pub place: String,
+    pub place: Arc<str>,
+    /// The calls of device functions that lead there from the kernel.
+    pub calls: Arc<[DeviceCall]>,
     /// Executions by warps.
     pub executions: u64,
     /// Of those, the ones whose active lanes were not all threads that the warp began with.
@@ -28,7 +33,9 @@ pub struct BranchExecutions {
     /// Number of the branch in the kernel, in the order of the code.
     pub branch: u32,
     /// Its place in the source; empty if that is not known.
-    pub place: String,
+    pub place: Arc<str>,
+    /// The calls of device functions that lead there from the kernel.
+    pub calls: Arc<[DeviceCall]>,
     /// Executions by warps.
     pub executions: u64,
     /// Of those, the ones after which lanes went different ways.
@@ -51,6 +58,9 @@ pub struct BranchReport {
 pub struct LineBranches {
     /// `file:line`.
     pub line: String,
+    /// The calls of device functions that lead there from the kernel; in a sum over several call
+    /// paths, those of one of them.
+    pub calls: Arc<[DeviceCall]>,
     /// Executions of basic blocks that begin there.
     pub executions: u64,
     /// Divergent ones of these.
@@ -92,14 +102,27 @@ impl BranchReport {
     /// Blocks and branches summed by source line, in the order of files and lines. What has no
     /// place is under the empty line.
     pub fn by_line(&self) -> Vec<LineBranches> {
-        let mut lines: BTreeMap<(&str, u64), LineBranches> = BTreeMap::new();
+        let mut lines: Vec<LineBranches> = Vec::new();
+        for one in self.by_call() {
+            match lines.last_mut().filter(|last| last.line == one.line) {
+                Some(last) => last.merge(&one),
+                None => lines.push(one),
+            }
+        }
+        lines
+    }
+
+    /// As [`BranchReport::by_line`], with a row for each of the calls of device functions that lead
+    /// to a line.
+    pub fn by_call(&self) -> Vec<LineBranches> {
+        let mut lines = LineRows::new();
         for block in &self.blocks {
-            let line = line_of(&mut lines, &block.place);
+            let line = line_of(&mut lines, &block.place, &block.calls);
             line.executions += block.executions;
             line.divergent += block.divergent;
         }
         for branch in &self.branches {
-            let line = line_of(&mut lines, &branch.place);
+            let line = line_of(&mut lines, &branch.place, &branch.calls);
             line.branches += branch.executions;
             line.splits += branch.splits;
         }
@@ -145,15 +168,32 @@ fn merge_rows<R: Clone>(
     }
 }
 
+impl LineBranches {
+    /// Adds the executions of another row.
+    fn merge(&mut self, other: &LineBranches) {
+        self.executions += other.executions;
+        self.divergent += other.divergent;
+        self.branches += other.branches;
+        self.splits += other.splits;
+    }
+}
+
+/// By file, line, and the calls that lead there.
+type LineRows<'p> = BTreeMap<(&'p str, u64, &'p [DeviceCall]), LineBranches>;
+
 fn line_of<'m, 'p>(
-    lines: &'m mut BTreeMap<(&'p str, u64), LineBranches>,
+    lines: &'m mut LineRows<'p>,
     place: &'p str,
+    calls: &'p Arc<[DeviceCall]>,
 ) -> &'m mut LineBranches {
     let (file, line) = split_place(place);
-    lines.entry((file, line)).or_insert_with(|| LineBranches {
-        line: source_line(place),
-        ..LineBranches::default()
-    })
+    lines
+        .entry((file, line, &calls[..]))
+        .or_insert_with(|| LineBranches {
+            line: source_line(place),
+            calls: Arc::clone(calls),
+            ..LineBranches::default()
+        })
 }
 
 /// `file:line` of a place with or without a column; empty if the place is.

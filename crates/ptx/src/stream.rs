@@ -85,8 +85,9 @@ pub fn launch_record(kernel: &Kernel, launch: &LaunchConfig) -> warp::Launch {
 /// The sites of a kernel, whose texts are made once.
 fn warp_sites(kernel: &Kernel) -> Arc<[warp::KernelSite]> {
     let site = |site: &crate::AccessSite| warp::KernelSite {
-        place: site.line(),
+        place: site.line().to_string(),
         text: format!("{} (PTX line {})", site.opcode, site.position.line),
+        calls: (site.source.as_ref()).map_or_else(Arc::default, |it| Arc::clone(&it.calls)),
     };
     let sites = kernel
         .warp_sites

@@ -35,6 +35,20 @@ pub struct KernelSite {
     pub place: String,
     /// The instruction as text, or its offset.
     pub text: String,
+    /// The calls of device functions that lead there from the kernel, the outermost first. Empty if
+    /// it is in the kernel itself, or not known.
+    pub calls: Arc<[DeviceCall]>,
+}
+
+/// A call of a device function, on the way from a kernel to one of its instructions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeviceCall {
+    /// The function that is called, mangled; empty if it is not known.
+    pub function: String,
+    /// Where it is called, as `file:line`; empty if that is not known.
+    pub place: String,
+    /// Whether the compiler put the function in the place of the call.
+    pub is_inlined: bool,
 }
 
 /// One launch of a kernel.

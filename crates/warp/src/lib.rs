@@ -22,6 +22,6 @@ mod source;
 
 pub use access::{LANES, Space, WarpAccess, WarpKind};
 pub use batch::{WarpBatch, WarpRow};
-pub use launch::{Extent, KernelSite, Launch};
+pub use launch::{DeviceCall, Extent, KernelSite, Launch};
 pub use memory::{Recorded, WarpStream};
 pub use source::{Collector, RecordPiece, WarpSink, WarpSource, WarpStep, open_warps};

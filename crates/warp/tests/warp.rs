@@ -5,16 +5,22 @@ use proptest::prelude::*;
 use reuselens_io::Input;
 use reuselens_trace::TraceError;
 use reuselens_warp::{
-    Extent, KernelSite, Launch, Space, WarpAccess, WarpBatch, WarpKind, WarpSink, WarpSource,
-    WarpStep, WarpStream, accelsim, file,
+    DeviceCall, Extent, KernelSite, Launch, Space, WarpAccess, WarpBatch, WarpKind, WarpSink,
+    WarpSource, WarpStep, WarpStream, accelsim, file,
 };
 
 const SITES: u32 = 5;
 
 fn launch(kernel: &str) -> Launch {
+    let call = |depth: u32| DeviceCall {
+        function: format!("_Z6helper{depth}"),
+        place: format!("k.cu:{depth}"),
+        is_inlined: depth % 2 == 1,
+    };
     let site = |at: u32| KernelSite {
         place: format!("k.cu:{at}:1"),
         text: "ld.global.f32".to_owned(),
+        calls: (0..at).map(call).collect(),
     };
     Launch {
         kernel: kernel.to_owned(),

@@ -80,6 +80,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "report",
         &[
             "units",
+            "warp",
             "locality",
             "advice",
             "gpu-advisor",

@@ -50,11 +50,7 @@ impl RunNames {
 
 /// Kernels as the source calls them; with their parameters only where two have one name.
 fn kernel_names(mangled: BTreeSet<&str>) -> BTreeMap<String, String> {
-    let short = |name: &str| {
-        let name = readable(name);
-        let end = name.find('(').filter(|end| *end > 0);
-        end.map_or_else(|| name.clone(), |end| name[..end].to_owned())
-    };
+    let short = without_parameters;
     let mut uses: BTreeMap<String, u32> = BTreeMap::new();
     for name in &mangled {
         *uses.entry(short(name)).or_default() += 1;
@@ -69,10 +65,17 @@ fn kernel_names(mangled: BTreeSet<&str>) -> BTreeMap<String, String> {
     named.collect()
 }
 
+/// A function's name in the source, without its parameters.
+fn without_parameters(mangled: &str) -> String {
+    let name = readable(mangled);
+    let end = name.find('(').filter(|end| *end > 0);
+    end.map_or_else(|| name.clone(), |end| name[..end].to_owned())
+}
+
 impl KernelNames for RunNames {
     fn kernel(&self, kernel: &str) -> String {
         let name = self.kernels.get(kernel).cloned();
-        name.unwrap_or_else(|| readable(kernel))
+        name.unwrap_or_else(|| without_parameters(kernel))
     }
 
     fn call_path(&self, number: u32) -> Vec<String> {

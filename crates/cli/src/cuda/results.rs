@@ -12,6 +12,7 @@ use reuselens_gpu_advisor::{KernelNames, KernelReport, Ledger, RunFacts, finding
 use reuselens_report::{
     GpuPageOptions, GpuRun, GpuTextOptions, SummedRun, gpu_csv, gpu_json, gpu_page, gpu_text,
 };
+use reuselens_warp::DeviceCall;
 
 use super::names::RunNames;
 use crate::exit::Usage;
@@ -30,11 +31,20 @@ pub fn named(command: String, kernels: Vec<KernelReport>, ledger: Ledger) -> Gpu
         names: &names,
     };
     let findings = findings(&facts);
-    let with_name = |kernel: KernelReport| KernelReport {
-        kernel: names.kernel(&kernel.kernel),
-        ..kernel
+    let with_names = |mut kernel: KernelReport| {
+        kernel.kernel = names.kernel(&kernel.kernel);
+        let sites = kernel.by_site.iter_mut().map(|site| &mut site.code.calls);
+        let blocks = kernel.branches.blocks.iter_mut();
+        let branches = kernel.branches.branches.iter_mut();
+        let flow = blocks
+            .map(|it| &mut it.calls)
+            .chain(branches.map(|it| &mut it.calls));
+        for calls in sites.chain(flow).filter(|calls| !calls.is_empty()) {
+            *calls = calls.iter().map(|call| named_call(&names, call)).collect();
+        }
+        kernel
     };
-    let kernels = kernels.into_iter().map(with_name).collect();
+    let kernels = kernels.into_iter().map(with_names).collect();
     GpuRun {
         command,
         kernels,
@@ -42,6 +52,14 @@ pub fn named(command: String, kernels: Vec<KernelReport>, ledger: Ledger) -> Gpu
         call_paths: names.call_paths,
         objects: names.objects,
         findings,
+    }
+}
+
+/// A call of a device function, with its name in the source.
+fn named_call(names: &RunNames, call: &DeviceCall) -> DeviceCall {
+    DeviceCall {
+        function: names.kernel(&call.function),
+        ..call.clone()
     }
 }
 

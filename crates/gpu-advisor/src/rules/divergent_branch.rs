@@ -30,7 +30,7 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
     let all = branches.map(|branch| branch.executions).sum();
     let mut found = Vec::new();
     for kernel in facts.kernels {
-        for line in kernel.branches.by_line() {
+        for line in kernel.branches.by_call() {
             let Some(cost) = cost(line.splits, line.branches, all, "splits") else {
                 continue;
             };
@@ -52,7 +52,7 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
             }
             found.push(Finding {
                 rule: &RULE,
-                place: place(facts, kernel, &line.line),
+                place: place(facts, kernel, &line.line, &line.calls),
                 evidence,
                 cost,
                 remedy: "Let the lanes of a warp decide alike: sort or group the work by the \

@@ -12,13 +12,13 @@ mod unused_allocations;
 use std::collections::HashMap;
 
 use reuselens_advice::{Cost, Finding, FindingPlace, FindingRule, ranked};
-use reuselens_warp::WarpKind;
+use reuselens_warp::DeviceCall;
 
 use crate::{KernelReport, Ledger, SiteReport, ratio, source_line};
 
 /// Names for numbers in reports.
 pub trait KernelNames {
-    /// A kernel's name for people.
+    /// The name of a kernel, or of a device function that it calls, for people.
     fn kernel(&self, kernel: &str) -> String;
     /// The calls of a call path from `main` inwards, each as `function (file:line)`.
     fn call_path(&self, number: u32) -> Vec<String>;
@@ -78,35 +78,77 @@ fn cost(amount: u64, own: u64, all: u64, unit: &'static str) -> Option<Cost> {
     })
 }
 
-/// A line of a kernel in its call path.
-fn place(facts: &RunFacts<'_>, kernel: &KernelReport, source: &str) -> FindingPlace {
+/// A line of a kernel in its call path; `calls` are those of device functions that lead there.
+fn place(
+    facts: &RunFacts<'_>,
+    kernel: &KernelReport,
+    source: &str,
+    calls: &[DeviceCall],
+) -> FindingPlace {
+    let function = facts.names.kernel(&kernel.kernel);
+    let mut call_path = facts.names.call_path(kernel.call_path);
+    call_path.extend(device_path(facts, &function, source, calls));
     FindingPlace {
         source: (!source.is_empty()).then(|| source.to_owned()),
-        function: Some(facts.names.kernel(&kernel.kernel)),
-        call_path: facts.names.call_path(kernel.call_path),
+        function: Some(function),
+        call_path,
         object: None,
     }
+}
+
+/// The way from a kernel to a line of a device function, each as `function (file:line)` with the
+/// line of the next call, the last one with the line itself. Nothing for lines of the kernel.
+fn device_path(
+    facts: &RunFacts<'_>,
+    kernel: &str,
+    source: &str,
+    calls: &[DeviceCall],
+) -> Vec<String> {
+    let short = |place: &str| match place.rsplit('/').next() {
+        None | Some("") => "?".to_owned(),
+        Some(name) => name.to_owned(),
+    };
+    let Some(first) = calls.first() else {
+        return Vec::new();
+    };
+    let mut path = vec![format!("{kernel}<<<>>> ({})", short(&first.place))];
+    let lines = calls.iter().skip(1).map(|call| call.place.as_str());
+    for (call, line) in calls.iter().zip(lines.chain([source])) {
+        let function = match call.function.is_empty() {
+            true => "(unknown)".to_owned(),
+            false => facts.names.kernel(&call.function),
+        };
+        let inlined = if call.is_inlined { ", inlined" } else { "" };
+        path.push(format!("{function} ({}{inlined})", short(line)));
+    }
+    path
 }
 
 /// The place of a memory instruction.
 fn site_place(facts: &RunFacts<'_>, kernel: &KernelReport, site: &SiteReport) -> FindingPlace {
     FindingPlace {
         object: site.object.and_then(|object| facts.names.object(object)),
-        ..place(facts, kernel, &source_line(&site.code.place))
+        ..place(
+            facts,
+            kernel,
+            &source_line(&site.code.place),
+            &site.code.calls,
+        )
     }
 }
 
 /// The sites of a kernel, where those of the same source line ([`source_line`], as in all tables),
-/// kind and object are one: a compiler makes several instructions of a line when it unrolls a loop.
-/// Sites whose line is not known stay by themselves.
+/// calls that lead there, kind and object are one: a compiler makes several instructions of a line
+/// when it unrolls a loop. Sites whose line is not known stay by themselves.
 fn line_accesses(kernel: &KernelReport) -> Vec<SiteReport> {
     let mut accesses: Vec<SiteReport> = Vec::new();
-    let mut indices: HashMap<(String, WarpKind, Option<u32>), usize> = HashMap::new();
+    let mut indices = HashMap::new();
     for site in &kernel.by_site {
         let line = source_line(&site.code.place);
         let known = match line.is_empty() {
             true => accesses.len(),
-            false => *(indices.entry((line, site.kind, site.object))).or_insert(accesses.len()),
+            false => *(indices.entry((line, &site.code.calls, site.kind, site.object)))
+                .or_insert(accesses.len()),
         };
         match accesses.get_mut(known) {
             Some(access) => access.counts.merge(&site.counts),

@@ -6,7 +6,7 @@ use reuselens_gpu_advisor::{
     KernelNames, KernelReport, LaunchContext, Ledger, MemoryObject, ObjectRange, Origin, RunFacts,
     VariableSpace, findings, rules,
 };
-use reuselens_warp::{KernelSite, Launch, Space, WarpKind};
+use reuselens_warp::{DeviceCall, KernelSite, Launch, Space, WarpKind};
 
 use crate::support::{Record, launch, run};
 
@@ -45,6 +45,7 @@ fn sites() -> Launch {
             .map(|site| KernelSite {
                 place: format!("k.cu:{}", 10 + site),
                 text: String::new(),
+                ..KernelSite::default()
             })
             .collect(),
         ..launch(1, 32)
@@ -113,6 +114,7 @@ fn instructions_of_one_line_are_one_finding() {
     let site = |column: u32| KernelSite {
         place: format!("k.cu:10:{column}"),
         text: String::new(),
+        ..KernelSite::default()
     };
     let launch = Launch {
         sites: [site(5), site(9)].into(),
@@ -153,7 +155,8 @@ fn branches_that_split_are_found() {
     advisor.begin(&sites(), context());
     let branch = |branch, place: &str, splits| BranchExecutions {
         branch,
-        place: place.to_owned(),
+        place: place.into(),
+        calls: [].into(),
         executions: 100,
         splits,
         lanes: 3200,
@@ -365,4 +368,50 @@ fn rules_have_names_of_their_own_and_say_what_they_do() {
             assert!(!text.is_empty(), "{}", rule.name);
         }
     }
+}
+
+#[test]
+fn device_functions_are_in_the_call_path_of_their_lines() {
+    let call = |function: &str, place: &str, is_inlined| DeviceCall {
+        function: function.to_owned(),
+        place: place.to_owned(),
+        is_inlined,
+    };
+    let paths = [
+        vec![
+            call("helper", "/src/k.cu:35", true),
+            call("inner", "/src/k.cu:12", true),
+        ],
+        vec![call("outer", "/src/k.cu:36", false)],
+    ];
+    let site = |calls: &Vec<DeviceCall>| KernelSite {
+        place: "/src/k.cu:7".to_owned(),
+        calls: calls[..].into(),
+        ..KernelSite::default()
+    };
+    let launch = Launch {
+        sites: paths.iter().map(site).collect(),
+        ..launch(1, 32)
+    };
+    let strided = |site: u32| {
+        access(site, u64::from(site) + 1, Space::Global, |lane| {
+            (2 << 20) + lane * 256
+        })
+    };
+    let mut advisor = Advisor::new(AdvisorOptions::default());
+    run(&mut advisor, &launch, &context(), &[strided(0), strided(1)]);
+    // One line, but two ways to it.
+    let found = advise(&advisor.finish(), &Ledger::default());
+    let mut paths: Vec<String> = found
+        .iter()
+        .map(|it| it.place.call_path.join(" > "))
+        .collect();
+    paths.sort();
+    assert_eq!(
+        paths,
+        [
+            "path 6 > kernel()<<<>>> (k.cu:35) > helper() (k.cu:12, inlined) > inner() (k.cu:7, inlined)",
+            "path 6 > kernel()<<<>>> (k.cu:36) > outer() (k.cu:7)",
+        ]
+    );
 }

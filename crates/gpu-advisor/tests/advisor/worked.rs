@@ -291,13 +291,15 @@ fn store_policy_decides_whether_a_line_stays() {
 fn branches_are_percentages_and_lines() {
     let block = |block, place: &str, executions, divergent| BlockExecutions {
         block,
-        place: place.to_owned(),
+        place: place.into(),
+        calls: [].into(),
         executions,
         divergent,
     };
     let branch = |place: &str, executions, splits| BranchExecutions {
         branch: 0,
-        place: place.to_owned(),
+        place: place.into(),
+        calls: [].into(),
         executions,
         splits,
         lanes: 32 * executions,

@@ -101,7 +101,9 @@ impl KernelDecoder<'_> {
                 self.place_label(label);
             }
             Statement::Targets(label, targets) => self.scope().table(label, targets),
-            Statement::Location(source) => self.source = Some(*source),
+            Statement::Location(source, inlined) => {
+                self.lines.locate(self.ast, *source, inlined.as_ref());
+            }
             Statement::Instruction(instruction) => {
                 self.at = instruction.at;
                 self.opcode.clone_from(&instruction.opcode);

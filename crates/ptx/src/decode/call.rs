@@ -239,11 +239,11 @@ impl<'a> KernelDecoder<'a> {
             scopes: vec![scope],
             end: Some(end),
         });
-        let source = self.source;
+        let lines = self.lines.enter(&function.name);
         self.body(function.body.as_deref().unwrap_or_default())?;
         self.frames.pop();
         self.place_label(end);
-        (self.at, self.opcode, self.guard, self.source) = (at, opcode, guard, source);
+        (self.at, self.opcode, self.guard, self.lines) = (at, opcode, guard, lines);
         Ok(())
     }
 

@@ -5,13 +5,12 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::kernel::{
-    AccessSite, Code, Kernel, KernelPlace, NONE, NamedSpace, Op, SourceLine, Special,
-};
+use super::kernel::{AccessSite, Code, Kernel, KernelPlace, NONE, NamedSpace, Op, Special};
+use super::lines::LineTable;
 use super::scope::{Binding, BodyScope, Scope};
 use crate::error::{Position, PtxError};
 use crate::lanes::{Form, Isa, Slots};
-use crate::syntax::ast::{Ast, FunctionAst, SourceRef, Variable};
+use crate::syntax::ast::{Ast, FunctionAst, Variable};
 use crate::syntax::types::{StateSpace, Type};
 
 /// Operations of a kernel with all its calls.
@@ -35,7 +34,7 @@ pub struct KernelDecoder<'a> {
     /// The instruction being decoded.
     pub at: Position,
     pub opcode: String,
-    pub source: Option<SourceRef>,
+    pub lines: LineTable,
     pub guard: (u32, bool),
     /// The next operation is the first of its instruction.
     pub fresh: bool,
@@ -102,7 +101,7 @@ impl<'a> KernelDecoder<'a> {
             labels: Vec::new(),
             at: function.at,
             opcode: String::new(),
-            source: None,
+            lines: LineTable::default(),
             guard: (NONE, false),
             fresh: true,
             carry: None,
@@ -134,7 +133,7 @@ impl<'a> KernelDecoder<'a> {
             )));
         }
         if self.fresh {
-            let source = self.source_line();
+            let source = self.lines.current();
             self.kernel.places.push(KernelPlace {
                 position: self.at,
                 source,
@@ -334,22 +333,12 @@ impl<'a> KernelDecoder<'a> {
         if let Some(index) = self.kernel.sites.iter().rposition(same) {
             return index as u32;
         }
-        let source = self.source_line().map(|source| (source.file, source.line));
+        let source = self.lines.current();
         self.kernel.sites.push(AccessSite {
             position: self.at,
             opcode: self.opcode.clone(),
             source,
         });
         (self.kernel.sites.len() - 1) as u32
-    }
-
-    /// The source of the instruction being decoded.
-    fn source_line(&self) -> Option<SourceLine> {
-        let SourceRef { file, line, column } = self.source?;
-        Some(SourceLine {
-            file: self.ast.files.get(&file)?.clone(),
-            line,
-            column,
-        })
     }
 }

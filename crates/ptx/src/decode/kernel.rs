@@ -124,20 +124,20 @@ pub struct AccessSite {
     pub position: Position,
     /// The opcode with its modifiers.
     pub opcode: String,
-    /// File and line of the source, if the PTX has them (`-lineinfo`).
-    pub source: Option<(String, u32)>,
+    /// Its place in the source, if the PTX has it (`-lineinfo`).
+    pub source: Option<SourceLine>,
 }
 
 impl AccessSite {
     /// Its line, as [`KernelPlace::line`].
-    pub fn line(&self) -> String {
+    pub fn line(&self) -> Arc<str> {
         let source = self.source.as_ref();
-        source.map_or_else(String::new, |(file, line)| line_text(file, *line))
+        source.map_or_else(Arc::default, |source| Arc::clone(&source.text))
     }
 }
 
 /// How lines are written. What belongs to one line is found by this text.
-fn line_text(file: &str, line: u32) -> String {
+pub(super) fn line_text(file: &str, line: u32) -> String {
     format!("{file}:{line}")
 }
 
@@ -152,9 +152,16 @@ pub struct KernelPlace {
 
 impl KernelPlace {
     /// Its line in the source, as `file:line`, without the column; empty if it is not known.
-    pub fn line(&self) -> String {
+    pub fn line(&self) -> Arc<str> {
         let source = self.source.as_ref();
-        source.map_or_else(String::new, |source| line_text(&source.file, source.line))
+        source.map_or_else(Arc::default, |source| Arc::clone(&source.text))
+    }
+
+    /// The calls of device functions that lead there from the kernel; empty if it is in the kernel
+    /// itself, or not known.
+    pub fn calls(&self) -> Arc<[warp::DeviceCall]> {
+        let source = self.source.as_ref();
+        source.map_or_else(Arc::default, |source| Arc::clone(&source.calls))
     }
 }
 
@@ -162,11 +169,15 @@ impl KernelPlace {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceLine {
     /// The file, as the compiler wrote it.
-    pub file: String,
+    pub file: Arc<str>,
     /// Line, from 1.
     pub line: u32,
     /// Column, from 1; 0 if the compiler does not say.
     pub column: u32,
+    /// `file:line`.
+    pub text: Arc<str>,
+    /// The calls of device functions that lead there from the kernel, the outermost first.
+    pub calls: Arc<[warp::DeviceCall]>,
 }
 
 /// A call of `vprintf`. What it is handed lies in local memory.

@@ -10,6 +10,7 @@ mod decoder;
 mod flow;
 mod instruction;
 pub mod kernel;
+mod lines;
 mod matrix;
 mod memory;
 mod mov;

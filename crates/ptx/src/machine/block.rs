@@ -395,7 +395,7 @@ impl<B: BlockSink> BlockRun<'_, B> {
             line: place
                 .source
                 .as_ref()
-                .map(|source| (source.file.clone(), source.line)),
+                .map(|source| (source.file.to_string(), source.line)),
             assertion: warp.zip(stop.fault.assertion).map(|(warp, failed)| {
                 let warp = self.warps[warp].id;
                 failed.text(launch, block, warp)

@@ -1,7 +1,8 @@
 //! The parsed form of a PTX file ([`Ast`]): its variables, its functions and their statements, in
 //! the order of the file. Names are not resolved here; that is done by `decode`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use super::types::{StateSpace, Type};
 use crate::error::Position;
@@ -14,7 +15,11 @@ pub struct Ast {
     /// `.target`.
     pub target: String,
     /// `.file`: sources by number.
-    pub files: BTreeMap<u32, String>,
+    pub files: BTreeMap<u32, Arc<str>>,
+    /// The bytes of the section `.debug_str`: texts that end with 0.
+    pub debug_bytes: Vec<u8>,
+    /// Where labels are in it.
+    pub debug_labels: HashMap<String, usize>,
     /// Variables outside functions.
     pub variables: Vec<Variable>,
     /// Kernels and functions, declarations too.
@@ -101,14 +106,15 @@ pub enum Statement {
     Label(String, Position),
     /// `.branchtargets` of a label.
     Targets(String, Vec<String>),
-    /// `.loc`: what follows is from there.
-    Location(SourceRef),
+    /// `.loc`: what follows is from there, which may be in a function that the compiler put in the
+    /// place of its call.
+    Location(SourceRef, Option<InlinedRef>),
     /// Something to do.
     Instruction(Instruction),
 }
 
 /// A place in one of the sources that `.file` names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SourceRef {
     /// Number of the file.
     pub file: u32,
@@ -152,4 +158,25 @@ pub enum Operand {
     Pair(Box<Operand>, Box<Operand>),
     /// `!p`
     Not(Box<Operand>),
+}
+
+/// `function_name LABEL+OFFSET, inlined_at …` of a `.loc`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlinedRef {
+    /// A label in the section `.debug_str`.
+    pub name: String,
+    /// Bytes from there to the function's name.
+    pub offset: usize,
+    /// Where the function is called.
+    pub at: SourceRef,
+}
+
+impl Ast {
+    /// A text of the section `.debug_str`; none if the label is not there.
+    pub fn debug_text(&self, label: &str, offset: usize) -> Option<String> {
+        let start = self.debug_labels.get(label)?.checked_add(offset)?;
+        let text = self.debug_bytes.get(start..)?;
+        let text = text.split(|byte| *byte == 0).next()?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
 }

@@ -1,6 +1,6 @@
 //! Parser of a function's body: [`statements`] reads what is between its braces.
 
-use super::ast::{Instruction, Operand, SourceRef, Statement};
+use super::ast::{InlinedRef, Instruction, Operand, SourceRef, Statement};
 use super::cursor::Cursor;
 use super::declaration;
 use super::lexer::{Token, TokenKind};
@@ -127,21 +127,28 @@ fn location(cursor: &mut Cursor<'_>) -> Result<Statement, PtxError> {
     let file = cursor.integer("the number of a file")?;
     let line = cursor.integer("a line")?;
     let column = cursor.integer("a column")?;
+    let (mut name, mut offset, mut at) = (String::new(), 0, None);
     while cursor.takes(b',') {
         if cursor.takes_word("function_name") {
-            cursor.word("a name")?;
+            cursor.word("a name")?.text.clone_into(&mut name);
             if cursor.takes(b'+') {
-                cursor.integer::<u64>("bytes")?;
+                offset = cursor.integer("bytes")?;
             }
         } else if cursor.takes_word("inlined_at") {
-            for _ in 0..3 {
-                cursor.integer::<u32>("a place in a source")?;
-            }
+            at = Some(SourceRef {
+                file: cursor.integer("the number of a file")?,
+                line: cursor.integer("a line")?,
+                column: cursor.integer("a column")?,
+            });
         } else {
             return Err(cursor.unexpected("`function_name` or `inlined_at`"));
         }
     }
-    Ok(Statement::Location(SourceRef { file, line, column }))
+    let inlined = at.map(|at| InlinedRef { name, offset, at });
+    Ok(Statement::Location(
+        SourceRef { file, line, column },
+        inlined,
+    ))
 }
 
 fn targets(cursor: &mut Cursor<'_>, label: &str) -> Result<Statement, PtxError> {

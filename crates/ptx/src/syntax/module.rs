@@ -46,8 +46,11 @@ fn item(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
         ".file" => file(cursor, ast),
         ".section" => {
             cursor.take();
-            cursor.word("the name of a section")?;
-            cursor.skip_block()
+            let name = cursor.word("the name of a section")?;
+            match name.text {
+                ".debug_str" => debug_texts(cursor, ast),
+                _ => cursor.skip_block(),
+            }
         }
         ".pragma" | ".alias" => {
             while !cursor.takes(b';') {
@@ -98,10 +101,34 @@ fn file(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
         return Err(cursor.unexpected("a file's name in quotes"));
     }
     cursor.take();
-    ast.files.insert(number, name.text.to_owned());
+    ast.files.insert(number, name.text.into());
     // Time and size, which nobody needs.
     while cursor.takes(b',') {
         cursor.integer::<u64>("a number")?;
+    }
+    Ok(())
+}
+
+/// The section of texts that `.loc` takes names of functions from: labels, and `.b8` with bytes.
+fn debug_texts(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
+    let start = cursor.peek().at;
+    cursor.expect(b'{')?;
+    while !cursor.takes(b'}') {
+        if cursor.takes_word(".b8") {
+            ast.debug_bytes.push(cursor.integer("a byte")?);
+            while cursor.takes(b',') {
+                ast.debug_bytes.push(cursor.integer("a byte")?);
+            }
+            continue;
+        }
+        let token = cursor.take();
+        if token.kind == TokenKind::End {
+            return Err(PtxError::new(start, "this '{' is never closed"));
+        }
+        if cursor.takes(b':') {
+            let label = token.text.to_owned();
+            ast.debug_labels.insert(label, ast.debug_bytes.len());
+        }
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use reuselens_gpu_advisor::{
     LaunchMetric, ObjectReport, ReuseCounts, ReuseSums, SiteReport, metrics,
 };
 use reuselens_locality::Log2Histogram;
+use reuselens_warp::DeviceCall;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -101,6 +102,7 @@ fn line_sum(sum: &LineSum) -> Value {
     json!({
         "line": sum.line,
         "kernels": sum.kernels,
+        "paths": sum.paths,
         "global": global(&sum.counts.global),
         "shared": banks(&sum.counts.shared),
         "l1": cache(&sum.counts.l1),
@@ -160,13 +162,15 @@ fn kernel(report: &KernelReport) -> Value {
         "bypass": report.bypass.as_ref().map(bypass),
         "blocks": report.branches.blocks.iter().map(|block| json!({
             "block": block.block,
-            "place": block.place,
+            "place": &*block.place,
+            "calls": device_calls(&block.calls),
             "executions": block.executions,
             "divergent": block.divergent,
         })).collect::<Vec<_>>(),
         "branches": report.branches.branches.iter().map(|branch| json!({
             "branch": branch.branch,
-            "place": branch.place,
+            "place": &*branch.place,
+            "calls": device_calls(&branch.calls),
             "executions": branch.executions,
             "splits": branch.splits,
             "lanes": branch.lanes,
@@ -200,6 +204,7 @@ fn site(site: &SiteReport) -> Value {
         "site": site.site,
         "place": site.code.place,
         "instruction": site.code.text,
+        "calls": device_calls(&site.code.calls),
         "space": site.space.name(),
         "global": global(&site.counts.global),
         "shared": banks(&site.counts.shared),
@@ -302,6 +307,18 @@ fn calls(path: &[HostCall]) -> Value {
     path.iter()
         .map(|call| json!({ "function": call.function, "place": call.place }))
         .collect()
+}
+
+/// The calls of device functions that lead from the kernel to a place.
+fn device_calls(calls: &[DeviceCall]) -> Value {
+    let one = |call: &DeviceCall| {
+        json!({
+            "function": call.function,
+            "place": call.place,
+            "is_inlined": call.is_inlined,
+        })
+    };
+    calls.iter().map(one).collect()
 }
 
 fn objects(run: &GpuRun) -> Value {

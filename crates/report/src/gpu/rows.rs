@@ -41,7 +41,7 @@ pub(super) fn kernel(sum: &KernelSum, total: u64) -> Vec<String> {
 /// Heads of [`line`].
 pub(super) const LINE_HEADS: [&str; 9] = [
     "line",
-    "kernel",
+    "function",
     "requests",
     "sectors",
     "share",
@@ -56,7 +56,7 @@ pub(super) fn line(sum: &LineSum, total: u64) -> Vec<String> {
     let global = &sum.counts.global;
     vec![
         short_place(&sum.line).to_owned(),
-        sum.kernels.join(", "),
+        sum.function(),
         count(global.requests),
         count(global.sectors),
         share(global.sectors, total),

@@ -7,6 +7,7 @@ use reuselens_gpu_advisor::{
     BankCounts, BranchReport, CacheCounts, GlobalCounts, InstructionCounts, KernelReport,
     ObjectCounts, ReuseReport, SiteCounts, source_line,
 };
+use reuselens_warp::DeviceCall;
 
 /// A run with the sums that its tables show, which are made once for text, page, JSON and CSV.
 ///
@@ -139,6 +140,8 @@ pub(super) struct LineSum {
     pub line: String,
     /// The kernels that execute it, by name.
     pub kernels: Vec<String>,
+    /// The ways from a kernel to it, as `kernel › function`; [`MOST_PATHS`] at most.
+    pub paths: Vec<String>,
     /// What its memory instructions do.
     pub counts: SiteCounts,
     /// Executions of basic blocks that begin there, by warps.
@@ -151,7 +154,35 @@ pub(super) struct LineSum {
     pub splits: u64,
 }
 
+/// Ways to a line that are kept.
+const MOST_PATHS: usize = 8;
+
 impl LineSum {
+    /// The function that the line is in: the kernels, or `helper in expand` for a device function.
+    pub fn function(&self) -> String {
+        let kernels = self.kernels.join(", ");
+        let mut functions: Vec<&str> = Vec::new();
+        for path in &self.paths {
+            match path.rsplit_once(" › ") {
+                Some((_, function)) if !functions.contains(&function) => functions.push(function),
+                Some(_) => {}
+                // The kernel itself, if not another place of the same line.
+                None => return kernels,
+            }
+        }
+        format!("{} in {kernels}", functions.join(", "))
+    }
+
+    /// Adds a way from a kernel to the line.
+    fn add_path(&mut self, kernel: &str, calls: &[DeviceCall]) {
+        let functions = calls.iter().map(|call| call.function.as_str());
+        let path: Vec<&str> = [kernel].into_iter().chain(functions).collect();
+        let path = path.join(" › ");
+        if self.paths.len() < MOST_PATHS && !self.paths.contains(&path) {
+            self.paths.push(path);
+        }
+    }
+
     /// File and line number; none if they are not known.
     pub fn file_and_line(&self) -> Option<(&str, usize)> {
         let (file, line) = self.line.rsplit_once(':')?;
@@ -164,21 +195,22 @@ impl LineSum {
 fn by_line(reports: &[KernelReport]) -> Vec<LineSum> {
     let mut lines: BTreeMap<String, LineSum> = BTreeMap::new();
     for report in reports {
-        let mut sum_of = |line: String, add: &dyn Fn(&mut LineSum)| {
+        let mut sum_of = |line: String, calls: &[DeviceCall], add: &dyn Fn(&mut LineSum)| {
             let sum = lines.entry(line.clone()).or_default();
             sum.line = line;
             if !sum.kernels.contains(&report.kernel) {
                 sum.kernels.push(report.kernel.clone());
             }
+            sum.add_path(&report.kernel, calls);
             add(sum);
         };
         for site in &report.by_site {
-            sum_of(source_line(&site.code.place), &|sum| {
+            sum_of(source_line(&site.code.place), &site.code.calls, &|sum| {
                 sum.counts.merge(&site.counts);
             });
         }
-        for line in report.branches.by_line() {
-            sum_of(line.line.clone(), &|sum| {
+        for line in report.branches.by_call() {
+            sum_of(line.line.clone(), &line.calls, &|sum| {
                 sum.executions += line.executions;
                 sum.divergent += line.divergent;
                 sum.branches += line.branches;

@@ -7,7 +7,7 @@ use reuselens_gpu_advisor::{
     InstructionCounts, KernelNames, LaunchContext, Ledger, MemoryObject, ObjectRange, Origin,
     RunFacts, findings,
 };
-use reuselens_warp::{Extent, KernelSite, Launch, Space, WarpKind, WarpRow};
+use reuselens_warp::{DeviceCall, Extent, KernelSite, Launch, Space, WarpKind, WarpRow};
 use serde_json::Value;
 
 use super::*;
@@ -20,6 +20,7 @@ fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
     let site = |line| KernelSite {
         place: format!("/src/k.cu:{line}:3"),
         text: "ld.global.f32".to_owned(),
+        ..KernelSite::default()
     };
     let launch = Launch {
         kernel: kernel.to_owned(),
@@ -56,13 +57,15 @@ fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
     let (blocks, branches) = (
         [BlockExecutions {
             block: 0,
-            place: "/src/k.cu:6:1".to_owned(),
+            place: "/src/k.cu:6:1".into(),
+            calls: [].into(),
             executions: 4,
             divergent: 1,
         }],
         [BranchExecutions {
             branch: 0,
-            place: "/src/k.cu:6:1".to_owned(),
+            place: "/src/k.cu:6:1".into(),
+            calls: [].into(),
             executions: 4,
             splits: 3,
             lanes: 128,
@@ -188,6 +191,32 @@ fn json_has_the_counts_and_begins_with_its_schema() {
     assert_eq!(json["copies"][0]["redundant_bytes"], 1 << 20);
     let sectors = &json["kernels"][0]["divergence"]["loads"]["sectors"];
     assert_eq!((&sectors[4], &sectors[32]), (&1.into(), &1.into()));
+}
+
+/// A line of `inner`, which the compiler put into `helper`, and that into the kernel.
+#[test]
+fn lines_of_device_functions_have_the_way_from_the_kernel() {
+    let mut run = run(&[128]);
+    let call = |function: &str| DeviceCall {
+        function: function.to_owned(),
+        place: "/src/k.cu:3".to_owned(),
+        is_inlined: true,
+    };
+    run.kernels[0].by_site[1].code.calls = [call("helper"), call("inner")].into();
+    let summed = SummedRun::of(&run);
+    let json: Value = serde_json::from_str(&gpu_json(&summed)).unwrap();
+    let paths = &json["by_line"][0]["paths"];
+    assert!(
+        paths[0].as_str().unwrap().ends_with(" › helper › inner"),
+        "{paths}"
+    );
+    let calls = &json["kernels"][0]["sites"][1]["calls"];
+    assert_eq!(
+        (&calls[1]["function"], &calls[1]["is_inlined"]),
+        (&"inner".into(), &true.into())
+    );
+    let text = gpu_text(&summed, &OPTIONS);
+    assert!(text.contains("k.cu:5  inner in "), "{text}");
 }
 
 #[test]

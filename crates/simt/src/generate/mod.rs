@@ -69,8 +69,8 @@ pub fn stream(
 
 fn site(text: &&str) -> KernelSite {
     KernelSite {
-        place: String::new(),
         text: (*text).to_owned(),
+        ..KernelSite::default()
     }
 }
 

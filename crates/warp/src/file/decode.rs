@@ -2,13 +2,15 @@
 //! may be anything: each number is checked before it is used, and counts are bounded before memory
 //! is allocated.
 
+use std::sync::Arc;
+
 use crate::file::encode::{
-    ALL_LANES, BATCH, EVEN, LAUNCH, Memory, NEXT_POSITION, NEXT_SITE, PredictedSite, SAME_KIND,
-    SAME_STEP, SAME_STRIDE, SAME_WARP,
+    ALL_LANES, BATCH, EVEN, LAUNCH, LAUNCH_WITH_CALLS, Memory, NEXT_POSITION, NEXT_SITE,
+    PredictedSite, SAME_KIND, SAME_STEP, SAME_STRIDE, SAME_WARP,
 };
 use crate::file::writer::MAX_RECORDS;
 use crate::launch::MAX_SITES;
-use crate::{Extent, KernelSite, LANES, Launch, Space, WarpBatch, WarpKind, WarpRow};
+use crate::{DeviceCall, Extent, KernelSite, LANES, Launch, Space, WarpBatch, WarpKind, WarpRow};
 use reuselens_io::varint::{Cursor, Damage};
 
 /// A decoded piece of a chunk.
@@ -28,7 +30,8 @@ pub(super) fn piece(
     batch: &mut WarpBatch,
 ) -> Result<DecodedPiece, Damage> {
     match (cursor.byte()?, launched) {
-        (LAUNCH, _) => launch(cursor).map(DecodedPiece::Launch),
+        (LAUNCH, _) => launch(cursor, false).map(DecodedPiece::Launch),
+        (LAUNCH_WITH_CALLS, _) => launch(cursor, true).map(DecodedPiece::Launch),
         (BATCH, Some(launched)) => {
             let count: usize = cursor.small()?;
             if count > MAX_RECORDS {
@@ -48,7 +51,7 @@ pub(super) fn piece(
     }
 }
 
-fn launch(cursor: &mut Cursor<'_>) -> Result<Launch, Damage> {
+fn launch(cursor: &mut Cursor<'_>, has_calls: bool) -> Result<Launch, Damage> {
     let kernel = cursor.text()?;
     let grid = extent(cursor)?;
     let block = extent(cursor)?;
@@ -60,7 +63,11 @@ fn launch(cursor: &mut Cursor<'_>) -> Result<Launch, Damage> {
     for _ in 0..count {
         let place = cursor.text()?;
         let text = cursor.text()?;
-        sites.push(KernelSite { place, text });
+        let calls = match has_calls {
+            true => calls(cursor)?,
+            false => Arc::default(),
+        };
+        sites.push(KernelSite { place, text, calls });
     }
     Ok(Launch {
         kernel,
@@ -68,6 +75,21 @@ fn launch(cursor: &mut Cursor<'_>) -> Result<Launch, Damage> {
         block,
         sites: sites.into(),
     })
+}
+
+/// The calls that lead to a site. Each takes bytes, so a damaged number of them cannot ask for
+/// memory.
+fn calls(cursor: &mut Cursor<'_>) -> Result<Arc<[DeviceCall]>, Damage> {
+    let count: usize = cursor.small()?;
+    let mut calls = Vec::new();
+    for _ in 0..count {
+        calls.push(DeviceCall {
+            function: cursor.text()?,
+            place: cursor.text()?,
+            is_inlined: cursor.byte()? != 0,
+        });
+    }
+    Ok(calls.into())
 }
 
 fn extent(cursor: &mut Cursor<'_>) -> Result<Extent, Damage> {

@@ -6,6 +6,8 @@ use reuselens_io::varint::{put, put_bytes, put_signed};
 
 /// A launch follows.
 pub(super) const LAUNCH: u8 = 0;
+/// A launch of a kernel with calls of device functions.
+pub(super) const LAUNCH_WITH_CALLS: u8 = 2;
 /// Records follow.
 pub(super) const BATCH: u8 = 1;
 
@@ -103,7 +105,8 @@ pub(super) fn kind_of(row: &WarpRow<'_>) -> u32 {
 
 /// Appends a launch.
 pub(super) fn launch(out: &mut Vec<u8>, launch: &Launch) {
-    out.push(LAUNCH);
+    let has_calls = launch.sites.iter().any(|site| !site.calls.is_empty());
+    out.push(if has_calls { LAUNCH_WITH_CALLS } else { LAUNCH });
     put_bytes(out, launch.kernel.as_bytes());
     for Extent { x, y, z } in [launch.grid, launch.block] {
         for size in [x, y, z] {
@@ -114,6 +117,15 @@ pub(super) fn launch(out: &mut Vec<u8>, launch: &Launch) {
     for site in &launch.sites[..] {
         put_bytes(out, site.place.as_bytes());
         put_bytes(out, site.text.as_bytes());
+        if !has_calls {
+            continue;
+        }
+        put(out, site.calls.len() as u64);
+        for call in &site.calls[..] {
+            put_bytes(out, call.function.as_bytes());
+            put_bytes(out, call.place.as_bytes());
+            out.push(call.is_inlined.into());
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! pieces  = piece…                          after decompression
 //! piece   = 0  launch: name, grid, block, sites          (varints, texts with their length)
 //!         | 1  count  record…                            at most 1 Mi records
+//!         | 2  launch, as 0: each site with the calls of device functions that lead there
 //! record  = tag  [site]  [block, warp]  [position]  [mask]  first address  [stride | differences]
 //! ending  = chunks, launches, records, accesses before it (varints)
 //! ```

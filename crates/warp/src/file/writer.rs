@@ -8,7 +8,7 @@ use crate::file::MAGIC;
 use crate::file::encode;
 use crate::file::records::Records;
 use crate::launch::MAX_SITES;
-use crate::{Collector, Launch, RecordPiece, WarpBatch, WarpSink};
+use crate::{Collector, KernelSite, Launch, RecordPiece, WarpBatch, WarpSink};
 use reuselens_io::chunk::{self, Content};
 use reuselens_io::varint::put;
 use reuselens_trace::TraceError;
@@ -158,7 +158,12 @@ impl<W: Write> WarpWriter<W> {
 
 impl<W: Write> WarpSink for WarpWriter<W> {
     fn launch(&mut self, launch: &Launch) -> Result<(), TraceError> {
-        let texts = launch.sites.iter().map(|s| s.place.len() + s.text.len());
+        let of_calls = |site: &KernelSite| -> usize {
+            let calls = site.calls.iter();
+            calls.map(|it| it.function.len() + it.place.len() + 1).sum()
+        };
+        let sites = launch.sites.iter();
+        let texts = sites.map(|site| site.place.len() + site.text.len() + of_calls(site));
         let texts = texts.sum::<usize>() + launch.kernel.len();
         if launch.sites.len() > MAX_SITES || texts > MAX_LAUNCH {
             return Err(self.refuse("a kernel has more memory instructions than the file takes"));

@@ -289,7 +289,7 @@ fn branch_rows(lines: &[LineSum]) -> Vec<Vec<String>> {
     let row = |sum: &&LineSum| {
         vec![
             sum.line.clone(),
-            sum.kernels.join(", "),
+            sum.paths.join(", "),
             count(sum.branches),
             rows::share(sum.splits, sum.branches),
             count(sum.executions),
