@@ -24,6 +24,8 @@ unsafe impl Zeroable for u16 {}
 unsafe impl Zeroable for u32 {}
 // SAFETY: plain numbers.
 unsafe impl Zeroable for u64 {}
+// SAFETY: plain numbers; all bytes zero are 0.0.
+unsafe impl Zeroable for f32 {}
 // SAFETY: an array of such values.
 unsafe impl<T: Zeroable, const N: usize> Zeroable for [T; N] {}
 

@@ -2,10 +2,10 @@
 
 mod oracle;
 
-use oracle::{Numbers, Oracle, change};
+use oracle::Oracle;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use reuselens_graph::{BlockGraph, EdgeChange, EdgeKind, SortedGraph, StoredGraph};
+use reuselens_graph::{BlockGraph, Edge, EdgeChange, EdgeKind, SortedGraph, StoredGraph};
 use reuselens_incremental::{
     Components, Depths, Maintain, Policy, PublishedComponents, PublishedDepths, PublishedTriangles,
     StaticComponents, StaticDepths, StaticTriangles, Triangles,
@@ -13,6 +13,26 @@ use reuselens_incremental::{
 
 const ROOT: u32 = 1;
 const POLICIES: [Policy; 3] = [Policy::Predict, Policy::Repair, Policy::Recompute];
+
+/// A small generator of numbers, so that runs repeat.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u32) -> u32 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        ((self.0 >> 33) % u64::from(limit)) as u32
+    }
+}
+
+fn change(insert: bool, from: u32, to: u32) -> EdgeChange {
+    match insert {
+        true => EdgeChange::Insert(Edge { from, to }),
+        false => EdgeChange::Delete(Edge { from, to }),
+    }
+}
 
 /// A stored graph with what is maintained on it.
 struct Kept<G> {

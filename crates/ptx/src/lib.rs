@@ -63,6 +63,7 @@ pub mod plan;
 mod sink;
 mod stream;
 mod syntax;
+mod texture_descriptor;
 
 pub use arguments::{Argument, ArgumentError};
 pub use decode::{AccessSite, Kernel, KernelPlace, Param, SourceLine};
@@ -78,3 +79,4 @@ pub use names::readable;
 pub use sink::{BlockSink, Count, Ignore, LaunchSink, Space, WarpAccess, WarpKind};
 pub use stream::{CollectorSink, Pieces, launch_record, with_row};
 pub use syntax::types::Type;
+pub use texture_descriptor::{AddressMode, ChannelKind, TextureDescriptor};

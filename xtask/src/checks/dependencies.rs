@@ -28,7 +28,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ptx", &["simd", "workers", "io", "trace", "warp"]),
     ("graph", &["workers"]),
     ("incremental", &["workers", "graph"]),
-    ("link-prediction", &["workers", "graph"]),
+    (
+        "link-prediction",
+        &["hugepages", "simd", "workers", "graph"],
+    ),
     (
         "presponse",
         &[

@@ -12,17 +12,22 @@
 //! The cuts of a batch are made first, and then treated one after the other. All trees of an old
 //! component but one, the *anchor*, hang on a cut; each either joins the anchor or is exhausted.
 //!
-//! **Cost model.** Recomputing reads all ids of all lists once. A repair is given up when the
-//! cuts that remain, at the mean of the ids that those before them read, are predicted to read
-//! more. The mean begins with that of the last batches.
+//! **Cost model.** Recomputing reads all lists in the order of a search; a cut reads some, in no
+//! order. The constants below weigh these (measured on meshes and social graphs). A repair is not
+//! begun, or given up, when the cuts that remain are predicted to cost more than recomputing, each
+//! as much as the mean of those before.
 
 use reuselens_graph::{Delta, StoredGraph, VertexId};
 
 use super::forest::{Forest, NONE};
 use crate::{Choice, Maintain, Policy, Work, weak};
 
-/// With how many cuts the mean of the last batches counts.
-const PRIOR: u64 = 16;
+/// A cut costs as much as reading this many ids, beside those that it reads.
+const CUT: u64 = 30;
+/// An id that a search for a replacement reads costs as much as this many that are read in order.
+const REPAIR_ID: u64 = 4;
+/// A vertex that recomputing reaches costs as much as reading this many ids.
+const RECOMPUTED_VERTEX: u64 = 16;
 /// A step up to a root costs as much as reading this many ids.
 const CLIMB: u64 = 2;
 
@@ -36,8 +41,7 @@ pub struct Components {
     sides: [CutSide; 2],
     cuts: Vec<Cut>,
     queue: Vec<VertexId>,
-    /// The ids that a cut read, a mean of the last batches.
-    mean: u64,
+    costs: CutCosts,
 }
 
 /// A vertex that lost its parent.
@@ -64,6 +68,52 @@ enum CutSearch {
     Replaced(Link),
     /// This side has no edge to another tree.
     Exhausted(usize),
+}
+
+/// What cuts cost: the mean of the batch so far, beginning with that of the batches before.
+///
+/// A few cuts read a thousand times as much as the others. So a cut counts up to 16 times the
+/// mean: otherwise one of them among the first would condemn all others.
+#[derive(Clone, Copy, Debug)]
+struct CutCosts {
+    /// The ids read, and the number of cuts.
+    sum: u64,
+    cuts: u64,
+}
+
+/// With how many cuts the batches before count.
+const BEFORE: u64 = 64;
+
+impl CutCosts {
+    fn new() -> Self {
+        let cuts = BEFORE;
+        Self {
+            sum: 8 * cuts,
+            cuts,
+        }
+    }
+
+    fn mean(self) -> u64 {
+        self.sum / self.cuts
+    }
+
+    /// Begins a batch.
+    fn begin(&mut self) {
+        self.sum = self.sum * BEFORE / self.cuts;
+        self.cuts = BEFORE;
+    }
+
+    /// Takes a cut into account that read this many ids.
+    fn add(&mut self, ids: u64) {
+        self.sum += ids.min(16 * (self.mean() + 4));
+        self.cuts += 1;
+    }
+
+    /// Whether so many more cuts are predicted to be more work than recomputing.
+    fn exceed<G: StoredGraph>(self, cuts: usize, graph: &G) -> bool {
+        let recomputing = weak::ids(graph) + RECOMPUTED_VERTEX * u64::from(graph.vertices());
+        cuts as u64 * (REPAIR_ID * self.mean() + CUT) > recomputing
+    }
 }
 
 /// An edge that joins two trees: that of `hung` is to hang on the other one.
@@ -93,6 +143,22 @@ impl Marks {
         if self.search > u32::MAX - 16 {
             self.marks.fill(0);
             self.search = 8;
+        }
+    }
+
+    /// Marks the path from a vertex to the root of its tree, which it returns; nothing if it meets
+    /// a mark of this search, whose tree the vertex is in.
+    fn mark_path(&mut self, forest: &Forest, vertex: VertexId, tree: u32) -> Option<VertexId> {
+        let mut at = vertex;
+        loop {
+            if self.get(at).is_some_and(|mark| mark != tree) {
+                return None;
+            }
+            self.set(at, tree);
+            match forest.parent(at) {
+                NONE => return Some(at),
+                parent => at = parent,
+            }
         }
     }
 
@@ -141,7 +207,7 @@ impl Components {
             sides: [CutSide::default(), CutSide::default()],
             cuts: Vec::new(),
             queue: Vec::new(),
-            mean: 0,
+            costs: CutCosts::new(),
         };
         new.recompute(graph);
         new
@@ -160,6 +226,14 @@ impl Components {
             affected: u64::from(graph.vertices()),
             predicted: 0,
         }
+    }
+
+    /// Whether the cuts of a batch are predicted to be more work than recomputing, before they are
+    /// known: as many of the deleted edges are in the forest as of all edges.
+    fn is_hopeless<G: StoredGraph>(&self, graph: &G, delta: &Delta) -> bool {
+        let edges = (graph.edges() + delta.deleted.len() as u64).max(1);
+        let cuts = delta.deleted.len() as u64 * u64::from(graph.vertices()) / edges;
+        self.policy == Policy::Predict && self.costs.exceed(cuts.min(edges) as usize, graph)
     }
 
     /// Cuts the deleted edges of the forest, and collects them by component.
@@ -189,18 +263,20 @@ impl Components {
     /// Treats all cuts. Returns whether to go on with the repair.
     fn replace<G: StoredGraph>(&mut self, graph: &G, work: &mut Work) -> bool {
         let cuts = std::mem::take(&mut self.cuts);
-        let (mut treated, mut mean) = (0, self.mean);
+        let mut treated = 0;
+        self.costs.begin();
         let go_on = 'all: {
             for cuts_of_part in cuts.chunk_by(|a, b| a.part == b.part) {
                 let part = cuts_of_part[0].part;
                 let mut anchor = self.forest.part(part).root;
                 for &cut in cuts_of_part {
+                    let before = work.scanned;
                     anchor = self.treat(graph, cut, anchor, work);
                     treated += 1;
-                    mean = (PRIOR * self.mean + work.scanned) / (PRIOR + treated);
-                    let rest = (cuts.len() as u64 - treated) * mean;
-                    work.predicted = work.scanned + rest;
-                    if self.policy == Policy::Predict && rest > weak::ids(graph) {
+                    self.costs.add(work.scanned - before);
+                    let remaining = cuts.len() - treated;
+                    work.predicted = work.scanned + remaining as u64 * self.costs.mean();
+                    if self.policy == Policy::Predict && self.costs.exceed(remaining, graph) {
                         break 'all false;
                     }
                 }
@@ -209,7 +285,6 @@ impl Components {
             }
             true
         };
-        self.mean = mean;
         self.cuts = cuts;
         go_on
     }
@@ -224,18 +299,10 @@ impl Components {
         work: &mut Work,
     ) -> VertexId {
         loop {
-            let root = self.forest.root(cut.child);
-            let anchor_root = self.forest.root(anchor);
-            if root == anchor_root {
+            if !self.start(cut, anchor) {
                 return anchor;
             }
-            // The other end of the deleted edge is near, if it is still in another tree.
-            let (mut other, mut other_root) = (cut.parent, self.forest.root(cut.parent));
-            if other_root == root || self.forest.part_of(cut.parent) != cut.part {
-                (other, other_root) = (anchor, anchor_root);
-            }
-            let starts = [(cut.child, root), (other, other_root)];
-            let outcome = self.search(graph, starts, work);
+            let outcome = self.search(graph, work);
             match outcome {
                 CutSearch::Replaced(link) => self.forest.hang(link.hung, link.on),
                 CutSearch::Exhausted(side) => {
@@ -253,22 +320,44 @@ impl Components {
         }
     }
 
-    /// Searches two trees at the same pace for an edge that leads to another tree of the
-    /// component.
-    fn search<G: StoredGraph>(
-        &mut self,
-        graph: &G,
-        starts: [(VertexId, VertexId); 2],
-        work: &mut Work,
-    ) -> CutSearch {
-        self.marks.start(self.forest.len());
-        for (index, (start, root)) in starts.into_iter().enumerate() {
+    /// Prepares the search from both ends of a cut. Returns whether the child is in another tree
+    /// than the anchor.
+    fn start(&mut self, cut: Cut, anchor: VertexId) -> bool {
+        let forest = &self.forest;
+        self.marks.start(forest.len());
+        let Some(root) = self.marks.mark_path(forest, cut.child, 0) else {
+            unreachable!("nothing is marked yet")
+        };
+        if forest.root(anchor) == root {
+            return false;
+        }
+        // The other end of the deleted edge is near, if it is still in another tree.
+        let near = (forest.part_of(cut.parent) == cut.part)
+            .then(|| self.marks.mark_path(forest, cut.parent, 1));
+        let (other, other_root) = match near.flatten() {
+            Some(other_root) => (cut.parent, other_root),
+            None => {
+                // What was marked on the way is in the first tree.
+                self.marks.start(forest.len());
+                (anchor, forest.root(anchor))
+            }
+        };
+        for (index, (start, root)) in [(cut.child, root), (other, other_root)]
+            .into_iter()
+            .enumerate()
+        {
             let side = &mut self.sides[index];
             (side.root, side.read, side.scanned) = (root, 0, 0);
             side.found.clear();
             side.found.push(start);
             self.marks.set(start, FOUND + index as u32);
         }
+        true
+    }
+
+    /// Searches two trees at the same pace for an edge that leads to another tree of the
+    /// component.
+    fn search<G: StoredGraph>(&mut self, graph: &G, work: &mut Work) -> CutSearch {
         let outcome = loop {
             // The side that would have read fewer ids afterwards goes on.
             let costs = self.sides.each_ref().map(|side| {
@@ -330,7 +419,7 @@ impl<G: StoredGraph> Maintain<G> for Components {
     type Value = VertexId;
 
     fn apply(&mut self, graph: &G, delta: &Delta) -> Work {
-        if self.policy == Policy::Recompute {
+        if self.policy == Policy::Recompute || self.is_hopeless(graph, delta) {
             return self.recompute(graph);
         }
         self.forest.grow(graph.vertices());

@@ -15,12 +15,13 @@
 //! After the first step each depth is the length of a path in the graph, so it is not too small;
 //! the second step ends when no edge offers less.
 //!
-//! **Cost model.** A vertex that loses its depth has its lists read four times: for a parent, for
-//! children, for offers, and when it gets its depth; recomputing reads one list of each vertex.
-//! So a repair is given up when the vertices that are predicted to lose their depth are more than
-//! a quarter of all that are reached. The prediction is made anew after each level: of the
-//! vertices below, the share that this level lost will be lost too, and so will as many of the
-//! vertices that lost a parent directly as did so far.
+//! **Cost model.** A repair reads the lists of each vertex that loses its depth three times, in
+//! no order; recomputing reads one list of each vertex in the order of the search. The constants
+//! below weigh these (measured on meshes and social graphs). While vertices are lost, the number
+//! that will be lost in all is predicted: each level leaves orphans to the next one, of which as
+//! large a share is lost as so far, up to the size of each level. If that many cost more than
+//! recomputing, the repair is given up. What gains cost is not predicted: they read a list of
+//! each vertex that gains, as recomputing does.
 
 use reuselens_graph::{Delta, Edge, EdgeKind, StoredGraph, VertexId};
 
@@ -29,8 +30,13 @@ use crate::{Choice, Maintain, Policy, Work};
 
 /// No parent.
 const NONE: VertexId = VertexId::MAX;
-/// How often the lists of a vertex are read that loses its depth, in reads of a recomputation.
-const READS: u64 = 4;
+/// How often a repair reads the lists of a vertex that loses its depth: for a parent, for
+/// children, for offers and to offer on; the first is often cut short.
+const READS: u64 = 3;
+/// An id that a repair reads costs as much as this many that a search reads in order.
+const REPAIR_ID: u64 = 3;
+/// A vertex that a search reaches costs as much as reading this many ids.
+const RECOMPUTED_VERTEX: u64 = 16;
 
 /// Depths that are repaired, or recomputed where that is predicted to be less work.
 #[derive(Clone, Debug)]
@@ -197,7 +203,6 @@ impl Depths {
                     break;
                 };
                 depth = first;
-                outlook.below = None;
             }
             while let Some(&(_, vertex)) = orphans.get(taken).filter(|orphan| orphan.0 == depth) {
                 now.push(vertex);
@@ -208,13 +213,13 @@ impl Depths {
             for &vertex in &now {
                 self.examine(graph, vertex, &mut next, work);
             }
-            let lost = u64::from(level - self.levels[depth as usize]);
-            if lost > 0 {
+            let lost = level - self.levels[depth as usize];
+            if outlook.is_due(depth, now.len(), lost) {
                 let below = &self.levels[depth as usize + 1..];
-                let pending = (orphans.len() - taken) as u64;
-                let predicted = outlook.predict(now.len() as u64, lost, level, below, pending);
-                work.predicted = predicted * READS * ids(graph) / outlook.reached;
-                go_on = self.policy == Policy::Repair || predicted * READS <= outlook.reached;
+                let all = outlook.predict(lost, next.len(), orphans.len() - taken, below);
+                let (predicted, less) = outlook.weigh(all, ids(graph));
+                work.predicted = predicted;
+                go_on = less || self.policy == Policy::Repair;
             }
             std::mem::swap(&mut now, &mut next);
             depth += 1;
@@ -378,40 +383,69 @@ fn ids<G: StoredGraph>(graph: &G) -> u64 {
 struct Outlook {
     /// The vertices that had a depth before the batch.
     reached: u64,
-    examined: u64,
+    /// The vertices that lost their depth so far.
     lost: u64,
-    /// The vertices below the last level that was predicted from, if the levels follow each other.
-    below: Option<u64>,
+    /// The orphans below the first level, and those of them that were lost. (The first level has
+    /// no other parents than the root.) At the beginning it is assumed that a quarter is lost.
+    orphans: u64,
+    lost_orphans: u64,
+    /// The number of lost vertices from which on a prediction is made anew.
+    due: u64,
 }
 
 impl Outlook {
     fn new(reached: u32) -> Self {
+        let reached = u64::from(reached).max(1);
         Self {
-            reached: u64::from(reached).max(1),
-            examined: 0,
+            reached,
             lost: 0,
-            below: None,
+            orphans: 16,
+            lost_orphans: 4,
+            due: 1 + reached / 64,
         }
     }
 
-    /// The vertices that will be lost in all, after a level of `level` vertices of which
-    /// `examined` were orphans and `lost` lost their depth. `below` has the sizes of the levels
-    /// below, and `pending` orphans are in them.
-    fn predict(
-        &mut self,
-        examined: u64,
-        lost: u64,
-        level: u32,
-        below: &[u32],
-        pending: u64,
-    ) -> u64 {
-        self.examined += examined;
-        self.lost += lost;
-        let known = self.below.map(|known| known - u64::from(level));
-        let count = known.unwrap_or_else(|| below.iter().map(|&size| u64::from(size)).sum());
-        self.below = Some(count);
-        let share = lost * count / u64::from(level.max(1));
-        self.lost + share.max(pending * self.lost / self.examined.max(1))
+    /// Takes the orphans of a level and those that it lost into account. Returns whether a
+    /// prediction is due: when a 64th of the vertices is lost, and an eighth more each time.
+    fn is_due(&mut self, depth: u32, orphans: usize, lost: u32) -> bool {
+        self.lost += u64::from(lost);
+        if depth > 1 {
+            self.orphans += orphans as u64;
+            self.lost_orphans += u64::from(lost);
+        }
+        let due = self.lost >= self.due;
+        if due {
+            self.due = self.lost + self.lost / 8;
+        }
+        due
+    }
+
+    /// The vertices that will be lost in all. The last level lost `lost` and left `orphans` to the
+    /// levels below, whose sizes are `below`; there are `pending` more orphans there.
+    fn predict(&self, lost: u32, orphans: usize, pending: usize, below: &[u32]) -> u64 {
+        let share = self.lost_orphans as f64 / self.orphans as f64;
+        let growth = share * orphans as f64 / f64::from(lost.max(1));
+        let mut all = self.lost as f64 + share * pending as f64;
+        let mut expected = share * orphans as f64;
+        for &size in below {
+            expected = expected.min(f64::from(size));
+            if expected < 1.0 {
+                break;
+            }
+            all += expected;
+            expected *= growth;
+        }
+        all as u64
+    }
+
+    /// The ids that a repair reads if `lost` vertices are lost, and whether that is less work than
+    /// recomputing from `ids` ids.
+    fn weigh(&self, lost: u64, ids: u64) -> (u64, bool) {
+        let read = lost * READS * ids / self.reached;
+        (
+            read,
+            read * REPAIR_ID <= ids + RECOMPUTED_VERTEX * self.reached,
+        )
     }
 }
 

@@ -132,23 +132,3 @@ fn remove(ids: &mut Vec<u32>, id: u32) {
     let place = ids.iter().position(|&other| other == id);
     ids.swap_remove(place.expect("the neighbour is present"));
 }
-
-/// A small generator of numbers, so that runs repeat.
-pub struct Numbers(pub u64);
-
-impl Numbers {
-    pub fn below(&mut self, limit: u32) -> u32 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        ((self.0 >> 33) % u64::from(limit)) as u32
-    }
-}
-
-pub fn change(insert: bool, from: u32, to: u32) -> EdgeChange {
-    match insert {
-        true => EdgeChange::Insert(Edge { from, to }),
-        false => EdgeChange::Delete(Edge { from, to }),
-    }
-}

@@ -78,6 +78,7 @@ impl<'a> KernelDecoder<'a> {
                 heap: Vec::new(),
                 copies: Vec::new(),
                 matrices: Vec::new(),
+                textures: Vec::new(),
                 probes: Vec::new(),
                 traps: Vec::new(),
                 narrow: 0,

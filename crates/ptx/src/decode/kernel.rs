@@ -28,6 +28,7 @@ pub struct Kernel {
     pub(crate) heap: Vec<HeapOp>,
     pub(crate) copies: Vec<CopyStep>,
     pub(crate) matrices: Vec<MatrixOp>,
+    pub(crate) textures: Vec<TextureOp>,
     /// What is counted of its control flow; none unless `Options::flow` asked for it.
     pub(crate) probes: Vec<Probe>,
     /// Why a `Trap` ends the kernel: what sort of error, and its words.
@@ -251,6 +252,59 @@ pub enum CopySize {
     Unless(u32),
 }
 
+/// An instruction on a texture or surface.
+#[derive(Clone, Debug)]
+pub enum TextureOp {
+    Fetch(TextureFetch),
+    Surface(SurfaceOp),
+}
+
+/// Where in a texture or surface. Numbers are those of registers.
+#[derive(Clone, Debug)]
+pub struct TexturePlace {
+    /// A register of 64 bits.
+    pub handle: u32,
+    /// Of a layer, where there are layers.
+    pub layer: Option<u32>,
+    /// One for each direction.
+    pub coordinates: Vec<u32>,
+}
+
+/// Reads a texture.
+#[derive(Clone, Debug)]
+pub struct TextureFetch {
+    pub place: TexturePlace,
+    /// Coordinates are integers.
+    pub takes_index: bool,
+    /// Gathers this channel of four texels.
+    pub channel: Option<u8>,
+    pub results: [u32; 4],
+    pub site: u32,
+}
+
+/// Reads or writes a surface. The first coordinate counts bytes.
+#[derive(Clone, Debug)]
+pub struct SurfaceOp {
+    pub place: TexturePlace,
+    pub is_store: bool,
+    pub outside: SurfaceOutside,
+    /// Bytes of each register.
+    pub width: u8,
+    pub registers: Vec<Register>,
+    pub site: u32,
+}
+
+/// What an access outside a surface does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SurfaceOutside {
+    /// Ends the kernel.
+    Trap,
+    /// Goes to the nearest place.
+    Clamp,
+    /// Reads zeros, and writes nothing.
+    Zero,
+}
+
 /// An instruction on matrices.
 #[derive(Clone, Debug)]
 pub enum MatrixOp {
@@ -400,6 +454,8 @@ pub enum Code {
     Copy(u32),
     /// Something with matrices.
     Matrix(u32),
+    /// Something with a texture or surface.
+    Texture(u32),
     /// In a cooperative launch, lets others have their turn: the warp may be waiting for them.
     Yield,
     /// Counts the lanes that come here: see `Probe`.

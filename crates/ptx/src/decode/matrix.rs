@@ -82,7 +82,7 @@ impl KernelDecoder<'_> {
     }
 
     /// Registers of one operand.
-    fn parts(
+    pub fn parts(
         &mut self,
         operand: &Operand,
         ty: Type,

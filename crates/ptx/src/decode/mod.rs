@@ -17,6 +17,7 @@ mod mov;
 mod operands;
 mod scope;
 mod setp;
+mod texture;
 mod warp;
 
 use std::collections::HashMap;

@@ -22,6 +22,7 @@ mod overlay;
 mod print;
 mod races;
 pub mod random;
+mod texture;
 mod warp;
 pub mod windows;
 

@@ -11,7 +11,7 @@ use crate::sink::BlockSink;
 use super::block::BlockRun;
 use super::copy::{self, AsyncCopies};
 use super::fault::{Fault, FaultKind};
-use super::{access, assertion, atomic, collective, flow, heap, matrix, print};
+use super::{access, assertion, atomic, collective, flow, heap, matrix, print, texture};
 
 /// Paths that lanes of a warp may be on at once, and meetings that are waited for.
 const MOST_ENTRIES: usize = 1 << 14;
@@ -324,6 +324,10 @@ pub fn run_warp<B: BlockSink>(
             }
             Code::Matrix(index) if mask != 0 => {
                 matrix::run(memory, warp, sink, &kernel.matrices[index as usize], mask)
+                    .map_err(stop)?;
+            }
+            Code::Texture(index) => {
+                texture::run(memory, warp, sink, &kernel.textures[index as usize], mask)
                     .map_err(stop)?;
             }
             Code::Exit => warp.exit(mask),

@@ -123,7 +123,8 @@ impl<'a> Opcode<'a> {
     pub fn refused(&self) -> PtxError {
         let why = match self.base {
             "tex" | "tld4" | "txq" | "suld" | "sust" | "sured" | "suq" | "istypep" => {
-                "textures and surfaces are not supported; read from global memory instead"
+                "this use of textures and surfaces is not supported: mipmaps, cube maps, gradients, \
+                 queries and formatted stores are among what is missing"
             }
             "wgmma" | "tcgen05" | "movmatrix" => {
                 "these instructions of tensor cores are not supported; compile for sm_80"

@@ -152,6 +152,8 @@ pub enum Operand {
     Vector(Vec<Operand>),
     /// `[a+4]`
     Address(Box<Operand>, i64),
+    /// `[a, {b, c}]`: a texture or surface, and coordinates.
+    Texture(Box<Operand>, Vec<Operand>),
     /// `(a, b)`
     List(Vec<Operand>),
     /// `p|q`

@@ -199,9 +199,17 @@ fn operand(cursor: &mut Cursor<'_>) -> Result<Operand, PtxError> {
             Operand::Name(name, offset) => (Operand::Name(name, 0), offset),
             other => (other, 0),
         };
+        if offset == 0 && cursor.takes(b',') {
+            let coordinates = match cursor.takes(b'{') {
+                true => listed(cursor, b'}')?,
+                false => vec![simple(cursor)?],
+            };
+            cursor.expect(b']')?;
+            return Ok(Operand::Texture(Box::new(base), coordinates));
+        }
         if !cursor.takes(b']') {
             let at = cursor.peek().at;
-            let what = "only addresses of the form [a], [a+4] and [a-4] are supported (no textures, no tensors)";
+            let what = "only addresses of the form [a], [a+4] and [a-4] are supported, and textures with coordinates";
             return Err(PtxError::unsupported(at, what));
         }
         return Ok(Operand::Address(Box::new(base), offset));

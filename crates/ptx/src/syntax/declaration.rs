@@ -74,7 +74,7 @@ fn head(cursor: &mut Cursor<'_>) -> Result<DeclarationHead, PtxError> {
             word if Type::named(word).is_some() => ty = Type::named(word),
             "texref" | "samplerref" | "surfref" | "tex" => {
                 let what =
-                    "textures and surfaces are not supported; read from global memory instead";
+                    "references to textures and surfaces are not supported; use texture objects";
                 return Err(PtxError::unsupported(token.at, what));
             }
             "attribute" => {

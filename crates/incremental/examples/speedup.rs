@@ -1,0 +1,175 @@
+//! How much faster answers are kept than recomputed, by batch size, and what the choice between
+//! both costs: `cargo run --release -p reuselens-incremental --example speedup -- FOLDER [SCALE]`.
+//!
+//! A row is a graph and a batch size. `static` is the mean time to recompute as published,
+//! `recompute` that of ours. The speed-up of the published rule is against `static`, those of
+//! ours against `recompute`. Half of the changes of the stream are deletions. The time of a batch
+//! is the least of several runs. The regret is what the choice costs beyond the faster of repair
+//! and recomputation for each batch.
+
+mod graphs;
+
+use std::time::{Duration, Instant};
+
+use graphs::Named;
+use reuselens_graph::generate::{ChangeMix, Changes};
+use reuselens_graph::{Delta, EdgeChange, SortedGraph, StoredGraph};
+use reuselens_incremental::{
+    Components, Depths, Maintain, Policy, PublishedComponents, PublishedDepths, PublishedTriangles,
+    StaticComponents, StaticDepths, StaticTriangles, Triangles, Work,
+};
+
+/// Batch sizes, and how many batches of each.
+const SIZES: [(usize, usize); 4] = [(1, 300), (100, 60), (1_000, 20), (10_000, 8)];
+/// How often each batch is measured.
+const RUNS: usize = 5;
+/// After this time no further batch is measured.
+const LIMIT: Duration = Duration::from_millis(1500);
+
+type Keep = Box<dyn FnMut(&SortedGraph, &Delta) -> Work>;
+
+fn keep(mut kept: impl Maintain<SortedGraph> + 'static) -> Keep {
+    Box::new(move |graph, delta| kept.apply(graph, delta))
+}
+
+/// Makes an answer of a graph.
+type Make = fn(&SortedGraph, u32) -> Keep;
+
+/// In the order of the table: as published, static and incremental; ours by all policies.
+const RULES: [(&str, [Make; 5]); 3] = [
+    (
+        "depths",
+        [
+            |graph, root| keep(StaticDepths::new(graph, root)),
+            |graph, root| keep(PublishedDepths::new(graph, root)),
+            |graph, root| keep(Depths::new(graph, root, Policy::Recompute)),
+            |graph, root| keep(Depths::new(graph, root, Policy::Repair)),
+            |graph, root| keep(Depths::new(graph, root, Policy::Predict)),
+        ],
+    ),
+    (
+        "components",
+        [
+            |graph, _| keep(StaticComponents::new(graph)),
+            |graph, _| keep(PublishedComponents::new(graph)),
+            |graph, _| keep(Components::new(graph, Policy::Recompute)),
+            |graph, _| keep(Components::new(graph, Policy::Repair)),
+            |graph, _| keep(Components::new(graph, Policy::Predict)),
+        ],
+    ),
+    (
+        "triangles",
+        [
+            |graph, _| keep(StaticTriangles::new(graph)),
+            |graph, _| keep(PublishedTriangles::new(graph)),
+            |graph, _| keep(Triangles::new(graph, Policy::Recompute, 1)),
+            |graph, _| keep(Triangles::new(graph, Policy::Repair, 1)),
+            |graph, _| keep(Triangles::new(graph, Policy::Predict, 1)),
+        ],
+    ),
+];
+
+/// The seconds for each batch, and the share of vertices that it affected.
+type Times = Vec<(f64, f64)>;
+
+fn run(start: &SortedGraph, make: Make, root: u32, batches: &[Vec<EdgeChange>]) -> Times {
+    let mut graph = start.clone();
+    let mut kept = make(&graph, root);
+    let begin = Instant::now();
+    let mut times = Vec::new();
+    for batch in batches {
+        let delta = graph.apply(batch);
+        let before = Instant::now();
+        let work = kept(&graph, &delta);
+        let time = before.elapsed().as_secs_f64();
+        times.push((time, work.affected as f64 / f64::from(graph.vertices())));
+        if begin.elapsed() > LIMIT {
+            break;
+        }
+    }
+    times
+}
+
+/// The least time of several runs for each batch, by rule. Runs of the rules alternate, so that
+/// all of them meet the same disturbances.
+fn least(
+    start: &SortedGraph,
+    rules: [Make; 5],
+    root: u32,
+    batches: &[Vec<EdgeChange>],
+) -> [Times; 5] {
+    let mut least = rules.map(|make| run(start, make, root, batches));
+    for _ in 1..RUNS {
+        for (least, make) in least.iter_mut().zip(rules) {
+            let more = run(start, make, root, batches);
+            least.truncate(more.len());
+            for (least, more) in least.iter_mut().zip(more) {
+                least.0 = least.0.min(more.0);
+            }
+        }
+    }
+    least
+}
+
+fn mean(times: &[(f64, f64)]) -> f64 {
+    times.iter().map(|time| time.0).sum::<f64>() / times.len() as f64
+}
+
+fn measure(named: &Named, size: usize, count: usize) {
+    let mut start = SortedGraph::new(named.kind, named.vertices);
+    let insert: Vec<_> = named
+        .edges
+        .iter()
+        .map(|&edge| EdgeChange::Insert(edge))
+        .collect();
+    start.apply(&insert);
+    let degree = |vertex: &u32| (start.degree(*vertex), *vertex);
+    let root = (0..named.vertices).max_by_key(degree).unwrap_or(0);
+    let mut changes = Changes::new(
+        named.kind,
+        named.vertices,
+        &named.edges,
+        ChangeMix::default(),
+        7,
+    );
+    let batches: Vec<Vec<_>> = (0..count)
+        .map(|_| changes.by_ref().take(size).collect())
+        .collect();
+    for (answer, rules) in RULES {
+        let [fixed, published, recompute, repair, predict] = least(&start, rules, root, &batches);
+        let all = predict.len().min(repair.len()).min(recompute.len());
+        let best: f64 = (0..all).map(|at| repair[at].0.min(recompute[at].0)).sum();
+        let chosen: f64 = predict[..all].iter().map(|time| time.0).sum();
+        let affected = repair.iter().map(|time| time.1).sum::<f64>() / repair.len() as f64;
+        println!(
+            "| {answer} | {} | {size} | {:.3} | {:.3} | {:.2} | {:.2} | {:.1} | {:.2} % | {:.1} % |",
+            named.name,
+            mean(&fixed) * 1e3,
+            mean(&recompute) * 1e3,
+            mean(&fixed) / mean(&published),
+            mean(&recompute) / mean(&repair),
+            mean(&recompute) / mean(&predict),
+            affected * 100.0,
+            (chosen / best - 1.0) * 100.0,
+        );
+    }
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let folder = arguments.next().expect("a folder with graphs");
+    let mut all = graphs::real(folder.as_ref());
+    if let Some(scale) = arguments.next() {
+        all.extend(graphs::generated(scale.parse().expect("a scale")));
+    }
+    println!(
+        "| answer | graph | batch | static ms | recompute ms | published | repair | ours | \
+         affected | regret |"
+    );
+    println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|");
+    for named in &all {
+        for (size, count) in SIZES {
+            measure(named, size, count);
+        }
+    }
+}
