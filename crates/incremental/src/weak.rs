@@ -4,6 +4,7 @@ use reuselens_graph::{Edge, EdgeKind, StoredGraph, VertexId};
 
 /// The neighbours of `vertex`, whatever the direction of the edge. A vertex that is both a
 /// neighbour and an in-neighbour comes twice.
+#[inline]
 pub(crate) fn neighbors<G: StoredGraph>(
     graph: &G,
     vertex: VertexId,
@@ -14,6 +15,7 @@ pub(crate) fn neighbors<G: StoredGraph>(
 }
 
 /// The number of ids that [`neighbors`] returns.
+#[inline]
 pub(crate) fn degree<G: StoredGraph>(graph: &G, vertex: VertexId) -> usize {
     match graph.kind() {
         EdgeKind::Undirected => graph.degree(vertex),

@@ -10,12 +10,22 @@ pub(super) const NONE: VertexId = VertexId::MAX;
 /// One tree for each component: each vertex but the root has a parent, one of its neighbours.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Forest {
-    parents: Vec<VertexId>,
-    /// The part of each vertex.
-    part_of: Vec<u32>,
+    nodes: Vec<ForestNode>,
     parts: Vec<Component>,
     /// Parts without vertices.
     unused: Vec<u32>,
+    /// The number of the present search, times 8: it is added to its marks, so that those of
+    /// earlier searches are smaller.
+    search: u32,
+    path: Vec<VertexId>,
+}
+
+/// What is known of a vertex, in one place: a search needs all of it.
+#[derive(Clone, Copy, Debug)]
+struct ForestNode {
+    parent: VertexId,
+    part: u32,
+    mark: u32,
 }
 
 /// A component.
@@ -29,19 +39,22 @@ pub(super) struct Component {
 impl Forest {
     /// The number of vertices.
     pub fn len(&self) -> usize {
-        self.parents.len()
+        self.nodes.len()
     }
 
     /// Adds vertices until there are `vertices`, each a part of its own.
     pub fn grow(&mut self, vertices: VertexId) {
-        for vertex in self.parents.len() as VertexId..vertices {
-            self.parents.push(NONE);
+        for vertex in self.nodes.len() as VertexId..vertices {
             let part = self.new_part(Component {
                 root: vertex,
                 size: 1,
                 smallest: vertex,
             });
-            self.part_of.push(part);
+            self.nodes.push(ForestNode {
+                parent: NONE,
+                part,
+                mark: 0,
+            });
         }
     }
 
@@ -60,13 +73,13 @@ impl Forest {
 
     #[inline]
     pub fn parent(&self, vertex: VertexId) -> VertexId {
-        self.parents[vertex as usize]
+        self.nodes[vertex as usize].parent
     }
 
     /// The number of the part that a vertex is in.
     #[inline]
     pub fn part_of(&self, vertex: VertexId) -> u32 {
-        self.part_of[vertex as usize]
+        self.nodes[vertex as usize].part
     }
 
     /// The smallest vertex of the part that a vertex is in.
@@ -89,7 +102,7 @@ impl Forest {
     /// Takes a vertex its parent: it and what hangs on it are a tree of their own, in the same
     /// part.
     pub fn cut(&mut self, vertex: VertexId) {
-        self.parents[vertex as usize] = NONE;
+        self.nodes[vertex as usize].parent = NONE;
     }
 
     /// The root of the tree that a vertex is in.
@@ -104,7 +117,7 @@ impl Forest {
     pub fn hang(&mut self, vertex: VertexId, parent: VertexId) {
         let (mut at, mut above) = (vertex, parent);
         while at != NONE {
-            let old = std::mem::replace(&mut self.parents[at as usize], above);
+            let old = std::mem::replace(&mut self.nodes[at as usize].parent, above);
             (above, at) = (at, old);
         }
     }
@@ -120,7 +133,7 @@ impl Forest {
             smallest: vertices.iter().copied().min().unwrap_or(root),
         });
         for &vertex in vertices {
-            self.part_of[vertex as usize] = part;
+            self.nodes[vertex as usize].part = part;
         }
     }
 
@@ -192,14 +205,14 @@ impl Forest {
         let (mut scanned, mut read) = (0, 0);
         moved.clear();
         moved.push(vertex);
-        self.part_of[vertex as usize] = part;
+        self.nodes[vertex as usize].part = part;
         while let Some(&at) = moved.get(read) {
             read += 1;
             for block in weak::neighbors(graph, at) {
                 scanned += block.len() as u64;
                 for &neighbor in block {
                     if self.is_tree_edge(at, neighbor) && self.part_of(neighbor) != part {
-                        self.part_of[neighbor as usize] = part;
+                        self.nodes[neighbor as usize].part = part;
                         moved.push(neighbor);
                     }
                 }
@@ -212,10 +225,14 @@ impl Forest {
     /// the ids read.
     pub fn rebuild<G: StoredGraph>(&mut self, graph: &G, queue: &mut Vec<VertexId>) -> u64 {
         let vertices = graph.vertices();
-        self.parents.clear();
-        self.parents.resize(vertices as usize, NONE);
-        self.part_of.clear();
-        self.part_of.resize(vertices as usize, NONE);
+        self.nodes.clear();
+        let node = ForestNode {
+            parent: NONE,
+            part: NONE,
+            mark: 0,
+        };
+        self.nodes.resize(vertices as usize, node);
+        self.search = 0;
         self.parts.clear();
         self.unused.clear();
         let mut scanned = 0;
@@ -224,7 +241,7 @@ impl Forest {
                 continue;
             }
             let part = self.parts.len() as u32;
-            self.part_of[root as usize] = part;
+            self.nodes[root as usize].part = part;
             queue.clear();
             queue.push(root);
             let mut read = 0;
@@ -233,9 +250,10 @@ impl Forest {
                 for block in weak::neighbors(graph, at) {
                     scanned += block.len() as u64;
                     for &neighbor in block {
-                        if self.part_of(neighbor) == NONE {
-                            self.part_of[neighbor as usize] = part;
-                            self.parents[neighbor as usize] = at;
+                        let node = &mut self.nodes[neighbor as usize];
+                        if node.part == NONE {
+                            node.part = part;
+                            node.parent = at;
                             queue.push(neighbor);
                         }
                     }
@@ -248,5 +266,72 @@ impl Forest {
             });
         }
         scanned
+    }
+}
+
+/// A mark: the tree of the first side, of the second one (1), or another one.
+pub(super) const OTHER: u32 = 2;
+/// Added to the mark of a vertex that its side has found.
+pub(super) const FOUND: u32 = 4;
+
+/// Marks of the present search: in which tree a vertex is, as far as the search knows.
+impl Forest {
+    /// Begins a search without marks.
+    pub fn start_search(&mut self) {
+        self.search += 8;
+        if self.search > u32::MAX - 16 {
+            self.nodes.iter_mut().for_each(|node| node.mark = 0);
+            self.search = 8;
+        }
+    }
+
+    #[inline]
+    pub fn mark(&self, vertex: VertexId) -> Option<u32> {
+        self.nodes[vertex as usize].mark.checked_sub(self.search)
+    }
+
+    #[inline]
+    pub fn set_mark(&mut self, vertex: VertexId, mark: u32) {
+        self.nodes[vertex as usize].mark = self.search + mark;
+    }
+
+    /// Marks the path from a vertex to the root of its tree, which it returns; nothing if it meets
+    /// a mark of this search, whose tree the vertex is in.
+    pub fn mark_path(&mut self, vertex: VertexId, tree: u32) -> Option<VertexId> {
+        let mut at = vertex;
+        loop {
+            if self.mark(at).is_some_and(|mark| mark != tree) {
+                return None;
+            }
+            self.set_mark(at, tree);
+            match self.parent(at) {
+                NONE => return Some(at),
+                parent => at = parent,
+            }
+        }
+    }
+
+    /// The tree that a vertex is in, and the number of steps to where that is known. Marks the
+    /// path. `roots` are those of both sides.
+    pub fn tree(&mut self, vertex: VertexId, roots: [VertexId; 2]) -> (u32, usize) {
+        let mut path = std::mem::take(&mut self.path);
+        path.clear();
+        let mut at = vertex;
+        let tree = loop {
+            if let Some(mark) = self.mark(at) {
+                break mark & !FOUND;
+            }
+            path.push(at);
+            match self.parent(at) {
+                NONE => {
+                    let side = roots.iter().position(|&root| root == at);
+                    break side.map_or(OTHER, |side| side as u32);
+                }
+                parent => at = parent,
+            }
+        };
+        path.iter().for_each(|&vertex| self.set_mark(vertex, tree));
+        self.path = path;
+        (tree, self.path.len())
     }
 }

@@ -1,5 +1,6 @@
 //! The component of each vertex, named by the smallest vertex in it.
 
+mod costs;
 mod forest;
 mod published;
 mod repaired;

@@ -19,15 +19,13 @@
 
 use reuselens_graph::{Delta, StoredGraph, VertexId};
 
-use super::forest::{Forest, NONE};
+use super::costs::CutCosts;
+use super::forest::{FOUND, Forest, NONE};
 use crate::{Choice, Maintain, Policy, Work, weak};
 
-/// A cut costs as much as reading this many ids, beside those that it reads.
-const CUT: u64 = 30;
-/// An id that a search for a replacement reads costs as much as this many that are read in order.
-const REPAIR_ID: u64 = 4;
-/// A vertex that recomputing reaches costs as much as reading this many ids.
-const RECOMPUTED_VERTEX: u64 = 16;
+/// A tree is small if its vertices have this many neighbours in all. In meshes and social graphs
+/// most cuts leave one.
+const SMALL: u64 = 64;
 /// A step up to a root costs as much as reading this many ids.
 const CLIMB: u64 = 2;
 
@@ -36,7 +34,6 @@ const CLIMB: u64 = 2;
 pub struct Components {
     policy: Policy,
     forest: Forest,
-    marks: Marks,
     /// Both sides of a cut.
     sides: [CutSide; 2],
     cuts: Vec<Cut>,
@@ -70,131 +67,10 @@ enum CutSearch {
     Exhausted(usize),
 }
 
-/// What cuts cost: the mean of the batch so far, beginning with that of the batches before.
-///
-/// A few cuts read a thousand times as much as the others. So a cut counts up to 16 times the
-/// mean: otherwise one of them among the first would condemn all others.
-#[derive(Clone, Copy, Debug)]
-struct CutCosts {
-    /// The ids read, and the number of cuts.
-    sum: u64,
-    cuts: u64,
-}
-
-/// With how many cuts the batches before count.
-const BEFORE: u64 = 64;
-
-impl CutCosts {
-    fn new() -> Self {
-        let cuts = BEFORE;
-        Self {
-            sum: 8 * cuts,
-            cuts,
-        }
-    }
-
-    fn mean(self) -> u64 {
-        self.sum / self.cuts
-    }
-
-    /// Begins a batch.
-    fn begin(&mut self) {
-        self.sum = self.sum * BEFORE / self.cuts;
-        self.cuts = BEFORE;
-    }
-
-    /// Takes a cut into account that read this many ids.
-    fn add(&mut self, ids: u64) {
-        self.sum += ids.min(16 * (self.mean() + 4));
-        self.cuts += 1;
-    }
-
-    /// Whether so many more cuts are predicted to be more work than recomputing.
-    fn exceed<G: StoredGraph>(self, cuts: usize, graph: &G) -> bool {
-        let recomputing = weak::ids(graph) + RECOMPUTED_VERTEX * u64::from(graph.vertices());
-        cuts as u64 * (REPAIR_ID * self.mean() + CUT) > recomputing
-    }
-}
-
 /// An edge that joins two trees: that of `hung` is to hang on the other one.
 struct Link {
     hung: VertexId,
     on: VertexId,
-}
-
-/// In which tree a vertex is, as far as the present search knows.
-#[derive(Clone, Debug, Default)]
-struct Marks {
-    /// The number of the search, times 8, and the mark.
-    marks: Vec<u32>,
-    search: u32,
-    path: Vec<VertexId>,
-}
-
-/// A mark: the tree of the first side, of the second one, or another one.
-const OTHER: u32 = 2;
-/// Added to the mark of a vertex that its side has found.
-const FOUND: u32 = 4;
-
-impl Marks {
-    fn start(&mut self, vertices: usize) {
-        self.marks.resize(vertices, 0);
-        self.search += 8;
-        if self.search > u32::MAX - 16 {
-            self.marks.fill(0);
-            self.search = 8;
-        }
-    }
-
-    /// Marks the path from a vertex to the root of its tree, which it returns; nothing if it meets
-    /// a mark of this search, whose tree the vertex is in.
-    fn mark_path(&mut self, forest: &Forest, vertex: VertexId, tree: u32) -> Option<VertexId> {
-        let mut at = vertex;
-        loop {
-            if self.get(at).is_some_and(|mark| mark != tree) {
-                return None;
-            }
-            self.set(at, tree);
-            match forest.parent(at) {
-                NONE => return Some(at),
-                parent => at = parent,
-            }
-        }
-    }
-
-    #[inline]
-    fn get(&self, vertex: VertexId) -> Option<u32> {
-        let mark = self.marks[vertex as usize];
-        (mark >= self.search).then(|| mark - self.search)
-    }
-
-    fn set(&mut self, vertex: VertexId, mark: u32) {
-        self.marks[vertex as usize] = self.search + mark;
-    }
-
-    /// The tree that a vertex is in, and the number of steps to where that is known. Marks the
-    /// path.
-    fn tree(&mut self, forest: &Forest, vertex: VertexId, roots: [VertexId; 2]) -> (u32, usize) {
-        self.path.clear();
-        let mut at = vertex;
-        let tree = loop {
-            if let Some(mark) = self.get(at) {
-                break mark & !FOUND;
-            }
-            self.path.push(at);
-            match forest.parent(at) {
-                NONE => {
-                    let side = roots.iter().position(|&root| root == at);
-                    break side.map_or(OTHER, |side| side as u32);
-                }
-                parent => at = parent,
-            }
-        };
-        for &vertex in &self.path {
-            self.marks[vertex as usize] = self.search + tree;
-        }
-        (tree, self.path.len())
-    }
 }
 
 impl Components {
@@ -203,7 +79,6 @@ impl Components {
         let mut new = Self {
             policy,
             forest: Forest::default(),
-            marks: Marks::default(),
             sides: [CutSide::default(), CutSide::default()],
             cuts: Vec::new(),
             queue: Vec::new(),
@@ -299,10 +174,11 @@ impl Components {
         work: &mut Work,
     ) -> VertexId {
         loop {
-            if !self.start(cut, anchor) {
-                return anchor;
-            }
-            let outcome = self.search(graph, work);
+            let outcome = match self.search_small(graph, cut, anchor, work) {
+                Some(outcome) => outcome,
+                None if self.start(cut, anchor) => self.search(graph, work),
+                None => return anchor,
+            };
             match outcome {
                 CutSearch::Replaced(link) => self.forest.hang(link.hung, link.on),
                 CutSearch::Exhausted(side) => {
@@ -320,25 +196,72 @@ impl Components {
         }
     }
 
+    /// Searches the tree of a cut's child alone, if that tree is small: then all of its vertices
+    /// are known first, and no path to a root is needed to see that a neighbour is in another
+    /// tree.
+    fn search_small<G: StoredGraph>(
+        &mut self,
+        graph: &G,
+        cut: Cut,
+        anchor: VertexId,
+        work: &mut Work,
+    ) -> Option<CutSearch> {
+        if self.forest.parent(cut.child) != NONE || self.forest.root(anchor) == cut.child {
+            return None;
+        }
+        let (forest, side) = (&mut self.forest, &mut self.sides[0]);
+        forest.start_search();
+        side.root = cut.child;
+        side.found.clear();
+        side.found.push(cut.child);
+        forest.set_mark(cut.child, FOUND);
+        (side.read, side.scanned) = (0, 0);
+        while let Some(&vertex) = side.found.get(side.read) {
+            side.read += 1;
+            side.scanned += weak::degree(graph, vertex) as u64;
+            if side.scanned > SMALL {
+                work.scanned += side.scanned;
+                return None;
+            }
+            for &neighbor in weak::neighbors(graph, vertex).flatten() {
+                if forest.parent(neighbor) == vertex && forest.mark(neighbor).is_none() {
+                    forest.set_mark(neighbor, FOUND);
+                    side.found.push(neighbor);
+                }
+            }
+        }
+        work.scanned += side.scanned;
+        for &vertex in &side.found {
+            let is_other = |neighbor: &&VertexId| {
+                forest.mark(**neighbor).is_none() && forest.part_of(**neighbor) == cut.part
+            };
+            if let Some(&on) = weak::neighbors(graph, vertex).flatten().find(is_other) {
+                return Some(CutSearch::Replaced(Link { hung: vertex, on }));
+            }
+        }
+        work.scanned += side.scanned;
+        Some(CutSearch::Exhausted(0))
+    }
+
     /// Prepares the search from both ends of a cut. Returns whether the child is in another tree
     /// than the anchor.
     fn start(&mut self, cut: Cut, anchor: VertexId) -> bool {
-        let forest = &self.forest;
-        self.marks.start(forest.len());
-        let Some(root) = self.marks.mark_path(forest, cut.child, 0) else {
+        let forest = &mut self.forest;
+        forest.start_search();
+        let Some(root) = forest.mark_path(cut.child, 0) else {
             unreachable!("nothing is marked yet")
         };
         if forest.root(anchor) == root {
             return false;
         }
         // The other end of the deleted edge is near, if it is still in another tree.
-        let near = (forest.part_of(cut.parent) == cut.part)
-            .then(|| self.marks.mark_path(forest, cut.parent, 1));
+        let near =
+            (forest.part_of(cut.parent) == cut.part).then(|| forest.mark_path(cut.parent, 1));
         let (other, other_root) = match near.flatten() {
             Some(other_root) => (cut.parent, other_root),
             None => {
                 // What was marked on the way is in the first tree.
-                self.marks.start(forest.len());
+                forest.start_search();
                 (anchor, forest.root(anchor))
             }
         };
@@ -350,7 +273,7 @@ impl Components {
             (side.root, side.read, side.scanned) = (root, 0, 0);
             side.found.clear();
             side.found.push(start);
-            self.marks.set(start, FOUND + index as u32);
+            forest.set_mark(start, FOUND + index as u32);
         }
         true
     }
@@ -381,7 +304,7 @@ impl Components {
     /// has one.
     fn advance<G: StoredGraph>(&mut self, graph: &G, index: usize) -> Option<Link> {
         let roots = [self.sides[0].root, self.sides[1].root];
-        let (forest, marks) = (&self.forest, &mut self.marks);
+        let forest = &mut self.forest;
         let side = &mut self.sides[index];
         let vertex = side.found[side.read];
         let part = forest.part_of(vertex);
@@ -389,14 +312,14 @@ impl Components {
         for block in weak::neighbors(graph, vertex) {
             side.scanned += block.len() as u64;
             for &neighbor in block {
-                if marks.get(neighbor) == Some(FOUND + index as u32) {
+                if forest.mark(neighbor) == Some(FOUND + index as u32) {
                     continue;
                 }
                 if forest.is_tree_edge(vertex, neighbor) {
-                    marks.set(neighbor, FOUND + index as u32);
+                    forest.set_mark(neighbor, FOUND + index as u32);
                     side.found.push(neighbor);
                 } else if forest.part_of(neighbor) == part {
-                    let (tree, steps) = marks.tree(forest, neighbor, roots);
+                    let (tree, steps) = forest.tree(neighbor, roots);
                     side.scanned += CLIMB * steps as u64;
                     if tree != index as u32 {
                         // The child's tree is hung on another one, rather than the other way
