@@ -142,11 +142,11 @@ impl ClientNames {
 }
 
 /// How memory came about whose kind has a number.
-pub fn allocated_by(number: u64) -> Origin {
+pub fn allocated_by(number: u64) -> Option<Origin> {
     let kind = usize::try_from(number)
         .ok()
         .and_then(|number| ALLOCATION_KINDS.get(number));
-    match kind {
+    Some(match kind {
         None => Origin::Unknown,
         Some(AllocationKind::Malloc) => Origin::Malloc,
         Some(AllocationKind::Pitched) => Origin::Pitched,
@@ -154,7 +154,9 @@ pub fn allocated_by(number: u64) -> Origin {
         Some(AllocationKind::Managed) => Origin::Managed,
         Some(AllocationKind::Pinned) => Origin::Pinned,
         Some(AllocationKind::Registered) => Origin::Registered,
-    }
+        Some(AllocationKind::Array) => Origin::Array,
+        Some(AllocationKind::Descriptor) => return None,
+    })
 }
 
 #[cfg(test)]

@@ -114,6 +114,10 @@ numbered! {
         Pinned,
         /// `cudaHostRegister`: the program has it from elsewhere.
         Registered,
+        /// `cudaMallocArray`, `cudaMalloc3DArray`.
+        Array,
+        /// What describes a texture or surface: no memory of the program's.
+        Descriptor,
     }
 }
 

@@ -262,8 +262,9 @@ impl<D: Device> Served<D> {
             }
             _ => {
                 let address = self.device.allocate(first, alignment)?;
-                self.accounts
-                    .allocated(allocated_by(kind), call_path, address, first);
+                if let Some(origin) = allocated_by(kind) {
+                    self.accounts.allocated(origin, call_path, address, first);
+                }
                 client.blocks.insert(address);
                 Ok(vec![address])
             }

@@ -27,7 +27,12 @@ statuses! {
     INVALID_CONFIGURATION 9 "cudaErrorInvalidConfiguration" "invalid configuration argument";
     INVALID_PITCH 12 "cudaErrorInvalidPitchValue" "invalid pitch argument";
     INVALID_SYMBOL 13 "cudaErrorInvalidSymbol" "invalid device symbol";
+    INVALID_CHANNELS 20 "cudaErrorInvalidChannelDescriptor" "invalid channel descriptor";
     INVALID_DIRECTION 21 "cudaErrorInvalidMemcpyDirection" "invalid copy direction for memcpy";
+    INVALID_FILTER 26 "cudaErrorInvalidFilterSetting"
+        "linear filtering not supported for non-float type";
+    INVALID_NORMALIZED 27 "cudaErrorInvalidNormSetting"
+        "read as normalized float not supported for 32-bit non float type";
     INVALID_FUNCTION 98 "cudaErrorInvalidDeviceFunction" "invalid device function";
     INVALID_DEVICE 101 "cudaErrorInvalidDevice" "invalid device ordinal";
     INVALID_IMAGE 200 "cudaErrorInvalidKernelImage" "device kernel image is invalid";

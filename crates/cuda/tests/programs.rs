@@ -257,6 +257,7 @@ fn interface_is_as_documented(nvcc: &str, flags: &[&str]) {
         "streams",
         "symbols",
         "templates",
+        "textures",
         "threads",
         "traps",
         "warps",

@@ -53,6 +53,8 @@ pub enum Origin {
     Malloc,
     /// `cudaMallocPitch`, `cudaMalloc3D`.
     Pitched,
+    /// `cudaMallocArray`, `cudaMalloc3DArray`.
+    Array,
     /// `cudaMallocAsync`.
     StreamOrdered,
     /// `cudaMallocManaged`.
@@ -105,7 +107,7 @@ impl Origin {
     /// libraries.
     pub fn is_device_only(&self) -> bool {
         match self {
-            Origin::Malloc | Origin::Pitched | Origin::StreamOrdered => true,
+            Origin::Malloc | Origin::Pitched | Origin::Array | Origin::StreamOrdered => true,
             Origin::Variable { name, .. } => !name.contains('$') && !name.starts_with("__"),
             Origin::Managed | Origin::Pinned | Origin::Registered => false,
             Origin::Unknown | Origin::Heap | Origin::Static { .. } | Origin::Local { .. } => false,
@@ -118,6 +120,7 @@ impl Origin {
             Origin::Unknown => "memory of the host",
             Origin::Malloc => "cudaMalloc",
             Origin::Pitched => "cudaMallocPitch",
+            Origin::Array => "cudaMallocArray",
             Origin::StreamOrdered => "cudaMallocAsync",
             Origin::Managed => "cudaMallocManaged",
             Origin::Pinned => "cudaMallocHost",

@@ -239,16 +239,14 @@ fn integers_are_read_as_they_are_or_as_floats_to_one() {
 #[test]
 fn what_is_read_by_index_has_zeros_around_it() {
     let values = values(8);
+    let texture = TextureDescriptor {
+        border: [9.0; 4],
+        ..floats([8, 1, 1])
+    };
     let body = format!(
         "sub.u32 %r1, %r0, 2;\ntex.1d.v4.f32.s32 {{%f5, %f6, %f7, %f8}}, [%x1, {{%r1}}];\n{STORE}"
     );
-    let found = with_texture(
-        &body,
-        floats([8, 1, 1]),
-        &bytes_of(&values),
-        &[],
-        &mut Ignore,
-    );
+    let found = with_texture(&body, texture, &bytes_of(&values), &[], &mut Ignore);
     let found: Vec<f32> = found
         .unwrap()
         .0

@@ -1,5 +1,6 @@
 //! Copies and fills.
 
+use super::arrays::{self, Array};
 use super::blocks::{Place, place};
 use super::call_paths;
 use super::errors::returned;
@@ -125,30 +126,55 @@ fn layer_bytes(block: &PitchedPointer) -> u64 {
     (block.height as u64).saturating_mul(block.pitch as u64)
 }
 
+/// Where one side of a copy of this size begins, and the bytes from a row, and from a layer, to the
+/// next.
+fn side_3d(
+    array: Option<Array>,
+    block: &PitchedPointer,
+    at: &CudaPosition,
+    size: [u64; 3],
+) -> Result<(u64, u64, u64), Status> {
+    if let Some(array) = array {
+        let x = (at.x as u64).checked_mul(array.element);
+        let x = x.ok_or(Status::INVALID_VALUE)?;
+        let begin = array.at([x, at.y as u64, at.z as u64], size)?;
+        return Ok((begin, array.pitch, array.layer_bytes()));
+    }
+    let row = at.z.checked_mul(block.height);
+    let row = row.and_then(|row| row.checked_add(at.y));
+    let bytes = row.and_then(|row| row.checked_mul(block.pitch)?.checked_add(at.x));
+    let begin = bytes.and_then(|bytes| block.address.checked_add(bytes));
+    let begin = begin.ok_or(Status::INVALID_VALUE)? as u64;
+    Ok((begin, block.pitch as u64, layer_bytes(block)))
+}
+
 fn copy_3d(what: *const Copy3D, stream: usize) -> Result<(), Status> {
     if what.is_null() {
         return Err(Status::INVALID_VALUE);
     }
     // SAFETY: the program passes what is to be copied.
     let what = unsafe { &*what };
-    if what.from_array != 0 || what.to_array != 0 {
-        return Err(Status::NOT_SUPPORTED);
-    }
-    let begin = |block: &PitchedPointer, at: &CudaPosition| {
-        let row = at.z.checked_mul(block.height)?.checked_add(at.y)?;
-        let bytes = row.checked_mul(block.pitch)?.checked_add(at.x)?;
-        Some(block.address.checked_add(bytes)? as u64)
-    };
-    let begins = begin(&what.to, &what.to_position).zip(begin(&what.from, &what.from_position));
-    let (to, from) = begins.ok_or(Status::INVALID_VALUE)?;
+    let handles = [what.to_array, what.from_array].map(|handle| match handle {
+        0 => Ok(None),
+        handle => arrays::array(handle).map(Some),
+    });
+    let [to_array, from_array] = handles;
+    let (to_array, from_array) = (to_array?, from_array?);
+    // The width counts elements where there is an array.
+    let element = to_array.or(from_array).map_or(1, |array| array.element);
+    let width = (what.extent.width as u64).checked_mul(element);
+    let width = width.ok_or(Status::INVALID_VALUE)?;
+    let size = [width, what.extent.height as u64, what.extent.depth as u64];
+    let to = side_3d(to_array, &what.to, &what.to_position, size)?;
+    let from = side_3d(from_array, &what.from, &what.from_position, size)?;
     let rows = Rows {
-        to_pitch: what.to.pitch as u64,
-        from_pitch: what.from.pitch as u64,
-        rows: what.extent.height as u64,
-        layers: what.extent.depth as u64,
-        to_layer: layer_bytes(&what.to),
-        from_layer: layer_bytes(&what.from),
-        ..Rows::plain(to, from, what.extent.width as u64)
+        to_pitch: to.1,
+        from_pitch: from.1,
+        rows: size[1],
+        layers: size[2],
+        to_layer: to.2,
+        from_layer: from.2,
+        ..Rows::plain(to.0, from.0, width)
     };
     copy(rows, what.direction, stream)
 }

@@ -7,6 +7,7 @@
 //! What it must never do: return success for what was not done. A function that is not here returns
 //! CUDA's own "operation not supported", and is named in the report: [`missing`].
 
+mod arrays;
 mod blocks;
 mod call_paths;
 mod captures;
@@ -31,6 +32,7 @@ mod shared;
 mod sides;
 mod streams;
 mod symbols;
+mod textures;
 mod work;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -129,7 +129,10 @@ fn fetch<B: BlockSink>(
                 inside |= 1 << lane;
                 bits = Some(read_texel(memory, warp, texture, address, lane)?);
             }
-            let channels = channels(texture, bits);
+            let channels = match bits {
+                None if op.takes_index => [0; 4],
+                bits => channels(texture, bits),
+            };
             match op.channel {
                 Some(channel) => results(warp, op, lane, number, channels[usize::from(channel)]),
                 None if count == 1 => {
