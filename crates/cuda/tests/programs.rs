@@ -251,6 +251,7 @@ fn interface_is_as_documented(nvcc: &str, flags: &[&str]) {
         "memset",
         "occupancy",
         "pinned",
+        "pools",
         "printf",
         "properties",
         "shared",

@@ -242,6 +242,30 @@ static void unloaded_module(const char *path)
     EXPECT_ERROR(cuModuleUnload(module), CUDA_ERROR_INVALID_HANDLE);
 }
 
+/* Memory of a pool that the program makes. */
+static void pools(void)
+{
+    CUmemPoolProps properties;
+    memset(&properties, 0, sizeof properties);
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUmemoryPool pool, own;
+    CUdeviceptr data;
+    cuuint64_t used = 0;
+    CHECK(cuMemPoolCreate(&pool, &properties));
+    CHECK(cuMemAllocFromPoolAsync(&data, 3000, pool, NULL));
+    CHECK(cuMemsetD8(data, 1, 3000));
+    CHECK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    EXPECT(used >= 3000);
+    CHECK(cuMemFreeAsync(data, NULL));
+    CHECK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    EXPECT(used == 0);
+    CHECK(cuDeviceGetDefaultMemPool(&own, 0));
+    EXPECT(own != pool);
+    CHECK(cuMemPoolDestroy(pool));
+    EXPECT_ERROR(cuMemPoolDestroy(own), CUDA_ERROR_INVALID_VALUE);
+}
+
 /* The way of programs that are not linked with the driver's library. */
 static void by_name(void)
 {
@@ -288,6 +312,7 @@ int main(int argc, char **argv)
     launches(module);
     streams();
     rows();
+    pools();
     by_name();
     CHECK(cuModuleUnload(module));
     CHECK(cuDevicePrimaryCtxRelease(device));

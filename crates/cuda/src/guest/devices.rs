@@ -8,6 +8,7 @@ use super::errors::returned;
 use super::hook;
 use super::lock;
 use super::memory::store;
+use super::pools;
 use super::work::wait;
 use crate::protocol::Operation;
 use crate::status::Status;
@@ -64,6 +65,7 @@ pub extern "C" fn cudaDeviceSynchronize() -> u32 {
 pub extern "C" fn cudaDeviceReset() -> u32 {
     returned(wait().and_then(|()| {
         blocks::clear();
+        pools::clear();
         ask_number(Operation::Reset, &[]).map(drop)
     }))
 }

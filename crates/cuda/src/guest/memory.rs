@@ -7,13 +7,14 @@ use super::captures;
 use super::connection::{ask_number, fatal};
 use super::errors::returned;
 use super::modules;
+use super::pools;
 use crate::protocol::{AllocationKind, Operation};
 use crate::status::Status;
 
 /// Rows of `cudaMallocPitch` begin at multiples of it.
 const PITCH: usize = 512;
 
-/// Memory that a stream allocates or frees is there, or gone, at once.
+/// Takes memory of the device.
 fn allocate(to: *mut usize, bytes: usize, kind: AllocationKind) -> Result<(), Status> {
     let address = match bytes {
         0 => 0,
@@ -38,7 +39,11 @@ fn free(address: usize) -> Result<(), Status> {
         return Ok(());
     }
     match place(address as u64)? {
-        Place::Device => ask_number(Operation::Free, &[address as u64]).map(drop),
+        Place::Device => {
+            ask_number(Operation::Free, &[address as u64])?;
+            pools::freed(address as u64);
+            Ok(())
+        }
         Place::Host(Some(Mirrored::Managed)) => blocks::free(address, Mirrored::Managed),
         Place::Host(_) => Err(Status::INVALID_VALUE),
     }
@@ -50,16 +55,11 @@ pub extern "C" fn cudaMalloc(to: *mut usize, bytes: usize) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cudaMallocAsync(to: *mut usize, bytes: usize, stream: usize) -> u32 {
-    let kind = AllocationKind::StreamOrdered;
-    returned(captures::forbid(stream).and_then(|()| allocate(to, bytes, kind)))
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn cudaFree(address: usize) -> u32 {
     returned(free(address))
 }
 
+/// What a stream frees is gone at once.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaFreeAsync(address: usize, stream: usize) -> u32 {
     returned(captures::forbid(stream).and_then(|()| free(address)))

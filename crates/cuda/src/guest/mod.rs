@@ -26,6 +26,7 @@ mod kernels;
 mod memory;
 mod missing;
 mod modules;
+mod pools;
 mod printed;
 mod properties;
 mod shared;

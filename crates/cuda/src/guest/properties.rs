@@ -107,6 +107,7 @@ const PROPERTIES: &[Property] = &[
     int(652, 636, 1),                    // managedMemory
     int(688, 668, 1),                    // cooperativeLaunch
     size(696, 672, MAX_SHARED_OPTIN),    // sharedMemPerBlockOptin
+    int(744, 720, 1),                    // memoryPoolsSupported
     int(712, 688, BLOCKS_OF_SM as i32),  // maxBlocksPerMultiProcessor
     size(720, 696, 1 << 10),             // reservedSharedMemPerBlock
 ];
@@ -194,6 +195,7 @@ const ATTRIBUTES: &[(u32, i32)] = &[
     (97, MAX_SHARED_OPTIN as i32),
     (106, BLOCKS_OF_SM as i32),
     (111, 1 << 10),
+    (115, 1),
 ];
 
 #[unsafe(no_mangle)]

@@ -32,7 +32,6 @@ pub extern "C" fn cuMemAllocPitch_v2(
 
 as_runtime! {
     cuMemFree_v2(address: usize) = memory::cudaFree;
-    cuMemAllocAsync(to: *mut usize, bytes: usize, stream: usize) = memory::cudaMallocAsync;
     cuMemFreeAsync(address: usize, stream: usize) = memory::cudaFreeAsync;
     cuMemAllocManaged(to: *mut usize, bytes: usize, flags: u32) = memory::cudaMallocManaged;
     cuMemAllocHost_v2(to: *mut usize, bytes: usize) = memory::cudaMallocHost;

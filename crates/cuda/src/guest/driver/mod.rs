@@ -13,6 +13,7 @@ mod memory;
 mod missing;
 mod modules;
 mod names;
+mod pools;
 mod streams;
 
 use crate::status::Status;
