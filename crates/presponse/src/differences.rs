@@ -4,7 +4,8 @@
 //! The difference is 1 for an edge that comes and -1 for one that goes; requests that change
 //! nothing have no line. The graph at the beginning is the batch of that name. Batches are sorted,
 //! and within a batch edges are. An undirected edge is one line. A batch that changes nothing has a
-//! comment, `# batch B`, as all others have before their lines.
+//! comment, `# batch B`, as all others have before their lines. The last line is `# vertices N`:
+//! vertices without edges count, too.
 
 use std::io::{self, Write};
 
@@ -74,9 +75,14 @@ impl<W: Write> DifferenceWriter<W> {
         Ok(self.apply(batch, &changes)?)
     }
 
-    /// The underlying writer, and the edges that are left.
-    pub fn finish(self) -> (W, u64) {
-        (self.out, self.graph.edges())
+    /// Writes the count of vertices, and returns the underlying writer and the count of edges that
+    /// are left.
+    ///
+    /// # Errors
+    /// If writing fails.
+    pub fn finish(mut self) -> io::Result<(W, u64)> {
+        writeln!(self.out, "# vertices {}", self.names.len())?;
+        Ok((self.out, self.graph.edges()))
     }
 
     fn apply(&mut self, batch: u64, changes: &[EdgeChange]) -> io::Result<()> {

@@ -13,6 +13,7 @@ mod exit;
 mod input;
 mod latency;
 mod page;
+mod peers;
 mod progress;
 mod say;
 mod service;

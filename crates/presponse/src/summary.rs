@@ -26,7 +26,9 @@ pub struct RunSummary {
     pub deleted: u64,
     /// Latencies by [`SERIES`].
     pub latencies: [Latencies; SERIES.len()],
-    /// The same over time.
+    /// Latencies of depths, components and triangles with that of the graph.
+    pub with_graph: [Latencies; 3],
+    /// Latencies by [`SERIES`] over time.
     pub timeline: Timeline<{ SERIES.len() }>,
     /// Batches in which an answer did not change, was repaired, was recomputed.
     pub choices: [[u64; 3]; 3],
@@ -43,6 +45,13 @@ impl RunSummary {
         self.deleted += step.delta.deleted.len() as u64;
         for (series, latency) in self.latencies.iter_mut().zip(step.latencies) {
             series.add(latency);
+        }
+        for (series, latency) in self
+            .with_graph
+            .iter_mut()
+            .zip(&step.latencies[FIRST_ANSWER..])
+        {
+            series.add(step.latencies[0] + *latency);
         }
         self.timeline.add(step.latencies, step.affected());
         for (

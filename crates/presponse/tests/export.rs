@@ -9,7 +9,8 @@ fn stream_is_exported_as_what_it_changes() {
     place.write("stream", "+ 9 7\n+ 5 7\n- 1 2\n+ 3 3\n- 9 5\n");
     let text = place.succeed(&["export", "graph", "--stream", "stream", "--batch", "2"]);
     let expected = "# presponse differences, undirected: from to batch difference\n# batch 0\n\
-                    7 5 0 1\n5 9 0 1\n# batch 1\n7 9 1 1\n# batch 2\n# batch 3\n5 9 3 -1\n";
+                    7 5 0 1\n5 9 0 1\n# batch 1\n7 9 1 1\n# batch 2\n# batch 3\n5 9 3 -1\n\
+                    # vertices 6\n";
     assert_eq!(text, expected);
     let (code, error) = place.fail(&["export", "graph"]);
     assert!(code == 2 && error.contains("add --stream FILE"), "{error}");
@@ -30,7 +31,7 @@ fn folder_is_exported_from_its_snapshot_on() {
     drop(service);
     let text = place.succeed(&["export", "state"]);
     let expected = "# presponse differences, directed: from to batch difference\n# batch 1\n\
-                    1 2 1 1\n2 1 1 1\n# batch 2\n2 1 2 -1\n4 1 2 1\n";
+                    1 2 1 1\n2 1 1 1\n# batch 2\n2 1 2 -1\n4 1 2 1\n# vertices 3\n";
     assert_eq!(text, expected);
     place.succeed(&["export", "state", "-o", "differences"]);
     assert_eq!(

@@ -4,6 +4,7 @@
 
 mod common;
 
+mod compare;
 mod export;
 mod run;
 mod serve;

@@ -82,7 +82,7 @@ impl Args {
         };
         let batches = counted(writer.batches, "batch", "batches");
         let lines = counted(writer.lines, "difference", "differences");
-        let (out, edges) = writer.finish();
+        let (out, edges) = writer.finish()?;
         let edges = counted(edges, "edge", "edges");
         Ok((out, format!("{lines} in {batches}; {edges} at the end")))
     }

@@ -1,5 +1,6 @@
 //! The command line as clap reads it ([`Cli`], [`Verb`]). Each command is in the file of its name.
 
+mod compare;
 mod export;
 mod generate;
 mod run;
@@ -29,6 +30,7 @@ presponse run mesh.txt --stream mesh.stream --batch 100";
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Run(run::Args),
+    Compare(compare::Args),
     Serve(serve::Args),
     Generate(generate::Args),
     Export(export::Args),
@@ -39,6 +41,7 @@ impl Verb {
     pub fn run(self) -> Outcome {
         match self {
             Self::Run(args) => args.run(),
+            Self::Compare(args) => args.run(),
             Self::Serve(args) => args.run(),
             Self::Generate(args) => args.run(),
             Self::Export(args) => args.run(),

@@ -1,5 +1,5 @@
 //! Pages: single HTML files that fetch nothing, light and dark, narrow and wide. [`run`] is that of
-//! a run.
+//! a run, [`comparison`] that of `presponse compare`.
 
 mod chart;
 
@@ -27,6 +27,11 @@ pub struct PageSection {
 pub fn run(facts: &[String], summary: &RunSummary) -> String {
     let sections = [latencies(summary), over_time(summary), work(summary)];
     document("Latency of exact answers", facts, &sections)
+}
+
+/// The page of a comparison: a table per question.
+pub fn comparison(facts: &[String], sections: &[PageSection]) -> String {
+    document("Exact answers, compared", facts, sections)
 }
 
 impl PageSection {

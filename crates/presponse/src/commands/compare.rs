@@ -1,0 +1,336 @@
+//! `presponse compare`: runs all rules, and peers that are installed, on one stream.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use reuselens_graph::formats::stream::StreamRecord;
+use reuselens_graph::{StoredGraph, VertexId};
+use reuselens_io::AtomicFile;
+use reuselens_units::{counted, grouped};
+use serde_json::{Value, json};
+
+use super::shared::{GraphOptions, ReadyGraph, StreamOptions, write_whole};
+use crate::answers::{Answers, Rules, SERIES};
+use crate::batches;
+use crate::differences::DifferenceWriter;
+use crate::exit::Outcome;
+use crate::page::{self, PageSection};
+use crate::peers::{self, PeerResult, QUESTIONS};
+use crate::progress::BatchMeter;
+use crate::say::{say, tell};
+use crate::service::writer::all_edges;
+use crate::summary::{RunSummary, latencies_json, nanoseconds};
+
+/// Run all rules, and other programs that are installed, on one stream
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "presponse compare GRAPH --stream FILE [OPTIONS]")]
+pub struct Args {
+    /// The graph before the first change
+    graph: PathBuf,
+
+    #[command(flatten)]
+    from: GraphOptions,
+
+    #[command(flatten)]
+    stream: StreamOptions,
+
+    /// End each answer of each program after so many seconds; its percentiles are those so far
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    limit: u64,
+
+    /// A Python with networkit or velographx
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        default_value = "python3",
+        help_heading = "Peers"
+    )]
+    python: PathBuf,
+
+    /// The program that `cargo build --release` makes in programs/graphs/dataflow
+    #[arg(long, value_name = "PROGRAM", help_heading = "Peers")]
+    dataflow: Option<PathBuf>,
+
+    /// Leave out all programs but this one
+    #[arg(long, help_heading = "Peers")]
+    no_peers: bool,
+
+    /// Write the table as JSON; - is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    json: Option<PathBuf>,
+
+    /// Write a page
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Overwrite files
+    #[arg(short, long, help_heading = "Output")]
+    force: bool,
+
+    /// Say nothing but errors
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+}
+
+/// The stream in memory, so that all read the same.
+struct ComparedInput {
+    ready: ReadyGraph,
+    batches: Vec<Vec<StreamRecord>>,
+}
+
+impl Args {
+    /// Runs them one after the other.
+    pub fn run(self) -> Outcome {
+        let mut stream = self.stream.open(&self.graph)?;
+        for file in [&self.json, &self.output].into_iter().flatten() {
+            AtomicFile::check(file, self.force)?;
+        }
+        let ready = self.from.read(&self.graph)?;
+        let (mut batches, mut batch) = (Vec::new(), Vec::new());
+        while stream.next_batch(&mut batch)? {
+            batches.push(batch.clone());
+        }
+        let input = ComparedInput { ready, batches };
+        let mut results = Vec::new();
+        for rules in [
+            Rules::Ours,
+            Rules::Repair,
+            Rules::Published,
+            Rules::Recompute,
+        ] {
+            results.push(self.run_rules(&input, rules)?);
+        }
+        if !self.no_peers {
+            results.extend(self.run_peers(&input)?);
+        }
+        self.report(&input, &results)
+    }
+
+    /// Runs one set of rules of our own. All three answers are kept together, so the limit is that
+    /// of three.
+    fn run_rules(&self, input: &ComparedInput, rules: Rules) -> anyhow::Result<PeerResult> {
+        let ReadyGraph { graph, root, .. } = &input.ready;
+        let (kind, mut names) = (graph.kind(), input.ready.names.clone());
+        let mut answers = Answers::new(graph.clone(), *root, rules, self.from.threads());
+        let (mut summary, mut changes) = (RunSummary::default(), Vec::new());
+        let mut meter = BatchMeter::new(rules.name(), self.quiet);
+        let begun = Instant::now();
+        for records in &input.batches {
+            changes.clear();
+            for record in records {
+                changes.push(batches::change(kind, &mut names, record)?);
+            }
+            let step = answers.apply(&changes, names.len() as VertexId);
+            summary.add(changes.len(), &step);
+            meter.tick(summary.changes, "changes");
+            if begun.elapsed() > Duration::from_secs(3 * self.limit) {
+                break;
+            }
+        }
+        let is_whole = summary.batches == input.batches.len() as u64;
+        let totals = is_whole.then(|| json!(answers.totals()));
+        let totals = totals.and_then(|totals| totals.as_object().cloned());
+        // Peers change a graph of their own in that time, so this one counts for each answer, too.
+        let with_graph = summary.with_graph;
+        Ok(PeerResult {
+            name: rules.name().to_owned(),
+            latencies: with_graph.map(Some),
+            totals: totals.unwrap_or_default(),
+        })
+    }
+
+    /// Runs the peers that can be run, and says which cannot.
+    fn run_peers(&self, input: &ComparedInput) -> anyhow::Result<Vec<PeerResult>> {
+        let ReadyGraph {
+            graph, names, root, ..
+        } = &input.ready;
+        let mut file = tempfile::NamedTempFile::new().context("cannot create a temporary file")?;
+        let buffer = std::io::BufWriter::new(file.as_file_mut());
+        let mut writer = DifferenceWriter::new(buffer, graph.kind())?;
+        writer.begin(0, names.clone(), all_edges(graph))?;
+        for (records, batch) in input.batches.iter().zip(1..) {
+            writer.batch(batch, records)?;
+        }
+        writer
+            .finish()?
+            .0
+            .flush()
+            .context("cannot write a temporary file")?;
+        let (root, limit) = (
+            names.id(*root).unwrap_or_default(),
+            Duration::from_secs(self.limit),
+        );
+        let mut results = Vec::new();
+        let mut keep = |name: &str, result: Result<PeerResult, String>| match result {
+            Ok(result) => results.push(result),
+            Err(why) if self.quiet => drop(why),
+            Err(why) => tell!("presponse: {name} is skipped: {why}"),
+        };
+        for peer in ["networkit", "velographx"] {
+            let _meter = BatchMeter::new(peer, self.quiet);
+            keep(
+                peer,
+                peers::run_python(&self.python, peer, file.path(), root, limit),
+            );
+        }
+        match &self.dataflow {
+            Some(program) => {
+                for workers in [1, 2] {
+                    let found = peers::run_dataflow(program, workers, file.path(), root, limit);
+                    keep("differential-dataflow", found);
+                }
+            }
+            None => keep(
+                "differential-dataflow",
+                Err("build it in programs/graphs/dataflow, and name it with --dataflow".to_owned()),
+            ),
+        }
+        Ok(results)
+    }
+
+    fn report(&self, input: &ComparedInput, results: &[PeerResult]) -> Outcome {
+        let ours = &results[0];
+        let facts = self.facts(input);
+        let tables: Vec<(usize, Vec<Vec<String>>)> = (0..QUESTIONS.len())
+            .map(|at| (at, rows(at, ours, results)))
+            .collect();
+        if !self.quiet && self.json.as_deref() != Some("-".as_ref()) {
+            for fact in &facts {
+                say!("{fact}")?;
+            }
+            for (at, rows) in &tables {
+                say!("\n{}", aligned(QUESTIONS[*at], rows))?;
+            }
+        }
+        if let Some(file) = &self.json {
+            let results: Vec<Value> = results.iter().map(|result| as_json(result, ours)).collect();
+            let value =
+                json!({"schema": "presponse-compare/1", "facts": facts, "results": results});
+            let text = serde_json::to_string_pretty(&value)? + "\n";
+            write_whole(file, text.as_bytes(), self.force)?;
+        }
+        if let Some(file) = &self.output {
+            let sections = tables.into_iter().map(|(at, rows)| {
+                let heads = HEADS.map(str::to_owned).to_vec();
+                PageSection::table(QUESTIONS[at], EXPLAIN, heads, rows)
+            });
+            let page = page::comparison(&facts, &sections.collect::<Vec<_>>());
+            write_whole(file, page.as_bytes(), self.force)?;
+            if !self.quiet {
+                say!("\nPage: {}  (open it in a browser)", file.display())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn facts(&self, input: &ComparedInput) -> Vec<String> {
+        let changes: usize = input.batches.iter().map(Vec::len).sum();
+        let root = input.ready.names.id(input.ready.root).unwrap_or_default();
+        vec![
+            input.ready.about.clone(),
+            format!(
+                "{} in {} ({}); root: {root}; threads of ours: {}, of networkit and velographx: 1",
+                counted(changes as u64, "change", "changes"),
+                counted(input.batches.len() as u64, "batch", "batches"),
+                self.stream.cut(),
+                self.from.threads(),
+            ),
+        ]
+    }
+}
+
+const HEADS: [&str; 7] = [
+    "",
+    "p50",
+    "p99",
+    "longest",
+    "batches",
+    "p99 × ours",
+    "same answers",
+];
+const EXPLAIN: &str = "The time from a batch to this answer, with the change of the graph. “p99 × \
+ours” is how many times longer the p99 is than that of the first row. Answers are compared by sums \
+after the last batch; – is a program that did not get there in its time, or has no such sum.";
+
+/// The rows of a question: each program that has it.
+fn rows(question: usize, ours: &PeerResult, results: &[PeerResult]) -> Vec<Vec<String>> {
+    let p99 = |result: &PeerResult| {
+        let latencies = result.latencies[question].as_ref();
+        latencies.map_or(0, |latencies| latencies.percentile(0.99))
+    };
+    let row = |result: &PeerResult| {
+        let latencies = result.latencies[question].as_ref()?;
+        let same = same(question, ours, result);
+        Some(vec![
+            result.name.clone(),
+            nanoseconds(latencies.percentile(0.5)),
+            nanoseconds(latencies.percentile(0.99)),
+            nanoseconds(latencies.max()),
+            grouped(latencies.count()),
+            format!("{:.2}", p99(result) as f64 / p99(ours).max(1) as f64),
+            same.map_or("–", |same| if same { "yes" } else { "NO" })
+                .to_owned(),
+        ])
+    };
+    results.iter().filter_map(row).collect()
+}
+
+/// Whether the sums of an answer are those of ours; nothing if either has none.
+fn same(question: usize, ours: &PeerResult, other: &PeerResult) -> Option<bool> {
+    let fields: &[&str] = match question {
+        0 => &["reached", "depth_sum"],
+        1 => &["components"],
+        _ => &["triangles"],
+    };
+    let pairs = fields
+        .iter()
+        .map(|field| Some((ours.totals.get(*field)?, other.totals.get(*field)?)));
+    let pairs: Option<Vec<_>> = pairs.collect();
+    Some(pairs?.into_iter().all(|(one, other)| one == other))
+}
+
+/// A table of text.
+fn aligned(title: &str, rows: &[Vec<String>]) -> String {
+    let heads: Vec<String> = std::iter::once(title)
+        .chain(HEADS[1..].iter().copied())
+        .map(str::to_owned)
+        .collect();
+    let all: Vec<&Vec<String>> = std::iter::once(&heads).chain(rows).collect();
+    let widths: Vec<usize> = (0..HEADS.len())
+        .map(|at| {
+            all.iter()
+                .map(|row| row[at].chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let mut text = String::new();
+    for row in all {
+        for (at, cell) in row.iter().enumerate() {
+            let space = " ".repeat(widths[at] - cell.chars().count());
+            match at {
+                0 => text += &format!("{cell}{space}"),
+                _ => text += &format!("  {space}{cell}"),
+            }
+        }
+        text.push('\n');
+    }
+    text.trim_end().to_owned()
+}
+
+fn as_json(result: &PeerResult, ours: &PeerResult) -> Value {
+    let mut answers = serde_json::Map::new();
+    for (at, question) in QUESTIONS.iter().enumerate() {
+        if let Some(latencies) = &result.latencies[at] {
+            let mut value = latencies_json(latencies);
+            value["same_answers"] = json!(same(at, ours, result));
+            answers.insert((*question).to_owned(), value);
+        }
+    }
+    json!({"name": result.name, "latency_ns": answers, "totals": result.totals})
+}
+
+// The questions are the answers of a run, without the graph and the sum of all.
+const _: () = assert!(QUESTIONS.len() == SERIES.len() - 2);
