@@ -10,8 +10,10 @@
 //! the same guide's *Compute Capability 2.x* for requests of 64 and 128 bits, which NVIDIA's forum
 //! confirms for later devices (each part of 128 bytes is a transaction of its own).
 
+use reuselens_simd::Level;
 use reuselens_warp::WarpKind;
 
+use crate::address_run::AddressRun;
 use crate::ratio;
 
 /// Banks of shared memory.
@@ -92,32 +94,43 @@ impl BankReport {
 /// Wavefronts that a request needs, and the fewest that one of its lanes and size can need.
 ///
 /// `addresses` are those of the active lanes of `mask`, lowest first.
-#[inline]
 pub fn wavefronts(mask: u32, bytes: u8, addresses: &[u64]) -> (u32, u32) {
+    wavefronts_at(Level::best(), mask, bytes, addresses)
+}
+
+/// As [`wavefronts`], for callers that know the level of the processor.
+#[inline(always)]
+pub(crate) fn wavefronts_at(level: Level, mask: u32, bytes: u8, addresses: &[u64]) -> (u32, u32) {
     match bytes {
-        0..=4 if is_conflict_free(bytes, addresses) => (1, 1),
-        0..=4 => (passes(bytes, addresses), 1),
+        0..=4 => {
+            let of_run = passes_of_run(level, bytes, addresses);
+            (of_run.unwrap_or_else(|| passes(bytes, addresses)), 1)
+        }
         5..=8 => in_parts(mask, 16, bytes, addresses),
         _ => in_parts(mask, 8, bytes, addresses),
     }
 }
 
-/// Whether it is clear at once that there are no conflicts: all lanes use the same word, or one
-/// word after the other.
-#[inline]
-fn is_conflict_free(bytes: u8, addresses: &[u64]) -> bool {
-    let Some(&first) = addresses.first() else {
-        return true;
-    };
-    // Without branches, so that the compiler makes vector instructions of the loop.
-    let (mut next, mut same, mut follows) = (first, 0, 0);
-    for &address in addresses {
-        same |= address ^ first;
-        follows |= address ^ next;
-        next = next.wrapping_add(4);
-    }
+/// The most distinct words in one bank, if each lane accesses one word and all are equally far from
+/// one another.
+#[inline(always)]
+fn passes_of_run(level: Level, bytes: u8, addresses: &[u64]) -> Option<u32> {
+    let run = AddressRun::of(level, addresses);
+    let first = *addresses.first()?;
     let in_one_word = first % 4 + u64::from(bytes.max(1)) <= 4;
-    in_one_word && (same == 0 || follows == 0)
+    if !(run.is_affine && in_one_word) {
+        return None;
+    }
+    if run.stride == 0 {
+        return Some(1);
+    }
+    // Longer strides, and falling addresses, might come back to where they were.
+    if !run.stride.is_multiple_of(4) || run.stride >= 1 << 32 {
+        return None;
+    }
+    let words = run.stride / 4;
+    let banks = BANKS as u32 >> words.trailing_zeros().min(BANKS.trailing_zeros());
+    Some((addresses.len() as u32).div_ceil(banks))
 }
 
 fn in_parts(mask: u32, lanes: u32, bytes: u8, addresses: &[u64]) -> (u32, u32) {

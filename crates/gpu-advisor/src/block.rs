@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
+use reuselens_simd::{Level, entry_point};
 use reuselens_warp::{Space, WarpKind, WarpRow};
 
-use crate::banks::wavefronts;
+use crate::banks::wavefronts_at;
 use crate::caches::{BlockRequests, CacheRequest, CacheStep};
-use crate::order::lockstep;
-use crate::request::{Footprint, LinePart, count_sectors, sector_mask};
-use crate::reuse::{KeptPart, Tracker};
-use crate::tally::{LAST_SITE, NO_OBJECT, SiteObject, Tally};
-use crate::{AdvisorOptions, GlobalCounts, LaunchContext, ObjectRange, SECTOR_BYTES};
+use crate::counters::{NOWHERE, SiteCounters};
+use crate::history::{KeptRequest, WarpHistory};
+use crate::order::Lockstep;
+use crate::reference::ReferenceBlock;
+use crate::request::{Footprint, sector_mask};
+use crate::reuse::{KeptPart, ReuseSums, SeeReuse, Tracker, Unseen};
+use crate::tally::{LAST_SITE, ObjectTallies, SiteTallies, Tally};
+use crate::{AdvisorOptions, GlobalCounts, LaunchContext, ObjectRange};
 
 /// Warps of a block that have histories of their own; CUDA has up to 32.
 const MAX_WARPS: u32 = 2048;
@@ -45,45 +49,105 @@ impl LaunchSetup {
 /// Looks at the records of one block, on any thread. [`Advisor::close`](crate::Advisor::close)
 /// takes it back.
 ///
-/// Cost: about 0.2 µs for a record of neighbouring addresses, and up to 3 µs for one that accesses
-/// 32 lines. Memory: 48 bytes for each record and 24 for each further line that it accesses, up to
-/// [`AdvisorOptions::window`] lines, and the histories of the block's distinct lines. For the cache
-/// model, 24 bytes for each record and 16 for each line, up to [`AdvisorOptions::resident_window`]
-/// lines.
+/// Cost: about 0.1 µs for a record of neighbouring addresses, and 1 µs for one that accesses 32
+/// lines, if the block does the same as the one before it to other addresses; else up to twice as
+/// much. Memory: 48 bytes for each record and 24 for each further line that it accesses, up to
+/// [`AdvisorOptions::window`] lines, twice (for this block and the one that it is compared with),
+/// and the histories of the block's distinct lines. For the cache model, 16 bytes for each record
+/// and 16 for each line, up to [`AdvisorOptions::resident_window`] lines.
 #[derive(Debug)]
 pub struct BlockAdvisor {
     setup: Arc<LaunchSetup>,
     pub(crate) tally: Tally,
     pub(crate) requests: BlockRequests,
     footprint: Footprint,
-    finder: ObjectFinder,
-    /// The objects of a request that accesses several, each with its distinct bytes; empty between
-    /// requests.
-    several: Vec<(u32, u32, GlobalCounts)>,
+    counters: SiteCounters,
+    /// Where constants were loaded from last.
+    constants: ObjectRange,
     warps: Vec<WarpHistory>,
+    /// For one warp after the other; without requests between them.
+    spare: Tracker,
     cta: Tracker,
+    loads: PendingLoads,
+    reference: ReferenceBlock,
     kept: usize,
     is_cut: bool,
     is_finished: bool,
+    level: Level,
 }
 
-/// The requests of a warp that wait for their turn.
-#[derive(Debug)]
-struct WarpHistory {
-    requests: Vec<KeptRequest>,
-    parts: Vec<KeptPart>,
-    tracker: Tracker,
+/// What requests are looked at for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FlushPass {
+    /// The cache model only.
+    Caches,
+    /// Reuse distances, and the cache model.
+    Both,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct KeptRequest {
-    position: u64,
+/// What the last loads reuse, as long as they are of one site and object.
+#[derive(Debug, Default)]
+struct PendingLoads {
     site: u32,
-    kind: WarpKind,
-    /// Where its parts begin.
-    begin: u32,
-    /// Where they end.
-    end: u32,
+    object: u32,
+    sums: ReuseSums,
+}
+
+impl PendingLoads {
+    /// Adds it to its site and object.
+    fn settle(&mut self, sites: &mut SiteTallies, objects: &mut ObjectTallies) {
+        let sums = std::mem::take(&mut self.sums);
+        if sums.loads > 0 {
+            sites.of(self.site).counts.reuse.merge(&sums);
+            objects.of(self.object).counts.reuse.merge(&sums);
+        }
+    }
+}
+
+/// Counts the reuse of a request's parts.
+#[derive(Debug)]
+struct SiteLoads<'b> {
+    site: u32,
+    is_load: bool,
+    /// Gets the number of each part's line.
+    numbers: Option<&'b mut Vec<u32>>,
+    pending: &'b mut PendingLoads,
+    sites: &'b mut SiteTallies,
+    objects: &'b mut ObjectTallies,
+}
+
+impl SeeReuse for SiteLoads<'_> {
+    #[inline(always)]
+    fn see(&mut self, part: &KeptPart, number: u32, sums: &ReuseSums) {
+        if let Some(numbers) = &mut self.numbers {
+            numbers.push(number);
+        }
+        if !self.is_load {
+            return;
+        }
+        let pending = &mut *self.pending;
+        if (pending.site, pending.object) != (self.site, part.object) {
+            pending.settle(self.sites, self.objects);
+            (pending.site, pending.object) = (self.site, part.object);
+        }
+        pending.sums.merge(sums);
+    }
+}
+
+entry_point! {
+    fn flush_warps(level, block: &mut BlockAdvisor) {
+        V4(_) => block.flush_warps(),
+        V3(_) => block.flush_warps(),
+        _ => block.flush_warps(),
+    }
+}
+
+entry_point! {
+    fn flush_block(level, block: &mut BlockAdvisor, pass: FlushPass) {
+        V4(_) => block.flush_block(pass),
+        V3(_) => block.flush_block(pass),
+        _ => block.flush_block(pass),
+    }
 }
 
 impl BlockAdvisor {
@@ -93,13 +157,17 @@ impl BlockAdvisor {
             tally: Tally::default(),
             requests: BlockRequests::default(),
             footprint: Footprint::new(element_shift),
-            finder: ObjectFinder::default(),
-            several: Vec::new(),
+            counters: SiteCounters::default(),
+            constants: NOWHERE,
             warps: Vec::new(),
+            spare: Tracker::new(element_shift, line_shift),
             cta: Tracker::new(element_shift, line_shift),
+            loads: PendingLoads::default(),
+            reference: ReferenceBlock::default(),
             kept: 0,
             is_cut: false,
             is_finished: false,
+            level: Level::best(),
             setup,
         }
     }
@@ -108,7 +176,7 @@ impl BlockAdvisor {
     pub(crate) fn reuse(&mut self, setup: &Arc<LaunchSetup>) {
         if !Arc::ptr_eq(&self.setup, setup) {
             self.setup = Arc::clone(setup);
-            self.finder.forget();
+            self.constants = NOWHERE;
         }
         (self.kept, self.is_cut, self.is_finished) = (0, false, false);
     }
@@ -140,14 +208,17 @@ impl BlockAdvisor {
         site.access.get_or_insert((row.space, row.kind));
         // Most often all lanes load from one address.
         for lanes in row.addresses.chunk_by(|one, next| one == next) {
-            let object = self.finder.object(&self.setup.context, row.site, lanes[0]);
-            self.tally.objects.of(object).is_constant = true;
+            let (address, known) = (lanes[0], &mut self.constants);
+            if !(known.start <= address && address < known.end) {
+                *known = self.setup.context.range(address);
+            }
+            self.tally.objects.of(known.object).is_constant = true;
         }
     }
 
     #[inline]
     fn shared(&mut self, row: &WarpRow<'_>) {
-        let (needed, ideal) = wavefronts(row.mask, row.bytes, row.addresses);
+        let (needed, ideal) = wavefronts_at(self.level, row.mask, row.bytes, row.addresses);
         let lanes = row.addresses.len() as u64;
         let site = self.tally.sites.of(row.site);
         site.access.get_or_insert((row.space, row.kind));
@@ -160,84 +231,25 @@ impl BlockAdvisor {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn global(&mut self, row: &WarpRow<'_>) {
         self.footprint.set(row.bytes, row.addresses);
-        let footprint = &self.footprint;
-        let lanes = row.addresses.len() as u64;
+        let footprint = &mut self.footprint;
         self.tally.divergence.add(row.kind, footprint);
-        let site = self.tally.sites.of(row.site);
-        site.access.get_or_insert((row.space, row.kind));
-        site.counts.global.merge(&GlobalCounts {
+        let lanes = row.addresses.len() as u64;
+        let counts = GlobalCounts {
             requests: 1,
             lanes,
             bytes: lanes * u64::from(row.bytes),
             lines: footprint.lines().into(),
             sectors: footprint.sectors.into(),
             ideal_sectors: footprint.ideal_sectors().into(),
-        });
-        self.objects(row);
+        };
+        let (context, tally) = (&self.setup.context, &mut self.tally);
+        let parts = &mut footprint.parts;
+        self.counters.add(row, parts, &counts, context, tally);
         if self.setup.keeps() {
             self.keep(row);
-        }
-    }
-
-    /// Finds the object of each line, and counts the request for each object.
-    #[inline]
-    fn objects(&mut self, row: &WarpRow<'_>) {
-        let (finder, context) = (&mut self.finder, &self.setup.context);
-        let mut counts = GlobalCounts::default();
-        let mut bytes = 0;
-        let mut first = None;
-        for part in &mut self.footprint.parts {
-            part.object = finder.object(context, row.site, part.address());
-            if *first.get_or_insert(part.object) != part.object {
-                self.several_objects(row);
-                return;
-            }
-            bytes += part.bytes;
-            add_part(&mut counts, part, row.bytes);
-        }
-        let Some(object) = first else {
-            return;
-        };
-        counts.requests = 1;
-        counts.ideal_sectors = u64::from(bytes).div_ceil(SECTOR_BYTES);
-        self.tally
-            .objects
-            .of(object)
-            .counts
-            .of(row.kind)
-            .merge(&counts);
-        let site = self.tally.sites.of(row.site);
-        site.object.merge(SiteObject::One(object));
-    }
-
-    #[cold]
-    fn several_objects(&mut self, row: &WarpRow<'_>) {
-        self.tally.sites.of(row.site).object = SiteObject::Several;
-        let (finder, context) = (&mut self.finder, &self.setup.context);
-        let objects = &mut self.several;
-        for part in &mut self.footprint.parts {
-            part.object = finder.object(context, row.site, part.address());
-            let known = objects.iter().position(|entry| entry.0 == part.object);
-            let at = known.unwrap_or_else(|| {
-                objects.push((part.object, 0, GlobalCounts::default()));
-                objects.len() - 1
-            });
-            let (_, bytes, counts) = &mut objects[at];
-            *bytes += part.bytes;
-            add_part(counts, part, row.bytes);
-        }
-        for (object, bytes, mut counts) in objects.drain(..) {
-            counts.requests = 1;
-            counts.ideal_sectors = u64::from(bytes).div_ceil(SECTOR_BYTES);
-            self.tally
-                .objects
-                .of(object)
-                .counts
-                .of(row.kind)
-                .merge(&counts);
         }
     }
 
@@ -268,18 +280,16 @@ impl BlockAdvisor {
         self.kept += self.footprint.parts.len();
         if self.kept >= self.setup.options.window as usize {
             self.is_cut = true;
-            self.flush();
+            self.flush(match self.setup.options.reuse {
+                true => FlushPass::Both,
+                false => FlushPass::Caches,
+            });
         }
     }
 
     #[cold]
     fn more_warps(&mut self, warp: usize) {
-        let (element_shift, line_shift) = (self.setup.element_shift, self.setup.line_shift);
-        self.warps.resize_with(warp + 1, || WarpHistory {
-            requests: Vec::new(),
-            parts: Vec::new(),
-            tracker: Tracker::new(element_shift, line_shift),
-        });
+        self.warps.resize_with(warp + 1, WarpHistory::default);
     }
 
     /// Says that the block has ended. [`Advisor::close`](crate::Advisor::close) does it where it
@@ -288,148 +298,135 @@ impl BlockAdvisor {
         if std::mem::replace(&mut self.is_finished, true) {
             return;
         }
-        self.flush();
-        let reuse = &mut self.tally.reuse;
-        reuse.cut_blocks += u64::from(self.is_cut);
-        self.cta
-            .finish(&mut reuse.cta_elements, &mut reuse.cta_lines);
-        for warp in &mut self.warps {
-            warp.tracker
-                .finish(&mut reuse.warp_elements, &mut reuse.warp_lines);
+        self.counters.settle(&mut self.tally);
+        if !self.setup.options.reuse {
+            self.flush(FlushPass::Caches);
+        } else if self.is_cut {
+            self.flush(FlushPass::Both);
+            self.finish_reuse();
+            self.tally.reuse.cut_blocks += 1;
+        } else if self.reference.count(&self.warps, &mut self.tally) {
+            self.flush(FlushPass::Caches);
+        } else {
+            self.finish_reference();
         }
+    }
+
+    /// Counts a block that is not as the one before it, and keeps it to compare the next one with.
+    fn finish_reference(&mut self) {
+        self.reference.prepare(self.warps.len());
+        flush_warps(self.level, self);
+        flush_block(self.level, self, FlushPass::Both);
+        let lines = self.cta.lines();
+        self.finish_reuse();
+        self.reference.set(&mut self.warps, lines, &self.tally);
+        self.clear_histories();
+    }
+
+    /// All requests were counted.
+    fn finish_reuse(&mut self) {
+        self.loads
+            .settle(&mut self.tally.sites, &mut self.tally.objects);
+        let reuse = &mut self.tally.reuse;
+        self.cta.finish(reuse.of_blocks());
+        for tracker in self.warps.iter_mut().flat_map(|warp| &mut warp.tracker) {
+            tracker.finish(reuse.of_warps());
+        }
+    }
+
+    fn clear_histories(&mut self) {
+        self.warps.iter_mut().for_each(WarpHistory::clear);
+        self.kept = 0;
     }
 
     /// Takes the kept requests in their order.
     #[inline(never)]
-    fn flush(&mut self) {
-        if self.setup.options.reuse {
-            self.flush_warps();
+    fn flush(&mut self, pass: FlushPass) {
+        if pass == FlushPass::Both {
+            flush_warps(self.level, self);
         }
-        self.flush_block();
-        for warp in &mut self.warps {
-            warp.requests.clear();
-            warp.parts.clear();
-        }
-        self.kept = 0;
+        flush_block(self.level, self, pass);
+        self.clear_histories();
     }
 
+    #[inline(always)]
     fn flush_warps(&mut self) {
         let reuse = &mut self.tally.reuse;
         for warp in &mut self.warps {
+            // Most blocks are flushed once, at their end: one tracker then serves all warps, and
+            // stays in the processor's caches.
+            let tracker = match self.is_cut {
+                true => warp.tracker.get_or_insert_with(|| self.spare.clone()),
+                false => &mut self.spare,
+            };
             for request in &warp.requests {
-                warp.tracker.request(
-                    request.kind,
-                    &warp.parts[request.begin as usize..request.end as usize],
-                    &mut reuse.warp_elements,
-                    &mut reuse.warp_lines,
-                );
+                let parts = &warp.parts[request.parts()];
+                tracker.request(request.kind, parts, reuse.of_warps(), &mut Unseen);
+            }
+            if !self.is_cut {
+                tracker.finish(reuse.of_warps());
             }
         }
     }
 
     /// The requests of all warps, by position and then by warp.
-    fn flush_block(&mut self) {
+    #[inline(always)]
+    fn flush_block(&mut self, pass: FlushPass) {
         let warps = std::mem::take(&mut self.warps);
+        if self.setup.options.caches {
+            let requests = warps.iter().map(|warp| warp.requests.len()).sum();
+            let limit = self.setup.options.resident_window;
+            self.requests.reserve(requests, self.kept, limit);
+        }
         let requests = warps.iter().map(|history| &history.requests[..]);
-        lockstep(
-            requests.enumerate(),
-            |request| request.position,
-            |warp, request| {
-                let parts = request.begin as usize..request.end as usize;
-                self.in_order(warp as u32, request, &warps[warp].parts[parts]);
-            },
-        );
+        for (warp, request) in Lockstep::new(requests.enumerate()) {
+            let parts = &warps[warp].parts[request.parts()];
+            if pass == FlushPass::Both {
+                self.count_reuse(warp, request, parts);
+            }
+            if self.setup.options.caches {
+                self.keep_for_caches(warp, request, parts);
+            }
+        }
         self.warps = warps;
     }
 
-    /// The next request of the block.
-    #[inline]
-    fn in_order(&mut self, warp: u32, request: &KeptRequest, parts: &[KeptPart]) {
-        if self.setup.options.reuse {
-            let counts = &mut self.tally.reuse;
-            let reuses = self.cta.request(
-                request.kind,
-                parts,
-                &mut counts.cta_elements,
-                &mut counts.cta_lines,
-            );
-            if request.kind == WarpKind::Load {
-                // Most often all parts are in one object.
-                let mut rest = parts.iter().zip(reuses).peekable();
-                while let Some((part, sums)) = rest.next() {
-                    let mut sum = *sums;
-                    while let Some((_, sums)) = rest.next_if(|next| next.0.object == part.object) {
-                        sum.merge(sums);
-                    }
-                    self.tally.sites.of(request.site).counts.reuse.merge(&sum);
-                    self.tally.objects.of(part.object).counts.reuse.merge(&sum);
-                }
-            }
-        }
-        if self.setup.options.caches {
-            let requests = parts.iter().map(|part| CacheRequest {
-                line: part.line,
-                sectors: sector_mask(part.units) as u8,
-                object: part.object,
-            });
-            let step = CacheStep {
-                position: request.position,
-                site: request.site,
-                warp: warp as u16,
-                kind: request.kind,
-                begin: 0,
-                end: 0,
-            };
-            let limit = self.setup.options.resident_window;
-            self.requests.push(limit, step, requests);
-        }
-    }
-}
-
-#[inline]
-fn add_part(counts: &mut GlobalCounts, part: &LinePart, bytes: u8) {
-    counts.lanes += u64::from(part.lanes);
-    counts.bytes += u64::from(part.lanes) * u64::from(bytes);
-    counts.lines += 1;
-    counts.sectors += u64::from(count_sectors(sector_mask(part.units)));
-}
-
-/// Finds the objects of addresses. Instructions most often stay in one object, so the last one of
-/// each site is tried first.
-#[derive(Debug, Default)]
-struct ObjectFinder {
-    by_site: Vec<ObjectRange>,
-}
-
-/// Holds no address.
-const NOWHERE: ObjectRange = ObjectRange {
-    start: 0,
-    end: 0,
-    object: NO_OBJECT,
-};
-
-impl ObjectFinder {
-    fn forget(&mut self) {
-        self.by_site.fill(NOWHERE);
+    /// The reuse of the next request of the block.
+    #[inline(always)]
+    fn count_reuse(&mut self, warp: usize, request: &KeptRequest, parts: &[KeptPart]) {
+        let mut loads = SiteLoads {
+            site: request.site,
+            is_load: request.kind == WarpKind::Load,
+            numbers: match self.is_cut {
+                true => None,
+                false => Some(&mut self.reference.numbers[warp]),
+            },
+            pending: &mut self.loads,
+            sites: &mut self.tally.sites,
+            objects: &mut self.tally.objects,
+        };
+        let counts = self.tally.reuse.of_blocks();
+        self.cta.request(request.kind, parts, counts, &mut loads);
     }
 
-    /// The object of an address; [`NO_OBJECT`] if there is none.
-    #[inline]
-    fn object(&mut self, context: &LaunchContext, site: u32, address: u64) -> u32 {
-        match self.by_site.get(site as usize) {
-            Some(range) if range.start <= address && address < range.end => range.object,
-            _ => self.search(context, site, address),
-        }
-    }
-
-    #[cold]
-    fn search(&mut self, context: &LaunchContext, site: u32, address: u64) -> u32 {
-        let range = context.range(address);
-        let at = site.min(LAST_SITE) as usize;
-        if at >= self.by_site.len() {
-            self.by_site.resize(at + 1, NOWHERE);
-        }
-        self.by_site[at] = range;
-        range.object
+    /// The next request of the block, for the cache model.
+    #[inline(always)]
+    fn keep_for_caches(&mut self, warp: usize, request: &KeptRequest, parts: &[KeptPart]) {
+        let requests = parts.iter().map(|part| CacheRequest {
+            line: part.line,
+            sectors: sector_mask(part.units) as u8,
+            object: part.object,
+        });
+        let step = CacheStep {
+            position: request.position,
+            site: request.site.min(LAST_SITE) as u16,
+            // Below `MAX_WARPS`.
+            warp: warp as u16,
+            kind: request.kind,
+            // Of 32 lanes with 255 bytes at most, each in three lines.
+            lines: parts.len() as u8,
+        };
+        let limit = self.setup.options.resident_window;
+        self.requests.push(limit, step, requests);
     }
 }

@@ -8,8 +8,8 @@
 
 use reuselens_warp::WarpKind;
 
-use crate::ratio;
 use crate::request::Footprint;
+use crate::{GlobalCounts, ratio};
 
 /// The most lines or sectors that have a bin of their own. Accesses of up to 16 bytes, aligned, as
 /// those of CUDA, have no more.
@@ -55,13 +55,12 @@ impl DegreeHistograms {
         ratio(self.sector_sum, self.requests())
     }
 
-    #[inline]
-    pub(crate) fn add(&mut self, footprint: &Footprint) {
+    /// Counts a request, but for its sums.
+    #[inline(always)]
+    fn add(&mut self, footprint: &Footprint) {
         let (lines, sectors) = (footprint.lines(), footprint.sectors);
         self.lines[(lines as usize).min(MAX_DEGREE)] += 1;
         self.sectors[(sectors as usize).min(MAX_DEGREE)] += 1;
-        self.line_sum += u64::from(lines);
-        self.sector_sum += u64::from(sectors);
     }
 
     /// Adds the requests of another.
@@ -99,12 +98,25 @@ impl DivergenceReport {
         all
     }
 
-    #[inline]
+    /// Counts a request in the histograms of its kind.
+    #[inline(always)]
     pub(crate) fn add(&mut self, kind: WarpKind, footprint: &Footprint) {
+        self.of(kind).add(footprint);
+    }
+
+    /// Adds the lines and sectors of requests to the sums of their kind.
+    pub(crate) fn add_sums(&mut self, kind: WarpKind, counts: &GlobalCounts) {
+        let histograms = self.of(kind);
+        histograms.line_sum += counts.lines;
+        histograms.sector_sum += counts.sectors;
+    }
+
+    #[inline(always)]
+    fn of(&mut self, kind: WarpKind) -> &mut DegreeHistograms {
         match kind {
-            WarpKind::Load => self.loads.add(footprint),
-            WarpKind::Store => self.stores.add(footprint),
-            WarpKind::Atomic => self.atomics.add(footprint),
+            WarpKind::Load => &mut self.loads,
+            WarpKind::Store => &mut self.stores,
+            WarpKind::Atomic => &mut self.atomics,
         }
     }
 

@@ -11,6 +11,7 @@
 //! For: whatever runs kernels or reads records of them (the crate `cuda`, files of `warp`). Not
 //! for: how threads share data and which should be neighbours, which is in the crate `simt`.
 
+mod address_run;
 mod advisor;
 mod banks;
 mod block;
@@ -18,8 +19,10 @@ mod branches;
 mod bypass;
 mod caches;
 mod context;
+mod counters;
 mod counts;
 mod divergence;
+mod history;
 mod kernel;
 mod launches;
 mod ledger;
@@ -27,6 +30,7 @@ mod metrics;
 mod model;
 mod options;
 mod order;
+mod reference;
 mod report;
 mod request;
 mod reuse;
@@ -67,7 +71,7 @@ pub(crate) fn ratio(part: u64, total: u64) -> f64 {
 
 /// The number of bits that are set. Most masks are full or have one bit; for those it takes no
 /// instruction that old processors lack.
-#[inline]
+#[inline(always)]
 pub(crate) fn count_bits(bits: u32) -> u32 {
     if bits == u32::MAX {
         u32::BITS

@@ -1,6 +1,13 @@
-//! [`lockstep`]: the order in which warps and blocks that run side by side are looked at.
+//! [`Lockstep`]: the order in which warps and blocks that run side by side are looked at.
+
+/// An entry of a list that has a place in the order.
+pub(crate) trait Positioned {
+    /// Entries with a lower one come first.
+    fn position(&self) -> u64;
+}
 
 /// What is left of a list.
+#[derive(Debug)]
 struct ListRest<'l, T> {
     list: usize,
     /// Of the next entry.
@@ -8,48 +15,86 @@ struct ListRest<'l, T> {
     rest: &'l [T],
 }
 
-/// Visits the entries of lists, each with its list's number, by position and then by list, as if
-/// all lists advanced together. Positions ascend in each list; an entry that is below those before
-/// it in its list is visited right after them.
+/// The entries of lists, each with its list's number, by position and then by list, as if all lists
+/// advanced together. Positions ascend in each list; an entry that is below those before it in its
+/// list comes right after them.
+///
+/// An iterator and not a function that takes one, as closures are not always compiled for the
+/// level of their caller.
 ///
 /// Cost: a comparison for each list that has entries left and each position that occurs.
-pub(crate) fn lockstep<'l, T: 'l>(
-    lists: impl Iterator<Item = (usize, &'l [T])>,
-    position: impl Fn(&T) -> u64,
-    mut visit: impl FnMut(usize, &T),
-) {
-    let mut going: Vec<ListRest<'l, T>> = lists
-        .filter_map(|(list, rest)| {
-            let position = position(rest.first()?);
-            Some(ListRest {
-                list,
-                position,
-                rest,
+#[derive(Debug)]
+pub(crate) struct Lockstep<'l, T> {
+    going: Vec<ListRest<'l, T>>,
+    /// The list whose entries come now: index in `going`.
+    at: usize,
+    /// The present position.
+    now: u64,
+    /// The lowest position of the lists before this one.
+    next: u64,
+    has_ended: bool,
+}
+
+impl<'l, T: Positioned> Lockstep<'l, T> {
+    /// The lists with their numbers.
+    pub fn new(lists: impl Iterator<Item = (usize, &'l [T])>) -> Lockstep<'l, T> {
+        let going: Vec<ListRest<'l, T>> = lists
+            .filter_map(|(list, rest)| {
+                let position = rest.first()?.position();
+                Some(ListRest {
+                    list,
+                    position,
+                    rest,
+                })
             })
-        })
-        .collect();
-    let positions = going.iter().map(|cursor| cursor.position);
-    let mut now = positions.min().unwrap_or(0);
-    while !going.is_empty() {
-        let (mut next, mut has_ended) = (u64::MAX, false);
-        for cursor in &mut going {
-            while cursor.position <= now
-                && let Some((entry, rest)) = cursor.rest.split_first()
-            {
-                visit(cursor.list, entry);
-                cursor.rest = rest;
-                match rest.first() {
-                    Some(entry) => cursor.position = position(entry),
-                    None => has_ended = true,
+            .collect();
+        let positions = going.iter().map(|cursor| cursor.position);
+        Lockstep {
+            now: positions.min().unwrap_or(0),
+            going,
+            at: 0,
+            next: u64::MAX,
+            has_ended: false,
+        }
+    }
+
+    /// All lists have given the entries of a position.
+    #[inline(always)]
+    fn advance(&mut self) {
+        if self.has_ended {
+            self.going.retain(|cursor| !cursor.rest.is_empty());
+        }
+        (self.now, self.next) = (self.next, u64::MAX);
+        (self.at, self.has_ended) = (0, false);
+    }
+}
+
+impl<'l, T: Positioned> Iterator for Lockstep<'l, T> {
+    type Item = (usize, &'l T);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(usize, &'l T)> {
+        loop {
+            while let Some(cursor) = self.going.get_mut(self.at) {
+                if cursor.position <= self.now
+                    && let Some((entry, rest)) = cursor.rest.split_first()
+                {
+                    cursor.rest = rest;
+                    match rest.first() {
+                        Some(entry) => cursor.position = entry.position(),
+                        None => self.has_ended = true,
+                    }
+                    return Some((cursor.list, entry));
                 }
+                if !cursor.rest.is_empty() {
+                    self.next = self.next.min(cursor.position);
+                }
+                self.at += 1;
             }
-            if !cursor.rest.is_empty() {
-                next = next.min(cursor.position);
+            if self.going.is_empty() {
+                return None;
             }
+            self.advance();
         }
-        if has_ended {
-            going.retain(|cursor| !cursor.rest.is_empty());
-        }
-        now = next;
     }
 }

@@ -1,5 +1,8 @@
 //! [`Footprint`]: the lines, sectors and elements that one request of global memory accesses.
 
+use reuselens_simd::Level;
+
+use crate::address_run::AddressRun;
 use crate::count_bits;
 use crate::counts::{LINE_BYTES, SECTOR_BYTES};
 
@@ -7,6 +10,8 @@ use crate::counts::{LINE_BYTES, SECTOR_BYTES};
 pub(crate) const LINE_SHIFT: u32 = LINE_BYTES.trailing_zeros();
 /// log2 of the bytes of a unit: a line has 32 of them.
 pub(crate) const UNIT_SHIFT: u32 = 2;
+/// Bytes of a unit.
+const UNIT: u32 = 1 << UNIT_SHIFT;
 
 /// What a request accesses of one line of 128 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +43,7 @@ impl LinePart {
 }
 
 /// A bit for each sector that has a unit.
-#[inline]
+#[inline(always)]
 pub(crate) fn sector_mask(units: u32) -> u32 {
     u32::from(units & 0xff != 0)
         | u32::from(units & 0xff00 != 0) << 1
@@ -47,13 +52,13 @@ pub(crate) fn sector_mask(units: u32) -> u32 {
 }
 
 /// The number of bits in a mask of four.
-#[inline]
+#[inline(always)]
 pub(crate) fn count_sectors(mask: u32) -> u32 {
     (0x4332_3221_3221_2110u64 >> (4 * (mask & 15))) as u32 & 7
 }
 
 /// A bit for each group of 2^`shift` bits that has one.
-#[inline]
+#[inline(always)]
 pub(crate) fn group_bits(bits: u32, shift: u32) -> u32 {
     match shift {
         0 => bits,
@@ -73,6 +78,23 @@ fn span(from: u32, to: u32) -> u32 {
     (u32::MAX >> (31 - (to - from))) << from
 }
 
+/// Tells for most lines that they are new, without a search.
+#[derive(Clone, Copy, Debug, Default)]
+struct LineFilter([u64; 4]);
+
+impl LineFilter {
+    /// Adds a line. Returns whether it may have been there before.
+    #[inline(always)]
+    fn insert(&mut self, line: u64) -> bool {
+        let hash = line.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let (word, bit) = (hash >> 62, 1 << (hash >> 56 & 63));
+        let word = &mut self.0[word as usize];
+        let before = *word;
+        *word |= bit;
+        before & bit != 0
+    }
+}
+
 /// What one request accesses.
 #[derive(Clone, Debug)]
 pub(crate) struct Footprint {
@@ -86,6 +108,8 @@ pub(crate) struct Footprint {
     element_shift: u32,
     /// Of each part, where accesses are not of whole units.
     byte_masks: Vec<u128>,
+    lines: LineFilter,
+    level: Level,
 }
 
 impl Footprint {
@@ -96,6 +120,8 @@ impl Footprint {
             bytes: 0,
             element_shift,
             byte_masks: Vec::new(),
+            lines: LineFilter::default(),
+            level: Level::best(),
         }
     }
 
@@ -112,7 +138,7 @@ impl Footprint {
     }
 
     /// Looks at a request with one address for each active lane.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, bytes: u8, addresses: &[u64]) {
         self.parts.clear();
         let size = u32::from(bytes.max(1));
@@ -120,26 +146,28 @@ impl Footprint {
             (self.sectors, self.bytes) = (0, 0);
             return;
         };
-        // Without branches, so that the compiler makes vector instructions of the loop.
-        let (mut next, mut follows, mut same, mut low) = (first, 0, 0, 0);
-        for &address in addresses {
-            follows |= address ^ next;
-            same |= address ^ first;
-            low |= address;
-            next = next.wrapping_add(size.into());
-        }
+        let lanes = addresses.len() as u32;
+        let run = AddressRun::of(self.level, addresses);
         let element = (1u32 << self.element_shift) - 1;
-        let fits = (low as u32 | size) & element == 0 && next > first;
+        // Of a run, all addresses are multiples of what the first one and the stride are.
+        let fits = |mask: u32| (first as u32 | run.stride as u32 | size) & mask == 0;
+        let length = run.stride.checked_mul(u64::from(lanes) - 1);
+        let last = length.and_then(|length| first.checked_add(length));
+        let ascends = last.is_some_and(|last| last.checked_add(u64::from(size)).is_some());
         let in_line = first as u32 % LINE_BYTES as u32 + size <= LINE_BYTES as u32;
-        if follows == 0 && fits {
-            self.contiguous(first, size, addresses.len() as u32);
-        } else if same == 0 && fits && in_line {
-            self.broadcast(first, size, addresses.len() as u32);
-        } else if (low as u32 | size) & ((1 << UNIT_SHIFT) - 1) == 0 {
-            self.scattered::<true>(size, addresses);
+        if !(run.is_affine && ascends) {
+            self.any(size, addresses);
+        } else if (run.stride == u64::from(size) || lanes == 1) && fits(element) {
+            self.contiguous(first, size, lanes);
+        } else if run.stride == 0 && fits(element) && in_line {
+            self.broadcast(first, size, lanes);
+        } else if run.stride >= LINE_BYTES
+            && size.is_power_of_two()
+            && fits((size - 1) | (UNIT - 1))
+        {
+            self.columns(first, run.stride, size, lanes);
         } else {
-            self.scattered::<false>(size, addresses);
-            self.bytes_to_units();
+            self.any(size, addresses);
         }
         self.sum();
     }
@@ -202,8 +230,40 @@ impl Footprint {
         });
     }
 
-    /// Any request. `UNITS`: all accesses are of whole units.
+    /// Each lane accesses whole units in a line of its own.
+    fn columns(&mut self, first: u64, stride: u64, size: u32, lanes: u32) {
+        for lane in 0..u64::from(lanes) {
+            let address = first + lane * stride;
+            let low = address as u32 % LINE_BYTES as u32;
+            let units = span(low >> UNIT_SHIFT, (low + size - 1) >> UNIT_SHIFT);
+            let shift = self.element_shift;
+            let elements = ((low + size - 1) >> shift) - (low >> shift) + 1;
+            self.parts.push(LinePart {
+                line: address >> LINE_SHIFT,
+                units,
+                repeated: 0,
+                accesses: elements,
+                lanes: 1,
+                bytes: size,
+                low,
+                object: 0,
+            });
+        }
+    }
+
     #[inline(never)]
+    fn any(&mut self, size: u32, addresses: &[u64]) {
+        let bits = addresses.iter().fold(0, |bits, address| bits | address);
+        self.lines = LineFilter::default();
+        if (bits as u32 | size) & (UNIT - 1) == 0 {
+            self.scattered::<true>(size, addresses);
+        } else {
+            self.scattered::<false>(size, addresses);
+            self.bytes_to_units();
+        }
+    }
+
+    /// Any request. `UNITS`: all accesses are of whole units.
     fn scattered<const UNITS: bool>(&mut self, size: u32, addresses: &[u64]) {
         self.byte_masks.clear();
         for &address in addresses {
@@ -237,11 +297,12 @@ impl Footprint {
         part.units |= units;
     }
 
-    /// Index of the part of a line. Most requests have ascending lines, so that only the last part
-    /// and the highest line are looked at.
+    /// Index of the part of a line. Parts are searched only where the line may be among them.
     #[inline]
     fn part<const UNITS: bool>(&mut self, line: u64) -> usize {
-        if let Some(at) = self.parts.iter().rposition(|part| part.line == line) {
+        if self.lines.insert(line)
+            && let Some(at) = self.parts.iter().rposition(|part| part.line == line)
+        {
             return at;
         }
         self.parts.push(LinePart {

@@ -48,6 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "gpu-advisor",
         &[
             "units",
+            "simd",
             "hugepages",
             "trace",
             "warp",

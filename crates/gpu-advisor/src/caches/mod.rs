@@ -14,13 +14,13 @@
 //! bring their sectors in, without a fetch. Copies by the host do not change the L2.
 //!
 //! # What it costs
-//! Memory: for the blocks of a wave, 24 bytes for each request and 48 for each line of a request,
+//! Memory: for the blocks of a wave, 16 bytes for each request and 48 for each line of a request,
 //! up to [`AdvisorOptions::resident_window`] lines: a longer wave is cut into several, and counted
 //! in `cut_waves`. A block that has more lines than that is cut, and counted in `cut_blocks`: the
-//! model leaves out its later requests. Blocks that are open or wait to be closed take 24 bytes for
+//! model leaves out its later requests. Blocks that are open or wait to be closed take 16 bytes for
 //! each request and 16 for each line, up to as many lines each.
 //!
-//! Time: two look-ups for each line of a request, about 60 ns; they are made while a block is
+//! Time: two look-ups for each line of a request, about 40 ns; they are made while a block is
 //! closed, by one thread.
 //!
 //! [`CacheShape`]: crate::CacheShape

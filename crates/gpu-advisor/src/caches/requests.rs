@@ -2,6 +2,8 @@
 
 use reuselens_warp::WarpKind;
 
+use crate::order::Positioned;
+
 /// What a request asks of one line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CacheRequest {
@@ -13,26 +15,40 @@ pub(crate) struct CacheRequest {
     pub object: u32,
 }
 
-/// One request: consecutive lines.
+/// One request: the lines that follow those of the request before it. As small as can be, since
+/// those of all blocks of a wave are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CacheStep {
     pub position: u64,
-    pub site: u32,
+    /// At most [`LAST_SITE`](crate::tally::LAST_SITE).
+    pub site: u16,
     pub warp: u16,
     pub kind: WarpKind,
-    /// Where its lines begin.
-    pub begin: u32,
-    /// Where they end.
-    pub end: u32,
+    /// How many lines it has.
+    pub lines: u8,
+}
+
+impl Positioned for CacheStep {
+    #[inline(always)]
+    fn position(&self) -> u64 {
+        self.position
+    }
 }
 
 /// What the L1 asks of the L2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct L2Request {
     pub position: u64,
-    pub site: u32,
+    pub site: u16,
     pub kind: WarpKind,
     pub line: CacheRequest,
+}
+
+impl Positioned for L2Request {
+    #[inline(always)]
+    fn position(&self) -> u64 {
+        self.position
+    }
 }
 
 /// The first requests of a block, in order.
@@ -45,24 +61,27 @@ pub(crate) struct BlockRequests {
 }
 
 impl BlockRequests {
-    /// Adds a request: `step` without the places of its lines. Once a request does not fit into
-    /// `limit` lines, it and all after it are left out.
-    #[inline]
+    /// Adds a request. Once one does not fit into `limit` lines, it and all after it are left out.
+    #[inline(always)]
     pub fn push(
         &mut self,
         limit: u32,
         step: CacheStep,
         lines: impl ExactSizeIterator<Item = CacheRequest>,
     ) {
-        let (begin, length) = (self.lines.len(), lines.len());
-        self.is_cut |= length > (limit as usize).saturating_sub(begin);
-        if self.is_cut || length == 0 {
+        let room = (limit as usize).saturating_sub(self.lines.len());
+        self.is_cut |= lines.len() > room;
+        if self.is_cut || lines.len() == 0 {
             return;
         }
         self.lines.extend(lines);
-        // Both are at most `limit`.
-        let (begin, end) = (begin as u32, self.lines.len() as u32);
-        self.steps.push(CacheStep { begin, end, ..step });
+        self.steps.push(step);
+    }
+
+    /// Makes room for so many requests and lines of these.
+    pub fn reserve(&mut self, requests: usize, lines: usize, limit: u32) {
+        self.steps.reserve(requests);
+        self.lines.reserve(lines.min(limit as usize));
     }
 
     pub fn clear(&mut self) {

@@ -1,11 +1,12 @@
 //! [`CacheSimulator`]: runs waves of blocks through the L1 caches and the L2.
 
+use reuselens_simd::{Level, entry_point};
 use reuselens_warp::WarpKind;
 
 use super::lru::SectorCache;
 use super::requests::{BlockRequests, CacheRequest, CacheStep, L2Request};
 use super::{CacheCounts, CacheReport};
-use crate::order::lockstep;
+use crate::order::Lockstep;
 use crate::request::count_sectors;
 use crate::tally::{ObjectTallies, SiteTallies};
 use crate::{AdvisorOptions, BypassOracle, GpuModel, StorePolicy};
@@ -22,6 +23,8 @@ pub(crate) struct CacheSimulator {
     wave: Vec<BlockRequests>,
     /// What their L1s ask of the L2; as many lists at least.
     misses: Vec<Vec<L2Request>>,
+    /// By the block: where the lines of its next request begin.
+    next_lines: Vec<usize>,
     /// Lines of their requests.
     kept: usize,
     /// Blocks of a wave that is not cut.
@@ -30,6 +33,7 @@ pub(crate) struct CacheSimulator {
     before: usize,
     spare: Vec<BlockRequests>,
     oracle: OracleCaches,
+    level: Level,
     /// Of the launch.
     pub report: CacheReport,
     pub sites: SiteTallies,
@@ -70,11 +74,13 @@ impl CacheSimulator {
             l2: SectorCache::new(model.l2),
             wave: Vec::new(),
             misses: Vec::new(),
+            next_lines: Vec::new(),
             kept: 0,
             full: 0,
             before: 0,
             spare: Vec::new(),
             oracle: OracleCaches::default(),
+            level: Level::best(),
             report: CacheReport::default(),
             sites: SiteTallies::default(),
             objects: ObjectTallies::default(),
@@ -148,12 +154,14 @@ impl CacheSimulator {
         if self.misses.len() < self.wave.len() {
             self.misses.resize(self.wave.len(), Vec::new());
         }
+        self.next_lines.clear();
+        self.next_lines.resize(self.wave.len(), 0);
         let sms = self.l1.len();
         // The wave's first block follows the last one of the wave before.
         for first in 0..sms.min(self.wave.len()) {
-            self.run_l1((self.before + first) % sms, first);
+            run_l1(self.level, self, (self.before + first) % sms, first);
         }
-        self.run_l2();
+        run_l2(self.level, self);
         self.before += self.wave.len();
         self.kept = 0;
         for mut requests in self.wave.drain(..) {
@@ -164,74 +172,145 @@ impl CacheSimulator {
 
     /// Runs the blocks of an SM through its L1: each block of the wave that is a multiple of the
     /// number of SMs after `first`.
+    #[inline(always)]
     fn run_l1(&mut self, sm: usize, first: usize) {
-        let wave = std::mem::take(&mut self.wave);
-        let mut misses = std::mem::take(&mut self.misses);
-        let blocks = wave.iter().map(|requests| &requests.steps[..]).enumerate();
-        self.l1[sm].is_used = true;
-        lockstep(
-            blocks.skip(first).step_by(self.l1.len()),
-            |step| step.position,
-            |block, step| {
-                let lines = &wave[block].lines[step.begin as usize..step.end as usize];
-                if sm == 0 && self.searches_bypass {
-                    self.oracle.request(step, lines, self.model.stores);
+        let sms = self.l1.len();
+        let (l1, stores) = (&mut self.l1[sm], self.model.stores);
+        l1.is_used = true;
+        let has_oracle = sm == 0 && self.searches_bypass;
+        let mut counts = OpenCounts::new(CacheLevel::L1);
+        let blocks = self.wave.iter().map(|requests| &requests.steps[..]);
+        let blocks = blocks.enumerate().skip(first).step_by(sms);
+        for (block, step) in Lockstep::new(blocks) {
+            let begin = self.next_lines[block];
+            let end = begin + usize::from(step.lines);
+            self.next_lines[block] = end;
+            let lines = &self.wave[block].lines[begin..end];
+            if has_oracle {
+                self.oracle.request(step, lines, stores);
+            }
+            for &line in lines {
+                let sectors = u32::from(line.sectors);
+                let hits = access(&mut l1.cache, step.kind, line.line, sectors, stores);
+                counts.open(step.site, line.object, &mut self.sites, &mut self.objects);
+                counts.counts.count(step.kind, sectors, hits);
+                let missing = match step.kind {
+                    WarpKind::Load => line.sectors & !hits as u8,
+                    WarpKind::Store | WarpKind::Atomic => line.sectors,
+                };
+                if missing != 0 {
+                    self.misses[block].push(L2Request {
+                        position: step.position,
+                        site: step.site,
+                        kind: step.kind,
+                        line: CacheRequest {
+                            sectors: missing,
+                            ..line
+                        },
+                    });
                 }
-                let missed = lines
-                    .iter()
-                    .filter_map(|&line| self.l1_line(sm, step, line));
-                misses[block].extend(missed);
-            },
-        );
-        (self.wave, self.misses) = (wave, misses);
-    }
-
-    /// What one line of a request does to an L1. Returns what the L2 is asked for.
-    #[inline]
-    fn l1_line(&mut self, sm: usize, step: &CacheStep, line: CacheRequest) -> Option<L2Request> {
-        let sectors = u32::from(line.sectors);
-        let cache = &mut self.l1[sm].cache;
-        let hits = access(cache, step.kind, line.line, sectors, self.model.stores);
-        let site = self.sites.of(step.site);
-        site.counts.l1.count(step.kind, sectors, hits);
-        let object = self.objects.of(line.object);
-        object.counts.l1.count(step.kind, sectors, hits);
-        let missing = match step.kind {
-            WarpKind::Load => line.sectors & !hits as u8,
-            WarpKind::Store | WarpKind::Atomic => line.sectors,
-        };
-        (missing != 0).then_some(L2Request {
-            position: step.position,
-            site: step.site,
-            kind: step.kind,
-            line: CacheRequest {
-                sectors: missing,
-                ..line
-            },
-        })
+            }
+        }
+        counts.settle(&mut self.sites, &mut self.objects);
     }
 
     /// Runs what the L1s did not have through the L2.
+    #[inline(always)]
     fn run_l2(&mut self) {
+        let mut counts = OpenCounts::new(CacheLevel::L2);
         let blocks = self.misses.iter().map(|misses| &misses[..]).enumerate();
-        lockstep(
-            blocks,
-            |request| request.position,
-            |_, request| {
-                let sectors = u32::from(request.line.sectors);
-                let hits = self.l2.fetch(request.line.line, sectors);
-                let site = self.sites.of(request.site);
-                site.counts.l2.count(request.kind, sectors, hits);
-                let object = self.objects.of(request.line.object);
-                object.counts.l2.count(request.kind, sectors, hits);
-            },
-        );
+        for (_, request) in Lockstep::new(blocks) {
+            let line = &request.line;
+            let sectors = u32::from(line.sectors);
+            let hits = self.l2.fetch(line.line, sectors);
+            counts.open(
+                request.site,
+                line.object,
+                &mut self.sites,
+                &mut self.objects,
+            );
+            counts.counts.count(request.kind, sectors, hits);
+        }
+        counts.settle(&mut self.sites, &mut self.objects);
         self.misses.iter_mut().for_each(Vec::clear);
     }
 }
 
+entry_point! {
+    fn run_l1(level, caches: &mut CacheSimulator, sm: usize, first: usize) {
+        V4(_) => caches.run_l1(sm, first),
+        V3(_) => caches.run_l1(sm, first),
+        _ => caches.run_l1(sm, first),
+    }
+}
+
+entry_point! {
+    fn run_l2(level, caches: &mut CacheSimulator) {
+        V4(_) => caches.run_l2(),
+        V3(_) => caches.run_l2(),
+        _ => caches.run_l2(),
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum CacheLevel {
+    L1,
+    L2,
+}
+
+/// What was counted since the site or the object changed.
+#[derive(Clone, Copy, Debug)]
+struct OpenCounts {
+    level: CacheLevel,
+    site: u16,
+    object: u32,
+    counts: CacheCounts,
+}
+
+impl OpenCounts {
+    fn new(level: CacheLevel) -> OpenCounts {
+        OpenCounts {
+            level,
+            site: 0,
+            object: 0,
+            counts: CacheCounts::default(),
+        }
+    }
+
+    /// Counts of this site and object follow.
+    #[inline(always)]
+    fn open(
+        &mut self,
+        site: u16,
+        object: u32,
+        sites: &mut SiteTallies,
+        objects: &mut ObjectTallies,
+    ) {
+        if (self.site, self.object) != (site, object) {
+            self.settle(sites, objects);
+            (self.site, self.object) = (site, object);
+        }
+    }
+
+    /// Adds the counts to their site and object.
+    fn settle(&mut self, sites: &mut SiteTallies, objects: &mut ObjectTallies) {
+        let counts = std::mem::take(&mut self.counts);
+        if counts == CacheCounts::default() {
+            return;
+        }
+        let site = sites.of(self.site.into());
+        let object = objects.of(self.object);
+        let (of_site, of_object) = match self.level {
+            CacheLevel::L1 => (&mut site.counts.l1, &mut object.counts.l1),
+            CacheLevel::L2 => (&mut site.counts.l2, &mut object.counts.l2),
+        };
+        of_site.merge(&counts);
+        of_object.merge(&counts);
+    }
+}
+
 /// What a request does to an L1. Returns the sectors that it had.
-#[inline]
+#[inline(always)]
 fn access(
     cache: &mut SectorCache,
     kind: WarpKind,
@@ -251,7 +330,7 @@ fn access(
 }
 
 impl CacheCounts {
-    #[inline]
+    #[inline(always)]
     fn count(&mut self, kind: WarpKind, sectors: u32, hits: u32) {
         let (all, had) = match kind {
             WarpKind::Load => (&mut self.loads, &mut self.load_hits),
@@ -263,7 +342,6 @@ impl CacheCounts {
 }
 
 impl OracleCaches {
-    #[inline]
     fn request(&mut self, step: &CacheStep, lines: &[CacheRequest], stores: StorePolicy) {
         let is_load = step.kind == WarpKind::Load;
         // Of blocks with more warps than there are caches, the last cache has all.

@@ -22,6 +22,7 @@
 //!
 //! [`AdvisorOptions::window`]: crate::AdvisorOptions::window
 
+mod grain;
 mod recency;
 mod table;
 mod tracker;
@@ -30,7 +31,7 @@ use reuselens_locality::Log2Histogram;
 use reuselens_units::Distance;
 use reuselens_warp::WarpKind;
 
-pub(crate) use tracker::{KeptPart, Tracker};
+pub(crate) use tracker::{KeptPart, ReuseTargets, SeeReuse, Tracker, Unseen};
 
 /// Accesses by reuse distance, for one kind of item and one scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,7 +68,7 @@ impl ReuseCounts {
     }
 
     /// Counts `accesses` at a distance; none is cold.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&mut self, kind: WarpKind, distance: Option<u64>, accesses: u64) {
         let histogram = match kind {
             WarpKind::Load => {
@@ -115,6 +116,7 @@ impl ReuseSums {
     }
 
     /// Adds the accesses of another.
+    #[inline(always)]
     pub fn merge(&mut self, other: &ReuseSums) {
         self.loads += other.loads;
         self.reuses += other.reuses;
@@ -153,5 +155,23 @@ impl ReuseReport {
         self.warp_elements.merge(&other.warp_elements);
         self.warp_lines.merge(&other.warp_lines);
         self.cut_blocks += other.cut_blocks;
+    }
+
+    /// What blocks count into.
+    #[inline(always)]
+    pub(crate) fn of_blocks(&mut self) -> ReuseTargets<'_> {
+        ReuseTargets {
+            elements: &mut self.cta_elements,
+            lines: &mut self.cta_lines,
+        }
+    }
+
+    /// What warps count into.
+    #[inline(always)]
+    pub(crate) fn of_warps(&mut self) -> ReuseTargets<'_> {
+        ReuseTargets {
+            elements: &mut self.warp_elements,
+            lines: &mut self.warp_lines,
+        }
     }
 }

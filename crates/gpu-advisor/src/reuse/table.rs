@@ -41,7 +41,7 @@ impl LineTable {
     }
 
     /// The number of a line, and whether it is new.
-    #[inline]
+    #[inline(always)]
     pub fn number(&mut self, line: u64) -> (u32, bool) {
         let place = self.place(line);
         let found = self.places[place];
@@ -62,7 +62,7 @@ impl LineTable {
     }
 
     /// Where a line is, or the empty place where it belongs.
-    #[inline]
+    #[inline(always)]
     fn place(&self, line: u64) -> usize {
         let last = self.places.len() - 1;
         let mut place = (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize;

@@ -2,11 +2,12 @@
 
 use reuselens_warp::WarpKind;
 
-use super::recency::Recency;
+use super::grain::{Clock, Grain, LineItems, Reused};
+use super::recency::{ItemCounts, ItemSize};
 use super::table::LineTable;
 use super::{ReuseCounts, ReuseSums};
 use crate::count_bits;
-use crate::request::{LINE_SHIFT, UNIT_SHIFT, count_sectors, group_bits, sector_mask};
+use crate::request::{UNIT_SHIFT, count_sectors, sector_mask};
 
 /// What a request accesses in one line of 128 bytes, as it is kept until its turn.
 #[derive(Clone, Copy, Debug)]
@@ -23,16 +24,58 @@ pub(crate) struct KeptPart {
     pub object: u32,
 }
 
+/// Where a stream counts: by element and by line.
+#[derive(Debug)]
+pub(crate) struct ReuseTargets<'c> {
+    pub elements: &'c mut ReuseCounts,
+    pub lines: &'c mut ReuseCounts,
+}
+
+/// Is shown what the parts of requests reuse.
+pub(crate) trait SeeReuse {
+    /// Takes a part, and the number of its line in the stream.
+    fn see(&mut self, part: &KeptPart, number: u32, sums: &ReuseSums);
+}
+
+/// Looks at nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unseen;
+
+impl SeeReuse for Unseen {
+    #[inline(always)]
+    fn see(&mut self, _: &KeptPart, _: u32, _: &ReuseSums) {}
+}
+
 /// Reuse distances of one stream of requests: a warp's or a block's.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracker {
     lines: LineTable,
+    /// By the line's number.
+    states: Vec<LineState>,
+    clock: Clock,
     by_element: Grain,
     by_line: Grain,
-    /// By the line's number: sectors that were loaded and not written since.
-    loaded: Vec<u8>,
-    /// Of each part of the last request.
-    reuses: Vec<ReuseSums>,
+    last: Option<LastRequest>,
+}
+
+/// What is known of one line of 128 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct LineState {
+    elements: LineItems,
+    lines: LineItems,
+    /// Sectors that were loaded and not written since.
+    loaded: u8,
+}
+
+/// The last request, if it accessed one line: most requests do.
+#[derive(Clone, Copy, Debug)]
+struct LastRequest {
+    line: u64,
+    units: u32,
+    /// The line's number.
+    number: u32,
+    elements: u32,
+    lines: u32,
 }
 
 impl Tracker {
@@ -40,295 +83,144 @@ impl Tracker {
     pub fn new(element_shift: u32, line_shift: u32) -> Tracker {
         Tracker {
             lines: LineTable::new(),
-            by_element: Grain::new(element_shift - UNIT_SHIFT),
-            by_line: Grain::new(line_shift - UNIT_SHIFT),
-            loaded: Vec::new(),
-            reuses: Vec::new(),
+            states: Vec::new(),
+            clock: Clock::new(),
+            by_element: Grain::new(ItemSize::Element, element_shift - UNIT_SHIFT),
+            by_line: Grain::new(ItemSize::Line, line_shift - UNIT_SHIFT),
+            last: None,
         }
     }
 
-    /// Counts the accesses of a request. Returns, for each part, what it reuses.
-    #[inline]
+    /// Counts the accesses of a request, and shows each part with what it reuses.
+    ///
+    /// Inlined where requests of warps and of blocks are counted, as the former need no sums.
+    #[inline(always)]
     pub fn request(
         &mut self,
         kind: WarpKind,
         parts: &[KeptPart],
-        elements: &mut ReuseCounts,
-        lines: &mut ReuseCounts,
-    ) -> &[ReuseSums] {
-        self.reuses.clear();
-        self.by_element.begin();
-        self.by_line.begin();
-        for part in parts {
-            let (line, is_new) = self.lines.number(part.line);
-            if is_new {
-                self.by_element.entries.push(LineItems::default());
-                self.by_line.entries.push(LineItems::default());
-                self.loaded.push(0);
-            }
-            let sectors = sector_mask(part.units) as u8;
-            let loaded = &mut self.loaded[line as usize];
-            let reused_sectors = *loaded & sectors;
-            match kind {
-                WarpKind::Load => *loaded |= sectors,
-                WarpKind::Store | WarpKind::Atomic => *loaded &= !sectors,
-            }
-            let (accesses, reuses, _) = self.by_element.access(line, part, kind, elements);
-            let repeats = u64::from(part.accesses) - accesses;
-            if repeats > 0 {
-                elements.add(kind, Some(0), repeats);
-            }
-            let (loads, line_reuses, distance_sum) = self.by_line.access(
-                line,
-                &KeptPart {
-                    repeated: 0,
-                    ..*part
-                },
-                kind,
-                lines,
-            );
-            self.reuses.push(ReuseSums {
-                loads,
-                reuses: line_reuses,
-                distance_sum,
-                element_loads: part.accesses.into(),
-                element_reuses: reuses + repeats,
-                sectors: count_sectors(sectors.into()).into(),
-                reused_sectors: count_sectors(reused_sectors.into()).into(),
-            });
-        }
-        self.by_element.end();
-        self.by_line.end();
-        &self.reuses
-    }
-
-    /// Ends the stream: counts its items, and forgets them.
-    pub fn finish(&mut self, elements: &mut ReuseCounts, lines: &mut ReuseCounts) {
-        self.lines.clear();
-        self.loaded.clear();
-        self.by_element.finish(elements);
-        self.by_line.finish(lines);
-    }
-}
-
-/// The items of one line of 128 bytes. A bit is an item.
-#[derive(Clone, Copy, Debug, Default)]
-struct LineItems {
-    /// Items that were accessed.
-    known: u32,
-    /// The time of the last access to all of them, if that is the same one.
-    time: u32,
-    /// Whether they have times of their own.
-    is_split: bool,
-    /// Where the times of the single items are, if they differ or once did: index in
-    /// [`Grain::times`], plus 1.
-    own_times: u32,
-    /// Items whose last access was a store: the next one is cold.
-    ended: u32,
-    /// Items that were accessed once.
-    once: u32,
-}
-
-/// The items of one size.
-#[derive(Clone, Debug)]
-struct Grain {
-    /// log2 of the units of an item.
-    shift: u32,
-    recency: Recency,
-    /// By the line's number.
-    entries: Vec<LineItems>,
-    /// Times of the items of lines whose items differ in that.
-    times: Vec<[u32; 32]>,
-    /// Items that the present request takes away from times.
-    moved: Vec<(u32, u32)>,
-    /// Distinct items of the present request.
-    items: u32,
-    /// The last time that was asked for, and the items since.
-    asked: (u32, u64),
-}
-
-/// The shift of items that are lines of 128 bytes.
-const WHOLE_LINE: u32 = LINE_SHIFT - UNIT_SHIFT;
-
-/// A time that no request has.
-const NO_TIME: u32 = u32::MAX;
-
-impl Grain {
-    fn new(shift: u32) -> Grain {
-        Grain {
-            shift,
-            recency: Recency::new(),
-            entries: Vec::new(),
-            times: Vec::new(),
-            moved: Vec::new(),
-            items: 0,
-            asked: (NO_TIME, 0),
-        }
-    }
-
-    #[inline]
-    fn begin(&mut self) {
-        self.moved.clear();
-        self.items = 0;
-        self.asked = (NO_TIME, 0);
-    }
-
-    /// Counts the distinct items that a request accesses in a line: how many, how many of them are
-    /// reused, and the sum of their distances.
-    ///
-    /// Inlined where elements and lines are counted: as a function of its own it makes the analysis
-    /// of contiguous loads 10 % slower.
-    #[inline(always)]
-    fn access(
-        &mut self,
-        line: u32,
-        part: &KeptPart,
-        kind: WarpKind,
-        counts: &mut ReuseCounts,
-    ) -> (u64, u64, u64) {
-        if self.shift >= WHOLE_LINE {
-            return self.access_whole(line, kind, counts);
-        }
-        let items = group_bits(part.units, self.shift);
-        let entry = self.entries[line as usize];
-        let known = items & entry.known;
-        let (mut reuses, mut sum) = (0, 0);
-        let mut rest = known;
-        while rest != 0 {
-            let (time, taken) = self.same_time(&entry, rest);
-            rest &= !taken;
-            self.move_items(time, count_bits(taken));
-            let live = u64::from(count_bits(taken & !entry.ended));
-            if live > 0 {
-                let distance = self.since(time) - 1;
-                counts.add(kind, Some(distance), live);
-                reuses += live;
-                sum += distance * live;
-            }
-        }
-        let all = u64::from(count_bits(items));
-        if all > reuses {
-            counts.add(kind, None, all - reuses);
-        }
-        self.set_time(line, items);
-        let entry = &mut self.entries[line as usize];
-        entry.known |= items;
-        entry.once = (entry.once & !items) | (items & !known & !part.repeated);
-        match kind {
-            WarpKind::Load => entry.ended &= !items,
-            WarpKind::Store | WarpKind::Atomic => entry.ended |= items,
-        }
-        self.items += count_bits(items);
-        (all, reuses, sum)
-    }
-
-    /// As `access`, of items that are lines of 128 bytes.
-    #[inline]
-    fn access_whole(
-        &mut self,
-        line: u32,
-        kind: WarpKind,
-        counts: &mut ReuseCounts,
-    ) -> (u64, u64, u64) {
-        let now = self.recency.now();
-        let entry = &mut self.entries[line as usize];
-        let before = std::mem::replace(
-            entry,
-            LineItems {
-                known: 1,
-                time: now,
-                ended: u32::from(kind != WarpKind::Load),
-                once: u32::from(entry.known == 0),
-                ..LineItems::default()
-            },
-        );
-        self.items += 1;
-        if before.known != 0 {
-            self.move_items(before.time, 1);
-            if before.ended == 0 {
-                let distance = self.since(before.time) - 1;
-                counts.add(kind, Some(distance), 1);
-                return (1, 1, distance);
-            }
-        }
-        counts.add(kind, None, 1);
-        (1, 0, 0)
-    }
-
-    /// The time of the lowest of some items, and neighbours of it with the same time.
-    #[inline]
-    fn same_time(&self, entry: &LineItems, items: u32) -> (u32, u32) {
-        if !entry.is_split {
-            return (entry.time, items);
-        }
-        let times = &self.times[entry.own_times as usize - 1];
-        let time = times[items.trailing_zeros() as usize & 31];
-        let (mut rest, mut same) = (items, 0);
-        while rest != 0 && times[rest.trailing_zeros() as usize & 31] == time {
-            same |= rest & rest.wrapping_neg();
-            rest &= rest - 1;
-        }
-        (time, same)
-    }
-
-    /// Gives items of a line the present time.
-    #[inline]
-    fn set_time(&mut self, line: u32, items: u32) {
-        let now = self.recency.now();
-        let entry = &mut self.entries[line as usize];
-        if entry.known & !items == 0 {
-            (entry.time, entry.is_split) = (now, false);
+        counts: ReuseTargets<'_>,
+        seen: &mut impl SeeReuse,
+    ) {
+        if let [part] = parts {
+            // Warps of a block often load one line one after the other: nothing is between.
+            let (number, sums) = match self.last {
+                Some(last) if last.line == part.line && last.units == part.units => {
+                    (last.number, self.repeat(kind, part, counts, last))
+                }
+                _ => self.single(kind, part, counts),
+            };
+            seen.see(part, number, &sums);
             return;
         }
-        if entry.own_times == 0 {
-            self.times.push([0; 32]);
-            entry.own_times = self.times.len() as u32;
+        self.last = None;
+        self.clock.begin();
+        for part in parts {
+            let number = self.number(part.line);
+            let sums = self.part(kind, part, number, counts.elements, counts.lines);
+            seen.see(part, number, &sums);
         }
-        let times = &mut self.times[entry.own_times as usize - 1];
-        if !std::mem::replace(&mut entry.is_split, true) {
-            times.fill(entry.time);
-        }
-        let mut rest = items;
-        while rest != 0 {
-            times[rest.trailing_zeros() as usize & 31] = now;
-            rest &= rest - 1;
-        }
+        self.end();
     }
 
-    /// Items accessed at `time` or later.
-    #[inline]
-    fn since(&mut self, time: u32) -> u64 {
-        if self.asked.0 != time {
-            self.asked = (time, self.recency.since(time).into());
-        }
-        self.asked.1
+    /// A request that accesses one line.
+    #[inline(always)]
+    fn single(
+        &mut self,
+        kind: WarpKind,
+        part: &KeptPart,
+        counts: ReuseTargets<'_>,
+    ) -> (u32, ReuseSums) {
+        self.clock.begin();
+        let number = self.number(part.line);
+        let sums = self.part(kind, part, number, counts.elements, counts.lines);
+        let items = self.clock.items();
+        self.last = Some(LastRequest {
+            line: part.line,
+            units: part.units,
+            number,
+            elements: items.of(ItemSize::Element),
+            lines: items.of(ItemSize::Line),
+        });
+        self.end();
+        (number, sums)
     }
 
-    #[inline]
-    fn move_items(&mut self, time: u32, items: u32) {
-        match self.moved.last_mut() {
-            Some(last) if last.0 == time => last.1 += items,
-            _ => self.moved.push((time, items)),
+    /// The number of a line, which has a state then.
+    #[inline(always)]
+    fn number(&mut self, line: u64) -> u32 {
+        let (number, is_new) = self.lines.number(line);
+        if is_new {
+            self.states.push(LineState::default());
         }
+        number
     }
 
-    /// Ends a request: its items have the present time.
-    #[inline]
+    /// What a request accesses of one line.
+    #[inline(always)]
+    fn part(
+        &mut self,
+        kind: WarpKind,
+        part: &KeptPart,
+        number: u32,
+        elements: &mut ReuseCounts,
+        lines: &mut ReuseCounts,
+    ) -> ReuseSums {
+        let state = &mut self.states[number as usize];
+        let clock = &mut self.clock;
+        let (units, repeated) = (part.units, part.repeated);
+        let mut by_element =
+            self.by_element
+                .access(clock, &mut state.elements, units, repeated, kind, elements);
+        by_element.add_repeats(part, kind, elements);
+        let by_line = self
+            .by_line
+            .access(clock, &mut state.lines, units, 0, kind, lines);
+        let (sectors, reused_sectors) = state.load_sectors(kind, units);
+        sums(part, &by_element, &by_line, sectors, reused_sectors)
+    }
+
+    /// A request that accesses the same as the last one. What is left as it is: times, as nothing
+    /// is between the two, and distances, which are the other items of the last request.
+    #[inline(always)]
+    fn repeat(
+        &mut self,
+        kind: WarpKind,
+        part: &KeptPart,
+        counts: ReuseTargets<'_>,
+        last: LastRequest,
+    ) -> ReuseSums {
+        let state = &mut self.states[last.number as usize];
+        let mut by_element = state.elements.repeat(
+            self.by_element.items(part.units),
+            last.elements,
+            kind,
+            counts.elements,
+        );
+        by_element.add_repeats(part, kind, counts.elements);
+        let items = self.by_line.items(part.units);
+        let by_line = state.lines.repeat(items, last.lines, kind, counts.lines);
+        let (sectors, reused_sectors) = state.load_sectors(kind, part.units);
+        sums(part, &by_element, &by_line, sectors, reused_sectors)
+    }
+
+    /// Ends a request.
+    #[inline(always)]
     fn end(&mut self) {
-        for &(time, items) in &self.moved {
-            self.recency.remove(time, items);
-        }
-        if self.recency.advance(self.items) {
+        if self.clock.end() {
             self.renumber();
         }
     }
 
     #[cold]
     fn renumber(&mut self) {
-        let numbers = self.recency.renumber();
-        let lines = self.entries.iter_mut().map(|entry| &mut entry.time);
-        let items = self.times.iter_mut().flatten();
-        for time in lines.chain(items) {
+        let numbers = self.clock.renumber();
+        let states = self.states.iter_mut();
+        let times = states.flat_map(|state| [&mut state.elements.time, &mut state.lines.time]);
+        let times = times
+            .chain(self.by_element.times())
+            .chain(self.by_line.times());
+        for time in times {
             // Times without items are old ones, which may be beyond the numbers.
             if let Some(&number) = numbers.get(*time as usize) {
                 *time = number;
@@ -336,12 +228,71 @@ impl Grain {
         }
     }
 
-    fn finish(&mut self, counts: &mut ReuseCounts) {
-        let once = self.entries.iter().map(|entry| entry.once.count_ones());
-        counts.streaming += once.map(u64::from).sum::<u64>();
-        counts.items += u64::from(self.recency.total());
-        self.recency.clear();
-        self.entries.clear();
-        self.times.clear();
+    /// Distinct lines of 128 bytes.
+    pub fn lines(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Ends the stream: counts its items, and forgets them.
+    pub fn finish(&mut self, counts: ReuseTargets<'_>) {
+        let ReuseTargets { elements, lines } = counts;
+        for state in &self.states {
+            elements.streaming += u64::from(count_bits(state.elements.once));
+            lines.streaming += u64::from(count_bits(state.lines.once));
+        }
+        let total: ItemCounts = self.clock.total();
+        elements.items += u64::from(total.of(ItemSize::Element));
+        lines.items += u64::from(total.of(ItemSize::Line));
+        self.lines.clear();
+        self.states.clear();
+        self.clock.clear();
+        self.by_element.clear();
+        self.by_line.clear();
+        self.last = None;
+    }
+}
+
+impl LineState {
+    /// Loads or writes sectors. Returns which they are, and which of them were loaded before.
+    #[inline(always)]
+    fn load_sectors(&mut self, kind: WarpKind, units: u32) -> (u8, u8) {
+        let sectors = sector_mask(units) as u8;
+        let reused = self.loaded & sectors;
+        match kind {
+            WarpKind::Load => self.loaded |= sectors,
+            WarpKind::Store | WarpKind::Atomic => self.loaded &= !sectors,
+        }
+        (sectors, reused)
+    }
+}
+
+impl Reused {
+    /// Adds the accesses to elements that a lower lane of the request accesses, too.
+    #[inline(always)]
+    fn add_repeats(&mut self, part: &KeptPart, kind: WarpKind, counts: &mut ReuseCounts) {
+        let repeats = u64::from(part.accesses) - self.items;
+        if repeats > 0 {
+            counts.add(kind, Some(0), repeats);
+            self.reuses += repeats;
+        }
+    }
+}
+
+#[inline(always)]
+fn sums(
+    part: &KeptPart,
+    by_element: &Reused,
+    by_line: &Reused,
+    sectors: u8,
+    reused_sectors: u8,
+) -> ReuseSums {
+    ReuseSums {
+        loads: by_line.items,
+        reuses: by_line.reuses,
+        distance_sum: by_line.distance_sum,
+        element_loads: part.accesses.into(),
+        element_reuses: by_element.reuses,
+        sectors: count_sectors(sectors.into()).into(),
+        reused_sectors: count_sectors(reused_sectors.into()).into(),
     }
 }

@@ -18,15 +18,15 @@ const LAUNCHES: u64 = 600;
 fn small_gpu(random: &mut Random) -> GpuModel {
     let shape = |random: &mut Random, lines: &[u64]| CacheShape {
         bytes: 128 * random.pick(lines),
-        ways: random.pick(&[1, 2, 4]),
+        ways: random.pick(&[1, 2, 4, 16]),
     };
     GpuModel {
         name: "small",
         sms: random.pick(&[1, 2, 3]),
         blocks_per_sm: random.pick(&[1, 2, 4]),
         warps_per_sm: 6,
-        l1: shape(random, &[4, 8, 12]),
-        l2: shape(random, &[8, 16, 24]),
+        l1: shape(random, &[4, 8, 12, 16]),
+        l2: shape(random, &[8, 16, 24, 32]),
         stores: random.pick(&[StorePolicy::Update, StorePolicy::Evict]),
     }
 }

@@ -80,8 +80,13 @@ pub fn random_launch(random: &mut Random) -> RandomLaunch {
     let warps = 1 + random.below(3) as u32;
     let blocks = 1 + random.below(9) as u32;
     let lines = 1 + random.below(24);
+    let are_alike = random.below(2) == 0;
     let mut records = Vec::new();
     for block in 0..blocks {
+        if are_alike && block > 0 && random.below(8) > 0 {
+            records.extend(shifted_block(random, &records, block));
+            continue;
+        }
         for warp in 0..warps {
             let mut position = 0;
             for _ in 0..random.below(14) {
@@ -109,6 +114,32 @@ pub fn random_launch(random: &mut Random) -> RandomLaunch {
         },
         records,
     }
+}
+
+/// The block before one again, with the lines of each site elsewhere; often with one record
+/// changed.
+fn shifted_block(random: &mut Random, records: &[Record], block: u32) -> Vec<Record> {
+    let of_before = records.iter().filter(|record| record.block == block - 1);
+    let mut own: Vec<Record> = of_before.cloned().collect();
+    let most = random.pick(&[1, 2, 40]);
+    let shifts: [u64; 5] = std::array::from_fn(|_| 128 * random.below(most));
+    let is_negative = random.below(3) == 0;
+    for record in &mut own {
+        record.block = block;
+        for address in &mut record.addresses {
+            let shift = shifts[record.site as usize];
+            *address = match is_negative {
+                true => *address - shift,
+                false => *address + shift,
+            };
+        }
+    }
+    if !own.is_empty() && random.below(3) == 0 {
+        let at = random.below(own.len() as u64) as usize;
+        let step = random.pick(&[4, 16, 128]);
+        own[at].addresses.iter_mut().for_each(|at| *at += step);
+    }
+    own
 }
 
 fn random_record(random: &mut Random, block: u32, warp: u32, position: u64, lines: u64) -> Record {

@@ -1,0 +1,181 @@
+//! [`SiteCounters`]: counts of requests of global memory, by site, until they are added to a
+//! [`Tally`].
+
+use reuselens_warp::{Space, WarpKind, WarpRow};
+
+use crate::counts::SECTOR_BYTES;
+use crate::request::{LinePart, count_sectors, sector_mask};
+use crate::tally::{LAST_SITE, NO_OBJECT, SiteObject, Tally};
+use crate::{GlobalCounts, LaunchContext, ObjectRange};
+
+/// Counts of a block by site. A request is counted once, and its site, its object and the sums of
+/// its kind get what came together as long as these stay the same, which is most often the whole
+/// block.
+#[derive(Debug, Default)]
+pub(crate) struct SiteCounters {
+    by_site: Vec<SiteCounter>,
+    /// The objects of a request that accesses several, each with its distinct bytes; empty between
+    /// requests.
+    several: Vec<(u32, u32, GlobalCounts)>,
+}
+
+/// What a site counts.
+#[derive(Clone, Copy, Debug)]
+struct SiteCounter {
+    /// Whether the site has counted since it was settled.
+    is_open: bool,
+    kind: WarpKind,
+    /// The addresses of the object that it accesses.
+    range: ObjectRange,
+    counts: GlobalCounts,
+}
+
+/// Holds no address.
+pub(crate) const NOWHERE: ObjectRange = ObjectRange {
+    start: 0,
+    end: 0,
+    object: NO_OBJECT,
+};
+
+/// A site that has counted nothing.
+const CLOSED: SiteCounter = SiteCounter {
+    is_open: false,
+    kind: WarpKind::Load,
+    range: NOWHERE,
+    counts: GlobalCounts {
+        requests: 0,
+        lanes: 0,
+        bytes: 0,
+        lines: 0,
+        sectors: 0,
+        ideal_sectors: 0,
+    },
+};
+
+impl SiteCounters {
+    /// Counts a request, and sets the object of each of its parts.
+    #[inline(always)]
+    pub fn add(
+        &mut self,
+        row: &WarpRow<'_>,
+        parts: &mut [LinePart],
+        counts: &GlobalCounts,
+        context: &LaunchContext,
+        tally: &mut Tally,
+    ) {
+        if let Some(counter) = self.by_site.get_mut(row.site as usize) {
+            let range = counter.range;
+            let mut is_same = counter.is_open && counter.kind == row.kind && !parts.is_empty();
+            for part in parts.iter_mut() {
+                is_same &= range.start <= part.address() && part.address() < range.end;
+                part.object = range.object;
+            }
+            if is_same {
+                counter.counts.merge(counts);
+                return;
+            }
+        }
+        self.open(row, parts, counts, context, tally);
+    }
+
+    /// Counts a request that is not like the one before it of the same site.
+    #[cold]
+    fn open(
+        &mut self,
+        row: &WarpRow<'_>,
+        parts: &mut [LinePart],
+        counts: &GlobalCounts,
+        context: &LaunchContext,
+        tally: &mut Tally,
+    ) {
+        let at = row.site.min(LAST_SITE) as usize;
+        if at >= self.by_site.len() {
+            self.by_site.resize(at + 1, CLOSED);
+        }
+        self.by_site[at].settle(row.site, tally);
+        let site = tally.sites.of(row.site);
+        site.access.get_or_insert((Space::Global, row.kind));
+        let ranges = parts.iter().map(LinePart::address);
+        let range = ranges
+            .reduce(|low, _| low)
+            .map(|first| context.range(first));
+        let inside = |part: &LinePart, range: &ObjectRange| {
+            range.start <= part.address() && part.address() < range.end
+        };
+        match range {
+            Some(range) if parts.iter().all(|part| inside(part, &range)) => {
+                parts.iter_mut().for_each(|part| part.object = range.object);
+                self.by_site[at] = SiteCounter {
+                    is_open: true,
+                    kind: row.kind,
+                    range,
+                    counts: *counts,
+                };
+            }
+            _ => {
+                site.counts.global.merge(counts);
+                tally.divergence.add_sums(row.kind, counts);
+                self.several(row, parts, context, tally);
+            }
+        }
+    }
+
+    /// Counts a request that accesses several objects, or none, for each of these.
+    fn several(
+        &mut self,
+        row: &WarpRow<'_>,
+        parts: &mut [LinePart],
+        context: &LaunchContext,
+        tally: &mut Tally,
+    ) {
+        if !parts.is_empty() {
+            tally.sites.of(row.site).object = SiteObject::Several;
+        }
+        let objects = &mut self.several;
+        for part in parts {
+            part.object = context.range(part.address()).object;
+            let known = objects.iter().position(|entry| entry.0 == part.object);
+            let at = known.unwrap_or_else(|| {
+                objects.push((part.object, 0, GlobalCounts::default()));
+                objects.len() - 1
+            });
+            let (_, bytes, counts) = &mut objects[at];
+            *bytes += part.bytes;
+            add_part(counts, part, row.bytes);
+        }
+        for (object, bytes, mut counts) in objects.drain(..) {
+            counts.requests = 1;
+            counts.ideal_sectors = u64::from(bytes).div_ceil(SECTOR_BYTES);
+            tally.objects.of(object).counts.of(row.kind).merge(&counts);
+        }
+    }
+
+    /// Adds all counts to a tally.
+    pub fn settle(&mut self, tally: &mut Tally) {
+        for (site, counter) in (0..).zip(&mut self.by_site) {
+            counter.settle(site, tally);
+        }
+    }
+}
+
+impl SiteCounter {
+    fn settle(&mut self, site: u32, tally: &mut Tally) {
+        if !std::mem::replace(&mut self.is_open, false) {
+            return;
+        }
+        let object = self.range.object;
+        let site = tally.sites.of(site);
+        site.counts.global.merge(&self.counts);
+        site.object.merge(SiteObject::One(object));
+        let of_object = tally.objects.of(object).counts.of(self.kind);
+        of_object.merge(&self.counts);
+        tally.divergence.add_sums(self.kind, &self.counts);
+    }
+}
+
+fn add_part(counts: &mut GlobalCounts, part: &LinePart, bytes: u8) {
+    counts.lanes += u64::from(part.lanes);
+    counts.bytes += u64::from(part.lanes) * u64::from(bytes);
+    counts.lines += 1;
+    counts.sectors += u64::from(count_sectors(sector_mask(part.units)));
+}
