@@ -103,8 +103,12 @@ fn evaluation_options(args: &Args, size: Option<usize>) -> EvaluationOptions {
 }
 
 /// Batches of equal time, with node2vec trained once, and trained anew when it gets bad. Returns
-/// the one that was trained once.
-fn by_time(args: &Args, edges: &[TemporalEdge], known: usize) -> Result<Predictor, Box<dyn Error>> {
+/// those that were trained once.
+fn by_time(
+    args: &Args,
+    edges: &[TemporalEdge],
+    known: usize,
+) -> Result<[Predictor; 2], Box<dyn Error>> {
     let all = batches(edges, BatchRule::Time(args.days * DAY));
     let (past, future) = split(&all, known);
     let mut evaluation = Evaluation::new(past, evaluation_options(args, None))?;
@@ -122,11 +126,11 @@ fn by_time(args: &Args, edges: &[TemporalEdge], known: usize) -> Result<Predicto
         ..PredictorOptions::default()
     };
     let begin = Instant::now();
-    let retrained = Predictor::train(evaluation.history(), options)?;
+    let retrained = Predictor::train(evaluation.history(), options.clone())?;
     let svm = retrained.training();
     println!(
         "node2vec and SVM trained on {} vertices, {} pairs in {:.1} s (SVM: {} passes, \
-         objective {:.1}, bound {:.1})\n",
+         objective {:.1}, bound {:.1})",
         evaluation.history().vertices(),
         evaluation.history().pairs(),
         begin.elapsed().as_secs_f64(),
@@ -137,20 +141,34 @@ fn by_time(args: &Args, edges: &[TemporalEdge], known: usize) -> Result<Predicto
     let once = retrained.clone().with_retraining(None);
     evaluation.add("node2vec, trained once", once.clone());
     evaluation.add("node2vec, retrained", retrained);
+    let begin = Instant::now();
+    let held_out = PredictorOptions {
+        held_out: 0.2,
+        retrain_below: None,
+        ..options
+    };
+    let held_out = Predictor::train(evaluation.history(), held_out)?;
+    println!(
+        "the same, with the latest fifth of the pairs held out for the SVM, in {:.1} s\n",
+        begin.elapsed().as_secs_f64(),
+    );
+    evaluation.add("node2vec, held out", held_out.clone());
 
     println!("Batches of {} days; accuracy in %", args.days);
-    println!("                       unseen  new     random pairs      pairs of same ends");
-    println!("day    edges    pairs  pairs%  vertex% once   retrained  once   retrained   step");
+    println!("                       unseen  new     random pairs       known vertices  same ends");
+    println!(
+        "day    edges    pairs  pairs%  vertex% once   retrained   once   retr.   once   retr.  step"
+    );
     let mut total = Totals::new(&evaluation);
     for batch in future {
         let begin = Instant::now();
         let report = evaluation.step(batch)?;
         total.add(&report);
-        let [.., once, retrained] = &report.cards[..] else {
-            return Err("two predictors are missing".into());
+        let [.., once, retrained, _] = &report.cards[..] else {
+            return Err("predictors are missing".into());
         };
         println!(
-            "{:<6} {:<8} {:<6} {:>6}  {:>6}  {:>5}  {:>5} {:<4} {:>5}  {:>5}  {:>8.1} s",
+            "{:<6} {:<8} {:<6} {:>6}  {:>6}  {:>5}  {:>5} {:<4}  {:>5}  {:>5}   {:>5}  {:>5}  {:>6.1} s",
             (batch[0].time - edges[0].time) / DAY,
             report.novelty.edges,
             report.novelty.pairs,
@@ -159,13 +177,15 @@ fn by_time(args: &Args, edges: &[TemporalEdge], known: usize) -> Result<Predicto
             percent(once.random.share()),
             percent(retrained.random.share()),
             if retrained.retrainings > 0 { "new" } else { "" },
+            percent(once.known.share()),
+            percent(retrained.known.share()),
             percent(once.same_ends.share()),
             percent(retrained.same_ends.share()),
             begin.elapsed().as_secs_f64(),
         );
     }
     total.print(&evaluation);
-    Ok(once)
+    Ok([once, held_out])
 }
 
 /// Batches of equally many edges, with node2vec trained once.
@@ -173,7 +193,7 @@ fn by_count(
     args: &Args,
     edges: &[TemporalEdge],
     known: usize,
-    trained: Predictor,
+    trained: [Predictor; 2],
 ) -> Result<(), Box<dyn Error>> {
     let all = batches(edges, BatchRule::Edges(args.edges));
     // No earlier than where the first part began, which is what the predictor was trained on.
@@ -185,7 +205,9 @@ fn by_count(
         .sum();
     let (past, future) = split(&all, trained_on);
     let mut evaluation = Evaluation::new(past, evaluation_options(args, Some(args.edges)))?;
-    evaluation.add("node2vec, trained once", trained);
+    let [once, held_out] = trained;
+    evaluation.add("node2vec, trained once", once);
+    evaluation.add("node2vec, held out", held_out);
     let mut total = Totals::new(&evaluation);
     println!("\nBatches of {} edges, as many pairs predicted", args.edges);
     for batch in future {
@@ -260,15 +282,18 @@ impl Totals {
             println!("  {name}: recall {recall} %, precision {precision} %");
         }
         println!("                          all pairs        unseen pairs     accuracy");
-        println!("predictor                 prec.%  recall%  prec.%  recall%  random  same ends");
+        println!(
+            "predictor                 prec.%  recall%  prec.%  recall%  random  known  same ends"
+        );
         for (name, card) in evaluation.names().iter().zip(&self.cards) {
             println!(
-                "{name:<25} {:>6}  {:>6}   {:>6}  {:>6}   {:>6}  {:>6}{}",
+                "{name:<25} {:>6}  {:>6}   {:>6}  {:>6}   {:>6} {:>6} {:>6}{}",
                 percent(card.all.precision()),
                 percent(card.all.recall()),
                 percent(card.unseen.precision()),
                 percent(card.unseen.recall()),
                 percent(card.random.share()),
+                percent(card.known.share()),
                 percent(card.same_ends.share()),
                 match card.retrainings {
                     0 => String::new(),

@@ -56,6 +56,8 @@ pub struct Scorecard {
     pub unseen: BatchQuality,
     /// The accuracy on all distinct pairs and as many random pairs.
     pub random: Accuracy,
+    /// The accuracy on those of them whose ends were both seen before.
+    pub known: Accuracy,
     /// The accuracy on all distinct pairs and as many pairs of the same ends.
     pub same_ends: Accuracy,
     /// How often it was trained anew.
@@ -68,6 +70,7 @@ impl Scorecard {
         self.all.add(other.all);
         self.unseen.add(other.unseen);
         self.random.add(other.random);
+        self.known.add(other.known);
         self.same_ends.add(other.same_ends);
         self.retrainings += other.retrainings;
     }
@@ -197,6 +200,7 @@ impl Evaluation {
         };
         let (random, same_ends) = (balanced(Negatives::Random), balanced(Negatives::SameEnds));
         let before = &self.history;
+        let known = random.between_known(before);
         let mut cards = Vec::with_capacity(self.contenders.len());
         for contender in &mut self.contenders {
             let scores = contender.scores();
@@ -208,6 +212,7 @@ impl Evaluation {
                 all: batch(&candidates, all_size, &actual),
                 unseen: batch(&unseen_candidates, unseen_size, &unseen),
                 random: Accuracy::of(scores, before, &random),
+                known: Accuracy::of(scores, before, &known),
                 same_ends: Accuracy::of(scores, before, &same_ends),
                 retrainings: 0,
             };

@@ -170,6 +170,13 @@ impl History {
             .collect()
     }
 
+    /// All distinct pairs, in the order in which they were first inserted.
+    pub fn pairs_by_age(&self) -> Vec<Pair> {
+        let mut seen = HashSet::with_capacity(self.pairs);
+        let pairs = self.log.iter().map(|(pair, _)| *pair);
+        pairs.filter(|pair| seen.insert(*pair)).collect()
+    }
+
     /// Up to `most` distinct vertices, that of the latest edge first.
     pub fn recent_vertices(&self, most: usize) -> Vec<u32> {
         let most = most.min(self.vertices);

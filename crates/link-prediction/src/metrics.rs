@@ -149,6 +149,25 @@ impl BalancedPairs {
             negatives,
         }
     }
+
+    /// The pairs whose ends are both in `before`, equally many of both classes.
+    pub fn between_known(&self, before: &History) -> BalancedPairs {
+        let is_known = |end| before.degree(end) > 0;
+        let known = |pairs: &[Pair]| -> Vec<Pair> {
+            let known = pairs
+                .iter()
+                .filter(|pair| is_known(pair.low()) && is_known(pair.high()));
+            known.copied().collect()
+        };
+        let (mut positives, mut negatives) = (known(&self.positives), known(&self.negatives));
+        let both = positives.len().min(negatives.len());
+        positives.truncate(both);
+        negatives.truncate(both);
+        BalancedPairs {
+            positives,
+            negatives,
+        }
+    }
 }
 
 /// `count` random pairs of `ends` that are no edges. Stops early where edges are nearly everywhere.

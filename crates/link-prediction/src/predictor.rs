@@ -24,6 +24,10 @@ pub struct PredictorOptions {
     pub svm: SvmOptions,
     /// How many edges are taken as examples, and as many pairs without an edge.
     pub most_examples: usize,
+    /// The share of the pairs, the latest, from which the SVM learns while the vectors are trained
+    /// on the others. 0, as published, trains both on all pairs; the SVM then learns to recognise
+    /// edges that the vectors were trained on, which those of the future are not.
+    pub held_out: f64,
     /// An accuracy from 0 to 1: after a batch below it all is trained anew. Never, if nothing.
     pub retrain_below: Option<f64>,
 }
@@ -34,6 +38,7 @@ impl Default for PredictorOptions {
             node2vec: Node2vecOptions::default(),
             svm: SvmOptions::default(),
             most_examples: 10_000,
+            held_out: 0.0,
             retrain_below: Some(0.7),
         }
     }
@@ -50,11 +55,16 @@ struct EdgeClassifier {
 
 impl EdgeClassifier {
     fn train(
-        graph: &SimpleGraph,
+        history: &History,
         options: &PredictorOptions,
     ) -> Result<(EdgeClassifier, TrainedSvm), InvalidOptions> {
-        let embedding = Embedding::train(graph, &options.node2vec)?;
-        let (pairs, labels) = examples(graph, options);
+        let pairs = history.pairs_by_age();
+        let held_out = (pairs.len() as f64 * options.held_out.clamp(0.0, 1.0)) as usize;
+        let (earlier, later) = pairs.split_at(pairs.len() - held_out);
+        let graph = SimpleGraph::new(history.vertex_bound(), earlier);
+        let embedding = Embedding::train(&graph, &options.node2vec)?;
+        let positives = if held_out == 0 { earlier } else { later };
+        let (pairs, labels) = examples(history, &embedding, positives, options);
         let dimensions = embedding.dimensions();
         let mut features = Vec::with_capacity(pairs.len() * dimensions);
         for pair in pairs {
@@ -89,18 +99,24 @@ fn hadamard(embedding: &Embedding, pair: Pair) -> Vec<f32> {
     }
 }
 
-/// Random edges, and as many random pairs that are no edges.
-fn examples(graph: &SimpleGraph, options: &PredictorOptions) -> (Vec<Pair>, Vec<bool>) {
+/// Random pairs of `positives` whose ends have vectors, and as many random pairs that are no edges.
+fn examples(
+    history: &History,
+    embedding: &Embedding,
+    positives: &[Pair],
+    options: &PredictorOptions,
+) -> (Vec<Pair>, Vec<bool>) {
     let mut random = RandomStream::new(options.node2vec.seed, Purpose::Examples, 0);
-    let mut pairs = graph.pairs();
+    let is_known = |pair: &&Pair| embedding.knows(pair.low()) && embedding.knows(pair.high());
+    let mut pairs: Vec<Pair> = positives.iter().filter(is_known).copied().collect();
     random.shuffle(&mut pairs);
     pairs.truncate(options.most_examples);
     let positives = pairs.len();
-    let linked: Vec<u32> = (0..graph.vertices() as u32)
-        .filter(|vertex| !graph.neighbours(*vertex).is_empty())
+    let known: Vec<u32> = (0..history.vertex_bound() as u32)
+        .filter(|vertex| embedding.knows(*vertex))
         .collect();
-    let is_edge = |pair: Pair| graph.has_edge(pair.low(), pair.high());
-    pairs.extend(absent_pairs(&linked, positives, is_edge, &mut random));
+    let is_edge = |pair: Pair| history.seen(pair).is_some();
+    pairs.extend(absent_pairs(&known, positives, is_edge, &mut random));
     let labels = (0..pairs.len())
         .map(|example| example < positives)
         .collect();
@@ -172,7 +188,7 @@ impl Predictor {
         options: PredictorOptions,
     ) -> Result<Predictor, InvalidOptions> {
         positive("most_examples", options.most_examples as f64)?;
-        let (classifier, training) = EdgeClassifier::train(&history.graph(), &options)?;
+        let (classifier, training) = EdgeClassifier::train(history, &options)?;
         Ok(Predictor {
             options,
             classifier,
@@ -207,7 +223,7 @@ impl Predictor {
             let seed = options.node2vec.seed;
             options.node2vec.seed =
                 RandomStream::new(seed, Purpose::Retraining, self.trainings).bits();
-            (self.classifier, self.training) = EdgeClassifier::train(&after.graph(), &options)?;
+            (self.classifier, self.training) = EdgeClassifier::train(after, &options)?;
             self.trainings += 1;
         }
         Ok(Observation {

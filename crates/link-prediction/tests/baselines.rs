@@ -153,6 +153,17 @@ fn accuracy_counts_both_classes() {
 }
 
 #[test]
+fn pairs_between_known_vertices_stay_balanced() {
+    let pairs = BalancedPairs {
+        positives: vec![pair(0, 1), pair(0, 9), pair(2, 3), pair(1, 2)],
+        negatives: vec![pair(0, 2), pair(1, 8), pair(1, 3)],
+    };
+    let known = pairs.between_known(&small());
+    assert_eq!(known.positives, [pair(0, 1), pair(2, 3)]);
+    assert_eq!(known.negatives, [pair(0, 2), pair(1, 3)]);
+}
+
+#[test]
 fn old_edges_and_self_loops_leave_the_history_as_it_is() {
     let mut history = small();
     let log = history.log().to_vec();
@@ -251,6 +262,13 @@ proptest! {
         recent.sort_unstable();
         recent.dedup();
         prop_assert_eq!(recent.len(), counts.len().min(5));
+        let mut first: Vec<Pair> = Vec::new();
+        for (u, v, _) in list.iter().filter(|(u, v, _)| u != v) {
+            if !first.contains(&pair(*u, *v)) {
+                first.push(pair(*u, *v));
+            }
+        }
+        prop_assert_eq!(history.pairs_by_age(), first);
     }
 
     #[test]

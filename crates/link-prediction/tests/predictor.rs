@@ -169,6 +169,30 @@ fn predictor_learns_groups_and_not_noise() {
 }
 
 #[test]
+fn held_out_pairs_teach_the_svm_and_not_the_vectors() {
+    let mut edges = grouped(1200, Groups::Blocks, 5);
+    // The latest pairs bring 50 new vertices, each with one edge to a known one.
+    edges.extend((0..50).map(|i| TemporalEdge {
+        u: 100 + i,
+        v: i,
+        time: 2000,
+    }));
+    let past = history(&edges);
+    let train = |held_out| {
+        let options = PredictorOptions {
+            held_out,
+            ..options()
+        };
+        Predictor::train(&past, options).expect("valid options")
+    };
+    let (published, held_out) = (train(0.0), train(0.3));
+    assert!(published.embedding().knows(120) && published.embedding().knows(20));
+    assert!(!held_out.embedding().knows(120) && held_out.embedding().knows(20));
+    let future = accuracy(&held_out, &past, &grouped(300, Groups::Blocks, 6));
+    assert!(future > 0.7, "{future}");
+}
+
+#[test]
 fn retraining_follows_a_change_and_not_otherwise() {
     let mut past = history(&grouped(1200, Groups::Blocks, 7));
     let first = Predictor::train(&past, options()).expect("valid options");
