@@ -34,6 +34,8 @@ pub enum Capture {
 pub struct Launch {
     /// The program and its arguments; the program is looked up like a shell does.
     pub command: Vec<OsString>,
+    /// Variables that the program has in its environment beside those of this process.
+    pub environment: Vec<(&'static str, OsString)>,
     /// Leave address-space randomisation on. Off by default, so that two runs see the same
     /// addresses and give the same profile.
     pub randomise: bool,
@@ -113,6 +115,7 @@ impl Launch {
         };
         let mut command = Command::new(program);
         command.args(arguments);
+        command.envs(self.environment.iter().cloned());
         command.env(reuselens_wire::ENVIRONMENT, segment);
         if self.output_to_error {
             command.stdout(io::stderr());

@@ -1,6 +1,7 @@
 //! Programs that use CUDA: `profile` and `record` run them on the interpreter, whether there is a
 //! GPU or not.
 
+mod applies;
 mod names;
 mod results;
 mod variables;
@@ -13,21 +14,24 @@ use std::time::Duration;
 
 use reuselens::capture::{find_program, process_end};
 use reuselens::io::AtomicFile;
+use reuselens::trace::ProcessEnd;
 use reuselens::units::{counted, shown};
 use reuselens_cuda::{
-    AdvisedKernels, CudaUse, Interpreter, KernelCount, KernelCounts, KernelWatch, Refused,
-    cuda_use, run,
+    AdvisedKernels, CudaServer, CudaUse, Interpreter, KernelCount, KernelCounts, KernelWatch,
+    LIBRARY_NAME, Refused, cuda_use, run,
 };
 use reuselens_gpu_advisor::{AdvisorOptions, GpuModel, Ledger};
 use reuselens_ptx::{CollectorSink, Options, readable};
-use reuselens_report::{KernelRow, kernels_text};
+use reuselens_report::{GpuRun, HostAccesses, KernelRow, kernels_text};
 use reuselens_warp::file::WarpWriter;
 
-use crate::commands::profile::{program_name, status};
+use crate::commands::profile::{HostCapture, program_name, status};
 use crate::exit::Outcome;
 use crate::interrupt;
 use crate::output::{Show, color, numbered, terminal_width};
 use crate::say::{say, tell};
+use crate::sources::ProfileOrigin;
+pub use applies::refuse_unused;
 use results::GpuResults;
 
 /// Memory of the device.
@@ -37,7 +41,7 @@ const SIGKILL: i32 = 9;
 /// How long a program's end can go unnoticed.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Options for programs that use CUDA.
+/// Options of all that runs programs that use CUDA.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct CudaArgs {
     /// Stop a kernel of a CUDA program after this number of instructions of its warps
@@ -48,6 +52,17 @@ pub struct CudaArgs {
         help_heading = "CUDA programs"
     )]
     pub max_instructions: u64,
+}
+
+/// Options of what is analysed of a program that uses CUDA.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct CudaAnalysis {
+    #[command(flatten)]
+    run: CudaArgs,
+
+    /// Analyse the accesses of a CUDA program's host code too: NAME.host.rlprof, NAME.host.html
+    #[arg(long, help_heading = "CUDA programs")]
+    pub host: bool,
 
     /// Do not model the caches of a GPU for a CUDA program: no hit rates, and less time
     #[arg(long, help_heading = "CUDA programs")]
@@ -95,7 +110,9 @@ impl CudaArgs {
             ..Options::default()
         }
     }
+}
 
+impl CudaAnalysis {
     /// What is analysed.
     fn advisor(&self) -> AdvisorOptions {
         AdvisorOptions {
@@ -147,20 +164,58 @@ pub fn is_cuda(command: &[OsString]) -> anyhow::Result<bool> {
 
 impl CudaProgram<'_> {
     /// Runs the program, analyses what its kernels do, and shows it.
-    pub fn profile(&self, show: &Show, output: Option<&Path>, arguments: &CudaArgs) -> Outcome {
+    pub fn profile(&self, show: &Show, output: Option<&Path>, arguments: &CudaAnalysis) -> Outcome {
         let results = GpuResults::begin(output, &program_name(self.command), show)?;
         let watch = AdvisedKernels::new(arguments.advisor());
         let to_error = show.standard_output_is_taken();
-        let (ended, refused, ledger, watch) = self.run(watch, arguments.options(true), to_error)?;
+        let (ended, refused, ledger, watch) =
+            self.run(watch, arguments.run.options(true), to_error)?;
         warn(&refused);
-        let words: Vec<_> = self
-            .command
-            .iter()
-            .map(|word| word.to_string_lossy())
-            .collect();
-        let command = shown(&words.join(" ")).into_owned();
-        results.finish(results::named(command, watch.finish(), ledger), show)?;
+        results.finish(results::named(self.line(), watch.finish(), ledger), show)?;
+        Ok(self.code(process_end(ended)))
+    }
+
+    /// As [`CudaProgram::profile`], and analyses the accesses of the host's code too, as
+    /// `capture` says.
+    pub fn profile_with_host(
+        &self,
+        show: &Show,
+        output: Option<&Path>,
+        arguments: &CudaAnalysis,
+        capture: HostCapture,
+    ) -> Outcome {
+        let name = program_name(self.command);
+        let results = GpuResults::begin(output, &name, show)?;
+        let host_results = results.begin_host(show)?;
+        let watch = AdvisedKernels::new(arguments.advisor());
+        let device = Interpreter::new(DEVICE_BYTES, arguments.run.options(true), watch);
+        let server = CudaServer::start(device)?;
+        let (profile, ended) = capture.run(server.environment().to_vec())?;
+        let (refused, ledger, device) = server.finish();
+        warn(&refused);
+        let kernels = device.into_watch().finish();
+        let rendered = show.render(&profile, &name, ProfileOrigin::RanHere)?;
+        let host_path = host_results.write(&rendered)?;
+        show.warn(&profile);
+        let host = HostAccesses::new(
+            &profile.grouping(),
+            show.cache(&profile)?,
+            &ledger,
+            LIBRARY_NAME,
+            host_path.display().to_string(),
+        );
+        let run = GpuRun {
+            host: Some(host),
+            ..results::named(self.line(), kernels, ledger)
+        };
+        results.finish(run, show)?;
         Ok(self.code(ended))
+    }
+
+    /// The command, as one line.
+    fn line(&self) -> String {
+        let words = self.command.iter().map(|word| word.to_string_lossy());
+        shown(&words.collect::<Vec<_>>().join(" ")).into_owned()
     }
 
     /// Runs the program, and writes the memory instructions of its kernels to a file.
@@ -186,7 +241,7 @@ impl CudaProgram<'_> {
             let next = format!("reuselens gpu analyze {}", path.display());
             self.show(counts.kernels(), &next)?;
         }
-        Ok(self.code(ended))
+        Ok(self.code(process_end(ended)))
     }
 
     fn run<W: KernelWatch + 'static>(
@@ -230,9 +285,9 @@ impl CudaProgram<'_> {
         Ok(say!("Next: {next}")?)
     }
 
-    fn code(&self, ended: ExitStatus) -> ExitCode {
+    fn code(&self, ended: ProcessEnd) -> ExitCode {
         let name = program_name(self.command);
-        status(&name, process_end(ended), self.pass_status, !self.quiet)
+        status(&name, ended, self.pass_status, !self.quiet)
     }
 }
 

@@ -25,6 +25,7 @@ mod refused;
 mod results;
 mod say;
 mod sources;
+mod typed;
 mod wanted_size;
 mod warnings;
 mod watched;

@@ -84,7 +84,10 @@ impl Results {
     }
 
     /// Writes both; where the profile is then.
-    fn write(mut self, rendered: &Rendered) -> anyhow::Result<PathBuf> {
+    ///
+    /// # Errors
+    /// If they cannot be written, and what was there before is kept.
+    pub fn write(mut self, rendered: &Rendered) -> anyhow::Result<PathBuf> {
         let failed = |path: &Path| format!("cannot write {}: is the disk full?", path.display());
         self.profile
             .write_all(&rendered.file)

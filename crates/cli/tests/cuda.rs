@@ -105,7 +105,10 @@ fn exports_and_files_of_other_profiles_are_refused() {
     let png = place
         .run(&["profile", "--png", "a.png", "--", "./scale"])
         .fails(2);
-    png.says(&["--json and --csv export what its kernels do"]);
+    png.says(&[
+        "--png exports a profile",
+        "reuselens report scale.host.rlprof --png FILE",
+    ]);
     place
         .run(&["profile", "-q", "-o", "run", "--", "./scale"])
         .succeeds();
@@ -160,4 +163,86 @@ fn what_cannot_be_done_is_refused() {
     };
     let done = place.run(&["profile", "--", "./scale"]).fails(1);
     done.says(&["its symbols stripped", "nvcc -cudart shared"]);
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    let Some(place) = compiled(&[]) else { return };
+    let kernels = place.run(&["profile", "--kind", "loads", "--", "./scale"]);
+    kernels
+        .fails(2)
+        .says(&["--kind is about accesses of the host's code", "add --host"]);
+    let host = place.run(&["profile", "--gpu-model", "kepler", "--", "true"]);
+    host.fails(2)
+        .says(&["--gpu-model is for programs that use CUDA, and true does not"]);
+}
+
+/// A block of the heap that is filled in one line and copied to the device.
+const HOST_PROGRAM: &str = r#"
+#include <cstdio>
+#include <cstdlib>
+__global__ void scale(float *data)
+{
+    data[blockIdx.x * blockDim.x + threadIdx.x] *= 3;
+}
+static float bias[4096];
+int main()
+{
+    const int n = 1 << 16;
+    float *weights = (float *)malloc(n * sizeof *weights), *d_weights, *d_bias;
+    for (int i = 0; i < n; i++)
+        weights[i] = i;
+    for (int i = 0; i < 4096; i++)
+        bias[i] = i;
+    cudaMalloc(&d_weights, n * sizeof *weights);
+    cudaMalloc(&d_bias, sizeof bias);
+    cudaMemcpy(d_weights, weights, n * sizeof *weights, cudaMemcpyHostToDevice);
+    cudaMemcpy(d_bias, bias, sizeof bias, cudaMemcpyHostToDevice);
+    scale<<<n / 256, 256>>>(d_weights);
+    cudaMemcpy(weights, d_weights, n * sizeof *weights, cudaMemcpyDeviceToHost);
+    printf("%g\n", weights[n - 1]);
+    free(weights);
+}
+"#;
+
+#[test]
+fn accesses_of_the_host_are_in_the_same_report() {
+    let Some(place) = compiled(&[]) else { return };
+    place.write("host.cu", HOST_PROGRAM);
+    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
+    let mut compile = Command::new(nvcc);
+    compile
+        .args(["-g", "-lineinfo", "-o"])
+        .args([place.path("host"), place.path("host.cu")]);
+    Done::of(&mut compile).succeeds();
+    let done = place.run(&["profile", "--host", "--cache", "100K", "--", "./host"]);
+    done.succeeds().prints(&[
+        "196605",
+        "Data objects of the host by misses",
+        "Source lines of the host by misses",
+        "Host:    host.host.rlprof",
+    ]);
+    let run = place.json("host.rlgpu").0;
+    let host = &run["host"];
+    assert_eq!(host["cache"], "100 KiB");
+    let object = |name: &str, device: &str| {
+        let objects = host["by_object"].as_array().unwrap();
+        let is_it = |it: &&serde_json::Value| it["object"].as_str().unwrap().starts_with(name);
+        let object = objects
+            .iter()
+            .find(is_it)
+            .unwrap_or_else(|| panic!("no {name}"));
+        let on_device = object["device"][0]["name"].as_str().unwrap_or_default();
+        assert!(on_device.starts_with(device), "{object}");
+        object["misses"].as_u64().unwrap()
+    };
+    // 256 KiB are filled line by line, and do not fit the cache; 16 KiB are filled.
+    assert!(object("heap from main (host.cu:12)", "d_weights") >= 4096);
+    assert!(object("bias", "d_bias") >= 256);
+    is_offline_page(place.text("host.html").as_bytes());
+    is_offline_page(place.text("host.host.html").as_bytes());
+    place
+        .run(&["report", "host.host.rlprof", "--by", "line"])
+        .succeeds()
+        .prints(&["host.cu:14"]);
 }

@@ -75,7 +75,7 @@ pub use interpreter::{Interpreter, KernelWatch};
 #[cfg(not(reuselens_cuda))]
 pub use program::{CudaUse, cuda_use};
 #[cfg(not(reuselens_cuda))]
-pub use run::{CudaRun, RunError, run};
+pub use run::{CudaRun, CudaServer, LIBRARY_NAME, RunError, run};
 #[cfg(not(reuselens_cuda))]
 pub use server::Refused;
 pub use status::Status;

@@ -1,4 +1,5 @@
 //! [`run`]: runs a program to its end, with a device that answers its calls of CUDA.
+//! [`CudaServer`] is the part that answers, for callers that start the program themselves.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -14,6 +15,8 @@ use crate::device::Device;
 use crate::protocol::SOCKET_VARIABLE;
 use crate::server::{Refused, Server};
 
+/// The file name of the library that programs get in place of CUDA's.
+pub const LIBRARY_NAME: &str = "cuda.so";
 /// The library for the program.
 pub(crate) static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cuda.so"));
 /// The library that has the versions that programs look for.
@@ -56,14 +59,21 @@ pub enum RunError {
     },
 }
 
+/// Answers calls of CUDA, for a program that starts with the variables of
+/// [`CudaServer::environment`].
+#[derive(Debug)]
+pub struct CudaServer<D> {
+    server: Server<D>,
+    /// Holds the library and the socket for as long as the program runs.
+    folder: TempDir,
+}
+
 /// A program that runs with a device of ours.
 #[derive(Debug)]
 pub struct CudaRun<D> {
     program: OsString,
     child: Child,
-    server: Server<D>,
-    /// Holds the library and the socket for as long as the program runs.
-    _folder: TempDir,
+    server: CudaServer<D>,
 }
 
 /// Starts `command`, a program and its arguments, with `device` to answer its calls of CUDA. With
@@ -76,24 +86,12 @@ pub fn run<D: Device + 'static>(
     device: D,
     output_to_error: bool,
 ) -> Result<CudaRun<D>, RunError> {
-    if LIBRARY.is_empty() {
-        return Err(RunError::Processor);
-    }
-    let (folder, server) = prepare(device).map_err(|source| RunError::Write {
-        folder: std::env::temp_dir(),
-        source,
-    })?;
+    let server = CudaServer::start(device)?;
     let program = command.first().cloned().unwrap_or_default();
-    let library = folder.path().join("cuda.so");
     let mut started = Command::new(&program);
     started
         .args(command.iter().skip(1))
-        .env("LD_PRELOAD", before("LD_PRELOAD", library.as_os_str()))
-        .env(
-            "LD_LIBRARY_PATH",
-            before("LD_LIBRARY_PATH", folder.path().as_os_str()),
-        )
-        .env(SOCKET_VARIABLE, folder.path().join("socket"));
+        .envs(server.environment());
     if output_to_error {
         started.stdout(io::stderr());
     }
@@ -106,21 +104,57 @@ pub fn run<D: Device + 'static>(
         program,
         child,
         server,
-        _folder: folder,
     })
+}
+
+impl<D: Device + 'static> CudaServer<D> {
+    /// Starts to listen, with `device` to answer.
+    ///
+    /// # Errors
+    /// If this is no x86-64 processor, or temporary files cannot be written.
+    pub fn start(device: D) -> Result<CudaServer<D>, RunError> {
+        if LIBRARY.is_empty() {
+            return Err(RunError::Processor);
+        }
+        let (folder, server) = prepare(device).map_err(|source| RunError::Write {
+            folder: std::env::temp_dir(),
+            source,
+        })?;
+        Ok(CudaServer { server, folder })
+    }
+
+    /// What the program needs in its environment to be served, with what is there now.
+    pub fn environment(&self) -> [(&'static str, OsString); 3] {
+        let folder = self.folder.path();
+        let library = folder.join(LIBRARY_NAME);
+        [
+            ("LD_PRELOAD", before("LD_PRELOAD", library.as_os_str())),
+            (
+                "LD_LIBRARY_PATH",
+                before("LD_LIBRARY_PATH", folder.as_os_str()),
+            ),
+            (SOCKET_VARIABLE, folder.join("socket").into_os_string()),
+        ]
+    }
+
+    /// Ends all connections; what was asked for in vain, what the host side did, and the device.
+    /// Processes that the program has left behind get errors from now on.
+    pub fn finish(self) -> (Refused, Ledger, D) {
+        self.server.finish()
+    }
 }
 
 /// A folder with the library under its names, and a server that listens in it.
 fn prepare<D: Device + 'static>(device: D) -> io::Result<(TempDir, Server<D>)> {
     let folder = TempDir::with_prefix("reuselens-")?;
     let path = |name: &str| folder.path().join(name);
-    std::fs::write(path("cuda.so"), LIBRARY)?;
+    std::fs::write(path(LIBRARY_NAME), LIBRARY)?;
     std::fs::write(path("versions.so"), VERSIONS)?;
     for name in NAMES {
         symlink("versions.so", path(name))?;
     }
     for name in DRIVER_NAMES {
-        symlink("cuda.so", path(name))?;
+        symlink(LIBRARY_NAME, path(name))?;
     }
     let server = Server::listen(&path("socket"), device)?;
     Ok((folder, server))
@@ -158,8 +192,7 @@ impl<D: Device + 'static> CudaRun<D> {
         }
     }
 
-    /// Ends all connections; what was asked for in vain, what the host side did, and the device.
-    /// Processes that the program has left behind get errors from now on.
+    /// As [`CudaServer::finish`].
     pub fn finish(self) -> (Refused, Ledger, D) {
         self.server.finish()
     }

@@ -4,10 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, BufReader};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 use reuselens_gpu_advisor::Ledger;
 
@@ -73,7 +75,25 @@ struct Client {
 #[derive(Debug)]
 pub struct Server<D> {
     served: Shared<D>,
+    conversations: Arc<Mutex<Vec<Conversation>>>,
     stop: Arc<AtomicBool>,
+}
+
+/// A connection, and the thread that answers it.
+#[derive(Debug)]
+struct Conversation {
+    stream: UnixStream,
+    thread: JoinHandle<()>,
+}
+
+impl Conversation {
+    /// Ends the connection and waits for its thread, which reads first what was sent before: a
+    /// program's last reports may arrive after its end.
+    fn end(self) {
+        // An error means that it has ended.
+        let _ = self.stream.shutdown(Shutdown::Both);
+        let _ = self.thread.join();
+    }
 }
 
 /// `None` once the server has ended.
@@ -88,17 +108,24 @@ impl<D: Device + 'static> Server<D> {
         let listener = UnixListener::bind(path)?;
         let stop = device.stop();
         let served = Arc::new(Mutex::new(Some(Served::new(device))));
-        let accepting = Arc::clone(&served);
+        let conversations = Arc::default();
+        let accepting = (Arc::clone(&served), Arc::clone(&conversations));
         std::thread::Builder::new()
             .name("cuda".to_owned())
-            .spawn(move || accept(&listener, &accepting))?;
-        Ok(Server { served, stop })
+            .spawn(move || accept(&listener, &accepting.0, &accepting.1))?;
+        Ok(Server {
+            served,
+            conversations,
+            stop,
+        })
     }
 
-    /// Ends: what was refused, what the host side did, and the device. A kernel that still runs is
-    /// stopped; later calls get an error.
+    /// Ends all connections, after what was sent on them until now: what was refused, what the host
+    /// side did, and the device. A kernel that still runs is stopped; later calls get an error.
     pub fn finish(self) -> (Refused, Ledger, D) {
         self.stop.store(true, Ordering::Relaxed);
+        let conversations = std::mem::take(&mut *lock(&self.conversations));
+        conversations.into_iter().for_each(Conversation::end);
         let served = lock(&self.served).take();
         // Nobody else takes it: this is the only server, and it is given away.
         let served = served.expect("a server ends once");
@@ -110,21 +137,33 @@ fn lock<T>(served: &Mutex<T>) -> MutexGuard<'_, T> {
     served.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn accept<D: Device + 'static>(listener: &UnixListener, served: &Shared<D>) {
+fn accept<D: Device + 'static>(
+    listener: &UnixListener,
+    served: &Shared<D>,
+    conversations: &Mutex<Vec<Conversation>>,
+) {
     while let Ok((stream, _)) = listener.accept() {
         let served = Arc::clone(served);
+        let Ok(other) = stream.try_clone() else {
+            continue;
+        };
         // A thread that the system refuses leaves the program with an error of its connection.
-        let _ = std::thread::Builder::new()
+        let started = std::thread::Builder::new()
             .name("cuda".to_owned())
-            .spawn(move || converse(stream, &served));
+            .spawn(move || {
+                converse(&other, &served);
+                // The connection is kept open by the list of conversations otherwise.
+                let _ = other.shutdown(Shutdown::Both);
+            });
+        let mut open = lock(conversations);
+        open.retain(|conversation| !conversation.thread.is_finished());
+        open.extend(started.map(|thread| Conversation { stream, thread }));
     }
 }
 
 /// Answers one connection to its end. A program that sends what is no message is hung up on.
-fn converse<D: Device>(stream: UnixStream, served: &Mutex<Option<Served<D>>>) {
-    let Ok(mut answers) = stream.try_clone() else {
-        return;
-    };
+fn converse<D: Device>(stream: &UnixStream, served: &Mutex<Option<Served<D>>>) {
+    let mut answers = stream;
     let mut requests = BufReader::new(stream);
     let mut client = Client::default();
     while let Ok(Some(request)) = Message::receive(&mut requests) {
@@ -432,6 +471,25 @@ mod tests {
         assert!(
             request.send(&mut stream).is_err() || Message::receive(&mut stream).unwrap().is_none()
         );
+    }
+
+    #[test]
+    fn reports_that_arrive_after_the_end_of_the_program_count() {
+        const FILLS: u64 = 2000;
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("socket");
+        let server = Server::listen(&path, device()).unwrap();
+        let mut stream = UnixStream::connect(&path).unwrap();
+        let request = Message::new(Operation::Allocate, &[64, 1]);
+        request.send(&mut stream).unwrap();
+        let address = Message::receive(&mut stream).unwrap().unwrap().field(1);
+        for _ in 0..FILLS {
+            let report = Message::new(Operation::Filled, &[address, 64]);
+            report.send(&mut stream).unwrap();
+        }
+        drop(stream);
+        let (_, ledger, _) = server.finish();
+        assert_eq!(ledger.fills[0].count, FILLS);
     }
 
     proptest! {

@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use reuselens::AnalysisOptions;
 use reuselens::capture::{Launch, Running};
 use reuselens::locality::{Outcome, Profile, Warning, signal_name};
 use reuselens::trace::ProcessEnd;
 
 use crate::control::{Control, refuse_gaps};
-use crate::cuda::{CudaArgs, CudaProgram, is_cuda};
+use crate::cuda::{CudaAnalysis, CudaProgram, is_cuda, refuse_unused};
 use crate::exit;
 use crate::interrupt;
 use crate::options::{Analysis, CaptureWay};
@@ -17,11 +18,15 @@ use crate::output::{Results, Show};
 use crate::progress::Meter;
 use crate::say::tell;
 use crate::sources::ProfileOrigin;
+use crate::typed::TypedOptions;
 
 /// Run a program and analyse while it runs: summary, NAME.rlprof, NAME.html
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "reuselens profile [OPTIONS] -- PROGRAM [ARGUMENTS]")]
 pub struct Args {
+    #[command(flatten)]
+    typed: TypedOptions,
+
     /// The program and its arguments, after `--`
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
@@ -45,7 +50,7 @@ pub struct Args {
     #[command(flatten)]
     control: Control,
     #[command(flatten)]
-    cuda: CudaArgs,
+    cuda: CudaAnalysis,
     #[command(flatten)]
     analysis: Analysis,
     #[command(flatten)]
@@ -55,51 +60,27 @@ pub struct Args {
 impl Args {
     /// Runs and analyses.
     pub fn run(self) -> exit::Outcome {
-        if is_cuda(&self.command)? {
-            return self.run_cuda();
+        let is_cuda = is_cuda(&self.command)?;
+        refuse_unused(&self.typed, &self.command, is_cuda)?;
+        match is_cuda {
+            true => self.run_cuda(),
+            false => self.run_host(),
         }
-        let options = self.analysis.options(&self.show.by)?;
-        let control = self.control.options(false)?;
-        refuse_gaps(&control, options.paths)?;
-        self.show.check()?;
-        self.show.check_cache(true, &options)?;
+    }
+
+    /// A program that does not use CUDA.
+    fn run_host(self) -> exit::Outcome {
+        let way = self.host_capture()?;
         let name = program_name(&self.command);
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)
             .map_err(|error| exit::without_force(error, &self.command))?;
-        let launch = Launch {
-            command: self.command.clone(),
-            randomise: self.randomise,
-            output_to_error: self.show.standard_output_is_taken(),
-            capture: self.capture.into(),
-            control,
-            basic_blocks: options.paths,
-            stop: interrupt::graceful(),
-        };
-        let mut running = Running::start(&launch)?;
-        let mut meter = Meter::new("analysing", self.show.quiet);
-        let words = self
-            .command
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
-        let mut profile = reuselens::analyze(&mut running, words, &options, &mut |progress| {
-            meter.tick(progress)
-        })?;
-        meter.finish();
-        running.check_seen()?;
-        if !running.saw_run_time() {
-            anyhow::bail!(not_instrumented(&self.command));
-        }
-        let ended = running.wait();
-        profile.warnings.extend(went_on(&profile, ended));
+        let (profile, ended) = way.run(Vec::new())?;
         let rendered = self.show.render(&profile, &name, ProfileOrigin::RanHere)?;
         let again = "change something, profile again";
         results.finish(&profile, &rendered, &self.show, again)?;
         Ok(status(&name, ended, self.pass_status, false))
     }
-}
 
-impl Args {
     /// A program that uses CUDA: what its kernels do is analysed.
     fn run_cuda(self) -> exit::Outcome {
         let program = CudaProgram {
@@ -108,7 +89,74 @@ impl Args {
             pass_status: self.pass_status,
             top: self.show.top,
         };
-        program.profile(&self.show, self.output.as_deref(), &self.cuda)
+        let output = self.output.as_deref();
+        match self.cuda.host {
+            false => program.profile(&self.show, output, &self.cuda),
+            true => {
+                let way = self.host_capture()?;
+                program.profile_with_host(&self.show, output, &self.cuda, way)
+            }
+        }
+    }
+
+    /// How accesses of the host's code are seen and analysed.
+    fn host_capture(&self) -> anyhow::Result<HostCapture> {
+        let options = self.analysis.options(&self.show.by)?;
+        let control = self.control.options(false)?;
+        refuse_gaps(&control, options.paths)?;
+        self.show.check()?;
+        self.show.check_cache(true, &options)?;
+        let launch = Launch {
+            command: self.command.clone(),
+            environment: Vec::new(),
+            randomise: self.randomise,
+            output_to_error: self.show.standard_output_is_taken(),
+            capture: self.capture.into(),
+            control,
+            basic_blocks: options.paths,
+            stop: interrupt::graceful(),
+        };
+        Ok(HostCapture {
+            launch,
+            options,
+            quiet: self.show.quiet,
+        })
+    }
+}
+
+/// A program that is to run, with the analysis of the accesses of its host code.
+pub struct HostCapture {
+    launch: Launch,
+    options: AnalysisOptions,
+    quiet: bool,
+}
+
+impl HostCapture {
+    /// Runs the program to its end with these variables in its environment, and analyses it.
+    pub fn run(
+        self,
+        environment: Vec<(&'static str, OsString)>,
+    ) -> anyhow::Result<(Profile, ProcessEnd)> {
+        let launch = Launch {
+            environment,
+            ..self.launch
+        };
+        let mut running = Running::start(&launch)?;
+        let mut meter = Meter::new("analysing", self.quiet);
+        let words = launch.command.iter();
+        let words = words.map(|word| word.to_string_lossy().into_owned());
+        let (words, options) = (words.collect(), &self.options);
+        let mut profile = reuselens::analyze(&mut running, words, options, &mut |progress| {
+            meter.tick(progress)
+        })?;
+        meter.finish();
+        running.check_seen()?;
+        if !running.saw_run_time() {
+            anyhow::bail!(not_instrumented(&launch.command));
+        }
+        let ended = running.wait();
+        profile.warnings.extend(went_on(&profile, ended));
+        Ok((profile, ended))
     }
 }
 

@@ -11,12 +11,13 @@ use reuselens::units::{Bytes, counted};
 
 use super::profile::{not_instrumented, program_name, status};
 use crate::control::{Control, refuse_gaps};
-use crate::cuda::{CudaArgs, CudaProgram, is_cuda};
+use crate::cuda::{CudaArgs, CudaProgram, is_cuda, refuse_unused};
 use crate::exit::{Outcome, Usage, without_force};
 use crate::interrupt;
 use crate::options::{CaptureWay, Data};
 use crate::output::numbered;
 use crate::say::say;
+use crate::typed::TypedOptions;
 use crate::warnings;
 
 /// Kernels of a CUDA program that are named.
@@ -26,6 +27,9 @@ const KERNELS: usize = 10;
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "reuselens record [OPTIONS] -- PROGRAM [ARGUMENTS]")]
 pub struct Args {
+    #[command(flatten)]
+    typed: TypedOptions,
+
     /// The program and its arguments, after `--`
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
@@ -80,7 +84,9 @@ pub struct Args {
 impl Args {
     /// Runs and records.
     pub fn run(self) -> Outcome {
-        match is_cuda(&self.command)? {
+        let is_cuda = is_cuda(&self.command)?;
+        refuse_unused(&self.typed, &self.command, is_cuda)?;
+        match is_cuda {
             true => self.run_cuda(),
             false => self.run_host(),
         }

@@ -15,8 +15,9 @@ use reuselens_report::{
 use reuselens_warp::DeviceCall;
 
 use super::names::RunNames;
-use crate::exit::Usage;
-use crate::output::{Show, color, numbered, terminal_width, with_ending, write_text};
+use crate::output::{
+    Results, Show, color, numbered, stem, terminal_width, with_ending, write_text,
+};
 use crate::sources::ProfileOrigin;
 
 /// The ending of the file of a run.
@@ -52,6 +53,7 @@ pub fn named(command: String, kernels: Vec<KernelReport>, ledger: Ledger) -> Gpu
         call_paths: names.call_paths,
         objects: names.objects,
         findings,
+        host: None,
     }
 }
 
@@ -74,10 +76,6 @@ impl GpuResults {
     /// `output` is what `-o` says; otherwise the files are called `name`, with a number if there
     /// are such files.
     pub fn begin(output: Option<&Path>, name: &str, show: &Show) -> anyhow::Result<GpuResults> {
-        let exported = [&show.json, &show.csv].into_iter().flatten().count();
-        if show.export_files().count() > exported {
-            return Err(Usage(OTHER_EXPORTS.to_owned()).into());
-        }
         show.check_exports()?;
         let path = match output {
             Some(path) if path.extension().is_some_and(|it| it == ENDING) => path.to_owned(),
@@ -90,6 +88,12 @@ impl GpuResults {
             page: AtomicFile::create(&path.with_extension("html"), show.force)?,
             path,
         })
+    }
+
+    /// Begins the files with what the host's code accesses: NAME.host.rlprof and NAME.host.html.
+    pub fn begin_host(&self, show: &Show) -> anyhow::Result<Results> {
+        let path = self.path.with_extension("host.rlprof");
+        Results::begin(Some(&path), &stem(&path), show.force)
     }
 
     /// Writes the files, then exports and summary, and says what to do next.
@@ -130,6 +134,9 @@ impl GpuResults {
             page_path.display()
         ))?;
         show.say(&format!("Run:     {}", self.path.display()))?;
+        if let Some(host) = &run.host {
+            show.say(&format!("Host:    {}", host.profile))?;
+        }
         let is_after = self.path.file_stem().is_some_and(|stem| stem == "after");
         let next = if is_after { "after2" } else { "after" };
         show.say(&format!(
@@ -139,11 +146,6 @@ impl GpuResults {
         ))
     }
 }
-
-/// The exports of profiles of the host's accesses, which a run of a CUDA program does not have.
-const OTHER_EXPORTS: &str = "of a CUDA program, --json and --csv export what its kernels do; --parquet, \
-    --csv-curve, --csv-histogram, --svg and --png are about accesses of the host's code, which is not \
-    looked at";
 
 /// The sources of the kernels that may be shown.
 fn page_options(run: &GpuRun, show: &Show) -> GpuPageOptions {

@@ -39,6 +39,7 @@ pub fn gpu_json(summed: &SummedRun<'_>) -> String {
         copies: copies(run),
         fills: fills(run),
         faults: faults(run),
+        host: run.host.as_ref().map(|host| host.json(run)),
         is_cut: run.ledger.is_cut,
     })
 }
@@ -64,6 +65,9 @@ struct GpuDocument<'a> {
     copies: Value,
     fills: Value,
     faults: Value,
+    /// What the host's code accesses, if that was analysed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<Value>,
     /// Whether there were more call paths, objects or sums than are kept.
     is_cut: bool,
 }

@@ -3,6 +3,7 @@
 
 mod csv;
 mod diff;
+mod host;
 mod json;
 mod page;
 mod rows;
@@ -13,6 +14,7 @@ mod text;
 
 pub use csv::gpu_csv;
 pub use diff::{GpuDiffError, GpuRunSummary, gpu_diff};
+pub use host::{HostAccesses, HostSum};
 pub use json::{GPU_SCHEMA, gpu_json};
 pub use page::{GpuPageOptions, gpu_page};
 pub use sums::SummedRun;
@@ -55,6 +57,8 @@ pub struct GpuRun {
     pub objects: Vec<String>,
     /// What to change, the costliest first.
     pub findings: Vec<Finding>,
+    /// What the host's code accesses, if that was analysed too.
+    pub host: Option<HostAccesses>,
 }
 
 impl GpuRun {

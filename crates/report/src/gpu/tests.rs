@@ -139,6 +139,7 @@ fn run(strides: &[u64]) -> GpuRun {
         call_paths,
         objects: vec!["?".into(), "d_data".into(), "h_data".into()],
         findings,
+        host: None,
     }
 }
 

@@ -38,6 +38,7 @@ pub fn gpu_text(summed: &SummedRun<'_>, options: &GpuTextOptions) -> String {
         writer.kernels(&mut out);
         writer.lines(&mut out);
         writer.objects(&mut out);
+        writer.host(&mut out);
         writer.findings(&mut out);
         for cut in run.cuts() {
             writer.soft(&mut out, &cut);
@@ -157,6 +158,30 @@ impl Writer<'_> {
         );
     }
 
+    fn host(&self, out: &mut String) {
+        let Some(host) = &self.run.host else { return };
+        let title = "Source lines of the host by misses";
+        heading(out, title, "", self.width, self.paint);
+        let lines = host.lines.iter().take(self.top);
+        let cells: Vec<_> = lines.map(|sum| host.line_row(sum)).collect();
+        let heads = host.line_heads();
+        table(out, &columns(&heads, &[0]), &cells, self.width, self.paint);
+        let title = "Data objects of the host by misses";
+        heading(out, title, "", self.width, self.paint);
+        let short = ShortNames::of(self.run);
+        let objects = host.objects.iter().take(self.top);
+        let cells: Vec<_> = objects.map(|sum| host.object_row(sum, &short)).collect();
+        let heads = host.object_heads();
+        table(
+            out,
+            &columns(&heads, &[0, 1]),
+            &cells,
+            self.width,
+            self.paint,
+        );
+        self.soft(out, "on the device: memory that copies tie the object to.");
+    }
+
     fn findings(&self, out: &mut String) {
         let findings = &self.run.findings;
         let title = match findings.len() {
@@ -212,10 +237,11 @@ impl Writer<'_> {
     }
 }
 
-pub(super) fn columns(heads: &[&str], words: &[usize]) -> Vec<TextColumn> {
-    let column = |(at, head): (usize, &&str)| match words.contains(&at) {
+pub(super) fn columns(heads: &[impl AsRef<str>], words: &[usize]) -> Vec<TextColumn> {
+    let column = |(at, head): (usize, _)| match words.contains(&at) {
         true => TextColumn::left(head),
         false => TextColumn::right(head),
     };
-    heads.iter().enumerate().map(column).collect()
+    let heads = heads.iter().map(AsRef::as_ref);
+    heads.enumerate().map(column).collect()
 }

@@ -60,6 +60,7 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
     top(&mut out, |id| match id {
         "source" => !files.is_empty(),
         "copies" => !run.ledger.copies.is_empty(),
+        "host" => run.host.is_some(),
         "branches" => !branching.is_empty(),
         "bypass" => !bypass.is_empty(),
         _ => true,
@@ -90,6 +91,7 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
     source::write(&mut out, summed.sectors(), &files);
     objects(&mut out, summed);
     copies(&mut out, run);
+    host(&mut out, run);
     if !branching.is_empty() {
         let about = ("branches", "Branches", BRANCHES);
         section(&mut out, about, &BRANCH_HEADS, branching, &[0, 1]);
@@ -114,6 +116,7 @@ fn top(out: &mut String, is_there: impl Fn(&str) -> bool) {
         ("source", "Source"),
         ("objects", "Objects"),
         ("copies", "Copies"),
+        ("host", "Host"),
         ("branches", "Branches"),
         ("launches", "Launches"),
         ("bypass", "Bypass"),
@@ -268,6 +271,27 @@ fn copies(out: &mut String, run: &GpuRun) {
     let cells = copies.iter().map(|sum| rows::copy(run, sum)).collect();
     let about = ("copies", "Copies", COPIES);
     section(out, about, &rows::COPY_HEADS, cells, &[0, 1, 2, 6]);
+}
+
+/// Appends what the host's code accesses, if that was analysed.
+fn host(out: &mut String, run: &GpuRun) {
+    let Some(host) = &run.host else { return };
+    let short = ShortNames::of(run);
+    let rows = host.objects.iter().map(|sum| host.object_row(sum, &short));
+    let heads = host.object_heads();
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let explain = format!(
+        "Accesses of the program's own code on the host, and their misses in {}. “On the device” is \
+         the memory that copies tie the object to. The page of {} has all else.",
+        host.cache, host.profile
+    );
+    let about = ("host", "Data objects of the host", explain.as_str());
+    section(out, about, &heads, rows.collect(), &[0, 1]);
+    let rows = host.lines.iter().map(|sum| host.line_row(sum)).collect();
+    let heads = host.line_heads();
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let about = ("host-lines", "Source lines of the host", "");
+    section(out, about, &heads, rows, &[0]);
 }
 
 const BRANCH_HEADS: [&str; 6] = [

@@ -1,0 +1,265 @@
+//! [`HostAccesses`]: what the program's own code on the host accesses, in a report of a run of a
+//! GPU program: which lines and data miss, and which memory of the device copies tie the data to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reuselens_gpu_advisor::{Ledger, Origin};
+use reuselens_locality::{CacheSize, Dimension, FileOffset, Group, Grouping, ObjectKind};
+use serde_json::{Value, json};
+
+use super::{GpuRun, ShortNames};
+use crate::caches::{self, Level};
+use crate::numbers::{count, percent};
+
+/// The most lines, and the most data objects, that are kept: those of the most misses.
+const MOST_SUMS: usize = 50;
+
+/// The accesses of the host's code, as sums. Misses are those of a fully associative LRU cache, and
+/// exact where the profile is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostAccesses {
+    /// The cache whose misses are counted: `L2 (512 KiB)`.
+    pub cache: String,
+    /// Accesses.
+    pub accesses: u64,
+    /// Misses.
+    pub misses: u64,
+    /// Source lines by misses.
+    pub lines: Vec<HostSum>,
+    /// Data objects by misses.
+    pub objects: Vec<HostSum>,
+    /// The file of the profile that has all else.
+    pub profile: String,
+}
+
+/// The accesses by one line, or to one data object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostSum {
+    /// The line or the object, as the profile calls it.
+    pub name: String,
+    /// Accesses.
+    pub accesses: u64,
+    /// Misses.
+    pub misses: u64,
+    /// For data: the memory of the device that copies tie it to, as indices in
+    /// [`Ledger::objects`], ascending.
+    pub device: Vec<u32>,
+}
+
+impl HostAccesses {
+    /// The sums of a profile of the same run that `ledger` is of, for the cache that was asked for
+    /// or, without one, that in which misses cost the most time. `stand_in` is the file of the
+    /// library in the program that stands in for CUDA's, and `profile` the name of the profile's
+    /// file.
+    pub fn new(
+        grouping: &Grouping<'_>,
+        cache: Option<CacheSize>,
+        ledger: &Ledger,
+        stand_in: &str,
+        profile: String,
+    ) -> HostAccesses {
+        let whole = grouping.profile();
+        let level = caches::chosen(whole, cache);
+        let ties = device_ties(grouping, ledger);
+        let tie = |sum: HostSum| HostSum {
+            device: ties.get(&sum.name).into_iter().flatten().copied().collect(),
+            ..sum
+        };
+        let sums = |by| most_missing(grouping.groups(by), &level, stand_in);
+        HostAccesses {
+            cache: level.label(),
+            accesses: whole.histogram.accesses(),
+            misses: whole.histogram.misses(level.items),
+            lines: sums(Dimension::Line),
+            objects: sums(Dimension::Object).into_iter().map(tie).collect(),
+            profile,
+        }
+    }
+
+    /// Heads of [`line_row`](Self::line_row).
+    pub(super) fn line_heads(&self) -> [String; 4] {
+        let misses = format!("misses in {}", self.cache);
+        [
+            "line".to_owned(),
+            "accesses".to_owned(),
+            misses,
+            "share".to_owned(),
+        ]
+    }
+
+    /// A line.
+    pub(super) fn line_row(&self, sum: &HostSum) -> Vec<String> {
+        vec![
+            sum.name.clone(),
+            count(sum.accesses),
+            count(sum.misses),
+            percent(sum.misses, self.misses),
+        ]
+    }
+
+    /// Heads of [`object_row`](Self::object_row).
+    pub(super) fn object_heads(&self) -> [String; 5] {
+        let [_, accesses, misses, share] = self.line_heads();
+        [
+            "object".to_owned(),
+            "on the device".to_owned(),
+            accesses,
+            misses,
+            share,
+        ]
+    }
+
+    /// An object, with the names of the memory of the device that it is copied to or from.
+    pub(super) fn object_row(&self, sum: &HostSum, short: &ShortNames<'_>) -> Vec<String> {
+        let device: Vec<&str> = sum.device.iter().map(|&it| short.name(Some(it))).collect();
+        let mut cells = self.line_row(sum);
+        cells.insert(1, device.join(", "));
+        cells
+    }
+
+    /// As JSON.
+    pub(super) fn json(&self, run: &GpuRun) -> Value {
+        let line = |sum: &HostSum| {
+            json!({
+                "line": sum.name,
+                "accesses": sum.accesses,
+                "misses": sum.misses,
+            })
+        };
+        let object = |sum: &HostSum| {
+            let device = sum.device.iter();
+            let device = device.map(|&it| json!({"object": it, "name": run.object_name(Some(it))}));
+            json!({
+                "object": sum.name,
+                "accesses": sum.accesses,
+                "misses": sum.misses,
+                "device": device.collect::<Vec<_>>(),
+            })
+        };
+        json!({
+            "profile": self.profile,
+            "cache": self.cache,
+            "accesses": self.accesses,
+            "misses": self.misses,
+            "by_line": self.lines.iter().map(line).collect::<Vec<_>>(),
+            "by_object": self.objects.iter().map(object).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// The sums of the groups with the most misses; equal ones by accesses, then by name. Groups whose
+/// name names the file `stand_in` are one.
+fn most_missing(groups: &[Group], level: &Level, stand_in: &str) -> Vec<HostSum> {
+    let mut sums = Vec::with_capacity(groups.len());
+    let mut of_stand_in = HostSum {
+        name: format!("(library in place of CUDA's: {stand_in})"),
+        ..HostSum::default()
+    };
+    for group in groups {
+        let misses = group.misses(level.items);
+        if group.name.contains(stand_in) {
+            of_stand_in.accesses += group.accesses;
+            of_stand_in.misses += misses;
+            continue;
+        }
+        sums.push(HostSum {
+            name: group.name.clone(),
+            accesses: group.accesses,
+            misses,
+            device: Vec::new(),
+        });
+    }
+    if of_stand_in.accesses > 0 {
+        sums.push(of_stand_in);
+    }
+    sums.sort_by(|a, b| {
+        let [by_a, by_b] = [a, b].map(|sum| (sum.misses, sum.accesses));
+        by_b.cmp(&by_a).then_with(|| a.name.cmp(&b.name))
+    });
+    sums.truncate(MOST_SUMS);
+    sums
+}
+
+/// By name of an object of the profile: the memory of the device that copies tie it to. Local
+/// variables are never tied: a profile has the frames of a function as one object.
+fn device_ties(grouping: &Grouping<'_>, ledger: &Ledger) -> BTreeMap<String, BTreeSet<u32>> {
+    let origins = HostOrigins::new(ledger);
+    let mut by_name: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+    for object in &grouping.profile().objects {
+        if !matches!(object.kind, ObjectKind::Heap | ObjectKind::Static) {
+            continue;
+        }
+        let numbers = object.origins.iter().flat_map(|it| origins.objects(it));
+        let device: BTreeSet<u32> = numbers.flat_map(|it| ledger.tied_to(it)).collect();
+        if !device.is_empty() {
+            let sum = by_name.entry(object.name.clone()).or_default();
+            sum.extend(device);
+        }
+    }
+    by_name
+}
+
+/// Finds the objects of a ledger by their origins in a profile.
+struct HostOrigins {
+    /// Origin and number of each object of the host.
+    objects: Vec<(Vec<FileOffset>, u32)>,
+    /// By one of the innermost calls of an origin: indices in `objects`, and of the call.
+    by_call: BTreeMap<FileOffset, Vec<(usize, usize)>>,
+}
+
+/// Calls within allocators, such as that of `malloc` in `operator new`, which a ledger has and a
+/// profile leaves out.
+const MOST_ALLOCATOR_CALLS: usize = 3;
+
+impl HostOrigins {
+    fn new(ledger: &Ledger) -> HostOrigins {
+        let numbers = (1..).take(ledger.objects.len().saturating_sub(1));
+        let objects: Vec<_> = numbers
+            .filter_map(|number| Some((origin(ledger, number)?, number)))
+            .collect();
+        let mut by_call: BTreeMap<FileOffset, Vec<(usize, usize)>> = BTreeMap::new();
+        for (index, (origin, _)) in objects.iter().enumerate() {
+            for (at, call) in origin.iter().take(MOST_ALLOCATOR_CALLS + 1).enumerate() {
+                by_call.entry(call.clone()).or_default().push((index, at));
+            }
+        }
+        HostOrigins { objects, by_call }
+    }
+
+    /// The numbers of the objects that the same calls allocated, or of the same variable. The calls
+    /// of one may go on further out than those of the other: a profile ends at `main`, a ledger at
+    /// the start of the program or of the thread.
+    fn objects(&self, origin: &[FileOffset]) -> impl Iterator<Item = u32> {
+        let places = origin.first().and_then(|first| self.by_call.get(first));
+        places
+            .into_iter()
+            .flatten()
+            .filter_map(move |&(index, at)| {
+                let (calls, number) = &self.objects[index];
+                let is_same = origin.iter().zip(&calls[at..]).all(|(a, b)| a == b);
+                is_same.then_some(*number)
+            })
+    }
+}
+
+/// Where an object of the host is from, as [`Object::origins`](reuselens_locality::Object) has it.
+fn origin(ledger: &Ledger, number: u32) -> Option<Vec<FileOffset>> {
+    let object = ledger.objects.get(number as usize)?;
+    let place = |module: u32, address: u64| {
+        let path = ledger.modules.get(module as usize)?.path.as_str();
+        Some(FileOffset {
+            module: path.rsplit('/').next().unwrap_or(path).to_owned(),
+            offset: address,
+        })
+    };
+    match object.origin {
+        Origin::Static { module, address } => Some(vec![place(module, address)?]),
+        Origin::Heap => {
+            let frames = ledger.call_path(object.call_path).frames.iter().rev();
+            frames
+                .map(|frame| place(frame.module, frame.address))
+                .collect()
+        }
+        _ => None,
+    }
+}
