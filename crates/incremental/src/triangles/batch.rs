@@ -12,8 +12,9 @@
 //!   with
 //!   the deleted ones with larger numbers.
 
-use reuselens_graph::{Edge, SortedGraph, VertexId};
+use reuselens_graph::{Delta, Edge, SortedGraph, StoredGraph, VertexId};
 
+use super::hubs::HubMarks;
 use super::lists::{ChangedList, ChangedLists};
 
 /// The changed edges of a batch.
@@ -21,13 +22,80 @@ use super::lists::{ChangedList, ChangedLists};
 pub(super) struct Batch {
     inserted: ChangedLists,
     deleted: ChangedLists,
+    order: Vec<u32>,
+}
+
+/// From this number of changed edges on they are put in order.
+const ORDERED_FROM: usize = 32;
+/// If an intersection reads fewer ids on average, order costs more than it saves.
+const WORTH_ORDER: u64 = 32;
+/// From this number of changed edges on the neighbours of a hub may be marked.
+const MARKED_FROM: usize = 4;
+
+/// A changed edge by its place, deleted ones first.
+pub(super) fn edge(delta: &Delta, index: usize) -> Edge {
+    let deleted = delta.deleted.len();
+    delta
+        .deleted
+        .get(index)
+        .copied()
+        .unwrap_or_else(|| delta.inserted[index - deleted])
+}
+
+/// Both ends of an edge, the one with the larger degree second.
+fn by_degree(graph: &SortedGraph, edge: Edge) -> (VertexId, VertexId) {
+    let Edge { from, to } = edge;
+    match graph.degree(from) <= graph.degree(to) {
+        true => (from, to),
+        false => (to, from),
+    }
+}
+
+/// What the intersection for an edge is predicted to read.
+pub(super) fn cost(graph: &SortedGraph, edge: Edge) -> u64 {
+    let (few, many) = by_degree(graph, edge);
+    let (few, many) = (graph.degree(few) as u64, graph.degree(many) as u64);
+    let searches = 2 * few * u64::from((many / few.max(1)).max(1).ilog2() + 1);
+    1 + searches.min(few + many)
 }
 
 impl Batch {
-    /// Replaces the batch. All edges are between vertices below `vertices`.
-    pub fn set(&mut self, vertices: VertexId, inserted: &[Edge], deleted: &[Edge]) {
-        self.inserted.set(vertices, inserted);
-        self.deleted.set(vertices, deleted);
+    /// Replaces the batch, whose intersections are predicted to read `predicted` ids.
+    pub fn set(&mut self, graph: &SortedGraph, delta: &Delta, predicted: u64) {
+        self.inserted.set(graph.vertices(), &delta.inserted);
+        self.deleted.set(graph.vertices(), &delta.deleted);
+        self.order.clear();
+        self.order.extend(0..delta.len() as u32);
+        if delta.len() >= ORDERED_FROM && predicted >= delta.len() as u64 * WORTH_ORDER {
+            let hub = |&index: &u32| by_degree(graph, edge(delta, index as usize)).1;
+            self.order.sort_by_cached_key(hub);
+        }
+    }
+
+    /// In which order to take the changed edges, of which the deleted ones have the first numbers:
+    /// those that share a hub follow each other.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// The common neighbours of both ends of an edge. If many changed edges meet the hub of both,
+    /// its neighbours are marked once for all of them.
+    fn common_neighbors(
+        &self,
+        graph: &SortedGraph,
+        marks: &mut HubMarks,
+        edge: Edge,
+        each: impl FnMut(VertexId),
+    ) {
+        let (few, many) = by_degree(graph, edge);
+        let changed =
+            self.inserted.of(many).neighbors.len() + self.deleted.of(many).neighbors.len();
+        let (degree, uses) = (graph.degree(few) as u64, changed as u64);
+        let marked = graph.degree(many) as u64 + uses * degree;
+        match changed >= MARKED_FROM && marked < uses * cost(graph, edge) {
+            true => marks.common_neighbors(graph, many, few, each),
+            false => graph.common_neighbors(few, many, each),
+        }
     }
 
     /// Calls `each` with the third vertex of each triangle that the inserted edge of this number
@@ -35,17 +103,17 @@ impl Batch {
     pub fn made(
         &self,
         graph: &SortedGraph,
-        number: u32,
-        edge: Edge,
+        marks: &mut HubMarks,
+        (number, edge): (u32, Edge),
         mut each: impl FnMut(VertexId),
     ) {
         let (from, to) = (self.inserted.of(edge.from), self.inserted.of(edge.to));
         // Most vertices have no other inserted edge.
         if from.neighbors.len() == 1 && to.neighbors.len() == 1 {
-            return graph.common_neighbors(edge.from, edge.to, each);
+            return self.common_neighbors(graph, marks, edge, each);
         }
         let before = |list: ChangedList<'_>, third| list.number(third).is_none_or(|at| at < number);
-        graph.common_neighbors(edge.from, edge.to, |third| {
+        self.common_neighbors(graph, marks, edge, |third| {
             if before(from, third) && before(to, third) {
                 each(third);
             }
@@ -57,14 +125,14 @@ impl Batch {
     pub fn broken(
         &self,
         graph: &SortedGraph,
-        number: u32,
-        edge: Edge,
+        marks: &mut HubMarks,
+        (number, edge): (u32, Edge),
         mut each: impl FnMut(VertexId),
     ) {
         let Edge { from: u, to: v } = edge;
         let inserted = [self.inserted.of(u), self.inserted.of(v)];
         let is_new = |side: usize, third| inserted[side].number(third).is_some();
-        graph.common_neighbors(u, v, |third| {
+        self.common_neighbors(graph, marks, edge, |third| {
             if !is_new(0, third) && !is_new(1, third) {
                 each(third);
             }

@@ -1,6 +1,7 @@
 //! The number of triangles at each vertex.
 
 mod batch;
+mod hubs;
 mod lists;
 mod published;
 mod repaired;

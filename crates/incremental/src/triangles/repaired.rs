@@ -1,7 +1,8 @@
 //! Triangle counts that are repaired by intersections of sorted lists, one for each changed edge.
 //!
 //! Each changed edge adds or takes the triangles that it makes or breaks ([`Batch`]), so edges are
-//! independent of each other, and several threads share them.
+//! independent of each other, and several threads share them. Edges that share a hub are taken one
+//! after the other, and its neighbours are marked once in a bitmap for all of them ([`HubMarks`]).
 //!
 //! **Cost model.** The intersection for an edge costs the sum of the degrees of its ends, or the
 //! smaller degree times twice the logarithm of their ratio where that is less. Their sum over the
@@ -10,10 +11,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use reuselens_graph::{Delta, Edge, SortedGraph, StoredGraph, VertexId};
+use reuselens_graph::{Delta, SortedGraph, StoredGraph, VertexId};
 use reuselens_workers::together;
 
-use super::batch::Batch;
+use super::batch::{self, Batch};
+use super::hubs::HubMarks;
 use super::search::Oriented;
 use super::undirected::Undirected;
 use crate::{Choice, Maintain, Policy, Work};
@@ -22,7 +24,7 @@ use crate::{Choice, Maintain, Policy, Work};
 /// reading 30,000 ids.
 const SHARED_FROM: u64 = 200_000;
 /// The edges that a thread takes at a time.
-const PART: usize = 16;
+const PART: usize = 64;
 
 /// Triangle counts that are repaired, or recomputed where that is predicted to be less work.
 #[derive(Clone, Debug)]
@@ -32,6 +34,7 @@ pub struct Triangles {
     undirected: Option<Undirected>,
     counts: Vec<u64>,
     batch: Batch,
+    marks: HubMarks,
     oriented: Oriented,
     /// The ids that recomputing read, and the edges that there were.
     recomputed: (u64, u64),
@@ -45,6 +48,7 @@ struct CountChanges {
     counts: Vec<u64>,
     /// The vertices whose counts may not be 0.
     vertices: Vec<VertexId>,
+    marks: HubMarks,
 }
 
 impl Triangles {
@@ -57,6 +61,7 @@ impl Triangles {
             undirected: Undirected::of(graph),
             counts: Vec::new(),
             batch: Batch::default(),
+            marks: HubMarks::default(),
             oriented: Oriented::default(),
             recomputed: (0, 0),
             all_changes: Vec::new(),
@@ -89,7 +94,7 @@ impl Triangles {
             return Work::default();
         }
         let edges = delta.inserted.iter().chain(&delta.deleted);
-        let predicted = edges.map(|edge| cost(graph, *edge)).sum();
+        let predicted = edges.map(|edge| batch::cost(graph, *edge)).sum();
         let (ids, before) = self.recomputed;
         let recomputing = u128::from(ids) * u128::from(graph.edges()) / u128::from(before.max(1));
         let recompute = match self.policy {
@@ -104,17 +109,18 @@ impl Triangles {
             };
         }
         self.counts.resize(graph.vertices() as usize, 0);
-        self.batch
-            .set(graph.vertices(), &delta.inserted, &delta.deleted);
+        self.batch.set(graph, delta, predicted);
         let affected = match self.threads > 1 && predicted >= SHARED_FROM {
             true => self.share(graph, delta),
             false => {
-                let all = 0..delta.len();
-                let counts = &mut self.counts;
-                take(&self.batch, graph, delta, all, |vertex, change| {
+                let (order, counts) = (self.batch.order(), &mut self.counts);
+                let add = |vertex: VertexId, change| {
                     let count = &mut counts[vertex as usize];
                     *count = count.wrapping_add(change);
-                })
+                };
+                let all = take(&self.batch, graph, delta, order, &mut self.marks, add);
+                self.marks.clear(graph);
+                all
             }
         };
         Work {
@@ -139,16 +145,18 @@ impl Triangles {
             let own = next_own.fetch_add(1, Ordering::Relaxed);
             let mut changes = reuselens_workers::lock(&all_changes[own]);
             changes.counts.resize(graph.vertices() as usize, 0);
-            let mut triangles = 0;
+            let mut marks = std::mem::take(&mut changes.marks);
+            let (mut triangles, order) = (0, self.batch.order());
             loop {
                 let start = next.fetch_add(PART, Ordering::Relaxed);
-                if start >= delta.len() {
+                if start >= order.len() {
+                    marks.clear(graph);
+                    changes.marks = marks;
                     return triangles;
                 }
-                let part = start..delta.len().min(start + PART);
-                triangles += take(&self.batch, graph, delta, part, |vertex, change| {
-                    changes.add(vertex, change);
-                });
+                let part = &order[start..order.len().min(start + PART)];
+                let add = |vertex, change| changes.add(vertex, change);
+                triangles += take(&self.batch, graph, delta, part, &mut marks, add);
             }
         };
         let triangles = together("triangles", self.threads, work, work)
@@ -177,42 +185,34 @@ impl CountChanges {
     }
 }
 
-/// What the intersection for an edge is predicted to read.
-fn cost(graph: &SortedGraph, edge: Edge) -> u64 {
-    let (u, v) = (graph.degree(edge.from) as u64, graph.degree(edge.to) as u64);
-    let (few, many) = (u.min(v), u.max(v));
-    let searches = 2 * few * u64::from((many / few.max(1)).max(1).ilog2() + 1);
-    1 + searches.min(u + v)
-}
-
-/// Takes a part of the changed edges, deleted ones first, and calls `add` with a vertex and what
-/// its count changes by, modulo 2^64. Returns the number of triangles.
+/// Takes changed edges by their places, and calls `add` with a vertex and what its count changes
+/// by, modulo 2^64. Returns the number of triangles.
 fn take(
     batch: &Batch,
     graph: &SortedGraph,
     delta: &Delta,
-    part: std::ops::Range<usize>,
+    part: &[u32],
+    marks: &mut HubMarks,
     mut add: impl FnMut(VertexId, u64),
 ) -> u64 {
-    let mut all = 0;
-    for index in part {
-        let (mut triangles, deleted) = (0, delta.deleted.len());
-        let (edge, change) = match delta.deleted.get(index) {
-            Some(&edge) => {
-                batch.broken(graph, index as u32, edge, |third| {
+    let (mut all, deleted) = (0, delta.deleted.len() as u32);
+    for &index in part {
+        let mut triangles = 0;
+        let edge = batch::edge(delta, index as usize);
+        let change = match index < deleted {
+            true => {
+                batch.broken(graph, marks, (index, edge), |third| {
                     add(third, u64::MAX);
                     triangles += 1;
                 });
-                (edge, 0_u64.wrapping_sub(triangles))
+                0_u64.wrapping_sub(triangles)
             }
-            None => {
-                let number = index - deleted;
-                let edge = delta.inserted[number];
-                batch.made(graph, number as u32, edge, |third| {
+            false => {
+                batch.made(graph, marks, (index - deleted, edge), |third| {
                     add(third, 1);
                     triangles += 1;
                 });
-                (edge, triangles)
+                triangles
             }
         };
         if triangles > 0 {
