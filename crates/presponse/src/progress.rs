@@ -1,5 +1,4 @@
-//! [`BatchMeter`]: a line on standard error that shows how far the work is, once it takes more than
-//! a second.
+//! [`BatchMeter`]: a line on standard error that shows how far the work is.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -32,6 +31,17 @@ impl BatchMeter {
         }
     }
 
+    /// A line at once, with the time so far: for work whose progress is not known.
+    pub fn busy(verb: &'static str, quiet: bool) -> Self {
+        let mut meter = Self::new(verb, quiet);
+        if !meter.quiet {
+            let bar = spinner("{spinner} {msg}, {elapsed} so far");
+            bar.set_message(verb);
+            meter.bar = Some(bar);
+        }
+        meter
+    }
+
     /// Called often; shows now and then how many of these there were.
     pub fn tick(&mut self, done: u64, what: &str) {
         if self.quiet {
@@ -44,16 +54,18 @@ impl BatchMeter {
         self.next = now + EVERY;
         let rate = done as f64 / (now - self.start).as_secs_f64();
         let text = format!("{}: {} {what}, {rate:.0}/s", self.verb, grouped(done));
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(EVERY);
-            bar
-        });
+        let bar = self.bar.get_or_insert_with(|| spinner("{spinner} {msg}"));
         bar.set_message(text);
     }
+}
+
+fn spinner(template: &str) -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(EVERY);
+    bar
 }
 
 impl Drop for BatchMeter {

@@ -362,6 +362,40 @@ fn readers_see_whole_batches_only() {
 }
 
 #[test]
+fn questions_are_answered_while_a_batch_is_applied() {
+    let place = Place::new();
+    let service = Service::start(&place.path("socket"), &["--threads", "1"]);
+    service.client().ask("apply 1\n+ 0 1\n");
+    let (mut draws, mut text) = (Draws(3), String::from("apply 200000\n"));
+    for _ in 0..200_000 {
+        text += &format!("+ {} {}\n", draws.below(50_000), draws.below(50_000));
+    }
+    std::thread::scope(|scope| {
+        let mut client = service.client();
+        let large = scope.spawn(move || client.ask(&text)["microseconds"].as_u64().unwrap());
+        // The first question that sees the large batch is after those that saw the one before.
+        let (mut client, mut before, mut longest) = (service.client(), 0, Duration::ZERO);
+        loop {
+            let begun = Instant::now();
+            let reply = client.ask("query 0\n");
+            match reply["batch"] == json!(1) {
+                true => {
+                    before += 1;
+                    longest = longest.max(begun.elapsed());
+                }
+                false => break,
+            }
+        }
+        let applied = Duration::from_micros(large.join().unwrap());
+        assert!(before > 10, "{before} questions were answered");
+        assert!(
+            longest < applied,
+            "a question took {longest:?}, the batch {applied:?}"
+        );
+    });
+}
+
+#[test]
 fn service_goes_on_after_a_snapshot_and_a_signal() {
     let place = Place::new();
     let (socket, state) = (place.path("socket"), place.path("state"));

@@ -87,7 +87,7 @@ impl Args {
         for file in [&self.json, &self.output].into_iter().flatten() {
             AtomicFile::check(file, self.force)?;
         }
-        let ready = self.from.read(&self.graph)?;
+        let ready = self.from.read(&self.graph, self.quiet)?;
         let (mut batches, mut batch) = (Vec::new(), Vec::new());
         while stream.next_batch(&mut batch)? {
             batches.push(batch.clone());
@@ -169,7 +169,7 @@ impl Args {
             Err(why) => tell!("presponse: {name} is skipped: {why}"),
         };
         for peer in ["networkit", "velographx"] {
-            let _meter = BatchMeter::new(peer, self.quiet);
+            let _meter = BatchMeter::busy(peer, self.quiet);
             keep(
                 peer,
                 peers::run_python(&self.python, peer, file.path(), root, limit),
@@ -214,7 +214,8 @@ impl Args {
         if let Some(file) = &self.output {
             let sections = tables.into_iter().map(|(at, rows)| {
                 let heads = HEADS.map(str::to_owned).to_vec();
-                PageSection::table(QUESTIONS[at], EXPLAIN, heads, rows)
+                let explain = if at == 0 { EXPLAIN } else { "" };
+                PageSection::table(QUESTIONS[at], explain, heads, rows)
             });
             let page = page::comparison(&facts, &sections.collect::<Vec<_>>());
             write_whole(file, page.as_bytes(), self.force)?;
@@ -269,12 +270,21 @@ fn rows(question: usize, ours: &PeerResult, results: &[PeerResult]) -> Vec<Vec<S
             nanoseconds(latencies.percentile(0.99)),
             nanoseconds(latencies.max()),
             grouped(latencies.count()),
-            format!("{:.2}", p99(result) as f64 / p99(ours).max(1) as f64),
+            ratio(p99(result) as f64 / p99(ours).max(1) as f64),
             same.map_or("–", |same| if same { "yes" } else { "NO" })
                 .to_owned(),
         ])
     };
     results.iter().filter_map(row).collect()
+}
+
+/// A ratio with three digits.
+fn ratio(value: f64) -> String {
+    match value {
+        _ if value < 10.0 => format!("{value:.2}"),
+        _ if value < 100.0 => format!("{value:.1}"),
+        _ => grouped(value.round() as u64),
+    }
 }
 
 /// Whether the sums of an answer are those of ours; nothing if either has none.

@@ -76,9 +76,11 @@ impl Args {
             graph,
             root,
             about,
-        } = self.from.read(&self.graph)?;
+        } = self.from.read(&self.graph, self.quiet)?;
         let kind = graph.kind();
+        let meter = BatchMeter::busy("computing the first answers", self.quiet);
         let mut answers = Answers::new(graph, root, self.rules, self.from.threads());
+        drop(meter);
         let mut summary = RunSummary::default();
         let (mut records, mut changes) = (Vec::new(), Vec::new());
         let mut meter = BatchMeter::new("applying", self.quiet);

@@ -11,6 +11,7 @@ use reuselens_units::{counted, grouped};
 use crate::batches::{BatchLimit, Batches};
 use crate::exit::{Outcome, WrongUsage};
 use crate::input::{open_stream, read_graph};
+use crate::progress::BatchMeter;
 
 /// The graph, its kind, and where answers begin.
 #[derive(clap::Args, Debug)]
@@ -64,7 +65,8 @@ impl GraphOptions {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn read(&self, path: &Path) -> anyhow::Result<ReadyGraph> {
+    pub fn read(&self, path: &Path, quiet: bool) -> anyhow::Result<ReadyGraph> {
+        let _meter = BatchMeter::busy("reading the graph", quiet);
         let kind = self.kind();
         let loaded = read_graph(path, self.format.as_deref())?;
         let census = loaded.census(kind);

@@ -6,8 +6,10 @@ mod chart;
 use std::fmt::Write as _;
 
 use chart::{Chart, Line};
+use reuselens_units::counted;
 
 use crate::answers::SERIES;
+use crate::latency::Latencies;
 use crate::summary::{RunSummary, nanoseconds};
 
 const STYLE: &str = include_str!("style.css");
@@ -16,7 +18,7 @@ const STYLE: &str = include_str!("style.css");
 pub struct PageSection {
     /// Its heading.
     pub title: String,
-    /// How to read it: one paragraph.
+    /// How to read it: one paragraph, or nothing.
     pub explain: String,
     /// Heads of columns, and rows; the first column has words, the others numbers. May be empty.
     pub table: (Vec<String>, Vec<Vec<String>>),
@@ -88,17 +90,26 @@ fn latencies(summary: &RunSummary) -> PageSection {
 
 fn over_time(summary: &RunSummary) -> PageSection {
     let windows = summary.timeline.windows();
+    // Of fewer than 100 batches, the p99 is the longest one.
+    let share = match windows.first().is_some_and(|window| window.batches >= 100) {
+        true => 0.99,
+        false => 0.9,
+    };
+    let high = format!("p{:.0}", 100.0 * share);
     let charts = SERIES.iter().enumerate().map(|(at, name)| {
-        let line = |label: &str, share: f64| {
-            let values = windows.iter().map(|window| match share {
-                1.0 => window.series[at].max(),
-                _ => window.series[at].percentile(share),
-            });
-            Line::new(label, values.map(|value| value as f64).collect())
+        let line = |label: &str, value: &dyn Fn(&Latencies) -> u64| {
+            let values = windows
+                .iter()
+                .map(|window| value(&window.series[at]) as f64);
+            Line::new(label, values.collect())
         };
         Chart {
             title: (*name).to_owned(),
-            lines: vec![line("p50", 0.5), line("p99", 0.99), line("longest", 1.0)],
+            lines: vec![
+                line("p50", &|series| series.percentile(0.5)),
+                line(&high, &|series| series.percentile(share)),
+                line("longest", &Latencies::max),
+            ],
             shown: |value| nanoseconds(value as u64),
             batches: summary.batches,
         }
@@ -106,10 +117,15 @@ fn over_time(summary: &RunSummary) -> PageSection {
     PageSection {
         title: "Latency over time".to_owned(),
         explain: format!(
-            "The batches in their order, from left to right, in {} windows of equally many. Heights \
-             are logarithmic: each line of the grid is ten times the one below. A line that rises \
-             means that batches become more expensive as the graph changes.",
-            windows.len()
+            "The batches in their order, from left to right, in {} windows of {} each. Heights are \
+             logarithmic: each line of the grid is ten times the one below. A line that rises means \
+             that batches become more expensive as the graph changes.",
+            windows.len(),
+            counted(
+                windows.first().map_or(0, |window| window.batches),
+                "batch",
+                "batches"
+            ),
         ),
         table: (Vec::new(), Vec::new()),
         charts: charts.collect(),
@@ -161,10 +177,11 @@ fn document(title: &str, facts: &[String], sections: &[PageSection]) -> String {
     out.push_str("</ul>\n");
     for section in sections {
         let (title, explain) = (escape(&section.title), escape(&section.explain));
-        let _ = write!(
-            out,
-            "<section><h2>{title}</h2><p class=\"explain\">{explain}</p><div class=\"card\">"
-        );
+        let _ = write!(out, "<section><h2>{title}</h2>");
+        if !explain.is_empty() {
+            let _ = write!(out, "<p class=\"explain\">{explain}</p>");
+        }
+        out.push_str("<div class=\"card\">");
         table(&mut out, &section.table.0, &section.table.1);
         for chart in &section.charts {
             chart.write(&mut out);

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use differential_dataflow::VecCollection;
 use differential_dataflow::algorithms::graphs::bfs::bfs;
-use differential_dataflow::algorithms::graphs::propagate::propagate;
+use differential_dataflow::algorithms::graphs::propagate::propagate_at;
 use differential_dataflow::input::Input;
 use serde_json::json;
 use timely::dataflow::operators::probe::Handle;
@@ -152,7 +152,10 @@ fn run(
                     };
                     bfs(edges, nodes).map(|(node, depth)| (node, u64::from(depth)))
                 }
-                Question::Components => propagate(both(edges), nodes.map(|node| (node, node))),
+                // Small labels first: most of the others are never passed on then.
+                Question::Components => {
+                    propagate_at(both(edges), nodes.map(|node| (node, node)), |label| *label)
+                }
             };
             answer
                 .inspect(move |((node, value), _, difference)| {
