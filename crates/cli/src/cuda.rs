@@ -36,6 +36,9 @@ use results::GpuResults;
 
 /// Memory of the device.
 const DEVICE_BYTES: u64 = 8 << 30;
+/// Accesses of a launch for which a better order of threads is looked for: enough for some dozens
+/// of blocks.
+const MAPPED_ACCESSES: u32 = 1 << 16;
 /// Ends a program that does not end when asked to.
 const SIGKILL: i32 = 9;
 /// How long a program's end can go unnoticed.
@@ -119,6 +122,7 @@ impl CudaAnalysis {
             caches: !self.no_cache_model,
             bypass: !self.no_cache_model,
             model: self.gpu_model.into(),
+            mapped_accesses: MAPPED_ACCESSES,
             ..AdvisorOptions::default()
         }
     }

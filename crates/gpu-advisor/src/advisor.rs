@@ -9,6 +9,7 @@ use reuselens_warp::{Collector, Launch, WarpBatch, WarpSink};
 use crate::block::{BlockAdvisor, LaunchSetup};
 use crate::caches::CacheSimulator;
 use crate::kernel::KernelTotals;
+use crate::neighbours::{KeptBlocks, is_chosen};
 use crate::tally::Tally;
 use crate::{
     AdvisorOptions, BlockExecutions, BranchExecutions, BranchReport, InstructionCounts,
@@ -41,6 +42,8 @@ struct Running {
     kernel: usize,
     setup: Arc<LaunchSetup>,
     warps: u64,
+    /// The launch, its number, and accesses of its first blocks, if threads are to be mapped.
+    mapped: Option<(Launch, u64, KeptBlocks)>,
     tally: Tally,
     branches: BranchReport,
     /// The block of a stream whose records come now.
@@ -68,8 +71,11 @@ impl Advisor {
         if let Some(caches) = &mut self.caches {
             caches.begin(launch.warps(), launch.grid.count());
         }
+        let number = self.kernels[kernel].begin();
+        let is_mapped = self.options.mapped_accesses > 0 && is_chosen(number);
         self.running = Some(Running {
             kernel,
+            mapped: is_mapped.then(|| (launch.clone(), number, KeptBlocks::default())),
             setup: Arc::new(LaunchSetup::new(self.options, context)),
             warps: launch.warps(),
             tally: Tally::default(),
@@ -80,14 +86,19 @@ impl Advisor {
 
     /// What looks at the next block. None if no launch has begun.
     pub fn open(&mut self) -> Option<BlockAdvisor> {
-        let setup = &self.running.as_ref()?.setup;
-        Some(match self.spare.pop() {
+        let running = self.running.as_ref()?;
+        let mut block = match self.spare.pop() {
             Some(mut block) => {
-                block.reuse(setup);
+                block.reuse(&running.setup);
                 block
             }
-            None => BlockAdvisor::new(Arc::clone(setup)),
-        })
+            None => BlockAdvisor::new(Arc::clone(&running.setup)),
+        };
+        let mapped = running.mapped.as_ref();
+        if mapped.is_some_and(|(_, _, kept)| kept.is_open()) {
+            block.keep_accesses();
+        }
+        Some(block)
     }
 
     /// Takes back what has looked at a block. Blocks must be closed in one order, whatever the
@@ -98,6 +109,14 @@ impl Advisor {
             return;
         };
         running.tally.merge(&block.tally);
+        if let Some((_, _, kept)) = &mut running.mapped {
+            let most = self.options.mapped_accesses as usize;
+            match block.accesses.take() {
+                Some(block) => kept.add(block, most),
+                // Opened when there were enough blocks.
+                None => kept.close(),
+            }
+        }
         if let Some(caches) = &mut self.caches {
             caches.push(&mut block.requests);
         }
@@ -144,6 +163,9 @@ impl Advisor {
             return;
         };
         let kernel = &mut self.kernels[running.kernel];
+        if let Some((launch, number, kept)) = running.mapped.take() {
+            kernel.offer(kept.map(&launch, number));
+        }
         let caches = self.caches.as_mut().map(|caches| {
             let oracle = caches.end();
             running.tally.sites.merge(&caches.sites);

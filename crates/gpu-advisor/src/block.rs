@@ -9,6 +9,7 @@ use crate::banks::wavefronts_at;
 use crate::caches::{BlockRequests, CacheRequest, CacheStep};
 use crate::counters::{NOWHERE, SiteCounters};
 use crate::history::{KeptRequest, WarpHistory};
+use crate::neighbours::BlockAccesses;
 use crate::order::Lockstep;
 use crate::reference::ReferenceBlock;
 use crate::request::{Footprint, sector_mask};
@@ -74,6 +75,8 @@ pub struct BlockAdvisor {
     is_cut: bool,
     is_finished: bool,
     level: Level,
+    /// Its accesses of global memory, if threads are to be mapped.
+    pub(crate) accesses: Option<BlockAccesses>,
 }
 
 /// What requests are looked at for.
@@ -168,6 +171,7 @@ impl BlockAdvisor {
             is_cut: false,
             is_finished: false,
             level: Level::best(),
+            accesses: None,
             setup,
         }
     }
@@ -185,6 +189,7 @@ impl BlockAdvisor {
     pub(crate) fn clear(&mut self) {
         self.tally.clear();
         self.requests.clear();
+        self.accesses = None;
     }
 
     /// Takes a record of the block. Those of a warp must come in their order.
@@ -231,8 +236,16 @@ impl BlockAdvisor {
         }
     }
 
+    /// Keeps accesses of global memory as they are.
+    pub(crate) fn keep_accesses(&mut self) {
+        self.accesses = Some(BlockAccesses::default());
+    }
+
     #[inline(always)]
     fn global(&mut self, row: &WarpRow<'_>) {
+        if let Some(accesses) = &mut self.accesses {
+            accesses.push(row, self.setup.options.mapped_accesses as usize);
+        }
         self.footprint.set(row.bytes, row.addresses);
         let footprint = &mut self.footprint;
         self.tally.divergence.add(row.kind, footprint);

@@ -9,7 +9,7 @@ use crate::tally::{NO_OBJECT, ObjectTally, SiteObject, SiteTally, Tally};
 use crate::{
     AdvisorOptions, BankCounts, BranchReport, BypassInputs, BypassOracle, BypassReport,
     CacheReport, GlobalCounts, InstructionCounts, KernelReport, LaunchMetric, LaunchStatistics,
-    ObjectReport, ReuseCounts, ReuseReport, SiteReport,
+    MappingReport, ObjectReport, ReuseCounts, ReuseReport, SiteReport,
 };
 
 /// Sums over launches.
@@ -25,6 +25,9 @@ pub(crate) struct KernelTotals {
     branches: BranchReport,
     instructions: InstructionCounts,
     launches: LaunchStatistics,
+    /// Launches that began.
+    begun: u64,
+    mapping: Option<MappingReport>,
     /// The most warps of a block.
     warps: u64,
     /// Whether any launch began.
@@ -44,6 +47,8 @@ impl KernelTotals {
             branches: BranchReport::default(),
             instructions: InstructionCounts::default(),
             launches: LaunchStatistics::default(),
+            begun: 0,
+            mapping: None,
             warps: 0,
             has_run: false,
         }
@@ -52,6 +57,20 @@ impl KernelTotals {
     /// Whether any launch began.
     pub fn has_run(&self) -> bool {
         self.has_run
+    }
+
+    /// The number of a launch that begins now, from 1.
+    pub fn begin(&mut self) -> u64 {
+        self.begun += 1;
+        self.begun
+    }
+
+    /// Keeps a mapping if it gains more than those of earlier launches.
+    pub fn offer(&mut self, mapping: Option<MappingReport>) {
+        let saved = |report: &Option<MappingReport>| report.as_ref().map(MappingReport::saved);
+        if saved(&mapping) > saved(&self.mapping) {
+            self.mapping = mapping;
+        }
     }
 
     /// Adds a launch; `instructions` are none if it was stopped, and it is not counted then.
@@ -133,6 +152,7 @@ impl KernelTotals {
             banks: tally.banks,
             caches: self.caches,
             bypass,
+            mapping: self.mapping,
             branches: self.branches,
             by_site,
             by_object,

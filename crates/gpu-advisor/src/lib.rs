@@ -9,7 +9,7 @@
 //! says what to change.
 //!
 //! For: whatever runs kernels or reads records of them (the crate `cuda`, files of `warp`). Not
-//! for: how threads share data and which should be neighbours, which is in the crate `simt`.
+//! for: who shares data with whom, and at which distance, which is in the crate `simt`.
 
 mod address_run;
 mod advisor;
@@ -28,6 +28,7 @@ mod launches;
 mod ledger;
 mod metrics;
 mod model;
+mod neighbours;
 mod options;
 mod order;
 mod reference;
@@ -53,6 +54,7 @@ pub use ledger::{
 };
 pub use metrics::{KernelMetric, metrics};
 pub use model::{CacheShape, GpuModel, StorePolicy};
+pub use neighbours::{MappingReport, OrderCounts};
 pub use options::AdvisorOptions;
 pub use report::{
     InstructionCounts, KernelReport, ObjectCounts, ObjectReport, SiteCounts, SiteReport,

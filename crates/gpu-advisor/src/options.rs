@@ -23,6 +23,9 @@ pub struct AdvisorOptions {
     /// The most lines of requests that are kept for the cache model, in all resident blocks. Of a
     /// block that has more, the model leaves out the later requests.
     pub resident_window: u32,
+    /// The most accesses of threads of one launch that are kept to look for a better order of
+    /// threads. 0: none is looked for.
+    pub mapped_accesses: u32,
 }
 
 impl Default for AdvisorOptions {
@@ -36,6 +39,7 @@ impl Default for AdvisorOptions {
             bypass: true,
             window: 1 << 18,
             resident_window: 1 << 22,
+            mapped_accesses: 0,
         }
     }
 }

@@ -4,7 +4,7 @@ use reuselens_warp::{KernelSite, Space, WarpKind};
 
 use crate::{
     BankCounts, BankReport, BranchReport, BypassReport, CacheCounts, CacheReport, DivergenceReport,
-    GlobalCounts, LaunchStatistics, ReuseReport, ReuseSums,
+    GlobalCounts, LaunchStatistics, MappingReport, ReuseReport, ReuseSums,
 };
 
 /// Instructions that were executed, of any kind.
@@ -170,6 +170,8 @@ pub struct KernelReport {
     pub caches: Option<CacheReport>,
     /// Advice on bypassing the L1; none without reuse distances.
     pub bypass: Option<BypassReport>,
+    /// What another order of threads would gain; none where it was not looked for.
+    pub mapping: Option<MappingReport>,
     /// Branch divergence; empty where it was not counted.
     pub branches: BranchReport,
     /// Memory instructions that were executed, in the order of the code.

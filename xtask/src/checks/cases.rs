@@ -13,8 +13,11 @@ pub const WHY: &str =
 const FOLDER: &str = "cases/";
 /// The test that reads every `*.toml` of the folder.
 const HARNESS: &str = "crates/reuselens/tests/cases.rs";
-/// Cases of predictions, which have forms of their own, and the test that reads them.
-const PREDICT: (&str, &str) = ("cases/predict/", "crates/predict/tests/cases.rs");
+/// Folders of cases that have forms of their own, and the test that reads each.
+const OTHERS: [(&str, &str); 2] = [
+    ("cases/predict", "crates/predict/tests/cases.rs"),
+    ("cases/gpu", "crates/gpu-advisor/tests/advisor/cases.rs"),
+];
 const EXPLANATION: &str = "cases/README.md";
 const NEEDED: [&str; 5] = ["name", "source", "histogram", "cold", "distinct"];
 const STREAMS: [&str; 3] = ["trace", "items", "generator"];
@@ -31,9 +34,7 @@ pub fn check(workspace: &Workspace) -> Vec<Finding> {
             why: WHY,
             fix: fix.to_owned(),
         };
-        let harness = workspace.get(PREDICT.1).unwrap_or_default();
-        let predicts = path.starts_with(PREDICT.0) && path.ends_with(".toml");
-        if path == EXPLANATION || predicts && harness.contains("../../cases/predict") {
+        if path == EXPLANATION || has_own_form(workspace, path) {
             continue;
         }
         if !is_read(workspace, path) {
@@ -70,6 +71,19 @@ pub fn check(workspace: &Workspace) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Whether a file is in a folder of other forms, and its test reads that.
+fn has_own_form(workspace: &Workspace, path: &str) -> bool {
+    let reads = |(folder, test): &(&str, &str)| {
+        let harness = workspace.get(test).unwrap_or_default();
+        let file = path
+            .strip_prefix(folder)
+            .and_then(|it| it.strip_prefix('/'));
+        file.is_some_and(|file| file.ends_with(".toml"))
+            && harness.contains(&format!("../../{folder}"))
+    };
+    OTHERS.iter().any(reads)
 }
 
 /// Whether the harness is there and reads a file.
@@ -138,11 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn cases_of_predictions_have_a_test_of_their_own() {
-        let case = ("cases/predict/a.toml", "[[merge]]\n");
-        assert_eq!(found(&[TEST, case]).len(), 1);
-        let reads = (PREDICT.1, "join(\"../../cases/predict\")");
-        assert_eq!(found(&[TEST, case, reads]), [""; 0]);
+    fn cases_of_other_forms_have_a_test_of_their_own() {
+        for (folder, test) in OTHERS {
+            let file = format!("{folder}/a.toml");
+            let case = (file.as_str(), "[[merge]]\n");
+            assert_eq!(found(&[TEST, case]).len(), 1);
+            let join = format!("join(\"../../{folder}\")");
+            assert_eq!(found(&[TEST, case, (test, &join)]), [""; 0]);
+        }
     }
 
     #[test]

@@ -43,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "link-prediction",
         ],
     ),
+    ("simt", &["units", "workers", "trace", "warp"]),
     ("advice", &[]),
     (
         "gpu-advisor",
@@ -54,6 +55,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "warp",
             "distance",
             "locality",
+            "simt",
             "advice",
         ],
     ),
@@ -93,7 +95,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "predict",
         ],
     ),
-    ("simt", &["units", "workers", "trace", "warp"]),
     (
         "reuselens",
         &[

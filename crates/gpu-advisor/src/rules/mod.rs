@@ -2,6 +2,7 @@
 //! change. One file for each, with its `RULE` and a function `find`.
 
 mod bank_conflicts;
+mod distant_sharing;
 mod divergent_branch;
 mod lost_reuse;
 mod no_reuse;
@@ -41,8 +42,9 @@ pub struct RunFacts<'a> {
 type Rule = (&'static FindingRule, fn(&RunFacts<'_>) -> Vec<Finding>);
 
 /// All rules, by name.
-static ALL: [Rule; 7] = [
+static ALL: [Rule; 8] = [
     (&bank_conflicts::RULE, bank_conflicts::find),
+    (&distant_sharing::RULE, distant_sharing::find),
     (&divergent_branch::RULE, divergent_branch::find),
     (&lost_reuse::RULE, lost_reuse::find),
     (&no_reuse::RULE, no_reuse::find),

@@ -1,6 +1,7 @@
 //! Tests of the analyses by what they report.
 
 mod brute_force;
+mod cases;
 mod long_streams;
 mod published;
 mod rules;

@@ -3,8 +3,8 @@
 use reuselens_advice::Finding;
 use reuselens_gpu_advisor::{
     Advisor, AdvisorOptions, BranchExecutions, CopySum, Direction, GpuModel, InstructionCounts,
-    KernelNames, KernelReport, LaunchContext, Ledger, MemoryObject, ObjectRange, Origin, RunFacts,
-    VariableSpace, findings, rules,
+    KernelNames, KernelReport, LaunchContext, Ledger, MemoryObject, ObjectRange, OrderCounts,
+    Origin, RunFacts, VariableSpace, findings, rules,
 };
 use reuselens_warp::{DeviceCall, KernelSite, Launch, Space, WarpKind};
 
@@ -414,4 +414,73 @@ fn device_functions_are_in_the_call_path_of_their_lines() {
             "path 6 > kernel()<<<>>> (k.cu:36) > outer() (k.cu:7)",
         ]
     );
+}
+
+/// Records of a launch of 4 blocks of 64 threads, each of which loads the word that `word` says.
+fn gather(word: impl Fn(u64) -> u64) -> Vec<Record> {
+    let record = |warp: u64| Record {
+        block: warp as u32 / 2,
+        warp: warp as u32 % 2,
+        addresses: (0..32)
+            .map(|lane| (2 << 20) + 4 * word(32 * warp + lane))
+            .collect(),
+        ..access(0, 1, Space::Global, |_| 0)
+    };
+    (0..8).map(record).collect()
+}
+
+/// The findings of two launches of those records, and the report.
+fn mapped(word: impl Fn(u64) -> u64, most: u32) -> (Vec<Finding>, KernelReport) {
+    let mut advisor = Advisor::new(AdvisorOptions {
+        mapped_accesses: most,
+        ..AdvisorOptions::default()
+    });
+    for _ in 0..2 {
+        run(&mut advisor, &launch(4, 64), &context(), &gather(&word));
+    }
+    let mut reports = advisor.finish();
+    let found = advise(&reports, &Ledger::default());
+    (found, reports.remove(0))
+}
+
+#[test]
+fn threads_of_other_warps_that_share_sectors_should_be_neighbours() {
+    // Threads 0, 32, 64, … use one sector: each warp needs 32 sectors, but could take four.
+    let (found, report) = mapped(|thread| thread % 32 * 8 + thread / 32, 1 << 17);
+    let mapping = report.mapping.unwrap();
+    assert_eq!(
+        (mapping.launch, mapping.blocks, mapping.threads),
+        (1, 4, 256)
+    );
+    let sectors = |counts: &OrderCounts| (counts.sectors, counts.block_sectors);
+    assert_eq!(sectors(&mapping.before), (8 * 32, 4 * 32));
+    assert_eq!(sectors(&mapping.after), (8 * 4, 4 * 8));
+    let finding = (found.iter()).find(|it| it.rule.name == "distant-sharing");
+    let finding = finding.unwrap();
+    // Seven of eight sectors, of two launches.
+    assert_eq!(finding.cost.amount, 2 * (256 - 32));
+    let evidence = finding.evidence.join(" ");
+    for part in ["access 256 sectors", "32 (87.5 % fewer)"] {
+        assert!(evidence.contains(part), "{evidence}");
+    }
+}
+
+#[test]
+fn neighbours_that_share_nothing_further_away_stay() {
+    // Neighbouring words; and words so far apart that no two threads share a sector.
+    for step in [1, 8] {
+        let (found, report) = mapped(|thread| step * thread, 1 << 17);
+        let mapping = report.mapping.unwrap();
+        assert_eq!(mapping.before.sectors, mapping.after.sectors);
+        assert!(found.iter().all(|it| it.rule.name != "distant-sharing"));
+    }
+}
+
+#[test]
+fn only_blocks_that_fit_are_mapped() {
+    let scattered = |thread: u64| thread % 32 * 8 + thread / 32;
+    let (_, report) = mapped(scattered, 64 * 2);
+    assert_eq!(report.mapping.unwrap().blocks, 2);
+    assert_eq!(mapped(scattered, 63).1.mapping, None);
+    assert_eq!(mapped(scattered, 0).1.mapping, None);
 }

@@ -1,10 +1,10 @@
-//! Cases made by hand, with the numbers that they must give.
+//! Cases made by hand, with the numbers that they must give; those that are data are in
+//! `cases/gpu`.
 
 use crate::support::{Record, analyse, launch, run};
 use reuselens_gpu_advisor::{
-    AdvisorOptions, BlockExecutions, BranchExecutions, BranchReport, BypassInputs, BypassOracle,
-    GpuModel, KernelReport, LaunchContext, LaunchMetric, Statistic, StorePolicy, metrics,
-    wavefronts,
+    AdvisorOptions, BlockExecutions, BranchExecutions, BranchReport, BypassOracle, GpuModel,
+    KernelReport, LaunchContext, LaunchMetric, Statistic, StorePolicy, metrics,
 };
 use reuselens_warp::{Space, WarpKind};
 
@@ -35,46 +35,9 @@ fn report(records: &[Record]) -> KernelReport {
     analyse(AdvisorOptions::default(), &launch(1, 64), &context, records)
 }
 
-/// Loads and stores of single elements, as `r` or `w` and a letter.
-fn letters(text: &str) -> KernelReport {
-    let records: Vec<Record> = (1..)
-        .zip(text.split_whitespace())
-        .map(|(position, access)| {
-            let kind = match access.starts_with('r') {
-                true => WarpKind::Load,
-                false => WarpKind::Store,
-            };
-            let line = u64::from(access.as_bytes()[1] - b'a');
-            request(position, kind, 1, 4, |_| 0x1000 + 128 * line)
-        })
-        .collect();
-    report(&records)
-}
-
 /// Bins of a histogram, and cold accesses.
 fn bins(histogram: &reuselens_locality::Log2Histogram) -> (Vec<(u64, u64, u64)>, u64) {
     (histogram.iter().collect(), histogram.cold())
-}
-
-#[test]
-fn write_ends_the_reuse_of_its_item() {
-    // By hand: the second read of a has b between it and the first. The write has distance 0. The
-    // third read of a is cold, as it follows a write; the fourth has distance 0.
-    let reuse = letters("ra rb ra wa ra ra").reuse.unwrap();
-    for counts in [&reuse.cta_elements, &reuse.cta_lines, &reuse.warp_elements] {
-        assert_eq!(bins(&counts.loads), (vec![(0, 0, 1), (1, 1, 1)], 3));
-        assert_eq!(bins(&counts.stores), (vec![(0, 0, 1)], 0));
-        assert_eq!((counts.streaming, counts.items), (1, 2));
-        assert_eq!(counts.mean_distance(), Some(0.5));
-    }
-}
-
-#[test]
-fn write_counts_between_other_accesses() {
-    let reuse = letters("ra wb rc wb ra").reuse.unwrap();
-    // b and c lie between the reads of a; the second write of b follows a write.
-    assert_eq!(bins(&reuse.cta_lines.loads), (vec![(2, 3, 1)], 2));
-    assert_eq!(bins(&reuse.cta_lines.stores), (vec![], 2));
 }
 
 #[test]
@@ -107,95 +70,6 @@ fn warps_of_a_block_advance_together() {
         bins(&reuse.cta_lines.loads),
         (vec![(0, 0, 1), (1, 1, 1)], 2)
     );
-}
-
-#[test]
-fn partial_warps_touch_the_lines_of_their_active_lanes() {
-    // Lanes 0 to 7 fill one sector; lanes 28 to 31 with a stride of 128 bytes four lines; one lane
-    // of 8 bytes one sector.
-    let records = [
-        request(1, WarpKind::Load, 0xff, 4, |lane| 0x1000 + 4 * lane),
-        request(2, WarpKind::Load, 0xf000_0000, 4, |lane| {
-            0x1000 + 128 * lane
-        }),
-        request(3, WarpKind::Store, 1 << 9, 8, |lane| 0x1000 + 8 * lane),
-    ];
-    let report = report(&records);
-    let loads = &report.divergence.loads;
-    assert_eq!(
-        (loads.lines[1], loads.lines[4], loads.requests()),
-        (1, 1, 2)
-    );
-    assert_eq!((loads.sectors[1], loads.sectors[4]), (1, 1));
-    assert_eq!((loads.line_degree(), loads.sector_degree()), (2.5, 2.5));
-    assert_eq!(report.divergence.stores.lines[1], 1);
-    // 16 bytes would be in one sector: three of the four are excessive.
-    assert_eq!(report.global.excessive_sectors(), 3);
-    assert_eq!(report.global.lanes, 8 + 4 + 1);
-}
-
-#[test]
-fn misaligned_warp_touches_a_fifth_sector() {
-    let records = [request(1, WarpKind::Load, u32::MAX, 4, |lane| {
-        0x1010 + 4 * lane
-    })];
-    let global = report(&records).global;
-    assert_eq!(
-        (global.sectors, global.ideal_sectors, global.lines),
-        (5, 4, 2)
-    );
-}
-
-#[test]
-fn bank_conflicts_follow_the_banks() {
-    let all = u32::MAX;
-    let words = |stride: u64| (0..32).map(|lane| lane * stride * 4).collect::<Vec<u64>>();
-    for (stride, expected) in [(0, 1), (1, 1), (2, 2), (3, 1), (8, 8), (32, 32), (33, 1)] {
-        assert_eq!(
-            wavefronts(all, 4, &words(stride)),
-            (expected, 1),
-            "stride {stride}"
-        );
-    }
-    // Lanes 0 and 16 share a bank; without lane 16 there is no conflict.
-    assert_eq!(wavefronts(1 | 1 << 16, 4, &[0, 128]), (2, 1));
-    assert_eq!(wavefronts(1, 4, &[128]), (1, 1));
-    // Bytes of one word are one access.
-    let bytes: Vec<u64> = (0..32).collect();
-    assert_eq!(wavefronts(all, 1, &bytes), (1, 1));
-    // 8 bytes: two half warps; 16 bytes: four quarter warps. Neither has conflicts in a row.
-    let row = |bytes: u64| (0..32).map(|lane| lane * bytes).collect::<Vec<u64>>();
-    assert_eq!(wavefronts(all, 8, &row(8)), (2, 2));
-    assert_eq!(wavefronts(all, 16, &row(16)), (4, 4));
-    assert_eq!(wavefronts(0xffff, 8, &row(8)[..16]), (1, 1));
-    assert_eq!(wavefronts(all, 8, &row(16)), (4, 2));
-}
-
-#[test]
-fn bypass_formula_is_floored_and_clamped() {
-    let inputs = BypassInputs {
-        l1_bytes: 16 << 10,
-        line_bytes: 128,
-        reuse_distance: Some(4.0),
-        memory_divergence: 2.0,
-        blocks_per_sm: 3,
-        warps_per_block: 8,
-    };
-    // 16,384 / (4 · 128 · 2 · 3) = 5.33.
-    assert_eq!(inputs.advice(), 5);
-    let advice = |reuse_distance, memory_divergence| {
-        BypassInputs {
-            reuse_distance,
-            memory_divergence,
-            ..inputs
-        }
-        .advice()
-    };
-    // A distance below 1 counts as 1: 16,384 / (1 · 128 · 8 · 3) = 5.33.
-    assert_eq!(advice(Some(0.25), 8.0), 5);
-    assert_eq!(advice(Some(1000.0), 32.0), 1);
-    assert_eq!(advice(Some(1.0), 1.0), 8);
-    assert_eq!(advice(None, 32.0), 8);
 }
 
 #[test]

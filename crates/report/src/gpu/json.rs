@@ -3,7 +3,8 @@
 use reuselens_advice::Finding;
 use reuselens_gpu_advisor::{
     BankCounts, BypassReport, CacheCounts, DegreeHistograms, GlobalCounts, KernelReport,
-    LaunchMetric, ObjectReport, ReuseCounts, ReuseSums, SiteReport, metrics,
+    LaunchMetric, MappingReport, ObjectReport, OrderCounts, ReuseCounts, ReuseSums, SiteReport,
+    metrics,
 };
 use reuselens_locality::Log2Histogram;
 use reuselens_warp::DeviceCall;
@@ -164,6 +165,7 @@ fn kernel(report: &KernelReport) -> Value {
             "resident_blocks": caches.resident_blocks,
         })),
         "bypass": report.bypass.as_ref().map(bypass),
+        "mapping": report.mapping.as_ref().map(mapping),
         "blocks": report.branches.blocks.iter().map(|block| json!({
             "block": block.block,
             "place": &*block.place,
@@ -304,6 +306,19 @@ fn bypass(report: &BypassReport) -> Value {
             "distance_per_warp": oracle.distance(report.per_warp.advice()),
             "distance_per_cta": oracle.distance(report.per_cta.advice()),
         })),
+    })
+}
+
+/// Another order of threads, and what it would gain.
+fn mapping(report: &MappingReport) -> Value {
+    let counts = |counts: &OrderCounts| json!({ "sectors": counts.sectors, "block_sectors": counts.block_sectors });
+    json!({
+        "launch": report.launch,
+        "blocks": report.blocks,
+        "threads": report.threads,
+        "moved": report.moved,
+        "before": counts(&report.before),
+        "after": counts(&report.after),
     })
 }
 

@@ -1,0 +1,162 @@
+//! What another mapping of threads would gain: threads that share data, but are in different warps
+//! and blocks, become neighbours. The mapping is that of the crate `simt`.
+//!
+//! It needs all accesses at once, so only some are kept: those of global memory of the first blocks
+//! of a launch, up to [`AdvisorOptions::mapped_accesses`](crate::AdvisorOptions::mapped_accesses),
+//! in the 1st, 4th, 16th, … launch of a kernel from one call path. Of these launches, the one with
+//! the largest gain is reported. So memory does not grow with the run, and time with the logarithm
+//! of the launches.
+
+use reuselens_simt::mapping::{Common, Mapping, MappingDepth, map};
+use reuselens_simt::transactions::{DataLayout, Transactions};
+use reuselens_simt::{KernelRun, Loading};
+use reuselens_warp::{Extent, LANES, Launch, WarpBatch, WarpRow, WarpSink, WarpStream};
+
+use crate::SECTOR_BYTES;
+
+/// What an order of threads asks of the memories.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OrderCounts {
+    /// Distinct sectors of requests of warps, summed over requests.
+    pub sectors: u64,
+    /// Distinct sectors of blocks, summed over blocks: what the L1 lacks even if it keeps all that
+    /// a block has used.
+    pub block_sectors: u64,
+}
+
+/// The order of threads as it is, and the proposed one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MappingReport {
+    /// Number of the launch that was looked at, from 1: of those of this kernel and call path.
+    pub launch: u64,
+    /// Blocks that were looked at, the first ones of the launch.
+    pub blocks: u64,
+    /// Threads of those.
+    pub threads: u64,
+    /// Threads that are in a warp of other threads with the proposed order.
+    pub moved: u64,
+    /// As it is.
+    pub before: OrderCounts,
+    /// With the proposed mapping, where all data stays where it is.
+    pub after: OrderCounts,
+}
+
+impl MappingReport {
+    /// Sectors of requests that the mapping saves.
+    pub fn saved(&self) -> u64 {
+        self.before.sectors.saturating_sub(self.after.sectors)
+    }
+}
+
+/// Seed of the partitioner: the same run, the same mapping.
+const SEED: u64 = 1;
+
+/// Whether a kernel's launch with this number, from 1, is looked at.
+pub(crate) fn is_chosen(launch: u64) -> bool {
+    launch.is_power_of_two() && launch.trailing_zeros().is_multiple_of(2)
+}
+
+/// Accesses of global memory of one block, as they are.
+#[derive(Debug, Default)]
+pub(crate) struct BlockAccesses {
+    batch: WarpBatch,
+    /// Whether some were left out.
+    is_cut: bool,
+}
+
+impl BlockAccesses {
+    /// Keeps a record, if no more than `most` accesses are kept then.
+    #[inline(never)]
+    pub fn push(&mut self, row: &WarpRow<'_>, most: usize) {
+        self.is_cut |= self.batch.accesses() + row.addresses.len() > most;
+        if !self.is_cut {
+            self.batch.push_row(row);
+        }
+    }
+}
+
+/// The accesses of the first blocks of a launch.
+#[derive(Debug, Default)]
+pub(crate) struct KeptBlocks {
+    batches: Vec<WarpBatch>,
+    accesses: usize,
+    is_full: bool,
+}
+
+impl KeptBlocks {
+    /// Whether more blocks are wanted.
+    pub fn is_open(&self) -> bool {
+        !self.is_full
+    }
+
+    /// Takes no more blocks.
+    pub fn close(&mut self) {
+        self.is_full = true;
+    }
+
+    /// Takes the next block; nothing from the first one on that is too long, or that does not fit.
+    pub fn add(&mut self, block: BlockAccesses, most: usize) {
+        self.is_full |= block.is_cut || self.accesses + block.batch.accesses() > most;
+        if !self.is_full {
+            self.accesses += block.batch.accesses();
+            self.batches.push(block.batch);
+        }
+    }
+
+    /// Maps the threads of the blocks. None if there are fewer than two warps, blocks are no
+    /// multiple of a warp, or nothing is accessed.
+    pub fn map(self, launch: &Launch, number: u64) -> Option<MappingReport> {
+        let blocks = self.batches.len() as u32;
+        let threads = u64::from(blocks) * launch.block.count();
+        if self.accesses == 0 || threads < 2 * LANES as u64 {
+            return None;
+        }
+        let mut stream = WarpStream::new();
+        let launch = Launch {
+            grid: Extent::line(blocks),
+            ..launch.clone()
+        };
+        stream.launch(&launch).ok()?;
+        for batch in &self.batches {
+            stream.batch(batch).ok()?;
+        }
+        let run = KernelRun::read(&mut stream.source(), Loading::default()).ok()?;
+        let (layout, common) = (DataLayout::Kept, Common::Requests);
+        let mapping = map(&run, layout, common, LANES, MappingDepth::Blocks, SEED).ok()?;
+        let moved = moved(mapping.threads());
+        let counted = |mapping: &Mapping| counts(&mapping.apply(&run).ok()?);
+        Some(MappingReport {
+            launch: number,
+            blocks: blocks.into(),
+            threads,
+            moved,
+            before: counted(&Mapping::identity(&run).ok()?)?,
+            after: counted(&mapping)?,
+        })
+    }
+}
+
+fn counts(run: &KernelRun) -> Option<OrderCounts> {
+    let of_block = |block: &reuselens_simt::BlockStream| {
+        let items = block.footprint().into_iter();
+        let mut sectors: Vec<u64> = items.map(|item| run.address(item) / SECTOR_BYTES).collect();
+        sectors.sort_unstable();
+        sectors.dedup();
+        sectors.len() as u64
+    };
+    Some(OrderCounts {
+        sectors: Transactions::of(run, DataLayout::Kept).ok()?.sectors,
+        block_sectors: run.blocks().iter().map(of_block).sum(),
+    })
+}
+
+/// Threads whose warp has threads of other warps, of a mapping: whose work each thread does.
+fn moved(mapping: &[u32]) -> u64 {
+    let warps = mapping.chunks(LANES);
+    let of_warp = |warp: &[u32]| {
+        let home = warp[0] / LANES as u32;
+        let is_together = warp.iter().all(|thread| thread / LANES as u32 == home);
+        if is_together { 0 } else { warp.len() as u64 }
+    };
+    warps.map(of_warp).sum()
+}
