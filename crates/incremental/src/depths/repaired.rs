@@ -136,18 +136,43 @@ impl Depths {
         self.places[vertex as usize].depth
     }
 
+    /// Searches level by level from the root.
     fn recompute<G: StoredGraph>(&mut self, graph: &G) -> Work {
+        let (now, next) = (&mut self.scratch.now, &mut self.scratch.next);
         self.places.fill(NOWHERE);
         self.levels.clear();
-        self.reached = 0;
-        self.scratch.offers.clear();
-        if (self.root as usize) < self.places.len() {
-            self.scratch.offers.push((0, self.root, NONE));
+        now.clear();
+        if let Some(place) = self.places.get_mut(self.root as usize) {
+            place.depth = 0;
+            now.push(self.root);
         }
-        let mut work = Work::default();
-        self.take_offers(graph, &mut work);
-        work.choice = Choice::Recomputed;
-        work
+        let (mut scanned, mut reached) = (0, 0);
+        while !now.is_empty() {
+            self.levels.push(now.len() as u32);
+            reached += now.len();
+            next.clear();
+            let depth = self.levels.len() as u32;
+            for &parent in now.iter() {
+                for block in graph.neighbors(parent) {
+                    scanned += block.len() as u64;
+                    for &neighbor in block {
+                        let place = &mut self.places[neighbor as usize];
+                        if place.depth == UNREACHED {
+                            *place = TreePlace { depth, parent };
+                            next.push(neighbor);
+                        }
+                    }
+                }
+            }
+            std::mem::swap(now, next);
+        }
+        self.reached = reached as u32;
+        Work {
+            choice: Choice::Recomputed,
+            scanned,
+            affected: reached as u64,
+            predicted: 0,
+        }
     }
 
     /// Collects the vertices that lose their parent, and what inserted edges offer.

@@ -66,14 +66,12 @@ impl Triangles {
             recomputed: (0, 0),
             all_changes: Vec::new(),
         };
-        match new.undirected.take() {
-            None => new.recompute(graph),
-            Some(undirected) => {
-                let work = new.recompute(&undirected.graph);
-                new.undirected = Some(undirected);
-                work
-            }
-        };
+        let undirected = new.undirected.take();
+        let counted = undirected.as_ref().map_or(graph, |copy| &copy.graph);
+        new.recompute(counted);
+        // So that the first batch does not wait for memory.
+        new.batch.set(counted, &Delta::default(), 0);
+        new.undirected = undirected;
         new
     }
 
