@@ -18,7 +18,7 @@ use reuselens::trace::ProcessEnd;
 use reuselens::units::{counted, shown};
 use reuselens_cuda::{
     AdvisedKernels, CudaServer, CudaUse, Interpreter, KernelCount, KernelCounts, KernelWatch,
-    LIBRARY_NAME, Refused, cuda_use, run,
+    LIBRARY_NAME, Refused, command_use, run,
 };
 use reuselens_gpu_advisor::{AdvisorOptions, GpuModel, Ledger};
 use reuselens_ptx::{CollectorSink, Options, readable};
@@ -146,7 +146,8 @@ pub struct CudaProgram<'a> {
 /// If it does, and no library can be put in the place of its own.
 pub fn is_cuda(command: &[OsString]) -> anyhow::Result<bool> {
     let path = command.first().and_then(|name| find_program(name));
-    match path.as_deref().and_then(cuda_use) {
+    let arguments = command.get(1..).unwrap_or_default();
+    match path.and_then(|path| command_use(&path, arguments)) {
         None => Ok(false),
         Some(CudaUse::Shared | CudaUse::Static) => Ok(true),
         Some(CudaUse::OtherVersion) => {

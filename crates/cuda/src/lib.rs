@@ -15,7 +15,7 @@
 //! | the device | `device`, `interpreter`, `fatbin` |
 //! | what is kept of kernels | `counts`, `advised` |
 //! | what is kept of the host side | `accounts`, `client_names`, `static_symbols` |
-//! | around a run | `program`, `server`, `run` |
+//! | around a run | `program`, `command`, `server`, `run` |
 //! | compiling programs | `nvcc` |
 //! | in the program | `guest` |
 //!
@@ -32,6 +32,8 @@ mod accounts;
 mod advised;
 #[cfg(not(reuselens_cuda))]
 mod client_names;
+#[cfg(not(reuselens_cuda))]
+mod command;
 #[cfg(not(reuselens_cuda))]
 mod counts;
 #[cfg(not(reuselens_cuda))]
@@ -66,6 +68,8 @@ mod texture_descriptor;
 
 #[cfg(not(reuselens_cuda))]
 pub use advised::{AdvisedBlock, AdvisedKernels};
+#[cfg(not(reuselens_cuda))]
+pub use command::command_use;
 #[cfg(not(reuselens_cuda))]
 pub use counts::{KernelCount, KernelCounts};
 #[cfg(not(reuselens_cuda))]

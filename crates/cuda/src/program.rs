@@ -73,6 +73,19 @@ pub fn cuda_use(path: &Path) -> Option<CudaUse> {
     }
 }
 
+/// How a library with device code reaches CUDA; `None` if it has none, or cannot be served: its
+/// program may do without it.
+pub fn library_use(path: &Path) -> Option<CudaUse> {
+    let (file, _) = open_regular_file(path).ok()?;
+    let file = ReadCache::new(file);
+    let object = object::File::parse(&file).ok()?;
+    SECTIONS
+        .iter()
+        .find_map(|name| object.section_by_name(name))?;
+    let found = cuda_use(path);
+    found.filter(|found| matches!(found, CudaUse::Shared | CudaUse::Static))
+}
+
 /// Whether a program loads the driver's library while it runs, as far as its texts tell.
 fn loads_driver<'a>(object: &impl Object<'a>) -> bool {
     let mut imported = object.dynamic_symbols();

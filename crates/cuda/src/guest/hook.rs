@@ -1,11 +1,14 @@
-//! Programs that the CUDA runtime is linked into. Their calls never look for a library: this puts a
-//! jump to our function at the entry of each of theirs, before the program's own code runs.
+//! Programs, and libraries of programs, that the CUDA runtime is linked into. Their calls never
+//! look for a library: this puts a jump to our function at the entry of each of theirs, before the
+//! program's own code runs.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::heap;
+use super::shared::modules;
 use crate::little_endian::{u16_at, u32_at, u64_at};
 
 #[link(name = "c")]
@@ -13,12 +16,13 @@ unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlopen(name: *const c_char, flags: i32) -> *mut c_void;
     fn dladdr(address: *const c_void, place: *mut Where) -> i32;
-    fn getauxval(kind: u64) -> u64;
     fn mprotect(address: *mut c_void, bytes: usize, protection: i32) -> i32;
 }
 
-/// The auxiliary vector's entry for the program's headers.
-const AT_PHDR: u64 = 3;
+/// A name that each runtime that is linked into a file has.
+const REGISTER: &[u8] = b"\0__cudaRegisterFatBinary\0";
+/// Parts of the names of functions that register kernels when a file is loaded: nvcc's, clang's.
+const STARTS: [&[u8]; 2] = [b"__sti____cudaRegisterAll", b"__cuda_module_ctor"];
 /// Readable, writable, executable.
 const ALL_RIGHTS: i32 = 7;
 /// Readable, executable.
@@ -41,15 +45,39 @@ static HAS_CUDA_12: AtomicBool = AtomicBool::new(false);
 static BEGIN: extern "C" fn() = begin;
 
 extern "C" fn begin() {
-    // Without a symbol table there is nothing to be done; the analysing process has said so.
-    let _ = redirect();
+    redirect();
     heap::begin();
 }
 
-/// Redirects all functions of the program that are here; how many.
-fn redirect() -> Option<usize> {
-    let own = own_handle()?;
-    let file = std::fs::File::open("/proc/self/exe").ok()?;
+/// Redirects the functions of all runtimes that are linked into the program and its libraries.
+fn redirect() {
+    let Some(own) = own_handle() else {
+        return;
+    };
+    // The files first: the list of modules is locked while it is looked through.
+    let mut files = Vec::new();
+    modules::for_each(|module| {
+        let path = match module.path {
+            [] => b"/proc/self/exe",
+            path => path,
+        };
+        files.push((path.to_vec(), module.bias));
+        false
+    });
+    for (index, (path, bias)) in files.iter().enumerate() {
+        // Without a symbol table there is nothing to be done; the analysing process has said so.
+        let starts = redirect_file(OsStr::from_bytes(path), *bias, own);
+        // Start-up code of libraries has run before this library's, and registered with theirs.
+        for start in starts.unwrap_or_default().into_iter().filter(|_| index > 0) {
+            // SAFETY: the compiler's function for just that, without arguments.
+            unsafe { std::mem::transmute::<usize, extern "C" fn()>(start)() };
+        }
+    }
+}
+
+/// Redirects all functions of a file that are here; where its functions are that register kernels.
+fn redirect_file(path: &OsStr, base: u64, own: *mut c_void) -> Option<Vec<usize>> {
+    let file = std::fs::File::open(path).ok()?;
     let read = |at: u64, bytes: u64| {
         let mut room = vec![
             0;
@@ -61,11 +89,9 @@ fn redirect() -> Option<usize> {
         Some(room)
     };
     let head = read(0, 64)?;
-    let (phoff, shoff) = (u64_at(&head, 32)?, u64_at(&head, 40)?);
+    let shoff = u64_at(&head, 40)?;
     let sections = read(shoff, u64::from(u16_at(&head, 60)?) * 64)?;
-    // SAFETY: asks for a number.
-    let base = (unsafe { getauxval(AT_PHDR) }).wrapping_sub(header_address(&read, phoff, &head)?);
-    let mut redirected = 0;
+    let mut starts = Vec::new();
     for section in sections.chunks_exact(64) {
         const SHT_SYMTAB: u32 = 2;
         if u32_at(section, 4)? != SHT_SYMTAB {
@@ -74,30 +100,27 @@ fn redirect() -> Option<usize> {
         let names = u32_at(section, 40)? as usize;
         let names = sections.get(64 * names..)?;
         let names = read(u64_at(names, 24)?, u64_at(names, 32)?)?;
+        if !contains(&names, REGISTER) {
+            continue;
+        }
         let symbols = read(u64_at(section, 24)?, u64_at(section, 32)?)?;
         for symbol in symbols.chunks_exact(24) {
-            redirected += usize::from(redirect_one(symbol, &names, base, own).is_some());
+            if let Some((name, address)) = function(symbol, &names, base) {
+                let is_start = STARTS.iter().any(|start| contains(name.to_bytes(), start));
+                starts.extend(is_start.then_some(address));
+                let _ = redirect_one(name, address, own);
+            }
         }
     }
-    Some(redirected)
+    Some(starts)
 }
 
-/// The address that the program's headers were linked for.
-fn header_address(
-    read: &impl Fn(u64, u64) -> Option<Vec<u8>>,
-    phoff: u64,
-    head: &[u8],
-) -> Option<u64> {
-    const PT_LOAD: u32 = 1;
-    let headers = read(phoff, u64::from(u16_at(head, 56)?) * 56)?;
-    headers.chunks_exact(56).find_map(|header| {
-        let (offset, address) = (u64_at(header, 8)?, u64_at(header, 16)?);
-        let holds = offset <= phoff && phoff < offset + u64_at(header, 32)?;
-        (u32_at(header, 0)? == PT_LOAD && holds).then(|| address + phoff - offset)
-    })
+fn contains(names: &[u8], name: &[u8]) -> bool {
+    names.windows(name.len()).any(|window| window == name)
 }
 
-fn redirect_one(symbol: &[u8], names: &[u8], base: u64, own: *mut c_void) -> Option<()> {
+/// Name and address of a symbol that is a function with room for a jump.
+fn function<'a>(symbol: &[u8], names: &'a [u8], base: u64) -> Option<(&'a CStr, usize)> {
     const STT_FUNC: u8 = 2;
     let value = u64_at(symbol, 8)?;
     let is_function = symbol[4] & 15 == STT_FUNC && u16_at(symbol, 6)? != 0 && value != 0;
@@ -105,6 +128,11 @@ fn redirect_one(symbol: &[u8], names: &[u8], base: u64, own: *mut c_void) -> Opt
         return None;
     }
     let name = CStr::from_bytes_until_nul(names.get(u32_at(symbol, 0)? as usize..)?).ok()?;
+    Some((name, base.wrapping_add(value) as usize))
+}
+
+/// Puts a jump to our function of that name at an address.
+fn redirect_one(name: &CStr, entry: usize, own: *mut c_void) -> Option<()> {
     let is_cuda = [&b"cuda"[..], b"__cuda"];
     if !is_cuda
         .iter()
@@ -116,10 +144,9 @@ fn redirect_one(symbol: &[u8], names: &[u8], base: u64, own: *mut c_void) -> Opt
     if name == OF_CUDA_12 {
         HAS_CUDA_12.store(true, Ordering::Relaxed);
     }
-    let entry = base.wrapping_add(value) as usize;
     let page = entry & !(PAGE - 1);
     let bytes = (entry + JUMP_BYTES).next_multiple_of(PAGE) - page;
-    // SAFETY: these pages are code of the program, which has not begun to run.
+    // SAFETY: these pages are code of the program or a library, which has not begun to run.
     if unsafe { mprotect(page as *mut c_void, bytes, ALL_RIGHTS) } != 0 {
         return None;
     }

@@ -82,12 +82,18 @@ pub extern "C" fn __cudaRegisterFatBinary(wrapper: *const c_void) -> *mut *mut c
         _ => 0,
     };
     let mut registry = lock(&REGISTRY);
-    registry.modules.push(RegisteredModule {
-        fat_binary,
-        loaded: None,
+    // Start-up code of a library may run twice: see `hook`.
+    let mut known = registry.modules.iter();
+    let known = known.position(|module| fat_binary != 0 && module.fat_binary == fat_binary);
+    let number = known.unwrap_or_else(|| {
+        registry.modules.push(RegisteredModule {
+            fat_binary,
+            loaded: None,
+        });
+        registry.modules.len() - 1
     });
     // The start-up code passes this back, and nothing else reads it: the number, plus one.
-    registry.modules.len() as *mut *mut c_void
+    (number + 1) as *mut *mut c_void
 }
 
 #[unsafe(no_mangle)]
@@ -123,8 +129,10 @@ pub extern "C" fn __cudaRegisterManagedVar(
 ) {
     let named = named(module, name);
     let mut registry = lock(&REGISTRY);
-    registry.variables.insert(pointer as usize, named.clone());
-    registry.managed.push((pointer as usize, named));
+    let before = registry.variables.insert(pointer as usize, named.clone());
+    if before.is_none() {
+        registry.managed.push((pointer as usize, named));
+    }
 }
 
 /// The start-up code passes more, and nobody needs that, here and below.

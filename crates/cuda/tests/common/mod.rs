@@ -73,8 +73,13 @@ pub struct Ran {
 pub fn run_program(program: &Path, arguments: &[&str]) -> Ran {
     let mut command = vec![OsString::from(program)];
     command.extend(arguments.iter().map(OsString::from));
+    run_command(&command)
+}
+
+/// Runs a program with its arguments to its end.
+pub fn run_command(command: &[OsString]) -> Ran {
     let device = Interpreter::new(1 << 30, Options::default(), KernelCounts::default());
-    let mut running = run(&command, device, true).unwrap();
+    let mut running = run(command, device, true).unwrap();
     let ended = loop {
         if let Some(ended) = running.try_wait().unwrap() {
             break ended;
