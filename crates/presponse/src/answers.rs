@@ -38,7 +38,7 @@ impl Rules {
 pub const SERIES: [&str; 5] = ["graph", "depths", "components", "triangles", "all"];
 
 /// An answer whose type is chosen at run time.
-type Kept<T> = Box<dyn Maintain<SortedGraph, Value = T> + Send>;
+type Kept<T> = Box<dyn Maintain<SortedGraph, Value = T> + Send + Sync>;
 
 /// A graph, and the depths from a root, the components and the triangles of all its vertices.
 pub struct Answers {
@@ -143,6 +143,12 @@ impl Answers {
         }
     }
 
+    /// The depth, component and triangles of a vertex of the graph.
+    pub fn vertex(&self, vertex: VertexId) -> (u32, VertexId, u64) {
+        let (depth, component) = (self.depths.value(vertex), self.components.value(vertex));
+        (depth, component, self.triangles.value(vertex))
+    }
+
     /// The depths of all vertices; [`UNREACHED`] without a path.
     pub fn depths(&self) -> Vec<u32> {
         self.depths.answer()
@@ -160,7 +166,17 @@ impl Answers {
 
     /// Sums over all vertices.
     pub fn totals(&self) -> AnswerTotals {
-        totals(&self.depths(), &self.components(), &self.triangles())
+        let (depths, components) = (self.depths(), self.components());
+        let reached = depths.iter().filter(|depth| **depth != UNREACHED);
+        let named = (0..)
+            .zip(components)
+            .filter(|(vertex, name)| vertex == name);
+        AnswerTotals {
+            reached: reached.clone().count() as u64,
+            depth_sum: reached.map(|depth| u64::from(*depth)).sum(),
+            components: named.count() as u64,
+            triangles: self.triangles().iter().sum::<u64>() / 3,
+        }
     }
 
     /// The first answer that differs from one that is computed anew, and the vertex where it does.
@@ -201,20 +217,6 @@ impl Answers {
             EdgeKind::Directed => self.graph.edges(),
         };
         self.graph.memory() as f64 / directed.max(1) as f64
-    }
-}
-
-/// Sums of the answers.
-pub fn totals(depths: &[u32], components: &[VertexId], triangles: &[u64]) -> AnswerTotals {
-    let reached = depths.iter().filter(|depth| **depth != UNREACHED);
-    let named = (0..)
-        .zip(components)
-        .filter(|(vertex, name)| vertex == *name);
-    AnswerTotals {
-        reached: reached.clone().count() as u64,
-        depth_sum: reached.map(|depth| u64::from(*depth)).sum(),
-        components: named.count() as u64,
-        triangles: triangles.iter().sum::<u64>() / 3,
     }
 }
 

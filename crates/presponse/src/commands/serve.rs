@@ -19,6 +19,7 @@ use crate::batches;
 use crate::exit::{Outcome, WrongUsage};
 use crate::say::{say, tell};
 use crate::service::client::{self, ClientContext};
+use crate::service::confirmed::Replica;
 use crate::service::listener::Connection;
 use crate::service::statistics::ServiceStatistics;
 use crate::service::writer::{BatchWriter, WriterRequest};
@@ -130,14 +131,12 @@ impl Args {
             signal_hook::flag::register(signal, Arc::clone(&stop))?;
         }
         if !self.quiet {
-            let statement = context.confirmed.read();
-            let vertices = counted(statement.names.len(), "vertex", "vertices");
-            let edges = counted(statement.edges, "edge", "edges");
-            say!(
-                "Serving {vertices} and {edges} after batch {}",
-                statement.batch
-            )?;
-            drop(statement);
+            let state = context.confirmed.read();
+            let vertices = counted(state.names.len(), "vertex", "vertices");
+            let edges = state.answers.graph().edges();
+            let edges = counted(edges, "edge", "edges");
+            say!("Serving {vertices} and {edges} after batch {}", state.batch)?;
+            drop(state);
         }
         // Programs wait for this line, so it comes even if quiet.
         say!("Listening at {}", listener.shown())?;
@@ -197,16 +196,13 @@ impl Args {
         let root = self.from.root_number(&mut begin.names)?;
         begin.graph.grow(begin.names.len() as VertexId);
         let needs_snapshot = self.graph.is_some() && folder.is_some();
-        let answers = Answers::new(begin.graph, root, Rules::Ours, self.from.threads());
-        let edges = answers.graph().edges();
+        let [one, other] = self.replicas(begin, root, recovered.batch);
         let context = Arc::new(ClientContext {
-            confirmed: Confirmed::new(recovered.batch, begin.names.clone(), edges, &answers),
+            confirmed: Confirmed::new(one, other),
             statistics: ServiceStatistics::new(),
             max_batch: self.max_batch,
         });
         let mut writer = BatchWriter {
-            answers,
-            names: begin.names,
             batch: recovered.batch,
             folder,
             last_snapshot: recovered.batch,
@@ -218,6 +214,23 @@ impl Args {
             writer.snapshot().map_err(anyhow::Error::msg)?;
         }
         Ok((writer, context))
+    }
+
+    /// The two replicas of the state to begin with, computed at the same time.
+    fn replicas(&self, begin: Begin, root: VertexId, batch: u64) -> [Replica; 2] {
+        let threads = self.from.threads();
+        let answers = |graph| Answers::new(graph, root, Rules::Ours, threads);
+        let copy = begin.graph.clone();
+        let (one, other) = std::thread::scope(|scope| {
+            let other = scope.spawn(|| answers(copy));
+            let one = answers(begin.graph);
+            match other.join() {
+                Ok(other) => (one, other),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        });
+        [(one, begin.names.clone()), (other, begin.names)]
+            .map(|(answers, names)| Replica::new(batch, names, answers))
     }
 
     fn report(&self, path: &Path, recovered: &Recovered) {

@@ -4,6 +4,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
+use reuselens_graph::StoredGraph;
 use reuselens_graph::formats::stream::StreamRecord;
 use serde_json::{Value, json};
 
@@ -97,7 +98,7 @@ fn answer(
         ClientRequest::Totals => {
             context.statistics.questions.fetch_add(1, Relaxed);
             let state = context.confirmed.read();
-            let mut value = json!(state.totals());
+            let mut value = json!(state.answers.totals());
             value["batch"] = json!(state.batch);
             value["ok"] = json!(true);
             return Ok(Some(value));
@@ -107,11 +108,18 @@ fn answer(
             let state = context.confirmed.read();
             value["batch"] = json!(state.batch);
             value["vertices"] = json!(state.names.len());
-            value["edges"] = json!(state.edges);
+            value["edges"] = json!(state.answers.graph().edges());
             value["ok"] = json!(true);
             return Ok(Some(value));
         }
-        ClientRequest::Neighbors(id) => WriterTask::Neighbors(id),
+        ClientRequest::Neighbors(id) => {
+            context.statistics.questions.fetch_add(1, Relaxed);
+            let state = context.confirmed.read();
+            let neighbors = state.neighbors(id);
+            return Ok(Some(
+                json!({"ok": true, "batch": state.batch, "neighbors": neighbors}),
+            ));
+        }
         ClientRequest::Snapshot => WriterTask::Snapshot,
         ClientRequest::Apply(count) => match read_changes(count, input, context.max_batch)? {
             Some(changes) => WriterTask::Apply(changes),

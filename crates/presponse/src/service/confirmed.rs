@@ -1,104 +1,138 @@
-//! [`Confirmed`]: the answers after the last acknowledged batch, for many readers.
+//! [`Confirmed`]: the state after the last acknowledged batch, for many readers.
+//!
+//! There are two replicas of the graph and its answers. Readers use the active one. A batch is
+//! applied to the other one, which becomes the active one, and then to the first. So readers never
+//! wait for a batch, and an acknowledgement costs what the batch costs, not a pass over all
+//! vertices (0.8 ms of 1.1 ms per batch of one change, of a million vertices, where answers were
+//! copied). The price is twice the memory and twice the work, half of it after the acknowledgement.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
-use reuselens_graph::{VertexId, VertexNames};
-use reuselens_incremental::{Choice, UNREACHED};
+use reuselens_graph::formats::stream::StreamRecord;
+use reuselens_graph::{EdgeChange, StoredGraph, VertexId, VertexNames};
+use reuselens_incremental::UNREACHED;
 use serde_json::{Value, json};
 
-use crate::answers::{AnswerTotals, Answers, BatchStep, totals};
+use crate::answers::{Answers, BatchStep};
+use crate::batches;
 
-/// The published state. Readers wait only while changed answers are copied, not while a batch is
-/// applied.
-#[derive(Debug)]
-pub struct Confirmed(RwLock<ConfirmedState>);
+/// The published state.
+pub struct Confirmed {
+    replicas: [RwLock<Replica>; 2],
+    /// The replica that readers use.
+    active: AtomicUsize,
+}
 
-/// What readers see.
-#[derive(Debug)]
-pub struct ConfirmedState {
+/// The graph, its ids and its answers after a batch.
+pub struct Replica {
     /// The last batch.
     pub batch: u64,
     /// The ids of all vertices.
     pub names: VertexNames,
-    /// The count of edges.
-    pub edges: u64,
-    depths: Vec<u32>,
-    components: Vec<VertexId>,
-    triangles: Vec<u64>,
+    /// The graph and its answers.
+    pub answers: Answers,
+    changes: Vec<EdgeChange>,
 }
 
 impl Confirmed {
-    /// Publishes the first state.
-    pub fn new(batch: u64, names: VertexNames, edges: u64, answers: &Answers) -> Self {
-        Self(RwLock::new(ConfirmedState {
-            batch,
-            names,
-            edges,
-            depths: answers.depths(),
-            components: answers.components(),
-            triangles: answers.triangles(),
-        }))
+    /// Publishes a state; both replicas must have it.
+    pub fn new(one: Replica, other: Replica) -> Self {
+        Self {
+            replicas: [RwLock::new(one), RwLock::new(other)],
+            active: AtomicUsize::new(0),
+        }
     }
 
     /// The state, which does not change while it is held.
-    pub fn read(&self) -> RwLockReadGuard<'_, ConfirmedState> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    pub fn read(&self) -> RwLockReadGuard<'_, Replica> {
+        loop {
+            match self.replicas[self.active.load(Ordering::SeqCst)].try_read() {
+                Ok(state) => return state,
+                Err(TryLockError::Poisoned(state)) => return state.into_inner(),
+                // The other replica has become the active one since it was looked up.
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
     }
 
-    /// Publishes the state after a batch, whose new vertices are `ids` in the order of their
-    /// numbers. Answers that the batch left as they were are not copied; the others cost a pass
-    /// over all vertices before the lock is taken, and a move while it is held.
-    pub fn publish(
-        &self,
-        batch: u64,
-        ids: &[u64],
-        edges: u64,
-        answers: &Answers,
-        step: &BatchStep,
-    ) {
-        let [depths, components, triangles] =
-            step.work.map(|work| work.choice != Choice::Unchanged);
-        let grows = !ids.is_empty();
-        let depths = (depths || grows).then(|| answers.depths());
-        let components = (components || grows).then(|| answers.components());
-        let triangles = (triangles || grows).then(|| answers.triangles());
-        let mut guard = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let state = &mut *guard;
-        for id in ids {
-            state.names.number(*id);
-        }
-        state.batch = batch;
-        state.edges = edges;
-        // The old answers are freed after the lock.
-        let old = (
-            depths.map(|new| std::mem::replace(&mut state.depths, new)),
-            components.map(|new| std::mem::replace(&mut state.components, new)),
-            triangles.map(|new| std::mem::replace(&mut state.triangles, new)),
-        );
-        drop(guard);
-        drop(old);
+    /// Applies a batch and publishes the state after it. [`Self::catch_up`] must follow before the
+    /// next batch. For one thread.
+    ///
+    /// # Errors
+    /// If the graph would have too many vertices; callers check that before.
+    pub fn apply(&self, records: &[StreamRecord]) -> anyhow::Result<BatchStep> {
+        let idle = 1 - self.active.load(Ordering::SeqCst);
+        let mut state = self.write(idle);
+        let step = state.apply(records)?;
+        // While the lock is held: who takes this replica next sees it published.
+        self.active.store(idle, Ordering::SeqCst);
+        Ok(step)
+    }
+
+    /// Applies the batch that was published last to the other replica.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn catch_up(&self, records: &[StreamRecord]) -> anyhow::Result<()> {
+        let idle = 1 - self.active.load(Ordering::SeqCst);
+        self.write(idle).apply(records)?;
+        Ok(())
+    }
+
+    /// Waits for readers that began before this replica was left.
+    fn write(&self, replica: usize) -> RwLockWriteGuard<'_, Replica> {
+        self.replicas[replica]
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ConfirmedState {
+impl Replica {
+    /// A state. The graph must have all vertices of `names`.
+    pub fn new(batch: u64, names: VertexNames, answers: Answers) -> Self {
+        Self {
+            batch,
+            names,
+            answers,
+            changes: Vec::new(),
+        }
+    }
+
+    fn apply(&mut self, records: &[StreamRecord]) -> anyhow::Result<BatchStep> {
+        let kind = self.answers.graph().kind();
+        self.changes.clear();
+        for record in records {
+            self.changes
+                .push(batches::change(kind, &mut self.names, record)?);
+        }
+        self.batch += 1;
+        Ok(self
+            .answers
+            .apply(&self.changes, self.names.len() as VertexId))
+    }
+
     /// The answers for a vertex.
     pub fn vertex(&self, id: u64) -> Value {
-        let number = self.names.get(id).map(|number| number as usize);
-        let known = number.filter(|number| *number < self.depths.len());
-        let Some(number) = known else {
+        let Some(number) = self.names.get(id) else {
             return json!({"id": id, "depth": null, "component": null, "triangles": null});
         };
-        let depth = Some(self.depths[number]).filter(|depth| *depth != UNREACHED);
+        let (depth, component, triangles) = self.answers.vertex(number);
         json!({
             "id": id,
-            "depth": depth,
-            "component": self.names.id(self.components[number]),
-            "triangles": self.triangles[number],
+            "depth": Some(depth).filter(|depth| *depth != UNREACHED),
+            "component": self.names.id(component),
+            "triangles": triangles,
         })
     }
 
-    /// Sums of the answers. Costs a pass over all vertices.
-    pub fn totals(&self) -> AnswerTotals {
-        totals(&self.depths, &self.components, &self.triangles)
+    /// The ids of the vertices that edges lead to from one.
+    pub fn neighbors(&self, id: u64) -> Vec<u64> {
+        let graph = self.answers.graph();
+        let numbers = self.names.get(id).into_iter();
+        let numbers = numbers.flat_map(|number| graph.neighbors(number).flatten());
+        numbers
+            .filter_map(|number| self.names.id(*number))
+            .collect()
     }
 }

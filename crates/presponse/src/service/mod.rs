@@ -2,7 +2,7 @@
 //!
 //! A request is a line of text; the reply is a line of JSON with `"ok"`. [`protocol`] lists them.
 //! One thread, the [`writer`], applies batches: it writes them to the update log, syncs it, applies
-//! them, publishes the answers as the [`Confirmed`] state, and only then acknowledges. Each client
+//! them, publishes the [`Confirmed`] state after each, and only then acknowledges it. Each client
 //! has a [`client`] thread, which answers questions from the confirmed state: while a batch is
 //! applied, questions are answered as of the batch before.
 

@@ -33,8 +33,8 @@ pub struct BatchTimes {
     pub acknowledged: Latencies,
     /// Writing and syncing of the log.
     pub log: Latencies,
-    /// Publishing of the answers.
-    pub publish: Latencies,
+    /// Applying the batch to the other replica, after the acknowledgement.
+    pub catch_up: Latencies,
     /// Bytes of the log.
     pub log_bytes: u64,
 }
@@ -76,7 +76,7 @@ impl ServiceStatistics {
             let series = [
                 ("acknowledged", &times.acknowledged),
                 ("log", &times.log),
-                ("publish", &times.publish),
+                ("catch_up", &times.catch_up),
             ];
             for (name, latencies) in series {
                 value["latency_ns"][name] = latencies_json(latencies);

@@ -8,13 +8,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use reuselens_graph::formats::stream::StreamRecord;
-use reuselens_graph::{
-    Edge, EdgeChange, EdgeKind, SortedGraph, StoredGraph, VERTEX_LIMIT, VertexId, VertexNames,
-};
+use reuselens_graph::{Edge, EdgeKind, SortedGraph, StoredGraph, VERTEX_LIMIT};
 use serde_json::{Value, json};
 
 use super::client::ClientContext;
-use crate::answers::Answers;
 use crate::say::tell;
 use crate::state::{Snapshot, StateFolder};
 
@@ -28,8 +25,6 @@ const LOOK: Duration = Duration::from_millis(100);
 pub enum WriterTask {
     /// Apply a batch.
     Apply(Vec<StreamRecord>),
-    /// List the vertices that edges lead to.
-    Neighbors(u64),
     /// Write a snapshot.
     Snapshot,
 }
@@ -60,10 +55,6 @@ impl WriterRequest {
 
 /// What the writer owns.
 pub struct BatchWriter {
-    /// The graph and its answers.
-    pub answers: Answers,
-    /// The ids of all vertices.
-    pub names: VertexNames,
     /// The last batch.
     pub batch: u64,
     /// The folder for updates; without it, a crash loses them.
@@ -122,10 +113,6 @@ impl BatchWriter {
         for request in group {
             match &request.task {
                 WriterTask::Apply(_) => batches.push(request),
-                WriterTask::Neighbors(id) => {
-                    self.apply_all(std::mem::take(&mut batches));
-                    request.reply(Ok(self.neighbors(*id)));
-                }
                 WriterTask::Snapshot => {
                     self.apply_all(std::mem::take(&mut batches));
                     request.reply(self.snapshot());
@@ -190,19 +177,24 @@ impl BatchWriter {
         let WriterTask::Apply(records) = &request.task else {
             return;
         };
-        let (kind, before) = (self.answers.graph().kind(), self.names.len());
-        let changes: Vec<EdgeChange> = records
-            .iter()
-            .filter_map(|record| numbered(kind, &mut self.names, record))
-            .collect();
-        let step = self.answers.apply(&changes, self.names.len() as VertexId);
-        self.batch += 1;
-        let new: Vec<u64> = self.names.ids_from(before).collect();
-        let publish = Instant::now();
-        let edges = self.answers.graph().edges();
         let confirmed = &self.context.confirmed;
-        confirmed.publish(self.batch, &new, edges, &self.answers, &step);
-        let (published, all) = (publish.elapsed(), request.begun.elapsed());
+        let step = match confirmed.apply(records) {
+            Ok(step) => step,
+            Err(error) => return request.reply(Err(format!("{error:#}"))),
+        };
+        self.batch += 1;
+        let all = request.begun.elapsed();
+        request.reply(Ok(json!({
+            "ok": true,
+            "batch": self.batch,
+            "inserted": step.delta.inserted.len(),
+            "deleted": step.delta.deleted.len(),
+            "microseconds": all.as_micros() as u64,
+        })));
+        let start = Instant::now();
+        // What the first replica has room for, the second has, too.
+        let _ = confirmed.catch_up(records);
+        let caught_up = start.elapsed();
         let bytes = self
             .folder
             .as_mut()
@@ -211,44 +203,23 @@ impl BatchWriter {
             times.run.add(records.len(), &step);
             times.acknowledged.add(all);
             times.log.add(log);
-            times.publish.add(published);
+            times.catch_up.add(caught_up);
             times.log_bytes = bytes;
         });
-        request.reply(Ok(json!({
-            "ok": true,
-            "batch": self.batch,
-            "inserted": step.delta.inserted.len(),
-            "deleted": step.delta.deleted.len(),
-            "microseconds": all.as_micros() as u64,
-        })));
     }
 
     /// Vertices that the graph can still get.
     fn room(&self) -> u64 {
-        u64::from(VERTEX_LIMIT).saturating_sub(self.names.len())
+        let vertices = self.context.confirmed.read().names.len();
+        u64::from(VERTEX_LIMIT).saturating_sub(vertices)
     }
 
     /// Whether the graph can have the vertices of a batch, counting a new id each time it occurs.
     fn fits(&self, changes: &[StreamRecord]) -> bool {
         let ends = changes.iter().flat_map(|change| [change.from, change.to]);
-        let new = ends.filter(|id| self.names.get(*id).is_none());
-        new.count() as u64 <= self.room()
-    }
-
-    /// The ids of the vertices that edges lead to from one.
-    fn neighbors(&self, id: u64) -> Value {
-        let graph = self.answers.graph();
-        let known = self
-            .names
-            .get(id)
-            .filter(|number| *number < graph.vertices());
-        let numbers = known
-            .into_iter()
-            .flat_map(|number| graph.neighbors(number).flatten());
-        let ids: Vec<u64> = numbers
-            .filter_map(|number| self.names.id(*number))
-            .collect();
-        json!({"ok": true, "batch": self.batch, "neighbors": ids})
+        let state = self.context.confirmed.read();
+        let new = ends.filter(|id| state.names.get(*id).is_none());
+        new.count() as u64 <= u64::from(VERTEX_LIMIT).saturating_sub(state.names.len())
     }
 
     /// Writes a snapshot, and a new log after it.
@@ -257,12 +228,14 @@ impl BatchWriter {
             return Err("the service keeps no state; start it with --state FOLDER".to_owned());
         };
         self.last_snapshot = self.batch;
+        let state = self.context.confirmed.read();
         let snapshot = Snapshot {
             batch: self.batch,
-            kind: self.answers.graph().kind(),
-            names: self.names.clone(),
-            edges: all_edges(self.answers.graph()),
+            kind: state.answers.graph().kind(),
+            names: state.names.clone(),
+            edges: all_edges(state.answers.graph()),
         };
+        drop(state);
         let written = folder.write_snapshot(&snapshot);
         let path = written.map_err(|error| {
             let text = format!("{error:#}");
@@ -271,16 +244,6 @@ impl BatchWriter {
         })?;
         Ok(json!({"ok": true, "batch": self.batch, "file": path.display().to_string()}))
     }
-}
-
-/// The change that a record asks for. `None` only beyond the limit of vertices, which was checked.
-fn numbered(kind: EdgeKind, names: &mut VertexNames, record: &StreamRecord) -> Option<EdgeChange> {
-    let (u, v) = names.number(record.from).zip(names.number(record.to))?;
-    let edge = Edge::new(kind, u, v);
-    Some(match record.inserts {
-        true => EdgeChange::Insert(edge),
-        false => EdgeChange::Delete(edge),
-    })
 }
 
 /// The edges of a graph, sorted, each once.
