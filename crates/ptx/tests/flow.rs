@@ -100,6 +100,22 @@ fn blocks_after_an_early_return_are_divergent() {
 }
 
 #[test]
+fn lanes_meet_after_an_if_in_which_others_return() {
+    // Threads below 16 go through an `if` in which those below 4 return: to the last return, as
+    // nvcc has it, or where they are, as clang has it.
+    for (leave, out) in [("bra OUT", "OUT:\nret;\n"), ("ret", "ret;\n")] {
+        let body = format!(
+            "setp.ge.u32 %p1, %r1, 16;\n@%p1 bra JOIN;\nsetp.ge.u32 %p2, %r1, 4;\n\
+             @%p2 bra STAY;\nadd.u32 %r3, %r1, 1;\n{leave};\nSTAY:\nadd.u32 %r3, %r1, 2;\n\
+             JOIN:\nadd.u32 %r4, %r3, 3;\nbar.sync 0;\nadd.u32 %r4, %r4, 3;\n{out}"
+        );
+        let found = counts(&body, 1, 32, 1);
+        let join = blocks(&found).into_iter().find(|row| row.0 == FIRST + 9);
+        assert_eq!(join, Some((FIRST + 9, 1, 1, 28)), "{:?}", blocks(&found));
+    }
+}
+
+#[test]
 fn lanes_that_left_a_loop_are_missed_in_it() {
     // Thread t of 4 goes round t + 1 times.
     let body = "mov.u32 %i1, %r1;\nLOOP:\nadd.u32 %r3, %r3, 1;\nsetp.ne.u32 %p1, %i1, 0;\nsub.u32 %i1, %i1, 1;\n@%p1 bra LOOP;\nret;\n";
@@ -188,7 +204,8 @@ fn nothing_is_counted_unless_asked_for() {
 enum Node {
     If(Vec<Node>, Vec<Node>, Bits),
     Loop(Vec<Node>, Bits),
-    Return(Bits),
+    /// Whether it goes to the block of the last return.
+    Return(Bits, bool),
     Guarded(Bits),
 }
 
@@ -222,7 +239,7 @@ fn program(random: &mut SplitMix64, depth: u32) -> Vec<Node> {
             Node::If(program(random, depth + 1), other, Bits::any(random))
         }
         2 if depth < 3 => Node::Loop(program(random, depth + 1), Bits::any(random)),
-        3 if depth == 0 => Node::Return(Bits::any(random)),
+        3 => Node::Return(Bits::any(random), random.below(2) == 0),
         _ => Node::Guarded(Bits::any(random)),
     };
     (0..random.below(4)).map(|_| node(random)).collect()
@@ -236,6 +253,10 @@ struct Reference {
     blocks: BTreeMap<u32, (u64, u64, u64)>,
     branches: BTreeMap<u32, (u64, u64, u64, u64)>,
     predicated: BTreeMap<u32, (u64, u64, u64, u64)>,
+    /// Whether any return goes to the last one.
+    goes_out: bool,
+    /// Threads that come to the last return.
+    out: u64,
 }
 
 /// What is executed, with the lines of the PTX.
@@ -243,7 +264,8 @@ enum Step {
     Block(u32),
     If(u32, Bits, Vec<Step>, Vec<Step>),
     Loop(u32, Bits, Vec<Step>),
-    Return(u32, Bits),
+    /// Whether it goes to the last return.
+    Return(u32, Bits, bool),
     Guarded(u32, Bits),
 }
 
@@ -305,10 +327,12 @@ impl Reference {
                 let at = self.line(format!("@%p1 bra {begin};"));
                 vec![Step::Loop(at, *bits, steps), self.leader()]
             }
-            Node::Return(bits) => {
+            Node::Return(bits, goes_out) => {
                 self.test(*bits);
-                let at = self.line("@%p1 ret;".into());
-                vec![Step::Return(at, *bits), self.leader()]
+                let how = if *goes_out { "bra OUT" } else { "ret" };
+                let at = self.line(format!("@%p1 {how};"));
+                self.goes_out |= goes_out;
+                vec![Step::Return(at, *bits, *goes_out), self.leader()]
             }
             Node::Guarded(bits) => {
                 self.test(*bits);
@@ -353,23 +377,26 @@ impl Reference {
                         lanes,
                         lanes & !taken,
                     );
-                    self.run(yes, taken, warp);
-                    self.run(no, lanes & !taken, warp);
+                    let other = lanes & !taken;
+                    lanes = self.run(yes, taken, warp) | self.run(no, other, warp);
                 }
                 Step::Loop(line, bits, body) => {
-                    let mut going = lanes;
+                    let (mut going, mut after) = (lanes, 0);
                     for round in 0.. {
-                        self.run(body, going, warp);
-                        let more = holding(*bits, going, round);
-                        add(self.branches.entry(*line).or_default(), going, more);
-                        going = more;
+                        going = self.run(body, going, warp);
                         if going == 0 {
                             break;
                         }
+                        let more = holding(*bits, going, round);
+                        add(self.branches.entry(*line).or_default(), going, more);
+                        after |= going & !more;
+                        going = more;
                     }
+                    lanes = after;
                 }
-                Step::Return(line, bits) => {
+                Step::Return(line, bits, goes_out) => {
                     let ended = holding(*bits, lanes, 0);
+                    self.out += u64::from(if *goes_out { ended.count_ones() } else { 0 });
                     add(self.branches.entry(*line).or_default(), lanes, ended);
                     lanes &= !ended;
                 }
@@ -391,14 +418,19 @@ fn random_kernels_count_what_a_walk_through_the_program_counts() {
         let mut reference = Reference::default();
         let mut steps = vec![reference.leader()];
         steps.extend(reference.write(&nodes));
-        let body = reference.text.join("\n") + "\nret;\n";
+        let mut body = reference.text.join("\n") + "\n";
+        if reference.goes_out {
+            body += "OUT:\n";
+        }
+        body += "ret;\n";
         let (grid, threads) = (1 + random.below(3) as u32, 1 + random.below(100) as u32);
         let found = counts(&body, grid, threads, 1 + round % 3);
         for block in 0..grid {
             for first in (0..threads).step_by(32) {
                 let lanes = (threads - first).min(32);
                 let present = u32::MAX >> (32 - lanes);
-                reference.run(&steps, present, (40 * block + first, present));
+                let rest = reference.run(&steps, present, (40 * block + first, present));
+                reference.out += u64::from(rest.count_ones());
             }
         }
         let mut expected: Vec<(u32, u64, u64, u64)> = Vec::new();
@@ -410,7 +442,12 @@ fn random_kernels_count_what_a_walk_through_the_program_counts() {
         );
         // The first block begins with the instructions before the body.
         expected[0].0 = ENTRY;
-        assert_eq!(blocks(&found), expected, "round {round}\n{body}");
+        let mut rows = blocks(&found);
+        if reference.goes_out {
+            // In one or several executions.
+            assert_eq!(rows.pop().map(|row| row.3), Some(reference.out), "{body}");
+        }
+        assert_eq!(rows, expected, "round {round}\n{body}");
         let executed = |sums: &[BranchFlow]| {
             let ran = sums.iter().filter(|flow| flow.warps != 0);
             ran.map(branch).collect::<Vec<_>>()

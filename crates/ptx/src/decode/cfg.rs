@@ -4,6 +4,14 @@
 //! Post-dominators by the algorithm of Cooper, Harvey and Kennedy (*A Simple, Fast Dominance
 //! Algorithm*, 2001) on the reversed graph of basic blocks. That lanes wait at the immediate
 //! post-dominator is Fung et al., *Dynamic Warp Formation*, MICRO 2007, section 2.
+//!
+//! # Early returns
+//! A return within a nested `if` leaves no block that all paths go through, so that lanes would
+//! part until the kernel's end. So ways out of the kernel are ignored where others go on: each
+//! block belongs to one block that ends the kernel, of those that it leads to the one that most
+//! blocks lead to, and only paths to that one count. Where all but one path leave, lanes meet at
+//! the last return, so that a barrier that these lanes miss is found; unless they meet others
+//! before it (`Warp::part`).
 
 use super::kernel::{Code, Kernel, NONE, Op};
 
@@ -11,9 +19,14 @@ use super::kernel::{Code, Kernel, NONE, Op};
 /// blocks.
 pub fn reconverge(kernel: &mut Kernel) -> Graph {
     let graph = Graph::new(kernel);
-    let meets = graph.post_dominators();
-    for (block, &meet) in meets.iter().enumerate().take(graph.starts.len()) {
+    let inner = graph.without_early_returns(kernel);
+    let (all_meet, rest_meets) = (graph.post_dominators(), inner.post_dominators());
+    for block in 0..graph.starts.len() {
         let last = graph.last(block);
+        let meet = match inner.successors[block].len() {
+            0 | 1 => all_meet[block],
+            _ => rest_meets[block],
+        };
         let meet = match meet {
             Some(meet) if meet < graph.starts.len() => graph.starts[meet] as u32,
             _ => NONE,
@@ -26,6 +39,9 @@ pub fn reconverge(kernel: &mut Kernel) -> Graph {
     }
     graph
 }
+
+/// Kernels of more blocks times returns keep all ways out: no compiler makes them.
+const MOST_STEPS: usize = 1 << 26;
 
 /// Basic blocks; the one after the last is the end of the kernel.
 pub struct Graph {
@@ -105,6 +121,69 @@ impl Graph {
         }
     }
 
+    /// The graph with only the ways out of the kernel that count: see [`self`].
+    fn without_early_returns(&self, kernel: &Kernel) -> Graph {
+        let end = self.starts.len();
+        // Compilers make one block of a kernel's returns: to go there is to return.
+        let mut is_out: Vec<bool> = (0..end)
+            .map(|block| self.is_return(kernel, block))
+            .collect();
+        is_out.push(true);
+        let returns: Vec<usize> = (0..end)
+            .filter(|&block| !is_out[block])
+            .filter(|&block| self.successors[block].iter().any(|&next| is_out[next]))
+            .collect();
+        let belongs = match returns.len().saturating_mul(end) > MOST_STEPS {
+            true => vec![end; end + 1],
+            false => self.ends_of(&returns),
+        };
+        let counts = |block: usize, next: usize| match is_out[next] {
+            true => is_out[block] || belongs[block] == block || belongs[block] == end,
+            false => belongs[block] == belongs[next],
+        };
+        let kept = |block: usize| {
+            let next = self.successors[block].iter().copied();
+            next.filter(|&next| counts(block, next)).collect()
+        };
+        Graph {
+            starts: self.starts.clone(),
+            ops: self.ops,
+            successors: (0..end).map(kept).collect(),
+        }
+    }
+
+    /// Whether a block returns and does nothing else.
+    fn is_return(&self, kernel: &Kernel, block: usize) -> bool {
+        let first = self.starts[block];
+        let op = &kernel.ops[first];
+        first == self.last(block) && matches!(op.code, Code::Exit) && op.guard == NONE
+    }
+
+    /// For each block, the one of `returns` that it belongs to: of those that it leads to, the one
+    /// that most blocks lead to, and of equals the last one.
+    fn ends_of(&self, returns: &[usize]) -> Vec<usize> {
+        let end = self.starts.len();
+        let predecessors = self.predecessors();
+        let mut order: Vec<(usize, usize)> = returns
+            .iter()
+            .map(|&last| {
+                (
+                    lead_to(&predecessors, last, &vec![false; end + 1]).len(),
+                    last,
+                )
+            })
+            .collect();
+        order.sort_unstable();
+        let mut belongs = vec![end; end + 1];
+        let mut is_taken = vec![false; end + 1];
+        for &(_, last) in order.iter().rev() {
+            for block in lead_to(&predecessors, last, &is_taken) {
+                (belongs[block], is_taken[block]) = (last, true);
+            }
+        }
+        belongs
+    }
+
     /// Whether a block may be executed, as far as branches say.
     pub fn is_reached(&self) -> Vec<bool> {
         let mut reached = vec![false; self.starts.len() + 1];
@@ -182,6 +261,20 @@ impl Graph {
         }
         found
     }
+}
+
+/// The blocks that lead to one, itself included, by blocks that are not taken.
+fn lead_to(predecessors: &[Vec<usize>], last: usize, is_taken: &[bool]) -> Vec<usize> {
+    let mut seen = is_taken.to_vec();
+    let mut found = Vec::new();
+    let mut next = vec![last];
+    while let Some(block) = next.pop() {
+        if !std::mem::replace(&mut seen[block], true) {
+            found.push(block);
+            next.extend(&predecessors[block]);
+        }
+    }
+    found
 }
 
 fn intersect(found: &[Option<usize>], rank: &[usize], a: usize, b: usize) -> usize {

@@ -4,7 +4,7 @@
 //! One path runs at a time. The others are on a stack, and lanes that parted run together again at
 //! the place that the branch names.
 
-use crate::decode::kernel::{Barrier, BranchTable, Code, Kernel, NONE};
+use crate::decode::kernel::{Barrier, BranchTable, Code, Kernel, NONE, ProbeKind};
 use crate::lanes::{Registers, WARP};
 use crate::sink::BlockSink;
 
@@ -116,11 +116,17 @@ impl Warp {
     }
 
     /// Lanes part: `taken` go to `target`, the others go on.
-    fn part(&mut self, taken: u32, target: u32, meet: u32) -> Result<(), Box<Fault>> {
+    fn part(
+        &mut self,
+        kernel: &Kernel,
+        taken: u32,
+        target: u32,
+        meet: u32,
+    ) -> Result<(), Box<Fault>> {
         let other = self.now.mask & !taken;
-        self.wait_at(meet)?;
+        self.wait_at(kernel, meet)?;
         let meet = self.now.meet;
-        let paths = [
+        let mut paths = [
             LanePath {
                 pc: target,
                 mask: taken,
@@ -132,11 +138,19 @@ impl Warp {
                 meet,
             },
         ];
+        if target != meet && is_return(kernel, target) {
+            // Threads have ended when the others have met, and are missed at barriers before.
+            paths.reverse();
+        }
         self.go(&paths)
     }
 
-    /// From now on, paths end at `meet`, where all lanes that run now go on together.
-    fn wait_at(&mut self, meet: u32) -> Result<(), Box<Fault>> {
+    /// From now on, paths end at `meet`, where all lanes that run now go on together. If others
+    /// wait before the last return, they are not passed by on the way to it.
+    fn wait_at(&mut self, kernel: &Kernel, meet: u32) -> Result<(), Box<Fault>> {
+        if self.now.meet != NONE && meet != NONE && is_return(kernel, meet) {
+            return Ok(());
+        }
         if meet != NONE && meet != self.now.meet {
             self.push(LanePath {
                 pc: meet,
@@ -179,6 +193,7 @@ impl Warp {
     /// Each lane goes where the table says.
     fn branch_by(
         &mut self,
+        kernel: &Kernel,
         table: &BranchTable,
         indices: &[u32; WARP],
         mask: u32,
@@ -214,7 +229,7 @@ impl Warp {
             self.now.pc = one.pc;
             return Ok(());
         }
-        self.wait_at(table.meet)?;
+        self.wait_at(kernel, table.meet)?;
         let meet = self.now.meet;
         paths.iter_mut().for_each(|path| path.meet = meet);
         self.go(&paths)
@@ -237,6 +252,13 @@ impl Warp {
             what,
         ))
     }
+}
+
+/// Whether a thread that comes to an operation returns, and does nothing else.
+fn is_return(kernel: &Kernel, pc: u32) -> bool {
+    let mut ops = kernel.ops[pc as usize..].iter();
+    let first = ops.find(|op| !matches!(op.code, Code::Probe(_, ProbeKind::Block)));
+    first.is_some_and(|op| matches!(op.code, Code::Exit) && op.guard == NONE)
 }
 
 /// Lets a warp go on until it pauses. Compiled for several sets of instructions: see
@@ -290,7 +312,7 @@ pub fn run_warp<B: BlockSink>(
                 if mask == warp.now.mask {
                     warp.now.pc = target;
                 } else if mask != 0 {
-                    warp.part(mask, target, meet).map_err(stop)?;
+                    warp.part(kernel, mask, target, meet).map_err(stop)?;
                 }
                 if warp.executed >= until {
                     return Ok(Pause::Turn);
@@ -353,7 +375,7 @@ fn rare(kernel: &Kernel, warp: &mut Warp, pc: u32, mask: u32) -> Result<(), Box<
     match op.code {
         Code::Table(index) => {
             let indices = warp.registers.narrow[op.slots.a as usize].0;
-            warp.branch_by(&kernel.tables[index as usize], &indices, mask)
+            warp.branch_by(kernel, &kernel.tables[index as usize], &indices, mask)
         }
         Code::Clock { wide } => {
             let now = warp.executed;
