@@ -289,6 +289,9 @@ fn evaluation_predicts_before_it_sees() {
             .iter()
             .all(|card| card.all.hits + card.unseen.hits == 0)
     );
+    // Vertices without vectors have one score for all their pairs.
+    let positives = report.cards.last().expect("a predictor").random.positives;
+    assert!(positives.total == 50 && [0, 50].contains(&positives.right));
     let old = evaluation.step(&past).err();
     let unsorted = UnsortedEdge {
         time: 0,
