@@ -54,6 +54,21 @@ pub struct FatBinary<'a> {
     pub images: Vec<Image<'a>>,
 }
 
+/// The containers that follow one another in these bytes; none if they begin with something else.
+pub fn containers(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut found = Vec::new();
+    while let Some(head) = bytes.first_chunk::<HEAD_BYTES>()
+        && let Some(length) = container_bytes(head)
+        && let Some((container, rest)) = usize::try_from(length)
+            .ok()
+            .and_then(|length| bytes.split_at_checked(length.max(HEAD_BYTES)))
+    {
+        found.push(container);
+        bytes = rest;
+    }
+    found
+}
+
 /// Why a container cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FatBinaryError {

@@ -11,7 +11,7 @@ use reuselens_ptx::{
 };
 
 use crate::device::{CudaFault, Device, DeviceVariable, KernelInfo, KernelLaunch};
-use crate::fatbin::{FatBinary, FatBinaryError};
+use crate::fatbin::{FatBinary, FatBinaryError, containers};
 use crate::status::Status;
 
 /// Threads of a block, where a kernel says nothing.
@@ -124,9 +124,7 @@ impl<W: KernelWatch> Device for Interpreter<W> {
     }
 
     fn load(&mut self, fat_binary: &[u8]) -> Result<u64, CudaFault> {
-        let text = FatBinary::read(fat_binary)?.ptx()?;
-        let module = PtxModule::parse(&text).map_err(DeviceError::from)?;
-        let loaded = self.device.load(module)?;
+        let loaded = self.device.load(linked(fat_binary)?)?;
         self.modules.push(Some(loaded));
         Ok(self.modules.len() as u64 - 1)
     }
@@ -240,6 +238,22 @@ impl<W: KernelWatch> Device for Interpreter<W> {
 
     fn addresses(&self) -> std::ops::Range<u64> {
         self.device.addresses()
+    }
+}
+
+/// The module of a fat binary, or of several: what was linked for a GPU, and what it was linked of.
+fn linked(fat_binaries: &[u8]) -> Result<PtxModule, CudaFault> {
+    let parse = |container: &[u8]| {
+        let text = FatBinary::read(container)?.ptx()?;
+        Ok(PtxModule::parse(&text).map_err(DeviceError::from)?)
+    };
+    match containers(fat_binaries)[..] {
+        [] | [_] => parse(fat_binaries),
+        [_, ref parts @ ..] => {
+            let parts = parts.iter().map(|part| parse(part));
+            let modules = parts.collect::<Result<Vec<_>, CudaFault>>()?;
+            Ok(PtxModule::link(modules).map_err(DeviceError::from)?)
+        }
     }
 }
 

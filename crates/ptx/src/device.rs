@@ -34,6 +34,19 @@ impl PtxModule {
         })
     }
 
+    /// Links files: what one declares and another defines becomes the same. What only its file sees
+    /// stays its own.
+    ///
+    /// # Errors
+    /// A variable that is declared and nowhere defined. Functions that are missing are errors of
+    /// the kernels that call them.
+    pub fn link(modules: Vec<PtxModule>) -> Result<PtxModule, PtxError> {
+        let files = modules.into_iter().map(|module| module.ast).collect();
+        Ok(PtxModule {
+            ast: crate::syntax::link(files)?,
+        })
+    }
+
     /// Names of the kernels.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
         let entries = self

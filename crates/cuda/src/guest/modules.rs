@@ -28,6 +28,8 @@ struct Wrapper {
 #[derive(Clone)]
 struct RegisteredModule {
     fat_binary: usize,
+    /// Those that it was linked of, for a GPU.
+    parts: Vec<usize>,
     /// Its number in the analysing process, or why there is none; once it was asked for.
     loaded: Option<Result<u64, Status>>,
 }
@@ -81,6 +83,18 @@ pub extern "C" fn __cudaRegisterFatBinary(wrapper: *const c_void) -> *mut *mut c
         WRAPPER_MAGIC => wrapper.fat_binary as usize,
         _ => 0,
     };
+    // What was linked has a list of what it was linked of, which ends with a null pointer.
+    const LINKED: u32 = 2;
+    let mut parts = Vec::new();
+    if wrapper.version == LINKED && !wrapper.files.is_null() {
+        let list = wrapper.files.cast::<usize>();
+        // SAFETY: the compiler's start-up code makes such a list.
+        parts.extend(
+            (0..)
+                .map(|at| unsafe { list.add(at).read() })
+                .take_while(|&part| part != 0),
+        );
+    }
     let mut registry = lock(&REGISTRY);
     // Start-up code of a library may run twice: see `hook`.
     let mut known = registry.modules.iter();
@@ -88,6 +102,7 @@ pub extern "C" fn __cudaRegisterFatBinary(wrapper: *const c_void) -> *mut *mut c
     let number = known.unwrap_or_else(|| {
         registry.modules.push(RegisteredModule {
             fat_binary,
+            parts,
             loaded: None,
         });
         registry.modules.len() - 1
@@ -252,6 +267,7 @@ pub fn load_image(image: Vec<u8>) -> Result<usize, Status> {
     let mut registry = lock(&REGISTRY);
     registry.modules.push(RegisteredModule {
         fat_binary: 0,
+        parts: Vec::new(),
         loaded: Some(Ok(number)),
     });
     Ok(registry.modules.len() - 1)
@@ -310,7 +326,11 @@ impl Registry {
     fn load(&mut self, module: usize) -> Result<u64, Status> {
         let known = self.modules.get_mut(module).ok_or(Status::INVALID_IMAGE)?;
         if known.loaded.is_none() {
-            known.loaded = Some(image_at(known.fat_binary).and_then(send_image));
+            let mut image = image_at(known.fat_binary);
+            for &part in &known.parts {
+                image = image.and_then(|image| Ok([image, image_at(part)?].concat()));
+            }
+            known.loaded = Some(image.and_then(send_image));
         }
         known.loaded.unwrap_or(Err(Status::INVALID_IMAGE))
     }

@@ -1,7 +1,7 @@
 //! The parsed form of a PTX file ([`Ast`]): its variables, its functions and their statements, in
 //! the order of the file. Names are not resolved here; that is done by `decode`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::types::{StateSpace, Type};
@@ -24,6 +24,10 @@ pub struct Ast {
     pub variables: Vec<Variable>,
     /// Kernels and functions, declarations too.
     pub functions: Vec<FunctionAst>,
+    /// Names of functions and variables that no other file sees.
+    pub locals: HashSet<String>,
+    /// Names of variables that another file defines.
+    pub externs: HashSet<String>,
 }
 
 /// A variable or a parameter.

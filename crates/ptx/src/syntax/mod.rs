@@ -7,8 +7,10 @@ mod body;
 mod cursor;
 mod declaration;
 mod lexer;
+mod link;
 mod module;
 mod number;
 pub mod types;
 
+pub use link::link;
 pub use module::parse;

@@ -135,20 +135,31 @@ fn debug_texts(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
 
 /// A function or a variable, with what says who may see it.
 fn linked(cursor: &mut Cursor<'_>, ast: &mut Ast) -> Result<(), PtxError> {
-    let mut is_external = false;
+    let (mut is_external, mut is_local) = (false, true);
     loop {
         match cursor.peek().text {
             ".extern" => is_external = true,
             ".visible" | ".weak" | ".common" => {}
             _ => break,
         }
+        is_local = false;
         cursor.take();
     }
     match cursor.peek().text {
         ".entry" => ast.functions.push(function(cursor, true)?),
-        ".func" => ast.functions.push(function(cursor, false)?),
+        ".func" => {
+            let function = function(cursor, false)?;
+            ast.locals.extend(is_local.then(|| function.name.clone()));
+            ast.functions.push(function);
+        }
         _ => {
             let variables = declaration::variables(cursor, is_external)?;
+            let names = variables.iter().map(|variable| variable.name.clone());
+            match (is_external, is_local) {
+                (true, _) => ast.externs.extend(names),
+                (_, true) => ast.locals.extend(names),
+                _ => {}
+            }
             ast.variables.extend(variables);
         }
     }

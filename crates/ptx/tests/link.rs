@@ -1,0 +1,67 @@
+//! Linking of files: names that one declares and another defines, and names that several have.
+
+use reuselens_ptx::{Argument, Device, Ignore, Options, PtxModule};
+
+const HEAD: &str = ".version 7.0\n.target sm_70\n.address_size 64\n";
+
+/// Uses a function and two variables of another file, and has a variable of its own.
+const USER: &str = ".extern .func (.param .b32 r) helper(.param .b32 x);\n\
+    .extern .global .align 4 .u32 counter;\n.extern .const .align 4 .u32 factor[2];\n\
+    .global .align 4 .u32 own = 100;\n\
+    .visible .entry k(.param .u64 a) {\n\
+    .reg .u64 %x<3>; .reg .u32 %r<9>;\n.param .b32 p0; .param .b32 q0;\n\
+    ld.param.u64 %x1, [a];\n ld.global.u32 %r1, [own];\n\
+    st.param.b32 [p0], %r1;\n call.uni (q0), helper, (p0);\n ld.param.b32 %r2, [q0];\n\
+    ld.const.u32 %r3, [factor+4];\n ld.global.u32 %r4, [counter];\n\
+    st.global.v4.u32 [%x1], {%r1, %r2, %r3, %r4};\n ret;\n}\n";
+
+/// Defines them, and has variables and functions of names that the first has too.
+const OTHER: &str = ".visible .global .align 4 .u32 counter = 7;\n\
+    .visible .const .align 4 .u32 factor[2] = {8, 9};\n\
+    .global .align 4 .u32 own = 5;\n\
+    .visible .func (.param .b32 r) helper(.param .b32 x) {\n\
+    .reg .u32 %r<9>;\n ld.param.b32 %r1, [x];\n ld.global.u32 %r2, [own];\n\
+    add.u32 %r3, %r1, %r2;\n st.param.b32 [r], %r3;\n ret;\n}\n";
+
+fn parsed(text: &str) -> PtxModule {
+    PtxModule::parse(&format!("{HEAD}{text}")).unwrap()
+}
+
+fn four_words(files: &[&str]) -> Vec<u32> {
+    let linked = PtxModule::link(files.iter().map(|file| parsed(file)).collect()).unwrap();
+    let mut device = Device::new();
+    let module = device.load(linked).unwrap();
+    let kernel = device.kernel(&module, "k", &Options::default()).unwrap();
+    let a = device.allocate("a", 16).unwrap();
+    let launch = kernel
+        .launch([1; 3], [1; 3], 0, &[Argument::Pointer(a)])
+        .unwrap();
+    device
+        .launch(&kernel, &launch, &Options::default(), &mut Ignore)
+        .unwrap();
+    let bytes = device.read(a, 16).unwrap().chunks_exact(4);
+    bytes
+        .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
+        .collect()
+}
+
+#[test]
+fn functions_and_variables_of_another_file_are_found_and_own_ones_stay_own() {
+    assert_eq!(four_words(&[USER, OTHER]), [100, 105, 9, 7]);
+    assert_eq!(four_words(&[OTHER, USER]), [100, 105, 9, 7]);
+}
+
+#[test]
+fn variables_that_are_defined_nowhere_are_errors() {
+    let message = PtxModule::link(vec![parsed(USER)]).unwrap_err().to_string();
+    assert!(
+        message.contains("counter is declared and nowhere defined"),
+        "{message}"
+    );
+}
+
+#[test]
+fn shared_memory_of_the_launch_needs_no_definition() {
+    let text = ".extern .shared .align 16 .b8 room[];\n";
+    assert!(PtxModule::link(vec![parsed(text), parsed(text)]).is_ok());
+}
