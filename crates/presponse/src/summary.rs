@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use reuselens_incremental::{Choice, Work};
-use reuselens_units::grouped;
+use reuselens_units::{counted, grouped};
 use serde_json::{Value, json};
 
 use crate::answers::{AnswerTotals, BatchStep, SERIES};
@@ -157,12 +157,11 @@ pub fn latencies_json(series: &Latencies) -> Value {
 
 /// Sums of answers on one line.
 pub fn totals_line(totals: &AnswerTotals) -> String {
-    let [reached, components, triangles] =
-        [totals.reached, totals.components, totals.triangles].map(grouped);
+    let reached = counted(totals.reached, "vertex", "vertices");
+    let components = counted(totals.components, "component", "components");
+    let triangles = counted(totals.triangles, "triangle", "triangles");
     let mean = totals.depth_sum as f64 / totals.reached.max(1) as f64;
-    format!(
-        "{reached} vertices reached at depth {mean:.2} on average, {components} components, {triangles} triangles"
-    )
+    format!("{reached} reached at depth {mean:.2} on average, {components}, {triangles}")
 }
 
 /// A duration with three digits.

@@ -94,6 +94,37 @@ fn run_reads_standard_input_and_cuts_by_time() {
 }
 
 #[test]
+fn run_without_a_graph_begins_with_an_empty_one() {
+    let place = Place::new();
+    place.write("stream", "8 6 10\n6 5 20\n- 8 6 30\n9 8 40\n");
+    let arguments = [
+        "run",
+        "--stream",
+        "stream",
+        "--batch",
+        "1",
+        "--verify",
+        "--answers",
+        "-",
+    ];
+    let expected = "# id depth component triangles\n8 0 8 0\n6 - 6 0\n5 - 6 0\n9 1 8 0\n";
+    assert_eq!(place.succeed(&arguments), expected);
+    let compare = [
+        "compare",
+        "--stream",
+        "stream",
+        "--batch",
+        "1",
+        "--no-peers",
+    ];
+    let table = place.succeed(&compare);
+    assert!(
+        table.contains("no graph: 0 vertices") && !table.contains("NO"),
+        "{table}"
+    );
+}
+
+#[test]
 fn run_writes_a_page_once() {
     let place = Place::new();
     place.write("graph", GRAPH);

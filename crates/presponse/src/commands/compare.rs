@@ -25,10 +25,10 @@ use crate::summary::{RunSummary, latencies_json, nanoseconds};
 
 /// Run all rules, and other programs that are installed, on one stream
 #[derive(clap::Args, Debug)]
-#[command(override_usage = "presponse compare GRAPH --stream FILE [OPTIONS]")]
+#[command(override_usage = "presponse compare [GRAPH] --stream FILE [OPTIONS]")]
 pub struct Args {
-    /// The graph before the first change
-    graph: PathBuf,
+    /// The graph before the first change [default: an empty one]
+    graph: Option<PathBuf>,
 
     #[command(flatten)]
     from: GraphOptions,
@@ -80,14 +80,25 @@ struct ComparedInput {
     batches: Vec<Vec<StreamRecord>>,
 }
 
+impl ComparedInput {
+    /// The id of the root; that of the first vertex of the stream if the graph is empty.
+    fn root(&self) -> u64 {
+        let first = self.batches.iter().flatten().next();
+        let of_graph = self.ready.names.id(self.ready.root);
+        of_graph
+            .or(first.map(|record| record.from))
+            .unwrap_or_default()
+    }
+}
+
 impl Args {
     /// Runs them one after the other.
     pub fn run(self) -> Outcome {
-        let mut stream = self.stream.open(&self.graph)?;
+        let mut stream = self.stream.open(self.graph.as_deref())?;
         for file in [&self.json, &self.output].into_iter().flatten() {
             AtomicFile::check(file, self.force)?;
         }
-        let ready = self.from.read(&self.graph, self.quiet)?;
+        let ready = self.from.read(self.graph.as_deref(), self.quiet)?;
         let (mut batches, mut batch) = (Vec::new(), Vec::new());
         while stream.next_batch(&mut batch)? {
             batches.push(batch.clone());
@@ -143,9 +154,7 @@ impl Args {
 
     /// Runs the peers that can be run, and says which cannot.
     fn run_peers(&self, input: &ComparedInput) -> anyhow::Result<Vec<PeerResult>> {
-        let ReadyGraph {
-            graph, names, root, ..
-        } = &input.ready;
+        let ReadyGraph { graph, names, .. } = &input.ready;
         let mut file = tempfile::NamedTempFile::new().context("cannot create a temporary file")?;
         let buffer = std::io::BufWriter::new(file.as_file_mut());
         let mut writer = DifferenceWriter::new(buffer, graph.kind())?;
@@ -158,10 +167,7 @@ impl Args {
             .0
             .flush()
             .context("cannot write a temporary file")?;
-        let (root, limit) = (
-            names.id(*root).unwrap_or_default(),
-            Duration::from_secs(self.limit),
-        );
+        let (root, limit) = (input.root(), Duration::from_secs(self.limit));
         let mut results = Vec::new();
         let mut keep = |name: &str, result: Result<PeerResult, String>| match result {
             Ok(result) => results.push(result),
@@ -228,7 +234,7 @@ impl Args {
 
     fn facts(&self, input: &ComparedInput) -> Vec<String> {
         let changes: usize = input.batches.iter().map(Vec::len).sum();
-        let root = input.ready.names.id(input.ready.root).unwrap_or_default();
+        let root = input.root();
         vec![
             input.ready.about.clone(),
             format!(

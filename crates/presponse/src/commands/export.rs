@@ -110,7 +110,7 @@ impl Args {
             batch: self.batch,
             every: self.every,
         };
-        let mut batches = options.open(&self.from)?;
+        let mut batches = options.open(Some(&self.from))?;
         let loaded = read_graph(&self.from, self.format.as_deref())?;
         let mut writer = DifferenceWriter::new(out, kind)?;
         let edges = loaded.census(kind).edges;

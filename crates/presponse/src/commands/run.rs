@@ -20,10 +20,11 @@ use crate::summary::{RunSummary, nanoseconds, totals_line};
 
 /// Apply a stream of changes to a graph, and show how long the answers took
 #[derive(clap::Args, Debug)]
-#[command(override_usage = "presponse run GRAPH --stream FILE [OPTIONS]")]
+#[command(override_usage = "presponse run [GRAPH] --stream FILE [OPTIONS]")]
 pub struct Args {
     /// The graph before the first change: an edge list, MatrixMarket, METIS or DIMACS file
-    graph: PathBuf,
+    /// [default: an empty one]
+    graph: Option<PathBuf>,
 
     #[command(flatten)]
     from: GraphOptions,
@@ -64,7 +65,7 @@ pub struct Args {
 impl Args {
     /// Reads, applies and reports.
     pub fn run(self) -> Outcome {
-        let mut batches = self.stream.open(&self.graph)?;
+        let mut batches = self.stream.open(self.graph.as_deref())?;
         for file in [&self.json, &self.answers, &self.output]
             .into_iter()
             .flatten()
@@ -76,7 +77,7 @@ impl Args {
             graph,
             root,
             about,
-        } = self.from.read(&self.graph, self.quiet)?;
+        } = self.from.read(self.graph.as_deref(), self.quiet)?;
         let kind = graph.kind();
         let meter = BatchMeter::busy("computing the first answers", self.quiet);
         let mut answers = Answers::new(graph, root, self.rules, self.from.threads());
@@ -190,10 +191,14 @@ impl Finished<'_> {
             say!("All answers equal recomputed ones after each batch.")?;
         }
         if self.args.output.is_none() {
-            let (graph, stream) = (self.args.graph.display(), self.args.stream.stream.display());
-            say!(
-                "\nNext: add -o run.html for a page, or: presponse compare {graph} --stream {stream}"
-            )?;
+            let graph = self
+                .args
+                .graph
+                .as_ref()
+                .map(|path| format!("{} ", path.display()));
+            let (graph, stream) = (graph.unwrap_or_default(), self.args.stream.stream.display());
+            let compare = format!("presponse compare {graph}--stream {stream}");
+            say!("\nNext: add -o run.html for a page, or: {compare}")?;
         }
         Ok(())
     }

@@ -190,7 +190,7 @@ impl Args {
                 ))
                 .into());
             }
-            let ready = self.from.read(path, self.quiet)?;
+            let ready = self.from.read(Some(path), self.quiet)?;
             (begin.names, begin.graph) = (ready.names, ready.graph);
         }
         let root = self.from.root_number(&mut begin.names)?;

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use reuselens_graph::formats::LoadedGraph;
 use reuselens_graph::{EdgeChange, EdgeKind, SortedGraph, StoredGraph, VertexId, VertexNames};
 use reuselens_io::AtomicFile;
 use reuselens_units::{counted, grouped};
@@ -61,14 +62,17 @@ impl GraphOptions {
         self.threads.map_or_else(all, usize::from)
     }
 
-    /// Reads the graph. The root becomes a vertex if it is none.
+    /// Reads the graph; without a path it is empty. The root becomes a vertex if it is none.
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn read(&self, path: &Path, quiet: bool) -> anyhow::Result<ReadyGraph> {
+    pub fn read(&self, path: Option<&Path>, quiet: bool) -> anyhow::Result<ReadyGraph> {
         let _meter = BatchMeter::busy("reading the graph", quiet);
         let kind = self.kind();
-        let loaded = read_graph(path, self.format.as_deref())?;
+        let loaded = match path {
+            Some(path) => read_graph(path, self.format.as_deref())?,
+            None => LoadedGraph::default(),
+        };
         let census = loaded.census(kind);
         let mut names = loaded.names;
         let root = self.root_number(&mut names)?;
@@ -78,7 +82,7 @@ impl GraphOptions {
         graph.apply(&inserts);
         let mut about = format!(
             "{}: {}, {} ({})",
-            path.display(),
+            path.unwrap_or("no graph".as_ref()).display(),
             counted(names.len(), "vertex", "vertices"),
             counted(graph.edges(), "edge", "edges"),
             if self.directed {
@@ -142,15 +146,15 @@ impl StreamOptions {
     ///
     /// # Errors
     /// If it cannot be opened, or is the graph too.
-    pub fn open(&self, graph: &Path) -> anyhow::Result<Batches> {
+    pub fn open(&self, graph: Option<&Path>) -> anyhow::Result<Batches> {
         let stdin = Path::new("-");
-        if self.stream == stdin && graph == stdin {
+        if self.stream == stdin && graph == Some(stdin) {
             let what =
                 "the graph and the stream cannot both be standard input; name a file for one";
             return Err(WrongUsage(what.to_owned()).into());
         }
         AtomicFile::protect(&self.stream);
-        AtomicFile::protect(graph);
+        graph.into_iter().for_each(AtomicFile::protect);
         let limit = match self.every {
             Some(length) => BatchLimit::Time(length),
             None => BatchLimit::Count(self.batch),
