@@ -20,8 +20,8 @@
 //! below weigh these (measured on meshes and social graphs). While vertices are lost, the number
 //! that will be lost in all is predicted: each level leaves orphans to the next one, of which as
 //! large a share is lost as so far, up to the size of each level. If that many cost more than
-//! recomputing, the repair is given up. What gains cost is not predicted: they read a list of
-//! each vertex that gains, as recomputing does.
+//! recomputing, the repair is given up. The gains of each inserted edge are
+//! predicted to read as much as those of the last batches.
 
 use reuselens_graph::{Delta, Edge, EdgeKind, StoredGraph, VertexId};
 
@@ -48,6 +48,8 @@ pub struct Depths {
     levels: Vec<u32>,
     /// The number of vertices that have a depth.
     reached: u32,
+    /// The ids that the gains of an inserted edge read, a mean of the last batches.
+    gain: u64,
     scratch: Scratch,
 }
 
@@ -85,6 +87,7 @@ impl Depths {
             places: Vec::new(),
             levels: Vec::new(),
             reached: 0,
+            gain: 0,
             scratch: Scratch::default(),
         };
         new.grow(graph.vertices());
@@ -220,7 +223,8 @@ impl Depths {
         self.scratch.lost.clear();
         now.clear();
         let (mut taken, mut depth) = (0, 0);
-        let mut outlook = Outlook::new(self.reached);
+        let gains = self.gain * self.scratch.offers.len() as u64;
+        let mut outlook = Outlook::new(self.reached, gains.min(ids(graph)));
         let mut go_on = true;
         while go_on {
             if now.is_empty() {
@@ -382,8 +386,18 @@ impl<G: StoredGraph> Maintain<G> for Depths {
             places[offer.2 as usize].depth.wrapping_add(1) == offer.0
         };
         self.scratch.offers.retain(stands);
+        let (offers, lost) = (
+            self.scratch.offers.len() as u64,
+            self.scratch.lost.len() as u64,
+        );
         self.offer_to_lost(graph, &mut work);
+        let before = work;
         self.take_offers(graph, &mut work);
+        let taken = (work.affected - before.affected).max(1);
+        let gained = taken.saturating_sub(lost) * (work.scanned - before.scanned) / taken;
+        if offers > 0 {
+            self.gain = (self.gain + gained / offers) / 2;
+        }
         work
     }
 
@@ -408,6 +422,8 @@ fn ids<G: StoredGraph>(graph: &G) -> u64 {
 struct Outlook {
     /// The vertices that had a depth before the batch.
     reached: u64,
+    /// The ids that gains are predicted to read.
+    gains: u64,
     /// The vertices that lost their depth so far.
     lost: u64,
     /// The orphans below the first level, and those of them that were lost. (The first level has
@@ -419,10 +435,11 @@ struct Outlook {
 }
 
 impl Outlook {
-    fn new(reached: u32) -> Self {
+    fn new(reached: u32, gains: u64) -> Self {
         let reached = u64::from(reached).max(1);
         Self {
             reached,
+            gains,
             lost: 0,
             orphans: 16,
             lost_orphans: 4,
@@ -466,7 +483,7 @@ impl Outlook {
     /// The ids that a repair reads if `lost` vertices are lost, and whether that is less work than
     /// recomputing from `ids` ids.
     fn weigh(&self, lost: u64, ids: u64) -> (u64, bool) {
-        let read = lost * READS * ids / self.reached;
+        let read = lost * READS * ids / self.reached + self.gains;
         (
             read,
             read * REPAIR_ID <= ids + RECOMPUTED_VERTEX * self.reached,
