@@ -32,7 +32,7 @@ use crate::output::{Show, color, numbered, terminal_width};
 use crate::say::{say, tell};
 use crate::sources::ProfileOrigin;
 pub use applies::refuse_unused;
-use results::GpuResults;
+pub use results::{GpuResults, named};
 
 /// Memory of the device.
 const DEVICE_BYTES: u64 = 8 << 30;
@@ -67,6 +67,13 @@ pub struct CudaAnalysis {
     #[arg(long, help_heading = "CUDA programs")]
     pub host: bool,
 
+    #[command(flatten)]
+    model: CacheModel,
+}
+
+/// The GPU whose caches are modelled.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct CacheModel {
     /// Do not model the caches of a GPU for a CUDA program: no hit rates, and less time
     #[arg(long, help_heading = "CUDA programs")]
     pub no_cache_model: bool,
@@ -115,9 +122,9 @@ impl CudaArgs {
     }
 }
 
-impl CudaAnalysis {
-    /// What is analysed.
-    fn advisor(&self) -> AdvisorOptions {
+impl CacheModel {
+    /// What is analysed of kernels.
+    pub fn advisor(&self) -> AdvisorOptions {
         AdvisorOptions {
             caches: !self.no_cache_model,
             bypass: !self.no_cache_model,
@@ -171,7 +178,7 @@ impl CudaProgram<'_> {
     /// Runs the program, analyses what its kernels do, and shows it.
     pub fn profile(&self, show: &Show, output: Option<&Path>, arguments: &CudaAnalysis) -> Outcome {
         let results = GpuResults::begin(output, &program_name(self.command), show)?;
-        let watch = AdvisedKernels::new(arguments.advisor());
+        let watch = AdvisedKernels::new(arguments.model.advisor());
         let to_error = show.standard_output_is_taken();
         let (ended, refused, ledger, watch) =
             self.run(watch, arguments.run.options(true), to_error)?;
@@ -192,7 +199,7 @@ impl CudaProgram<'_> {
         let name = program_name(self.command);
         let results = GpuResults::begin(output, &name, show)?;
         let host_results = results.begin_host(show)?;
-        let watch = AdvisedKernels::new(arguments.advisor());
+        let watch = AdvisedKernels::new(arguments.model.advisor());
         let device = Interpreter::new(DEVICE_BYTES, arguments.run.options(true), watch);
         let server = CudaServer::start(device)?;
         let (profile, ended) = capture.run(server.environment().to_vec())?;

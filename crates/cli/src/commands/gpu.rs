@@ -6,6 +6,7 @@ mod diff_runs;
 pub mod input;
 pub mod map;
 pub mod pictures;
+pub mod report;
 pub mod run;
 mod typed;
 mod watch;
@@ -25,6 +26,7 @@ enum GpuCommand {
     Analyze(analyze::Args),
     Diff(diff::Args),
     Map(map::Args),
+    Report(report::Args),
 }
 
 impl Args {
@@ -35,6 +37,7 @@ impl Args {
             GpuCommand::Analyze(args) => args.run(),
             GpuCommand::Diff(args) => args.run(),
             GpuCommand::Map(args) => args.run(),
+            GpuCommand::Report(args) => args.run(),
         }
     }
 }

@@ -70,6 +70,8 @@ pub struct GpuResults {
     run: AtomicFile,
     page: AtomicFile,
     path: PathBuf,
+    /// The command by which another run is made.
+    pub again: &'static str,
 }
 
 impl GpuResults {
@@ -87,6 +89,7 @@ impl GpuResults {
             run: AtomicFile::create(&path, show.force)?,
             page: AtomicFile::create(&path.with_extension("html"), show.force)?,
             path,
+            again: "profile",
         })
     }
 
@@ -140,8 +143,9 @@ impl GpuResults {
         let is_after = self.path.file_stem().is_some_and(|stem| stem == "after");
         let next = if is_after { "after2" } else { "after" };
         show.say(&format!(
-            "Next:    change something, profile again with -o {next}, then: reuselens gpu diff {} \
+            "Next:    change something, {} again with -o {next}, then: reuselens gpu diff {} \
              {next}.{ENDING}",
+            self.again,
             self.path.display()
         ))
     }

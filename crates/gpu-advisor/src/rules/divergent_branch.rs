@@ -4,13 +4,15 @@ use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
 use super::{RunFacts, cost, per_cent, place};
+use crate::LineBranches;
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
     name: "divergent-branch",
     title: "Divergent branch",
     what: "Lines of kernels whose branches split warps: at least 10 % of the line's branches, and \
-           1 % of the run's.",
+           1 % of the run's. Not those that split one warp of a launch: `if (i < n)` does so in \
+           the last warp, and costs nothing.",
     why: "A warp executes both ways one after the other, each with a part of its lanes.",
     example: Example {
         before: "if (threadIdx.x % 2) odd(); else even();",
@@ -30,7 +32,11 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
     let all = branches.map(|branch| branch.executions).sum();
     let mut found = Vec::new();
     for kernel in facts.kernels {
+        let launches = kernel.launches.launches;
         for line in kernel.branches.by_call() {
+            if is_bounds_check(&line, launches) {
+                continue;
+            }
             let Some(cost) = cost(line.splits, line.branches, all, "splits") else {
                 continue;
             };
@@ -63,4 +69,10 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Whether a line splits at most one warp of each launch, as `if (i < n)` around a kernel does: the
+/// lanes beyond the end have nothing to do.
+fn is_bounds_check(line: &LineBranches, launches: u64) -> bool {
+    line.splits <= launches && line.branches > launches
 }

@@ -59,7 +59,7 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
                     ),
                 ],
                 cost,
-                remedy: remedy(counts).to_owned(),
+                remedy: remedy(site.kind, counts).to_owned(),
                 confidence: Confidence::Certain,
             });
         }
@@ -69,7 +69,12 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
 
 /// What to change. One more sector than is needed comes from accesses that are neighbours, but
 /// begin in the middle of a sector.
-fn remedy(counts: &GlobalCounts) -> &'static str {
+fn remedy(kind: WarpKind, counts: &GlobalCounts) -> &'static str {
+    if kind == WarpKind::Atomic {
+        return "Where the address depends on data, as in a histogram: let each block count in shared \
+                memory, and add its sums to global memory at the end. Lanes with one address can be \
+                added up first (__match_any_sync, __reduce_add_sync).";
+    }
     match counts.excessive_sectors() <= counts.requests && counts.lines <= 2 * counts.requests {
         true => {
             "Align what warps access: take blocks of a multiple of 32 threads, and begin rows at \
@@ -103,7 +108,9 @@ mod tests {
             ideal_sectors: 40,
             ..GlobalCounts::default()
         };
-        assert!(remedy(&counts(50, 20)).starts_with("Align"));
-        assert!(remedy(&counts(160, 40)).starts_with("Let neighbouring"));
+        let of = |kind, sectors, lines| remedy(kind, &counts(sectors, lines));
+        assert!(of(WarpKind::Load, 50, 20).starts_with("Align"));
+        assert!(of(WarpKind::Load, 160, 40).starts_with("Let neighbouring"));
+        assert!(of(WarpKind::Atomic, 160, 40).contains("histogram"));
     }
 }

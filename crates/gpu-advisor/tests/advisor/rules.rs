@@ -484,3 +484,27 @@ fn only_blocks_that_fit_are_mapped() {
     assert_eq!(mapped(scattered, 63).1.mapping, None);
     assert_eq!(mapped(scattered, 0).1.mapping, None);
 }
+
+/// Four warps, of which `splits` split at a branch, in each of two launches.
+fn branching(splits: u64) -> Vec<Finding> {
+    let mut advisor = Advisor::new(AdvisorOptions::default());
+    for _ in 0..2 {
+        advisor.begin(&sites(), context());
+        let branch = BranchExecutions {
+            place: "k.cu:3".into(),
+            executions: 4,
+            splits,
+            lanes: 128,
+            ..BranchExecutions::default()
+        };
+        advisor.branches(&[], &[branch]);
+        advisor.end(InstructionCounts::default());
+    }
+    advise(&advisor.finish(), &Ledger::default())
+}
+
+#[test]
+fn bounds_checks_are_no_divergent_branches() {
+    assert_eq!(names(&branching(1)), [""; 0]);
+    assert_eq!(names(&branching(2)), ["divergent-branch"]);
+}

@@ -280,11 +280,21 @@ impl DeviceMemory {
         }
         if address < 4096 {
             "a null pointer".to_owned()
+        } else if (PROGRAMS..HOST_END).contains(&address) {
+            "in no buffer; it looks like a pointer of the host, whose memory a kernel reaches by a \
+             copy (cudaMemcpy) or if it is managed"
+                .to_owned()
         } else {
             "in no buffer".to_owned()
         }
     }
 }
+
+/// Where a program of Linux on x86-64 has its code, heap and stacks: from here if it is
+/// position-independent.
+const PROGRAMS: u64 = 0x5000_0000_0000;
+/// The first address that no program of Linux on x86-64 has.
+const HOST_END: u64 = 1 << 47;
 
 /// The first page from `first` on whose next one is a multiple of `step`.
 fn after_fence(first: usize, step: usize) -> Option<usize> {

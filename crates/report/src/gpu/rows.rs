@@ -27,7 +27,10 @@ pub(super) fn kernel(sum: &KernelSum, total: u64) -> Vec<String> {
     vec![
         sum.name.clone(),
         count(sum.launches),
-        count(sum.instructions.threads),
+        match sum.instructions.threads {
+            0 => dash(),
+            threads => count(threads),
+        },
         percent(sum.instructions.threads, total),
         mean(sum.instructions.threads, sum.instructions.warps),
         share(sum.branches.divergent(), sum.branches.executions()),
@@ -55,7 +58,10 @@ pub(super) const LINE_HEADS: [&str; 9] = [
 pub(super) fn line(sum: &LineSum, total: u64) -> Vec<String> {
     let global = &sum.counts.global;
     vec![
-        short_place(&sum.line).to_owned(),
+        match sum.line.as_str() {
+            "" => "(no line)".to_owned(),
+            line => short_place(line).to_owned(),
+        },
         sum.function(),
         count(global.requests),
         count(global.sectors),

@@ -221,6 +221,14 @@ fn lines_of_device_functions_have_the_way_from_the_kernel() {
 }
 
 #[test]
+fn accesses_without_a_line_have_a_row() {
+    let mut run = run(&[128]);
+    run.kernels[0].by_site[1].code.place = String::new();
+    let text = gpu_text(&SummedRun::of(&run), &OPTIONS);
+    assert!(text.contains("(no line)  "), "{text}");
+}
+
+#[test]
 fn csv_rows_have_as_many_cells_as_the_head() {
     let text = gpu_csv(&SummedRun::of(&run(&[128])));
     let cells: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();

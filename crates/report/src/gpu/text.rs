@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use reuselens_advice::Finding;
 
-use super::sums::{KernelSum, LineSum, ObjectSum};
+use super::sums::{KernelSum, ObjectSum};
 use super::{GpuRun, ShortNames, SummedRun, rows};
 use crate::numbers::{count, ratio_percent};
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows as table, wrap};
@@ -110,9 +110,7 @@ impl Writer<'_> {
 
     fn lines(&self, out: &mut String) {
         let (lines, total) = (&self.summed.lines, self.summed.sectors());
-        let known = |sum: &&LineSum| !sum.line.is_empty();
-        let known: Vec<&LineSum> = lines.iter().filter(known).collect();
-        if known.is_empty() {
+        if lines.iter().all(|sum| sum.line.is_empty()) {
             self.soft(
                 out,
                 "Lines of the source are not known: compile with nvcc -lineinfo.",
@@ -120,7 +118,7 @@ impl Writer<'_> {
             return;
         }
         heading(out, "Source lines by sectors", "", self.width, self.paint);
-        let shown = known.iter().filter(|sum| sum.counts.global.sectors > 0);
+        let shown = lines.iter().filter(|sum| sum.counts.global.sectors > 0);
         let shown = shown.take(self.top);
         let cells: Vec<_> = shown.map(|sum| rows::line(sum, total)).collect();
         table(

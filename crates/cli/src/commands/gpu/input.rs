@@ -12,7 +12,7 @@ use reuselens_simt::scenario::{BlockScheduler, WarpScheduler, block_scheduler, w
 use reuselens_simt::{
     Alignment, Characteristic, Grain, KernelRun, Loading, Scenario, SimtError, Spaces,
 };
-use reuselens_warp::{Space, open_warps};
+use reuselens_warp::{Space, WarpSource, open_warps};
 
 use crate::exit::Usage;
 use crate::say::{self, tell};
@@ -36,6 +36,15 @@ pub struct SimtInput {
     /// stream
     #[arg(long, value_name = "BY", value_enum, default_value_t = Align::Sites)]
     align: Align,
+}
+
+/// Opens a stream.
+pub fn open(path: &Path) -> anyhow::Result<Box<dyn WarpSource>> {
+    open_warps(path).map_err(|error| match error {
+        // What it says of --format is for traces of programs.
+        TraceError::UnknownFormat { path, what } => anyhow::anyhow!("{}: {what}", path.display()),
+        error => error.into(),
+    })
 }
 
 /// How blocks share the machine.
@@ -121,13 +130,7 @@ impl SimtInput {
                 Align::Positions => Alignment::Positions,
             },
         };
-        let mut source = open_warps(path).map_err(|error| match error {
-            // What it says of --format is for traces of programs.
-            TraceError::UnknownFormat { path, what } => {
-                anyhow::anyhow!("{}: {what}", path.display())
-            }
-            error => error.into(),
-        })?;
+        let mut source = open(path)?;
         match KernelRun::read(&mut *source, loading) {
             // Such an error names the file itself.
             Err(SimtError::Trace(error)) => Err(error.into()),
