@@ -395,8 +395,8 @@ impl<G: StoredGraph> Maintain<G> for Depths {
         self.take_offers(graph, &mut work);
         let taken = (work.affected - before.affected).max(1);
         let gained = taken.saturating_sub(lost) * (work.scanned - before.scanned) / taken;
-        if offers > 0 {
-            self.gain = (self.gain + gained / offers) / 2;
+        if let Some(each) = gained.checked_div(offers) {
+            self.gain = (self.gain + each) / 2;
         }
         work
     }
