@@ -83,7 +83,9 @@ impl KernelWatch for AdvisedKernels {
         context: &LaunchContext,
     ) -> Result<(), String> {
         let record = launch_record(kernel, launch);
-        self.advisor.begin(&record, context.clone());
+        let shared_bytes = kernel.shared_bytes() + launch.shared;
+        self.advisor
+            .begin_with_shared(&record, context.clone(), shared_bytes);
         Ok(())
     }
 

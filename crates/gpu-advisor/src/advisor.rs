@@ -64,14 +64,25 @@ impl Advisor {
         }
     }
 
-    /// A kernel is about to run. A launch before it that was not ended ends now.
+    /// As [`begin_with_shared`](Self::begin_with_shared), of blocks without shared memory.
     pub fn begin(&mut self, launch: &Launch, context: LaunchContext) {
+        self.begin_with_shared(launch, context, 0);
+    }
+
+    /// A kernel is about to run, whose blocks have this many bytes of shared memory: they limit how
+    /// many the cache model holds at the same time. A launch before it that was not ended ends now.
+    pub fn begin_with_shared(
+        &mut self,
+        launch: &Launch,
+        context: LaunchContext,
+        shared_bytes: u64,
+    ) {
         self.settle();
         let kernel = self.kernel(launch, context.call_path);
         if let Some(caches) = &mut self.caches {
-            caches.begin(launch.warps(), launch.grid.count());
+            caches.begin(launch.warps(), shared_bytes, launch.grid.count());
         }
-        let number = self.kernels[kernel].begin();
+        let number = self.kernels[kernel].begin(shared_bytes);
         let is_mapped = self.options.mapped_accesses > 0 && is_chosen(number);
         self.running = Some(Running {
             kernel,

@@ -30,6 +30,8 @@ pub(crate) struct KernelTotals {
     mapping: Option<MappingReport>,
     /// The most warps of a block.
     warps: u64,
+    /// The most bytes of shared memory of a block.
+    shared_bytes: u64,
     /// Whether any launch began.
     has_run: bool,
 }
@@ -50,6 +52,7 @@ impl KernelTotals {
             begun: 0,
             mapping: None,
             warps: 0,
+            shared_bytes: 0,
             has_run: false,
         }
     }
@@ -59,8 +62,9 @@ impl KernelTotals {
         self.has_run
     }
 
-    /// The number of a launch that begins now, from 1.
-    pub fn begin(&mut self) -> u64 {
+    /// The number of a launch that begins now, from 1. Its blocks have this much shared memory.
+    pub fn begin(&mut self, shared_bytes: u64) -> u64 {
+        self.shared_bytes = self.shared_bytes.max(shared_bytes);
         self.begun += 1;
         self.begun
     }
@@ -161,7 +165,7 @@ impl KernelTotals {
     }
 
     fn bypass(&self, options: &AdvisorOptions) -> BypassReport {
-        let resident = options.model.resident_blocks(self.warps);
+        let resident = options.model.resident_blocks(self.warps, self.shared_bytes);
         let inputs = |counts: &ReuseCounts| BypassInputs {
             l1_bytes: options.model.l1.bytes,
             line_bytes: 1 << options.line_shift(),

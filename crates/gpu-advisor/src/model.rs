@@ -32,6 +32,10 @@ pub struct GpuModel {
     pub blocks_per_sm: u32,
     /// The most warps that an SM holds.
     pub warps_per_sm: u32,
+    /// Bytes of shared memory of an SM.
+    pub shared_per_sm: u64,
+    /// Bytes of shared memory that each block takes beside its own.
+    pub shared_reserved: u64,
     /// The L1 cache of an SM.
     pub l1: CacheShape,
     /// The L2 cache, which all SMs share.
@@ -48,6 +52,8 @@ impl GpuModel {
         sms: 132,
         blocks_per_sm: 32,
         warps_per_sm: 64,
+        shared_per_sm: 228 << 10,
+        shared_reserved: 1 << 10,
         l1: CacheShape {
             bytes: 192 << 10,
             ways: 16,
@@ -65,6 +71,8 @@ impl GpuModel {
         sms: 56,
         blocks_per_sm: 32,
         warps_per_sm: 64,
+        shared_per_sm: 64 << 10,
+        shared_reserved: 0,
         l1: CacheShape {
             bytes: 24 << 10,
             ways: 16,
@@ -82,6 +90,8 @@ impl GpuModel {
         sms: 15,
         blocks_per_sm: 16,
         warps_per_sm: 64,
+        shared_per_sm: 48 << 10,
+        shared_reserved: 0,
         l1: CacheShape {
             bytes: 16 << 10,
             ways: 4,
@@ -93,11 +103,15 @@ impl GpuModel {
         stores: StorePolicy::Evict,
     };
 
-    /// Blocks of this many warps that an SM holds at the same time. Registers and shared memory,
-    /// which can make them fewer, are not known here. 1 at least.
-    pub fn resident_blocks(&self, warps_per_block: u64) -> u32 {
+    /// Blocks of this many warps and bytes of shared memory that an SM holds at the same time, as
+    /// `cudaOccupancyMaxActiveBlocksPerMultiprocessor` counts them. Registers, which can make them
+    /// fewer, are not known here: PTX has no number of them. 1 at least.
+    pub fn resident_blocks(&self, warps_per_block: u64, shared_bytes: u64) -> u32 {
         let by_warps = u64::from(self.warps_per_sm) / warps_per_block.max(1);
-        (by_warps.min(self.blocks_per_sm.into()) as u32).max(1)
+        let shared = shared_bytes.saturating_add(self.shared_reserved);
+        let by_shared = self.shared_per_sm / shared.max(1);
+        let blocks = by_warps.min(by_shared).min(self.blocks_per_sm.into());
+        (blocks as u32).max(1)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! # The schedule
 //! The launch's blocks run in waves of [`GpuModel::sms`] times the resident blocks of an SM
-//! ([`GpuModel::resident_blocks`]). The launch's block *b*, in the
+//! ([`GpuModel::resident_blocks`]: by warps and shared memory). The launch's block *b*, in the
 //! order in which blocks are closed, runs on SM *b* mod [`GpuModel::sms`].
 //! The warps of a wave advance together: requests are in the order of their positions, then of
 //! blocks, then of warps. L1 caches are emptied before each launch; the L2 is kept from launch to

@@ -87,14 +87,14 @@ impl CacheSimulator {
         }
     }
 
-    /// A launch begins, of blocks with this many warps.
-    pub fn begin(&mut self, warps: u64, blocks: u64) {
+    /// A launch begins, of blocks with this many warps and bytes of shared memory.
+    pub fn begin(&mut self, warps: u64, shared_bytes: u64, blocks: u64) {
         for l1 in self.l1.iter_mut().filter(|l1| l1.is_used) {
             l1.cache.clear();
             l1.is_used = false;
         }
         let sms = self.l1.len() as u64;
-        let resident = u64::from(self.model.resident_blocks(warps));
+        let resident = u64::from(self.model.resident_blocks(warps, shared_bytes));
         let held = resident.min(blocks.div_ceil(sms)).max(1);
         self.full = (sms * resident) as usize;
         self.before = 0;

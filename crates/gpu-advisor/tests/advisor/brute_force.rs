@@ -25,6 +25,8 @@ fn small_gpu(random: &mut Random) -> GpuModel {
         sms: random.pick(&[1, 2, 3]),
         blocks_per_sm: random.pick(&[1, 2, 4]),
         warps_per_sm: 6,
+        shared_per_sm: 1 << 10,
+        shared_reserved: 0,
         l1: shape(random, &[4, 8, 12, 16]),
         l2: shape(random, &[8, 16, 24, 32]),
         stores: random.pick(&[StorePolicy::Update, StorePolicy::Evict]),
@@ -398,7 +400,7 @@ impl PlainCache {
 /// Global requests in the order of the schedule, each with its SM.
 fn schedule<'l>(launch: &'l RandomLaunch, model: &GpuModel) -> Vec<(u64, &'l Record)> {
     let sms = u64::from(model.sms);
-    let wave = sms * u64::from(model.resident_blocks(launch.launch.warps()));
+    let wave = sms * u64::from(model.resident_blocks(launch.launch.warps(), 0));
     let mut records: Vec<&Record> = global(&launch.records).collect();
     records.sort_by_key(|record| {
         (

@@ -3,8 +3,9 @@
 
 use crate::support::{Record, analyse, launch, run};
 use reuselens_gpu_advisor::{
-    AdvisorOptions, BlockExecutions, BranchExecutions, BranchReport, BypassOracle, GpuModel,
-    KernelReport, LaunchContext, LaunchMetric, Statistic, StorePolicy, metrics,
+    Advisor, AdvisorOptions, BlockExecutions, BranchExecutions, BranchReport, BypassOracle,
+    GpuModel, InstructionCounts, KernelReport, LaunchContext, LaunchMetric, Statistic, StorePolicy,
+    metrics,
 };
 use reuselens_warp::{Space, WarpKind};
 
@@ -136,6 +137,35 @@ fn bypassing_keeps_the_reuse_of_the_other_warps() {
     );
     assert_eq!((bypass.per_warp.advice(), bypass.per_cta.advice()), (2, 1));
     assert_eq!(oracle.best(), 1);
+}
+
+#[test]
+fn shared_memory_limits_the_blocks_of_a_multiprocessor() {
+    let hopper = GpuModel::HOPPER;
+    // By warps and in all, then by shared memory: 228 KiB of an SM, and 1 KiB for each block.
+    let cases = [(8, 0, 8), (1, 0, 32), (2, 48 << 10, 4), (1, 227 << 10, 1)];
+    for (warps, shared, blocks) in cases {
+        assert_eq!(hopper.resident_blocks(warps, shared), blocks);
+    }
+    // One SM and two blocks.
+    let options = AdvisorOptions {
+        model: GpuModel { sms: 1, ..hopper },
+        ..AdvisorOptions::default()
+    };
+    let waves = |shared_bytes| {
+        let mut advisor = Advisor::new(options);
+        let launch = launch(2, 32);
+        advisor.begin_with_shared(&launch, LaunchContext::default(), shared_bytes);
+        for _ in 0..2 {
+            let block = advisor.open().unwrap();
+            advisor.close(block);
+        }
+        advisor.end(InstructionCounts::default());
+        let caches = advisor.finish().remove(0).caches.unwrap();
+        (caches.waves, caches.resident_blocks)
+    };
+    assert_eq!(waves(100 << 10), (1, 2));
+    assert_eq!(waves(200 << 10), (2, 1));
 }
 
 #[test]
