@@ -17,6 +17,7 @@ mod peers;
 mod progress;
 mod say;
 mod service;
+mod speculation;
 mod state;
 mod summary;
 

@@ -8,3 +8,4 @@ mod compare;
 mod export;
 mod run;
 mod serve;
+mod speculate;

@@ -6,6 +6,7 @@ mod generate;
 mod run;
 mod serve;
 mod shared;
+mod speculate;
 
 use clap::{Parser, Subcommand};
 
@@ -31,6 +32,7 @@ presponse run mesh.txt --stream mesh.stream --batch 100";
 pub enum Verb {
     Run(run::Args),
     Compare(compare::Args),
+    Speculate(speculate::Args),
     Serve(serve::Args),
     Generate(generate::Args),
     Export(export::Args),
@@ -42,6 +44,7 @@ impl Verb {
         match self {
             Self::Run(args) => args.run(),
             Self::Compare(args) => args.run(),
+            Self::Speculate(args) => args.run(),
             Self::Serve(args) => args.run(),
             Self::Generate(args) => args.run(),
             Self::Export(args) => args.run(),

@@ -1,0 +1,273 @@
+//! `presponse speculate`: runs a stream with each kind of work ahead, and shows what it gains.
+
+use std::path::PathBuf;
+
+use reuselens_graph::formats::stream::StreamRecord;
+use reuselens_graph::{EdgeKind, StoredGraph, VertexId, VertexNames};
+use reuselens_io::AtomicFile;
+use reuselens_units::{counted, grouped};
+use serde_json::{Value, json};
+
+use super::shared::{GraphOptions, ReadyGraph, StreamOptions, write_whole};
+use crate::answers::{Answers, Rules};
+use crate::batches;
+use crate::exit::{Outcome, WrongUsage};
+use crate::page::{self, PageSection};
+use crate::progress::BatchMeter;
+use crate::say::say;
+use crate::speculation::{Lane, LaneKind, TimedChange};
+use crate::summary::nanoseconds;
+
+/// Run a stream with each kind of work ahead of its batches, and show what that gains
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "presponse speculate [GRAPH] --stream FILE [--window LENGTH] [OPTIONS]")]
+pub struct Args {
+    /// The graph before the first change: an edge list, MatrixMarket, METIS or DIMACS file
+    /// [default: an empty one]
+    graph: Option<PathBuf>,
+
+    #[command(flatten)]
+    from: GraphOptions,
+
+    #[command(flatten)]
+    stream: StreamOptions,
+
+    /// The stream is a sliding window: it deletes each edge when its last insertion is this old, in
+    /// the unit of its times
+    #[arg(long, value_name = "LENGTH", help_heading = "Stream")]
+    window: Option<u64>,
+
+    /// Compare all answers with recomputed ones after each batch (slow)
+    #[arg(long)]
+    verify: bool,
+
+    /// Write the table as JSON; - is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    json: Option<PathBuf>,
+
+    /// Write the table as a page
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Overwrite files
+    #[arg(short, long, help_heading = "Output")]
+    force: bool,
+
+    /// Say nothing but errors
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+}
+
+/// How to read the table.
+const EXPLAIN: &str = "All rows have the same batches and the same exact answers. latency: from a \
+batch to its answers, corrections included. saved: mean latency of “off”, less that of the row. ahead: \
+changes that were made before their batch, and the share that had to be taken back. idle: p99 of the \
+time between batches that the work ahead needs. wasted: processor time per batch for what was taken \
+back or was no change. net: saved, less wasted. The oracle knows the next batch; nothing can gain more.";
+
+impl Args {
+    /// Runs all kinds side by side, batch by batch, and reports.
+    pub fn run(self) -> Outcome {
+        let mut batches = self.stream.open(self.graph.as_deref())?;
+        for file in [&self.json, &self.output].into_iter().flatten() {
+            AtomicFile::check(file, self.force)?;
+        }
+        let ReadyGraph {
+            mut names,
+            graph,
+            root,
+            about,
+        } = self.from.read(self.graph.as_deref(), self.quiet)?;
+        let kind = graph.kind();
+        let threads = self.from.threads();
+        let kinds = LaneKind::ALL.into_iter();
+        let kinds = kinds.filter(|kind| *kind != LaneKind::Expiries || self.window.is_some());
+        let mut lanes: Vec<Lane> = kinds
+            .map(|kind| {
+                let answers = Answers::new(graph.clone(), root, Rules::Ours, threads);
+                Lane::new(kind, answers, self.window, self.stream.every)
+            })
+            .collect();
+        drop(graph);
+        let (mut records, mut changes) = (Vec::new(), Vec::new());
+        let (mut count, mut total) = (0, 0);
+        let mut meter = BatchMeter::new("applying", self.quiet);
+        while batches.next_batch(&mut records)? {
+            self.timed(kind, &mut names, &records, &mut changes)?;
+            let vertices = names.len() as VertexId;
+            for lane in &mut lanes {
+                lane.batch(&changes, vertices);
+                if self.verify
+                    && let Some((answer, vertex)) = lane.answers().difference(root)
+                {
+                    anyhow::bail!(wrong(lane.kind(), answer, names.id(vertex)));
+                }
+            }
+            count += 1;
+            total += changes.len() as u64;
+            meter.tick(total, "changes");
+        }
+        drop(meter);
+        if let Some(lane) = lanes
+            .iter()
+            .find(|lane| lane.answers().totals() != lanes[0].answers().totals())
+        {
+            anyhow::bail!(wrong(lane.kind(), "answers", None));
+        }
+        let facts = [
+            about,
+            format!(
+                "{} in {} ({})",
+                counted(total, "change", "changes"),
+                counted(count, "batch", "batches"),
+                self.stream.cut()
+            ),
+        ];
+        self.report(&facts, &lanes)
+    }
+
+    /// Replaces `changes` by those that the records ask for.
+    fn timed(
+        &self,
+        kind: EdgeKind,
+        names: &mut VertexNames,
+        records: &[StreamRecord],
+        changes: &mut Vec<TimedChange>,
+    ) -> anyhow::Result<()> {
+        changes.clear();
+        for record in records {
+            if self.window.is_some() && record.time.is_none() {
+                let what = "a window needs times, and the stream has a change without one; leave \
+                            --window out, or write times as a third column";
+                return Err(WrongUsage(what.to_owned()).into());
+            }
+            changes.push(TimedChange {
+                change: batches::change(kind, names, record)?,
+                time: record.time.unwrap_or_default(),
+            });
+        }
+        Ok(())
+    }
+
+    fn report(&self, facts: &[String], lanes: &[Lane]) -> Outcome {
+        let rows: Vec<Vec<String>> = lanes.iter().map(|lane| row(lane, &lanes[0])).collect();
+        if !self.quiet && self.json.as_deref() != Some("-".as_ref()) {
+            for fact in facts {
+                say!("{fact}")?;
+            }
+            say!("\n{}", text_table(&rows))?;
+            if self.window.is_none() {
+                say!("Expiries of a sliding window were not tried; --window says how long it is.")?;
+            }
+            let gated = lanes.iter().find(|lane| lane.kind() == LaneKind::Gated);
+            for line in gated.into_iter().flat_map(Lane::gates) {
+                say!("{line}")?;
+            }
+            say!("\nNext: add -o speculation.html for a page that explains the columns")?;
+        }
+        if let Some(file) = &self.json {
+            let text = serde_json::to_string_pretty(&json(lanes))? + "\n";
+            write_whole(file, text.as_bytes(), self.force)?;
+        }
+        if let Some(file) = &self.output {
+            let heads = HEADS.map(str::to_owned).to_vec();
+            let section = PageSection::table("Work ahead of batches", EXPLAIN, heads, rows);
+            let text = page::comparison(facts, &[section]);
+            write_whole(file, text.as_bytes(), self.force)?;
+            if !self.quiet {
+                say!("Page: {}  (open it in a browser)", file.display())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn wrong(kind: LaneKind, answer: &str, id: Option<u64>) -> String {
+    let vertex = id.map_or_else(String::new, |id| format!(" of vertex {id}"));
+    format!(
+        "with {} ahead the {answer}{vertex} are wrong; this is an error in presponse: please report \
+         it with the graph and the stream",
+        kind.name()
+    )
+}
+
+/// Heads of [`row`].
+const HEADS: [&str; 10] = [
+    "",
+    "p50",
+    "p99",
+    "longest",
+    "saved",
+    "ahead",
+    "taken back",
+    "idle",
+    "wasted",
+    "net",
+];
+
+fn row(lane: &Lane, off: &Lane) -> Vec<String> {
+    let latency = &lane.latency;
+    let signed = |value: i64| match value {
+        0.. => nanoseconds(value.unsigned_abs()),
+        _ => format!("-{}", nanoseconds(value.unsigned_abs())),
+    };
+    let (ahead, back) = (lane.ahead.sum(), lane.taken_back.sum());
+    let share = match ahead {
+        0 => "–".to_owned(),
+        _ => format!("{:.1} %", 100.0 * back as f64 / ahead as f64),
+    };
+    vec![
+        lane.kind().name().to_owned(),
+        nanoseconds(latency.percentile(0.5)),
+        nanoseconds(latency.percentile(0.99)),
+        nanoseconds(latency.max()),
+        signed(lane.saved(off)),
+        grouped(ahead),
+        share,
+        nanoseconds(lane.idle.percentile(0.99)),
+        nanoseconds(lane.wasted_per_batch()),
+        signed(lane.net(off)),
+    ]
+}
+
+/// The table for a terminal.
+fn text_table(rows: &[Vec<String>]) -> String {
+    let mut text = String::from("Latency of a batch, and what work ahead costs\n ");
+    let width = |at: usize| if at == 0 { 10 } else { 11 };
+    let line = |cells: &mut dyn Iterator<Item = &str>| -> String {
+        let cells = cells.enumerate().map(|(at, cell)| match at {
+            0 => format!("{cell:<10}"),
+            _ => format!("{cell:>width$}", width = width(at)),
+        });
+        cells.collect()
+    };
+    text += &line(&mut HEADS.into_iter());
+    for row in rows {
+        text += "\n ";
+        text += &line(&mut row.iter().map(String::as_str));
+    }
+    text
+}
+
+fn json(lanes: &[Lane]) -> Value {
+    let lane = |lane: &Lane| {
+        json!({
+            "kind": lane.kind().name(),
+            "batches": lane.latency.count(),
+            "p50_ns": lane.latency.percentile(0.5),
+            "p99_ns": lane.latency.percentile(0.99),
+            "mean_ns": lane.latency.mean(),
+            "longest_ns": lane.latency.max(),
+            "idle_p99_ns": lane.idle.percentile(0.99),
+            "ahead": lane.ahead.sum(),
+            "taken_back": lane.taken_back.sum(),
+            "wasted_ns_per_batch": lane.wasted_per_batch(),
+            "saved_ns_per_batch": lane.saved(&lanes[0]),
+            "net_ns_per_batch": lane.net(&lanes[0]),
+        })
+    };
+    json!({
+        "schema": "presponse-speculation/1",
+        "kinds": lanes.iter().map(lane).collect::<Vec<_>>(),
+    })
+}

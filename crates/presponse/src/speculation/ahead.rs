@@ -1,0 +1,186 @@
+//! [`AheadAnswers`]: answers, with a batch that was applied ahead and can be corrected.
+
+use std::time::{Duration, Instant};
+
+use reuselens_graph::{Delta, Edge, EdgeChange, StoredGraph, VertexId};
+
+use crate::answers::Answers;
+
+/// Answers that may be ahead of the last batch.
+pub struct AheadAnswers {
+    answers: Answers,
+    /// What was changed ahead, since the last batch.
+    ahead: Delta,
+}
+
+/// What a batch took, with what was done ahead of it.
+#[derive(Clone, Debug)]
+pub struct AheadStep {
+    /// From the batch to its answers: the correction included.
+    pub latency: Duration,
+    /// Edges that had been changed ahead.
+    pub ahead: AheadCounts,
+    /// Those of them whose change had to be taken back.
+    pub taken_back: AheadCounts,
+}
+
+/// Counts of edges that were changed ahead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AheadCounts {
+    /// Those that were inserted.
+    pub inserted: u64,
+    /// Those that were deleted.
+    pub deleted: u64,
+}
+
+impl AheadCounts {
+    fn of(delta: &Delta) -> Self {
+        Self {
+            inserted: delta.inserted.len() as u64,
+            deleted: delta.deleted.len() as u64,
+        }
+    }
+
+    /// Both together.
+    pub fn sum(self) -> u64 {
+        self.inserted + self.deleted
+    }
+}
+
+impl std::ops::AddAssign for AheadCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.inserted += other.inserted;
+        self.deleted += other.deleted;
+    }
+}
+
+impl AheadAnswers {
+    /// Nothing is ahead yet.
+    pub fn new(answers: Answers) -> Self {
+        Self {
+            answers,
+            ahead: Delta::default(),
+        }
+    }
+
+    /// The answers. Between a call of [`work_ahead`](Self::work_ahead) and the next batch they are
+    /// not those of the last batch.
+    pub fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
+    /// Applies changes ahead, at most once between two batches. How long that took.
+    pub fn work_ahead(&mut self, changes: &[EdgeChange]) -> Duration {
+        let start = Instant::now();
+        if !changes.is_empty() {
+            let vertices = self.answers.graph().vertices();
+            self.ahead = self.answers.apply(changes, vertices).delta;
+        }
+        start.elapsed()
+    }
+
+    /// Applies a batch, and takes back what was done ahead and it does not ask for. `vertices` is
+    /// the count of vertices after it. The answers are then those of the graph with this batch.
+    pub fn apply(&mut self, batch: &[EdgeChange], vertices: VertexId) -> AheadStep {
+        let start = Instant::now();
+        let ahead = std::mem::take(&mut self.ahead);
+        let wrong = unconfirmed(&ahead, batch);
+        match wrong.is_empty() {
+            true => self.answers.apply(batch, vertices),
+            false => {
+                let deletions = wrong.inserted.iter().copied().map(EdgeChange::Delete);
+                let insertions = wrong.deleted.iter().copied().map(EdgeChange::Insert);
+                let batch = batch.iter().copied();
+                let changes: Vec<_> = deletions.chain(insertions).chain(batch).collect();
+                self.answers.apply(&changes, vertices)
+            }
+        };
+        AheadStep {
+            latency: start.elapsed(),
+            ahead: AheadCounts::of(&ahead),
+            taken_back: AheadCounts::of(&wrong),
+        }
+    }
+}
+
+/// The part of `ahead` about whose edges `batch` says nothing. Where it says something, that
+/// decides, as if nothing had been done ahead.
+fn unconfirmed(ahead: &Delta, batch: &[EdgeChange]) -> Delta {
+    if ahead.is_empty() {
+        return Delta::default();
+    }
+    let mut asked: Vec<Edge> = batch.iter().map(|change| change.edge()).collect();
+    asked.sort_unstable();
+    let open = |edges: &[Edge]| {
+        let edges = edges.iter().copied();
+        edges
+            .filter(|edge| asked.binary_search(edge).is_err())
+            .collect()
+    };
+    Delta {
+        inserted: open(&ahead.inserted),
+        deleted: open(&ahead.deleted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use reuselens_graph::{EdgeKind, SortedGraph};
+
+    use super::*;
+    use crate::answers::Rules;
+
+    const VERTICES: VertexId = 12;
+
+    fn answers() -> Answers {
+        let graph = SortedGraph::new(EdgeKind::Undirected, VERTICES);
+        Answers::new(graph, 0, Rules::Ours, 1)
+    }
+
+    fn change() -> impl Strategy<Value = EdgeChange> {
+        (any::<bool>(), 0..VERTICES, 0..VERTICES).prop_map(|(inserts, u, v)| {
+            let edge = Edge::new(EdgeKind::Undirected, u, v);
+            match inserts {
+                true => EdgeChange::Insert(edge),
+                false => EdgeChange::Delete(edge),
+            }
+        })
+    }
+
+    proptest! {
+        /// Whatever is done ahead, answers after a batch are those without it.
+        #[test]
+        fn answers_do_not_depend_on_what_was_done_ahead(
+            steps in prop::collection::vec(
+                (prop::collection::vec(change(), 0..10), prop::collection::vec(change(), 0..20)),
+                1..12,
+            ),
+        ) {
+            let (mut plain, mut ahead) = (answers(), AheadAnswers::new(answers()));
+            for (guess, batch) in steps {
+                ahead.work_ahead(&guess);
+                let step = ahead.apply(&batch, VERTICES);
+                prop_assert!(step.taken_back.sum() <= step.ahead.sum());
+                plain.apply(&batch, VERTICES);
+                prop_assert_eq!(plain.depths(), ahead.answers().depths());
+                prop_assert_eq!(plain.components(), ahead.answers().components());
+                prop_assert_eq!(plain.triangles(), ahead.answers().triangles());
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_batch_confirms_is_not_taken_back() {
+        let kind = EdgeKind::Undirected;
+        let [a, b] = [Edge::new(kind, 0, 1), Edge::new(kind, 1, 2)];
+        let mut ahead = AheadAnswers::new(answers());
+        ahead.work_ahead(&[EdgeChange::Insert(a), EdgeChange::Insert(b)]);
+        let step = ahead.apply(&[EdgeChange::Insert(b)], VERTICES);
+        assert_eq!((step.ahead.inserted, step.taken_back.inserted), (2, 1));
+        assert_eq!(
+            ahead.answers().depths()[1],
+            reuselens_incremental::UNREACHED
+        );
+    }
+}
