@@ -30,7 +30,7 @@ const SECTIONS: [&str; 2] = [".nvFatBinSegment", ".nv_fatbin"];
 /// A function that each program calls that uses the driver's library.
 const START: &str = "cuInit";
 /// What programs have among their texts that load the driver's library while they run.
-const DRIVER_NAMES: [&str; 3] = ["libcuda.so", "cuLaunchKernel", "cuModuleLoadData"];
+const DRIVER_NAMES: [&str; 3] = ["cuInit", "cuLaunchKernel", "cuModuleLoadData"];
 /// Bytes of texts that are searched for these.
 const MAX_TEXTS: u64 = 16 << 20;
 

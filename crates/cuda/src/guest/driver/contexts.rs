@@ -285,6 +285,8 @@ pub extern "C" fn cuDevicePrimaryCtxGetState(
 
 as_runtime! {
     cuCtxSynchronize() = devices::cudaDeviceSynchronize;
+    cuProfilerStart() = devices::cudaProfilerStart;
+    cuProfilerStop() = devices::cudaProfilerStop;
     cuCtxSetLimit(limit: u32, value: usize) = devices::cudaDeviceSetLimit;
     cuCtxGetLimit(to: *mut usize, limit: u32) = devices::cudaDeviceGetLimit;
     cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) =
