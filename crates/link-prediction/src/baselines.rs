@@ -80,7 +80,7 @@ impl ScorePairs for FadingCount {
 /// Popularity (preferential attachment): the product of the degrees of both ends, less a threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Popularity {
-    /// The product from which on a pair is predicted.
+    /// The product above which a pair is predicted.
     pub threshold: f64,
 }
 

@@ -64,13 +64,20 @@ pub enum InvalidOptions {
     /// A number is too large.
     #[error("{0} must be at most {1}")]
     TooLarge(&'static str, usize),
+    /// A weight is too small or too large.
+    #[error("{0} must be from 0.000001 to 1000000")]
+    OutOfRange(&'static str),
 }
+
+/// Negatives beyond this only take time.
+const MOST_NEGATIVES: usize = 1 << 10;
 
 impl Node2vecOptions {
     /// Whether vectors can be trained so.
     ///
     /// # Errors
-    /// If a count is 0 or absurd, or p, q or the learning rate is not a positive number.
+    /// If a count is 0 or absurd (there may be no negatives), p or q is beyond a millionth to a
+    /// million, or the learning rate is not a positive number.
     pub fn check(&self) -> Result<(), InvalidOptions> {
         let counts = [
             ("dimensions", self.dimensions, 1 << 16),
@@ -85,8 +92,14 @@ impl Node2vecOptions {
                 return Err(InvalidOptions::TooLarge(name, most));
             }
         }
-        positive("p", self.p)?;
-        positive("q", self.q)?;
+        if self.negatives > MOST_NEGATIVES {
+            return Err(InvalidOptions::TooLarge("negatives", MOST_NEGATIVES));
+        }
+        for (name, value) in [("p", self.p), ("q", self.q)] {
+            if !(1e-6..=1e6).contains(&value) {
+                return Err(InvalidOptions::OutOfRange(name));
+            }
+        }
         positive("learning_rate", f64::from(self.learning_rate))
     }
 }

@@ -18,6 +18,8 @@ use reuselens_workers::{lock, together};
 use crate::random::{Purpose, RandomStream};
 use crate::{Node2vecOptions, SimpleGraph};
 
+/// Draws for a step that may be rejected; after them the step is drawn by the weights.
+const MOST_DRAWS: usize = 64;
 /// How many walks a thread takes at a time.
 const WALKS_AT_A_TIME: usize = 256;
 
@@ -118,7 +120,7 @@ impl<'a> Walker<'a> {
     }
 
     fn next(&self, previous: u32, neighbours: &[u32], random: &mut RandomStream) -> u32 {
-        loop {
+        for _ in 0..MOST_DRAWS {
             let drawn = neighbours[random.below(neighbours.len())];
             // With p = q = 1 every vertex is accepted, and the walk is of first order.
             if self.lowest == self.highest {
@@ -130,6 +132,24 @@ impl<'a> Walker<'a> {
                 return drawn;
             }
         }
+        self.next_by_weights(previous, neighbours, random)
+    }
+
+    /// As [`next`](Self::next), from the same distribution, at the cost of a weight for each
+    /// neighbour: for vertices whose neighbours have much lower weights than the highest one.
+    #[cold]
+    fn next_by_weights(&self, previous: u32, neighbours: &[u32], random: &mut RandomStream) -> u32 {
+        let weight = |neighbour: &u32| self.weight(previous, *neighbour);
+        let total: f64 = neighbours.iter().map(weight).sum();
+        let mut height = random.unit() * total;
+        for neighbour in neighbours {
+            height -= weight(neighbour);
+            if height < 0.0 {
+                return *neighbour;
+            }
+        }
+        // Rounding left a little.
+        neighbours[neighbours.len() - 1]
     }
 
     fn weight(&self, previous: u32, drawn: u32) -> f64 {

@@ -134,7 +134,7 @@ fn absurd_options_are_refused() {
         q: f64::NAN,
         ..defaults()
     });
-    assert_eq!(refused, Some(InvalidOptions::NotPositive("q")));
+    assert_eq!(refused, Some(InvalidOptions::OutOfRange("q")));
     let refused = train(Node2vecOptions {
         window: 0,
         ..defaults()

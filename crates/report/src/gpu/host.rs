@@ -157,7 +157,7 @@ fn most_missing(groups: &[Group], level: &Level, stand_in: &str) -> Vec<HostSum>
     };
     for group in groups {
         let misses = group.misses(level.items);
-        if group.name.contains(stand_in) {
+        if names_file(&group.name, stand_in) {
             of_stand_in.accesses += group.accesses;
             of_stand_in.misses += misses;
             continue;
@@ -178,6 +178,17 @@ fn most_missing(groups: &[Group], level: &Level, stand_in: &str) -> Vec<HostSum>
     });
     sums.truncate(MOST_SUMS);
     sums
+}
+
+/// Whether a name has that of a file in it, as a word: `cuda.so!fn@10` and `malloc in cuda.so` have
+/// `cuda.so`, `libtorch_cuda.so` has not.
+fn names_file(name: &str, file: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || "_-.+".contains(letter);
+    name.match_indices(file).any(|(at, _)| {
+        let before = name[..at].chars().next_back();
+        let after = name[at + file.len()..].chars().next();
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+    })
 }
 
 /// By name of an object of the profile: the memory of the device that copies tie it to. Local
@@ -261,5 +272,29 @@ fn origin(ledger: &Ledger, number: u32) -> Option<Vec<FileOffset>> {
                 .collect()
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_as_words() {
+        for name in [
+            "cuda.so!fn@10 (unknown line)",
+            "malloc in cuda.so (unknown line)",
+            "stack of f (cuda.so)",
+        ] {
+            assert!(names_file(name, "cuda.so"), "{name}");
+        }
+        for name in [
+            "libtorch_cuda.so!f",
+            "f in libggml-cuda.so.1",
+            "cuda.so.13",
+            "f (a.c)",
+        ] {
+            assert!(!names_file(name, "cuda.so"), "{name}");
+        }
     }
 }
