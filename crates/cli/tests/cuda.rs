@@ -246,3 +246,71 @@ fn accesses_of_the_host_are_in_the_same_report() {
         .succeeds()
         .prints(&["host.cu:14"]);
 }
+
+/// `inner` is in `helper`, and `helper` in the kernel, by the compiler.
+const INLINED: &str = r#"
+__device__ inline float inner(const float *a, int i)
+{
+    return a[i * 33 % 4096];
+}
+__device__ float helper(const float *a, int i)
+{
+    return inner(a, i) + 1;
+}
+__global__ void expand(const float *a, float *b)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    b[i] = helper(a, i);
+}
+int main()
+{
+    float *a, *b;
+    cudaMalloc(&a, 4096 * 4);
+    cudaMalloc(&b, 4096 * 4);
+    expand<<<16, 256>>>(a, b);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+"#;
+
+#[test]
+fn inlined_device_functions_are_in_call_paths_and_streams_give_the_same_report() {
+    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
+    if !has(&nvcc) {
+        return;
+    }
+    let place = Place::new();
+    place.write("deep.cu", INLINED);
+    let mut compile = Command::new(nvcc);
+    compile.args(["-g", "-lineinfo", "-o"]);
+    compile.args([place.path("deep"), place.path("deep.cu")]);
+    Done::of(&mut compile).succeeds();
+    let profiled = place.run(&["profile", "--", "./deep"]).succeeds();
+    let path =
+        "expand<<<>>> (deep.cu:13) › helper (deep.cu:8, inlined) › inner (deep.cu:4, inlined)";
+    let words = profiled
+        .out
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(
+        words.contains(&format!("main (deep.cu:20) › {path}")),
+        "{words}"
+    );
+    let run = place.json("deep.rlgpu").0;
+    let lines = run["by_line"].clone();
+    assert_eq!(lines[0]["paths"][0], "expand › helper › inner");
+    // The same lines from the records alone; branches are not in them.
+    place.run(&["record", "-q", "--", "./deep"]).succeeds();
+    let report = place.run(&["gpu", "report", "-o", "stream", "deep.rlwarp"]);
+    report.succeeds().prints(&[
+        "deep.cu:4",
+        "inner in expand",
+        "Uncoalesced access",
+        "stream.html",
+    ]);
+    let stream = place.json("stream.rlgpu").0;
+    for key in ["line", "paths", "global", "l1", "l2", "reuse"] {
+        assert_eq!(stream["by_line"][0][key], lines[0][key], "{key}");
+    }
+    is_offline_page(&place.read("stream.html"));
+}

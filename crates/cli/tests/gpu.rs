@@ -525,3 +525,48 @@ fn sources_with_host_code_are_compiled_and_missing_compilers_named() {
         );
     }
 }
+
+#[test]
+fn report_shows_a_stream_as_profile_shows_a_run() {
+    let place = Place::new();
+    place.write("k.ptx", PTX);
+    let arguments = [
+        "--arg",
+        "256",
+        "--arg",
+        "2",
+        "--arg",
+        "ramp:f32:256",
+        "--arg",
+        "zeros:f32:256",
+    ];
+    let run = with(&[&arguments[..], &["-q", "-o", "k.rlwarp"]].concat());
+    place.run(&run).succeeds();
+    let done = place
+        .run(&["gpu", "report", "k.rlwarp", "--csv", "k.csv"])
+        .succeeds();
+    done.prints(&[
+        "scale",
+        "Page:    k.html",
+        "Next:    change something, record and gpu report again",
+    ]);
+    // A load and a store of eight warps, each of four sectors.
+    let run = place.json("k.rlgpu").0;
+    let global = &run["by_kernel"][0]["global"];
+    assert_eq!(
+        (&global["requests"], &global["sectors"]),
+        (&16.into(), &64.into())
+    );
+    assert!(place.text("k.csv").contains("\r\nkernel,scale,1,"));
+    // Of a cut stream, what came before, and the error.
+    let bytes = place.read("k.rlwarp");
+    std::fs::write(place.path("cut.rlwarp"), &bytes[..bytes.len() - 9]).unwrap();
+    place
+        .run(&["gpu", "report", "cut.rlwarp"])
+        .fails(1)
+        .says(&["cut.rlwarp"]);
+    let run = place.json("cut.rlgpu").0;
+    assert_eq!(run["by_kernel"][0]["global"]["requests"], 16);
+    let done = place.run(&["gpu", "report", "k.ptx"]).fails(1);
+    done.says(&["k.ptx"]);
+}
