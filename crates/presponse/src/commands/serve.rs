@@ -156,7 +156,7 @@ impl Args {
             let _ = std::fs::remove_file(path);
         }
         match ended {
-            Ok(()) => Ok(()),
+            Ok(synced) => synced.context("the last batches may not outlast a power failure"),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
@@ -237,7 +237,7 @@ impl Args {
         let shown = path.display();
         if recovered.dropped > 0 {
             tell!(
-                "presponse: {shown}: a batch that was cut off at the end of the log is dropped ({}); it was never acknowledged",
+                "presponse: {shown}: the end of the log was cut off and is dropped ({}); only with --sync other than always could a batch in it have been acknowledged",
                 counted(recovered.dropped, "byte", "bytes")
             );
         }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::client::ClientContext;
 use crate::say::tell;
+use crate::state::log::LogError;
 use crate::state::{Snapshot, StateFolder};
 
 /// The most batches that are synced together.
@@ -83,7 +84,14 @@ impl BatchWriter {
 
     /// Does what is asked for until all clients and the listener have gone, or `ends` says so. At
     /// the end the log is synced.
-    pub fn run(mut self, requests: &Receiver<WriterRequest>, ends: impl Fn() -> bool) {
+    ///
+    /// # Errors
+    /// If that sync fails.
+    pub fn run(
+        mut self,
+        requests: &Receiver<WriterRequest>,
+        ends: impl Fn() -> bool,
+    ) -> Result<(), LogError> {
         while !ends() {
             let first = match requests.recv_timeout(LOOK) {
                 Ok(first) => first,
@@ -101,9 +109,9 @@ impl BatchWriter {
             }
             self.handle(group);
         }
-        if let Some(folder) = &mut self.folder {
-            // The process ends; batches were acknowledged by the policy that was chosen.
-            let _ = folder.log().sync_now();
+        match &mut self.folder {
+            Some(folder) => folder.log().sync_now(),
+            None => Ok(()),
         }
     }
 
@@ -128,6 +136,7 @@ impl BatchWriter {
             return;
         }
         let start = Instant::now();
+        let length = self.log_length();
         let (mut logged, mut room) = (Vec::new(), self.room());
         for request in requests {
             let WriterTask::Apply(changes) = &request.task else {
@@ -156,6 +165,8 @@ impl BatchWriter {
         if let Some(folder) = &mut self.folder
             && let Err(error) = folder.log().sync()
         {
+            // They are refused, so a start must not find them.
+            folder.log().cut_back(length);
             for request in logged {
                 request.reply(Err(error.to_string()));
             }
@@ -195,10 +206,7 @@ impl BatchWriter {
         // What the first replica has room for, the second has, too.
         let _ = confirmed.catch_up(records);
         let caught_up = start.elapsed();
-        let bytes = self
-            .folder
-            .as_mut()
-            .map_or(0, |folder| folder.log().length());
+        let bytes = self.log_length();
         self.context.statistics.batches(|times| {
             times.run.add(records.len(), &step);
             times.acknowledged.add(all);
@@ -206,6 +214,12 @@ impl BatchWriter {
             times.catch_up.add(caught_up);
             times.log_bytes = bytes;
         });
+    }
+
+    /// Bytes of the log; 0 without one.
+    fn log_length(&mut self) -> u64 {
+        let folder = self.folder.as_mut();
+        folder.map_or(0, |folder| folder.log().length())
     }
 
     /// Vertices that the graph can still get.

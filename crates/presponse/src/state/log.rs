@@ -10,7 +10,7 @@
 //! those of clients, so a log needs no table. The mark lets a reader find intact records after a
 //! damaged one.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ pub enum SyncPolicy {
 #[derive(Debug, Error)]
 pub enum LogError {
     /// The system refused to write; later batches may succeed.
-    #[error("cannot write the update log {}: {source}; free some space; the batch is not applied", path.display())]
+    #[error("cannot write the update log {}: {source}; {}; the batch is not applied", path.display(), remedy(source))]
     Write {
         /// The log.
         path: PathBuf,
@@ -58,6 +58,43 @@ pub enum LogError {
         /// The earlier failure.
         why: String,
     },
+}
+
+#[cfg(not(test))]
+fn sync_file(file: &File) -> io::Result<()> {
+    file.sync_data()
+}
+
+#[cfg(test)]
+use failing::sync_file;
+
+/// Syncs that fail once, as Linux reports a failure.
+#[cfg(test)]
+pub mod failing {
+    use std::cell::Cell;
+    use std::fs::File;
+    use std::io;
+
+    thread_local! {
+        /// Whether the next sync of this thread fails.
+        pub static NEXT: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub fn sync_file(file: &File) -> io::Result<()> {
+        match NEXT.take() {
+            true => Err(io::Error::other("this sync fails")),
+            false => file.sync_data(),
+        }
+    }
+}
+
+/// What helps when a log cannot be written.
+fn remedy(source: &io::Error) -> &'static str {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    match source.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge => "free some space",
+        _ => "look at the disk",
+    }
 }
 
 /// A log that is being written.
@@ -79,15 +116,19 @@ impl UpdateLog {
     /// Begins an empty log.
     ///
     /// # Errors
-    /// If the file cannot be created or synced.
+    /// If the file cannot be created or synced. It is removed then.
     pub fn create(path: &Path, kind: EdgeKind, policy: SyncPolicy) -> io::Result<Self> {
         let mut file = File::options()
             .create(true)
             .truncate(true)
             .write(true)
             .open(path)?;
-        file.write_all(&head(kind))?;
-        file.sync_all()?;
+        let written = file.write_all(&head(kind)).and_then(|()| file.sync_all());
+        if let Err(error) = written {
+            // If it stays without a head, readers of the folder skip it.
+            let _ = fs::remove_file(path);
+            return Err(error);
+        }
         Ok(Self::on(file, path, HEAD_LENGTH, policy))
     }
 
@@ -132,15 +173,10 @@ impl UpdateLog {
     /// # Errors
     /// If it cannot be written. The log is as before.
     pub fn append(&mut self, batch: u64, changes: &[StreamRecord]) -> Result<(), LogError> {
-        if let Some(why) = &self.broken {
-            return Err(LogError::Broken {
-                path: self.path.clone(),
-                why: why.clone(),
-            });
-        }
+        self.check()?;
         encode(&mut self.record, batch, changes);
         if let Err(source) = self.file.write_all(&self.record) {
-            self.cut_back();
+            self.cut_back(self.length);
             return Err(LogError::Write {
                 path: self.path.clone(),
                 source,
@@ -154,8 +190,10 @@ impl UpdateLog {
     /// Makes the written batches last as the policy asks for.
     ///
     /// # Errors
-    /// If the disk refuses. What it has then is not known, so the log takes no more batches.
+    /// If the disk refuses, or did before. What it has then is not known, so the log takes no more
+    /// batches, and is not synced again: a later success would not mean that the bytes are there.
     pub fn sync(&mut self) -> Result<(), LogError> {
+        self.check()?;
         let is_due = match self.policy {
             SyncPolicy::Always => true,
             SyncPolicy::Every(time) => self.synced.elapsed() >= time,
@@ -170,7 +208,9 @@ impl UpdateLog {
     /// When [`Self::sync`] should be called if no batch comes before; `None` if not at all.
     pub fn sync_due(&self) -> Option<Instant> {
         match self.policy {
-            SyncPolicy::Every(time) if self.is_dirty => Some(self.synced + time),
+            SyncPolicy::Every(time) if self.is_dirty && self.broken.is_none() => {
+                Some(self.synced + time)
+            }
             _ => None,
         }
     }
@@ -180,7 +220,8 @@ impl UpdateLog {
     /// # Errors
     /// As above.
     pub fn sync_now(&mut self) -> Result<(), LogError> {
-        if let Err(source) = self.file.sync_data() {
+        self.check()?;
+        if let Err(source) = sync_file(&self.file) {
             self.broken = Some(format!("the disk failed to sync it: {source}"));
             return Err(LogError::Write {
                 path: self.path.clone(),
@@ -191,12 +232,27 @@ impl UpdateLog {
         Ok(())
     }
 
-    /// Removes what was written of a record.
-    fn cut_back(&mut self) {
-        let cut = self.file.set_len(self.length);
-        let cut = cut.and_then(|()| self.file.seek(SeekFrom::Start(self.length)));
-        if let Err(error) = cut {
-            self.broken = Some(format!("a record at its end could not be removed: {error}"));
+    /// An error if an earlier failure ended the log.
+    fn check(&self) -> Result<(), LogError> {
+        match &self.broken {
+            None => Ok(()),
+            Some(why) => Err(LogError::Broken {
+                path: self.path.clone(),
+                why: why.clone(),
+            }),
+        }
+    }
+
+    /// Removes what follows the first `length` bytes, batches that are refused. If that fails, the
+    /// log takes no more batches.
+    pub fn cut_back(&mut self, length: u64) {
+        let cut = self.file.set_len(length);
+        match cut.and_then(|()| self.file.seek(SeekFrom::Start(length))) {
+            Ok(_) => self.length = length,
+            Err(error) if self.broken.is_none() => {
+                self.broken = Some(format!("a record at its end could not be removed: {error}"));
+            }
+            Err(_) => {}
         }
     }
 }

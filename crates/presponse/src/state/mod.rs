@@ -10,14 +10,15 @@
 //! written beside and renamed, and only then the files before it are removed: a crash at any moment
 //! leaves a snapshot and all logs that follow it.
 //!
-//! A log may end in a record that was cut off; that batch was never acknowledged, and is dropped.
-//! A damaged record with intact ones after it is not dropped, since those were acknowledged:
-//! opening fails.
+//! A log may end in a record that was cut off, and a log may have no complete head: both are
+//! dropped. Their batches were not acknowledged, or the policy let that be before they were on the
+//! disk. A damaged record with intact ones after it is not dropped: opening fails.
 
 pub mod log;
 pub mod snapshot;
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -44,7 +45,7 @@ pub struct Recovered {
     pub batch: u64,
     /// Batches that were read from logs.
     pub replayed: u64,
-    /// Bytes at the end of the last log that were dropped.
+    /// Bytes that were dropped: those at the end of the last log, and of logs without a head.
     pub dropped: u64,
 }
 
@@ -71,14 +72,22 @@ impl StateFolder {
         recover: &mut dyn Recover,
     ) -> anyhow::Result<(Self, Recovered)> {
         let shown = folder.display();
-        fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {shown}"))?;
+        let parents = create_folder(folder);
+        let parents = parents.with_context(|| format!("cannot create the folder {shown}"))?;
+        for parent in parents {
+            sync_folder(&parent)?;
+        }
         let lock = lock(folder)?;
         let (recovered, last) = read(folder, kind, recover)?;
-        let log = match last {
-            Some((path, length)) if length >= log::HEAD_LENGTH => {
-                UpdateLog::reopen(&path, length, policy)
+        for (_, path) in files(folder)? {
+            if is_log(&path) && !has_head(&path)? {
+                // What stays is skipped again.
+                let _ = fs::remove_file(path);
             }
-            _ => UpdateLog::create(&log_path(folder, recovered.batch), kind, policy),
+        }
+        let log = match last {
+            Some((path, length)) => UpdateLog::reopen(&path, length, policy),
+            None => UpdateLog::create(&log_path(folder, recovered.batch), kind, policy),
         };
         let log = log.with_context(|| format!("cannot write an update log in {shown}"))?;
         sync_folder(folder)?;
@@ -148,13 +157,14 @@ pub fn read_only(
 /// # Errors
 /// If a file in it cannot be read.
 pub fn kind_of(folder: &Path) -> anyhow::Result<Option<EdgeKind>> {
-    match files(folder)?.first() {
-        None => Ok(None),
-        Some((_, file)) => {
-            let head = log::read_head(&mut File::open(file)?);
-            Ok(Some(head.with_context(|| file.display().to_string())?.kind))
+    for (_, file) in files(folder)? {
+        if is_log(&file) && !has_head(&file)? {
+            continue;
         }
+        let head = log::read_head(&mut File::open(&file)?);
+        return Ok(Some(head.with_context(|| file.display().to_string())?.kind));
     }
+    Ok(None)
 }
 
 /// The result of reading, and the path and intact length of the last log.
@@ -167,21 +177,25 @@ fn read(
 ) -> anyhow::Result<(Recovered, LastLog)> {
     let mut recovered = Recovered::default();
     let all = files(folder)?;
-    let is_snapshot = |path: &Path| name(path).starts_with(SNAPSHOT);
-    if let Some((batch, path)) = all.iter().rev().find(|(_, path)| is_snapshot(path)) {
+    if let Some((batch, path)) = all.iter().rev().find(|(_, path)| !is_log(path)) {
         let snapshot = Snapshot::read(path)?;
         check_kind(path, snapshot.kind, kind)?;
         recovered.batch = *batch;
         recover.snapshot(snapshot)?;
     }
-    let logs: Vec<PathBuf> = all
-        .into_iter()
-        .filter_map(|(_, path)| (!is_snapshot(&path)).then_some(path))
-        .collect();
+    let (mut logs, mut headless) = (Vec::new(), 0);
+    for (_, path) in all {
+        // The head is written first: without it, there is no batch.
+        match is_log(&path) {
+            true if has_head(&path)? => logs.push(path),
+            true => headless += length_of(&path)?,
+            false => {}
+        }
+    }
     let mut last = None;
     for (at, path) in logs.iter().enumerate() {
         let is_last = at + 1 == logs.len();
-        let (end, length) = read_log(path, kind, is_last, &mut recovered, recover)?;
+        let (end, length) = read_log(path, kind, &mut recovered, recover)?;
         let shown = path.display();
         if end < length && !is_last {
             anyhow::bail!(
@@ -191,6 +205,7 @@ fn read(
         recovered.dropped = length - end;
         last = Some((path.clone(), end));
     }
+    recovered.dropped += headless;
     Ok((recovered, last))
 }
 
@@ -199,7 +214,6 @@ fn read(
 fn read_log(
     path: &Path,
     kind: EdgeKind,
-    is_last: bool,
     recovered: &mut Recovered,
     recover: &mut dyn Recover,
 ) -> anyhow::Result<(u64, u64)> {
@@ -212,10 +226,6 @@ fn read_log(
     }
     let mut file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
     let length = file.metadata()?.len();
-    if is_last && length < log::HEAD_LENGTH {
-        // The crash came before the head was complete, so no batch is in it.
-        return Ok((0, length));
-    }
     let head = log::read_head(&mut file).with_context(|| shown.to_string())?;
     check_kind(path, head.kind, kind)?;
     let end = log::replay(file, length, |batch, changes| {
@@ -263,6 +273,21 @@ fn name(path: &Path) -> &str {
         .unwrap_or_default()
 }
 
+fn is_log(path: &Path) -> bool {
+    name(path).starts_with(LOG)
+}
+
+/// Whether a log is long enough for its head. A full disk or a crash may leave one that is not.
+fn has_head(log: &Path) -> anyhow::Result<bool> {
+    Ok(length_of(log)? >= log::HEAD_LENGTH)
+}
+
+fn length_of(path: &Path) -> anyhow::Result<u64> {
+    let about = fs::metadata(path);
+    let about = about.with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(about.len())
+}
+
 /// The batch in the name of a file.
 fn begins(path: &Path) -> u64 {
     let number = name(path).strip_prefix(LOG);
@@ -303,6 +328,21 @@ fn lock(folder: &Path) -> anyhow::Result<File> {
             Err(error).with_context(|| format!("cannot lock {shown}"))
         }
     }
+}
+
+/// Makes a folder and those that it is in. Returns the folders that have a new name in them.
+fn create_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let missing = folder.ancestors().take_while(|folder| {
+        // The ancestors of a relative path end in an empty one, the current folder.
+        !folder.as_os_str().is_empty() && !folder.exists()
+    });
+    let parents = missing.map(|folder| match folder.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    });
+    let parents = parents.collect();
+    fs::create_dir_all(folder)?;
+    Ok(parents)
 }
 
 /// Makes names in a folder last.

@@ -238,3 +238,69 @@ fn snapshot_that_is_cut_or_changed_anywhere_is_refused() {
     fs::write(&path, &longer).unwrap();
     assert!(Snapshot::read(&path).is_err());
 }
+
+#[test]
+fn log_that_failed_to_sync_takes_no_batch_and_no_snapshot() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut folder, ..) = open(place.path()).unwrap();
+    append(&mut folder, 1..=3);
+    folder.log().sync_now().unwrap();
+    let length = folder.log().length();
+    append(&mut folder, 4..=4);
+    log::failing::NEXT.set(true);
+    let error = folder.log().sync_now().unwrap_err().to_string();
+    assert!(error.contains("look at the disk"), "{error}");
+    folder.log().cut_back(length);
+    for error in [
+        folder.log().sync_now().unwrap_err(),
+        folder.log().sync().unwrap_err(),
+        folder.log().append(4, &changes(4)).unwrap_err(),
+    ] {
+        assert!(matches!(error, log::LogError::Broken { .. }), "{error}");
+    }
+    let error = format!("{:#}", folder.write_snapshot(&snapshot(3)).unwrap_err());
+    assert!(error.contains("takes no more batches"), "{error}");
+    drop(folder);
+    // The refused batch is not there, and no log began after the broken one.
+    let (mut folder, recovered, _) = open(place.path()).unwrap();
+    assert_eq!((recovered.batch, recovered.dropped), (3, 0));
+    assert!(!log_path(place.path(), 3).exists());
+    append(&mut folder, 4..=4);
+}
+
+#[test]
+fn logs_without_a_head_are_skipped_wherever_they_are() {
+    for length in [0, 5, 15] {
+        let place = tempfile::tempdir().unwrap();
+        let (mut folder, ..) = open(place.path()).unwrap();
+        append(&mut folder, 1..=5);
+        drop(folder);
+        let headless = |batch| {
+            fs::write(log_path(place.path(), batch), &[7; 16][..length]).unwrap();
+        };
+        headless(3);
+        // Readers that write nothing skip them, too.
+        let found = read_only(place.path(), KIND, &mut Kept::default()).unwrap();
+        assert_eq!((found.batch, found.dropped), (5, length as u64));
+        for batch in 6..9 {
+            let (mut folder, recovered, _) = open(place.path()).unwrap();
+            assert_eq!(recovered.batch, batch - 1);
+            append(&mut folder, batch..=batch);
+            drop(folder);
+            headless(batch - 3);
+        }
+        fs::remove_file(log_path(place.path(), 0)).unwrap();
+        assert_eq!(kind_of(place.path()).unwrap(), None);
+    }
+}
+
+#[test]
+fn new_folders_are_known_with_the_folders_that_name_them() {
+    let place = tempfile::tempdir().unwrap();
+    let base = place.path();
+    let deep = base.join("a/b/c");
+    let wanted = [base.join("a/b"), base.join("a"), base.to_owned()];
+    assert_eq!(create_folder(&deep).unwrap(), wanted);
+    assert!(deep.is_dir());
+    assert!(create_folder(&deep).unwrap().is_empty());
+}
