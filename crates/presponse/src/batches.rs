@@ -1,10 +1,11 @@
 //! [`Batches`]: cuts a stream into batches, by count or by time.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::Context as _;
 use reuselens_graph::formats::stream::StreamRecord;
-use reuselens_graph::{Edge, EdgeChange, EdgeKind, VertexNames};
+use reuselens_graph::{Edge, EdgeChange, EdgeKind, VERTEX_LIMIT, VertexNames};
 
 use crate::exit::WrongUsage;
 use crate::input::Stream;
@@ -104,6 +105,23 @@ impl Batches {
         }
         Ok(Some(record))
     }
+}
+
+/// The vertices that a graph with these ids can still get.
+pub fn room(names: &VertexNames) -> u64 {
+    u64::from(VERTEX_LIMIT).saturating_sub(names.len())
+}
+
+/// The vertices that records add to those of `names` at most: one for each end. Only if those would
+/// be more than `room`, the ids that are missing are counted, each once.
+pub fn added(names: &VertexNames, records: &[StreamRecord], room: u64) -> u64 {
+    let bound = 2 * records.len() as u64;
+    if bound <= room {
+        return bound;
+    }
+    let ends = records.iter().flat_map(|record| [record.from, record.to]);
+    let missing: HashSet<u64> = ends.filter(|id| names.get(*id).is_none()).collect();
+    missing.len() as u64
 }
 
 /// The change of a graph that a record of a stream asks for; vertices without a number get one.

@@ -532,3 +532,33 @@ fn tcp_is_for_this_machine_only() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+#[test]
+fn root_is_kept_with_the_folder() {
+    let place = Place::new();
+    let (socket, state) = (place.path("socket"), place.path("state"));
+    let keep = ["--state", state.to_str().unwrap()];
+    let with_root = [&keep[..], &["--root", "99"]].concat();
+    let mut service = Service::start(&socket, &with_root);
+    let mut client = service.client();
+    client.ask("apply 2\n+ 1 2\n+ 2 99\n");
+    let wanted = client.ask("query 1 2 99\n");
+    assert_eq!(wanted["vertices"][0]["depth"], json!(2));
+    for arguments in [&keep[..], &with_root, &keep] {
+        service.child.kill().unwrap();
+        service.child.wait().unwrap();
+        service = Service::start(&socket, arguments);
+        assert_eq!(service.client().ask("query 1 2 99\n"), wanted);
+        // Later snapshots have it, too.
+        service.client().ask("snapshot\n");
+    }
+    drop(service);
+    let serve = [
+        "serve", "--state", "state", "--socket", "other", "--root", "1",
+    ];
+    let (code, error) = place.fail(&serve);
+    assert!(
+        code == 2 && error.contains("counts depths from vertex 99; leave out --root to go on"),
+        "{error}"
+    );
+}

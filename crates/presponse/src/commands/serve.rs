@@ -93,13 +93,15 @@ struct Begin {
     kind: EdgeKind,
     names: VertexNames,
     graph: SortedGraph,
+    /// The root of the snapshot; without one, the vertex that comes first.
+    root: VertexId,
     is_recovered: bool,
 }
 
 impl Recover for Begin {
     fn snapshot(&mut self, snapshot: Snapshot) -> anyhow::Result<()> {
         self.is_recovered = true;
-        self.names = snapshot.names;
+        (self.names, self.root) = (snapshot.names, snapshot.root);
         self.graph.grow(self.names.len() as VertexId);
         let inserts: Vec<EdgeChange> = snapshot.edges.into_iter().map(EdgeChange::Insert).collect();
         self.graph.apply(&inserts);
@@ -168,6 +170,7 @@ impl Args {
             kind,
             names: VertexNames::new(),
             graph: SortedGraph::new(kind, 0),
+            root: 0,
             is_recovered: false,
         };
         begin.graph.set_threads(self.from.threads());
@@ -193,9 +196,11 @@ impl Args {
             let ready = self.from.read(Some(path), self.quiet)?;
             (begin.names, begin.graph) = (ready.names, ready.graph);
         }
-        let root = self.from.root_number(&mut begin.names)?;
+        let root = self.root(&mut begin)?;
         begin.graph.grow(begin.names.len() as VertexId);
-        let needs_snapshot = self.graph.is_some() && folder.is_some();
+        // The log has only changes: without the graph and the root they could not be replayed.
+        let has_more = self.graph.is_some() || !begin.names.is_empty();
+        let needs_snapshot = folder.is_some() && !begin.is_recovered && has_more;
         let [one, other] = self.replicas(begin, root, recovered.batch);
         let context = Arc::new(ClientContext {
             confirmed: Confirmed::new(one, other),
@@ -206,14 +211,35 @@ impl Args {
             batch: recovered.batch,
             folder,
             last_snapshot: recovered.batch,
+            root,
             snapshot_every: self.snapshot_every,
             context: Arc::clone(&context),
         };
         if needs_snapshot {
-            // The log has only changes: without the graph they could not be replayed.
             writer.snapshot().map_err(anyhow::Error::msg)?;
         }
         Ok((writer, context))
+    }
+
+    /// The number of the root: that of the folder if it has a graph, else that of `--root`.
+    fn root(&self, begin: &mut Begin) -> anyhow::Result<VertexId> {
+        if !begin.is_recovered {
+            return self.from.root_number(&mut begin.names);
+        }
+        let kept = begin.names.id(begin.root);
+        if self.from.root.is_some_and(|asked| Some(asked) != kept) {
+            let state = self.state.as_deref().unwrap_or("the folder".as_ref());
+            let root = match kept {
+                Some(id) => format!("vertex {id}"),
+                None => "the vertex that comes first".to_owned(),
+            };
+            return Err(WrongUsage(format!(
+                "{} counts depths from {root}; leave out --root to go on, or name another folder",
+                state.display()
+            ))
+            .into());
+        }
+        Ok(begin.root)
     }
 
     /// The two replicas of the state to begin with, computed at the same time.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use reuselens_graph::formats::stream::StreamRecord;
-use reuselens_graph::{EdgeChange, StoredGraph, VertexId, VertexNames};
+use reuselens_graph::{EdgeChange, StoredGraph, VERTEX_LIMIT, VertexId, VertexNames};
 use reuselens_incremental::UNREACHED;
 use serde_json::{Value, json};
 
@@ -100,6 +100,11 @@ impl Replica {
     }
 
     fn apply(&mut self, records: &[StreamRecord]) -> anyhow::Result<BatchStep> {
+        // Before ids get numbers: the graph must have all vertices that `names` has.
+        let room = batches::room(&self.names);
+        if batches::added(&self.names, records, room) > room {
+            anyhow::bail!("a graph has at most {VERTEX_LIMIT} vertices, and the batch adds more");
+        }
         let kind = self.answers.graph().kind();
         self.changes.clear();
         for record in records {

@@ -8,10 +8,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use reuselens_graph::formats::stream::StreamRecord;
-use reuselens_graph::{Edge, EdgeKind, SortedGraph, StoredGraph, VERTEX_LIMIT};
+use reuselens_graph::{Edge, EdgeKind, SortedGraph, StoredGraph, VertexId};
 use serde_json::{Value, json};
 
 use super::client::ClientContext;
+use crate::batches;
 use crate::say::tell;
 use crate::state::log::LogError;
 use crate::state::{Snapshot, StateFolder};
@@ -62,6 +63,8 @@ pub struct BatchWriter {
     pub folder: Option<StateFolder>,
     /// The batch of the last snapshot, tried or written.
     pub last_snapshot: u64,
+    /// The vertex from which depths are counted.
+    pub root: VertexId,
     /// Batches between two snapshots; 0 for none.
     pub snapshot_every: u64,
     /// What it shares with clients.
@@ -117,17 +120,17 @@ impl BatchWriter {
 
     /// Does requests in their order; consecutive batches are logged together.
     fn handle(&mut self, group: Vec<WriterRequest>) {
-        let mut batches = Vec::new();
+        let mut waiting = Vec::new();
         for request in group {
             match &request.task {
-                WriterTask::Apply(_) => batches.push(request),
+                WriterTask::Apply(_) => waiting.push(request),
                 WriterTask::Snapshot => {
-                    self.apply_all(std::mem::take(&mut batches));
+                    self.apply_all(std::mem::take(&mut waiting));
                     request.reply(self.snapshot());
                 }
             }
         }
-        self.apply_all(batches);
+        self.apply_all(waiting);
     }
 
     /// Logs batches, syncs once, and applies those that are in the log.
@@ -143,8 +146,7 @@ impl BatchWriter {
                 continue;
             };
             let batch = self.batch + logged.len() as u64 + 1;
-            // Counts all ends as new: near the limit some batches that would fit are refused.
-            if changes.len() as u64 * 2 > room && !self.fits(changes) {
+            if !self.admit(changes, &mut room) {
                 let what =
                     "the graph would have more than 4294967294 vertices; the batch is not applied";
                 request.reply(Err(what.to_owned()));
@@ -155,10 +157,7 @@ impl BatchWriter {
                 None => Ok(()),
             };
             match written {
-                Ok(()) => {
-                    room = room.saturating_sub(changes.len() as u64 * 2);
-                    logged.push(request);
-                }
+                Ok(()) => logged.push(request),
                 Err(error) => request.reply(Err(error.to_string())),
             }
         }
@@ -224,16 +223,19 @@ impl BatchWriter {
 
     /// Vertices that the graph can still get.
     fn room(&self) -> u64 {
-        let vertices = self.context.confirmed.read().names.len();
-        u64::from(VERTEX_LIMIT).saturating_sub(vertices)
+        batches::room(&self.context.confirmed.read().names)
     }
 
-    /// Whether the graph can have the vertices of a batch, counting a new id each time it occurs.
-    fn fits(&self, changes: &[StreamRecord]) -> bool {
-        let ends = changes.iter().flat_map(|change| [change.from, change.to]);
-        let state = self.context.confirmed.read();
-        let new = ends.filter(|id| state.names.get(*id).is_none());
-        new.count() as u64 <= u64::from(VERTEX_LIMIT).saturating_sub(state.names.len())
+    /// Whether a batch fits into the room that earlier ones of its group left, and takes its part.
+    /// A vertex that is new in several of them is counted in each, so near the limit some batches
+    /// that would fit are refused.
+    fn admit(&self, changes: &[StreamRecord], room: &mut u64) -> bool {
+        let added = batches::added(&self.context.confirmed.read().names, changes, *room);
+        let fits = added <= *room;
+        if fits {
+            *room -= added;
+        }
+        fits
     }
 
     /// Writes a snapshot, and a new log after it.
@@ -246,6 +248,7 @@ impl BatchWriter {
         let snapshot = Snapshot {
             batch: self.batch,
             kind: state.answers.graph().kind(),
+            root: self.root,
             names: state.names.clone(),
             edges: all_edges(state.answers.graph()),
         };
@@ -274,3 +277,6 @@ pub fn all_edges(graph: &SortedGraph) -> Vec<Edge> {
     edges.sort_unstable();
     edges
 }
+
+#[cfg(test)]
+mod tests;

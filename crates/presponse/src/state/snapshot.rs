@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! head: "PRSPSNP1" | kind u32 | crc32 of the 12 bytes before, u32
-//! body: batch, first id, count of ids without gaps, count of other ids, other ids,
+//! body: batch, root, first id, count of ids without gaps, count of other ids, other ids,
 //!       count of edges, then for each edge: from less the one before, to
 //! end:  crc32 of the body, u32
 //! ```
@@ -14,7 +14,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use anyhow::Context as _;
-use reuselens_graph::{Edge, EdgeKind, VertexNames};
+use reuselens_graph::{Edge, EdgeKind, VertexId, VertexNames};
 use reuselens_io::{AtomicFile, varint};
 
 use super::log::{kind_code, kind_of_code};
@@ -31,6 +31,8 @@ pub struct Snapshot {
     pub batch: u64,
     /// Whether edges have a direction.
     pub kind: EdgeKind,
+    /// The vertex from which depths are counted; 0 also before there is any vertex.
+    pub root: VertexId,
     /// The ids of the vertices.
     pub names: VertexNames,
     /// The edges, sorted.
@@ -70,6 +72,7 @@ impl Snapshot {
             Ok::<(), io::Error>(())
         };
         varint::put(&mut piece, self.batch);
+        varint::put(&mut piece, u64::from(self.root));
         let (first, consecutive) = self.names.range();
         varint::put(&mut piece, first);
         varint::put(&mut piece, u64::from(consecutive));
@@ -114,6 +117,7 @@ impl Snapshot {
             hasher: crc32fast::Hasher::new(),
         };
         let batch = body.next()?;
+        let root = u32::try_from(body.next()?)?;
         let first = body.next()?;
         let consecutive = u32::try_from(body.next()?)?;
         first
@@ -126,6 +130,9 @@ impl Snapshot {
             if names.len() == before {
                 anyhow::bail!("an id comes twice");
             }
+        }
+        if root > 0 && u64::from(root) >= names.len() {
+            anyhow::bail!("a root that is missing");
         }
         // Not reserved by what the file says: memory grows by what is read.
         let mut edges = Vec::new();
@@ -152,6 +159,7 @@ impl Snapshot {
         Ok(Self {
             batch,
             kind,
+            root,
             names,
             edges,
         })

@@ -54,6 +54,7 @@ fn snapshot(batch: u64) -> Snapshot {
     Snapshot {
         batch,
         kind: KIND,
+        root: 4,
         names,
         edges: edges.to_vec(),
     }
@@ -165,7 +166,8 @@ fn snapshot_replaces_what_is_before_it() {
     let (mut folder, recovered, kept) = open(place.path()).unwrap();
     assert_eq!((recovered.batch, recovered.replayed), (5, 2));
     let (found, wanted) = (kept.snapshot.as_ref().unwrap(), snapshot(3));
-    assert_eq!((found.batch, &found.edges), (3, &wanted.edges));
+    assert_eq!((found.batch, found.root), (3, 4));
+    assert_eq!(found.edges, wanted.edges);
     assert!(found.names.ids().eq(wanted.names.ids()));
     assert_eq!(numbers(&kept), [4, 5]);
     // Twice at one batch is once.
