@@ -149,9 +149,10 @@ fn prepare<D: Device + 'static>(device: D) -> io::Result<(TempDir, Server<D>)> {
     let folder = TempDir::with_prefix("reuselens-")?;
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path(LIBRARY_NAME), LIBRARY)?;
-    std::fs::write(path("versions.so"), VERSIONS)?;
+    // A file for each name: a loader takes two names of one file for one library, and which of the
+    // names is loaded says for which version of CUDA the program is made.
     for name in NAMES {
-        symlink("versions.so", path(name))?;
+        std::fs::write(path(name), VERSIONS)?;
     }
     for name in DRIVER_NAMES {
         symlink(LIBRARY_NAME, path(name))?;

@@ -219,50 +219,61 @@ fn kernel_of_a_program_that_has_ended_is_stopped() {
 #[test]
 fn programs_for_each_part_of_the_interface_find_what_cuda_documents() {
     if let Some(nvcc) = nvcc() {
-        interface_is_as_documented(&nvcc, &[]);
+        interface_is_as_documented(&nvcc, &[], &PARTS);
+    }
+}
+
+/// Parts that differ between CUDA 12 and 13.
+#[test]
+fn programs_of_the_shared_runtime_have_its_version() {
+    if let Some(nvcc) = nvcc() {
+        let parts = ["graphs", "properties"];
+        interface_is_as_documented(&nvcc, &["-cudart", "shared"], &parts);
     }
 }
 
 #[test]
 fn programs_of_cuda_12_find_what_it_documents() {
     let Some(nvcc) = nvcc_12() else { return };
-    interface_is_as_documented(&nvcc, &["-cudart", "shared"]);
-    interface_is_as_documented(&nvcc, &[]);
+    interface_is_as_documented(&nvcc, &["-cudart", "shared"], &PARTS);
+    interface_is_as_documented(&nvcc, &[], &PARTS);
 }
 
-fn interface_is_as_documented(nvcc: &str, flags: &[&str]) {
+/// All of them.
+const PARTS: [&str; 28] = [
+    "assert",
+    "async",
+    "atomics",
+    "cooperative",
+    "copies",
+    "errors",
+    "events",
+    "extended",
+    "fork",
+    "graphs",
+    "halves",
+    "illegal",
+    "malloc",
+    "managed",
+    "memset",
+    "occupancy",
+    "pinned",
+    "pools",
+    "printf",
+    "properties",
+    "shared",
+    "streams",
+    "symbols",
+    "templates",
+    "textures",
+    "threads",
+    "traps",
+    "warps",
+];
+
+fn interface_is_as_documented(nvcc: &str, flags: &[&str], names: &[&str]) {
     let folder = TempDir::new().unwrap();
     let root = programs().join("api");
-    let names = [
-        "assert",
-        "async",
-        "atomics",
-        "cooperative",
-        "copies",
-        "errors",
-        "events",
-        "extended",
-        "fork",
-        "graphs",
-        "halves",
-        "illegal",
-        "malloc",
-        "managed",
-        "memset",
-        "occupancy",
-        "pinned",
-        "pools",
-        "printf",
-        "properties",
-        "shared",
-        "streams",
-        "symbols",
-        "templates",
-        "textures",
-        "threads",
-        "traps",
-        "warps",
-    ];
     let mut wrong = Vec::new();
     for name in names {
         let program = folder.path().join(name);

@@ -148,6 +148,11 @@ fn given<T: Copy>(at: *const T) -> Result<T, Status> {
     }
 }
 
+/// Says that the device was reset.
+pub fn clear() {
+    ARRAYS.clear();
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMallocArray(
     to: *mut usize,

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use super::arrays;
 use super::blocks;
 use super::connection::{ask_number, device};
 use super::errors::returned;
@@ -9,6 +10,7 @@ use super::hook;
 use super::lock;
 use super::memory::store;
 use super::pools;
+use super::textures;
 use super::work::wait;
 use crate::protocol::Operation;
 use crate::status::Status;
@@ -66,6 +68,8 @@ pub extern "C" fn cudaDeviceReset() -> u32 {
     returned(wait().and_then(|()| {
         blocks::clear();
         pools::clear();
+        arrays::clear();
+        textures::clear();
         ask_number(Operation::Reset, &[]).map(drop)
     }))
 }

@@ -35,6 +35,11 @@ impl<T> Handles<T> {
             .ok_or(Status::INVALID_HANDLE)
     }
 
+    /// Ends all handles.
+    pub fn clear(&self) {
+        lock(&self.0).clear();
+    }
+
     /// Ends a handle.
     pub fn remove(&self, handle: usize) -> Result<T, Status> {
         lock(&self.0).remove(&handle).ok_or(Status::INVALID_HANDLE)

@@ -218,6 +218,11 @@ fn known(handle: usize) -> Result<(Resource, Option<Sampling>), Status> {
     known.ok_or(Status::INVALID_HANDLE)
 }
 
+/// Says that the device was reset.
+pub fn clear() {
+    lock(&MADE).clear();
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaCreateTextureObject(
     to: *mut usize,
