@@ -253,3 +253,17 @@ fn parents_of_depths_are_neighbors_one_level_above() {
         }
     }
 }
+
+#[test]
+fn both_directions_of_an_edge_are_one_cut() {
+    let pair = [(0, 1), (1, 0)];
+    let mut graph = SortedGraph::new(EdgeKind::Directed, 2);
+    graph.apply(&pair.map(|(from, to)| change(true, from, to)));
+    let mut components = Components::new(&graph, Policy::Repair);
+    let delta = graph.apply(&pair.map(|(from, to)| change(false, from, to)));
+    let work = components.apply(&graph, &delta);
+    assert_eq!(
+        (work.affected, components.size(0), components.size(1)),
+        (1, 1, 1)
+    );
+}

@@ -133,6 +133,8 @@ impl Components {
         }
         self.cuts.iter().for_each(|cut| self.forest.cut(cut.child));
         self.cuts.sort_unstable_by_key(|cut| (cut.part, cut.child));
+        // Both directions of an edge may be gone.
+        self.cuts.dedup_by_key(|cut| cut.child);
     }
 
     /// Treats all cuts. Returns whether to go on with the repair.
