@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use reuselens_graph::formats::stream::StreamRecord;
 use reuselens_graph::generate::{
-    ChangeMix, Changes, RmatShares, barabasi_albert, delaunay, erdos_renyi, rmat, window,
+    ChangeMix, Changes, EDGE_LIMIT, RmatShares, barabasi_albert, delaunay, erdos_renyi, rmat,
+    window,
 };
-use reuselens_graph::{Edge, EdgeChange, EdgeKind};
+use reuselens_graph::{Edge, EdgeChange, EdgeKind, VERTEX_LIMIT};
 
 const KINDS: [EdgeKind; 2] = [EdgeKind::Undirected, EdgeKind::Directed];
 
@@ -123,4 +124,20 @@ fn window_expires_a_pair_once_after_its_last_insertion() {
         input[6],
     ];
     assert_eq!(window(EdgeKind::Undirected, &input, 10), expected);
+}
+
+#[test]
+fn graphs_beyond_the_limits_are_refused() {
+    let shares = RmatShares::default();
+    for kind in KINDS {
+        assert!(erdos_renyi(kind, VERTEX_LIMIT, 9 << 59, 1).is_err());
+        assert!(erdos_renyi(kind, VERTEX_LIMIT, EDGE_LIMIT + 1, 1).is_err());
+        assert!(erdos_renyi(kind, VERTEX_LIMIT + 1, 5, 1).is_err());
+        assert_eq!(erdos_renyi(kind, VERTEX_LIMIT, 5, 1).unwrap().len(), 5);
+        assert!(rmat(kind, 31, EDGE_LIMIT + 1, shares, 1).is_err());
+        assert!(rmat(kind, 1, u64::MAX, shares, 1).is_err());
+    }
+    assert!(barabasi_albert(u32::MAX, i32::MAX as u32, 1).is_err());
+    assert!(barabasi_albert(VERTEX_LIMIT, i32::MAX as u32, 1).is_err());
+    assert!(delaunay(u32::MAX, 1).is_err());
 }

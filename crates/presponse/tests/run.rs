@@ -220,7 +220,21 @@ fn bad_input_is_a_message_with_a_line_and_what_to_do() {
         (
             vec!["generate", "rmat", "--scale", "31", "--degree", "64"],
             2,
-            "2^36 pairs",
+            "2^36 are the most",
+        ),
+        (
+            "generate erdos-renyi --directed --vertices 4000000000 --edges 9000000000000000000"
+                .split(' ')
+                .collect(),
+            2,
+            "2^36 are the most",
+        ),
+        (
+            "generate barabasi-albert --vertices 4294967295 --each 2147483647"
+                .split(' ')
+                .collect(),
+            2,
+            "at most 4294967294 vertices",
         ),
         (
             vec!["generate", "changes", "graph", "--deletions", "2"],

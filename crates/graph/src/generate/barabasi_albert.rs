@@ -1,6 +1,6 @@
 //! [`barabasi_albert`]: graphs that grow by preferential attachment.
 
-use super::{GenerateError, SeededRandom};
+use super::{GenerateError, SeededRandom, check_size};
 use crate::{Edge, EdgeKind};
 
 /// A graph of Barabási and Albert (1999): each new vertex gets edges to `each` earlier ones, drawn
@@ -8,15 +8,17 @@ use crate::{Edge, EdgeKind};
 /// by age.
 ///
 /// # Errors
-/// If `each` is 0, or not below the count of vertices.
+/// If `each` is 0, or not below the count of vertices, or there are more vertices or edges than the
+/// limits.
 pub fn barabasi_albert(vertices: u32, each: u32, seed: u64) -> Result<Vec<Edge>, GenerateError> {
     if each == 0 || each >= vertices {
         return Err(GenerateError(format!(
             "{each} edges per vertex should be 1 or more, and fewer than the {vertices} vertices"
         )));
     }
-    let mut random = SeededRandom::new(seed);
     let count = u64::from(vertices - each) * u64::from(each);
+    check_size(u64::from(vertices), count)?;
+    let mut random = SeededRandom::new(seed);
     let mut edges = Vec::with_capacity(count as usize);
     // Each edge puts both its ends here, so an end drawn from it is drawn by degree.
     let mut ends = Vec::with_capacity(2 * count as usize);

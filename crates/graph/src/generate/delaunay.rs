@@ -2,7 +2,7 @@
 
 use delaunator::{Point, triangulate};
 
-use super::{GenerateError, SeededRandom};
+use super::{GenerateError, SeededRandom, check_size};
 use crate::{Edge, EdgeKind};
 
 /// The Delaunay triangulation of points that are uniform in the unit square, as the graphs
@@ -11,12 +11,13 @@ use crate::{Edge, EdgeKind};
 /// random.
 ///
 /// # Errors
-/// If there are fewer than 3 vertices.
+/// If there are fewer than 3 vertices, or more than the limit.
 pub fn delaunay(vertices: u32, seed: u64) -> Result<Vec<Edge>, GenerateError> {
     if vertices < 3 {
         let what = format!("a triangulation needs 3 vertices, and {vertices} were asked for");
         return Err(GenerateError(what));
     }
+    check_size(u64::from(vertices), 3 * u64::from(vertices))?;
     let mut random = SeededRandom::new(seed);
     let points: Vec<Point> = (0..vertices)
         .map(|_| Point {

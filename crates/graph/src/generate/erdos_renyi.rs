@@ -2,7 +2,7 @@
 
 use hashbrown::HashSet;
 
-use super::{GenerateError, SeededRandom};
+use super::{GenerateError, SeededRandom, check_size};
 use crate::{Edge, EdgeKind};
 
 /// A graph G(n, m) of Erdős and Rényi: exactly `edges` edges, and every such graph is equally
@@ -10,7 +10,7 @@ use crate::{Edge, EdgeKind};
 /// nearly all pairs are edges.
 ///
 /// # Errors
-/// If there are fewer pairs of vertices than edges.
+/// If there are fewer pairs of vertices than edges, or more vertices or edges than the limits.
 pub fn erdos_renyi(
     kind: EdgeKind,
     vertices: u32,
@@ -18,6 +18,7 @@ pub fn erdos_renyi(
     seed: u64,
 ) -> Result<Vec<Edge>, GenerateError> {
     let n = u64::from(vertices);
+    check_size(n, edges)?;
     let ordered = n * n.saturating_sub(1);
     let pairs = match kind {
         EdgeKind::Undirected => ordered / 2,

@@ -1,6 +1,6 @@
 //! [`rmat`]: graphs with hubs, by recursive quarters of the matrix.
 
-use super::{GenerateError, SeededRandom};
+use super::{GenerateError, SeededRandom, check_size};
 use crate::{Edge, EdgeKind};
 
 /// The shares of the upper left, upper right and lower left quarter; the rest is the lower right.
@@ -30,7 +30,8 @@ impl Default for RmatShares {
 /// fewer edges than that. Vertices are not renumbered: the hubs have the lowest numbers.
 ///
 /// # Errors
-/// If `scale` is above 31, or the shares are negative or more than 1 together.
+/// If `scale` is above 31, there are more draws than the limit of edges, or the shares are negative
+/// or more than 1 together.
 pub fn rmat(
     kind: EdgeKind,
     scale: u32,
@@ -42,6 +43,7 @@ pub fn rmat(
         let what = format!("a scale of {scale} is 2^{scale} vertices; 31 is the largest scale");
         return Err(GenerateError(what));
     }
+    check_size(1 << scale, draws)?;
     let RmatShares { a, b, c } = shares;
     if !([a, b, c].iter().all(|share| *share >= 0.0) && a + b + c <= 1.0) {
         let what =

@@ -126,10 +126,6 @@ impl Args {
                 directed,
             } => {
                 let draws = degree.saturating_mul(1 << (*scale).min(31));
-                if draws > 1 << 36 {
-                    let what = "more than 2^36 pairs; choose a smaller --scale or --degree";
-                    return Err(WrongUsage(format!("these are {what}")).into());
-                }
                 rmat(kind(*directed), *scale, draws, RmatShares::default(), seed)
             }
             What::ErdosRenyi {
