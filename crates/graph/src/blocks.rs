@@ -147,6 +147,7 @@ impl StoredGraph for BlockGraph {
             self.change(request.edge(), request.insert);
         }
         let delta = requests::delta(&requests);
+        requests::empty(&mut requests);
         self.requests = requests;
         self.edges = self.edges + delta.inserted.len() as u64 - delta.deleted.len() as u64;
         delta
@@ -155,6 +156,7 @@ impl StoredGraph for BlockGraph {
     fn memory(&self) -> usize {
         (self.heads.capacity() + self.in_heads.capacity()) * size_of::<ListHead>()
             + self.pool.blocks.capacity() * size_of::<EdgeBlock>()
+            + self.requests.capacity() * size_of::<EdgeRequest>()
     }
 }
 

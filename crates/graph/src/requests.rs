@@ -2,6 +2,16 @@
 
 use crate::{Delta, Edge, EdgeChange, EdgeKind, VERTEX_LIMIT, VertexId};
 
+/// The requests of a batch whose memory is kept for the next one. More than that is given back: a
+/// graph that is loaded at once would keep 48 bytes per edge.
+pub(crate) const KEPT: usize = 1 << 20;
+
+/// Empties memory of a batch, and gives back what is more than [`KEPT`].
+pub(crate) fn empty<T>(of_batch: &mut Vec<T>) {
+    of_batch.clear();
+    of_batch.shrink_to(KEPT);
+}
+
 /// What a batch asks for one edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EdgeRequest {

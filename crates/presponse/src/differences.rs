@@ -53,14 +53,15 @@ impl<W: Write> DifferenceWriter<W> {
         })
     }
 
-    /// Writes the graph at the beginning.
+    /// Writes the graph at the beginning, whose edges are sorted, each once.
     ///
     /// # Errors
     /// If writing fails.
     pub fn begin(&mut self, batch: u64, names: VertexNames, edges: Vec<Edge>) -> io::Result<()> {
         self.names = names;
-        let inserts: Vec<EdgeChange> = edges.into_iter().map(EdgeChange::Insert).collect();
-        self.apply(batch, &inserts)
+        self.graph.grow(self.names.len() as VertexId);
+        self.graph.load(edges.iter().copied());
+        self.write(batch, &[], &edges)
     }
 
     /// Writes what a batch changes.
@@ -88,8 +89,12 @@ impl<W: Write> DifferenceWriter<W> {
     fn apply(&mut self, batch: u64, changes: &[EdgeChange]) -> io::Result<()> {
         self.graph.grow(self.names.len() as VertexId);
         let delta = self.graph.apply(changes);
+        self.write(batch, &delta.deleted, &delta.inserted)
+    }
+
+    fn write(&mut self, batch: u64, deleted: &[Edge], inserted: &[Edge]) -> io::Result<()> {
         writeln!(self.out, "# batch {batch}")?;
-        for (edges, difference) in [(&delta.deleted, -1), (&delta.inserted, 1)] {
+        for (edges, difference) in [(deleted, -1), (inserted, 1)] {
             for edge in edges {
                 let id = |number| self.names.id(number).unwrap_or_default();
                 let (from, to) = (id(edge.from), id(edge.to));
@@ -97,7 +102,7 @@ impl<W: Write> DifferenceWriter<W> {
             }
         }
         self.batches += 1;
-        self.lines += delta.len() as u64;
+        self.lines += (deleted.len() + inserted.len()) as u64;
         Ok(())
     }
 }

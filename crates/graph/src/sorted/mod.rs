@@ -22,6 +22,9 @@ use list::NeighborList;
 use crate::requests::{self, EdgeRequest, ListChange, Lists};
 use crate::{Delta, Edge, EdgeChange, EdgeKind, StoredGraph, VERTEX_LIMIT, VertexId};
 
+/// Edges that are loaded as one batch, with 4 GB of memory for it.
+const LOADED: usize = 1 << 26;
+
 /// A graph with sorted lists of neighbours.
 ///
 /// ```
@@ -108,6 +111,26 @@ impl SortedGraph {
         common::intersect_with(&self.lists[vertex as usize], ids, &mut each);
     }
 
+    /// Inserts any number of edges, in batches of bounded memory.
+    ///
+    /// # Panics
+    /// If an edge has an id of [`VERTEX_LIMIT`] or above.
+    pub fn load(&mut self, edges: impl IntoIterator<Item = Edge>) {
+        self.load_by(LOADED, edges.into_iter());
+    }
+
+    fn load_by(&mut self, count: usize, mut edges: impl Iterator<Item = Edge>) {
+        let mut batch = Vec::new();
+        loop {
+            batch.clear();
+            batch.extend(edges.by_ref().take(count).map(EdgeChange::Insert));
+            if batch.is_empty() {
+                return;
+            }
+            self.apply(&batch);
+        }
+    }
+
     fn ins(&self) -> &[NeighborList] {
         match self.kind {
             EdgeKind::Undirected => &self.lists,
@@ -169,6 +192,8 @@ impl StoredGraph for SortedGraph {
         }
 
         let delta = requests::delta(&self.requests);
+        requests::empty(&mut self.requests);
+        requests::empty(&mut self.changes);
         self.edges = self.edges + delta.inserted.len() as u64 - delta.deleted.len() as u64;
         delta
     }
@@ -177,7 +202,9 @@ impl StoredGraph for SortedGraph {
         let all = [&self.lists, &self.in_lists];
         let vertices: usize = all.iter().map(|lists| lists.capacity()).sum();
         let outside: usize = all.into_iter().flatten().map(NeighborList::memory).sum();
-        vertices * size_of::<NeighborList>() + outside
+        let of_batches = self.requests.capacity() * size_of::<EdgeRequest>()
+            + self.changes.capacity() * size_of::<ListChange>();
+        vertices * size_of::<NeighborList>() + outside + of_batches
     }
 }
 
@@ -188,5 +215,41 @@ mod tests {
     #[test]
     fn a_vertex_costs_24_bytes() {
         assert_eq!(size_of::<NeighborList>(), 24);
+    }
+
+    #[test]
+    fn memory_of_a_large_batch_is_given_back_and_that_of_a_small_one_is_counted() {
+        for kind in [EdgeKind::Undirected, EdgeKind::Directed] {
+            let mut graph = SortedGraph::new(kind, 0);
+            let edge = |from| Edge { from, to: from + 1 };
+            let path = (0..requests::KEPT as u32 + 10).map(edge);
+            graph.apply(&path.map(EdgeChange::Insert).collect::<Vec<_>>());
+            assert!(graph.requests.capacity() <= requests::KEPT);
+            assert!(graph.changes.capacity() <= requests::KEPT);
+            let all = graph.memory();
+            let kept = graph.requests.capacity() * 16 + graph.changes.capacity() * 16;
+            (graph.requests, graph.changes) = (Vec::new(), Vec::new());
+            assert_eq!(graph.memory(), all - kept);
+        }
+    }
+
+    #[test]
+    fn load_in_batches_gives_the_graph_of_one_batch() {
+        for kind in [EdgeKind::Undirected, EdgeKind::Directed] {
+            let edges = || (0..50).map(|n| Edge::new(kind, n * 7 % 20, n * 11 % 23));
+            let mut whole = SortedGraph::new(kind, 0);
+            whole.apply(&edges().map(EdgeChange::Insert).collect::<Vec<_>>());
+            for count in [1, 3, 50, 60] {
+                let mut graph = SortedGraph::new(kind, 0);
+                graph.load_by(count, edges());
+                assert_eq!(graph.edges(), whole.edges());
+                assert_eq!(graph.vertices(), whole.vertices());
+                for vertex in 0..whole.vertices() {
+                    let lists = [&graph, &whole].map(|graph| graph.neighbors(vertex).flatten());
+                    let [found, wanted] = lists;
+                    assert!(found.eq(wanted));
+                }
+            }
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use reuselens_graph::formats::stream::StreamRecord;
-use reuselens_graph::{EdgeChange, EdgeKind, SortedGraph, StoredGraph, VertexId, VertexNames};
+use reuselens_graph::{EdgeKind, SortedGraph, StoredGraph, VertexId, VertexNames};
 use reuselens_units::counted;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -103,8 +103,7 @@ impl Recover for Begin {
         self.is_recovered = true;
         (self.names, self.root) = (snapshot.names, snapshot.root);
         self.graph.grow(self.names.len() as VertexId);
-        let inserts: Vec<EdgeChange> = snapshot.edges.into_iter().map(EdgeChange::Insert).collect();
-        self.graph.apply(&inserts);
+        self.graph.load(snapshot.edges);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use reuselens_graph::formats::LoadedGraph;
-use reuselens_graph::{EdgeChange, EdgeKind, SortedGraph, StoredGraph, VertexId, VertexNames};
+use reuselens_graph::{EdgeKind, SortedGraph, StoredGraph, VertexId, VertexNames};
 use reuselens_io::AtomicFile;
 use reuselens_units::{counted, grouped};
 
@@ -78,8 +78,7 @@ impl GraphOptions {
         let root = self.root_number(&mut names)?;
         let mut graph = SortedGraph::new(kind, names.len() as VertexId);
         graph.set_threads(self.threads());
-        let inserts: Vec<EdgeChange> = census.edges.into_iter().map(EdgeChange::Insert).collect();
-        graph.apply(&inserts);
+        graph.load(census.edges);
         let mut about = format!(
             "{}: {}, {} ({})",
             path.unwrap_or("no graph".as_ref()).display(),
