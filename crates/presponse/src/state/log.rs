@@ -123,7 +123,7 @@ impl UpdateLog {
             .truncate(true)
             .write(true)
             .open(path)?;
-        let written = file.write_all(&head(kind)).and_then(|()| file.sync_all());
+        let written = file.write_all(&head(kind)).and_then(|()| sync_file(&file));
         if let Err(error) = written {
             // If it stays without a head, readers of the folder skip it.
             let _ = fs::remove_file(path);

@@ -297,6 +297,17 @@ fn logs_without_a_head_are_skipped_wherever_they_are() {
 }
 
 #[test]
+fn log_that_cannot_be_begun_leaves_no_file() {
+    let place = tempfile::tempdir().unwrap();
+    let path = log_path(place.path(), 3);
+    log::failing::NEXT.set(true);
+    assert!(UpdateLog::create(&path, KIND, SyncPolicy::Always).is_err());
+    assert!(!path.exists());
+    assert!(UpdateLog::create(&path, KIND, SyncPolicy::Always).is_ok());
+    assert!(path.exists());
+}
+
+#[test]
 fn new_folders_are_known_with_the_folders_that_name_them() {
     let place = tempfile::tempdir().unwrap();
     let base = place.path();
