@@ -141,3 +141,28 @@ impl Replica {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use reuselens_graph::{EdgeKind, SortedGraph};
+
+    use super::*;
+    use crate::answers::Rules;
+
+    #[test]
+    fn batch_beyond_the_limit_changes_no_names() {
+        let names = VertexNames::consecutive(0, VERTEX_LIMIT - 1);
+        let graph = SortedGraph::new(EdgeKind::Undirected, 0);
+        let mut replica = Replica::new(7, names, Answers::new(graph, 0, Rules::Ours, 1));
+        let record = StreamRecord {
+            inserts: true,
+            from: u64::MAX - 1,
+            to: u64::MAX,
+            time: None,
+        };
+        let error = replica.apply(&[record]).unwrap_err().to_string();
+        assert!(error.contains("at most 4294967294 vertices"), "{error}");
+        assert_eq!(replica.names.len(), u64::from(VERTEX_LIMIT - 1));
+        assert_eq!(replica.batch, 7);
+    }
+}

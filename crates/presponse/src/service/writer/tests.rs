@@ -90,19 +90,6 @@ fn batches_of_a_group_share_the_room_that_is_left() {
 }
 
 #[test]
-fn batch_beyond_the_limit_changes_no_names() {
-    let names = VertexNames::consecutive(0, VERTEX_LIMIT - 1);
-    let confirmed = writer(&names, None).context;
-    let new = u64::from(VERTEX_LIMIT);
-    let error = confirmed.confirmed.apply(&insert(new, new + 1));
-    assert!(error.unwrap_err().to_string().contains("4294967294"));
-    // An unchanged batch is refused by either replica.
-    let error = confirmed.confirmed.catch_up(&insert(new, new + 1));
-    assert!(error.is_err());
-    assert_eq!(confirmed.confirmed.read().names.len(), names.len());
-}
-
-#[test]
 fn refused_batches_of_a_failed_sync_do_not_come_back() {
     let place = tempfile::tempdir().unwrap();
     let mut writer = writer(&VertexNames::new(), Some(open(place.path()).0));
