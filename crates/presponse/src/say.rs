@@ -10,12 +10,18 @@ macro_rules! say {
     ($($text:tt)*) => { $crate::say::line(&format!($($text)*)) };
 }
 
-/// `eprintln!` for text with names.
+/// A line on standard error, for text with names. One that cannot be written is lost.
 macro_rules! tell {
-    ($($text:tt)*) => { eprintln!("{}", reuselens_units::shown_lines(&format!($($text)*))) };
+    ($($text:tt)*) => { $crate::say::error_line(&format!($($text)*)) };
 }
 
 pub(crate) use {say, tell};
+
+/// See [`tell`].
+pub fn error_line(text: &str) {
+    // `eprintln!` would panic where standard error is full or closed.
+    let _ = writeln!(io::stderr(), "{}", shown_lines(text));
+}
 
 /// A line on standard output.
 pub fn line(text: &str) -> io::Result<()> {

@@ -299,3 +299,30 @@ fn window_deletes_what_is_old() {
     let expected = "+ 1 2 0\n+ 2 3 5\n+ 1 2 8\n- 2 3 15\n- 1 2 18\n+ 3 4 30\n";
     assert_eq!(text, expected);
 }
+
+#[test]
+fn an_error_that_cannot_be_written_is_still_an_error() {
+    let place = Place::new();
+    let mut command = crate::common::presponse(&["run", "nothing", "--stream", "nowhere"]);
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let status = command
+        .current_dir(place.path(""))
+        .stderr(full)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(1));
+}
+
+#[test]
+fn a_root_that_the_graph_lacks_is_warned_of() {
+    let place = Place::new();
+    place.write("graph", "1 2\n");
+    place.write("stream", "+ 2 3\n");
+    let output = place.run(&["run", "graph", "--stream", "stream", "--root", "77"]);
+    assert!(output.status.success());
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("the root 77 is no vertex"), "{error}");
+}

@@ -9,13 +9,13 @@ use reuselens_io::AtomicFile;
 use reuselens_units::{counted, grouped};
 use serde_json::json;
 
-use super::shared::{GraphOptions, ReadyGraph, StreamOptions, write_whole};
+use super::shared::{GraphOptions, ReadyGraph, StreamOptions, warn_of_late, write_whole};
 use crate::answers::{Answers, Rules};
 use crate::batches;
 use crate::exit::Outcome;
 use crate::page;
 use crate::progress::BatchMeter;
-use crate::say::{say, tell};
+use crate::say::say;
 use crate::summary::{RunSummary, nanoseconds, totals_line};
 
 /// Apply a stream of changes to a graph, and show how long the answers took
@@ -131,12 +131,7 @@ impl Finished<'_> {
     /// Prints and writes what was asked for.
     fn write(&self, ids: impl Iterator<Item = u64>) -> Outcome {
         let args = self.args;
-        if self.late > 0 && !args.quiet {
-            tell!(
-                "presponse: warning: {} earlier than the one before; it counts into the current batch",
-                counted(self.late, "change is", "changes are")
-            );
-        }
+        warn_of_late(self.late, args.quiet);
         let to_stdout = |file: &Option<PathBuf>| file.as_deref() == Some("-".as_ref());
         if !args.quiet && !to_stdout(&args.json) && !to_stdout(&args.answers) {
             self.print()?;

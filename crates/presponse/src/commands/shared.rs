@@ -13,6 +13,7 @@ use crate::batches::{BatchLimit, Batches};
 use crate::exit::{Outcome, WrongUsage};
 use crate::input::{open_stream, read_graph};
 use crate::progress::BatchMeter;
+use crate::say::tell;
 
 /// The graph, its kind, and where answers begin.
 #[derive(clap::Args, Debug)]
@@ -75,7 +76,17 @@ impl GraphOptions {
         };
         let census = loaded.census(kind);
         let mut names = loaded.names;
+        let known = names.len();
         let root = self.root_number(&mut names)?;
+        if let Some(id) = self.root
+            && names.len() > known
+            && known > 0
+        {
+            tell!(
+                "presponse: warning: the root {id} is no vertex of the graph; nothing is reached until \
+                 an edge leads from it"
+            );
+        }
         let mut graph = SortedGraph::new(kind, names.len() as VertexId);
         graph.set_threads(self.threads());
         graph.load(census.edges);
@@ -171,6 +182,17 @@ impl StreamOptions {
             Some(length) => format!("batches of {} time units", grouped(length)),
             None => format!("batches of {}", counted(self.batch, "change", "changes")),
         }
+    }
+}
+
+/// Warns of changes that were earlier than the one before, where batches end by time.
+pub fn warn_of_late(changes: u64, quiet: bool) {
+    if changes > 0 && !quiet {
+        tell!(
+            "presponse: warning: {} earlier than the one before; each counts into the batch in \
+             which it is read; sort the stream by time",
+            counted(changes, "change is", "changes are")
+        );
     }
 }
 

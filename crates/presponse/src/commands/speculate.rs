@@ -8,7 +8,7 @@ use reuselens_io::AtomicFile;
 use reuselens_units::{counted, grouped};
 use serde_json::{Value, json};
 
-use super::shared::{GraphOptions, ReadyGraph, StreamOptions, write_whole};
+use super::shared::{GraphOptions, ReadyGraph, StreamOptions, warn_of_late, write_whole};
 use crate::answers::{Answers, Rules};
 use crate::batches;
 use crate::exit::{Outcome, WrongUsage};
@@ -108,6 +108,7 @@ impl Args {
             meter.tick(total, "changes");
         }
         drop(meter);
+        warn_of_late(batches.late, self.quiet);
         if let Some(lane) = lanes
             .iter()
             .find(|lane| lane.answers().totals() != lanes[0].answers().totals())
@@ -163,7 +164,12 @@ impl Args {
             for line in gated.into_iter().flat_map(Lane::gates) {
                 say!("{line}")?;
             }
-            say!("\nNext: add -o speculation.html for a page that explains the columns")?;
+            if self.verify {
+                say!("All answers equal recomputed ones after each batch.")?;
+            }
+            if self.output.is_none() {
+                say!("\nNext: add -o speculation.html for a page that explains the columns")?;
+            }
         }
         if let Some(file) = &self.json {
             let text = serde_json::to_string_pretty(&json(lanes))? + "\n";
