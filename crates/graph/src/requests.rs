@@ -119,7 +119,7 @@ impl ListChange {
         high(self.key)
     }
 
-    /// Who is new or gone.
+    /// The neighbour that is new or gone.
     pub fn neighbor(self) -> VertexId {
         self.key as u32
     }

@@ -124,6 +124,23 @@ pub fn added(names: &VertexNames, records: &[StreamRecord], room: u64) -> u64 {
     missing.len() as u64
 }
 
+/// Replaces `changes` by those that `records` ask for; vertices without a number get one.
+///
+/// # Errors
+/// If there are too many vertices. The vertices of the records before have numbers then.
+pub fn replace_changes(
+    kind: EdgeKind,
+    names: &mut VertexNames,
+    records: &[StreamRecord],
+    changes: &mut Vec<EdgeChange>,
+) -> anyhow::Result<()> {
+    changes.clear();
+    for record in records {
+        changes.push(change(kind, names, record)?);
+    }
+    Ok(())
+}
+
 /// The change of a graph that a record of a stream asks for; vertices without a number get one.
 ///
 /// # Errors
@@ -134,8 +151,9 @@ pub fn change(
     record: &StreamRecord,
 ) -> anyhow::Result<EdgeChange> {
     let ends = names.number(record.from).zip(names.number(record.to));
-    let (u, v) =
-        ends.context("a graph has at most 4294967294 vertices, and the stream has more")?;
+    let (u, v) = ends.with_context(|| {
+        format!("a graph has at most {VERTEX_LIMIT} vertices, and the stream has more")
+    })?;
     let edge = Edge::new(kind, u, v);
     Ok(match record.inserts {
         true => EdgeChange::Insert(edge),

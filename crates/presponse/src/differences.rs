@@ -70,9 +70,7 @@ impl<W: Write> DifferenceWriter<W> {
     /// If writing fails, or there are too many vertices.
     pub fn batch(&mut self, batch: u64, records: &[StreamRecord]) -> anyhow::Result<()> {
         let mut changes = Vec::with_capacity(records.len());
-        for record in records {
-            changes.push(batches::change(self.kind, &mut self.names, record)?);
-        }
+        batches::replace_changes(self.kind, &mut self.names, records, &mut changes)?;
         Ok(self.apply(batch, &changes)?)
     }
 

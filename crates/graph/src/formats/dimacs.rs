@@ -10,7 +10,7 @@
 
 use std::io::BufRead;
 
-use super::text::{Lines, number, shown, words};
+use super::text::{Lines, number, place, shown, vertex_count, words};
 use super::{LoadedGraph, TextError, too_many};
 use crate::{VERTEX_LIMIT, VertexId, VertexNames};
 
@@ -98,9 +98,8 @@ fn read_problem(line: &[u8]) -> Result<Problem, String> {
         }
     };
     let (vertices, edges) = number(vertices).zip(number(edges)).ok_or_else(bad)?;
-    let vertices = VertexId::try_from(vertices);
     Ok(Problem {
-        vertices: vertices.map_err(|_| "a graph has at most 4294967294 vertices".to_owned())?,
+        vertices: vertex_count(vertices)?,
         edges,
         directed,
     })
@@ -115,10 +114,5 @@ fn read_edge(line: &[u8], vertices: VertexId) -> Result<(VertexId, VertexId), St
             shown(line)
         ));
     };
-    let place = |word: &[u8]| {
-        let place = number(word).filter(|id| (1..=u64::from(vertices)).contains(id));
-        let place = place.ok_or_else(|| format!("{} is not in 1 to {vertices}", shown(word)))?;
-        Ok::<_, String>((place - 1) as VertexId)
-    };
-    Ok((place(u)?, place(v)?))
+    Ok((place(u, vertices)?, place(v, vertices)?))
 }

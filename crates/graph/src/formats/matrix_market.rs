@@ -10,7 +10,7 @@
 
 use std::io::BufRead;
 
-use super::text::{Lines, number, shown, words};
+use super::text::{Lines, number, place, shown, words};
 use super::{LoadedGraph, TextError, too_many};
 use crate::{VERTEX_LIMIT, VertexId, VertexNames};
 
@@ -133,10 +133,5 @@ fn read_entry(line: &[u8], vertices: VertexId) -> Result<(VertexId, VertexId), S
             shown(line)
         ));
     };
-    let place = |word: &[u8]| {
-        let place = number(word).filter(|place| (1..=u64::from(vertices)).contains(place));
-        let place = place.ok_or_else(|| format!("{} is not in 1 to {vertices}", shown(word)))?;
-        Ok::<_, String>((place - 1) as VertexId)
-    };
-    Ok((place(row)?, place(column)?))
+    Ok((place(row, vertices)?, place(column, vertices)?))
 }

@@ -10,7 +10,7 @@
 
 use std::io::BufRead;
 
-use super::text::{Lines, number, shown, words};
+use super::text::{Lines, number, shown, vertex_count, words};
 use super::{LoadedGraph, TextError, too_many};
 use crate::{VERTEX_LIMIT, VertexId, VertexNames};
 
@@ -158,9 +158,8 @@ fn read_head(line: &[u8]) -> Result<Head, String> {
         None => 1,
     };
     let vertex_weights = if flag(1) { weights as usize } else { 0 };
-    let vertices = VertexId::try_from(vertices);
     Ok(Head {
-        vertices: vertices.map_err(|_| "a graph has at most 4294967294 vertices".to_owned())?,
+        vertices: vertex_count(vertices)?,
         edges: (edges <= u64::MAX / 2).then_some(edges).ok_or_else(bad)?,
         before: vertex_weights + usize::from(flag(2)),
         edge_weights: flag(0),

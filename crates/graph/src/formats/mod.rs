@@ -31,7 +31,7 @@ use std::io::BufRead;
 
 pub use text::{MAX_LINE, TextError};
 
-use crate::{Edge, EdgeKind, VertexId, VertexNames};
+use crate::{Edge, EdgeKind, VERTEX_LIMIT, VertexId, VertexNames};
 
 /// A format of files with graphs.
 #[derive(Clone, Copy, Debug)]
@@ -148,8 +148,8 @@ pub fn detect(head: &[u8], file_name: &str) -> GraphFormat {
 
 /// What to type for a count of vertices that has no place in a graph.
 fn too_many(at: u64) -> TextError {
-    TextError::at(
-        at,
-        "a graph has at most 4294967294 vertices, and this file has more; cut the file",
-    )
+    let what = format!(
+        "a graph has at most {VERTEX_LIMIT} vertices, and this file has more; cut the file"
+    );
+    TextError::at(at, what)
 }

@@ -4,6 +4,8 @@ use std::io::BufRead;
 
 use thiserror::Error;
 
+use crate::{VERTEX_LIMIT, VertexId};
+
 /// The longest line in bytes: the neighbours of a vertex with more than 20 million of them.
 pub const MAX_LINE: usize = 256 << 20;
 
@@ -138,6 +140,25 @@ pub(crate) fn signed(word: &[u8]) -> Option<i64> {
         true => 0_i64.checked_sub_unsigned(value),
         false => i64::try_from(value).ok(),
     }
+}
+
+/// A count of vertices that a head names.
+///
+/// # Errors
+/// If it is no count of 32 bits; callers check it against the limit of a graph.
+pub(crate) fn vertex_count(count: u64) -> Result<VertexId, String> {
+    let count = VertexId::try_from(count);
+    count.map_err(|_| format!("a graph has at most {VERTEX_LIMIT} vertices"))
+}
+
+/// A vertex of a format that numbers them from 1: its number from 0.
+///
+/// # Errors
+/// If the word is no number from 1 to `vertices`.
+pub(crate) fn place(word: &[u8], vertices: VertexId) -> Result<VertexId, String> {
+    let place = number(word).filter(|place| (1..=u64::from(vertices)).contains(place));
+    let place = place.ok_or_else(|| format!("{} is not in 1 to {vertices}", shown(word)))?;
+    Ok((place - 1) as VertexId)
 }
 
 /// A word as messages show it: shortened, with escapes for what is not printable.

@@ -21,12 +21,11 @@ impl Undirected {
             graph: SortedGraph::new(EdgeKind::Undirected, graph.vertices()),
             changes: Vec::new(),
         };
-        for from in 0..graph.vertices() {
+        let edges = (0..graph.vertices()).flat_map(|from| {
             let ids = graph.neighbors(from).flatten();
-            copy.changes
-                .extend(ids.map(|&to| EdgeChange::Insert(Edge { from, to })));
-        }
-        copy.graph.apply(&copy.changes);
+            ids.map(move |&to| Edge { from, to })
+        });
+        copy.graph.load(edges);
         Some(copy)
     }
 

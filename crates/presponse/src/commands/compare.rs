@@ -129,10 +129,7 @@ impl Args {
         let mut meter = BatchMeter::new(rules.name(), self.quiet);
         let begun = Instant::now();
         for records in &input.batches {
-            changes.clear();
-            for record in records {
-                changes.push(batches::change(kind, &mut names, record)?);
-            }
+            batches::replace_changes(kind, &mut names, records, &mut changes)?;
             let step = answers.apply(&changes, names.len() as VertexId);
             summary.add(changes.len(), &step);
             meter.tick(summary.changes, "changes");

@@ -86,10 +86,7 @@ impl Args {
         let (mut records, mut changes) = (Vec::new(), Vec::new());
         let mut meter = BatchMeter::new("applying", self.quiet);
         while batches.next_batch(&mut records)? {
-            changes.clear();
-            for record in &records {
-                changes.push(batches::change(kind, &mut names, record)?);
-            }
+            batches::replace_changes(kind, &mut names, &records, &mut changes)?;
             let step = answers.apply(&changes, names.len() as VertexId);
             summary.add(changes.len(), &step);
             if self.verify

@@ -110,9 +110,7 @@ impl Recover for Begin {
     fn batch(&mut self, _: u64, records: &[StreamRecord]) -> anyhow::Result<()> {
         self.is_recovered = true;
         let mut changes = Vec::with_capacity(records.len());
-        for record in records {
-            changes.push(batches::change(self.kind, &mut self.names, record)?);
-        }
+        batches::replace_changes(self.kind, &mut self.names, records, &mut changes)?;
         self.graph.grow(self.names.len() as VertexId);
         self.graph.apply(&changes);
         Ok(())

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use reuselens_graph::formats::LoadedGraph;
-use reuselens_graph::{EdgeKind, SortedGraph, StoredGraph, VertexId, VertexNames};
+use reuselens_graph::{EdgeKind, SortedGraph, StoredGraph, VERTEX_LIMIT, VertexId, VertexNames};
 use reuselens_io::AtomicFile;
 use reuselens_units::{counted, grouped};
 
@@ -128,7 +128,7 @@ impl GraphOptions {
             None => Ok(0),
             Some(id) => names
                 .number(id)
-                .context("a graph has at most 4294967294 vertices"),
+                .with_context(|| format!("a graph has at most {VERTEX_LIMIT} vertices")),
         }
     }
 }

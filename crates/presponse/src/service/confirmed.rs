@@ -65,7 +65,7 @@ impl Confirmed {
         let idle = 1 - self.active.load(Ordering::SeqCst);
         let mut state = self.write(idle);
         let step = state.apply(records)?;
-        // While the lock is held: who takes this replica next sees it published.
+        // While the lock is held: the next reader of this replica sees it published.
         self.active.store(idle, Ordering::SeqCst);
         Ok(step)
     }
@@ -106,11 +106,7 @@ impl Replica {
             anyhow::bail!("a graph has at most {VERTEX_LIMIT} vertices, and the batch adds more");
         }
         let kind = self.answers.graph().kind();
-        self.changes.clear();
-        for record in records {
-            self.changes
-                .push(batches::change(kind, &mut self.names, record)?);
-        }
+        batches::replace_changes(kind, &mut self.names, records, &mut self.changes)?;
         self.batch += 1;
         Ok(self
             .answers

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use reuselens_graph::formats::stream::StreamRecord;
-use reuselens_graph::{Edge, EdgeKind, SortedGraph, StoredGraph, VertexId};
+use reuselens_graph::{Edge, EdgeKind, SortedGraph, StoredGraph, VERTEX_LIMIT, VertexId};
 use serde_json::{Value, json};
 
 use super::client::ClientContext;
@@ -85,8 +85,8 @@ impl BatchWriter {
         }
     }
 
-    /// Does what is asked for until all clients and the listener have gone, or `ends` says so. At
-    /// the end the log is synced.
+    /// Does what is asked for until all clients and the listener have gone, or `ends` returns true.
+    /// At the end the log is synced.
     ///
     /// # Errors
     /// If that sync fails.
@@ -147,9 +147,9 @@ impl BatchWriter {
             };
             let batch = self.batch + logged.len() as u64 + 1;
             if !self.admit(changes, &mut room) {
-                let what =
-                    "the graph would have more than 4294967294 vertices; the batch is not applied";
-                request.reply(Err(what.to_owned()));
+                request.reply(Err(format!(
+                    "the graph would have more than {VERTEX_LIMIT} vertices; the batch is not applied"
+                )));
                 continue;
             }
             let written = match &mut self.folder {

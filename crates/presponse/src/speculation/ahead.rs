@@ -103,7 +103,7 @@ impl AheadAnswers {
     }
 }
 
-/// The part of `ahead` about whose edges `batch` says nothing. Where it says something, that
+/// The part of `ahead` whose edges `batch` does not name. For an edge that it names, the batch
 /// decides, as if nothing had been done ahead.
 fn unconfirmed(ahead: &Delta, batch: &[EdgeChange]) -> Delta {
     if ahead.is_empty() {

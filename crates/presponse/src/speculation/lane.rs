@@ -57,7 +57,6 @@ struct Gated<T> {
     work: T,
     /// Without one the work is always done.
     gate: Option<NetBenefitGate>,
-    is_on: bool,
     /// What it took for the current batch.
     took: Duration,
 }
@@ -67,21 +66,31 @@ impl<T> Gated<T> {
         Self {
             work,
             gate,
-            is_on: true,
             took: Duration::ZERO,
         }
     }
 
+    /// Whether the work is done before the next batch.
     fn opens(&mut self) -> bool {
-        self.is_on = self.gate.as_mut().is_none_or(NetBenefitGate::opens);
         self.took = Duration::ZERO;
-        self.is_on
+        self.gate.as_mut().is_none_or(NetBenefitGate::opens)
     }
 
-    fn learn(&mut self, latency: Duration, wasted: Duration) {
+    /// The part of the time that went into changes that were taken back: `back` of `all`. All of
+    /// it, if nothing was changed.
+    fn wasted(&self, back: u64, all: u64) -> Duration {
+        match all {
+            0 => self.took,
+            _ => self.took.mul_f64(back as f64 / all as f64),
+        }
+    }
+
+    /// Tells the gate what the batch took and what was wasted for it; returns the latter.
+    fn learn(&mut self, latency: Duration, wasted: Duration) -> Duration {
         if let Some(gate) = &mut self.gate {
             gate.learn(latency, wasted);
         }
+        wasted
     }
 }
 
@@ -150,27 +159,20 @@ impl Lane {
         self.idle.add(idle);
         self.ahead += step.ahead;
         self.taken_back += step.taken_back;
-        let share = |back: u64, all: u64, took: Duration| match all {
-            // Nothing came of it.
-            0 => took,
-            _ => took.mul_f64(back as f64 / all as f64),
-        };
+        let (back, ahead) = (step.taken_back, step.ahead);
         if let Some(expiries) = &mut self.expiries {
-            let wasted = share(step.taken_back.deleted, step.ahead.deleted, expiries.took);
-            expiries.learn(step.latency, wasted);
+            let wasted = expiries.wasted(back.deleted, ahead.deleted);
+            self.wasted += expiries.learn(step.latency, wasted);
             expiries.work.learn(batch);
-            self.wasted += wasted;
         }
         if let Some(repeats) = &mut self.repeats {
-            let wasted = share(step.taken_back.inserted, step.ahead.inserted, repeats.took);
-            repeats.learn(step.latency, wasted);
+            let wasted = repeats.wasted(back.inserted, ahead.inserted);
+            self.wasted += repeats.learn(step.latency, wasted);
             repeats.work.learn(batch);
-            self.wasted += wasted;
         }
         if let Some(warm) = &mut self.warm {
-            warm.learn(step.latency, warm.took);
+            self.wasted += warm.learn(step.latency, warm.took);
             warm.work.learn(batch);
-            self.wasted += warm.took;
         }
         self.horizon.learn(batch);
     }

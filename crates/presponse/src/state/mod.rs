@@ -49,7 +49,7 @@ pub struct Recovered {
     pub dropped: u64,
 }
 
-/// Who takes what a folder has.
+/// Takes what a folder has.
 pub trait Recover {
     /// The graph of the newest snapshot. Called at most once, before all batches.
     fn snapshot(&mut self, snapshot: Snapshot) -> anyhow::Result<()>;
