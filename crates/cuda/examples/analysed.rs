@@ -14,6 +14,7 @@ use reuselens_gpu_advisor::{AdvisorOptions, LaunchContext};
 use reuselens_ptx::{
     Argument, Device, Ignore, Kernel, LaunchConfig, LaunchSink, Options, PtxModule, Stats,
 };
+use reuselens_testing::processor_seconds;
 
 /// Times that each measurement is taken.
 const ROUNDS: usize = 5;
@@ -149,17 +150,6 @@ fn run<S: LaunchSink + Send>(
     Ok(program
         .device
         .launch(kernel, &program.launch, &options, sink)?)
-}
-
-/// Seconds of processor time that this program has taken, in steps of 10 ms.
-fn processor_seconds() -> Result<f64, Box<dyn std::error::Error>> {
-    let status = std::fs::read_to_string("/proc/self/stat")?;
-    // The fields after the name, which ends with the last bracket; user and system time are the
-    // 14th and 15th of all, in hundredths of a second.
-    let fields = status.rsplit(')').next().unwrap_or_default();
-    let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse);
-    let ticks: Vec<f64> = ticks.collect::<Result<_, _>>()?;
-    Ok(ticks.iter().sum::<f64>() / 100.0)
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 mod common;
 
-use common::{Ran, functions_named, run_program, succeeds};
+use common::{functions_named, launches_one_kernel, succeeds};
 
 /// Compiles the program against a library of a name, whose functions are those that it uses.
 fn build(folder: &TempDir, library: &str) {
@@ -45,15 +45,7 @@ fn structures_versions_and_names_of_cuda_12_are_served() {
     let program = folder.path().join("program");
     build(&folder, "libcudart.so.12");
     assert_eq!(cuda_use(&program), Some(CudaUse::Shared));
-    let Ran {
-        ended,
-        refused,
-        kernels,
-        ..
-    } = run_program(&program, &[]);
-    assert!(ended.success(), "{ended} {refused:?}");
-    assert!(refused.missing.is_empty(), "{refused:?}");
-    assert_eq!((kernels.len(), kernels[0].launches), (1, 1));
+    launches_one_kernel(&program);
 }
 
 #[test]

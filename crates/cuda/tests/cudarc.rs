@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 mod common;
 
-use common::{Ran, programs, run_program};
+use common::{launches_one_kernel, programs};
 
 #[test]
 fn program_on_cudarc_runs() {
@@ -23,19 +23,11 @@ fn program_on_cudarc_runs() {
         .unwrap();
     let errors = String::from_utf8_lossy(&built.stderr);
     if errors.contains("--offline") || errors.contains("no matching package") {
-        eprintln!("skipped: the crate cudarc is not downloaded");
+        reuselens_testing::skip("the crate cudarc is not downloaded");
         return;
     }
     assert!(built.status.success(), "{errors}");
     let program = folder.path().join("debug/scale");
     assert_eq!(cuda_use(&program), Some(CudaUse::Shared));
-    let Ran {
-        ended,
-        refused,
-        kernels,
-        ..
-    } = run_program(&program, &[]);
-    assert!(ended.success(), "{ended} {refused:?}");
-    assert!(refused.missing.is_empty(), "{refused:?}");
-    assert_eq!((kernels.len(), kernels[0].launches), (1, 1));
+    launches_one_kernel(&program);
 }

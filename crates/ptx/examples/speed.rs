@@ -14,6 +14,7 @@ use reuselens_ptx::{
     Argument, CollectorSink, Count, Device, Ignore, Kernel, LaunchConfig, LaunchSink, Options,
     PtxModule,
 };
+use reuselens_testing::processor_seconds;
 use reuselens_warp::file::WarpWriter;
 
 /// Times that each measurement is taken.
@@ -120,17 +121,6 @@ impl Rate {
             processor: self.processor.max(other.processor),
         }
     }
-}
-
-/// Seconds of processor time that this program has taken, in steps of 10 ms.
-fn processor_seconds() -> Result<f64, Box<dyn std::error::Error>> {
-    let status = std::fs::read_to_string("/proc/self/stat")?;
-    // The fields after the name, which ends with the last bracket; user and system time are the
-    // 14th and 15th of all, in hundredths of a second.
-    let fields = status.rsplit(')').next().unwrap_or_default();
-    let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse);
-    let ticks: Vec<f64> = ticks.collect::<Result<_, _>>()?;
-    Ok(ticks.iter().sum::<f64>() / 100.0)
 }
 
 /// What the machine gives: the same launch on as many devices at once, each with one thread,

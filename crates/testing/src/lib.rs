@@ -1,13 +1,17 @@
-//! What tests of several crates share: which tools the machine has, and [`traces`] to try.
+//! What tests of several crates share: which tools the machine has, [`traces`] to try, and the
+//! [time](processor_seconds) that an example takes.
 //!
 //! A test that needs a tool asks [`has`] and returns where the tool is missing. Such a test proves
 //! nothing, so it must not pass where it is meant to run: in CI, `REUSELENS_REQUIRE_TOOLS` lists
 //! the tools that `.ci/run` has installed, and a test that misses one of them fails. Elsewhere
 //! `cargo xtask test` ends with a list of what was [skipped](skip).
 //!
-//! For: tests of this workspace. Not for: anything that is shipped.
+//! For: tests and examples of this workspace. Not for: anything that is shipped.
 
+mod clock;
 pub mod traces;
+
+pub use clock::processor_seconds;
 
 use std::env;
 use std::fs::OpenOptions;

@@ -94,3 +94,16 @@ pub fn run_command(command: &[OsString]) -> Ran {
         kernels: device.into_watch().kernels().to_vec(),
     }
 }
+
+/// Runs a program, which must end well, miss nothing, and launch one kernel once.
+pub fn launches_one_kernel(program: &Path) {
+    let Ran {
+        ended,
+        refused,
+        kernels,
+        ..
+    } = run_program(program, &[]);
+    assert!(ended.success(), "{ended} {refused:?}");
+    assert!(refused.missing.is_empty(), "{refused:?}");
+    assert_eq!((kernels.len(), kernels[0].launches), (1, 1));
+}

@@ -6,10 +6,10 @@ use std::path::Path;
 use reuselens_gpu_advisor::{
     AdvisorOptions, BypassInputs, KernelReport, LaunchContext, wavefronts,
 };
-use reuselens_warp::{Space, WarpKind};
+use reuselens_warp::WarpKind;
 use toml::Value;
 
-use crate::support::{Record, analyse, launch};
+use crate::support::{Record, analyse, launch, request};
 
 /// The cases of one kind, whose names differ, and which say why their numbers are right.
 fn cases(kind: &str) -> Vec<toml::Table> {
@@ -44,18 +44,9 @@ fn number(case: &toml::Table, key: &str) -> u64 {
 
 /// A load of one warp: lane *n* of the mask has the address `first + n · stride`.
 fn load(position: u64, mask: u32, bytes: u8, first: u64, stride: u64) -> Record {
-    let lanes = (0..32).filter(|lane| mask >> lane & 1 != 0);
-    Record {
-        site: 0,
-        position,
-        block: 0,
-        warp: 0,
-        mask,
-        space: Space::Global,
-        kind: WarpKind::Load,
-        bytes,
-        addresses: lanes.map(|lane| first + lane * stride).collect(),
-    }
+    request(position, WarpKind::Load, mask, bytes, |lane| {
+        first + lane * stride
+    })
 }
 
 fn report(records: &[Record]) -> KernelReport {

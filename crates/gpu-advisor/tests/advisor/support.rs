@@ -211,3 +211,25 @@ pub fn run(advisor: &mut Advisor, launch: &Launch, context: &LaunchContext, reco
     }
     advisor.end(InstructionCounts::default());
 }
+
+/// A request of one warp with an address for each lane of the mask.
+pub fn request(
+    position: u64,
+    kind: WarpKind,
+    mask: u32,
+    bytes: u8,
+    address: impl Fn(u64) -> u64,
+) -> Record {
+    let lanes = (0..32).filter(|lane| mask >> lane & 1 != 0);
+    Record {
+        site: 0,
+        position,
+        block: 0,
+        warp: 0,
+        mask,
+        space: Space::Global,
+        kind,
+        bytes,
+        addresses: lanes.map(address).collect(),
+    }
+}

@@ -1,35 +1,13 @@
 //! Cases made by hand, with the numbers that they must give; those that are data are in
 //! `cases/gpu`.
 
-use crate::support::{Record, analyse, launch, run};
+use crate::support::{Record, analyse, launch, request, run};
 use reuselens_gpu_advisor::{
     Advisor, AdvisorOptions, BlockExecutions, BranchExecutions, BranchReport, BypassOracle,
     GpuModel, InstructionCounts, KernelReport, LaunchContext, LaunchMetric, Statistic, StorePolicy,
     metrics,
 };
-use reuselens_warp::{Space, WarpKind};
-
-/// A request of one warp with an address for each lane of the mask.
-fn request(
-    position: u64,
-    kind: WarpKind,
-    mask: u32,
-    bytes: u8,
-    address: impl Fn(u64) -> u64,
-) -> Record {
-    let lanes = (0..32).filter(|lane| mask >> lane & 1 != 0);
-    Record {
-        site: 0,
-        position,
-        block: 0,
-        warp: 0,
-        mask,
-        space: Space::Global,
-        kind,
-        bytes,
-        addresses: lanes.map(address).collect(),
-    }
-}
+use reuselens_warp::WarpKind;
 
 fn report(records: &[Record]) -> KernelReport {
     let context = LaunchContext::default();
