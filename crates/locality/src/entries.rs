@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::element::merge_elements;
-use crate::{Element, FineHistogram};
+use crate::{CellCauses, Element, FineHistogram};
 
 /// A place in the source: one level of a call that may have been inlined.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -212,6 +212,9 @@ pub struct Cell {
     /// Its forward distances: those of the next accesses to the same items. Empty if not measured.
     #[serde(default, skip_serializing_if = "FineHistogram::is_empty")]
     pub forward: FineHistogram,
+    /// Why they miss, if that was recorded ([`Profile::causes`](crate::Profile::causes)).
+    #[serde(default, skip_serializing_if = "CellCauses::is_empty")]
+    pub causes: CellCauses,
 }
 
 impl Object {

@@ -13,6 +13,8 @@
 //!   it), [`SetAssociative`] (Smith and Hill's model), and what a [`Machine`] has.
 //! - Comparison: [`error`] (measures between histograms), [`LocalityChange`] and [`GroupChanges`]
 //!   (before and after), [`Growth`] (two inputs of one program), [`hills()`].
+//! - Causes: [`Causes`] (which bytes of lines are used, which threads share lines, what carries a
+//!   reuse, conflicts, phases), if they were recorded.
 //! - Limits: [`Limit`] (a rule as people write it), held against profiles: [`Verdict`].
 //! - Patterns: [`PatternBins`] (the bins of the literature), merged into locality patterns by
 //!   [`patterns()`].
@@ -38,6 +40,7 @@
 
 mod bounded_curve;
 mod cache_size;
+mod causes;
 mod context_tree;
 mod context_union;
 mod counters;
@@ -89,6 +92,10 @@ mod visits;
 
 pub use bounded_curve::{BoundedCurve, BoundedPoint};
 pub use cache_size::{CacheSize, CacheSizeError, CacheSpec};
+pub use causes::{
+    CarriedReuse, Carrier, Causes, CellCauses, DataLayout, ElementUse, LayoutField, MissScope,
+    ObjectMisses, RunInterval, RunPhase, RunPhases, ScopeKind, SetCache, SharedData, SharedEnd,
+};
 pub use context_tree::{ContextCost, ContextNode};
 pub use curve::{CurvePoint, MissRatioCurve, curve_sizes};
 pub use deferred::DeferredHistogram;

@@ -7,7 +7,9 @@ use reuselens_units::Granularity;
 
 use crate::merge_error::MergeError;
 use crate::tables::{self, Renumbering, Tables};
-use crate::{ExactHistogram, FineHistogram, Method, Outcome, Profile, ReuseTimes, Warning};
+use crate::{
+    CellCauses, ExactHistogram, FineHistogram, Method, Outcome, Profile, ReuseTimes, Warning,
+};
 
 impl Profile {
     /// The profiles of several runs of one program as one: all counts are summed, and equal sites,
@@ -15,7 +17,8 @@ impl Profile {
     /// the same in whatever order, and in whatever groups, the profiles are merged.
     ///
     /// Where the runs differ in what is not a count, the result keeps the value that orders last
-    /// (the outcome: the worst) and has a warning about it. It is exact if all are, and its
+    /// (the outcome: the worst) and has a warning about it. The causes of misses are of one run, so
+    /// the result of merging several has none. It is exact if all are, and its
     /// error bound is the largest. Cost: linear in the sizes of the profiles, and the sorting of
     /// their tables.
     ///
@@ -28,6 +31,11 @@ impl Profile {
         merged.cells = tables::cells(&renumberings, cells);
         if profiles.iter().any(lacks_forward) {
             merged.drop_forward();
+        }
+        if merged.causes.is_none() {
+            for cell in &mut merged.cells {
+                cell.causes = CellCauses::default();
+            }
         }
         Ok(merged)
     }
@@ -66,6 +74,8 @@ impl Profile {
             reuse_times: reuse_times(profiles),
             // Shares of several runs do not add up.
             paths: first.paths.clone().filter(|_| rest.is_empty()),
+            // Their tables are for one run.
+            causes: None,
             builds: builds(profiles),
             sites: tables.sites(),
             objects: tables.objects(),
@@ -77,7 +87,12 @@ impl Profile {
         for profile in profiles {
             merged.histogram.merge(&profile.histogram);
         }
-        Ok((merged, tables.renumberings()))
+        let renumberings = tables.renumberings();
+        if let ([one], [renumbering]) = (profiles, renumberings.as_slice()) {
+            let causes = one.causes.clone();
+            merged.causes = causes.map(|causes| renumbering.causes(causes));
+        }
+        Ok((merged, renumberings))
     }
 
     fn drop_forward(&mut self) {
@@ -266,7 +281,9 @@ fn has_forward(profile: &Profile) -> bool {
 fn is_partial(profiles: &[Profile]) -> bool {
     let some_times = profiles.iter().any(|profile| profile.reuse_times.is_some());
     let some_forward = profiles.iter().any(has_forward);
+    let some_causes = profiles.iter().any(|profile| profile.causes.is_some());
     some_times && reuse_times(profiles).is_none()
+        || some_causes && profiles.len() > 1
         || some_forward && profiles.iter().any(lacks_forward)
 }
 

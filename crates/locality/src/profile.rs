@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::entries::is_zero;
 use crate::{
-    BoundedCurve, Cell, Context, ExactHistogram, Object, PathProfile, ProfiledThread, ReuseTimes,
-    Site,
+    BoundedCurve, Causes, Cell, Context, ExactHistogram, Object, PathProfile, ProfiledThread,
+    ReuseTimes, Site,
 };
 
 /// What a cache holds.
@@ -232,6 +232,9 @@ pub struct Profile {
     /// Distances by instruction and path, if paths were followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathProfile>,
+    /// Why accesses miss in one cache, if that was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causes: Option<Causes>,
     /// GNU build ids of the modules that instructions are in, in hexadecimal, by file name; without
     /// those that have none. Equal offsets of modules with equal ids are the same instruction.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -267,6 +270,7 @@ impl Profile {
             requested_bytes: None,
             reuse_times: None,
             paths: None,
+            causes: None,
             builds: BTreeMap::new(),
             sites: vec![Site::default()],
             objects: vec![Object::default()],

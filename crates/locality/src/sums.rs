@@ -1,7 +1,7 @@
 //! [`HistogramSum`]: the sum of many fine histograms; and sums of a profile's cells by a key.
 
 use crate::group::CellSum;
-use crate::{Cell, FineHistogram, Profile};
+use crate::{Cell, CellCauses, FineHistogram, Profile};
 
 /// A sum of fine histograms in the making: a counter for each bin, so that adding costs no more
 /// than looking at what is added.
@@ -146,13 +146,19 @@ impl Profile {
             (run, rest) = rest.split_at(others.map_or(rest.len(), |others| others + 1));
             let members: Vec<u32> = (0..run.len() as u32).collect();
             let tally = tally(run, &members, &mut sum);
+            let mut causes = CellCauses::default();
+            run.iter().for_each(|cell| causes.merge(&cell.causes));
             cells.push(Cell {
+                site: first.site,
+                object: first.object,
                 context: 0,
+                thread: first.thread,
                 histogram: tally.histogram,
                 distance_sum: tally.sum,
                 distance_max: tally.max,
                 forward: tally.forward,
-                ..*first
+                invalidated: run.iter().map(|cell| cell.invalidated).sum(),
+                causes,
             });
         }
         cells
@@ -194,7 +200,13 @@ mod tests {
             );
         }
         profile.canonicalise();
+        profile
+            .cells
+            .iter_mut()
+            .for_each(|cell| cell.invalidated = 2);
         let cells = profile.cells_of_all_contexts();
+        let invalidated = |cells: &[Cell]| cells.iter().map(|cell| cell.invalidated).sum::<u64>();
+        assert_eq!(invalidated(&cells), invalidated(&profile.cells));
         assert!(cells.len() < profile.cells.len());
         for site in 0..profile.sites.len() as u32 {
             let of = |cells: &[Cell]| {

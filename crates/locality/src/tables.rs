@@ -8,7 +8,8 @@
 use crate::context_union::ContextUnion;
 use crate::element::merge_elements;
 use crate::{
-    Cell, Context, Frame, Lifetime, Object, ObjectKind, ObjectPart, Profile, ProfiledThread, Site,
+    Causes, Cell, Context, Frame, Lifetime, Object, ObjectKind, ObjectPart, Profile,
+    ProfiledThread, Site,
 };
 
 /// What makes an object the same in another run: not how large it was there.
@@ -90,6 +91,16 @@ pub(crate) struct Renumbering {
 }
 
 impl Renumbering {
+    /// Gives the sites and objects of causes their new numbers.
+    pub(crate) fn causes(&self, mut causes: Causes) -> Causes {
+        let number = |table: &[u32], index: u32| table.get(index as usize).copied().unwrap_or(0);
+        causes.renumber(
+            |site| number(&self.sites, site),
+            |object| number(&self.objects, object),
+        );
+        causes
+    }
+
     /// The four numbers of a cell, by which cells are sorted.
     fn key(&self, cell: &Cell) -> [u32; 4] {
         let number = |table: &[u32], index: u32| table.get(index as usize).copied().unwrap_or(0);
@@ -337,4 +348,5 @@ fn add(into: &mut Cell, cell: &Cell) {
     into.distance_max = into.distance_max.max(cell.distance_max);
     into.invalidated = into.invalidated.saturating_add(cell.invalidated);
     into.forward.merge(&cell.forward);
+    into.causes.merge(&cell.causes);
 }

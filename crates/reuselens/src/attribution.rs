@@ -245,6 +245,7 @@ impl Attribution {
                 reuse_times: None,
                 requested_bytes: None,
                 paths: None,
+                causes: None,
                 builds,
                 cells: tables.cells.iter().map(cell).collect(),
                 sites: tables.sites,

@@ -66,6 +66,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["units", "hugepages", "simd", "workers", "distance"],
     ),
     ("locality", &["units", "hugepages"]),
+    ("causes", &["units", "hugepages", "locality"]),
     (
         "attribute",
         &[
@@ -107,6 +108,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "distance",
             "baselines",
             "locality",
+            "causes",
             "attribute",
             "capture",
             "predict",

@@ -1,0 +1,28 @@
+//! [`MissColumns`]: what analyses of causes take.
+
+use reuselens_units::Distance;
+
+/// The offset of an access in its element, if that is unknown.
+pub const NO_OFFSET: u32 = u32::MAX;
+
+/// Item accesses of one thread, in the order of the accesses. All columns are equally long.
+#[derive(Clone, Copy, Debug)]
+pub struct MissColumns<'a> {
+    /// The thread, by a number that no other thread of the trace has.
+    pub thread: u32,
+    /// The items. Equal items are the same data, of any process.
+    pub items: &'a [u64],
+    /// The distances, over all threads. A miss in a cache of `n` items is a distance of `n` or
+    /// more, or none ([`Distance::COLD`]).
+    pub distances: &'a [Distance],
+    /// The cells: groups by site, object, context and thread.
+    pub cells: &'a [u32],
+    /// The bytes of the item that are accessed: bit `i` is byte `i` of an item of up to 64 bytes.
+    /// Of larger items each bit is 1/64, and is set if some of its bytes are accessed.
+    pub bytes: &'a [u64],
+    /// Whether the access writes.
+    pub stores: &'a [bool],
+    /// The offset of the access's first byte in its element, or [`NO_OFFSET`]. Of an access that
+    /// covers several items, the offset is that of the first byte within the item.
+    pub offsets: &'a [u32],
+}

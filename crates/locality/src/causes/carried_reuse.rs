@@ -1,0 +1,88 @@
+//! [`CarriedReuse`]: the loop or the function that carries a reuse.
+//!
+//! Source: Marin and Mellor-Crummey, *Pinpointing and exploiting opportunities for enhancing data
+//! reuse*, ISPASS 2008, section 2: the scope that carries a reuse is the innermost one that was
+//! active at both accesses.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{FileOffset, Frame};
+
+/// What a scope is.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum ScopeKind {
+    /// The thread from its beginning to its end.
+    #[default]
+    Thread,
+    /// A call of a function.
+    Function,
+    /// A loop.
+    Loop,
+}
+
+/// A piece of code that is active from its entry to its exit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct MissScope {
+    /// What it is.
+    pub kind: ScopeKind,
+    /// Where it begins: the loop's header, the function's entry.
+    pub place: FileOffset,
+    /// Where that is in the source; of a loop the line that it begins on, as far as that is known.
+    pub frame: Frame,
+}
+
+/// What carries a reuse.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Carrier {
+    /// The two accesses are of different threads.
+    #[default]
+    Threads,
+    /// Different iterations of this loop, or different calls that this function or thread makes:
+    /// index into [`Causes::scopes`](super::Causes::scopes).
+    Scope(u32),
+    /// One iteration of this loop: the accesses are in different loops or calls within it.
+    Iteration(u32),
+}
+
+/// Reuses of one pair of instructions, of one object, with one carrier, that miss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedReuse {
+    /// The access before: index into [`Profile::sites`](crate::Profile::sites).
+    pub source: u32,
+    /// The access that misses: index into [`Profile::sites`](crate::Profile::sites).
+    pub sink: u32,
+    /// What is accessed: index into [`Profile::objects`](crate::Profile::objects).
+    pub object: u32,
+    /// What carries the reuse.
+    pub carrier: Carrier,
+    /// Reuses that miss in [`Causes::cache`](super::Causes::cache).
+    pub misses: u64,
+    /// Sum of their distances in items.
+    pub distance_sum: u64,
+}
+
+impl CarriedReuse {
+    /// What it is of.
+    pub(crate) fn key(&self) -> (u32, u32, u32, Carrier) {
+        (self.source, self.sink, self.object, self.carrier)
+    }
+
+    /// Adds the counts of another with the same key.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.misses = self.misses.saturating_add(other.misses);
+        self.distance_sum = self.distance_sum.saturating_add(other.distance_sum);
+    }
+
+    /// The most misses first; equal ones by what they are of.
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
+        (other.misses.cmp(&self.misses)).then_with(|| self.key().cmp(&other.key()))
+    }
+}

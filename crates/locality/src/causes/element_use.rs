@@ -1,0 +1,69 @@
+//! [`ElementUse`]: which bytes of an object's elements are accessed, brought in, and used.
+
+use serde::{Deserialize, Serialize};
+
+/// A field of a type.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LayoutField {
+    /// Its name; those of nested structures with their own: `position.x`.
+    pub name: String,
+    /// The name of its type.
+    pub type_name: String,
+    /// Offset of its first byte in the type.
+    pub offset: u64,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// A type of data, as the debug information has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct DataLayout {
+    /// Its name: `Entry`, `double`.
+    pub name: String,
+    /// Its bytes, padding included.
+    pub bytes: u64,
+    /// Its fields by offset, without padding. Empty for types without fields.
+    pub fields: Vec<LayoutField>,
+}
+
+/// Which bytes of an object's elements are accessed, brought in and used. All columns have an entry
+/// for each byte of an element.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ElementUse {
+    /// Index into [`Profile::objects`](crate::Profile::objects).
+    pub object: u32,
+    /// Index into [`Causes::layouts`](super::Causes::layouts); `None` if the type is unknown, so
+    /// that only offsets are.
+    #[serde(default)]
+    pub layout: Option<u32>,
+    /// Accesses that begin at the byte.
+    pub accesses: Vec<u64>,
+    /// Of these, those that miss.
+    pub misses: Vec<u64>,
+    /// Fills that brought the byte of some element in.
+    pub brought: Vec<u64>,
+    /// Of these, those during which the byte was read or written.
+    pub used: Vec<u64>,
+}
+
+impl ElementUse {
+    /// What it is of; elements of another size are other ones.
+    pub(crate) fn key(&self) -> (u32, Option<u32>, usize) {
+        (self.object, self.layout, self.accesses.len())
+    }
+
+    /// Adds the counts of another with the same key.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let columns = [
+            (&mut self.accesses, &other.accesses),
+            (&mut self.misses, &other.misses),
+            (&mut self.brought, &other.brought),
+            (&mut self.used, &other.used),
+        ];
+        for (into, other) in columns {
+            for (into, other) in into.iter_mut().zip(other) {
+                *into = into.saturating_add(*other);
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! [`Causes`]: why accesses miss in one cache, beside how often they do.
+//!
+//! The counts of single cells are in [`CellCauses`], which every [`Cell`](crate::Cell) has, so that
+//! they sum up by line, object and context as all counts do. What belongs to no single cell is in
+//! the tables of [`Causes`]: the bytes of elements, pairs of accesses that share lines, reuses and
+//! what carries them, caches with sets, and the run in intervals.
+//!
+//! Plain values: the crate `causes` makes them, and the crate `advisor` draws conclusions.
+
+mod carried_reuse;
+mod cell_causes;
+mod element_use;
+mod run_phases;
+mod set_cache;
+mod shared_data;
+
+pub use carried_reuse::{CarriedReuse, Carrier, MissScope, ScopeKind};
+pub use cell_causes::CellCauses;
+pub use element_use::{DataLayout, ElementUse, LayoutField};
+pub use run_phases::{ObjectMisses, RunInterval, RunPhase, RunPhases};
+pub use set_cache::SetCache;
+pub use shared_data::{SharedData, SharedEnd};
+
+use reuselens_units::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// Why accesses miss in one cache. All counts are of the accesses that the profile counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Causes {
+    /// The cache: fully associative, least recently used replacement, for all threads together. A
+    /// miss in this value and in [`CellCauses`] is one in this cache, first touches included.
+    pub cache: Bytes,
+    /// What each object's accesses are to within an element, for objects with elements of a known
+    /// size: by object.
+    #[serde(default)]
+    pub elements: Vec<ElementUse>,
+    /// Types of objects: [`ElementUse::layout`] is an index.
+    #[serde(default)]
+    pub layouts: Vec<DataLayout>,
+    /// Pairs of accesses by different threads that invalidate each other's lines, the most
+    /// invalidations first.
+    #[serde(default)]
+    pub shared: Vec<SharedData>,
+    /// Reuses that miss, with what carries them, the most misses first. Empty where no scopes were
+    /// recorded.
+    #[serde(default)]
+    pub carried: Vec<CarriedReuse>,
+    /// Loops and functions that carry reuses: [`Carrier`] has indices.
+    #[serde(default)]
+    pub scopes: Vec<MissScope>,
+    /// Whether loops are among the scopes: the capture had basic blocks.
+    #[serde(default)]
+    pub has_loops: bool,
+    /// The machine's caches with their sets: [`CellCauses::set_misses`] has a count for each.
+    #[serde(default)]
+    pub set_caches: Vec<SetCache>,
+    /// The run over time.
+    #[serde(default)]
+    pub phases: RunPhases,
+}
+
+impl Causes {
+    /// Gives sites and objects other numbers, as their tables are sorted.
+    pub(crate) fn renumber(&mut self, site: impl Fn(u32) -> u32, object: impl Fn(u32) -> u32) {
+        for elements in &mut self.elements {
+            elements.object = object(elements.object);
+        }
+        self.elements.sort_by_key(ElementUse::key);
+        unite(&mut self.elements, ElementUse::key, ElementUse::merge);
+        for pair in &mut self.shared {
+            for end in [&mut pair.writer, &mut pair.victim] {
+                (end.site, end.object) = (site(end.site), object(end.object));
+            }
+        }
+        self.shared.sort_by_key(SharedData::key);
+        unite(&mut self.shared, SharedData::key, SharedData::merge);
+        self.shared.sort_by(SharedData::order);
+        for reuse in &mut self.carried {
+            (reuse.source, reuse.sink) = (site(reuse.source), site(reuse.sink));
+            reuse.object = object(reuse.object);
+        }
+        self.carried.sort_by_key(CarriedReuse::key);
+        unite(&mut self.carried, CarriedReuse::key, CarriedReuse::merge);
+        self.carried.sort_by(CarriedReuse::order);
+        self.phases.renumber(object);
+    }
+}
+
+/// Merges neighbours with equal keys.
+fn unite<T, K: PartialEq>(list: &mut Vec<T>, key: impl Fn(&T) -> K, merge: impl Fn(&mut T, &T)) {
+    list.dedup_by(|next, kept| {
+        let same = key(next) == key(kept);
+        if same {
+            merge(kept, next);
+        }
+        same
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn carried(sink: u32, misses: u64) -> CarriedReuse {
+        CarriedReuse {
+            sink,
+            object: 7,
+            misses,
+            distance_sum: misses,
+            ..CarriedReuse::default()
+        }
+    }
+
+    #[test]
+    fn renumbering_unites_entries_that_become_equal() {
+        let element = |object, accesses: &[u64]| ElementUse {
+            object,
+            accesses: accesses.to_vec(),
+            ..ElementUse::default()
+        };
+        let mut causes = Causes {
+            carried: vec![carried(1, 5), carried(2, 4), carried(3, 2)],
+            elements: vec![element(4, &[1, 2]), element(3, &[1, 1]), element(3, &[1])],
+            ..Causes::default()
+        };
+        // Sites 2 and 3 are one, and so are the objects.
+        causes.renumber(|site| site.min(2), |_| 7);
+        assert_eq!(causes.carried, [carried(2, 6), carried(1, 5)]);
+        assert_eq!(causes.elements, [element(7, &[1]), element(7, &[2, 3])]);
+    }
+}
