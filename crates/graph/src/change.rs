@@ -87,6 +87,38 @@ impl Delta {
     pub fn len(&self) -> usize {
         self.inserted.len() + self.deleted.len()
     }
+
+    /// The net effect of this and of `later`, the effect of a batch that follows. Costs a pass over
+    /// both.
+    #[must_use]
+    pub fn followed_by(self, later: Self) -> Self {
+        Self {
+            inserted: merged(
+                without(&self.inserted, &later.deleted),
+                without(&later.inserted, &self.deleted),
+            ),
+            deleted: merged(
+                without(&self.deleted, &later.inserted),
+                without(&later.deleted, &self.inserted),
+            ),
+        }
+    }
+}
+
+/// The edges of one sorted list that are not in another.
+fn without(edges: &[Edge], others: &[Edge]) -> Vec<Edge> {
+    let edges = edges.iter().copied();
+    edges
+        .filter(|edge| others.binary_search(edge).is_err())
+        .collect()
+}
+
+/// Two sorted lists as one.
+fn merged(mut one: Vec<Edge>, other: Vec<Edge>) -> Vec<Edge> {
+    one.extend(other);
+    // Two runs: the sort merges them.
+    one.sort();
+    one
 }
 
 #[cfg(test)]
@@ -99,5 +131,16 @@ mod tests {
         assert_eq!(Edge::new(kind, 7, 3), Edge::new(kind, 3, 7));
         let kind = EdgeKind::Directed;
         assert_ne!(Edge::new(kind, 7, 3), Edge::new(kind, 3, 7));
+    }
+
+    #[test]
+    fn changes_that_are_taken_back_are_no_net_effect() {
+        let edge = |to| Edge { from: 0, to };
+        let delta = |inserted: &[u32], deleted: &[u32]| Delta {
+            inserted: inserted.iter().map(|to| edge(*to)).collect(),
+            deleted: deleted.iter().map(|to| edge(*to)).collect(),
+        };
+        let (first, later) = (delta(&[1, 5], &[2, 6]), delta(&[3, 6], &[4, 5]));
+        assert_eq!(first.followed_by(later), delta(&[1, 3], &[2, 4]));
     }
 }

@@ -6,6 +6,8 @@ mod common;
 
 mod compare;
 mod export;
+mod kills;
 mod run;
 mod serve;
+mod serve_ahead;
 mod speculate;

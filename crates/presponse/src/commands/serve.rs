@@ -23,7 +23,8 @@ use crate::service::confirmed::Replica;
 use crate::service::listener::Connection;
 use crate::service::statistics::ServiceStatistics;
 use crate::service::writer::{BatchWriter, WriterRequest};
-use crate::service::{Confirmed, Listener};
+use crate::service::{Confirmed, Listener, Speculator};
+use crate::speculation::AheadKind;
 use crate::state::{Recover, Recovered, Snapshot, StateFolder, SyncPolicy};
 
 /// Requests that wait for the writer; further clients wait to send.
@@ -64,6 +65,21 @@ pub struct Args {
     /// The most changes of a batch
     #[arg(long, value_name = "N", default_value_t = 1_000_000, help_heading = "Clients", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     max_batch: u64,
+
+    /// Work ahead of the next batch while none waits; readers do not see it
+    #[arg(
+        long,
+        value_enum,
+        value_name = "KIND",
+        default_value_t,
+        help_heading = "Work ahead"
+    )]
+    speculate: AheadKind,
+
+    /// The stream is a sliding window: it deletes each edge when its last insertion is this old, in
+    /// the unit of the times of its changes (needed for expiries)
+    #[arg(long, value_name = "LENGTH", help_heading = "Work ahead")]
+    window: Option<u64>,
 
     /// Keep updates in this folder, and go on from what it has
     #[arg(long, value_name = "FOLDER", help_heading = "Durability")]
@@ -120,11 +136,12 @@ impl Recover for Begin {
 impl Args {
     /// Recovers, listens and serves until a signal.
     pub fn run(self) -> Outcome {
+        let speculator = self.speculator()?;
         let listener = match &self.socket {
             Some(path) => Listener::unix(path)?,
             None => Listener::tcp(self.listen)?,
         };
-        let (writer, context) = self.begin()?;
+        let (writer, context) = self.begin(speculator)?;
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&stop))?;
@@ -132,7 +149,7 @@ impl Args {
         if !self.quiet {
             let state = context.confirmed.read();
             let vertices = counted(state.names.len(), "vertex", "vertices");
-            let edges = state.answers.graph().edges();
+            let edges = state.answers().graph().edges();
             let edges = counted(edges, "edge", "edges");
             say!("Serving {vertices} and {edges} after batch {}", state.batch)?;
             drop(state);
@@ -160,8 +177,26 @@ impl Args {
         }
     }
 
+    /// What works ahead, if anything does.
+    fn speculator(&self) -> anyhow::Result<Option<Speculator>> {
+        let wrong = match (self.speculate, self.window) {
+            (AheadKind::Expiries, None) => {
+                "--speculate expiries needs the length of the window: --window LENGTH"
+            }
+            (AheadKind::Off | AheadKind::Repeats | AheadKind::Warm, Some(_)) => {
+                "--window has no effect here; use --speculate expiries or gated, or leave it out"
+            }
+            (AheadKind::Off, None) => return Ok(None),
+            (kind, window) => return Ok(Some(Speculator::new(kind, window))),
+        };
+        Err(WrongUsage(wrong.to_owned()).into())
+    }
+
     /// Reads the graph or the folder, and computes the answers.
-    fn begin(&self) -> anyhow::Result<(BatchWriter, Arc<ClientContext>)> {
+    fn begin(
+        &self,
+        speculator: Option<Speculator>,
+    ) -> anyhow::Result<(BatchWriter, Arc<ClientContext>)> {
         let kind = self.from.kind();
         let mut begin = Begin {
             kind,
@@ -210,6 +245,7 @@ impl Args {
             last_snapshot: recovered.batch,
             root,
             snapshot_every: self.snapshot_every,
+            speculator,
             context: Arc::clone(&context),
         };
         if needs_snapshot {

@@ -15,7 +15,7 @@ use crate::exit::{Outcome, WrongUsage};
 use crate::page::{self, PageSection};
 use crate::progress::BatchMeter;
 use crate::say::say;
-use crate::speculation::{Lane, LaneKind, TimedChange};
+use crate::speculation::{AheadKind, GateCounts, Lane, TimedChange};
 use crate::summary::nanoseconds;
 
 /// Run a stream with each kind of work ahead of its batches, and show what that gains
@@ -80,8 +80,8 @@ impl Args {
         } = self.from.read(self.graph.as_deref(), self.quiet)?;
         let kind = graph.kind();
         let threads = self.from.threads();
-        let kinds = LaneKind::ALL.into_iter();
-        let kinds = kinds.filter(|kind| *kind != LaneKind::Expiries || self.window.is_some());
+        let kinds = AheadKind::ALL.into_iter();
+        let kinds = kinds.filter(|kind| *kind != AheadKind::Expiries || self.window.is_some());
         let mut lanes: Vec<Lane> = kinds
             .map(|kind| {
                 let answers = Answers::new(graph.clone(), root, Rules::Ours, threads);
@@ -160,9 +160,12 @@ impl Args {
             if self.window.is_none() {
                 say!("Expiries of a sliding window were not tried; --window says how long it is.")?;
             }
-            let gated = lanes.iter().find(|lane| lane.kind() == LaneKind::Gated);
-            for line in gated.into_iter().flat_map(Lane::gates) {
-                say!("{line}")?;
+            let gated = lanes.iter().find(|lane| lane.kind() == AheadKind::Gated);
+            for (name, GateCounts { on, off }) in gated.into_iter().flat_map(Lane::gates) {
+                say!(
+                    "The gate let {name} work before {on} of {} batches.",
+                    on + off
+                )?;
             }
             if self.verify {
                 say!("All answers equal recomputed ones after each batch.")?;
@@ -188,7 +191,7 @@ impl Args {
     }
 }
 
-fn wrong(kind: LaneKind, answer: &str, id: Option<u64>) -> String {
+fn wrong(kind: AheadKind, answer: &str, id: Option<u64>) -> String {
     let vertex = id.map_or_else(String::new, |id| format!(" of vertex {id}"));
     format!(
         "with {} ahead the {answer}{vertex} are wrong; this is an error in presponse: please report \
@@ -217,7 +220,7 @@ fn row(lane: &Lane, off: &Lane) -> Vec<String> {
         0.. => nanoseconds(value.unsigned_abs()),
         _ => format!("-{}", nanoseconds(value.unsigned_abs())),
     };
-    let (ahead, back) = (lane.ahead.sum(), lane.taken_back.sum());
+    let (ahead, back) = (lane.totals.ahead.sum(), lane.totals.taken_back.sum());
     let share = match ahead {
         0 => "–".to_owned(),
         _ => format!("{:.1} %", 100.0 * back as f64 / ahead as f64),
@@ -230,8 +233,8 @@ fn row(lane: &Lane, off: &Lane) -> Vec<String> {
         signed(lane.saved(off)),
         grouped(ahead),
         share,
-        nanoseconds(lane.idle.percentile(0.99)),
-        nanoseconds(lane.wasted_per_batch()),
+        nanoseconds(lane.totals.idle.percentile(0.99)),
+        nanoseconds(lane.totals.wasted_per_batch()),
         signed(lane.net(off)),
     ]
 }
@@ -264,10 +267,10 @@ fn json(lanes: &[Lane]) -> Value {
             "p99_ns": lane.latency.percentile(0.99),
             "mean_ns": lane.latency.mean(),
             "longest_ns": lane.latency.max(),
-            "idle_p99_ns": lane.idle.percentile(0.99),
-            "ahead": lane.ahead.sum(),
-            "taken_back": lane.taken_back.sum(),
-            "wasted_ns_per_batch": lane.wasted_per_batch(),
+            "idle_p99_ns": lane.totals.idle.percentile(0.99),
+            "ahead": lane.totals.ahead.sum(),
+            "taken_back": lane.totals.taken_back.sum(),
+            "wasted_ns_per_batch": lane.totals.wasted_per_batch(),
             "saved_ns_per_batch": lane.saved(&lanes[0]),
             "net_ns_per_batch": lane.net(&lanes[0]),
         })

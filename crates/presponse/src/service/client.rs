@@ -98,7 +98,7 @@ fn answer(
         ClientRequest::Totals => {
             context.statistics.questions.fetch_add(1, Relaxed);
             let state = context.confirmed.read();
-            let mut value = json!(state.answers.totals());
+            let mut value = json!(state.totals());
             value["batch"] = json!(state.batch);
             value["ok"] = json!(true);
             return Ok(Some(value));
@@ -108,7 +108,7 @@ fn answer(
             let state = context.confirmed.read();
             value["batch"] = json!(state.batch);
             value["vertices"] = json!(state.names.len());
-            value["edges"] = json!(state.answers.graph().edges());
+            value["edges"] = json!(state.answers().graph().edges());
             value["ok"] = json!(true);
             return Ok(Some(value));
         }

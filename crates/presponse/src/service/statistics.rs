@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::speculator::LearnedBatch;
 use crate::latency::Latencies;
+use crate::speculation::{AheadCounts, AheadStep, AheadTotals, NamedGate};
 use crate::summary::{RunSummary, latencies_json};
 
 /// Counts of all threads.
@@ -37,6 +39,49 @@ pub struct BatchTimes {
     pub catch_up: Latencies,
     /// Bytes of the log.
     pub log_bytes: u64,
+    /// What was done ahead of batches; nothing where that is off.
+    pub speculation: Option<SpeculationTimes>,
+}
+
+/// What work ahead did.
+#[derive(Clone, Debug, Default)]
+pub struct SpeculationTimes {
+    /// Edges that are changed ahead of the next batch.
+    pub ahead_now: AheadCounts,
+    /// Over all batches that left time to work ahead of them.
+    totals: AheadTotals,
+    /// How long such batches waited for the end of that work.
+    waited: Latencies,
+    gates: Vec<NamedGate>,
+}
+
+impl SpeculationTimes {
+    /// Counts a batch.
+    pub fn add(&mut self, learned: LearnedBatch, step: &AheadStep, gates: Vec<NamedGate>) {
+        if let Some(idle) = learned.idle {
+            self.totals.add(idle, step, learned.wasted);
+            self.waited.add(learned.waited);
+        }
+        self.ahead_now = AheadCounts::default();
+        self.gates = gates;
+    }
+
+    fn json(&self) -> Value {
+        let gates = self.gates.iter().map(|(name, counts)| {
+            let value = json!({"on": counts.on, "off": counts.off});
+            ((*name).to_owned(), value)
+        });
+        json!({
+            "ahead_now": self.ahead_now.sum(),
+            "batches": self.totals.batches,
+            "ahead": self.totals.ahead.sum(),
+            "taken_back": self.totals.taken_back.sum(),
+            "idle_ns": latencies_json(&self.totals.idle),
+            "waited_ns": latencies_json(&self.waited),
+            "wasted_ns_per_batch": self.totals.wasted_per_batch(),
+            "gates": gates.collect::<serde_json::Map<_, _>>(),
+        })
+    }
 }
 
 impl ServiceStatistics {
@@ -80,6 +125,9 @@ impl ServiceStatistics {
             ];
             for (name, latencies) in series {
                 value["latency_ns"][name] = latencies_json(latencies);
+            }
+            if let Some(speculation) = &times.speculation {
+                value["speculation"] = speculation.json();
             }
         });
         let counts = [

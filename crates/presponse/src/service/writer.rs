@@ -11,6 +11,7 @@ use reuselens_graph::formats::stream::StreamRecord;
 use reuselens_graph::{Edge, EdgeKind, SortedGraph, StoredGraph, VERTEX_LIMIT, VertexId};
 use serde_json::{Value, json};
 
+use super::Speculator;
 use super::client::ClientContext;
 use crate::batches;
 use crate::say::tell;
@@ -67,6 +68,8 @@ pub struct BatchWriter {
     pub root: VertexId,
     /// Batches between two snapshots; 0 for none.
     pub snapshot_every: u64,
+    /// What works ahead while no batch waits.
+    pub speculator: Option<Speculator>,
     /// What it shares with clients.
     pub context: Arc<ClientContext>,
 }
@@ -96,7 +99,7 @@ impl BatchWriter {
         ends: impl Fn() -> bool,
     ) -> Result<(), LogError> {
         while !ends() {
-            let first = match requests.recv_timeout(LOOK) {
+            let first = match self.next_request(requests) {
                 Ok(first) => first,
                 Err(RecvTimeoutError::Timeout) => {
                     self.sync_if_due();
@@ -116,6 +119,25 @@ impl BatchWriter {
             Some(folder) => folder.log().sync_now(),
             None => Ok(()),
         }
+    }
+
+    /// Waits a while for a request. If none waits already, works ahead of it first.
+    fn next_request(
+        &mut self,
+        requests: &Receiver<WriterRequest>,
+    ) -> Result<WriterRequest, RecvTimeoutError> {
+        if let Ok(request) = requests.try_recv() {
+            return Ok(request);
+        }
+        if let Some(speculator) = &mut self.speculator
+            && let Some(ahead) = speculator.work_ahead(&self.context.confirmed)
+        {
+            self.context.statistics.batches(|times| {
+                let speculation = times.speculation.get_or_insert_default();
+                speculation.ahead_now = ahead;
+            });
+        }
+        requests.recv_timeout(LOOK)
     }
 
     /// Does requests in their order; consecutive batches are logged together.
@@ -188,8 +210,8 @@ impl BatchWriter {
             return;
         };
         let confirmed = &self.context.confirmed;
-        let step = match confirmed.apply(records) {
-            Ok(step) => step,
+        let mut ahead = match confirmed.apply(records) {
+            Ok(ahead) => ahead,
             Err(error) => return request.reply(Err(format!("{error:#}"))),
         };
         self.batch += 1;
@@ -197,8 +219,8 @@ impl BatchWriter {
         request.reply(Ok(json!({
             "ok": true,
             "batch": self.batch,
-            "inserted": step.delta.inserted.len(),
-            "deleted": step.delta.deleted.len(),
+            "inserted": ahead.step.delta.inserted.len(),
+            "deleted": ahead.step.delta.deleted.len(),
             "microseconds": all.as_micros() as u64,
         })));
         let start = Instant::now();
@@ -206,8 +228,17 @@ impl BatchWriter {
         let _ = confirmed.catch_up(records);
         let caught_up = start.elapsed();
         let bytes = self.log_length();
+        let confirmed = &self.context.confirmed;
+        let learned = self.speculator.as_mut().map(|speculator| {
+            let learned = speculator.learn(confirmed, records, &mut ahead, request.begun);
+            (learned, speculator.work().gates())
+        });
         self.context.statistics.batches(|times| {
-            times.run.add(records.len(), &step);
+            times.run.add(records.len(), &ahead.step);
+            if let Some((learned, gates)) = learned {
+                let speculation = times.speculation.get_or_insert_default();
+                speculation.add(learned, &ahead, gates);
+            }
             times.acknowledged.add(all);
             times.log.add(log);
             times.catch_up.add(caught_up);
@@ -247,10 +278,10 @@ impl BatchWriter {
         let state = self.context.confirmed.read();
         let snapshot = Snapshot {
             batch: self.batch,
-            kind: state.answers.graph().kind(),
+            kind: state.answers().graph().kind(),
             root: self.root,
             names: state.names.clone(),
-            edges: all_edges(state.answers.graph()),
+            edges: all_edges(state.answers().graph()),
         };
         drop(state);
         let written = folder.write_snapshot(&snapshot);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use reuselens_graph::{Delta, Edge, EdgeChange, StoredGraph, VertexId};
 
-use crate::answers::Answers;
+use crate::answers::{Answers, BatchStep};
 
 /// Answers that may be ahead of the last batch.
 pub struct AheadAnswers {
@@ -18,6 +18,9 @@ pub struct AheadAnswers {
 pub struct AheadStep {
     /// From the batch to its answers: the correction included.
     pub latency: Duration,
+    /// The batch with its corrections. The delta is what changed since the last batch, also where
+    /// it was changed ahead.
+    pub step: BatchStep,
     /// Edges that had been changed ahead.
     pub ahead: AheadCounts,
     /// Those of them whose change had to be taken back.
@@ -69,6 +72,11 @@ impl AheadAnswers {
         &self.answers
     }
 
+    /// Edges that are changed ahead of the next batch.
+    pub fn ahead(&self) -> AheadCounts {
+        AheadCounts::of(&self.ahead)
+    }
+
     /// Applies changes ahead, at most once between two batches. How long that took.
     pub fn work_ahead(&mut self, changes: &[EdgeChange]) -> Duration {
         let start = Instant::now();
@@ -85,7 +93,7 @@ impl AheadAnswers {
         let start = Instant::now();
         let ahead = std::mem::take(&mut self.ahead);
         let wrong = unconfirmed(&ahead, batch);
-        match wrong.is_empty() {
+        let mut step = match wrong.is_empty() {
             true => self.answers.apply(batch, vertices),
             false => {
                 let deletions = wrong.inserted.iter().copied().map(EdgeChange::Delete);
@@ -95,9 +103,15 @@ impl AheadAnswers {
                 self.answers.apply(&changes, vertices)
             }
         };
+        let latency = start.elapsed();
+        let counts = AheadCounts::of(&ahead);
+        if counts.sum() > 0 {
+            step.delta = ahead.followed_by(step.delta);
+        }
         AheadStep {
-            latency: start.elapsed(),
-            ahead: AheadCounts::of(&ahead),
+            latency,
+            step,
+            ahead: counts,
             taken_back: AheadCounts::of(&wrong),
         }
     }
@@ -162,7 +176,8 @@ mod tests {
                 ahead.work_ahead(&guess);
                 let step = ahead.apply(&batch, VERTICES);
                 prop_assert!(step.taken_back.sum() <= step.ahead.sum());
-                plain.apply(&batch, VERTICES);
+                let wanted = plain.apply(&batch, VERTICES);
+                prop_assert_eq!(wanted.delta, step.step.delta);
                 prop_assert_eq!(plain.depths(), ahead.answers().depths());
                 prop_assert_eq!(plain.components(), ahead.answers().components());
                 prop_assert_eq!(plain.triangles(), ahead.answers().triangles());

@@ -7,9 +7,10 @@
 //! | [`Repeats`] | insertions of frequent pairs (EdgeBank) | rarely |
 //! | [`Warm`] | reads of the neighbours of active vertices | it changes nothing |
 //!
-//! [`AheadAnswers`] holds the answers and what was done ahead. A [`NetBenefitGate`] for each kind
-//! measures what it gains, less what it wastes, and turns it off where it loses. Answers after a
-//! batch are exact whatever was done ahead.
+//! [`AheadAnswers`] holds the answers and what was done ahead. [`WorkAhead`] decides what is done.
+//! A [`NetBenefitGate`] for each kind measures what it gains, less what it wastes, and turns it
+//! off where it loses. Answers after a batch are exact whatever was done ahead. A [`Lane`] is all
+//! of this for one way of working ahead of a stream.
 //!
 //! Source: Shen 2021, chapter 4 (Presponse), where predicted edges alone are applied ahead.
 
@@ -19,15 +20,17 @@ mod gate;
 mod lane;
 mod repeats;
 mod warm;
+mod work;
 
 use reuselens_graph::{EdgeChange, SortedGraph};
 
-pub use ahead::{AheadAnswers, AheadCounts};
+pub use ahead::{AheadAnswers, AheadCounts, AheadStep};
 pub use expiries::Expiries;
-pub use gate::NetBenefitGate;
-pub use lane::{Lane, LaneKind};
+pub use gate::{GateCounts, NetBenefitGate};
+pub use lane::Lane;
 pub use repeats::Repeats;
 pub use warm::Warm;
+pub use work::{AheadKind, AheadTotals, NamedGate, WorkAhead};
 
 /// A change of a stream, with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! What the tests share: the binary, a folder that goes away, and a service with a client.
 
+pub mod model;
+
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};

@@ -43,6 +43,7 @@ fn writer(names: &VertexNames, folder: Option<StateFolder>) -> BatchWriter {
         last_snapshot: 0,
         root: 0,
         snapshot_every: 0,
+        speculator: None,
         context: Arc::new(ClientContext {
             confirmed: Confirmed::new(replica(), replica()),
             statistics: ServiceStatistics::new(),
