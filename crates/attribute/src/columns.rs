@@ -16,6 +16,10 @@ pub struct Columns {
     /// Whether each item access writes (a store or an atomic operation). Empty unless
     /// [`Options::stores`](crate::Options::stores) asks for it.
     pub stores: Vec<bool>,
+    /// The bytes of each item that the access covers, as a mask
+    /// ([`Granularity::covered`](reuselens_units::Granularity::covered)). Empty unless
+    /// [`Options::bytes`](crate::Options::bytes) asks for it.
+    pub bytes: Vec<u64>,
     /// Basic blocks that began, each with the number of item accesses before it. Empty unless
     /// [`Options::basic_blocks`](crate::Options::basic_blocks) asks for them.
     pub basic_blocks: Vec<(u32, BasicBlock)>,
@@ -53,6 +57,7 @@ impl Columns {
         self.cells.clear();
         self.elements.clear();
         self.stores.clear();
+        self.bytes.clear();
         self.basic_blocks.clear();
         self.merged.clear();
     }

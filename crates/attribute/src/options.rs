@@ -107,9 +107,12 @@ pub struct Options {
     /// Whether accesses are broken down by the elements of static symbols too, where their size is
     /// known. By those of named structures they always are.
     pub elements: bool,
-    /// Whether [`Columns::stores`](crate::Columns::stores) is filled. Accesses are taken one by one
-    /// then, which takes about twice the time.
+    /// Whether [`Columns::stores`](crate::Columns::stores) is filled. Compressed rows are
+    /// decompressed then.
     pub stores: bool,
+    /// Whether [`Columns::bytes`](crate::Columns::bytes) is filled, if accesses are broken down.
+    /// Compressed rows are decompressed then.
+    pub bytes: bool,
     /// Whether [`Columns::basic_blocks`](crate::Columns::basic_blocks) is filled, if accesses are
     /// broken down.
     pub basic_blocks: bool,
@@ -122,20 +125,20 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether the options filter no access, by kind, data or statement, and mark no stores.
-    /// Accesses need not be taken one by one then.
+    /// Whether the options filter no access, by kind, data or statement. Accesses need not be taken
+    /// one by one then.
     pub(crate) fn is_plain(&self) -> bool {
         self.kinds == Kinds::All
-            && !self.stores
             && self.data == DataFilter::All
             && self.names == NamesMode::Instruction
     }
 
     /// Whether compressed rows ([`reuselens_trace::Repeats`]) are taken as they are. They are
-    /// decompressed first where the options filter accesses, mark stores, keep basic blocks, ask
-    /// for items only, or say that addresses are ids.
+    /// decompressed first where the options filter accesses, mark stores or bytes, keep basic
+    /// blocks, ask for items only, or say that addresses are ids.
     pub(crate) fn folds(&self) -> bool {
-        self.is_plain() && !self.totals_only && !self.ids && !self.basic_blocks
+        let marks = self.stores || self.bytes;
+        self.is_plain() && !marks && !self.totals_only && !self.ids && !self.basic_blocks
     }
 
     /// The chunks that are recorded.
@@ -179,6 +182,7 @@ impl Default for Options {
             totals_only: false,
             elements: false,
             stores: false,
+            bytes: false,
             basic_blocks: false,
             placement: None,
             ids: false,

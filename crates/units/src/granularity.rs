@@ -61,6 +61,24 @@ impl Granularity {
         let last = address.saturating_add(reach);
         (address >> self.shift, last >> self.shift)
     }
+
+    /// The bytes of `item` that an access of `size` bytes at `address` covers, as a mask: bit `i`
+    /// is byte `i` of an item of up to 64 bytes. Of larger items a bit is 1/64, and is set if some
+    /// of its bytes are covered. A size of 0 counts as 1. The access must cover some byte of the
+    /// item.
+    #[inline]
+    pub const fn covered(self, item: u64, address: u64, size: u64) -> u64 {
+        // Bytes of a bit.
+        let unit = self.shift.saturating_sub(6);
+        let start = item << self.shift;
+        let from = address.saturating_sub(start);
+        let reach = if size == 0 { 0 } else { size - 1 };
+        let to = address.saturating_add(reach) - start;
+        let last = self.bytes() - 1;
+        let to = if to < last { to } else { last };
+        let (from, to) = ((from >> unit) as u32, (to >> unit) as u32);
+        (u64::MAX >> (63 - (to - from))) << from
+    }
 }
 
 impl TryFrom<u64> for Granularity {
@@ -80,6 +98,25 @@ impl From<Granularity> for u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn covered_bytes_are_a_mask() {
+        let line = Granularity::LINE_64;
+        assert_eq!(line.covered(1, 64, 8), 0xff);
+        assert_eq!(line.covered(1, 127, 1), 1 << 63);
+        assert_eq!(line.covered(1, 60, 8), 0xf);
+        assert_eq!(line.covered(0, 60, 8), 0xf << 60);
+        assert_eq!(line.covered(1, 0, 1000), u64::MAX);
+        assert_eq!(line.covered(1, 70, 0), 1 << 6);
+        // The last item of all.
+        assert_eq!(line.covered(u64::MAX >> 6, u64::MAX - 1, 9), 3 << 62);
+        let page = Granularity::new(4096).unwrap();
+        assert_eq!(page.covered(1, 4096 + 63, 2), 3);
+        assert_eq!(page.covered(1, 4096 + 63, 1), 1);
+        let word = Granularity::new(8).unwrap();
+        assert_eq!(word.covered(2, 18, 2), 0b1100);
+        assert_eq!(Granularity::BYTE.covered(9, 9, 1), 1);
+    }
 
     #[test]
     fn only_powers_of_two() {

@@ -13,6 +13,7 @@ use reuselens_trace::Kind;
 
 use super::Pass;
 use crate::cells::PackedKey;
+use crate::columns::Columns;
 use crate::folding::CellChoice;
 use crate::locals::Local;
 use crate::objects::{Objects, Where};
@@ -98,8 +99,7 @@ impl Pass<'_> {
     }
 
     /// Counts an access. `known` is its object and structure, if the caller knows them. `PLAIN`:
-    /// the options filter no access and mark no stores
-    /// ([`Options::is_plain`](crate::Options::is_plain)).
+    /// the options filter no access ([`Options::is_plain`](crate::Options::is_plain)).
     #[inline(always)]
     pub(super) fn access<const PLAIN: bool>(
         &mut self,
@@ -107,9 +107,29 @@ impl Pass<'_> {
         known: Option<(u32, u32)>,
     ) {
         self.count_access::<PLAIN>(access, known);
-        if !PLAIN {
-            self.mark_stores(access.kind);
+        self.mark(access);
+    }
+
+    /// Records of the item accesses of an access whether they write, and the bytes that they cover,
+    /// as the options ask for it.
+    #[inline(always)]
+    pub(super) fn mark(&mut self, access: RawAccess) {
+        self.mark_stores(access.kind);
+        if self.options.bytes {
+            self.mark_bytes(access.address, access.size);
         }
+    }
+
+    /// Records the bytes that the item accesses without a mask cover: those of one access.
+    fn mark_bytes(&mut self, address: u64, size: u64) {
+        let Columns { items, bytes, .. } = &mut *self.columns;
+        let address = address ^ self.process_bits;
+        let unmarked = &items[bytes.len()..];
+        bytes.extend(
+            unmarked
+                .iter()
+                .map(|item| self.granularity.covered(*item, address, size)),
+        );
     }
 
     /// Records whether the item accesses of an access write, if the options ask for it.
@@ -180,7 +200,7 @@ impl Pass<'_> {
         let (first, last) = self.granularity.cover(address ^ self.process_bits, size);
         for item in first + 1..=last {
             if self.columns.len() >= self.piece {
-                self.mark_stores(access.kind);
+                self.mark(access);
                 self.send_columns();
             }
             self.columns.push(item, cell);

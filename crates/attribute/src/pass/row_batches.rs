@@ -1,11 +1,10 @@
 //! The fast path for most rows: accesses to one item, by an instruction seen before, to an object
 //! that is found at once.
 //!
-//! It replaces [`Pass::row`], up to 64 rows at a time, where the options filter no access and mark
-//! no stores ([`Options::is_plain`](crate::Options::is_plain)). The loop calls
-//! nothing, keeps its state in registers, writes items and cells into a small buffer, and asks for
-//! the slots of instructions 16 rows ahead where there are more of them than a near cache holds.
-//! Gain: see `access.rs`.
+//! It replaces [`Pass::row`], up to 64 rows at a time, where the options filter no access
+//! ([`Options::is_plain`](crate::Options::is_plain)). The loop calls nothing, keeps its state in
+//! registers, writes items and cells into a small buffer, and asks for the slots of instructions 16
+//! rows ahead where there are more of them than a near cache holds. Gain: see `access.rs`.
 
 use std::ops::Range;
 
@@ -14,6 +13,7 @@ use reuselens_trace::Kind;
 use super::Pass;
 use super::rows::{Rows, is_plain_access};
 use crate::cells::PackedKey;
+use crate::options::Kinds;
 use crate::shadow::{NO_STRUCTURE, Versions};
 use crate::sites::SiteSlot;
 use crate::space::AddressSpace;
@@ -79,6 +79,7 @@ impl Pass<'_> {
         } = range;
         loop {
             let taken = self.take_batch(rows, row..end);
+            self.mark_batch(rows.range(row..row + taken));
             row += taken;
             if self.pending.is_full() {
                 self.resolve_pending();
@@ -86,6 +87,32 @@ impl Pass<'_> {
             if taken < BATCH {
                 return row;
             }
+        }
+    }
+
+    /// Records of the accesses of a batch whether they write, and the bytes that they cover, as the
+    /// options ask for it. Each is to one item.
+    #[inline(always)]
+    fn mark_batch(&mut self, rows: Rows<'_>) {
+        if !self.options.stores && !self.options.bytes {
+            return;
+        }
+        let (granularity, process_bits) = (self.granularity, self.process_bits);
+        let columns = &mut *self.columns;
+        let accesses = || {
+            let rows = rows.kinds.iter().zip(rows.sizes.iter().zip(rows.addrs));
+            rows.filter(|(kind, _)| is_plain_access(**kind))
+        };
+        if self.options.stores {
+            let stores = accesses().map(|(kind, _)| Kinds::writes(*kind));
+            columns.stores.extend(stores);
+        }
+        if self.options.bytes {
+            let bytes = accesses().map(|(_, (size, address))| {
+                let (address, size) = (address ^ process_bits, u64::from(*size));
+                granularity.covered(address >> granularity.shift(), address, size)
+            });
+            columns.bytes.extend(bytes);
         }
     }
 

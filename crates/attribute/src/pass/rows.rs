@@ -95,7 +95,7 @@ pub(super) fn is_plain_access(kind: Kind) -> bool {
     matches!(kind, Kind::Load | Kind::Store | Kind::Atomic)
 }
 
-/// Rows of any kind. `PLAIN`: the options filter no access and mark no stores
+/// Rows of any kind. `PLAIN`: the options filter no access
 /// ([`Options::is_plain`](crate::Options::is_plain)).
 impl Pass<'_> {
     /// Takes all rows of a block.

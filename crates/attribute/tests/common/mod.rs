@@ -279,6 +279,8 @@ impl Run {
             self.merge();
             self.all.items.extend(&self.columns.items);
             self.all.cells.extend(&self.columns.cells);
+            self.all.stores.extend(&self.columns.stores);
+            self.all.bytes.extend(&self.columns.bytes);
             if !self.columns.elements.is_empty() {
                 assert_eq!(self.columns.items.len(), self.columns.elements.len());
             }

@@ -10,6 +10,7 @@ pub(super) fn append(to: &mut Columns, more: &Columns) {
         to.elements.extend_from_slice(&more.elements);
     }
     to.stores.extend_from_slice(&more.stores);
+    to.bytes.extend_from_slice(&more.bytes);
     let before = to.items.len() as u32;
     let blocks = more.basic_blocks.iter();
     to.basic_blocks
