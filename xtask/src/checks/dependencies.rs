@@ -67,6 +67,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("locality", &["units", "hugepages"]),
     ("causes", &["units", "hugepages", "locality"]),
+    ("advisor", &["units", "advice", "locality"]),
     (
         "attribute",
         &[
@@ -90,6 +91,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "warp",
             "locality",
             "advice",
+            "advisor",
             "gpu-advisor",
             "placement",
             "preload",
@@ -128,6 +130,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "simt",
             "ptx",
             "advice",
+            "advisor",
             "gpu-advisor",
             "cuda",
             "report",

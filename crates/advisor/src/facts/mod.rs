@@ -1,0 +1,200 @@
+//! [`MissFacts`]: what the rules look at.
+
+mod field_use;
+mod places;
+mod reuses;
+mod words;
+
+use std::collections::HashMap;
+
+use reuselens_locality::{
+    Causes, Cell, CellCauses, DataLayout, ElementUse, FineHistogram, Object, ObjectKind, Profile,
+    RunPhases,
+};
+use reuselens_units::Bytes;
+
+pub(crate) use field_use::{FieldUse, StructureUse};
+pub(crate) use reuses::{ReuseRoute, SinkSums, regularity};
+pub(crate) use words::{line_name, per_cent, share_words};
+
+/// A profile and the sums of its cells that several rules need.
+pub(crate) struct MissFacts<'a> {
+    /// The profile.
+    pub profile: &'a Profile,
+    /// Why accesses miss; empty where the profile does not have it.
+    pub causes: &'a Causes,
+    /// The cache that costs are of.
+    pub cache: Bytes,
+    /// The items that fit there.
+    pub items: u64,
+    /// All misses there, first touches included.
+    pub misses: u64,
+    /// For each index of the objects, the smallest one with the same name: rows of one name are
+    /// one object.
+    same: Vec<u32>,
+    /// By that index.
+    objects: Vec<MissSums>,
+}
+
+/// Sums over cells.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MissSums {
+    /// Item accesses.
+    pub accesses: u64,
+    /// Misses, first touches included.
+    pub misses: u64,
+    /// First touches.
+    pub cold: u64,
+    /// Why they miss.
+    pub causes: CellCauses,
+}
+
+/// Where a profile has no causes.
+static NO_CAUSES: Causes = Causes {
+    cache: Bytes(0),
+    elements: Vec::new(),
+    layouts: Vec::new(),
+    shared: Vec::new(),
+    carried: Vec::new(),
+    scopes: Vec::new(),
+    has_loops: false,
+    set_caches: Vec::new(),
+    phases: RunPhases {
+        intervals: Vec::new(),
+        phases: Vec::new(),
+    },
+};
+
+impl<'a> MissFacts<'a> {
+    /// Sums up a profile. Cost: linear in the cells and their bins.
+    pub fn new(profile: &'a Profile) -> Self {
+        let last = profile.machine.data_caches().last().map(|cache| cache.size);
+        let cache = match &profile.causes {
+            Some(causes) => causes.cache,
+            None => last.unwrap_or_default(),
+        };
+        let items = cache.items(profile.granularity).get();
+        let mut facts = MissFacts {
+            profile,
+            causes: profile.causes.as_ref().unwrap_or(&NO_CAUSES),
+            cache,
+            items,
+            misses: profile.histogram.misses(items),
+            same: same_names(&profile.objects),
+            objects: vec![MissSums::default(); profile.objects.len()],
+        };
+        for cell in &profile.cells {
+            let misses = facts.misses_of(cell);
+            let object = facts.same.get(cell.object as usize).copied();
+            let sums = object.and_then(|object| facts.objects.get_mut(object as usize));
+            if let Some(sums) = sums {
+                sums.add(cell, misses);
+            }
+        }
+        facts
+    }
+
+    /// Misses of a cell. Those that the causes counted are exact; those of a histogram are to a
+    /// sixteenth of an octave.
+    pub fn misses_of(&self, cell: &Cell) -> u64 {
+        match self.profile.causes {
+            Some(_) => cell.causes.fills,
+            None => cell.histogram.misses(self.items),
+        }
+    }
+
+    /// The name of the cache on the profile's machine.
+    pub fn cache_name(&self) -> Option<String> {
+        let caches = self.profile.machine.data_caches();
+        let mut same = caches.iter().filter(|cache| cache.size == self.cache);
+        same.next().map(|cache| cache.name())
+    }
+
+    /// The cache as people read it: `L1d (32 KiB)`, `a cache of 48 KiB`.
+    pub fn cache_words(&self) -> String {
+        match self.cache_name() {
+            Some(name) => format!("{name} ({})", self.cache),
+            None => format!("a cache of {}", self.cache),
+        }
+    }
+
+    /// Bytes of a line: of an item.
+    pub fn line_bytes(&self) -> u64 {
+        self.profile.granularity.bytes()
+    }
+
+    /// The index of the object that an index of the profile's table means.
+    pub fn object_of(&self, index: u32) -> u32 {
+        self.same.get(index as usize).copied().unwrap_or(0)
+    }
+
+    /// The objects with accesses, without those of which nothing is known.
+    pub fn known_objects(&self) -> impl Iterator<Item = (u32, &MissSums)> {
+        let numbered = (0..).zip(&self.objects);
+        numbered.filter(|(object, sums)| sums.accesses > 0 && self.is_known(*object))
+    }
+
+    /// What was counted of an object.
+    pub fn object_sums(&self, object: u32) -> &MissSums {
+        &self.objects[object as usize]
+    }
+
+    /// The entry of an object; the unknown one if there is none.
+    pub fn object(&self, object: u32) -> &'a Object {
+        let objects = &self.profile.objects;
+        objects.get(object as usize).unwrap_or(&objects[0])
+    }
+
+    /// Whether something is known of an object, so that advice about it can be followed.
+    pub fn is_known(&self, object: u32) -> bool {
+        let object = self.object(object);
+        // Variables without symbols are all one object of their module.
+        object.kind != ObjectKind::Unknown && !object.name.starts_with("unnamed ")
+    }
+
+    /// The bytes of an object: of all its rows.
+    pub fn object_bytes(&self, object: u32) -> u64 {
+        let rows = self.same.iter().zip(&self.profile.objects);
+        let mine = rows.filter(|(same, _)| **same == object);
+        mine.map(|(_, row)| row.bytes).sum()
+    }
+
+    /// The distances of each object, by index.
+    pub fn object_histograms(&self) -> Vec<FineHistogram> {
+        let key = |cell: &Cell| self.object_of(cell.object) as usize;
+        self.profile.sums(self.profile.objects.len(), key)
+    }
+
+    /// What each object's accesses are to within elements, where that is known.
+    pub fn structures(&self) -> impl Iterator<Item = StructureUse<'a>> {
+        let causes = self.causes;
+        let elements = causes.elements.iter();
+        elements.filter_map(|elements| {
+            let layout = layout_of(causes, elements);
+            StructureUse::new(self.object_of(elements.object), elements, layout)
+        })
+    }
+}
+
+impl MissSums {
+    fn add(&mut self, cell: &Cell, misses: u64) {
+        self.accesses = self.accesses.saturating_add(cell.histogram.accesses());
+        self.misses = self.misses.saturating_add(misses);
+        self.cold = self.cold.saturating_add(cell.histogram.cold());
+        self.causes.merge(&cell.causes);
+    }
+}
+
+/// The type of an object's elements, if it is known.
+fn layout_of<'a>(causes: &'a Causes, elements: &ElementUse) -> Option<&'a DataLayout> {
+    causes.layouts.get(elements.layout? as usize)
+}
+
+/// For each object, the first one with the same name. Unknown ones are the first.
+fn same_names(objects: &[Object]) -> Vec<u32> {
+    let mut first = HashMap::new();
+    let numbered = (0..).zip(objects);
+    numbered
+        .map(|(index, object)| *first.entry((object.kind, &object.name)).or_insert(index))
+        .collect()
+}

@@ -1,0 +1,125 @@
+//! Where a finding is: the line of the user's own code that misses most, and how it is called.
+
+use reuselens_advice::FindingPlace;
+use reuselens_locality::{Cell, Context, Frame, Site};
+
+use super::{MissFacts, line_name};
+
+/// Calls of a call path that are kept: those next to the place.
+const CALLS: usize = 12;
+
+/// Where compilers and systems have sources that are not the user's: what is inlined from there is
+/// named by the line that it is inlined into.
+const FOREIGN: [&str; 5] = [
+    "/usr/include/",
+    "/usr/lib/",
+    "/include/c++/",
+    "/rustc/",
+    "/.cargo/registry/",
+];
+
+impl MissFacts<'_> {
+    /// The place of the cell with the most misses among those that `is_meant` chooses. `object` is
+    /// the object that the finding is about, if it is about one.
+    pub fn place(&self, object: Option<u32>, is_meant: impl Fn(&Cell) -> bool) -> FindingPlace {
+        let cells = self.profile.cells.iter().filter(|cell| is_meant(cell));
+        // Of equal ones the first, whose indices are the smallest.
+        let worst = cells.rev().max_by_key(|cell| self.misses_of(cell));
+        let object = object.map(|object| self.object(object).name.clone());
+        match worst {
+            Some(cell) => FindingPlace {
+                object,
+                ..self.cell_place(cell)
+            },
+            None => FindingPlace {
+                object,
+                ..FindingPlace::default()
+            },
+        }
+    }
+
+    /// The place of an object: where it misses most.
+    pub fn object_place(&self, object: u32) -> FindingPlace {
+        self.place(Some(object), |cell| self.object_of(cell.object) == object)
+    }
+
+    /// The line of a site for people: that of the user's code which it is in or was inlined into.
+    pub fn site_line(&self, site: u32) -> Option<String> {
+        line_name(own_frame(self.profile.sites.get(site as usize)?)?)
+    }
+
+    fn cell_place(&self, cell: &Cell) -> FindingPlace {
+        let site = self.profile.sites.get(cell.site as usize);
+        let own = site.and_then(own_frame);
+        let mut path = self.callers(cell.context);
+        // Code without lines, as `memcpy` of a library has none, is named by the call of it.
+        let caller = match own.is_some_and(|frame| frame.line > 0) {
+            true => None,
+            false => path.iter().rposition(|frame| frame.line > 0),
+        };
+        let frame = match caller {
+            Some(at) => {
+                path.truncate(at + 1);
+                path.pop()
+            }
+            None => own.cloned(),
+        };
+        let frame = frame.unwrap_or_default();
+        let known = frame.line > 0 && !frame.file.is_empty();
+        FindingPlace {
+            source: known.then(|| format!("{}:{}", frame.file, frame.line)),
+            function: (!frame.function.is_empty()).then_some(frame.function),
+            call_path: path.iter().map(call_words).collect(),
+            object: None,
+        }
+    }
+
+    /// The calls that lead to a context, from `main` inwards: each a function, and the line in it
+    /// that calls the next. The function of the context itself is not among them.
+    fn callers(&self, context: u32) -> Vec<Frame> {
+        let contexts = &self.profile.contexts;
+        let mut path = Vec::new();
+        let mut at = context as usize;
+        // Parents come first; a context that claims otherwise ends the path.
+        while let Some(node) = contexts.get(at).filter(|_| at > 0) {
+            let parent = node.parent as usize;
+            if parent == 0 || parent >= at || path.len() == CALLS {
+                break;
+            }
+            path.push(call_of(&contexts[parent], node));
+            at = parent;
+        }
+        path.reverse();
+        path
+    }
+}
+
+/// A function, and the line in it that calls another.
+fn call_of(caller: &Context, called: &Context) -> Frame {
+    Frame {
+        function: caller.function.clone(),
+        file: called.call.file.clone(),
+        line: called.call.line,
+    }
+}
+
+/// A call of a call path for people: `solve (a.c:12)`.
+fn call_words(call: &Frame) -> String {
+    let function = match call.function.as_str() {
+        "" => "(unknown function)",
+        function => function,
+    };
+    let file = call.file.rsplit('/').next().unwrap_or_default();
+    match (file, call.line) {
+        ("", _) | (_, 0) => function.to_owned(),
+        (file, line) => format!("{function} ({file}:{line})"),
+    }
+}
+
+/// The innermost frame of the user's own code; the innermost one at all where none is.
+fn own_frame(site: &Site) -> Option<&Frame> {
+    let is_own = |frame: &&Frame| {
+        frame.line > 0 && !FOREIGN.iter().any(|folder| frame.file.contains(folder))
+    };
+    site.frames.iter().find(is_own).or(site.frames.first())
+}

@@ -1,0 +1,187 @@
+//! [`ReuseRoute`]: reuses that miss, of one object, between two lines, with one carrier.
+
+use std::collections::BTreeMap;
+
+use reuselens_locality::{Carrier, Cell, CellCauses, FineHistogram, MissScope, ScopeKind};
+use reuselens_units::grouped;
+
+use super::{MissFacts, line_name};
+
+/// Bins of a fine histogram that distances of one pattern fall into: a quarter of an octave, as
+/// distances of one loop vary by what other data the loop accesses.
+const BINS: usize = 4;
+
+/// Reuses that miss. Instructions of one line are one.
+#[derive(Clone, Debug)]
+pub(crate) struct ReuseRoute<'a> {
+    /// The line of the access before, for people; `None` if it is not known.
+    pub source: Option<String>,
+    /// The line of the access that misses.
+    pub sink: Option<String>,
+    /// The object.
+    pub object: u32,
+    /// What carries the reuses.
+    pub carrier: Carrier,
+    /// The loop or function of the carrier; `None` if the accesses are of different threads.
+    pub scope: Option<&'a MissScope>,
+    /// Reuses that miss.
+    pub misses: u64,
+    /// Sum of their distances in items.
+    pub distance_sum: u64,
+    /// The sites that miss.
+    pub sinks: Vec<u32>,
+    /// Whether the access before is always of an instruction that misses here.
+    pub is_same_place: bool,
+}
+
+/// What the accesses of a route's sinks to its object are, hits included.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SinkSums {
+    pub accesses: u64,
+    pub histogram: FineHistogram,
+    pub causes: CellCauses,
+}
+
+impl SinkSums {
+    /// The share of the bytes of their fills that are used; 1 where there are none.
+    pub fn utilisation(&self, line: u64) -> f64 {
+        self.causes.utilisation(line).unwrap_or(1.0)
+    }
+}
+
+impl<'a> MissFacts<'a> {
+    /// The reuses that miss, the most misses first.
+    pub fn routes(&self) -> Vec<ReuseRoute<'a>> {
+        let mut routes = BTreeMap::new();
+        for reuse in &self.causes.carried {
+            let (source, sink) = (self.site_line(reuse.source), self.site_line(reuse.sink));
+            // Without lines, instructions are places by themselves.
+            let unknown = |site, line: &Option<String>| line.is_none().then_some(site);
+            let apart = (unknown(reuse.source, &source), unknown(reuse.sink, &sink));
+            let object = self.object_of(reuse.object);
+            let is_same_place = source == sink && apart.0 == apart.1;
+            let key = (source.clone(), sink.clone(), apart, object, reuse.carrier);
+            let route = routes.entry(key).or_insert_with(|| ReuseRoute {
+                source,
+                sink,
+                object,
+                carrier: reuse.carrier,
+                scope: self.scope(reuse.carrier),
+                misses: 0,
+                distance_sum: 0,
+                sinks: Vec::new(),
+                is_same_place,
+            });
+            route.misses = route.misses.saturating_add(reuse.misses);
+            route.distance_sum = route.distance_sum.saturating_add(reuse.distance_sum);
+            if !route.sinks.contains(&reuse.sink) {
+                route.sinks.push(reuse.sink);
+            }
+        }
+        let mut routes: Vec<ReuseRoute<'a>> = routes.into_values().collect();
+        // Stable, and they were in the order of what they are of.
+        routes.sort_by_key(|route| std::cmp::Reverse(route.misses));
+        routes
+    }
+
+    fn scope(&self, carrier: Carrier) -> Option<&'a MissScope> {
+        match carrier {
+            Carrier::Threads => None,
+            Carrier::Scope(scope) | Carrier::Iteration(scope) => {
+                self.causes.scopes.get(scope as usize)
+            }
+        }
+    }
+
+    /// Whether a cell is of a route's sinks and object.
+    pub fn is_sink(&self, route: &ReuseRoute<'_>, cell: &Cell) -> bool {
+        self.object_of(cell.object) == route.object && route.sinks.contains(&cell.site)
+    }
+
+    /// The sums of a route's sinks. Cost: linear in the cells.
+    pub fn sink_sums(&self, route: &ReuseRoute<'_>) -> SinkSums {
+        let mut sums = SinkSums::default();
+        let cells = self.profile.cells.iter();
+        for cell in cells.filter(|cell| self.is_sink(route, cell)) {
+            sums.accesses = sums.accesses.saturating_add(cell.histogram.accesses());
+            sums.histogram.merge(&cell.histogram);
+            sums.causes.merge(&cell.causes);
+        }
+        sums
+    }
+}
+
+impl ReuseRoute<'_> {
+    /// Mean distance in items.
+    pub fn mean_distance(&self) -> u64 {
+        self.distance_sum / self.misses.max(1)
+    }
+
+    /// Whether a loop carries the reuses from iteration to iteration.
+    pub fn is_carried_by_loop(&self) -> bool {
+        let is_loop = self
+            .scope
+            .is_some_and(|scope| scope.kind == ScopeKind::Loop);
+        matches!(self.carrier, Carrier::Scope(_)) && is_loop
+    }
+
+    /// Whether the accesses are in different loops or calls that run one after the other.
+    pub fn is_between_passes(&self) -> bool {
+        let is_function = self
+            .scope
+            .is_some_and(|scope| scope.kind == ScopeKind::Function);
+        match self.carrier {
+            Carrier::Iteration(_) => true,
+            Carrier::Scope(_) => is_function,
+            Carrier::Threads => false,
+        }
+    }
+
+    /// The carrier for people: `the loop at matmul.c:35`, `the function solve`.
+    pub fn scope_words(&self) -> String {
+        let Some(scope) = self.scope else {
+            return "another thread".to_owned();
+        };
+        let frame = &scope.frame;
+        match (scope.kind, line_name(frame)) {
+            (ScopeKind::Thread, _) => "the thread".to_owned(),
+            (ScopeKind::Function, _) if !frame.function.is_empty() => {
+                format!("the function {}", frame.function)
+            }
+            (ScopeKind::Function, _) => format!("the function at {}", offset(scope)),
+            (ScopeKind::Loop, Some(name)) if frame.line > 0 => format!("the loop at {name}"),
+            (ScopeKind::Loop, Some(name)) => format!("a loop of {name} ({})", offset(scope)),
+            (ScopeKind::Loop, None) => format!("the loop at {}", offset(scope)),
+        }
+    }
+
+    /// The mean distance for people, in the bytes of the lines between the two accesses.
+    pub fn distance_words(&self, line: u64) -> String {
+        let items = self.mean_distance();
+        let bytes = reuselens_units::Bytes(items.saturating_mul(line));
+        format!("{} other lines ({bytes})", grouped(items))
+    }
+}
+
+fn offset(scope: &MissScope) -> String {
+    format!("{}+{:#x}", scope.place.module, scope.place.offset)
+}
+
+/// The largest share of the finite distances that miss which are within a quarter of an octave of
+/// each other, from 0 to 1. Loops over arrays have distances that are nearly equal; accesses to
+/// random elements have all distances up to the size of the data equally often.
+pub(crate) fn regularity(histogram: &FineHistogram, items: u64) -> f64 {
+    let mut bins = vec![0_u64; FineHistogram::BINS];
+    for (low, _, count) in histogram.iter().filter(|(_, high, _)| *high >= items) {
+        bins[FineHistogram::bin(low)] += count;
+    }
+    let all: u64 = bins.iter().sum();
+    let best = bins
+        .windows(BINS)
+        .map(|window| window.iter().sum::<u64>())
+        .max();
+    match all {
+        0 => 0.0,
+        all => best.unwrap_or(0) as f64 / all as f64,
+    }
+}

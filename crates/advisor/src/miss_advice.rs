@@ -1,0 +1,56 @@
+//! [`MissAdvice`]: what the rules found, and what they could not look at.
+
+use reuselens_advice::{Finding, ranked};
+use reuselens_locality::Profile;
+use reuselens_units::Bytes;
+
+use crate::facts::MissFacts;
+use crate::need::{Need, Unknown};
+use crate::rules::ALL;
+
+/// What the rules found in a profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MissAdvice {
+    /// The cache whose misses the costs count: that of
+    /// [`Causes::cache`](reuselens_locality::Causes::cache), or the machine's last one where the
+    /// profile has no causes. Fully associative.
+    pub cache: Bytes,
+    /// Its name on the machine of the profile: `L1d`. `None` if no cache has this size.
+    pub cache_name: Option<String>,
+    /// All misses in that cache, first touches included.
+    pub misses: u64,
+    /// The findings, the highest share of the misses first.
+    pub findings: Vec<Finding>,
+    /// What the profile lacks, and how to record it. Each keeps some rules from being applied.
+    pub unknown: Vec<Unknown>,
+}
+
+/// Applies all rules that the profile has the data for. Cost: linear in the cells and their bins.
+pub fn advise(profile: &Profile) -> MissAdvice {
+    let facts = MissFacts::new(profile);
+    let mut findings = Vec::new();
+    let mut lacks: Vec<(Need, Vec<&'static str>)> = Vec::new();
+    for rule in &ALL {
+        match rule.needs.iter().find(|need| !need.is_met(profile)) {
+            None => findings.extend((rule.find)(&facts)),
+            Some(need) => match lacks.iter_mut().find(|(known, _)| known == need) {
+                Some((_, names)) => names.push(rule.rule.name),
+                None => lacks.push((*need, vec![rule.rule.name])),
+            },
+        }
+    }
+    if !Need::Lines.is_met(profile) {
+        lacks.push((Need::Lines, Vec::new()));
+    }
+    lacks.sort_by_key(|(need, _)| *need);
+    let unknown = lacks.into_iter();
+    MissAdvice {
+        cache: facts.cache,
+        cache_name: facts.cache_name(),
+        misses: facts.misses,
+        findings: ranked(findings),
+        unknown: unknown
+            .map(|(need, rules)| need.unknown(profile, rules))
+            .collect(),
+    }
+}

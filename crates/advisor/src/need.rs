@@ -1,0 +1,145 @@
+//! [`Need`]: what a rule needs a profile to have; and [`Unknown`], what a profile lacks.
+
+use reuselens_locality::{Profile, Site};
+
+/// What a profile lacks, so that rules were not applied or places have no names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// What is not known, as a noun: `why accesses miss`.
+    pub what: &'static str,
+    /// Why it is not known, as a sentence.
+    pub why: &'static str,
+    /// What to type or do, as an imperative sentence.
+    pub how: String,
+    /// Names of the rules that were not applied. Empty where only names of places are missing.
+    pub rules: Vec<&'static str>,
+}
+
+/// What a rule needs a profile to have. The order is that in which reports list what is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Need {
+    /// Addresses: items that are bytes of memory, and not ids.
+    Addresses,
+    /// Exact distances.
+    Exact,
+    /// A breakdown by instruction and object.
+    Breakdown,
+    /// Why accesses miss.
+    Causes,
+    /// Loops that carry reuses.
+    Loops,
+    /// What accesses are to within elements.
+    Elements,
+    /// Misses with the sets of a cache.
+    Sets,
+    /// The machine's caches.
+    Machine,
+    /// Source lines.
+    Lines,
+    /// Distances in pages.
+    Pages,
+    /// Sizes of allocated blocks.
+    Blocks,
+}
+
+/// The smallest size of a page.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
+impl Need {
+    /// Whether the profile has it.
+    pub(crate) fn is_met(self, profile: &Profile) -> bool {
+        let causes = profile.causes.as_ref();
+        match self {
+            Need::Addresses => !profile.method.ids && profile.requested_bytes.is_none(),
+            Need::Exact => profile.method.exact && profile.method.max_distance.is_none(),
+            Need::Breakdown => !profile.method.totals_only,
+            Need::Causes => causes.is_some(),
+            Need::Loops => causes.is_some_and(|causes| causes.has_loops),
+            Need::Elements => causes.is_some_and(|causes| !causes.elements.is_empty()),
+            Need::Sets => causes.is_some_and(|causes| !causes.set_caches.is_empty()),
+            Need::Machine => !profile.machine.data_caches().is_empty(),
+            Need::Lines => profile.sites.len() < 2 || profile.sites.iter().any(has_line),
+            Need::Pages => profile.granularity.bytes() >= PAGE_BYTES,
+            Need::Blocks => profile.method.placement.is_some(),
+        }
+    }
+
+    /// What to report where the profile lacks it.
+    pub(crate) fn unknown(self, profile: &Profile, rules: Vec<&'static str>) -> Unknown {
+        let (what, why) = self.words();
+        Unknown {
+            what,
+            why,
+            how: self.how(profile),
+            rules,
+        }
+    }
+
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Need::Addresses => (
+                "where data is in memory",
+                "The trace has ids, which have no place in memory and no size.",
+            ),
+            Need::Exact => (
+                "exact distances",
+                "The distances were sampled, or not measured beyond a limit.",
+            ),
+            Need::Breakdown => (
+                "which line and object misses",
+                "All accesses were counted together.",
+            ),
+            Need::Causes => (
+                "why accesses miss",
+                "The profile was made without recording it.",
+            ),
+            Need::Loops => (
+                "which loop carries a reuse",
+                "The capture did not see the program's basic blocks.",
+            ),
+            Need::Elements => (
+                "which fields of structures are used",
+                "No object has elements of a known size: its debug information or its accesses do \
+                 not tell them.",
+            ),
+            Need::Sets => (
+                "which misses are conflicts",
+                "No cache of the machine has known sets.",
+            ),
+            Need::Machine => ("the machine's caches", "The profile names none."),
+            Need::Lines => (
+                "source lines",
+                "The program and its libraries have no debug information.",
+            ),
+            Need::Pages => (
+                "misses of the TLB",
+                "Distances were counted in cache lines, not in pages.",
+            ),
+            Need::Blocks => (
+                "sizes of allocated blocks",
+                "The profile has no data for placement.",
+            ),
+        }
+    }
+
+    fn how(self, profile: &Profile) -> String {
+        let command = profile.command.join(" ");
+        let profiled = |options: &str| format!("Run: reuselens profile {options} -- {command}");
+        match self {
+            Need::Addresses => "Record a trace with addresses.".to_owned(),
+            Need::Exact => profiled("--why --engine counting"),
+            Need::Breakdown => profiled("--why --by line,object"),
+            Need::Causes | Need::Sets | Need::Machine => profiled("--why"),
+            Need::Loops => profiled("--why --capture rewriting"),
+            Need::Elements | Need::Lines => {
+                "Compile the program with -g, and profile it again.".to_owned()
+            }
+            Need::Pages => profiled("--granularity 4K"),
+            Need::Blocks => profiled("--why --placement"),
+        }
+    }
+}
+
+fn has_line(site: &Site) -> bool {
+    site.frames.iter().any(|frame| frame.line > 0)
+}

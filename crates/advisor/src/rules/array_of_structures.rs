@@ -1,0 +1,128 @@
+//! Arrays of structures of which one field at a time is used.
+
+use reuselens_advice::{Confidence, Example, Finding, FindingRule};
+use reuselens_units::grouped;
+
+use super::{cost, list, part};
+use crate::facts::{FieldUse, MissFacts, StructureUse, per_cent, share_words};
+
+/// The rule.
+pub static RULE: FindingRule = FindingRule {
+    name: "array-of-structures",
+    title: "Array of structures used by one field",
+    what: "Arrays of structures of which at most half of the bytes that misses bring in are used, \
+           and, on average, at most one and a half fields of an element while it is in the cache.",
+    why: "A line holds all fields of a few elements, so that most of what is fetched is not used.",
+    example: Example {
+        before: "struct Particle { double x, y, z, mass; int id; };\n\
+                 struct Particle p[N];\n\
+                 for (i = 0; i < N; i++) sum += p[i].mass;",
+        after: "struct Particles { double x[N], y[N], z[N], mass[N]; int id[N]; };\n\
+                struct Particles p;\n\
+                for (i = 0; i < N; i++) sum += p.mass[i];",
+    },
+    limits: "Code that needs several fields of one element at random may miss more often after the \
+             change. Where types are not known, fields are pieces of 8 bytes.",
+    source: "Chilimbi, Davidson and Larus, Cache-Conscious Structure Definition, PLDI 1999, \
+             section 3; Intel 64 and IA-32 Optimization Reference Manual, Data Layout \
+             Optimizations",
+};
+
+/// The most of what is brought in that may be used: from half on, the change saves at most half.
+const MOST_UTILISATION: f64 = 0.5;
+/// The most fields of an element that may be used while it is in the cache.
+const MOST_FIELDS: f64 = 1.5;
+/// Elements that an array has at least; fewer are a few structures with names.
+const LEAST_ELEMENTS: u64 = 16;
+
+/// Where it applies.
+pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
+    let structures = facts.structures();
+    structures
+        .filter_map(|structure| finding(facts, &structure))
+        .collect()
+}
+
+/// Whether the rule is about such elements: they follow each other in memory, and one field at a
+/// time is used.
+pub(super) fn applies(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> bool {
+    structure.link().is_none()
+        && is_array(facts, structure)
+        && structure.fields_at_a_time() <= MOST_FIELDS
+}
+
+fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Finding> {
+    let utilisation = structure.utilisation();
+    if !applies(facts, structure) || utilisation > MOST_UTILISATION {
+        return None;
+    }
+    let misses = facts.object_sums(structure.object).misses;
+    let used: Vec<&FieldUse> = by_accesses(structure);
+    let first = used.first()?;
+    let (line, name) = (facts.line_bytes(), structure.name());
+    let fits = line / first.bytes.max(1);
+    Some(Finding {
+        rule: &RULE,
+        place: facts.object_place(structure.object),
+        evidence: evidence(facts, structure, &used),
+        cost: cost(facts, part(misses, 1.0 - utilisation))?,
+        remedy: format!(
+            "Store `{}` of {name} in an array of its own (a structure of arrays), so that a line \
+             of {line} bytes holds {fits} of them.",
+            first.name
+        ),
+        confidence: match structure.type_name {
+            Some(_) => Confidence::Likely,
+            None => Confidence::Possible,
+        },
+    })
+}
+
+/// Whether an object has its elements in a row: blocks with many of them.
+fn is_array(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> bool {
+    let bytes = facts.object_bytes(structure.object);
+    let blocks = facts.object(structure.object).blocks.max(1);
+    bytes >= LEAST_ELEMENTS * structure.element && bytes / blocks >= 2 * structure.element
+}
+
+/// The fields with accesses, the most accesses first.
+pub(super) fn by_accesses<'a>(structure: &'a StructureUse<'_>) -> Vec<&'a FieldUse> {
+    let mut fields: Vec<&FieldUse> = structure.fields.iter().collect();
+    fields.retain(|field| field.accesses > 0 || field.used > 0);
+    // Stable: equal ones stay in the order of memory.
+    fields.sort_by_key(|field| std::cmp::Reverse(field.accesses));
+    fields
+}
+
+fn evidence(
+    facts: &MissFacts<'_>,
+    structure: &StructureUse<'_>,
+    used: &[&FieldUse],
+) -> Vec<String> {
+    let all: u64 = structure.fields.iter().map(|field| field.accesses).sum();
+    let shares = used.iter().take(3);
+    let shares: Vec<String> = shares
+        .map(|field| format!("`{}` has {}", field.name, per_cent(field.accesses, all)))
+        .collect();
+    let unused = structure.fields.iter().filter(|field| field.used == 0);
+    let unused: Vec<&str> = unused.map(|field| field.name.as_str()).collect();
+    let mut evidence = vec![
+        format!(
+            "Of the {} bytes of {} that misses in {} brought in, {} were used before they were \
+             evicted ({}).",
+            grouped(structure.brought),
+            structure.name(),
+            facts.cache_words(),
+            grouped(structure.used),
+            share_words(structure.utilisation())
+        ),
+        format!("Of its accesses, {}.", shares.join(", ")),
+    ];
+    if !unused.is_empty() {
+        evidence.push(format!(
+            "Never used while they were there: {}.",
+            list(&unused, 6)
+        ));
+    }
+    evidence
+}

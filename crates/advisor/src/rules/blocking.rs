@@ -1,0 +1,93 @@
+//! Reuse that an outer loop carries, and that blocking would shorten.
+
+use reuselens_advice::{Confidence, Example, Finding, FindingRule};
+use reuselens_units::grouped;
+
+use super::{LEAST_REGULARITY, cost, loop_order, misses_often};
+use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent, regularity};
+
+/// The rule.
+pub static RULE: FindingRule = FindingRule {
+    name: "blocking",
+    title: "Reuse that blocking would shorten",
+    what: "Accesses whose lines are used well, but which a loop uses again only after they were \
+           evicted, at distances that are alike.",
+    why: "The loop goes through more data than the cache holds before it begins anew, so that each \
+          iteration fetches all of it again.",
+    example: Example {
+        before: "for (i = 0; i < n; i++)\n  for (j = 0; j < n; j++)\n    x[i] += a[i][j] * y[j];",
+        after: "for (t = 0; t < n; t += T)\n  for (i = 0; i < n; i++)\n    for (j = t; j < t + T; j++)\n      \
+                x[i] += a[i][j] * y[j];",
+    },
+    limits: "Whether the order may change depends on what the loop computes: an iteration that \
+             needs all of the one before cannot be blocked without skewing.",
+    source: "Marin and Mellor-Crummey, Pinpointing and Exploiting Opportunities for Enhancing Data \
+             Reuse, ISPASS 2008, section 3, table I; Lam, Rothberg and Wolf, The Cache Performance \
+             and Optimizations of Blocked Algorithms, ASPLOS 1991",
+};
+
+/// Where it applies.
+pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
+    let routes = facts.routes();
+    routes
+        .iter()
+        .filter_map(|route| finding(facts, route))
+        .collect()
+}
+
+fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
+    let cost = cost(facts, route.misses)?;
+    if !route.is_carried_by_loop() || !facts.is_known(route.object) {
+        return None;
+    }
+    let sums = facts.sink_sums(route);
+    let is_meant = !loop_order::is_strided(facts, &sums)
+        && misses_often(route.misses, sums.accesses)
+        && regularity(&sums.histogram, facts.items) >= LEAST_REGULARITY;
+    if !is_meant {
+        return None;
+    }
+    let (object, scope) = (&facts.object(route.object).name, route.scope_words());
+    Some(Finding {
+        rule: &RULE,
+        place: facts.place(Some(route.object), |cell| facts.is_sink(route, cell)),
+        evidence: evidence(facts, route, &sums),
+        cost,
+        remedy: format!(
+            "Block the loops: put a loop over tiles of {object} around {scope}, with tiles of less \
+             than half of {}, so that all iterations use a tile while it is there.",
+            facts.cache
+        ),
+        confidence: Confidence::Likely,
+    })
+}
+
+fn evidence(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> Vec<String> {
+    let sink = route.sink.as_deref().unwrap_or("this code");
+    let object = &facts.object(route.object).name;
+    let from = match &route.source {
+        Some(source) if !route.is_same_place => format!(" (last used at {source})"),
+        _ => String::new(),
+    };
+    vec![
+        format!(
+            "{} carries {} reuses of {object} that miss in {}: {} of the accesses of {sink} to \
+             it{from}.",
+            capitalised(&route.scope_words()),
+            grouped(route.misses),
+            facts.cache_words(),
+            per_cent(route.misses, sums.accesses),
+        ),
+        format!(
+            "Between two uses are {}; the cache holds {}.",
+            route.distance_words(facts.line_bytes()),
+            grouped(facts.items)
+        ),
+    ]
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + chars.as_str()
+}

@@ -1,0 +1,162 @@
+//! Threads that take lines from each other although none uses what the other writes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reuselens_advice::{Confidence, Example, Finding, FindingRule};
+use reuselens_locality::{ElementUse, SharedData, SharedEnd};
+use reuselens_units::{counted, grouped};
+
+use super::cost_of;
+use crate::facts::{MissFacts, per_cent};
+
+/// The rule.
+pub static RULE: FindingRule = FindingRule {
+    name: "false-sharing",
+    title: "False sharing",
+    what: "Data of which threads invalidate each other's lines, while most times no thread uses a \
+           byte that another has written.",
+    why: "The line moves from core to core with every store, and each access waits for it.",
+    example: Example {
+        before: "long counts[THREADS];\n… counts[thread]++;",
+        after: "struct { alignas(64) long count; } counts[THREADS];\n… counts[thread].count++;",
+    },
+    limits: "Counted for private caches of any size, in the order in which the threads ran while \
+             they were recorded. The share is that of all misses and invalidations.",
+    source: "Torrellas, Lam and Hennessy, False Sharing and Spatial Locality in Multiprocessor \
+             Caches, IEEE Transactions on Computers 1994; perf c2c",
+};
+
+/// The pairs of accesses to two objects, in either direction.
+#[derive(Default)]
+struct Pairs<'a> {
+    pairs: Vec<&'a SharedData>,
+    false_sharing: u64,
+    true_sharing: u64,
+}
+
+/// Where it applies.
+pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
+    let mut objects: BTreeMap<[u32; 2], Pairs<'_>> = BTreeMap::new();
+    let mut invalidations = 0_u64;
+    for pair in &facts.causes.shared {
+        let mut key = [pair.writer, pair.victim].map(|end| facts.object_of(end.object));
+        key.sort_unstable();
+        let pairs = objects.entry(key).or_default();
+        pairs.false_sharing = pairs.false_sharing.saturating_add(pair.false_sharing);
+        pairs.true_sharing = pairs.true_sharing.saturating_add(pair.true_sharing);
+        pairs.pairs.push(pair);
+        let both = pair.false_sharing.saturating_add(pair.true_sharing);
+        invalidations = invalidations.saturating_add(both);
+    }
+    let all = facts.misses.saturating_add(invalidations);
+    let found = objects.iter();
+    found
+        .filter_map(|(objects, pairs)| finding(facts, *objects, pairs, all))
+        .collect()
+}
+
+fn finding(
+    facts: &MissFacts<'_>,
+    objects: [u32; 2],
+    pairs: &Pairs<'_>,
+    all: u64,
+) -> Option<Finding> {
+    if pairs.false_sharing <= pairs.true_sharing {
+        return None;
+    }
+    let worst = pairs.pairs.iter().max_by_key(|pair| pair.false_sharing)?;
+    let victim = worst.victim;
+    let object = facts.object_of(victim.object);
+    Some(Finding {
+        rule: &RULE,
+        place: facts.place(Some(object), |cell| {
+            cell.site == victim.site && facts.object_of(cell.object) == object
+        }),
+        evidence: evidence(facts, pairs, worst),
+        cost: cost_of(pairs.false_sharing, all, "invalidations")?,
+        remedy: remedy(facts, objects),
+        confidence: Confidence::Certain,
+    })
+}
+
+fn evidence(facts: &MissFacts<'_>, pairs: &Pairs<'_>, worst: &SharedData) -> Vec<String> {
+    let both = pairs.false_sharing.saturating_add(pairs.true_sharing);
+    let lines = pairs.pairs.iter().map(|pair| pair.lines).max().unwrap_or(0);
+    let mut evidence = vec![
+        format!(
+            "{} of {} invalidations ({}) took a line from a thread that used only bytes which no \
+             other thread had written.",
+            grouped(pairs.false_sharing),
+            grouped(both),
+            per_cent(pairs.false_sharing, both)
+        ),
+        format!(
+            "Most: {} stores, then {} finds its line invalidated, in {}.",
+            end_words(facts, &worst.writer),
+            end_words(facts, &worst.victim),
+            counted(lines, "line", "lines")
+        ),
+    ];
+    let threads = threads(facts, worst);
+    if !threads.is_empty() {
+        evidence.push(format!("Threads: {}.", threads.join(", ")));
+    }
+    evidence
+}
+
+/// The threads that lose lines there.
+fn threads(facts: &MissFacts<'_>, worst: &SharedData) -> Vec<String> {
+    let cells = facts.profile.cells.iter();
+    let losing = cells.filter(|cell| {
+        cell.causes.false_sharing > 0
+            && facts.object_of(cell.object) == facts.object_of(worst.victim.object)
+    });
+    let threads: BTreeSet<u32> = losing.map(|cell| cell.thread).collect();
+    let name = |thread: u32| {
+        facts
+            .profile
+            .threads
+            .get(thread as usize)
+            .map(|it| it.name.clone())
+    };
+    threads.into_iter().filter_map(name).take(8).collect()
+}
+
+/// One side for people: `a.c:12 (left of Counters)`.
+fn end_words(facts: &MissFacts<'_>, end: &SharedEnd) -> String {
+    let line = facts.site_line(end.site);
+    let line = line.unwrap_or_else(|| "unknown code".to_owned());
+    match field(facts, end) {
+        Some(field) => format!("{line} ({field})"),
+        None => line,
+    }
+}
+
+/// The field that one side accesses, if the type is known.
+fn field(facts: &MissFacts<'_>, end: &SharedEnd) -> Option<String> {
+    let (offset, causes) = (u64::from(end.offset?), facts.causes);
+    let is_object = |it: &&ElementUse| facts.object_of(it.object) == facts.object_of(end.object);
+    let elements = causes.elements.iter().find(is_object)?;
+    let layout = causes.layouts.get(elements.layout? as usize)?;
+    let mut fields = layout.fields.iter();
+    let field = fields.find(|it| it.offset <= offset && offset - it.offset < it.bytes)?;
+    Some(format!("`{}` of {}", field.name, layout.name))
+}
+
+fn remedy(facts: &MissFacts<'_>, [one, other]: [u32; 2]) -> String {
+    let line = facts.line_bytes();
+    let name = |object: u32| facts.object(object).name.clone();
+    match one == other {
+        true => format!(
+            "Give what each thread writes of {} a line of its own (alignas({line})), or let each \
+             thread collect in a local variable and store once at the end.",
+            name(one)
+        ),
+        false => format!(
+            "Put {} and {} on different lines: align one of them to {line} bytes \
+             (alignas({line})).",
+            name(one),
+            name(other)
+        ),
+    }
+}

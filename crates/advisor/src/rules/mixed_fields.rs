@@ -1,0 +1,112 @@
+//! Structures with fields that are hardly ever used beside those that are.
+
+use reuselens_advice::{Confidence, Example, Finding, FindingRule};
+use reuselens_units::{counted, grouped};
+
+use super::{array_of_structures, cost, list, part};
+use crate::facts::{FieldUse, MissFacts, StructureUse, per_cent, share_words};
+
+/// The rule.
+pub static RULE: FindingRule = FindingRule {
+    name: "mixed-fields",
+    title: "Hot and cold fields mixed",
+    what: "Structures of which a quarter of what misses bring in, or more, belongs to fields that \
+           are used in less than 10 % of the cases; where several fields are used together, or \
+           elements are nodes by themselves.",
+    why: "Cold fields fill the lines of the hot ones, so that fewer elements fit the cache.",
+    example: Example {
+        before: "struct Entry { long key; char title[48]; struct Entry *next; };",
+        after: "struct Entry { long key; struct Text *text; struct Entry *next; };\n\
+                struct Text { char title[48]; };",
+    },
+    limits: "Another input may use the cold fields. Where types are not known, fields are pieces \
+             of 8 bytes.",
+    source: "Chilimbi, Davidson and Larus, Cache-Conscious Structure Definition, PLDI 1999, \
+             section 3 (structure splitting)",
+};
+
+/// The least share of what is brought in that cold fields take: below, splitting saves little.
+const LEAST_COLD: f64 = 0.25;
+
+/// Where it applies.
+pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
+    let structures = facts.structures();
+    let apart = |structure: &StructureUse<'_>| !array_of_structures::applies(facts, structure);
+    structures
+        .filter(apart)
+        .filter_map(|structure| finding(facts, &structure))
+        .collect()
+}
+
+fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Finding> {
+    let (cold, hot): (Vec<&FieldUse>, Vec<&FieldUse>) =
+        structure.fields.iter().partition(|field| field.is_cold());
+    let unused: u64 = cold
+        .iter()
+        .map(|field| field.brought - field.used.min(field.brought))
+        .sum();
+    let share = unused as f64 / structure.brought as f64;
+    if share < LEAST_COLD || hot.is_empty() {
+        return None;
+    }
+    let misses = facts.object_sums(structure.object).misses;
+    let names = |fields: &[&FieldUse]| {
+        let names: Vec<String> = fields
+            .iter()
+            .map(|field| format!("`{}`", field.name))
+            .collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        list(&names, 6)
+    };
+    let bytes = cold.iter().map(|field| field.bytes).sum();
+    Some(Finding {
+        rule: &RULE,
+        place: facts.object_place(structure.object),
+        evidence: evidence(facts, structure, &names(&hot), &names(&cold), unused),
+        cost: cost(facts, part(misses, share))?,
+        remedy: format!(
+            "Move {} of {} ({}) into a structure of their own, and keep an index or a pointer to \
+             it; leave {} together.",
+            names(&cold),
+            structure.name(),
+            counted(bytes, "byte", "bytes"),
+            names(&hot)
+        ),
+        confidence: match structure.type_name {
+            Some(_) => Confidence::Likely,
+            None => Confidence::Possible,
+        },
+    })
+}
+
+fn evidence(
+    facts: &MissFacts<'_>,
+    structure: &StructureUse<'_>,
+    hot: &str,
+    cold: &str,
+    unused: u64,
+) -> Vec<String> {
+    let mut evidence = vec![
+        format!(
+            "Of the {} bytes of {} that misses in {} brought in, {} ({}) belong to fields that \
+             were hardly ever used meanwhile: {cold}.",
+            grouped(structure.brought),
+            structure.name(),
+            facts.cache_words(),
+            grouped(unused),
+            per_cent(unused, structure.brought)
+        ),
+        format!(
+            "Used are {hot}; {} of all bytes brought in.",
+            share_words(structure.utilisation())
+        ),
+    ];
+    if structure.padding > 0 {
+        evidence.push(format!(
+            "{} of {} are padding.",
+            counted(structure.padding, "byte", "bytes"),
+            structure.element
+        ));
+    }
+    evidence
+}

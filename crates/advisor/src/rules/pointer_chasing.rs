@@ -1,0 +1,109 @@
+//! Nodes that are scattered over memory and linked by pointers.
+
+use reuselens_advice::{Confidence, Example, Finding, FindingRule};
+use reuselens_locality::ObjectKind;
+use reuselens_units::grouped;
+
+use super::{cost, part};
+use crate::facts::{MissFacts, MissSums, StructureUse, per_cent, share_words};
+
+/// The rule.
+pub static RULE: FindingRule = FindingRule {
+    name: "pointer-chasing",
+    title: "Pointers to scattered nodes",
+    what: "Nodes, linked by pointers or allocated one by one, of which each access misses often \
+           while at most three quarters of the lines are used: neighbours in memory are not \
+           neighbours in the order of the accesses.",
+    why: "Each node costs a line of its own, and the next address is known only when the line has \
+          come.",
+    example: Example {
+        before: "for (node = head; node; node = node->next) sum += node->value;",
+        after: "for (i = 0; i < count; i++) sum += values[i];   // or: nodes in one array, in the \
+                order of the list",
+    },
+    limits: "Where types are not known, many small blocks of one allocation count as nodes.",
+    source: "Chilimbi, Hill and Larus, Cache-Conscious Structure Layout, PLDI 1999",
+};
+
+/// The most of a line that may be used: nodes in the order of the list use all of theirs.
+const MOST_UTILISATION: f64 = 0.75;
+/// The largest node. Larger ones are fetched line by line in their own order.
+const MOST_NODE_BYTES: u64 = 256;
+/// Blocks that are nodes at least.
+const LEAST_NODES: u64 = 1000;
+/// The least share of the accesses that miss. Each visit of a node is a few accesses.
+const LEAST_MISS_RATIO: f64 = 0.1;
+
+/// Where it applies.
+pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
+    let structures: Vec<StructureUse<'_>> = facts.structures().collect();
+    let objects = facts.known_objects();
+    objects
+        .filter_map(|(object, sums)| {
+            let structure = structures.iter().find(|it| it.object == object);
+            finding(facts, object, sums, structure)
+        })
+        .collect()
+}
+
+fn finding(
+    facts: &MissFacts<'_>,
+    object: u32,
+    sums: &MissSums,
+    structure: Option<&StructureUse<'_>>,
+) -> Option<Finding> {
+    let utilisation = sums.causes.utilisation(facts.line_bytes())?;
+    let link = structure.and_then(StructureUse::link);
+    let are_nodes = link.is_some() || is_of_small_blocks(facts, object);
+    let misses_often = sums.misses as f64 >= LEAST_MISS_RATIO * sums.accesses as f64;
+    if utilisation > MOST_UTILISATION || !are_nodes || !misses_often {
+        return None;
+    }
+    let name = &facts.object(object).name;
+    let mut evidence = vec![
+        format!(
+            "{} of {} accesses to {name} miss in {} ({}).",
+            grouped(sums.misses),
+            grouped(sums.accesses),
+            facts.cache_words(),
+            per_cent(sums.misses, sums.accesses)
+        ),
+        format!(
+            "{} of each line is used before it is evicted: the nodes beside it are not those that \
+             come next.",
+            share_words(utilisation)
+        ),
+    ];
+    if let (Some(link), Some(structure)) = (link, structure) {
+        evidence.push(format!(
+            "{} is linked by `{}`.",
+            structure.name(),
+            link.name
+        ));
+    }
+    Some(Finding {
+        rule: &RULE,
+        place: facts.object_place(object),
+        evidence,
+        cost: cost(facts, part(sums.misses, 1.0 - utilisation))?,
+        remedy: format!(
+            "Put the nodes of {name} into one array, in the order in which they are visited (sort \
+             them, or allocate them from a pool), or store several values in each node."
+        ),
+        confidence: match link {
+            Some(_) => Confidence::Likely,
+            None => Confidence::Possible,
+        },
+    })
+}
+
+/// Whether an object is many small blocks of the heap.
+fn is_of_small_blocks(facts: &MissFacts<'_>, object: u32) -> bool {
+    let entry = facts.object(object);
+    let blocks = entry.blocks;
+    entry.kind == ObjectKind::Heap
+        && blocks >= LEAST_NODES
+        && facts.object_bytes(object) / blocks <= MOST_NODE_BYTES
+        // More than one of them lives at a time.
+        && facts.object_bytes(object) >= LEAST_NODES * 8
+}

@@ -1,0 +1,116 @@
+//! Rules about fields and nodes.
+
+use reuselens_advice::Confidence;
+use reuselens_locality::ObjectKind;
+
+use crate::support::{Accesses, Sketch};
+
+/// An object of which 50,000 of 100,000 accesses miss.
+fn missing(kind: ObjectKind, blocks: u64, used: u64) -> Sketch {
+    let mut sketch = Sketch::new();
+    let site = sketch.site(12, "load");
+    let object = sketch.object(kind, "entries (a.c)", 8 << 20, blocks);
+    let accesses = Accesses {
+        hits: 50_000,
+        far: 50_000,
+        used,
+        ..Accesses::default()
+    };
+    sketch.accesses(site, object, accesses);
+    sketch
+}
+
+#[test]
+fn array_used_by_one_field_is_found_with_its_name() {
+    let mut sketch = missing(ObjectKind::Static, 1, 16);
+    let fields = [
+        ("x", "double", 1000, 0),
+        ("mass", "double", 1000, 1000),
+        ("y", "double", 1000, 0),
+        ("id", "long", 1000, 0),
+    ];
+    sketch.fields(1, "Particle", &fields);
+    let advice = sketch.advise();
+    let [finding] = &advice.findings[..] else {
+        panic!("{advice:?}");
+    };
+    assert_eq!(finding.rule.name, "array-of-structures");
+    assert_eq!(finding.confidence, Confidence::Likely);
+    // Three of four bytes are not used.
+    assert_eq!(finding.cost.amount, 37_500);
+    assert!(finding.remedy.contains("`mass` of Particle"), "{finding:?}");
+    assert!(finding.remedy.contains("holds 8 of them"), "{finding:?}");
+    assert!(finding.evidence[0].contains("(25.0 %)"), "{finding:?}");
+    assert!(finding.evidence[2].ends_with("x, y and id."), "{finding:?}");
+}
+
+#[test]
+fn loops_that_use_one_field_each_are_the_same_fault() {
+    let mut sketch = missing(ObjectKind::Static, 1, 16);
+    let field = |name| (name, "double", 1000, 250);
+    sketch.fields(1, "Particle", &["x", "y", "z", "mass"].map(field));
+    assert_eq!(sketch.rules(), ["array-of-structures"]);
+}
+
+#[test]
+fn fields_that_are_used_together_are_no_finding() {
+    for used in [1000, 700] {
+        let mut sketch = missing(ObjectKind::Static, 1, 64);
+        let field = |name| (name, "double", 1000, used);
+        sketch.fields(1, "Particle", &["x", "y", "z", "mass"].map(field));
+        assert_eq!(sketch.rules(), [""; 0], "{used}");
+    }
+}
+
+#[test]
+fn cold_fields_beside_several_hot_ones_are_to_be_moved() {
+    let mut sketch = missing(ObjectKind::Static, 1, 32);
+    let fields = [
+        ("key", "long", 1000, 1000),
+        ("title", "char *", 1000, 10),
+        ("value", "long", 1000, 900),
+        ("author", "char *", 1000, 0),
+    ];
+    sketch.fields(1, "Entry", &fields);
+    let advice = sketch.advise();
+    let [finding] = &advice.findings[..] else {
+        panic!("{advice:?}");
+    };
+    assert_eq!(finding.rule.name, "mixed-fields");
+    assert!(
+        finding
+            .remedy
+            .contains("Move `title` and `author` of Entry (16 bytes)")
+    );
+    assert!(finding.remedy.contains("leave `key` and `value` together"));
+    // (990 + 1000) of 4000 bytes.
+    assert_eq!(finding.cost.amount, 24_875);
+}
+
+#[test]
+fn linked_nodes_are_for_one_array() {
+    let mut sketch = missing(ObjectKind::Heap, 100_000, 16);
+    let fields = [
+        ("value", "long", 1000, 1000),
+        ("next", "struct Node *", 1000, 1000),
+    ];
+    sketch.fields(1, "Node", &fields);
+    let advice = sketch.advise();
+    let [finding] = &advice.findings[..] else {
+        panic!("{advice:?}");
+    };
+    assert_eq!(finding.rule.name, "pointer-chasing");
+    assert_eq!(finding.confidence, Confidence::Likely);
+    assert!(finding.evidence[2].contains("`next`"), "{finding:?}");
+}
+
+#[test]
+fn small_blocks_without_types_may_be_nodes() {
+    let rules = |blocks, used| missing(ObjectKind::Heap, blocks, used).rules();
+    assert_eq!(rules(100_000, 16), ["pointer-chasing"]);
+    // A few blocks are arrays, and lines that are used well are in the order of the accesses.
+    assert_eq!(rules(10, 16), [""; 0]);
+    assert_eq!(rules(100_000, 60), [""; 0]);
+    let advice = missing(ObjectKind::Heap, 100_000, 16).advise();
+    assert_eq!(advice.findings[0].confidence, Confidence::Possible);
+}

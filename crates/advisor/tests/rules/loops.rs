@@ -1,0 +1,162 @@
+//! Rules about what carries a reuse.
+
+use reuselens_locality::{Carrier, ScopeKind};
+use reuselens_units::Distance;
+
+use crate::support::{Accesses, FAR, LINES, Sketch};
+
+/// 80,000 accesses of line 12 to `a`, of which 70,000 miss and use so many bytes of each line;
+/// the loop at line 10 carries them.
+fn strided(used: u64) -> Sketch {
+    let mut sketch = Sketch::new();
+    let (site, object) = (sketch.site(12, "load"), sketch.array("a (a.c)", 8 << 20));
+    let accesses = Accesses {
+        hits: 9000,
+        cold: 1000,
+        far: 70_000,
+        used,
+    };
+    sketch.accesses(site, object, accesses);
+    let scope = sketch.scope(ScopeKind::Loop, 10);
+    sketch.carried([site, site], object, Carrier::Scope(scope), 70_000);
+    sketch
+}
+
+#[test]
+fn strided_lines_ask_for_another_order_of_loops() {
+    let advice = strided(8).advise();
+    let [finding] = &advice.findings[..] else {
+        panic!("{advice:?}");
+    };
+    assert_eq!(finding.rule.name, "loop-order");
+    assert_eq!(finding.place.source.as_deref(), Some("/src/a.c:12"));
+    assert_eq!(finding.place.object.as_deref(), Some("a (a.c)"));
+    // 56 of 64 bytes of 70,000 lines.
+    assert_eq!(finding.cost.amount, 61_250);
+    assert!((finding.cost.share - 61_250.0 / 71_000.0).abs() < 1e-9);
+    assert!(finding.remedy.contains("the loop at a.c:10"), "{finding:?}");
+    assert!(finding.evidence[0].starts_with("70,000 of 80,000 accesses of a.c:12"));
+    assert!(finding.evidence[1].starts_with("12.5 %"), "{finding:?}");
+    assert!(
+        finding.evidence[2].contains("5,000 other lines"),
+        "{finding:?}"
+    );
+}
+
+#[test]
+fn lines_that_are_used_well_ask_for_blocking() {
+    let advice = strided(64).advise();
+    let [finding] = &advice.findings[..] else {
+        panic!("{advice:?}");
+    };
+    assert_eq!(
+        (finding.rule.name, finding.cost.amount),
+        ("blocking", 70_000)
+    );
+    assert!(finding.evidence[0].starts_with("The loop at a.c:10 carries 70,000"));
+}
+
+#[test]
+fn few_misses_of_many_accesses_are_no_finding() {
+    let mut sketch = strided(64);
+    let hits = Accesses {
+        hits: 8_000_000,
+        ..Accesses::default()
+    };
+    // A tile: the same code hits in 99 of 100 accesses.
+    sketch.accesses(1, 1, hits);
+    assert_eq!(sketch.rules(), [""; 0]);
+}
+
+#[test]
+fn random_elements_are_not_for_another_order() {
+    for used in [8, 64] {
+        let mut sketch = strided(used);
+        let cell = &mut sketch.0.cells[0];
+        cell.histogram = Default::default();
+        // All distances up to 16 times the cache are equally frequent.
+        for step in 0..70_000 {
+            cell.histogram
+                .add(Distance::new(LINES + step * 15 * LINES / 70_000), 1);
+        }
+        assert_eq!(sketch.rules(), [""; 0], "{used}");
+    }
+}
+
+#[test]
+fn elements_of_unused_fields_are_not_for_another_order() {
+    let mut sketch = strided(8);
+    let fields = [("x", "double", 1000, 1000), ("y", "double", 1000, 0)];
+    sketch.fields(1, "Pair", &fields);
+    assert!(!sketch.rules().contains(&"loop-order"));
+}
+
+/// Line 20 stores `b`, line 30 loads it after more than the cache holds.
+fn two_passes(carrier: fn(u32) -> Carrier, kind: ScopeKind) -> Sketch {
+    let mut sketch = Sketch::new();
+    let sites = [sketch.site(20, "store"), sketch.site(30, "load")];
+    let object = sketch.array("b (a.c)", 8 << 20);
+    let first = Accesses {
+        hits: 70_000,
+        cold: 10_000,
+        used: 64,
+        ..Accesses::default()
+    };
+    let second = Accesses {
+        hits: 70_000,
+        far: 10_000,
+        used: 64,
+        ..Accesses::default()
+    };
+    sketch.accesses(sites[0], object, first);
+    sketch.accesses(sites[1], object, second);
+    let scope = sketch.scope(kind, 18);
+    sketch.carried(sites, object, carrier(scope), 10_000);
+    sketch
+}
+
+#[test]
+fn passes_in_one_function_or_iteration_ask_for_fusion() {
+    for (carrier, kind) in [
+        (Carrier::Scope as fn(u32) -> Carrier, ScopeKind::Function),
+        (Carrier::Iteration, ScopeKind::Loop),
+    ] {
+        let advice = two_passes(carrier, kind).advise();
+        let [finding] = &advice.findings[..] else {
+            panic!("{advice:?}");
+        };
+        assert_eq!((finding.rule.name, finding.cost.amount), ("fusion", 10_000));
+        assert!(finding.remedy.contains("a.c:20 and a.c:30"), "{finding:?}");
+        assert_eq!(finding.cost.share, 0.5);
+    }
+    // Another iteration, or another thread, is no second pass.
+    assert_eq!(
+        two_passes(Carrier::Scope, ScopeKind::Loop).rules(),
+        ["blocking"]
+    );
+    assert_eq!(
+        two_passes(|_| Carrier::Threads, ScopeKind::Loop).rules(),
+        [""; 0]
+    );
+}
+
+#[test]
+fn instructions_of_one_line_are_one_finding() {
+    let mut sketch = strided(8);
+    let other = sketch.site(12, "load");
+    let accesses = Accesses {
+        far: 30_000,
+        used: 8,
+        ..Accesses::default()
+    };
+    sketch.accesses(other, 1, accesses);
+    sketch.carried([1, other], 1, Carrier::Scope(0), 30_000);
+    let advice = sketch.advise();
+    let amounts: Vec<u64> = advice
+        .findings
+        .iter()
+        .map(|finding| finding.cost.amount)
+        .collect();
+    assert_eq!(amounts, [(70_000 + 30_000) / 8 * 7]);
+    assert!(FAR > LINES);
+}

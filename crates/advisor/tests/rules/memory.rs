@@ -1,0 +1,159 @@
+//! Rules about caches, pages and blocks of memory.
+
+use reuselens_locality::{ObjectKind, ObjectPart, PlacementData, SetCache};
+use reuselens_units::{Bytes, Distance, Granularity};
+
+use crate::support::{Accesses, LINES, Sketch};
+
+#[test]
+fn misses_that_only_sets_cause_are_conflicts() {
+    let conflicts = |sets: u64| {
+        let mut sketch = Sketch::new();
+        let (site, object) = (sketch.site(12, "load"), sketch.array("grid (a.c)", 1 << 20));
+        let accesses = Accesses {
+            hits: 90_000,
+            far: 10_000,
+            used: 64,
+            ..Accesses::default()
+        };
+        sketch.accesses(site, object, accesses).causes.set_misses = vec![sets];
+        sketch.causes().set_caches = vec![SetCache {
+            name: "L1d".to_owned(),
+            size: Bytes(LINES * 64),
+            sets: LINES / 8,
+            ways: 8,
+            misses: sets,
+            associative_misses: 10_000,
+        }];
+        sketch.advise().findings
+    };
+    let found = conflicts(60_000);
+    assert_eq!(
+        (found[0].rule.name, found[0].cost.amount),
+        ("set-conflicts", 50_000)
+    );
+    assert!(found[0].evidence[1].contains("4 KiB"), "{found:?}");
+    assert!(found[0].remedy.contains("Pad the rows of grid (a.c)"));
+    assert_eq!(conflicts(15_000), []);
+}
+
+/// `out` is streamed; `table` is used again at a distance just beyond the cache.
+fn streamed(single_use: u64, distance: u64) -> Sketch {
+    let mut sketch = Sketch::new();
+    let (store, load) = (sketch.site(12, "store"), sketch.site(13, "load"));
+    let (out, table) = (
+        sketch.array("out (a.c)", 8 << 20),
+        sketch.array("table (a.c)", 32 << 10),
+    );
+    let accesses = Accesses {
+        hits: 70_000,
+        cold: 10_000,
+        used: 64,
+        ..Accesses::default()
+    };
+    sketch
+        .accesses(store, out, accesses)
+        .causes
+        .single_use_fills = single_use;
+    let cell = sketch.cell(load, table, &[(Distance::new(distance), 20_000)]);
+    (cell.causes.fills, cell.causes.used_bytes) = (20_000, 20_000 * 64);
+    sketch
+}
+
+#[test]
+fn streamed_data_is_found_where_it_evicts_other_data() {
+    let advice = streamed(10_000, LINES + 50).advise();
+    let found = &advice.findings[0];
+    assert_eq!((found.rule.name, found.cost.amount), ("streaming", 20_000));
+    assert!(found.remedy.contains("Write out (a.c)"), "{found:?}");
+    assert!(found.evidence[1].contains("table (a.c)"), "{found:?}");
+    // Too far to hit without the stream, and data that is used twice.
+    assert_eq!(streamed(10_000, 4 * LINES).rules(), [""; 0]);
+    assert_eq!(streamed(5_000, LINES + 50).rules(), [""; 0]);
+}
+
+#[test]
+fn reuse_beyond_the_last_cache_is_found_without_causes() {
+    let beyond = |distance| {
+        let mut sketch = Sketch::new();
+        let (site, object) = (
+            sketch.site(12, "load"),
+            sketch.array("table (a.c)", 64 << 20),
+        );
+        sketch.cell(
+            site,
+            object,
+            &[(Distance::new(distance), 50_000), (Distance::COLD, 5000)],
+        );
+        sketch.0.causes = None;
+        sketch.advise()
+    };
+    let advice = beyond(100_000);
+    let [finding] = &advice.findings[..] else {
+        panic!("{advice:?}");
+    };
+    assert_eq!(
+        (finding.rule.name, finding.cost.amount),
+        ("fits-no-cache", 50_000)
+    );
+    assert_eq!(
+        (advice.cache_name.as_deref(), advice.misses),
+        (Some("L2"), 55_000)
+    );
+    assert!(
+        finding.evidence[0].contains("table (a.c) of 64 MiB"),
+        "{finding:?}"
+    );
+    assert!(
+        finding.remedy.contains("parts of it that fit L2"),
+        "{finding:?}"
+    );
+    assert_eq!(beyond(10_000).findings, []);
+}
+
+#[test]
+fn pages_beyond_the_tlb_are_for_huge_pages() {
+    let pages = |distance| {
+        let mut sketch = Sketch::new();
+        sketch.0.granularity = Granularity::new(4096).unwrap();
+        let (site, object) = (
+            sketch.site(12, "load"),
+            sketch.array("table (a.c)", 64 << 20),
+        );
+        sketch.cell(site, object, &[(Distance::new(distance), 50_000)]);
+        sketch.0.causes = None;
+        sketch.advise().findings
+    };
+    let found = pages(10_000);
+    assert_eq!(
+        (found[0].rule.name, found[0].cost.unit),
+        ("huge-pages", "misses of the TLB")
+    );
+    assert_eq!(pages(1000), []);
+}
+
+#[test]
+fn large_blocks_that_are_allocated_again_and_again_are_found() {
+    let allocated = |blocks, longest, live| {
+        let mut sketch = Sketch::new();
+        let site = sketch.site(12, "store");
+        let object = sketch.object(ObjectKind::Heap, "heap from work (a.c:9)", live, blocks);
+        let accesses = Accesses {
+            cold: 20_000,
+            used: 64,
+            ..Accesses::default()
+        };
+        sketch.accesses(site, object, accesses);
+        sketch.0.method.placement = Some(PlacementData::default());
+        sketch.0.objects[object as usize].part = Some(ObjectPart {
+            longest,
+            ..ObjectPart::default()
+        });
+        sketch.rules()
+    };
+    let mib = 1 << 20;
+    assert_eq!(allocated(100, mib, mib), ["short-lived-allocations"]);
+    assert_eq!(allocated(4, mib, mib), [""; 0]);
+    assert_eq!(allocated(100, mib, 100 * mib), [""; 0]);
+    assert_eq!(allocated(100, 64 << 10, 64 << 10), [""; 0]);
+}

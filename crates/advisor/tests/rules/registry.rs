@@ -1,0 +1,127 @@
+//! The registry, and what profiles lack.
+
+use reuselens_advisor::rules;
+
+use crate::support::{Accesses, Sketch};
+
+#[test]
+fn rules_are_in_order_and_fully_described() {
+    let names: Vec<&str> = rules().map(|rule| rule.name).collect();
+    assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+    for rule in rules() {
+        let texts = [rule.title, rule.what, rule.why, rule.limits, rule.source];
+        assert!(texts.iter().all(|text| text.len() > 5), "{}", rule.name);
+        let example = &rule.example;
+        assert!(
+            !example.before.is_empty() && !example.after.is_empty(),
+            "{}",
+            rule.name
+        );
+        assert_ne!(example.before, example.after, "{}", rule.name);
+    }
+}
+
+#[test]
+fn profile_without_causes_names_what_is_missing_and_the_command() {
+    let mut sketch = Sketch::new();
+    sketch.0.causes = None;
+    let advice = sketch.advise();
+    let what: Vec<&str> = advice.unknown.iter().map(|unknown| unknown.what).collect();
+    assert_eq!(
+        what,
+        [
+            "why accesses miss",
+            "misses of the TLB",
+            "sizes of allocated blocks"
+        ]
+    );
+    assert_eq!(
+        advice.unknown[0].how,
+        "Run: reuselens profile --why -- ./prog"
+    );
+    assert!(advice.unknown[0].rules.contains(&"false-sharing"));
+}
+
+#[test]
+fn missing_parts_of_the_causes_are_named() {
+    let mut sketch = Sketch::new();
+    sketch.causes().has_loops = false;
+    sketch.site(0, "load");
+    let advice = sketch.advise();
+    let missing = |what: &str| advice.unknown.iter().find(|unknown| unknown.what == what);
+    let loops = missing("which loop carries a reuse").unwrap();
+    assert_eq!(loops.rules, ["blocking", "fusion", "loop-order"]);
+    assert!(missing("which fields of structures are used").is_some());
+    assert!(missing("which misses are conflicts").is_some());
+    // Names only: no rule waits for them.
+    assert_eq!(missing("source lines").unwrap().rules, [""; 0]);
+}
+
+#[test]
+fn samples_ids_and_totals_give_no_findings() {
+    let faulty = || {
+        let mut sketch = Sketch::new();
+        let (site, object) = (
+            sketch.site(12, "load"),
+            sketch.array("table (a.c)", 64 << 20),
+        );
+        let accesses = Accesses {
+            far: 50_000,
+            ..Accesses::default()
+        };
+        sketch.accesses(site, object, accesses);
+        sketch.0.machine.caches.truncate(1);
+        sketch
+    };
+    assert_eq!(faulty().rules(), ["fits-no-cache"]);
+    let mut sampled = faulty();
+    sampled.0.method.exact = false;
+    let mut ids = faulty();
+    ids.0.method.ids = true;
+    let mut totals = faulty();
+    totals.0.method.totals_only = true;
+    for (sketch, what) in [
+        (sampled, "exact distances"),
+        (ids, "where data is in memory"),
+        (totals, "which line and object misses"),
+    ] {
+        let advice = sketch.advise();
+        assert_eq!(advice.findings, [], "{what}");
+        assert_eq!(advice.unknown[0].what, what);
+        assert_eq!(advice.unknown[0].rules.len(), rules().count(), "{what}");
+    }
+}
+
+#[test]
+fn library_code_is_named_by_its_call() {
+    let mut sketch = Sketch::new();
+    let (site, object) = (
+        sketch.site(0, "load"),
+        sketch.array("table (a.c)", 64 << 20),
+    );
+    let accesses = Accesses {
+        far: 50_000,
+        ..Accesses::default()
+    };
+    sketch.accesses(site, object, accesses).context = 3;
+    sketch.0.machine.caches.truncate(1);
+    let context = |parent, function: &str, line| reuselens_locality::Context {
+        parent,
+        function: function.to_owned(),
+        call: reuselens_locality::Frame {
+            file: "/src/a.c".to_owned(),
+            line,
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    sketch.0.contexts.extend([
+        context(0, "main", 0),
+        context(1, "solve", 40),
+        context(2, "memcpy", 50),
+    ]);
+    let place = &sketch.advise().findings[0].place;
+    assert_eq!(place.source.as_deref(), Some("/src/a.c:50"));
+    assert_eq!(place.function.as_deref(), Some("solve"));
+    assert_eq!(place.call_path, ["main (a.c:40)"]);
+}

@@ -1,0 +1,68 @@
+//! Rules about threads.
+
+use reuselens_locality::{SharedData, SharedEnd};
+
+use crate::support::{Accesses, Sketch};
+
+/// Two threads that invalidate each other's line of `counts`.
+fn shared(false_sharing: u64, true_sharing: u64) -> Sketch {
+    let mut sketch = Sketch::new();
+    let (site, object) = (sketch.site(12, "store"), sketch.array("counts (a.c)", 16));
+    for thread in 0..2 {
+        let hits = Accesses {
+            hits: 100_000,
+            ..Accesses::default()
+        };
+        let cell = sketch.accesses(site, object, hits);
+        (cell.thread, cell.causes.false_sharing) = (thread, false_sharing);
+    }
+    let end = |offset| SharedEnd {
+        site,
+        object,
+        offset: Some(offset),
+    };
+    let pair = |writer, victim| SharedData {
+        writer: end(writer),
+        victim: end(victim),
+        true_sharing,
+        false_sharing,
+        lines: 1,
+    };
+    sketch.causes().shared = vec![pair(0, 8), pair(8, 0)];
+    sketch
+}
+
+#[test]
+fn lines_taken_without_common_bytes_are_false_sharing() {
+    let advice = shared(40_000, 100).advise();
+    let [finding] = &advice.findings[..] else {
+        panic!("{advice:?}");
+    };
+    assert_eq!(finding.rule.name, "false-sharing");
+    assert_eq!(
+        (finding.cost.amount, finding.cost.unit),
+        (80_000, "invalidations")
+    );
+    assert_eq!(finding.place.source.as_deref(), Some("/src/a.c:12"));
+    assert!(finding.remedy.contains("alignas(64)") && finding.remedy.contains("counts (a.c)"));
+    assert_eq!(finding.evidence[2], "Threads: main, worker.");
+}
+
+#[test]
+fn fields_of_both_threads_are_named() {
+    let mut sketch = shared(40_000, 0);
+    let fields = [("left", "long", 10, 10), ("right", "long", 10, 10)];
+    sketch.fields(1, "Counters", &fields);
+    let advice = sketch.advise();
+    let evidence = &advice.findings[0].evidence[1];
+    assert!(
+        evidence.contains("`left` of Counters") && evidence.contains("`right` of"),
+        "{evidence}"
+    );
+}
+
+#[test]
+fn data_that_threads_hand_to_each_other_is_no_false_sharing() {
+    assert_eq!(shared(4000, 40_000).rules(), [""; 0]);
+    assert_eq!(shared(100, 0).rules(), [""; 0]);
+}
