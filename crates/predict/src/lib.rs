@@ -16,7 +16,6 @@
 //! For: anyone who has profiles of two inputs, or a trace of blocks.
 //! Not for: making profiles (the `reuselens` crate) or showing them (the `report` crate).
 
-mod blocks;
 mod check;
 mod estimate;
 mod fixed;
@@ -36,10 +35,8 @@ mod share_model;
 mod size_scale;
 mod totals;
 mod tracker;
-mod visited_blocks;
 mod warnings;
 
-pub use blocks::{BasicBlock, BlockEnd};
 pub use check::{GroupCheck, GroupSeen, WrongGroup, are_near, are_right, is_right, overlap, wrong};
 pub use estimate::{CONFIDENCE, Estimate, Intervals, estimate, power, straight, work};
 pub use fixed::fixed_data;
@@ -58,6 +55,7 @@ pub use program_prediction::{
 };
 pub use ranking_accuracy::RankingAccuracy;
 pub use reorder::{Statements, TooMany, keeps_dependences, reuse_driven};
+pub use reuselens_control_flow::{BasicBlock, BlockEnd};
 pub use shape::{Fit, Point, Shape};
 pub use totals::{CacheSums, GroupSums};
 pub use tracker::PathTracker;

@@ -66,7 +66,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["units", "hugepages", "simd", "workers", "distance"],
     ),
     ("locality", &["units", "hugepages"]),
-    ("causes", &["units", "hugepages", "locality"]),
+    ("control-flow", &["hugepages"]),
+    (
+        "causes",
+        &["units", "hugepages", "distance", "locality", "control-flow"],
+    ),
     ("advisor", &["units", "advice", "locality"]),
     (
         "attribute",
@@ -81,7 +85,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("capture", &["units", "hugepages", "wire", "io", "trace"]),
-    ("predict", &["units", "hugepages", "locality"]),
+    ("predict", &["units", "locality", "control-flow"]),
     ("placement", &["units", "locality"]),
     ("preload", &["units", "io", "locality", "placement"]),
     (
@@ -110,6 +114,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "distance",
             "baselines",
             "locality",
+            "control-flow",
             "causes",
             "attribute",
             "capture",

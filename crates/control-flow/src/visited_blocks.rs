@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use reuselens_hugepages::random_key;
-use reuselens_locality::Path;
 
 use crate::BasicBlock;
 
@@ -14,7 +13,7 @@ const MOST_NEIGHBOURS: usize = 64;
 
 /// What is known of a block.
 #[derive(Clone, Copy, Debug, Default)]
-struct VisitedBlock {
+struct VisitedBlock<M> {
     start: u64,
     /// Address after the last edge that closed the loop that begins here; 0 if none does.
     high: u64,
@@ -28,8 +27,8 @@ struct VisitedBlock {
     overlap: u32,
     /// How many blocks had run before it ran last, modulo 2³².
     time: u32,
-    /// The path to it when it ran last.
-    path: Path,
+    /// When it ran last.
+    moment: M,
 }
 
 /// Other blocks that share code with a block, by number.
@@ -47,8 +46,8 @@ struct Overlap {
 /// branch, past places that other branches lead to. When it runs, the code of blocks that begin
 /// inside it runs as well.
 #[derive(Clone, Debug)]
-pub(crate) struct VisitedBlocks {
-    blocks: Vec<VisitedBlock>,
+pub(crate) struct VisitedBlocks<M> {
+    blocks: Vec<VisitedBlock<M>>,
     /// Open addressing: number of a block and one, or 0. At most half full.
     slots: Vec<u32>,
     /// A random key of the hash, so that nobody can choose addresses that collide.
@@ -60,7 +59,7 @@ pub(crate) struct VisitedBlocks {
     time: u32,
 }
 
-impl VisitedBlocks {
+impl<M: Copy + Default> VisitedBlocks<M> {
     /// No block but number 0, which is none.
     pub fn new() -> Self {
         let mut known = VisitedBlocks {
@@ -196,29 +195,29 @@ impl VisitedBlocks {
         self.blocks[number as usize].start
     }
 
-    /// A block ran in a call, on this path.
+    /// A block runs in a call, at this moment.
     #[inline]
-    pub fn ran(&mut self, number: u32, activation: u32, path: &Path) {
+    pub fn ran(&mut self, number: u32, activation: u32, moment: &M) {
         self.time = self.time.wrapping_add(1);
         let block = &mut self.blocks[number as usize];
         block.activation = activation;
         block.time = self.time;
-        block.path = *path;
+        block.moment = *moment;
     }
 
-    /// The path to a block that ran.
+    /// When a block that ran did so last.
     #[inline]
-    pub fn path(&self, number: u32) -> &Path {
-        &self.blocks[number as usize].path
+    pub fn moment(&self, number: u32) -> &M {
+        &self.blocks[number as usize].moment
     }
 
-    /// The path to the first instruction of a block when it ran last, by itself or within another
-    /// block; none if that was not in this call.
+    /// When the first instruction of a block ran last, by itself or within another block; none if
+    /// that was not in this call.
     #[inline]
-    pub fn ran_in(&self, number: u32, activation: u32) -> Option<&Path> {
+    pub fn ran_in(&self, number: u32, activation: u32) -> Option<&M> {
         let mut newest = &self.blocks[number as usize];
         let around = &self.overlaps[newest.overlap as usize].around;
-        let age = |block: &VisitedBlock| match block.activation {
+        let age = |block: &VisitedBlock<M>| match block.activation {
             0 => u32::MAX,
             _ => self.time.wrapping_sub(block.time),
         };
@@ -228,7 +227,7 @@ impl VisitedBlocks {
                 newest = other;
             }
         }
-        (newest.activation == activation).then_some(&newest.path)
+        (newest.activation == activation).then_some(&newest.moment)
     }
 
     /// A loop begins with this block, and the edge from the code before `high` closes it. Returns
@@ -258,7 +257,7 @@ impl VisitedBlocks {
         let lists = self.overlaps.iter();
         let lists: usize = lists.map(|one| one.around.len() + one.headers.len()).sum();
         // A node of the tree is two thirds full.
-        self.blocks.capacity() * size_of::<VisitedBlock>()
+        self.blocks.capacity() * size_of::<VisitedBlock<M>>()
             + (self.slots.capacity() + lists) * size_of::<u32>()
             + self.ordered.len() * 18
             + self.overlaps.capacity() * size_of::<Overlap>()

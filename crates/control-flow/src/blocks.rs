@@ -1,5 +1,5 @@
 //! [`BasicBlock`]: a basic block of code that a thread is about to run, as the capture reports it
-//! to a [`PathTracker`](crate::PathTracker).
+//! to a [`LoopTracker`](crate::LoopTracker).
 
 /// How a basic block ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

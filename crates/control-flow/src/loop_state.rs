@@ -1,0 +1,31 @@
+//! [`LoopState`]: what is remembered of loops and calls.
+
+use std::fmt::Debug;
+
+/// What changes while a thread runs, and is remembered of the loops and calls that it is in.
+///
+/// A [`LoopTracker`](crate::LoopTracker) calls these methods. It asks for the present moment once
+/// per block.
+pub trait LoopState {
+    /// The state at one moment, as far as it is remembered.
+    type Moment: Copy + Default + Debug;
+    /// What is remembered of the iterations of a loop that the thread is in.
+    type Iteration: Copy + Debug;
+    /// What is remembered of a call that the thread is in.
+    type Call: Copy + Debug;
+
+    /// The present moment.
+    fn now(&self) -> Self::Moment;
+
+    /// The first iteration of a loop that was entered at `entry`.
+    fn first_iteration(&self, entry: &Self::Moment) -> Self::Iteration;
+
+    /// The next iteration of the innermost loop, which was entered at `entry`, begins.
+    fn iterate(&mut self, entry: &Self::Moment, iteration: &mut Self::Iteration);
+
+    /// The thread left a loop that it had entered at `entry`, and the loops inside it.
+    fn leave(&mut self, entry: &Self::Moment);
+
+    /// The thread calls a function.
+    fn call(&mut self) -> Self::Call;
+}
