@@ -40,13 +40,17 @@ pub struct ElementUse {
     pub accesses: Vec<u64>,
     /// Of these, those that miss.
     pub misses: Vec<u64>,
-    /// Fills that brought the byte of some element in.
+    /// How often a fill brought the byte in. A line of several elements counts once for each, so
+    /// that the sum is that of the bytes of the fills.
     pub brought: Vec<u64>,
-    /// Of these, those during which the byte was read or written.
+    /// Of these, how often the byte was read or written during the fill.
     pub used: Vec<u64>,
 }
 
 impl ElementUse {
+    /// The most bytes of an element whose bytes are counted.
+    pub const MOST_BYTES: u64 = 1024;
+
     /// What it is of; elements of another size are other ones.
     pub(crate) fn key(&self) -> (u32, Option<u32>, usize) {
         (self.object, self.layout, self.accesses.len())

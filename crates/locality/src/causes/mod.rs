@@ -72,9 +72,7 @@ impl Causes {
                 (end.site, end.object) = (site(end.site), object(end.object));
             }
         }
-        self.shared.sort_by_key(SharedData::key);
-        unite(&mut self.shared, SharedData::key, SharedData::merge);
-        self.shared.sort_by(SharedData::order);
+        SharedData::unite(&mut self.shared);
         for reuse in &mut self.carried {
             (reuse.source, reuse.sink) = (site(reuse.source), site(reuse.sink));
             reuse.object = object(reuse.object);

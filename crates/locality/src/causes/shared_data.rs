@@ -11,12 +11,13 @@ pub struct SharedEnd {
     pub site: u32,
     /// What it accesses: index into [`Profile::objects`](crate::Profile::objects).
     pub object: u32,
-    /// Offset of the access in its element, if that is known: of all accesses the smallest.
+    /// Offset of the access in its element, if that is known.
     pub offset: Option<u32>,
 }
 
 /// Two accesses of different threads to one line: the one stores, so the other, in a coherent
-/// private cache, finds the line invalidated.
+/// private cache, finds the line invalidated. Where there are too many pairs, one with an unknown
+/// site and object at both ends stands for the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedData {
     /// The last store that invalidated the line before the victim's access.
@@ -27,7 +28,7 @@ pub struct SharedData {
     pub true_sharing: u64,
     /// Invalidations after which it used only bytes that no other thread had written.
     pub false_sharing: u64,
-    /// Distinct lines that these happened to.
+    /// Distinct lines that these happened to; at least as many where there are millions.
     pub lines: u64,
 }
 
@@ -42,6 +43,13 @@ impl SharedData {
         self.true_sharing = self.true_sharing.saturating_add(other.true_sharing);
         self.false_sharing = self.false_sharing.saturating_add(other.false_sharing);
         self.lines = self.lines.saturating_add(other.lines);
+    }
+
+    /// Sorts pairs, the most invalidations first, and adds up those of the same accesses.
+    pub fn unite(pairs: &mut Vec<Self>) {
+        pairs.sort_by_key(Self::key);
+        super::unite(pairs, Self::key, Self::merge);
+        pairs.sort_by(Self::order);
     }
 
     /// The most invalidations first; equal ones by their ends.

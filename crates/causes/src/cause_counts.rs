@@ -1,0 +1,186 @@
+//! [`CauseCounts`]: all analyses together.
+
+use reuselens_locality::{Causes, CellCauses, SetCache};
+use reuselens_units::{Bytes, Granularity};
+
+use crate::chunk::{CHUNK, ChunkMaker};
+use crate::conflicts::Conflicts;
+use crate::item_numbers::ItemNumbers;
+use crate::line_use::LineUse;
+use crate::phases::Phases;
+use crate::sharing::LineSharing;
+use crate::{CauseCell, CellPlace, MissColumns};
+
+/// Which analyses run, and of which cache. By default none does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CauseOptions {
+    /// Bytes per item.
+    pub granularity: Granularity,
+    /// The cache of all threads together, fully associative: an access to an item misses if its
+    /// distance is at least the number of items that the cache holds. At least one item.
+    pub cache: Bytes,
+    /// Whether the bytes that are used of each line are counted, and those of elements.
+    pub line_use: bool,
+    /// Whether invalidations by true and false sharing are counted.
+    pub sharing: bool,
+    /// Whether intervals of the run are counted.
+    pub phases: bool,
+    /// The caches of which misses with their sets are counted: see
+    /// [`set_caches`](crate::set_caches). At most eight.
+    pub set_caches: Vec<SetCache>,
+}
+
+impl Default for CauseOptions {
+    fn default() -> Self {
+        CauseOptions {
+            granularity: Granularity::LINE_64,
+            cache: Bytes(64),
+            line_use: false,
+            sharing: false,
+            phases: false,
+            set_caches: Vec::new(),
+        }
+    }
+}
+
+/// Counts why accesses miss, from pieces of a trace in their order. However the accesses of a
+/// thread are cut into pieces, the counts are the same.
+///
+/// All analyses are exact. They share one look-up of each item in a hash table.
+///
+/// Memory: 24 to 48 bytes per distinct item, and what each analysis adds (16 for the use of lines,
+/// 1 for phases, 4 for sharing where there are several threads, and up to twice that where a table
+/// has just grown); it does not grow with the length of the trace.
+///
+/// ```
+/// use reuselens_causes::{CauseCell, CauseCounts, CauseOptions, CellPlace, MissColumns, NO_OFFSET};
+/// use reuselens_units::{Bytes, Distance};
+///
+/// let cache = Bytes(32 << 10);
+/// let options = CauseOptions { line_use: true, cache, ..CauseOptions::default() };
+/// let mut counts = CauseCounts::new(options);
+/// // Cells are made known before their first accesses.
+/// counts.add_cells([CauseCell { site: 1, object: 1, element_bytes: 16 }]);
+/// counts.process(&MissColumns {
+///     thread: 0,
+///     items: &[7, 7],
+///     distances: &[Distance::COLD, Distance::ZERO],
+///     cells: &[0, 0],
+///     bytes: &[0xff, 0xff << 16],
+///     stores: &[false, true],
+///     offsets: &[0, NO_OFFSET],
+/// });
+/// // At the end the caller knows where each cell is in the tables of the profile.
+/// let (cells, causes) = counts.finish(&[CellPlace { site: 1, object: 1 }]);
+/// assert_eq!(cells[0].used_bytes, 16);
+/// assert_eq!(causes.elements[0].used[0], 2);
+/// ```
+pub struct CauseCounts {
+    cache: Bytes,
+    /// The distance from which on an access misses.
+    items: u64,
+    cells: usize,
+    numbers: ItemNumbers,
+    chunks: Box<ChunkMaker>,
+    line_use: Option<LineUse>,
+    sharing: Option<LineSharing>,
+    phases: Option<Phases>,
+    conflicts: Option<Conflicts>,
+}
+
+impl CauseCounts {
+    /// Of no accesses.
+    ///
+    /// # Panics
+    /// If there are more than eight caches with sets, or one of them has no sets, no ways, or more
+    /// than 2²⁴ lines (a fault of the caller).
+    pub fn new(options: CauseOptions) -> Self {
+        let granularity = options.granularity;
+        let items = options.cache.items(granularity).get().max(1);
+        let has_sets = !options.set_caches.is_empty();
+        CauseCounts {
+            cache: options.cache,
+            items,
+            cells: 0,
+            numbers: ItemNumbers::new(),
+            chunks: Box::new(ChunkMaker::new()),
+            line_use: options.line_use.then(|| LineUse::new(items, granularity)),
+            sharing: options.sharing.then(LineSharing::new),
+            phases: options.phases.then(Phases::new),
+            conflicts: has_sets.then(|| Conflicts::new(options.set_caches, granularity)),
+        }
+    }
+
+    /// The number of cells that are known.
+    pub fn cells(&self) -> usize {
+        self.cells
+    }
+
+    /// Makes the next cells known, in the order of their numbers.
+    pub fn add_cells(&mut self, cells: impl IntoIterator<Item = CauseCell>) {
+        for cell in cells {
+            self.cells += 1;
+            self.line_use.iter_mut().for_each(|it| it.add_cell(cell));
+            self.sharing.iter_mut().for_each(|it| it.add_cell(cell));
+            self.phases.iter_mut().for_each(|it| it.add_cell(cell));
+            self.conflicts.iter_mut().for_each(Conflicts::add_cell);
+        }
+    }
+
+    /// Counts the next accesses, all of one thread. The distances of threads are in the order in
+    /// which their pieces are counted.
+    ///
+    /// # Panics
+    /// If the columns differ in length, or a cell is not known (faults of the caller). At more than
+    /// 2³² − 2 distinct items.
+    pub fn process(&mut self, columns: &MissColumns) {
+        let mut from = 0;
+        while from < columns.len() {
+            let room = self.phases.as_mut().map_or(u64::MAX, Phases::room);
+            let most = CHUNK.min(columns.len() - from) as u64;
+            let to = from + most.min(room) as usize;
+            let chunk = columns.slice(from..to);
+            let chunk = self.chunks.make(chunk, self.items, &mut self.numbers);
+            self.line_use.iter_mut().for_each(|it| it.process(&chunk));
+            self.sharing.iter_mut().for_each(|it| it.process(&chunk));
+            self.phases.iter_mut().for_each(|it| it.process(&chunk));
+            self.conflicts.iter_mut().for_each(|it| it.process(&chunk));
+            from = to;
+        }
+    }
+
+    /// The memory held.
+    pub fn memory(&self) -> Bytes {
+        let chunks = size_of::<ChunkMaker>() as u64;
+        let parts = [
+            self.line_use.as_ref().map_or(0, LineUse::memory),
+            self.sharing.as_ref().map_or(0, LineSharing::memory),
+            self.phases.as_ref().map_or(0, Phases::memory),
+            self.conflicts.as_ref().map_or(0, Conflicts::memory),
+        ];
+        Bytes(self.numbers.memory() + chunks + parts.iter().sum::<u64>())
+    }
+
+    /// The counts of each cell, and what belongs to no single cell. `places` has an entry for each
+    /// cell; the indices are those of the profile.
+    ///
+    /// # Panics
+    /// If `places` is shorter than the cells are many (a fault of the caller).
+    pub fn finish(self, places: &[CellPlace]) -> (Vec<CellCauses>, Causes) {
+        assert!(self.cells <= places.len(), "a place for each cell");
+        let mut cells = vec![CellCauses::default(); self.cells];
+        let elements = self.line_use.map(|it| it.finish(&mut cells, places));
+        let shared = self.sharing.map(|it| it.finish(&mut cells, places));
+        let phases = self.phases.map(|it| it.finish(places));
+        let set_caches = self.conflicts.map(|it| it.finish(&mut cells));
+        let causes = Causes {
+            cache: self.cache,
+            elements: elements.unwrap_or_default(),
+            shared: shared.unwrap_or_default(),
+            set_caches: set_caches.unwrap_or_default(),
+            phases: phases.unwrap_or_default(),
+            ..Causes::default()
+        };
+        (cells, causes)
+    }
+}

@@ -1,0 +1,175 @@
+//! [`LineUse`]: how many bytes of a line are used while it is in the cache.
+//!
+//! A *fill* begins at an access that misses, and ends at the next miss of its item, or at the end.
+//! Exact for the fully associative cache with least recently used replacement: there a line that
+//! misses was evicted in between, so that no access of the fill is another fill's.
+//!
+//! Two lines of 64 bytes in a cache of one line. The first fill of line 7 uses bytes 0 to 7, and
+//! bytes 8 to 15; its second fill uses bytes 0 to 7 only:
+//!
+//! ```
+//! use reuselens_causes::{CauseCell, CauseCounts, CauseOptions, CellPlace, MissColumns, NO_OFFSET};
+//! use reuselens_units::{Bytes, Distance};
+//!
+//! let options = CauseOptions { line_use: true, cache: Bytes(64), ..CauseOptions::default() };
+//! let mut counts = CauseCounts::new(options);
+//! counts.add_cells([CauseCell::default()]);
+//! counts.process(&MissColumns {
+//!     thread: 1,
+//!     items: &[7, 7, 8, 7],
+//!     distances: &[Distance::COLD, Distance::ZERO, Distance::COLD, Distance::new(1)],
+//!     cells: &[0; 4],
+//!     bytes: &[0x00ff, 0xff00, u64::MAX, 0x00ff],
+//!     stores: &[false; 4],
+//!     offsets: &[NO_OFFSET; 4],
+//! });
+//! let (cells, _) = counts.finish(&[CellPlace::default()]);
+//! assert_eq!((cells[0].fills, cells[0].used_bytes), (3, 16 + 64 + 8));
+//! // No fill has a byte that was accessed twice.
+//! assert_eq!(cells[0].single_use_fills, 3);
+//! ```
+
+use reuselens_hugepages::{prefetch, reserve};
+use reuselens_locality::{CellCauses, ElementUse};
+use reuselens_units::Granularity;
+
+use crate::chunk::PreparedChunk;
+use crate::element_counts::{ElementCounts, Fill};
+use crate::{CauseCell, CellPlace};
+
+/// The cell of an item that no access has brought in.
+const NO_CELL: u32 = u32::MAX;
+
+/// An item's fill that has not ended.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    /// The bytes that were accessed.
+    bytes: u64,
+    /// The cell of the access that made the fill.
+    cell: u32,
+    /// The byte of an element that is the line's first.
+    phase: u16,
+    /// Whether only one instruction has accessed the line, each byte at most once.
+    is_single: bool,
+}
+
+impl Line {
+    const EMPTY: Line = Line {
+        bytes: 0,
+        cell: NO_CELL,
+        phase: Fill::NO_PHASE,
+        is_single: true,
+    };
+}
+
+/// The fills of a cell.
+#[derive(Clone, Copy, Debug, Default)]
+struct CellFills {
+    fills: u64,
+    used_bytes: u64,
+    single: u64,
+}
+
+/// Counts fills and the bytes that are used during them.
+///
+/// Memory: 16 bytes per distinct item, 32 bytes per cell, and that of the counters of elements.
+pub(crate) struct LineUse {
+    /// The distance from which on an access misses.
+    cache: u64,
+    /// log2 of the bytes that a bit stands for.
+    bit_shift: u32,
+    lines: Vec<Line>,
+    fills: Vec<CellFills>,
+    /// By cell, its instruction.
+    sites: Vec<u32>,
+    elements: ElementCounts,
+}
+
+impl LineUse {
+    /// For a cache of `cache` items.
+    pub fn new(cache: u64, granularity: Granularity) -> Self {
+        LineUse {
+            cache,
+            bit_shift: granularity.shift().saturating_sub(6),
+            lines: Vec::new(),
+            fills: Vec::new(),
+            sites: Vec::new(),
+            elements: ElementCounts::new(granularity),
+        }
+    }
+
+    pub fn add_cell(&mut self, cell: CauseCell) {
+        self.sites.push(cell.site);
+        self.fills.push(CellFills::default());
+        self.elements.add_cell(cell);
+    }
+
+    pub fn process(&mut self, chunk: &PreparedChunk) {
+        let new = chunk.known.end - self.lines.len();
+        reserve(&mut self.lines, new);
+        self.lines.resize(chunk.known.end, Line::EMPTY);
+        for &number in chunk.numbers {
+            prefetch(&self.lines, number as usize);
+        }
+        let columns = &chunk.columns;
+        for (number, run) in chunk.runs() {
+            let mut line = self.lines[number as usize];
+            for at in run {
+                let (bytes, cell) = (columns.bytes[at], columns.cells[at]);
+                let misses = columns.distances[at].raw() >= self.cache;
+                let offset = columns.offsets[at];
+                self.elements.access(cell, offset, misses);
+                if misses {
+                    self.end(&line);
+                    self.fills[cell as usize].fills += 1;
+                    line = Line {
+                        bytes,
+                        cell,
+                        phase: self.elements.phase(cell, offset, bytes),
+                        is_single: true,
+                    };
+                } else {
+                    let same = cell == line.cell || self.is_same_site(cell, line.cell);
+                    line.is_single &= same && line.bytes & bytes == 0;
+                    line.bytes |= bytes;
+                }
+            }
+            self.lines[number as usize] = line;
+        }
+    }
+
+    fn is_same_site(&self, cell: u32, other: u32) -> bool {
+        self.sites.get(cell as usize) == self.sites.get(other as usize)
+    }
+
+    /// Counts a fill that has ended.
+    #[inline(always)]
+    fn end(&mut self, line: &Line) {
+        // An item that was not brought in, as its first access is said to hit, has no cell.
+        if let Some(fills) = self.fills.get_mut(line.cell as usize) {
+            fills.used_bytes += u64::from(line.bytes.count_ones()) << self.bit_shift;
+            fills.single += u64::from(line.is_single);
+            self.elements.end(line.cell, line.phase, line.bytes);
+        }
+    }
+
+    /// The memory held.
+    pub fn memory(&self) -> u64 {
+        let lines = self.lines.capacity() * size_of::<Line>();
+        let cells = self.fills.capacity() * size_of::<CellFills>() + self.sites.capacity() * 4;
+        (lines + cells) as u64 + self.elements.memory()
+    }
+
+    /// Adds the counts to those of the cells, and returns those of elements.
+    pub fn finish(mut self, cells: &mut [CellCauses], places: &[CellPlace]) -> Vec<ElementUse> {
+        for line in std::mem::take(&mut self.lines) {
+            self.end(&line);
+        }
+        for (cell, counts) in cells.iter_mut().zip(&self.fills) {
+            cell.fills = counts.fills;
+            cell.used_bytes = counts.used_bytes;
+            cell.single_use_fills = counts.single;
+        }
+        self.elements.finish(places)
+    }
+}
