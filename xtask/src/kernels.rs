@@ -5,45 +5,63 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-const SOURCES: [&str; 3] = ["kernels/speed", "kernels/suite", "kernels/thesis"];
+const SOURCES: [&str; 4] = [
+    "kernels/graphs",
+    "kernels/speed",
+    "kernels/suite",
+    "kernels/thesis",
+];
 const HEADERS: &str = "crates/ptx/include/cuda";
 const ARCHITECTURE: &str = "sm_80";
 
-/// Compiles each file with clang-19 and with nvcc (`NVCC` says which). Products and sums stay two
-/// operations, so that results can be calculated anywhere.
+/// Compiles each file with clang-19 and with nvcc (`NVCC` says which).
 ///
 /// # Errors
 /// If a compiler is not there, or says no.
 pub fn run(root: &Path) -> anyhow::Result<()> {
-    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
     for source in sources(root)? {
         let name = source.with_extension("ptx");
         let name = name.file_name().context("a source has a name")?;
-        let mut clang = Command::new("clang-19");
-        clang.args([
-            "-x",
-            "cuda",
-            "--cuda-device-only",
-            "-nocudainc",
-            "-nocudalib",
-            "-S",
-            "-O3",
-        ]);
-        clang.args([
-            "--cuda-feature=+ptx70",
-            "-ffp-contract=off",
-            "-Wno-unknown-cuda-version",
-        ]);
-        clang.arg(format!("--cuda-gpu-arch={ARCHITECTURE}"));
-        clang.args(["-Xclang", "-target-sdk-version=12.3"]);
-        clang.arg("-isystem").arg(root.join(HEADERS));
-        clang.args(["-include", "reuselens_nvcc.h"]);
-        compile(clang, &source, &root.join("kernels/ptx/clang").join(name))?;
-        let mut command = Command::new(&nvcc);
-        command.args(["-ptx", "-fmad=false", "-arch", ARCHITECTURE]);
-        compile(command, &source, &root.join("kernels/ptx/nvcc").join(name))?;
+        for (folder, compiler) in [("clang", clang(root)), ("nvcc", nvcc())] {
+            let to = root.join("kernels/ptx").join(folder).join(name);
+            compile(compiler, &source, &to)?;
+            println!("{}", to.display());
+        }
     }
     Ok(())
+}
+
+/// clang-19, with the headers of this project. Products and sums stay two operations, so that
+/// results can be calculated anywhere.
+pub fn clang(root: &Path) -> Command {
+    let mut clang = Command::new("clang-19");
+    clang.args([
+        "-x",
+        "cuda",
+        "--cuda-device-only",
+        "-nocudainc",
+        "-nocudalib",
+        "-S",
+        "-O3",
+    ]);
+    clang.args([
+        "--cuda-feature=+ptx70",
+        "-ffp-contract=off",
+        "-Wno-unknown-cuda-version",
+    ]);
+    clang.arg(format!("--cuda-gpu-arch={ARCHITECTURE}"));
+    clang.args(["-Xclang", "-target-sdk-version=12.3"]);
+    clang.arg("-isystem").arg(root.join(HEADERS));
+    clang.args(["-include", "reuselens_nvcc.h"]);
+    clang
+}
+
+/// nvcc, or what `NVCC` names. Products and sums stay two operations here too.
+pub fn nvcc() -> Command {
+    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
+    let mut command = Command::new(&nvcc);
+    command.args(["-ptx", "-fmad=false", "-arch", ARCHITECTURE]);
+    command
 }
 
 /// All sources, in the order of their names.
@@ -61,13 +79,16 @@ fn sources(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn compile(mut command: Command, source: &Path, to: &Path) -> anyhow::Result<()> {
+/// Compiles a file.
+///
+/// # Errors
+/// If the compiler is not there, or says no.
+pub fn compile(mut command: Command, source: &Path, to: &Path) -> anyhow::Result<()> {
     command.arg("-o").arg(to).arg(source);
     let status = command.status().with_context(|| {
         let program = command.get_program().to_string_lossy();
         format!("cannot run {program}; install it, or name it in NVCC")
     })?;
     anyhow::ensure!(status.success(), "{} does not compile", source.display());
-    println!("{}", to.display());
     Ok(())
 }

@@ -60,6 +60,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("cuda", &["io", "trace", "warp", "ptx", "gpu-advisor"]),
+    (
+        "graph-gpu",
+        &[
+            "workers",
+            "graph",
+            "incremental",
+            "ptx",
+            "gpu-advisor",
+            "cuda",
+        ],
+    ),
     ("distance", &["units", "hugepages", "simd"]),
     (
         "baselines",

@@ -1,0 +1,268 @@
+//! [`Gpu`]: a device with the kernels of this crate, and [`DeviceArray`]s in its memory.
+
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use reuselens_cuda::{CudaFault, Device, KernelLaunch};
+use reuselens_gpu_advisor::LaunchContext;
+
+use crate::error::GpuError;
+use crate::kernels::KernelCode;
+use crate::params::Params;
+
+/// Threads of a block.
+const BLOCK: u32 = 128;
+/// Blocks of a launch at most. Kernels loop where there is more work.
+const MAX_BLOCKS: u64 = 1 << 16;
+/// Alignment of all arrays.
+const ALIGNMENT: u64 = 256;
+
+/// A number as it is in the device's memory.
+pub(crate) trait Number: Copy {
+    /// Bytes.
+    const BYTES: u64;
+    /// Writes it.
+    fn put(self, bytes: &mut [u8]);
+    /// Reads it; `bytes` are as many as it has.
+    fn get(bytes: &[u8]) -> Self;
+}
+
+macro_rules! number {
+    ($type:ty) => {
+        impl Number for $type {
+            const BYTES: u64 = size_of::<$type>() as u64;
+            fn put(self, bytes: &mut [u8]) {
+                bytes.copy_from_slice(&self.to_le_bytes());
+            }
+            fn get(bytes: &[u8]) -> Self {
+                let mut own = [0; size_of::<$type>()];
+                own.copy_from_slice(bytes);
+                <$type>::from_le_bytes(own)
+            }
+        }
+    };
+}
+number!(u32);
+number!(u64);
+
+/// Numbers in the device's memory.
+#[derive(Debug)]
+pub(crate) struct DeviceArray<T> {
+    address: u64,
+    /// Numbers that it has room for.
+    room: u64,
+    numbers: PhantomData<T>,
+}
+
+impl<T> DeviceArray<T> {
+    /// Where it begins.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The numbers that it has room for.
+    pub fn room(&self) -> u64 {
+        self.room
+    }
+}
+
+/// A device that has the kernels.
+pub(crate) struct Gpu<D> {
+    device: D,
+    /// Number of each kernel, and bytes of its parameters.
+    kernels: HashMap<&'static str, (u64, u64)>,
+    /// What a batch brings.
+    staged: DeviceArray<u32>,
+}
+
+/// Says what a device was asked for when it refused.
+fn asked(task: &'static str) -> impl Fn(CudaFault) -> GpuError {
+    move |fault| GpuError::Device { task, fault }
+}
+
+impl<D: Device> Gpu<D> {
+    /// Loads the kernels.
+    pub fn new(mut device: D, code: &KernelCode) -> Result<Self, GpuError> {
+        let load = asked("load the kernels");
+        let mut kernels = HashMap::new();
+        for (ptx, names) in code.modules() {
+            let module = device.load(ptx.as_bytes()).map_err(&load)?;
+            for &name in names {
+                let (kernel, info) = device.kernel(module, name).map_err(&load)?;
+                kernels.insert(name, (kernel, info.param_bytes));
+            }
+        }
+        let mut gpu = Self {
+            device,
+            kernels,
+            staged: DeviceArray {
+                address: 0,
+                room: 0,
+                numbers: PhantomData,
+            },
+        };
+        gpu.staged = gpu.array(1 << 10)?;
+        Ok(gpu)
+    }
+
+    /// The device alone.
+    pub fn into_device(self) -> D {
+        self.device
+    }
+
+    /// Bytes of the device that are in use.
+    pub fn used(&self) -> u64 {
+        let (free, all) = self.device.memory();
+        all - free
+    }
+
+    /// An array of zeros.
+    pub fn array<T: Number>(&mut self, room: u64) -> Result<DeviceArray<T>, GpuError> {
+        let room = room.max(1);
+        let bytes = room.saturating_mul(T::BYTES);
+        let address = self.device.allocate(bytes, ALIGNMENT);
+        Ok(DeviceArray {
+            address: address.map_err(asked("allocate memory"))?,
+            room,
+            numbers: PhantomData,
+        })
+    }
+
+    /// Gives an array's memory back.
+    pub fn free<T>(&mut self, array: DeviceArray<T>) -> Result<(), GpuError> {
+        self.device
+            .free(array.address)
+            .map_err(asked("free memory"))
+    }
+
+    /// Gives an array's memory back, from a destructor, which cannot pass on an error.
+    pub fn abandon(&mut self, address: u64) {
+        let _ = self.device.free(address);
+    }
+
+    /// Makes room for this many numbers, with half as much to spare if there was too little. What
+    /// is new is zeros.
+    pub fn grow<T: Number>(
+        &mut self,
+        array: &mut DeviceArray<T>,
+        numbers: u64,
+    ) -> Result<(), GpuError> {
+        if numbers <= array.room {
+            return Ok(());
+        }
+        let larger = self.array(numbers.max(array.room + array.room / 2))?;
+        let bytes = array.room * T::BYTES;
+        self.device
+            .copy(larger.address, array.address, bytes)
+            .map_err(asked("copy memory"))?;
+        self.free(std::mem::replace(array, larger))
+    }
+
+    /// Sets all bytes of some numbers.
+    pub fn fill<T: Number>(
+        &mut self,
+        array: &DeviceArray<T>,
+        numbers: Range<u64>,
+        byte: u8,
+    ) -> Result<(), GpuError> {
+        if !numbers.is_empty() {
+            let bytes = (numbers.end - numbers.start) * T::BYTES;
+            let address = array.address + numbers.start * T::BYTES;
+            let bytes = self.device.bytes_mut(address, bytes);
+            bytes.map_err(asked("write memory"))?.fill(byte);
+        }
+        Ok(())
+    }
+
+    /// Writes numbers from number `first` of the array on.
+    pub fn write<T: Number>(
+        &mut self,
+        array: &DeviceArray<T>,
+        first: u64,
+        numbers: &[T],
+    ) -> Result<(), GpuError> {
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let address = array.address + first * T::BYTES;
+        let bytes = self
+            .device
+            .bytes_mut(address, numbers.len() as u64 * T::BYTES)
+            .map_err(asked("write memory"))?;
+        let places = bytes.chunks_exact_mut(T::BYTES as usize);
+        places
+            .zip(numbers)
+            .for_each(|(place, number)| number.put(place));
+        Ok(())
+    }
+
+    /// Reads numbers.
+    pub fn read<T: Number>(
+        &self,
+        array: &DeviceArray<T>,
+        numbers: Range<u64>,
+    ) -> Result<Vec<T>, GpuError> {
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let address = array.address + numbers.start * T::BYTES;
+        let bytes = self
+            .device
+            .read(address, (numbers.end - numbers.start) * T::BYTES)
+            .map_err(asked("read memory"))?;
+        Ok(bytes.chunks_exact(T::BYTES as usize).map(T::get).collect())
+    }
+
+    /// Brings lists to the device for the next launches, until this is called again. Returns their
+    /// addresses.
+    pub fn stage<const N: usize>(&mut self, lists: [&[u32]; N]) -> Result<[u64; N], GpuError> {
+        let numbers: usize = lists.iter().map(|list| list.len()).sum();
+        if numbers as u64 > self.staged.room {
+            // What was staged is not needed any more, so nothing is copied.
+            let room = (numbers as u64).max(self.staged.room * 2);
+            let larger = self.array(room)?;
+            let smaller = std::mem::replace(&mut self.staged, larger);
+            self.free(smaller)?;
+        }
+        let staged = DeviceArray { ..self.staged };
+        let mut first = 0;
+        let mut addresses = [0; N];
+        for (address, list) in addresses.iter_mut().zip(lists) {
+            self.write(&staged, first, list)?;
+            *address = staged.address + first * u32::BYTES;
+            first += list.len() as u64;
+        }
+        Ok(addresses)
+    }
+
+    /// Runs a kernel with `threads` threads or more.
+    pub fn launch(
+        &mut self,
+        name: &'static str,
+        threads: u64,
+        params: Params,
+    ) -> Result<(), GpuError> {
+        let &(kernel, takes) = self.kernels.get(name).unwrap_or(&(u64::MAX, 0));
+        let params = params.into_bytes();
+        if takes != params.len() as u64 {
+            return Err(GpuError::Parameters {
+                kernel: name,
+                takes,
+                given: params.len() as u64,
+            });
+        }
+        let blocks = threads.div_ceil(u64::from(BLOCK)).clamp(1, MAX_BLOCKS);
+        let launch = KernelLaunch {
+            kernel,
+            grid: [blocks as u32, 1, 1],
+            block: [BLOCK, 1, 1],
+            shared_bytes: 0,
+            params,
+            is_cooperative: false,
+        };
+        self.device
+            .launch(&launch, &LaunchContext::default())
+            .map_err(asked("run a kernel"))
+    }
+}

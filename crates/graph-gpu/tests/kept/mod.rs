@@ -1,0 +1,103 @@
+//! A graph with its answers on a device, beside those of the processor and of an oracle.
+
+use reuselens_cuda::{Device, Interpreter, KernelCounts};
+use reuselens_graph::{EdgeChange, SortedGraph, StoredGraph};
+use reuselens_graph_gpu::{GpuComponents, GpuDepths, GpuGraph, GpuTriangles, KernelCode};
+use reuselens_incremental::{Maintain, StaticComponents, StaticDepths, StaticTriangles, Work};
+use reuselens_ptx::Options;
+
+use crate::oracle::Oracle;
+
+/// The vertex from which depths are counted.
+pub const ROOT: u32 = 1;
+
+/// How kernels run.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    pub threads: usize,
+    /// Blocks and warps in a random order.
+    pub seed: Option<u64>,
+    pub code: &'static KernelCode,
+}
+
+/// With one thread and two, in order and not, as both compilers made the kernels.
+pub const WAYS: [Way; 3] = [
+    Way {
+        threads: 1,
+        seed: None,
+        code: &KernelCode::CLANG,
+    },
+    Way {
+        threads: 2,
+        seed: None,
+        code: &KernelCode::NVCC,
+    },
+    Way {
+        threads: 2,
+        seed: Some(7),
+        code: &KernelCode::CLANG,
+    },
+];
+
+/// A device that runs kernels in a way.
+pub fn device(way: Way) -> Interpreter<KernelCounts> {
+    let options = Options {
+        threads: way.threads,
+        seed: way.seed,
+        ..Options::default()
+    };
+    Interpreter::new(1 << 28, options, KernelCounts::default())
+}
+
+/// A graph and its answers.
+pub struct Kept<D: Device> {
+    pub graph: SortedGraph,
+    pub on_device: GpuGraph<D>,
+    pub depths: GpuDepths<D>,
+    pub components: GpuComponents<D>,
+    pub triangles: GpuTriangles<D>,
+}
+
+impl<D: Device> Kept<D> {
+    pub fn new(graph: SortedGraph, device: D, code: &KernelCode) -> Self {
+        let on_device = GpuGraph::upload_with(device, &graph, code).unwrap();
+        Self {
+            depths: on_device.depths(ROOT).unwrap(),
+            components: on_device.components().unwrap(),
+            triangles: on_device.triangles(&graph).unwrap(),
+            on_device,
+            graph,
+        }
+    }
+
+    /// Applies a batch, and compares all answers.
+    pub fn apply(&mut self, changes: &[EdgeChange], oracle: &Oracle) -> [Work; 3] {
+        let delta = self.graph.apply(changes);
+        let work = [
+            self.depths.update(&self.graph, &delta).unwrap(),
+            self.components.update(&self.graph, &delta).unwrap(),
+            self.triangles.update(&self.graph, &delta).unwrap(),
+        ];
+        self.compare(oracle, work);
+        work
+    }
+
+    /// Compares all answers with recomputed ones of the crate `incremental`, and with the oracle's.
+    pub fn compare(&self, oracle: &Oracle, work: [Work; 3]) {
+        let graph = &self.graph;
+        let depths = answer(&self.depths);
+        assert_eq!(depths, oracle.depths(ROOT), "depths, {work:?}");
+        assert_eq!(depths, answer(&StaticDepths::new(graph, ROOT)));
+        let components = answer(&self.components);
+        assert_eq!(components, oracle.components(), "components, {work:?}");
+        assert_eq!(components, answer(&StaticComponents::new(graph)));
+        let triangles = answer(&self.triangles);
+        assert_eq!(triangles, oracle.triangles(), "triangles, {work:?}");
+        assert_eq!(triangles, answer(&StaticTriangles::new(graph)));
+    }
+}
+
+/// The answers of what is kept for a sorted graph.
+pub fn answer<M: Maintain<SortedGraph>>(kept: &M) -> Vec<M::Value> {
+    kept.answer()
+}

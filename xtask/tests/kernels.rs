@@ -1,0 +1,65 @@
+//! The kept PTX of kernels that are shipped is what compilers make of their sources.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use xtask::kernels::{clang, compile, nvcc};
+
+/// Kernels whose PTX is a part of the program.
+const SHIPPED: &str = "kernels/graphs";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Compares the kept PTX of a compiler with what it makes of the sources.
+fn compare(folder: &str, compiler: impl Fn() -> Command) {
+    let tool = compiler().get_program().to_string_lossy().into_owned();
+    if !reuselens_testing::has(&tool) {
+        return;
+    }
+    let made = tempfile::tempdir().unwrap();
+    let mut compared = 0;
+    for entry in std::fs::read_dir(root().join(SHIPPED)).unwrap() {
+        let source = entry.unwrap().path();
+        if source.extension().is_none_or(|ending| ending != "cu") {
+            continue;
+        }
+        let name = source.with_extension("ptx");
+        let name = name.file_name().unwrap();
+        let to = made.path().join(name);
+        compile(compiler(), &source, &to).unwrap();
+        let kept = root().join("kernels/ptx").join(folder).join(name);
+        let (new, kept) = (read(&to), read(&kept));
+        if version(&new) != version(&kept) {
+            reuselens_testing::skip(&format!("{tool} is of another version"));
+            return;
+        }
+        assert!(
+            new == kept,
+            "{folder}/{} is not what {tool} makes of its source; run `cargo xtask kernels`",
+            name.to_string_lossy()
+        );
+        compared += 1;
+    }
+    assert!(compared >= 4, "{compared} files");
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The line in which nvcc says its version; clang has none.
+fn version(ptx: &str) -> Option<&str> {
+    ptx.lines().find(|line| line.contains("release"))
+}
+
+#[test]
+fn kept_ptx_of_clang_belongs_to_its_source() {
+    compare("clang", || clang(&root()));
+}
+
+#[test]
+fn kept_ptx_of_nvcc_belongs_to_its_source() {
+    compare("nvcc", nvcc);
+}
