@@ -176,8 +176,9 @@ impl Evaluation {
     /// Predicts the next batch, then sees it and measures. Predictors train anew where they do.
     ///
     /// # Errors
-    /// If the edges are not sorted by time.
+    /// If the edges are not sorted by time; nothing is seen then.
     pub fn step(&mut self, batch: &[TemporalEdge]) -> Result<BatchReport, EvaluationError> {
+        self.history.accepts(batch)?;
         let novelty = Novelty::of(&self.history, batch);
         let actual = distinct_pairs(batch);
         let is_unseen = |pair: &Pair| self.history.seen(*pair).is_none();
@@ -187,40 +188,34 @@ impl Evaluation {
         let all_size = self.options.size.unwrap_or(self.last.pairs);
         let unseen_size = self.last.unseen;
 
-        let mut after = self.history.clone();
-        after.extend(batch)?;
-        let balanced = |kind| {
-            BalancedPairs::new(
-                &after,
-                actual.clone(),
-                kind,
-                self.options.seed,
-                self.batches,
-            )
-        };
-        let (random, same_ends) = (balanced(Negatives::Random), balanced(Negatives::SameEnds));
         let before = &self.history;
+        let (seed, number) = (self.options.seed, self.batches);
+        let balanced = |kind| BalancedPairs::new(before, actual.clone(), kind, seed, number);
+        let (random, same_ends) = (balanced(Negatives::Random), balanced(Negatives::SameEnds));
         let known = random.between_known(before);
-        let mut cards = Vec::with_capacity(self.contenders.len());
-        for contender in &mut self.contenders {
+        let card = |contender: &Contender| {
             let scores = contender.scores();
             let batch = |candidates: &Candidates, size, actual: &[Pair]| {
                 let predicted = predict_batch(before, scores, candidates.pairs(), size);
                 BatchQuality::of(&predicted, actual)
             };
-            let mut card = Scorecard {
+            Scorecard {
                 all: batch(&candidates, all_size, &actual),
                 unseen: batch(&unseen_candidates, unseen_size, &unseen),
                 random: Accuracy::of(scores, before, &random),
                 known: Accuracy::of(scores, before, &known),
                 same_ends: Accuracy::of(scores, before, &same_ends),
                 retrainings: 0,
-            };
+            }
+        };
+        let mut cards: Vec<Scorecard> = self.contenders.iter().map(card).collect();
+        // All have predicted by now, so the batch may be seen.
+        self.history.extend(batch)?;
+        for (contender, card) in self.contenders.iter_mut().zip(&mut cards) {
             if let Contender::Learning(predictor) = contender {
-                let seen = predictor.observe(&random, &after)?;
+                let seen = predictor.observe(&random, &self.history)?;
                 card.retrainings = u64::from(seen.is_retrained);
             }
-            cards.push(card);
         }
         let active = self.active_vertices();
         let report = BatchReport {
@@ -230,7 +225,6 @@ impl Evaluation {
             active: BatchQuality::of(&active, &vertices_of(batch)),
             cards,
         };
-        self.history = after;
         self.advance(novelty, batch);
         Ok(report)
     }

@@ -76,6 +76,21 @@ impl History {
         edges.iter().try_for_each(|edge| self.insert(*edge))
     }
 
+    /// Whether edges could be added in their order.
+    ///
+    /// # Errors
+    /// If an edge is older than the one before it.
+    pub fn accepts(&self, edges: &[TemporalEdge]) -> Result<(), UnsortedEdge> {
+        let mut now = self.now;
+        for &TemporalEdge { time, .. } in edges {
+            if let Some(after) = now.filter(|after| *after > time) {
+                return Err(UnsortedEdge { time, after });
+            }
+            now = Some(time);
+        }
+        Ok(())
+    }
+
     /// Adds or renews one direction, and returns whether it is new.
     fn link(&mut self, from: u32, to: u32, latest: usize) -> bool {
         let links = &mut self.links[from as usize];

@@ -123,26 +123,36 @@ pub struct BalancedPairs {
 }
 
 impl BalancedPairs {
-    /// Adds negatives to `positives`, the pairs of batch number `batch`. `after` is the history
-    /// with that batch. Equal seeds and batches give equal pairs.
+    /// Adds negatives to `positives`, the pairs of batch number `batch`. It makes no difference
+    /// whether `history` has that batch. Equal seeds and batches give equal pairs.
+    ///
+    /// Costs a pass over all vertices for [`Negatives::Random`], and a sort of the positives.
     pub fn new(
-        after: &History,
+        history: &History,
         positives: Vec<Pair>,
         kind: Negatives,
         seed: u64,
         batch: u64,
     ) -> BalancedPairs {
+        let mut sorted = positives.clone();
+        sorted.sort_unstable();
+        let of_batch = sorted.iter().flat_map(|pair| [pair.low(), pair.high()]);
         let ends: Vec<u32> = match kind {
-            Negatives::Random => (0..after.vertex_bound() as u32)
-                .filter(|vertex| after.degree(*vertex) > 0)
-                .collect(),
-            Negatives::SameEnds => positives
-                .iter()
-                .flat_map(|pair| [pair.low(), pair.high()])
-                .collect(),
+            Negatives::Random => {
+                let known =
+                    (0..history.vertex_bound() as u32).filter(|vertex| history.degree(*vertex) > 0);
+                let mut ends: Vec<u32> = known.chain(of_batch).collect();
+                ends.sort_unstable();
+                ends.dedup();
+                ends
+            }
+            Negatives::SameEnds => {
+                let ends = positives.iter();
+                ends.flat_map(|pair| [pair.low(), pair.high()]).collect()
+            }
         };
         let mut random = RandomStream::new(seed, Purpose::Balanced, batch * 2 + kind as u64);
-        let is_edge = |pair| after.seen(pair).is_some();
+        let is_edge = |pair| sorted.binary_search(&pair).is_ok() || history.seen(pair).is_some();
         let negatives = absent_pairs(&ends, positives.len(), is_edge, &mut random);
         BalancedPairs {
             positives,
@@ -150,7 +160,9 @@ impl BalancedPairs {
         }
     }
 
-    /// The pairs whose ends are both in `before`, equally many of both classes.
+    /// The pairs whose ends are both in `before`, equally many of both classes. Of the class that
+    /// has more, those at equal distances in its order are taken: positives are usually sorted by
+    /// vertex, so the first ones would be pairs of low numbers, that is of old vertices.
     pub fn between_known(&self, before: &History) -> BalancedPairs {
         let is_known = |end| before.degree(end) > 0;
         let known = |pairs: &[Pair]| -> Vec<Pair> {
@@ -161,13 +173,23 @@ impl BalancedPairs {
         };
         let (mut positives, mut negatives) = (known(&self.positives), known(&self.negatives));
         let both = positives.len().min(negatives.len());
-        positives.truncate(both);
-        negatives.truncate(both);
+        take_evenly(&mut positives, both);
+        take_evenly(&mut negatives, both);
         BalancedPairs {
             positives,
             negatives,
         }
     }
+}
+
+/// Keeps `count` of the pairs, at equal distances.
+fn take_evenly(pairs: &mut Vec<Pair>, count: usize) {
+    let all = pairs.len();
+    for at in 0..count {
+        // The middle of each part, which is not before `at`.
+        pairs[at] = pairs[(2 * at + 1) * all / (2 * count)];
+    }
+    pairs.truncate(count);
 }
 
 /// `count` random pairs of `ends` that are no edges. Stops early where edges are nearly everywhere.

@@ -159,8 +159,26 @@ fn pairs_between_known_vertices_stay_balanced() {
         negatives: vec![pair(0, 2), pair(1, 8), pair(1, 3)],
     };
     let known = pairs.between_known(&small());
-    assert_eq!(known.positives, [pair(0, 1), pair(2, 3)]);
+    assert_eq!(known.positives, [pair(0, 1), pair(1, 2)]);
     assert_eq!(known.negatives, [pair(0, 2), pair(1, 3)]);
+}
+
+#[test]
+fn sample_of_known_pairs_has_low_and_high_vertices() {
+    let ring: Vec<(u32, u32, i64)> = (0..100).map(|u| (u, u + 1, 0)).collect();
+    let pairs = BalancedPairs {
+        positives: (0..100).map(|u| pair(u, u + 1)).collect(),
+        // Most have a vertex that was never seen.
+        negatives: (0..10)
+            .map(|u| pair(u, u + 2))
+            .chain((0..90).map(|u| pair(u, 500 + u)))
+            .collect(),
+    };
+    let known = pairs.between_known(&history(&ring));
+    assert_eq!((known.positives.len(), known.negatives.len()), (10, 10));
+    let wanted: Vec<Pair> = (0..10).map(|at| pair(10 * at + 5, 10 * at + 6)).collect();
+    assert_eq!(known.positives, wanted);
+    assert_eq!(known.negatives, pairs.negatives[..10]);
 }
 
 #[test]
@@ -302,6 +320,12 @@ proptest! {
                 prop_assert_eq!(pairs.negatives.len(), positives.len());
             }
             prop_assert_eq!(&pairs, &BalancedPairs::new(&history, positives.clone(), kind, seed, 3));
+            // The same before the later half was seen.
+            let before = self::history(&list[..list.len() / 2]);
+            let later = distinct_pairs(&edges(&list[list.len() / 2..]));
+            let [one, other] = [&history, &before]
+                .map(|history| BalancedPairs::new(history, later.clone(), kind, seed, 3));
+            prop_assert_eq!(one, other);
         }
     }
 
