@@ -1,6 +1,7 @@
 //! How much faster answers are kept than recomputed, by batch size, and what the choice between
-//! both costs: `cargo run --release -p reuselens-incremental --example speedup -- FOLDER [SCALE]`
-//! measures the real graphs in FOLDER, or with SCALE generated ones of 2^SCALE vertices.
+//! both costs: `cargo run --release -p reuselens-incremental --example speedup -- FOLDER [SCALE
+//! [NAME]]` measures the real graphs in FOLDER, or with SCALE generated ones of 2^SCALE vertices; with
+//! NAME only those whose name begins so.
 //!
 //! A row is a graph and a batch size. `static` is the mean time to recompute as published,
 //! `recompute` that of ours. The speed-up of the published rule is against `static`, those of
@@ -208,12 +209,13 @@ fn main() {
         None => graphs::real(folder.as_ref()),
         Some(scale) => graphs::generated(scale.parse().expect("a scale")),
     };
+    let only = arguments.next().unwrap_or_default();
     println!(
         "| answer | graph | batch | static ms | recompute ms | published | repair | ours | \
          affected | regret | measured |"
     );
     println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
-    for named in &all {
+    for named in all.iter().filter(|named| named.name.starts_with(&only)) {
         for (size, count) in SIZES {
             measure(named, size, count);
         }

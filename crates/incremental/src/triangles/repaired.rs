@@ -9,6 +9,7 @@
 //! batch is compared with the ids that recomputing read the last time, in proportion to the number
 //! of edges since.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reuselens_graph::{Delta, SortedGraph, StoredGraph, VertexId};
@@ -25,6 +26,9 @@ use crate::{Choice, Maintain, Policy, Work};
 const SHARED_FROM: u64 = 200_000;
 /// The edges that a thread takes at a time.
 const PART: usize = 64;
+/// The changes of counts that a thread collects before it takes the lock of all counts: 256 KiB,
+/// which stay in its own cache.
+const BUFFERED: usize = 1 << 14;
 
 /// Triangle counts that are repaired, or recomputed where that is predicted to be less work.
 #[derive(Clone, Debug)]
@@ -38,16 +42,15 @@ pub struct Triangles {
     oriented: Oriented,
     /// The ids that recomputing read, and the edges that there were.
     recomputed: (u64, u64),
-    all_changes: Vec<CountChanges>,
+    buffers: Vec<CountBuffer>,
 }
 
-/// What one thread adds to the counts.
+/// What one thread adds to the counts, [`BUFFERED`] changes at a time. So its memory does not grow
+/// with the graph, but for a bit for each vertex, and it waits for the others once for that many.
 #[derive(Clone, Debug, Default)]
-struct CountChanges {
-    /// By vertex, modulo 2^64; all 0 between batches.
-    counts: Vec<u64>,
-    /// The vertices whose counts may not be 0.
-    vertices: Vec<VertexId>,
+struct CountBuffer {
+    /// A vertex, and what its count changes by, modulo 2^64. Empty between batches.
+    changes: Vec<(VertexId, u64)>,
     marks: HubMarks,
 }
 
@@ -64,7 +67,7 @@ impl Triangles {
             marks: HubMarks::default(),
             oriented: Oriented::default(),
             recomputed: (0, 0),
-            all_changes: Vec::new(),
+            buffers: Vec::new(),
         };
         let undirected = new.undirected.take();
         let counted = undirected.as_ref().map_or(graph, |copy| &copy.graph);
@@ -131,54 +134,43 @@ impl Triangles {
 
     /// Takes the changed edges by several threads. Returns the number of triangles.
     fn share(&mut self, graph: &SortedGraph, delta: &Delta) -> u64 {
-        self.all_changes
-            .resize_with(self.threads, CountChanges::default);
-        let all_changes: Vec<_> = self
-            .all_changes
-            .iter_mut()
-            .map(std::sync::Mutex::new)
-            .collect();
+        self.buffers.resize_with(self.threads, CountBuffer::default);
+        let buffers: Vec<_> = self.buffers.iter_mut().map(Mutex::new).collect();
+        let counts = Mutex::new(&mut self.counts[..]);
         let (next, next_own) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let work = || {
             let own = next_own.fetch_add(1, Ordering::Relaxed);
-            let mut changes = reuselens_workers::lock(&all_changes[own]);
-            changes.counts.resize(graph.vertices() as usize, 0);
-            let mut marks = std::mem::take(&mut changes.marks);
+            let mut buffer = reuselens_workers::lock(&buffers[own]);
+            let CountBuffer { changes, marks } = &mut **buffer;
             let (mut triangles, order) = (0, self.batch.order());
             loop {
                 let start = next.fetch_add(PART, Ordering::Relaxed);
                 if start >= order.len() {
                     marks.clear(graph);
-                    changes.marks = marks;
+                    flush(changes, &counts);
                     return triangles;
                 }
                 let part = &order[start..order.len().min(start + PART)];
-                let add = |vertex, change| changes.add(vertex, change);
-                triangles += take(&self.batch, graph, delta, part, &mut marks, add);
+                let add = |vertex, change| {
+                    changes.push((vertex, change));
+                    if changes.len() >= BUFFERED {
+                        flush(changes, &counts);
+                    }
+                };
+                triangles += take(&self.batch, graph, delta, part, marks, add);
             }
         };
-        let triangles = together("triangles", self.threads, work, work)
+        together("triangles", self.threads, work, work)
             .into_iter()
-            .sum();
-        drop(all_changes);
-        for changes in &mut self.all_changes {
-            for vertex in changes.vertices.drain(..) {
-                let change = std::mem::take(&mut changes.counts[vertex as usize]);
-                let count = &mut self.counts[vertex as usize];
-                *count = count.wrapping_add(change);
-            }
-        }
-        triangles
+            .sum()
     }
 }
 
-impl CountChanges {
-    #[inline]
-    fn add(&mut self, vertex: VertexId, change: u64) {
-        let count = &mut self.counts[vertex as usize];
-        if *count == 0 {
-            self.vertices.push(vertex);
-        }
+/// Adds what a thread collected to the counts.
+fn flush(changes: &mut Vec<(VertexId, u64)>, counts: &Mutex<&mut [u64]>) {
+    let mut counts = reuselens_workers::lock(counts);
+    for (vertex, change) in changes.drain(..) {
+        let count = &mut counts[vertex as usize];
         *count = count.wrapping_add(change);
     }
 }
@@ -243,5 +235,34 @@ impl Maintain<SortedGraph> for Triangles {
 
     fn answer(&self) -> Vec<u64> {
         self.counts.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reuselens_graph::generate::delaunay;
+    use reuselens_graph::{EdgeChange, EdgeKind};
+
+    use super::*;
+
+    /// Threads need as much memory in a graph of many vertices as in one of few, but for their bits.
+    #[test]
+    fn memory_of_threads_does_not_grow_with_the_vertices() {
+        const THREADS: usize = 4;
+        let changed = delaunay(1 << 14, 1).unwrap();
+        let insert: Vec<_> = changed.iter().copied().map(EdgeChange::Insert).collect();
+        for vertices in [1 << 14, 1 << 20] {
+            let mut graph = SortedGraph::new(EdgeKind::Undirected, vertices);
+            let mut triangles = Triangles::new(&graph, Policy::Repair, THREADS);
+            let delta = graph.apply(&insert);
+            triangles.repair(&graph, &delta);
+            let wanted = Triangles::new(&graph, Policy::Recompute, 1);
+            assert_eq!(triangles.counts, wanted.counts);
+            assert_eq!(triangles.buffers.len(), THREADS);
+            for buffer in &triangles.buffers {
+                assert!(buffer.changes.is_empty());
+                assert!(buffer.changes.capacity() <= 2 * BUFFERED);
+            }
+        }
     }
 }
