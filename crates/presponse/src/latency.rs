@@ -1,4 +1,4 @@
-//! [`Latencies`]: how long something took, many times; and [`Timeline`]: the same over time.
+//! [`Latencies`]: how long something took, many times.
 
 use std::time::Duration;
 
@@ -104,93 +104,6 @@ fn highest(counter: usize) -> u64 {
     ((STEPS + step) as u64 * width).saturating_add(width - 1)
 }
 
-/// Latencies of consecutive batches in at most [`WINDOWS`] windows of equally many batches; as more
-/// come, windows are merged in pairs. `N` series are kept beside each other.
-#[derive(Clone, Debug)]
-pub struct Timeline<const N: usize> {
-    windows: Vec<Window<N>>,
-    /// Batches per window.
-    length: u64,
-}
-
-/// What a [`Timeline`] keeps of consecutive batches.
-#[derive(Clone, Debug)]
-pub struct Window<const N: usize> {
-    /// Their count.
-    pub batches: u64,
-    /// Latencies by series.
-    pub series: [Latencies; N],
-    /// The sum of a count per batch and series, such as affected vertices.
-    pub work: [u64; N],
-}
-
-/// The most windows.
-pub const WINDOWS: usize = 128;
-
-impl<const N: usize> Default for Timeline<N> {
-    fn default() -> Self {
-        Self {
-            windows: Vec::new(),
-            length: 1,
-        }
-    }
-}
-
-impl<const N: usize> Timeline<N> {
-    /// Counts a batch.
-    pub fn add(&mut self, latencies: [Duration; N], work: [u64; N]) {
-        let is_full = self
-            .windows
-            .last()
-            .is_none_or(|last| last.batches >= self.length);
-        if is_full && self.windows.len() == WINDOWS {
-            self.halve();
-        }
-        if self
-            .windows
-            .last()
-            .is_none_or(|last| last.batches >= self.length)
-        {
-            self.windows.push(Window {
-                batches: 0,
-                series: std::array::from_fn(|_| Latencies::default()),
-                work: [0; N],
-            });
-        }
-        let Some(window) = self.windows.last_mut() else {
-            return;
-        };
-        window.batches += 1;
-        for (at, latency) in latencies.into_iter().enumerate() {
-            window.series[at].add(latency);
-            window.work[at] += work[at];
-        }
-    }
-
-    /// The windows, in order.
-    pub fn windows(&self) -> &[Window<N>] {
-        &self.windows
-    }
-
-    fn halve(&mut self) {
-        let mut merged: Vec<Window<N>> = Vec::with_capacity(WINDOWS);
-        for (at, window) in std::mem::take(&mut self.windows).into_iter().enumerate() {
-            match merged.last_mut().filter(|_| at % 2 == 1) {
-                Some(last) => {
-                    last.batches += window.batches;
-                    for series in 0..N {
-                        last.series[series].merge(&window.series[series]);
-                        last.work[series] += window.work[series];
-                    }
-                }
-                None => merged.push(window),
-            }
-        }
-        self.windows = merged;
-        self.length *= 2;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,25 +141,5 @@ mod tests {
             (latencies.max(), latencies.mean(), latencies.count()),
             (100, 50, 100)
         );
-    }
-
-    #[test]
-    fn timeline_keeps_all_batches_in_few_windows() {
-        let mut timeline = Timeline::<1>::default();
-        for batch in 0..1000 {
-            timeline.add([Duration::from_nanos(batch)], [batch]);
-        }
-        let windows = timeline.windows();
-        assert!(windows.len() <= WINDOWS && windows.len() > WINDOWS / 3);
-        assert_eq!(
-            windows.iter().map(|window| window.batches).sum::<u64>(),
-            1000
-        );
-        assert_eq!(
-            windows.iter().map(|window| window.work[0]).sum::<u64>(),
-            499_500
-        );
-        let maxima = windows.iter().map(|window| window.series[0].max());
-        assert!(maxima.is_sorted());
     }
 }

@@ -20,6 +20,7 @@ mod service;
 mod speculation;
 mod state;
 mod summary;
+mod timeline;
 
 use std::process::ExitCode;
 

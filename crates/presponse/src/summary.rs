@@ -8,7 +8,8 @@ use reuselens_units::{counted, grouped};
 use serde_json::{Value, json};
 
 use crate::answers::{AnswerTotals, BatchStep, SERIES};
-use crate::latency::{Latencies, Timeline};
+use crate::latency::Latencies;
+use crate::timeline::{Merge, Timeline};
 
 /// The three answers are from here on in [`SERIES`].
 const FIRST_ANSWER: usize = 1;
@@ -28,12 +29,32 @@ pub struct RunSummary {
     pub latencies: [Latencies; SERIES.len()],
     /// Latencies of depths, components and triangles with that of the graph.
     pub with_graph: [Latencies; 3],
-    /// Latencies by [`SERIES`] over time.
-    pub timeline: Timeline<{ SERIES.len() }>,
+    /// Latencies and work over time.
+    pub timeline: Timeline<RunWindow>,
     /// Batches in which an answer did not change, was repaired, was recomputed.
     pub choices: [[u64; 3]; 3],
     /// Vertices whose answer had to be found again.
     pub affected: [u64; 3],
+}
+
+/// What a run keeps of consecutive batches, by [`SERIES`].
+#[derive(Clone, Debug, Default)]
+pub struct RunWindow {
+    /// Latencies.
+    pub latencies: [Latencies; SERIES.len()],
+    /// The sum of affected vertices; of the graph, of changed edges.
+    pub affected: [u64; SERIES.len()],
+}
+
+impl Merge for RunWindow {
+    fn merge(&mut self, other: &Self) {
+        for (one, more) in self.latencies.iter_mut().zip(&other.latencies) {
+            one.merge(more);
+        }
+        for (one, more) in self.affected.iter_mut().zip(other.affected) {
+            *one += more;
+        }
+    }
 }
 
 impl RunSummary {
@@ -53,7 +74,12 @@ impl RunSummary {
         {
             series.add(step.latencies[0] + *latency);
         }
-        self.timeline.add(step.latencies, step.affected());
+        self.timeline.add(|window| {
+            let each = window.latencies.iter_mut().zip(step.latencies);
+            each.for_each(|(series, latency)| series.add(latency));
+            let each = window.affected.iter_mut().zip(step.affected());
+            each.for_each(|(sum, more)| *sum += more);
+        });
         for (
             answer,
             Work {
@@ -162,6 +188,14 @@ pub fn totals_line(totals: &AnswerTotals) -> String {
     let triangles = counted(totals.triangles, "triangle", "triangles");
     let mean = totals.depth_sum as f64 / totals.reached.max(1) as f64;
     format!("{reached} reached at depth {mean:.2} on average, {components}, {triangles}")
+}
+
+/// A duration that may be below 0, with three digits.
+pub fn signed_nanoseconds(value: i64) -> String {
+    match value {
+        0.. => nanoseconds(value.unsigned_abs()),
+        _ => format!("-{}", nanoseconds(value.unsigned_abs())),
+    }
 }
 
 /// A duration with three digits.

@@ -64,3 +64,63 @@ fn a_window_without_times_is_refused() {
     assert_eq!(code, 2, "{error}");
     assert!(error.contains("a window needs times"), "{error}");
 }
+
+#[test]
+fn page_has_net_benefit_gates_and_quality_of_prediction() {
+    let place = Place::new();
+    place.write("temporal", &temporal());
+    let speculate = [
+        "speculate",
+        "--stream",
+        "temporal",
+        "--batch",
+        "20",
+        "--predict=3",
+        "--json",
+        "table.json",
+    ];
+    let text = place.succeed(&[&speculate[..], &["-o", "page.html"]].concat());
+    assert!(text.contains("node2vec, retrained"), "{text}");
+    let json = std::fs::read_to_string(place.path("table.json")).unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let prediction = &json["prediction"];
+    assert_eq!(prediction["insertions_per_period"], 80);
+    // Every pair of the last part recurs, so what was seen before is all there is.
+    assert_eq!(prediction["unseen_share"], 0.0);
+    let predictors = prediction["predictors"].as_array().unwrap();
+    let named = |name: &str| predictors.iter().find(|it| it["name"] == name).unwrap();
+    for name in [
+        "EdgeBank, unlimited",
+        "node2vec, trained once",
+        "node2vec, retrained",
+    ] {
+        let periods = named(name)["periods"].as_array().unwrap();
+        assert_eq!(periods.len(), 3);
+        assert!(
+            periods
+                .iter()
+                .all(|card| card["accuracy"].as_f64().is_some())
+        );
+    }
+    assert!(
+        named("EdgeBank, unlimited")["all"]["recall"]
+            .as_f64()
+            .unwrap()
+            > 0.3
+    );
+    let page = std::fs::read_to_string(place.path("page.html")).unwrap();
+    for wanted in [
+        "<title>Working ahead of batches</title>",
+        "Kinds of work ahead, and their gates",
+        "Net benefit over time",
+        "Gates and mistakes",
+        "Accuracy over time",
+        "Precision and recall of predicted batches",
+    ] {
+        assert!(page.contains(wanted), "no {wanted}");
+    }
+    assert!(!page.contains("NaN") && !page.contains("inf"));
+
+    let (code, error) = place.fail(&[&speculate[..5], &["--predict=400"]].concat());
+    assert!(code == 2 && error.contains("ask for fewer"), "{error}");
+}

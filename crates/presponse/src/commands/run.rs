@@ -216,7 +216,7 @@ impl Finished<'_> {
             "at the end: {}",
             totals_line(&self.answers.totals())
         ));
-        page::run(&facts, &self.summary)
+        page::run::page(&facts, &self.summary)
     }
 
     /// The answers of all vertices as lines. A depth of - has no path.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use reuselens_graph::formats::stream::StreamRecord;
 use reuselens_graph::{EdgeKind, StoredGraph, VertexId, VertexNames};
 use reuselens_io::AtomicFile;
+use reuselens_link_prediction::Scorecard;
 use reuselens_units::{counted, grouped};
 use serde_json::{Value, json};
 
@@ -15,8 +16,9 @@ use crate::exit::{Outcome, WrongUsage};
 use crate::page::{self, PageSection};
 use crate::progress::BatchMeter;
 use crate::say::say;
-use crate::speculation::{AheadKind, GateCounts, Lane, TimedChange};
-use crate::summary::nanoseconds;
+use crate::service::writer::all_edges;
+use crate::speculation::{AheadKind, GateCounts, Insertions, Lane, PredictionQuality, TimedChange};
+use crate::summary::{nanoseconds, signed_nanoseconds};
 
 /// Run a stream with each kind of work ahead of its batches, and show what that gains
 #[derive(clap::Args, Debug)]
@@ -36,6 +38,12 @@ pub struct Args {
     /// the unit of its times
     #[arg(long, value_name = "LENGTH", help_heading = "Stream")]
     window: Option<u64>,
+
+    /// Measure how well the inserted edges can be predicted, by node2vec and by simple predictors:
+    /// those of the last 40 % of the stream, in so many periods [8 without a number]. Training takes
+    /// seconds to minutes
+    #[arg(long, value_name = "PERIODS", num_args = 0..=1, require_equals = true, default_missing_value = "8", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    predict: Option<u16>,
 
     /// Compare all answers with recomputed ones after each batch (slow)
     #[arg(long)]
@@ -88,12 +96,18 @@ impl Args {
                 Lane::new(kind, answers, self.window, self.stream.every)
             })
             .collect();
+        let mut insertions = self
+            .predict
+            .map(|_| Insertions::of_graph(all_edges(&graph)));
         drop(graph);
         let (mut records, mut changes) = (Vec::new(), Vec::new());
         let (mut count, mut total) = (0, 0);
         let mut meter = BatchMeter::new("applying", self.quiet);
         while batches.next_batch(&mut records)? {
             self.timed(kind, &mut names, &records, &mut changes)?;
+            if let Some(insertions) = &mut insertions {
+                insertions.add(&changes);
+            }
             let vertices = names.len() as VertexId;
             for lane in &mut lanes {
                 lane.batch(&changes, vertices);
@@ -124,7 +138,19 @@ impl Args {
                 self.stream.cut()
             ),
         ];
-        self.report(&facts, &lanes)
+        let quality = self.quality(insertions)?;
+        self.report(&facts, &lanes, quality.as_ref())
+    }
+
+    /// How well the insertions can be predicted, if that is asked for.
+    fn quality(&self, insertions: Option<Insertions>) -> anyhow::Result<Option<PredictionQuality>> {
+        let Some((insertions, periods)) = insertions.zip(self.predict) else {
+            return Ok(None);
+        };
+        let _meter = BatchMeter::busy("predicting the insertions", self.quiet);
+        let threads = self.from.threads();
+        let quality = insertions.measure(usize::from(periods), self.window, threads)?;
+        Ok(Some(quality))
     }
 
     /// Replaces `changes` by those that the records ask for.
@@ -150,7 +176,12 @@ impl Args {
         Ok(())
     }
 
-    fn report(&self, facts: &[String], lanes: &[Lane]) -> Outcome {
+    fn report(
+        &self,
+        facts: &[String],
+        lanes: &[Lane],
+        quality: Option<&PredictionQuality>,
+    ) -> Outcome {
         let rows: Vec<Vec<String>> = lanes.iter().map(|lane| row(lane, &lanes[0])).collect();
         if !self.quiet && self.json.as_deref() != Some("-".as_ref()) {
             for fact in facts {
@@ -167,6 +198,9 @@ impl Args {
                     on + off
                 )?;
             }
+            if let Some(quality) = quality {
+                say!("\n{}", prediction_table(quality))?;
+            }
             if self.verify {
                 say!("All answers equal recomputed ones after each batch.")?;
             }
@@ -175,13 +209,13 @@ impl Args {
             }
         }
         if let Some(file) = &self.json {
-            let text = serde_json::to_string_pretty(&json(lanes))? + "\n";
+            let text = serde_json::to_string_pretty(&json(lanes, quality))? + "\n";
             write_whole(file, text.as_bytes(), self.force)?;
         }
         if let Some(file) = &self.output {
             let heads = HEADS.map(str::to_owned).to_vec();
-            let section = PageSection::table("Work ahead of batches", EXPLAIN, heads, rows);
-            let text = page::comparison(facts, &[section]);
+            let table = PageSection::table("What each kind gains", EXPLAIN, heads, rows);
+            let text = page::ahead::page(facts, table, lanes, quality);
             write_whole(file, text.as_bytes(), self.force)?;
             if !self.quiet {
                 say!("Page: {}  (open it in a browser)", file.display())?;
@@ -216,10 +250,6 @@ const HEADS: [&str; 10] = [
 
 fn row(lane: &Lane, off: &Lane) -> Vec<String> {
     let latency = &lane.latency;
-    let signed = |value: i64| match value {
-        0.. => nanoseconds(value.unsigned_abs()),
-        _ => format!("-{}", nanoseconds(value.unsigned_abs())),
-    };
     let (ahead, back) = (lane.totals.ahead.sum(), lane.totals.taken_back.sum());
     let share = match ahead {
         0 => "–".to_owned(),
@@ -230,12 +260,12 @@ fn row(lane: &Lane, off: &Lane) -> Vec<String> {
         nanoseconds(latency.percentile(0.5)),
         nanoseconds(latency.percentile(0.99)),
         nanoseconds(latency.max()),
-        signed(lane.saved(off)),
+        signed_nanoseconds(lane.saved(off)),
         grouped(ahead),
         share,
         nanoseconds(lane.totals.idle.percentile(0.99)),
         nanoseconds(lane.totals.wasted_per_batch()),
-        signed(lane.net(off)),
+        signed_nanoseconds(lane.net(off)),
     ]
 }
 
@@ -258,7 +288,32 @@ fn text_table(rows: &[Vec<String>]) -> String {
     text
 }
 
-fn json(lanes: &[Lane]) -> Value {
+/// How well insertions were predicted, for a terminal.
+fn prediction_table(quality: &PredictionQuality) -> String {
+    let share =
+        |value: Option<f64>| value.map_or("–".to_owned(), |it| format!("{:.1}", 100.0 * it));
+    let mut text = format!(
+        "Prediction of the last {}, in percent\n  {:<24}  precision  recall  accuracy  by period",
+        counted(quality.periods.len() as u64, "period", "periods"),
+        "",
+    );
+    for (at, (name, card)) in quality.names.iter().zip(&quality.totals).enumerate() {
+        let periods = quality.periods.iter();
+        let periods: Vec<String> = periods
+            .map(|cards| share(cards[at].random.share()))
+            .collect();
+        text += &format!(
+            "\n  {name:<24}  {:>9}  {:>6}  {:>8}  {}",
+            share(card.all.precision()),
+            share(card.all.recall()),
+            share(card.random.share()),
+            periods.join(" "),
+        );
+    }
+    text
+}
+
+fn json(lanes: &[Lane], quality: Option<&PredictionQuality>) -> Value {
     let lane = |lane: &Lane| {
         json!({
             "kind": lane.kind().name(),
@@ -278,5 +333,36 @@ fn json(lanes: &[Lane]) -> Value {
     json!({
         "schema": "presponse-speculation/1",
         "kinds": lanes.iter().map(lane).collect::<Vec<_>>(),
+        "prediction": quality.map(prediction_json),
+    })
+}
+
+/// The cards of all predictors; shares from 0 to 1.
+fn prediction_json(quality: &PredictionQuality) -> Value {
+    let card = |card: &Scorecard| {
+        json!({
+            "precision": card.all.precision(),
+            "recall": card.all.recall(),
+            "precision_unseen": card.unseen.precision(),
+            "recall_unseen": card.unseen.recall(),
+            "accuracy": card.random.share(),
+            "accuracy_known": card.known.share(),
+            "accuracy_same_ends": card.same_ends.share(),
+            "retrainings": card.retrainings,
+        })
+    };
+    let predictor = |(at, name): (usize, &String)| {
+        let periods = quality.periods.iter().map(|cards| card(&cards[at]));
+        json!({
+            "name": name,
+            "all": card(&quality.totals[at]),
+            "periods": periods.collect::<Vec<_>>(),
+        })
+    };
+    let predictors = quality.names.iter().enumerate().map(predictor);
+    json!({
+        "insertions_per_period": quality.length,
+        "unseen_share": quality.novelty.unseen_share(),
+        "predictors": predictors.collect::<Vec<_>>(),
     })
 }

@@ -1,16 +1,14 @@
 //! Pages: single HTML files that fetch nothing, light and dark, narrow and wide. [`run`] is that of
-//! a run, [`comparison`] that of `presponse compare`.
+//! a run, [`ahead`] that of `presponse speculate`, [`comparison`] that of `presponse compare`.
 
+pub mod ahead;
+mod axis;
 mod chart;
+pub mod run;
 
 use std::fmt::Write as _;
 
-use chart::{Chart, Line};
-use reuselens_units::counted;
-
-use crate::answers::SERIES;
-use crate::latency::Latencies;
-use crate::summary::{RunSummary, nanoseconds};
+use chart::Chart;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -23,12 +21,8 @@ pub struct PageSection {
     /// Heads of columns, and rows; the first column has words, the others numbers. May be empty.
     pub table: (Vec<String>, Vec<Vec<String>>),
     charts: Vec<Chart>,
-}
-
-/// The page of a run.
-pub fn run(facts: &[String], summary: &RunSummary) -> String {
-    let sections = [latencies(summary), over_time(summary), work(summary)];
-    document("Latency of exact answers", facts, &sections)
+    /// Whether the other columns have words, too.
+    is_words: bool,
 }
 
 /// The page of a comparison: a table per question.
@@ -44,120 +38,16 @@ impl PageSection {
             explain: explain.to_owned(),
             table: (heads, rows),
             charts: Vec::new(),
+            is_words: false,
         }
     }
-}
 
-fn latencies(summary: &RunSummary) -> PageSection {
-    let heads = [
-        "",
-        "p50",
-        "p99",
-        "p99.9",
-        "longest",
-        "unchanged",
-        "repaired",
-        "recomputed",
-    ];
-    let rows = SERIES.iter().enumerate().map(|(at, name)| {
-        let series = &summary.latencies[at];
-        let mut row = vec![(*name).to_owned()];
-        let shares = [(0.5, 1), (0.99, 100), (0.999, 1000)];
-        row.extend(shares.map(|(share, least)| match series.count() >= least {
-            true => nanoseconds(series.percentile(share)),
-            false => "–".to_owned(),
-        }));
-        row.push(nanoseconds(series.max()));
-        let choices = at
-            .checked_sub(1)
-            .and_then(|answer| summary.choices.get(answer));
-        row.extend(match choices {
-            Some(choices) => choices.map(reuselens_units::grouped),
-            None => std::array::from_fn(|_| String::new()),
-        });
-        row
-    });
-    PageSection::table(
-        "Latency of a batch",
-        "The time from a batch to its exact answer. p99 is the time that 99 of 100 batches do not \
-         exceed. “graph” is the change of the stored edges, “all” is everything together. The last \
-         columns count batches: those that could not change an answer, those after which it was \
-         repaired, and those after which it was computed again.",
-        heads.map(str::to_owned).to_vec(),
-        rows.collect(),
-    )
-}
-
-fn over_time(summary: &RunSummary) -> PageSection {
-    let windows = summary.timeline.windows();
-    // Of fewer than 100 batches, the p99 is the longest one.
-    let share = match windows.first().is_some_and(|window| window.batches >= 100) {
-        true => 0.99,
-        false => 0.9,
-    };
-    let high = format!("p{:.0}", 100.0 * share);
-    let charts = SERIES.iter().enumerate().map(|(at, name)| {
-        let line = |label: &str, value: &dyn Fn(&Latencies) -> u64| {
-            let values = windows
-                .iter()
-                .map(|window| value(&window.series[at]) as f64);
-            Line::new(label, values.collect())
-        };
-        Chart {
-            title: (*name).to_owned(),
-            lines: vec![
-                line("p50", &|series| series.percentile(0.5)),
-                line(&high, &|series| series.percentile(share)),
-                line("longest", &Latencies::max),
-            ],
-            shown: |value| nanoseconds(value as u64),
-            batches: summary.batches,
+    /// The same section, where all columns of the table have words.
+    pub fn of_words(self) -> Self {
+        Self {
+            is_words: true,
+            ..self
         }
-    });
-    PageSection {
-        title: "Latency over time".to_owned(),
-        explain: format!(
-            "The batches in their order, from left to right, in {} windows of {} each. Heights are \
-             logarithmic: each line of the grid is ten times the one below. A line that rises means \
-             that batches become more expensive as the graph changes.",
-            windows.len(),
-            counted(
-                windows.first().map_or(0, |window| window.batches),
-                "batch",
-                "batches"
-            ),
-        ),
-        table: (Vec::new(), Vec::new()),
-        charts: charts.collect(),
-    }
-}
-
-fn work(summary: &RunSummary) -> PageSection {
-    let windows = summary.timeline.windows();
-    let lines = SERIES.iter().enumerate().take(SERIES.len() - 1);
-    let lines = lines.map(|(at, name)| {
-        let values = windows
-            .iter()
-            .map(|window| window.work[at] as f64 / window.batches as f64);
-        let label = match at {
-            0 => "changed edges",
-            _ => name,
-        };
-        Line::new(label, values.collect())
-    });
-    PageSection {
-        title: "Affected work".to_owned(),
-        explain: "Changed edges per batch, and vertices per batch whose answer had to be found \
-                  again. Where the lines of answers are far below the number of vertices, \
-                  repairing beats recomputing. A window without any affected vertex has no point."
-            .to_owned(),
-        table: (Vec::new(), Vec::new()),
-        charts: vec![Chart {
-            title: "per batch".to_owned(),
-            lines: lines.collect(),
-            shown: chart::plain,
-            batches: summary.batches,
-        }],
     }
 }
 
@@ -182,7 +72,7 @@ fn document(title: &str, facts: &[String], sections: &[PageSection]) -> String {
             let _ = write!(out, "<p class=\"explain\">{explain}</p>");
         }
         out.push_str("<div class=\"card\">");
-        table(&mut out, &section.table.0, &section.table.1);
+        table(&mut out, section);
         for chart in &section.charts {
             chart.write(&mut out);
         }
@@ -192,11 +82,17 @@ fn document(title: &str, facts: &[String], sections: &[PageSection]) -> String {
     out
 }
 
-fn table(out: &mut String, heads: &[String], rows: &[Vec<String>]) {
+fn table(out: &mut String, section: &PageSection) {
+    let (heads, rows) = &section.table;
     if heads.is_empty() {
         return;
     }
-    out.push_str("<div class=\"scroll\"><table><thead><tr>");
+    let class = if section.is_words {
+        " class=\"words\""
+    } else {
+        ""
+    };
+    let _ = write!(out, "<div class=\"scroll\"><table{class}><thead><tr>");
     for head in heads {
         let _ = write!(out, "<th scope=\"col\">{}</th>", escape(head));
     }
@@ -207,7 +103,10 @@ fn table(out: &mut String, heads: &[String], rows: &[Vec<String>]) {
             let cell = escape(cell);
             let _ = match at {
                 0 => write!(out, "<th scope=\"row\">{cell}</th>"),
-                _ => write!(out, "<td>{cell}</td>"),
+                _ => {
+                    let head = heads.get(at).map_or_else(String::new, |head| escape(head));
+                    write!(out, "<td data-head=\"{head}\">{cell}</td>")
+                }
             };
         }
         out.push_str("</tr>");
@@ -228,18 +127,4 @@ fn escape(text: &str) -> String {
         }
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn page_is_complete_and_escapes_its_texts() {
-        let facts = ["<b> & \"c\"\u{1b}".to_owned()];
-        let page = run(&facts, &RunSummary::default());
-        assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
-        assert!(page.contains("<li>&lt;b&gt; &amp; &quot;c&quot;\\u{1b}</li>"));
-        assert!(!page.contains("http") && !page.contains("NaN") && !page.contains("inf"));
-    }
 }

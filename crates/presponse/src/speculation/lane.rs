@@ -2,10 +2,10 @@
 
 use reuselens_graph::{EdgeChange, VertexId};
 
-use super::work::{AheadTotals, NamedGate};
-use super::{AheadAnswers, AheadKind, TimedChange, WorkAhead};
+use super::{AheadAnswers, AheadKind, AheadTotals, KINDS, NamedGate, TimedChange, WorkAhead};
 use crate::answers::Answers;
 use crate::latency::Latencies;
+use crate::timeline::{Merge, Timeline};
 
 /// Answers with one way of working ahead.
 pub struct Lane {
@@ -15,6 +15,34 @@ pub struct Lane {
     pub latency: Latencies,
     /// What was done ahead.
     pub totals: AheadTotals,
+    /// Both over time.
+    pub timeline: Timeline<LaneWindow>,
+}
+
+/// What a lane did in consecutive batches.
+#[derive(Clone, Debug, Default)]
+pub struct LaneWindow {
+    /// The sum of the latencies, in nanoseconds.
+    pub latency: u64,
+    /// Processor time that was wasted, in nanoseconds.
+    pub wasted: u64,
+    /// Edges that were changed ahead.
+    pub ahead: u64,
+    /// Those whose change was taken back.
+    pub taken_back: u64,
+    /// Batches before which each of [`KINDS`] was let work.
+    pub let_work: [u64; KINDS.len()],
+}
+
+impl Merge for LaneWindow {
+    fn merge(&mut self, other: &Self) {
+        self.latency += other.latency;
+        self.wasted += other.wasted;
+        self.ahead += other.ahead;
+        self.taken_back += other.taken_back;
+        let all = self.let_work.iter_mut().zip(other.let_work);
+        all.for_each(|(one, more)| *one += more);
+    }
 }
 
 impl Lane {
@@ -25,6 +53,7 @@ impl Lane {
             work: WorkAhead::new(kind, window, every),
             latency: Latencies::default(),
             totals: AheadTotals::default(),
+            timeline: Timeline::default(),
         }
     }
 
@@ -42,10 +71,20 @@ impl Lane {
     pub fn batch(&mut self, batch: &[TimedChange], vertices: VertexId) {
         let changes: Vec<EdgeChange> = batch.iter().map(|timed| timed.change).collect();
         let idle = self.work.work(&mut self.answers, &changes);
+        let let_work = self.work.let_work();
         let step = self.answers.apply(&changes, vertices);
         self.latency.add(step.latency);
         let wasted = self.work.learn(batch, &step);
         self.totals.add(idle, &step, wasted);
+        self.timeline.add(|window| {
+            window.merge(&LaneWindow {
+                latency: step.latency.as_nanos() as u64,
+                wasted: wasted.as_nanos() as u64,
+                ahead: step.ahead.sum(),
+                taken_back: step.taken_back.sum(),
+                let_work: let_work.map(u64::from),
+            });
+        });
     }
 
     /// Nanoseconds a batch that this saves of the latency of another.

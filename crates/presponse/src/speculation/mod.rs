@@ -18,6 +18,7 @@ mod ahead;
 mod expiries;
 mod gate;
 mod lane;
+mod quality;
 mod repeats;
 mod warm;
 mod work;
@@ -27,10 +28,11 @@ use reuselens_graph::{EdgeChange, SortedGraph};
 pub use ahead::{AheadAnswers, AheadCounts, AheadStep};
 pub use expiries::Expiries;
 pub use gate::{GateCounts, NetBenefitGate};
-pub use lane::Lane;
+pub use lane::{Lane, LaneWindow};
+pub use quality::{Insertions, KNOWN, NODE2VEC, PredictionQuality, RETRAIN_BELOW};
 pub use repeats::Repeats;
 pub use warm::Warm;
-pub use work::{AheadKind, AheadTotals, NamedGate, WorkAhead};
+pub use work::{AheadKind, AheadTotals, KINDS, NamedGate, WorkAhead};
 
 /// A change of a stream, with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -55,11 +55,16 @@ impl AheadKind {
     }
 }
 
+/// The kinds that can have a gate.
+pub const KINDS: [AheadKind; 3] = [AheadKind::Expiries, AheadKind::Repeats, AheadKind::Warm];
+
 /// A kind of work ahead with what decides about it.
 struct Gated<T> {
     work: T,
     /// Without one the work is always done.
     gate: Option<NetBenefitGate>,
+    /// Whether it was let work before the next batch.
+    is_open: bool,
     /// What it took for the current batch.
     took: Duration,
 }
@@ -69,6 +74,7 @@ impl<T> Gated<T> {
         Self {
             work,
             gate,
+            is_open: false,
             took: Duration::ZERO,
         }
     }
@@ -76,7 +82,8 @@ impl<T> Gated<T> {
     /// Whether the work is done before the next batch.
     fn opens(&mut self) -> bool {
         self.took = Duration::ZERO;
-        self.gate.as_mut().is_none_or(NetBenefitGate::opens)
+        self.is_open = self.gate.as_mut().is_none_or(NetBenefitGate::opens);
+        self.is_open
     }
 
     /// The part of the time that went into changes that were taken back: `back` of `all`. All of
@@ -206,18 +213,27 @@ impl WorkAhead {
         wasted
     }
 
+    /// Which of [`KINDS`] were let work before the next batch.
+    pub fn let_work(&self) -> [bool; KINDS.len()] {
+        [
+            is_open(&self.expiries),
+            is_open(&self.repeats),
+            is_open(&self.warm),
+        ]
+    }
+
     /// What the gates decided. Kinds that are always on have no gate.
     pub fn gates(&self) -> Vec<NamedGate> {
-        let gates = [
-            (AheadKind::Expiries, gate(&self.expiries)),
-            (AheadKind::Repeats, gate(&self.repeats)),
-            (AheadKind::Warm, gate(&self.warm)),
-        ];
-        let gates = gates.into_iter();
+        let gates = [gate(&self.expiries), gate(&self.repeats), gate(&self.warm)];
+        let gates = KINDS.iter().zip(gates);
         gates
             .filter_map(|(kind, counts)| Some((kind.name(), counts?)))
             .collect()
     }
+}
+
+fn is_open<T>(kind: &Option<Gated<T>>) -> bool {
+    kind.as_ref().is_some_and(|kind| kind.is_open)
 }
 
 /// What the gate of a kind did, if it has one.
