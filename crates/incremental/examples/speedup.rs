@@ -1,7 +1,7 @@
 //! How much faster answers are kept than recomputed, by batch size, and what the choice between
 //! both costs: `cargo run --release -p reuselens-incremental --example speedup -- FOLDER [SCALE
-//! [NAME]]` measures the real graphs in FOLDER, or with SCALE generated ones of 2^SCALE vertices; with
-//! NAME only those whose name begins so.
+//! [NAME]]` measures the real graphs in FOLDER, or with SCALE generated ones of 2^SCALE vertices;
+//! with NAME only those whose name begins so.
 //!
 //! A row is a graph and a batch size. `static` is the mean time to recompute as published,
 //! `recompute` that of ours. The speed-up of the published rule is against `static`, those of

@@ -9,8 +9,8 @@ pub trait Merge: Default {
     fn merge(&mut self, other: &Self);
 }
 
-/// Sums of consecutive batches in at most [`WINDOWS`] windows of equally many batches; as more come,
-/// windows are merged in pairs.
+/// Sums of consecutive batches in at most [`WINDOWS`] windows of equally many batches; as more
+/// come, windows are merged in pairs.
 #[derive(Clone, Debug)]
 pub struct Timeline<T> {
     windows: Vec<Window<T>>,

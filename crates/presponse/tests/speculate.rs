@@ -124,3 +124,26 @@ fn page_has_net_benefit_gates_and_quality_of_prediction() {
     let (code, error) = place.fail(&[&speculate[..5], &["--predict=400"]].concat());
     assert!(code == 2 && error.contains("ask for fewer"), "{error}");
 }
+
+#[test]
+fn wrong_window_is_warned_of_and_a_missing_one_suggested() {
+    let place = Place::new();
+    place.write("temporal", &temporal());
+    place.succeed(&[
+        "generate", "window", "temporal", "--length", "50", "-o", "stream",
+    ]);
+    let run = |further: &[&str]| {
+        let speculate = ["speculate", "--stream", "stream", "--batch", "20"];
+        let output = place.run(&[&speculate[..], further].concat());
+        assert!(output.status.success());
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap())
+    };
+    let [_, warning] = run(&["--window", "5000"]);
+    assert!(
+        warning.contains("at the age of 50, not 5000; is --window 50 meant?"),
+        "{warning}"
+    );
+    assert_eq!(run(&["--window", "50"])[1], "");
+    let [hint, _] = run(&[]);
+    assert!(hint.contains("add --window 50"), "{hint}");
+}

@@ -245,7 +245,7 @@ mod tests {
 
     use super::*;
 
-    /// Threads need as much memory in a graph of many vertices as in one of few, but for their bits.
+    /// Threads need as much memory in a graph of many vertices as in one of few.
     #[test]
     fn memory_of_threads_does_not_grow_with_the_vertices() {
         const THREADS: usize = 4;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use reuselens_graph::formats::stream::StreamRecord;
-use reuselens_graph::{EdgeKind, StoredGraph, VertexId, VertexNames};
+use reuselens_graph::{EdgeKind, SortedGraph, StoredGraph, VertexId, VertexNames};
 use reuselens_io::AtomicFile;
 use reuselens_link_prediction::Scorecard;
 use reuselens_units::{counted, grouped};
@@ -15,9 +15,11 @@ use crate::batches;
 use crate::exit::{Outcome, WrongUsage};
 use crate::page::{self, PageSection};
 use crate::progress::BatchMeter;
-use crate::say::say;
+use crate::say::{say, tell};
 use crate::service::writer::all_edges;
-use crate::speculation::{AheadKind, GateCounts, Insertions, Lane, PredictionQuality, TimedChange};
+use crate::speculation::{
+    AheadKind, DeletionAges, GateCounts, Insertions, Lane, PredictionQuality, TimedChange,
+};
 use crate::summary::{nanoseconds, signed_nanoseconds};
 
 /// Run a stream with each kind of work ahead of its batches, and show what that gains
@@ -40,8 +42,8 @@ pub struct Args {
     window: Option<u64>,
 
     /// Measure how well the inserted edges can be predicted, by node2vec and by simple predictors:
-    /// those of the last 40 % of the stream, in so many periods [8 without a number]. Training takes
-    /// seconds to minutes
+    /// those of the last 40 % of the stream, in so many periods [8 without a number]. Training
+    /// takes seconds to minutes
     #[arg(long, value_name = "PERIODS", num_args = 0..=1, require_equals = true, default_missing_value = "8", value_parser = clap::value_parser!(u16).range(1..=1000))]
     predict: Option<u16>,
 
@@ -87,30 +89,22 @@ impl Args {
             about,
         } = self.from.read(self.graph.as_deref(), self.quiet)?;
         let kind = graph.kind();
-        let threads = self.from.threads();
-        let kinds = AheadKind::ALL.into_iter();
-        let kinds = kinds.filter(|kind| *kind != AheadKind::Expiries || self.window.is_some());
-        let mut lanes: Vec<Lane> = kinds
-            .map(|kind| {
-                let answers = Answers::new(graph.clone(), root, Rules::Ours, threads);
-                Lane::new(kind, answers, self.window, self.stream.every)
-            })
-            .collect();
+        let mut lanes = self.lanes(&graph, root);
         let mut insertions = self
             .predict
             .map(|_| Insertions::of_graph(all_edges(&graph)));
         drop(graph);
         let (mut records, mut changes) = (Vec::new(), Vec::new());
-        let (mut count, mut total) = (0, 0);
+        let (mut count, mut total, mut ages) = (0, 0, DeletionAges::default());
         let mut meter = BatchMeter::new("applying", self.quiet);
         while batches.next_batch(&mut records)? {
             self.timed(kind, &mut names, &records, &mut changes)?;
+            ages.add(&changes);
             if let Some(insertions) = &mut insertions {
                 insertions.add(&changes);
             }
-            let vertices = names.len() as VertexId;
             for lane in &mut lanes {
-                lane.batch(&changes, vertices);
+                lane.batch(&changes, names.len() as VertexId);
                 if self.verify
                     && let Some((answer, vertex)) = lane.answers().difference(root)
                 {
@@ -123,23 +117,56 @@ impl Args {
         }
         drop(meter);
         warn_of_late(batches.late, self.quiet);
-        if let Some(lane) = lanes
-            .iter()
-            .find(|lane| lane.answers().totals() != lanes[0].answers().totals())
-        {
-            anyhow::bail!(wrong(lane.kind(), "answers", None));
-        }
+        check_agreement(&lanes)?;
+        let (changes, batches) = (
+            counted(total, "change", "changes"),
+            counted(count, "batch", "batches"),
+        );
         let facts = [
             about,
-            format!(
-                "{} in {} ({})",
-                counted(total, "change", "changes"),
-                counted(count, "batch", "batches"),
-                self.stream.cut()
-            ),
+            format!("{changes} in {batches} ({})", self.stream.cut()),
         ];
-        let quality = self.quality(insertions)?;
-        self.report(&facts, &lanes, quality.as_ref())
+        let found = Findings {
+            quality: self.quality(insertions)?,
+            window: self.window_hint(&ages),
+            lanes,
+        };
+        self.report(&facts, &found)
+    }
+
+    /// The ways of working ahead that are compared.
+    fn lanes(&self, graph: &SortedGraph, root: VertexId) -> Vec<Lane> {
+        let threads = self.from.threads();
+        let kinds = AheadKind::ALL.into_iter();
+        let kinds = kinds.filter(|kind| *kind != AheadKind::Expiries || self.window.is_some());
+        let lane = |kind| {
+            let answers = Answers::new(graph.clone(), root, Rules::Ours, threads);
+            Lane::new(kind, answers, self.window, self.stream.every)
+        };
+        kinds.map(lane).collect()
+    }
+
+    /// Warns of a window that is not that of the stream. Without a window, what to add, if anything
+    /// can be said.
+    fn window_hint(&self, ages: &DeletionAges) -> Option<String> {
+        match self.window {
+            Some(length) => {
+                if let Some(doubt) = ages.doubt(length).filter(|_| !self.quiet) {
+                    tell!("presponse: warning: {doubt}");
+                }
+                None
+            }
+            None => Some(match ages.window() {
+                Some(age) => format!(
+                    "Expiries of a sliding window were not tried; the stream deletes edges at the \
+                     age of {age}: add --window {age}"
+                ),
+                None => {
+                    "Expiries of a sliding window were not tried; --window says how long it is."
+                        .to_owned()
+                }
+            }),
+        }
     }
 
     /// How well the insertions can be predicted, if that is asked for.
@@ -176,20 +203,16 @@ impl Args {
         Ok(())
     }
 
-    fn report(
-        &self,
-        facts: &[String],
-        lanes: &[Lane],
-        quality: Option<&PredictionQuality>,
-    ) -> Outcome {
+    fn report(&self, facts: &[String], found: &Findings) -> Outcome {
+        let (lanes, quality) = (&found.lanes[..], found.quality.as_ref());
         let rows: Vec<Vec<String>> = lanes.iter().map(|lane| row(lane, &lanes[0])).collect();
         if !self.quiet && self.json.as_deref() != Some("-".as_ref()) {
             for fact in facts {
                 say!("{fact}")?;
             }
             say!("\n{}", text_table(&rows))?;
-            if self.window.is_none() {
-                say!("Expiries of a sliding window were not tried; --window says how long it is.")?;
+            if let Some(hint) = &found.window {
+                say!("{hint}")?;
             }
             let gated = lanes.iter().find(|lane| lane.kind() == AheadKind::Gated);
             for (name, GateCounts { on, off }) in gated.into_iter().flat_map(Lane::gates) {
@@ -222,6 +245,24 @@ impl Args {
             }
         }
         Ok(())
+    }
+}
+
+/// What a run found.
+struct Findings {
+    lanes: Vec<Lane>,
+    quality: Option<PredictionQuality>,
+    /// What to say about the window.
+    window: Option<String>,
+}
+
+/// Whether all lanes have the same answers at the end.
+fn check_agreement(lanes: &[Lane]) -> Outcome {
+    let totals = lanes[0].answers().totals();
+    let differs = |lane: &&Lane| lane.answers().totals() != totals;
+    match lanes.iter().find(differs) {
+        Some(lane) => anyhow::bail!(wrong(lane.kind(), "answers", None)),
+        None => Ok(()),
     }
 }
 

@@ -14,6 +14,7 @@
 //!
 //! Source: Shen 2021, chapter 4 (Presponse), where predicted edges alone are applied ahead.
 
+mod ages;
 mod ahead;
 mod expiries;
 mod gate;
@@ -25,6 +26,7 @@ mod work;
 
 use reuselens_graph::{EdgeChange, SortedGraph};
 
+pub use ages::DeletionAges;
 pub use ahead::{AheadAnswers, AheadCounts, AheadStep};
 pub use expiries::Expiries;
 pub use gate::{GateCounts, NetBenefitGate};
