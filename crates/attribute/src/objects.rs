@@ -1,5 +1,9 @@
 //! The data objects, as they turn up.
 
+use std::sync::Arc;
+
+use reuselens_locality::DataLayout;
+
 use crate::contexts::Callers;
 use crate::elements::{Counter, Elements};
 use crate::hash::FastMap;
@@ -58,6 +62,8 @@ pub(crate) struct RawObject {
     /// Name of a symbol; else empty.
     pub name: String,
     pub element_bytes: u64,
+    /// The type of an element, if it is known. Of static symbols it is looked up at the end.
+    pub layout: Option<Arc<DataLayout>>,
     /// The accesses to its elements, by index.
     pub elements: Vec<Counter>,
 }
@@ -128,6 +134,7 @@ impl Objects {
             place,
             name: String::new(),
             element_bytes: 0,
+            layout: None,
             elements: Vec::new(),
         });
         number

@@ -6,6 +6,7 @@
 mod blocks;
 mod chunks;
 mod contexts;
+mod elements;
 mod visits;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ use crate::symbols::{Function, SymbolSource, Variable};
 use crate::tables::Tables;
 use crate::wrappers::Wrappers;
 use chunks::FinalChunks;
+use elements::FinalElements;
 
 /// The tables of everything that was accessed: the sites, objects and contexts of all cells, and
 /// the objects of all elements.
@@ -41,6 +43,7 @@ pub(crate) fn tables(
     resolver.find_chunks(&raw);
     let cells = raw.iter().map(|key| resolver.cell(key)).collect();
     let elements = resolver.elements();
+    resolver.final_elements.complete(resolver.objects.len());
     resolver.count_visits();
     resolver.warn_of_modules_without_lines();
     resolver.shared.warn_of_elements();
@@ -52,6 +55,8 @@ pub(crate) fn tables(
     Tables {
         sites: resolver.sites,
         objects: resolver.objects,
+        object_layouts: resolver.final_elements.layouts,
+        layouts: resolver.final_elements.types,
         contexts: resolver.contexts,
         threads: threads.iter().map(named_thread).collect(),
         cells,
@@ -96,6 +101,8 @@ struct Resolver<'a> {
     equal_objects: FastMap<NamedObject, u32>,
     /// The chunks of objects, if they were recorded.
     chunks: Option<FinalChunks>,
+    /// What the elements of objects are.
+    final_elements: FinalElements,
     contexts: Vec<Context>,
     /// By context, its module and its function, if they are known. `None` for inlined functions.
     context_functions: Vec<Option<(u32, Function)>>,
@@ -129,6 +136,7 @@ impl<'a> Resolver<'a> {
             object_numbers: Numbers::from_iter([(0, 0)]),
             equal_objects: FastMap::default(),
             chunks: None,
+            final_elements: FinalElements::default(),
             contexts: vec![root],
             context_functions: vec![None],
             context_numbers: Numbers::from_iter([(0, 0)]),
@@ -221,6 +229,8 @@ impl<'a> Resolver<'a> {
             self.objects.push(object);
         }
         let origins = self.origins_of(whole, &raw_object.key);
+        let layout = self.layout_of(&raw_object);
+        self.final_elements.add(number, layout);
         let is_chunk = self.add_chunk(number, raw);
         let usage = self.shared.objects.usage(whole);
         let object = &mut self.objects[number as usize];
@@ -313,6 +323,7 @@ impl<'a> Resolver<'a> {
         let Variable {
             file,
             element_bytes,
+            ..
         } = self.symbols.variable(module, address);
         let home = if file.is_empty() { &module.path } else { &file };
         (format!("{} ({})", raw.name, file_name(home)), element_bytes)

@@ -1,6 +1,8 @@
 //! Where names come from.
 
-use reuselens_locality::Frame;
+use std::sync::Arc;
+
+use reuselens_locality::{DataLayout, Frame};
 use reuselens_trace::Module;
 
 use crate::Warning;
@@ -23,6 +25,8 @@ pub struct Variable {
     pub file: String,
     /// Bytes of one element: of an array's element, or of a variable that is no array.
     pub element_bytes: u64,
+    /// The type of an element, if it is known. Unknown for the system's libraries.
+    pub layout: Option<Arc<DataLayout>>,
 }
 
 /// A local variable that has a fixed place in the frames of the function around it.
@@ -40,6 +44,8 @@ pub struct LocalVariable {
     pub file: String,
     /// Bytes of one element: of an array's element, or of the variable itself; 0 if unknown.
     pub element_bytes: u64,
+    /// The type of an element, if it is known.
+    pub layout: Option<Arc<DataLayout>>,
 }
 
 /// The local variables of a function and of those that are inlined in it.

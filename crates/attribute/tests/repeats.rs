@@ -114,6 +114,7 @@ impl FrameLayouts for Variables {
             name: format!("{name} in {low}"),
             file: String::new(),
             element_bytes: 8,
+            layout: None,
         };
         let locals = [(0x300, 0x200, "a"), (0x80, 0x60, "b")].map(local);
         (low & 0x10 == 0).then(|| FrameLayout {

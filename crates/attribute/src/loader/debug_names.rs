@@ -38,7 +38,7 @@ impl DebugNames {
         };
         let read = |file: CheckedFile| Contents {
             code: read_code(&file),
-            variables: variables::read(&file.path()),
+            variables: read_variables(&file),
         };
         let file = file.again().ok().filter(is_small);
         DebugNames {
@@ -56,7 +56,7 @@ impl DebugNames {
     /// The variable at an address.
     pub fn variable(&mut self, file: &CheckedFile, address: u64) -> Option<&Variable> {
         self.take_ahead();
-        let read = || variables::read(&file.path());
+        let read = || read_variables(file);
         self.variables.get_or_insert_with(read).get(&address)
     }
 
@@ -66,6 +66,11 @@ impl DebugNames {
             (self.code, self.variables) = (Some(code), Some(variables));
         }
     }
+}
+
+/// The variables of a file. Nobody changes the types of the system's libraries.
+fn read_variables(file: &CheckedFile) -> BTreeMap<u64, Variable> {
+    variables::read(&file.path(), !file.is_of_system())
 }
 
 /// Unpacks all debug information.

@@ -6,6 +6,7 @@ mod debug_names;
 mod exception_frames;
 mod frames;
 mod language;
+mod layouts;
 mod separate;
 mod stubs;
 mod symbol_names;
@@ -82,6 +83,11 @@ impl CheckedFile {
             path: self.path.clone(),
             file: self.file.try_clone()?,
         })
+    }
+
+    /// Whether it is a file of the system.
+    fn is_of_system(&self) -> bool {
+        self.path.to_str().is_none_or(is_system_module)
     }
 
     /// Where to open it once more: by its path, which tells where other files lie beside it, if it

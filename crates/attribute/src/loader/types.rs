@@ -17,7 +17,8 @@ pub(super) enum Size {
 }
 
 impl Size {
-    fn bytes(self) -> u64 {
+    /// The bytes, whatever has them.
+    pub(super) fn bytes(self) -> u64 {
         match self {
             Size::Array(bytes) | Size::Structure(bytes) | Size::Single(bytes) => bytes,
         }
@@ -68,7 +69,7 @@ fn size_within(unit: Unit<'_>, kind: UnitOffset, steps: usize) -> Option<Size> {
 }
 
 /// The elements of an array in all its dimensions.
-fn elements(unit: Unit<'_>, array: UnitOffset) -> Option<u64> {
+pub(super) fn elements(unit: Unit<'_>, array: UnitOffset) -> Option<u64> {
     let mut tree = unit.entries_tree(Some(array)).ok()?;
     let mut dimensions = tree.root().ok()?.children();
     let mut all: Option<u64> = None;
@@ -102,6 +103,18 @@ fn signed<R: gimli::Reader>(value: &AttributeValue<R>) -> Option<i64> {
 /// Whether a unit is written in Fortran.
 pub(super) fn is_fortran(unit: Unit<'_>) -> bool {
     language(unit).is_some_and(|language| FORTRAN.contains(&language))
+}
+
+/// Whether a unit is written in a language with namespaces.
+pub(super) fn has_namespaces(unit: Unit<'_>) -> bool {
+    const WITHOUT: [gimli::DwLang; 5] = [
+        gimli::DW_LANG_C,
+        gimli::DW_LANG_C89,
+        gimli::DW_LANG_C99,
+        gimli::DW_LANG_C11,
+        gimli::DW_LANG_C17,
+    ];
+    language(unit).is_none_or(|language| !WITHOUT.contains(&language)) && !is_fortran(unit)
 }
 
 /// The language that a unit is written in.

@@ -11,6 +11,7 @@ use gimli::{
 use object::{Object, ObjectSection};
 use reuselens_io::read_object_file;
 
+use super::layouts::Layouts;
 use crate::symbols::Variable;
 
 pub(super) type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
@@ -20,9 +21,9 @@ pub(super) type Unit<'a> = gimli::UnitRef<'a, Reader<'a>>;
 /// Types are followed through so many qualifiers and names.
 pub(super) const MAX_STEPS: usize = 32;
 
-/// The variables of a file by address; what cannot be read is left out. Cost: one walk over the
-/// debug information.
-pub(super) fn read(path: &Path) -> BTreeMap<u64, Variable> {
+/// The variables of a file by address, with their types if `with_layouts`; what cannot be read is
+/// left out. Cost: one walk over the debug information.
+pub(super) fn read(path: &Path, with_layouts: bool) -> BTreeMap<u64, Variable> {
     let mut variables = BTreeMap::new();
     let Ok((_, bytes)) = read_object_file(path) else {
         return variables;
@@ -32,7 +33,8 @@ pub(super) fn read(path: &Path) -> BTreeMap<u64, Variable> {
     };
     // A part that cannot be read ends the walk: what was found stays.
     let _ = for_each_unit(&file, |unit| {
-        let _ = walk_unit(unit, &mut variables);
+        let mut layouts = with_layouts.then(|| Layouts::new(unit));
+        let _ = walk_unit(unit, layouts.as_mut(), &mut variables);
     });
     variables
 }
@@ -87,7 +89,11 @@ pub(super) fn for_each_unit(
 
 /// Most entries are no variables, or are in registers and frames: these are skipped by their
 /// abbreviation, without reading an attribute. For the C library that is a third of the time.
-fn walk_unit(unit: Unit<'_>, variables: &mut BTreeMap<u64, Variable>) -> gimli::Result<()> {
+fn walk_unit<'a>(
+    unit: Unit<'a>,
+    mut layouts: Option<&mut Layouts<'a>>,
+    variables: &mut BTreeMap<u64, Variable>,
+) -> gimli::Result<()> {
     let mut entries = unit.entries_raw(None)?;
     while !entries.is_empty() {
         let offset = entries.next_offset();
@@ -100,7 +106,7 @@ fn walk_unit(unit: Unit<'_>, variables: &mut BTreeMap<u64, Variable>) -> gimli::
         }
         let entry = unit.entry(offset)?;
         if let Some(address) = address(unit, &entry) {
-            variables.insert(address, variable(unit, &entry));
+            variables.insert(address, variable(unit, layouts.as_deref_mut(), &entry));
         }
     }
     Ok(())
@@ -129,7 +135,7 @@ pub(super) fn address(unit: Unit<'_>, entry: &Entry<'_>) -> Option<u64> {
     operations.next().ok()?.is_none().then_some(address)
 }
 
-fn variable<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Variable {
+fn variable<'a>(unit: Unit<'a>, layouts: Option<&mut Layouts<'a>>, entry: &Entry<'a>) -> Variable {
     let declared = declaration(unit, entry);
     let attribute = |name| attribute_of(entry, declared.as_ref(), name);
     let kind = attribute(gimli::DW_AT_type).and_then(offset);
@@ -137,6 +143,9 @@ fn variable<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Variable {
     Variable {
         file: file.or_else(|| unit_name(unit)).unwrap_or_default(),
         element_bytes: kind.and_then(|kind| element_bytes(unit, kind)).unwrap_or(0),
+        layout: kind
+            .zip(layouts)
+            .and_then(|(kind, layouts)| layouts.of_element(kind)),
     }
 }
 

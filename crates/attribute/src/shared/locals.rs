@@ -66,10 +66,12 @@ impl Shared {
             name,
             file,
             element_bytes,
+            layout,
         } = variable;
         let key = ObjectKey::Local { module, file, name };
         let object = self.objects.get_or_add(key, Where::Stack);
-        self.objects.get_mut(object).element_bytes = element_bytes;
+        let raw = self.objects.get_mut(object);
+        (raw.element_bytes, raw.layout) = (element_bytes, layout);
         Local {
             below,
             bytes,
@@ -137,10 +139,12 @@ fn one_of(group: Vec<LocalVariable>) -> Option<LocalVariable> {
     names.dedup();
     let same_elements = |local: &LocalVariable| local.element_bytes == first.element_bytes;
     let are_alike = group.iter().all(same_elements);
+    let is_one_type = group.iter().all(|local| local.layout == first.layout);
     Some(LocalVariable {
         bytes: first.below - end,
         name: joined(&names),
         element_bytes: if are_alike { first.element_bytes } else { 0 },
+        layout: first.layout.filter(|_| is_one_type),
         ..first
     })
 }

@@ -47,6 +47,7 @@ impl FrameLayouts for Frames {
             name: name.into(),
             file: "prog.c".into(),
             element_bytes: 8,
+            layout: None,
         };
         let locals = self.0.get(&low)?.iter().map(local).collect();
         let code = vec![(low, low + 0x100)];
@@ -119,6 +120,7 @@ impl SymbolSource for Listed {
         Variable {
             file: "src/prog.c".into(),
             element_bytes: self.element_bytes,
+            layout: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use gimli::{Operation, UnitOffset};
 
+use crate::loader::layouts::Layouts;
 use crate::loader::symbol_names::{demangled, fortran_name};
 use crate::loader::types;
 use crate::loader::unwind::Unwind;
@@ -25,6 +26,7 @@ pub(super) fn functions<'a>(
 ) -> Vec<FrameLayout> {
     let mut walk = Walk {
         unit,
+        layouts: Layouts::new(unit),
         unwind,
         sites,
         scopes: Vec::new(),
@@ -69,6 +71,7 @@ type Code = Vec<(u64, u64)>;
 /// A walk over the entries of a unit.
 struct Walk<'a> {
     unit: Unit<'a>,
+    layouts: Layouts<'a>,
     unwind: &'a Unwind,
     sites: (u64, u64),
     /// Outermost first.
@@ -210,7 +213,7 @@ impl<'a> Walk<'a> {
         Some((index, frame.base))
     }
 
-    fn local(&self, entry: &Entry<'a>, base: Base) -> Option<LocalVariable> {
+    fn local(&mut self, entry: &Entry<'a>, base: Base) -> Option<LocalVariable> {
         let unit = self.unit;
         let below = base
             .above
@@ -242,6 +245,7 @@ impl<'a> Walk<'a> {
             name: format!("{} in {function}", name.to_string_lossy()),
             file: file.unwrap_or_default(),
             element_bytes: element_bytes(unit, kind).unwrap_or(0),
+            layout: self.layouts.of_element(kind),
         })
     }
 
