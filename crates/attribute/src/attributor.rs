@@ -173,9 +173,7 @@ impl Attributor {
         );
         pass.run(block);
         pass.complete();
-        if self.options.basic_blocks {
-            self.shared.add_sites(out);
-        }
+        self.shared.add_cells(&self.options, out);
         self.threads[thread].stack = stack;
         self.threads[thread].statement = statement;
     }

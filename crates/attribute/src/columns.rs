@@ -2,6 +2,15 @@
 
 use reuselens_trace::{BasicBlock, Row};
 
+/// The object of a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CellObject {
+    /// A number that no other object has. Not its index in the tables, which are made at the end.
+    pub object: u32,
+    /// Bytes of one of its elements; 0 if that is unknown when the cell's first access comes.
+    pub element_bytes: u32,
+}
+
 /// Item accesses, in the order of the accesses: for each the item, and the numbers of the cell and
 /// of the element that it counts for. The columns are equally long, or `elements` is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,8 +33,12 @@ pub struct Columns {
     /// [`Options::basic_blocks`](crate::Options::basic_blocks) asks for them.
     pub basic_blocks: Vec<(u32, BasicBlock)>,
     /// By cell, the number of its instruction, for all cells so far. Empty unless
-    /// [`Options::basic_blocks`](crate::Options::basic_blocks) asks for it.
+    /// [`Options::basic_blocks`](crate::Options::basic_blocks) or
+    /// [`Options::bytes`](crate::Options::bytes) asks for it.
     pub sites: Vec<u32>,
+    /// By cell, its object, for all cells so far. Empty unless
+    /// [`Options::bytes`](crate::Options::bytes) asks for it.
+    pub objects: Vec<CellObject>,
     /// Pairs of cells, of which the first became a part of the second before the item accesses of
     /// these columns, in this order. What was counted for the first counts for the second from
     /// there on, and the number of the first is free for another cell. Empty unless

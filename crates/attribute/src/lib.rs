@@ -68,7 +68,7 @@ mod wrappers;
 
 pub use attributor::Attributor;
 pub use cells::CellKey;
-pub use columns::Columns;
+pub use columns::{CellObject, Columns};
 pub use elements::ElementKey;
 pub use loader::Loader;
 pub use options::{DataFilter, Kinds, NamesMode, Options, PlacementOptions};

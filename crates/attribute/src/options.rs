@@ -110,7 +110,8 @@ pub struct Options {
     /// Whether [`Columns::stores`](crate::Columns::stores) is filled. Compressed rows are
     /// decompressed then.
     pub stores: bool,
-    /// Whether [`Columns::bytes`](crate::Columns::bytes) is filled, if accesses are broken down.
+    /// Whether [`Columns::bytes`](crate::Columns::bytes), [`Columns::sites`](crate::Columns::sites)
+    /// and [`Columns::objects`](crate::Columns::objects) are filled, if accesses are broken down.
     /// Compressed rows are decompressed then.
     pub bytes: bool,
     /// Whether [`Columns::basic_blocks`](crate::Columns::basic_blocks) is filled, if accesses are

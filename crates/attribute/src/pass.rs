@@ -173,9 +173,7 @@ impl<'a> Pass<'a> {
     #[cold]
     fn send_columns(&mut self) {
         self.complete();
-        if self.options.basic_blocks {
-            self.shared.add_sites(self.columns);
-        }
+        self.shared.add_cells(self.options, self.columns);
         (self.send)(self.columns);
         self.columns.clear();
         self.counted = 0;

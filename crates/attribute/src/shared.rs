@@ -8,7 +8,7 @@ use reuselens_trace::{Kind, Module};
 
 use crate::cells::{CellKey, CellTable, PackedKey};
 use crate::chunks::Chunks;
-use crate::columns::Columns;
+use crate::columns::{CellObject, Columns};
 use crate::contexts::{CallKey, Contexts, Places};
 use crate::folding::{Candidates, CellChoice};
 use crate::function_sites::FunctionSites;
@@ -271,10 +271,21 @@ impl Shared {
         self.cells.has_room() || self.merging.makes_room(&self.cells)
     }
 
-    /// Adds the sites of new cells to columns.
-    pub fn add_sites(&self, columns: &mut Columns) {
-        let new = &self.cells.keys()[columns.sites.len()..];
-        columns.sites.extend(new.iter().map(|key| key.site));
+    /// Adds the sites of new cells to columns, and their objects, as the options ask for it.
+    pub fn add_cells(&self, options: &Options, columns: &mut Columns) {
+        let keys = self.cells.keys();
+        if options.basic_blocks || options.bytes {
+            let new = &keys[columns.sites.len()..];
+            columns.sites.extend(new.iter().map(|key| key.site));
+        }
+        if options.bytes {
+            let new = &keys[columns.objects.len()..];
+            let object = |key: &CellKey| CellObject {
+                object: key.object,
+                element_bytes: self.objects.element_bytes(key.object),
+            };
+            columns.objects.extend(new.iter().map(object));
+        }
     }
 
     /// Gives a warning once that many accesses give cause for. Comparing its text at each of them

@@ -96,3 +96,37 @@ fn an_access_that_does_not_count_has_no_marks() {
     assert_eq!(columns.stores, [true, true]);
     assert_eq!(columns.bytes, [0xf << 60, 0xf]);
 }
+
+#[test]
+fn cells_name_their_instructions_and_objects() {
+    let mut run = Run::new(Options {
+        bytes: true,
+        ..Options::default()
+    });
+    run.alloc(at(0x100, 1), 0x4000, 64);
+    run.load(at(0x100, 2), 0x4000);
+    run.flush();
+    run.load(at(0x100, 3), 0x4008);
+    run.load(at(0x100, 2), 0x8000);
+    run.flush();
+    let cells = run.columns.sites.iter().zip(&run.columns.objects);
+    let cells: Vec<_> = cells.map(|(site, cell)| (*site, cell.object)).collect();
+    let tables = run.finish().tables;
+    let expected: Vec<_> = tables
+        .cells
+        .iter()
+        .map(|key| (key.site, key.object))
+        .collect();
+    // Their numbers are others while the trace is read.
+    assert_eq!((cells.len(), expected.len()), (3, 3));
+    for (one, other) in [(0, 1), (0, 2), (1, 2)] {
+        assert_eq!(
+            cells[one].0 == cells[other].0,
+            expected[one].0 == expected[other].0
+        );
+        assert_eq!(
+            cells[one].1 == cells[other].1,
+            expected[one].1 == expected[other].1
+        );
+    }
+}

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use clap::{Args, ValueEnum};
 use reuselens::attribute::{DataFilter, Kinds, NamesMode};
 use reuselens::capture::Capture;
-use reuselens::locality::{self, Dimension, PlacementData};
+use reuselens::locality::{self, CacheSize, CacheSpec, Dimension, PlacementData};
 use reuselens::units::{Bytes, Granularity};
 use reuselens::{AnalysisOptions, MOST_PATHS};
 
@@ -107,6 +107,20 @@ pub struct Analysis {
     #[arg(long, value_name = "N", value_parser = number, help_heading = "Analysis")]
     pub most_paths: Option<u64>,
 
+    /// Record why accesses miss in this cache (a size, or a name as L2): bytes used of each line,
+    /// sharing between threads, conflicts, what carries reuses, phases [default: this machine's L2]
+    #[arg(
+        long,
+        value_name = "CACHE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "auto",
+        value_parser = why,
+        conflicts_with_all = ["max_distance", "sample", "times", "forward"],
+        help_heading = "Analysis"
+    )]
+    pub why: Option<Bytes>,
+
     /// Memory limit; at the limit the engine auto switches to sampling, and others stop [default:
     /// three quarters of what is free]
     #[arg(long, value_name = "SIZE", value_parser = memory, help_heading = "Analysis")]
@@ -148,6 +162,7 @@ impl Analysis {
             contexts: !self.no_contexts,
             paths: by.contains(&Dimension::Path),
             most_paths: self.most_paths.unwrap_or(MOST_PATHS),
+            causes: self.why,
             totals_only: self.placement.is_none()
                 && !by.is_empty()
                 && by.iter().all(|by| *by == Dimension::Program),
@@ -348,6 +363,25 @@ fn placement(text: &str) -> Result<PlacementData, String> {
         }),
         false => Err(format!(
             "a chunk has at least a page of {SMALLEST_CHUNK} bytes; write for instance --placement=1M"
+        )),
+    }
+}
+
+/// `auto`, or a cache by its size or its name: its size.
+fn why(text: &str) -> Result<Bytes, String> {
+    let machine = reuselens::this_machine();
+    if text == "auto" {
+        return Ok(reuselens::default_cause_cache(&machine));
+    }
+    let cache: CacheSpec = text.parse().map_err(|error| format!("{error}"))?;
+    match cache.on(&machine) {
+        Some(CacheSize { bytes, ways: 0 }) => Ok(bytes),
+        Some(_) => Err(
+            "the cache is fully associative, caches with sets are counted beside it; write its size alone, for instance --why=1M"
+                .to_owned(),
+        ),
+        None => Err(format!(
+            "this machine has no cache named '{text}'; write a size, for instance --why=1M"
         )),
     }
 }

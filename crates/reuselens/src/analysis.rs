@@ -3,8 +3,9 @@
 use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
+use reuselens_causes::{CauseCounts, CellPlace};
 use reuselens_hugepages::{catch, out_of_memory};
-use reuselens_locality::{Machine, PathProfile, Profile, Sharing, Warning};
+use reuselens_locality::{Cell, Machine, PathProfile, Profile, Sharing, Warning};
 use reuselens_trace::{Block, Event, Projection, Segmented, Source, Step};
 use reuselens_units::{Accesses, Bytes};
 
@@ -188,10 +189,7 @@ pub(crate) fn profile(
         }
     }
     if let Some(invalidated) = counted.more.invalidated {
-        profile.invalidated = invalidated.iter().sum();
-        for (cell, &invalidated) in profile.cells.iter_mut().zip(&invalidated) {
-            cell.invalidated = invalidated;
-        }
+        add_invalidated(profile, &invalidated);
     }
     if let Some(bytes) = counted.more.requested_bytes {
         profile.granularity = options.weight_unit();
@@ -202,6 +200,9 @@ pub(crate) fn profile(
     if let Some(paths) = counted.more.paths {
         add_paths(&mut uncounted.profile, paths);
     }
+    if let Some(causes) = counted.more.causes {
+        add_causes(&mut uncounted.profile, causes);
+    }
     if options.is_totals_only() {
         return uncounted.whole();
     }
@@ -210,6 +211,15 @@ pub(crate) fn profile(
     }
     let (keyed, mut elements) = (counted.keyed, counted.elements);
     uncounted.counted(keyed.iter(), |element| elements.take(element))
+}
+
+/// Puts the invalidated accesses of each cell into a profile whose cells are in the order of their
+/// numbers.
+fn add_invalidated(profile: &mut Profile, invalidated: &[u64]) {
+    profile.invalidated = invalidated.iter().sum();
+    for (cell, &invalidated) in profile.cells.iter_mut().zip(invalidated) {
+        cell.invalidated = invalidated;
+    }
 }
 
 /// Puts what was counted by path into a profile whose cells are in the order of their numbers.
@@ -223,6 +233,20 @@ fn add_paths(profile: &mut Profile, mut paths: PathCounts) {
     let kept = PathProfile::new(&paths.table, &profile.sites, paths.keep, paths.blocks);
     profile.warnings.extend(path_warnings::warnings(&kept));
     profile.paths = Some(kept);
+}
+
+/// Puts what was counted of causes into a profile whose cells are in the order of their numbers.
+fn add_causes(profile: &mut Profile, causes: CauseCounts) {
+    let place = |cell: &Cell| CellPlace {
+        site: cell.site,
+        object: cell.object,
+    };
+    let places: Vec<CellPlace> = profile.cells.iter().map(place).collect();
+    let (cells, causes) = causes.finish(&places);
+    for (cell, causes) in profile.cells.iter_mut().zip(cells) {
+        cell.causes = causes;
+    }
+    profile.causes = Some(causes);
 }
 
 /// Whether an analysis with these options can be: for who wants to know before a program is

@@ -29,16 +29,17 @@ pub(crate) fn granularity(
     automatic.unwrap_or(Granularity::LINE_64)
 }
 
-/// Refuses a choice of data, and a placement, where none lie anywhere.
+/// Refuses a choice of data, a placement, and causes of misses, of a trace without addresses.
 ///
 /// # Errors
-/// [`Error::NoPlaces`] and [`Error::NothingToPlace`] for traces of ids.
+/// [`Error::NoPlaces`], [`Error::NothingToPlace`] and [`Error::NoLines`] for traces of ids.
 pub(crate) fn check(source: &dyn Source, options: &AnalysisOptions) -> Result<(), Error> {
     if source.has_addresses() {
         return Ok(());
     }
     match options.placement {
         Some(_) => Err(Error::NothingToPlace),
+        None if options.causes.is_some() => Err(Error::NoLines),
         None if options.data != DataFilter::All => Err(Error::NoPlaces),
         None => Ok(()),
     }
@@ -87,7 +88,8 @@ impl Attribution {
             contexts: options.contexts,
             totals_only: options.totals_only,
             elements: options.elements,
-            stores: options.sharing == Sharing::Coherent,
+            stores: options.sharing == Sharing::Coherent || options.causes.is_some(),
+            bytes: options.causes.is_some(),
             merges,
             basic_blocks: options.paths,
             placement: options.placement_options(),

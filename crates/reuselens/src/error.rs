@@ -56,6 +56,21 @@ pub enum Error {
         "this is a trace of ids, which have no objects in memory that could be placed; leave out --placement"
     )]
     NothingToPlace,
+    /// Ids, which have no bytes, and causes of misses.
+    #[error(
+        "this is a trace of ids, which have no bytes and no lines, so there is nothing to say of why they miss; leave out --why"
+    )]
+    NoLines,
+    /// A cache that holds less than one item.
+    #[error(
+        "a cache of {cache} holds no item of {item}; write a larger one, for instance --why=1M"
+    )]
+    NoCache {
+        /// The cache that was asked for.
+        cache: Bytes,
+        /// Bytes of an item.
+        item: Bytes,
+    },
     /// Weighing by sizes that the trace does not have.
     #[error(
         "the trace has no sizes of objects to weigh them by; formats that have them are oraclegeneral, vscsi, and csv with columns of ids and sizes (reuselens formats); leave out --weigh"

@@ -117,7 +117,7 @@ fn projection(
         && options.sharing == Sharing::Shared
         && options.sample.is_none()
         && options.max_distance.is_none()
-        && !(options.reuse_times || options.forward || options.paths);
+        && !(options.reuse_times || options.forward || options.paths || options.causes.is_some());
     let attribution = is_plain.then(|| Attribution::new(source, machine, options));
     attribution.and_then(|attribution| attribution.projection())
 }

@@ -55,6 +55,7 @@ pub(crate) fn check_options(options: &AnalysisOptions) -> Result<(), Error> {
         (options.engine != "auto", "--engine"),
         (!shared, "--sharing"),
         (options.paths, "--by path"),
+        (options.causes.is_some(), "--why"),
         (options.elements, "--elements"),
         (options.max_distance.is_some(), "--max-distance"),
         (options.reuse_times, "--times"),

@@ -1,6 +1,7 @@
 //! Beside the distances: reuse times, and forward distances per cell.
 
 use reuselens_attribute::Columns;
+use reuselens_causes::CauseCounts;
 use reuselens_distance::{Previous, PreviousAccess};
 use reuselens_locality::{ExactHistogram, KeyedHistograms, ReuseTimeCounts, ReuseTimes};
 use reuselens_units::{Bytes, Distance};
@@ -17,6 +18,8 @@ pub(crate) struct More {
     pub forward: Option<KeyedHistograms>,
     /// The distances of each cell by path, if they were asked for.
     pub paths: Option<PathCounts>,
+    /// Why accesses miss, if that was asked for.
+    pub causes: Option<CauseCounts>,
     /// For each cell, the accesses whose item another thread's store had invalidated, if caches are
     /// kept coherent. Cells beyond the end have none.
     pub invalidated: Option<Vec<u64>>,
@@ -145,6 +148,7 @@ impl<M: CountMethod + ?Sized> CountMethod for Extras<M> {
         let mut counted = inner.finish();
         counted.more = More {
             paths: counted.more.paths,
+            causes: counted.more.causes,
             invalidated: counted.more.invalidated,
             requested_bytes: counted.more.requested_bytes,
             reuse_times: times.map(|times| {

@@ -18,6 +18,8 @@ pub(super) fn append(to: &mut Columns, more: &Columns) {
     // Columns that are used again know those that came first.
     let known = to.sites.len().min(more.sites.len());
     to.sites.extend_from_slice(&more.sites[known..]);
+    let known = to.objects.len().min(more.objects.len());
+    to.objects.extend_from_slice(&more.objects[known..]);
     // Cells are merged before the accesses: whoever appends such columns has sent what came before.
     debug_assert!(more.merged.is_empty() || to.has_nothing());
     to.merged.extend_from_slice(&more.merged);

@@ -1,6 +1,7 @@
 //! From columns of item accesses to counts of distances: one file per way of counting.
 
 mod background;
+mod causes;
 mod coherent;
 mod exact;
 mod extras;
@@ -183,7 +184,8 @@ impl Counted {
 /// Whether what counts with these options merges cells ([`Columns::merged`]). With distances by
 /// the access before, and with engines for several threads, numbers of cells are remembered.
 pub(crate) fn merge_cells(options: &AnalysisOptions) -> bool {
-    let remembers = options.paths || options.forward || options.engine == hp_rda::NAME;
+    let causes = options.causes.is_some();
+    let remembers = options.paths || options.forward || causes || options.engine == hp_rda::NAME;
     options.sharing == Sharing::Shared && !remembers
 }
 
@@ -193,6 +195,11 @@ pub(crate) fn merge_cells(options: &AnalysisOptions) -> bool {
 /// If there is no such engine, or it cannot do what else is asked for.
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     let threads = options.threads();
+    if let Some(cache) = options.causes {
+        let causes = Box::new(causes::begin(options, cache)?);
+        let counts = Guarded::begin(AnyMethod::ByThread(causes));
+        return Ok(in_background(counts, threads));
+    }
     if options.paths {
         let paths = Box::new(with_paths(options)?);
         let counts = Guarded::begin(AnyMethod::ByThread(paths));
@@ -294,6 +301,7 @@ fn counts(options: &AnalysisOptions) -> Result<Together, Error> {
                 _ => engine.name(),
             };
             let distances = options.elements || options.forward || options.paths;
+            let distances = distances || options.causes.is_some();
             return Ok(if options.is_totals_only() && !distances {
                 Together::Plain(Box::new(totals::TotalCounts::new(engine, name)))
             } else {
@@ -347,7 +355,8 @@ fn refuse_parts(options: &AnalysisOptions) -> Result<(), Error> {
 }
 
 fn needs_exact(options: &AnalysisOptions) -> bool {
-    options.max_distance.is_some() || options.reuse_times || options.forward || options.paths
+    let remembers = options.reuse_times || options.forward || options.paths;
+    remembers || options.max_distance.is_some() || options.causes.is_some()
 }
 
 /// The engine, or one in bounded memory if a largest distance is given.

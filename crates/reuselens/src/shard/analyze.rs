@@ -49,6 +49,13 @@ pub fn analyze_shard(
             why: "footprints of pieces do not add up",
         });
     }
+    if options.causes.is_some() {
+        return Err(Error::Together {
+            one: "--why",
+            other: "shard",
+            why: "what happens to a line between two misses may be in several pieces",
+        });
+    }
     attribution::check(source, options)?;
     let options = &options.resolved();
     with_lines(source, options, |source| {

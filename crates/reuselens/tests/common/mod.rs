@@ -26,6 +26,9 @@ pub enum What {
     /// Accesses: kind, item, instruction.
     #[allow(dead_code, reason = "some of the tests only load")]
     Accesses(Vec<(Kind, u64, u64)>),
+    /// Rows as they are.
+    #[allow(dead_code, reason = "most of the tests need only items")]
+    Rows(Vec<Row>),
     /// The thread ends.
     #[allow(dead_code, reason = "threads end in some of the tests only")]
     End,
@@ -55,7 +58,7 @@ impl Source for Made {
         self.at += 1;
         block.clear();
         (block.process, block.thread) = (ProcessId(*process), ThreadId(*thread));
-        let mut push = |kind, item, pc| {
+        let push = |block: &mut Block, kind, item, pc| {
             block.push(Row {
                 kind,
                 size: 8,
@@ -66,10 +69,11 @@ impl Source for Made {
         match what {
             What::Loads(loads) => loads
                 .iter()
-                .for_each(|&(item, pc)| push(Kind::Load, item, pc)),
+                .for_each(|&(item, pc)| push(block, Kind::Load, item, pc)),
             What::Accesses(all) => all
                 .iter()
-                .for_each(|&(kind, item, pc)| push(kind, item, pc)),
+                .for_each(|&(kind, item, pc)| push(block, kind, item, pc)),
+            What::Rows(rows) => rows.iter().for_each(|row| block.push(*row)),
             What::Note(note) => return Ok(Step::Event(Event::Note(note.clone()))),
             What::End => return Ok(Step::Event(Event::ThreadEnded(ThreadId(*thread)))),
         }

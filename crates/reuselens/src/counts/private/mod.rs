@@ -190,6 +190,7 @@ impl CountMethod for Private {
             elements: sums.elements,
             more: More {
                 paths: None,
+                causes: None,
                 invalidated: None,
                 reuse_times: config.reuse_times.then_some(sums.times),
                 forward: config.forward.then_some(sums.forward),

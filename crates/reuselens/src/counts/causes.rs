@@ -1,0 +1,181 @@
+//! Beside the distances: why accesses miss.
+//!
+//! The distances are over all threads together. Misses are those in the one cache that the options
+//! name, as large as [`AnalysisOptions::causes`]; caches with sets are those of this machine.
+
+use reuselens_attribute::{Columns, Kinds, NamesMode};
+use reuselens_causes::{CauseCell, CauseCounts, CauseOptions, MissColumns, NO_OFFSET, set_caches};
+use reuselens_locality::Sharing;
+use reuselens_trace::{ProcessId, ThreadId};
+use reuselens_units::{Bytes, Granularity};
+
+use super::lanes::Lanes;
+use super::{CountMethod, Counted, DistanceMethod, ThreadMethod, Together};
+use crate::{AnalysisOptions, Error, this_machine};
+
+/// A way of counting, and the causes of misses beside it. It is called with blocks of one thread at
+/// a time.
+pub(super) struct Causes {
+    inner: Box<dyn DistanceMethod>,
+    counts: CauseCounts,
+    lanes: Lanes,
+    /// The number of the program thread that runs.
+    lane: u32,
+    /// Offsets of a piece whose offsets are unknown.
+    unknown: Vec<u32>,
+}
+
+/// A new way of counting, for misses in a cache of this size.
+///
+/// # Errors
+/// If something is asked for that does not go together with causes, or the cache holds no item.
+pub(super) fn begin(options: &AnalysisOptions, cache: Bytes) -> Result<Causes, Error> {
+    refuse_contradictions(options)?;
+    let machine = this_machine();
+    let granularity = options.granularity.or_else(|| machine.line());
+    let granularity = granularity.unwrap_or(Granularity::LINE_64);
+    if cache.items(granularity).get() == 0 {
+        let item = Bytes(granularity.bytes());
+        return Err(Error::NoCache { cache, item });
+    }
+    let Together::WithDistances(inner) = super::counts(options)? else {
+        return Err(refused(
+            "this --engine",
+            "it does not tell the distance of every access in order; counting does",
+        ));
+    };
+    Ok(Causes {
+        inner,
+        counts: CauseCounts::new(CauseOptions {
+            granularity,
+            cache,
+            line_use: true,
+            sharing: true,
+            phases: true,
+            set_caches: set_caches(&machine, granularity),
+        }),
+        lanes: Lanes::default(),
+        lane: 0,
+        unknown: Vec::new(),
+    })
+}
+
+fn refused(other: &'static str, why: &'static str) -> Error {
+    Error::Together {
+        one: "--why",
+        other,
+        why,
+    }
+}
+
+fn refuse_contradictions(options: &AnalysisOptions) -> Result<(), Error> {
+    let reasons = [
+        (
+            options.sharing == Sharing::Private,
+            "--sharing private",
+            "causes are of misses in a cache of all threads",
+        ),
+        (
+            options.sharing == Sharing::Coherent,
+            "--sharing coherent",
+            "causes are of misses in a cache of all threads, and count invalidations by themselves",
+        ),
+        (
+            options.kinds != Kinds::All,
+            "--kind",
+            "bytes that other accesses use would seem unused",
+        ),
+        (
+            options.names == NamesMode::Statement,
+            "--names statement",
+            "bytes that other accesses use would seem unused",
+        ),
+        (
+            options.is_totals_only(),
+            "--by program",
+            "causes are those of instructions and objects",
+        ),
+        (
+            options.paths,
+            "--by path",
+            "each takes the memory of a table of its own",
+        ),
+        (
+            options.sample.is_some(),
+            "--sample",
+            "a sample knows the distances of some accesses only",
+        ),
+        (
+            options.max_distance.is_some(),
+            "--max-distance",
+            "the bytes that are used are remembered for every item",
+        ),
+        (
+            options.reuse_times || options.forward,
+            "--times and --forward",
+            "each takes the memory of a table of its own",
+        ),
+    ];
+    match reasons.into_iter().find(|(asked, ..)| *asked) {
+        Some((_, other, why)) => Err(refused(other, why)),
+        None => Ok(()),
+    }
+}
+
+impl CountMethod for Causes {
+    fn add(&mut self, columns: &Columns) {
+        self.inner.add(columns);
+        let known = self.counts.cells();
+        let cells = columns.sites.iter().zip(&columns.objects).skip(known);
+        self.counts.add_cells(cells.map(|(site, cell)| CauseCell {
+            site: *site,
+            object: cell.object,
+            element_bytes: cell.element_bytes,
+        }));
+        self.unknown.resize(columns.len(), NO_OFFSET);
+        self.counts.process(&MissColumns {
+            thread: self.lane,
+            items: &columns.items,
+            distances: self.inner.distances(),
+            cells: &columns.cells,
+            bytes: &columns.bytes,
+            stores: &columns.stores,
+            offsets: &self.unknown,
+        });
+    }
+
+    fn accesses(&self) -> u64 {
+        self.inner.accesses()
+    }
+
+    fn memory(&self) -> Bytes {
+        self.inner.memory() + self.counts.memory()
+    }
+
+    /// Nothing can be given up.
+    fn shrink(&mut self, _limit: Bytes, _whole: Bytes) -> bool {
+        false
+    }
+
+    fn finish(self: Box<Self>) -> Counted {
+        let mut counted = self.inner.finish();
+        counted.more.causes = Some(self.counts);
+        counted
+    }
+}
+
+impl ThreadMethod for Causes {
+    fn thread(&mut self, process: ProcessId, thread: ThreadId) {
+        while self.lanes.over().is_some() {}
+        (self.lane, _) = self.lanes.number(process, thread);
+    }
+
+    fn thread_ended(&mut self, thread: ThreadId) {
+        self.lanes.end(thread);
+    }
+
+    /// Threads have no engines of their own.
+    fn steps(&self) -> u64 {
+        self.inner.accesses()
+    }
+}

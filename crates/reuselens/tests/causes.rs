@@ -1,0 +1,148 @@
+//! What a profile records of why accesses miss: the same bytes for any number of threads and any
+//! blocks, sums that agree with the distances, and refusals.
+
+mod common;
+
+use std::num::NonZeroUsize;
+
+use common::{Made, What};
+use reuselens::attribute::Kinds;
+use reuselens::locality::{Profile, Sharing};
+use reuselens::trace::{Kind, Row};
+use reuselens::units::{Bytes, Granularity};
+use reuselens::{AnalysisOptions, analyze, check};
+
+/// Bytes of the cache, and the lines that it holds.
+const CACHE: Bytes = Bytes(4096);
+const LINES: u64 = 64;
+
+/// Two threads: each sweeps over its own lines, two bytes of each line a sweep, and both store to
+/// different bytes of one line in between.
+fn program(length: usize) -> Made {
+    let mut steps = Vec::new();
+    for sweep in 0..6_u64 {
+        for thread in 0..2_u32 {
+            let base = u64::from(thread) << 32 | 1 << 20;
+            let mut rows = Vec::new();
+            let mut access = |kind, pc, addr| {
+                rows.push(Row {
+                    kind,
+                    size: 1,
+                    pc,
+                    addr,
+                })
+            };
+            for line in 0..100 {
+                access(Kind::Load, 0x100, base + line * 64 + sweep);
+                access(Kind::Store, 0x200, base + line * 64 + 63);
+            }
+            access(Kind::Store, 0x300, (5 << 40) + 8 * u64::from(thread));
+            for block in rows.chunks(length) {
+                steps.push(((0, thread), What::Rows(block.to_vec())));
+            }
+        }
+    }
+    Made { steps, at: 0 }
+}
+
+fn options(threads: usize) -> AnalysisOptions {
+    AnalysisOptions {
+        causes: Some(CACHE),
+        granularity: Some(Granularity::LINE_64),
+        threads: NonZeroUsize::new(threads),
+        memory_limit: Some(Bytes(1 << 30)),
+        ..AnalysisOptions::default()
+    }
+}
+
+fn profile(length: usize, options: &AnalysisOptions) -> Profile {
+    analyze(&mut program(length), vec![], options, &mut |_| {}).unwrap()
+}
+
+#[test]
+fn causes_agree_with_the_distances_of_their_cells() {
+    let profile = profile(64, &options(1));
+    let causes = profile.causes.as_ref().unwrap();
+    assert_eq!(causes.cache, CACHE);
+    let misses = profile.histogram.misses(LINES);
+    // Each sweep evicts all lines, that of the other thread and the one that both store to.
+    assert_eq!(misses, 2 * 6 * 101);
+    let fills: u64 = profile.cells.iter().map(|cell| cell.causes.fills).sum();
+    assert_eq!(fills, misses);
+    for cell in &profile.cells {
+        let site = &profile.sites[cell.site as usize];
+        let used = cell.causes.used_bytes;
+        match cell.causes.fills {
+            0 => assert_eq!(used, 0, "{site:?}"),
+            // A byte that is loaded and one that is stored.
+            600 => assert_eq!(used, 1200, "{site:?}"),
+            // The line that both store to is evicted before the other thread stores.
+            fills => assert_eq!((fills, used), (6, 6), "{site:?}"),
+        }
+    }
+    let invalidated: u64 = profile
+        .cells
+        .iter()
+        .map(|cell| cell.causes.false_sharing)
+        .sum();
+    // Each store but the first of each thread follows one of the other thread.
+    assert_eq!(invalidated, 10);
+    assert!(
+        profile
+            .cells
+            .iter()
+            .all(|cell| cell.causes.true_sharing == 0)
+    );
+    let intervals = &causes.phases.intervals;
+    assert_eq!(
+        intervals.iter().map(|it| it.accesses).sum::<u64>(),
+        2 * 6 * 201
+    );
+    assert_eq!(intervals.iter().map(|it| it.misses).sum::<u64>(), misses);
+}
+
+#[test]
+fn causes_do_not_depend_on_threads_or_blocks() {
+    let first = profile(64, &options(1)).to_bytes();
+    for (length, threads) in [(64, 2), (7, 1), (1000, 3)] {
+        assert!(
+            profile(length, &options(threads)).to_bytes() == first,
+            "{length} {threads}"
+        );
+    }
+}
+
+#[test]
+fn a_profile_with_causes_is_read_back() {
+    let profile = profile(64, &options(1));
+    assert_eq!(Profile::from_bytes(&profile.to_bytes()).unwrap(), profile);
+    let merged = Profile::merge(&[profile.clone(), profile]).unwrap();
+    assert_eq!(merged.causes, None);
+    assert!(merged.cells.iter().all(|cell| cell.causes.is_empty()));
+}
+
+#[test]
+fn nothing_is_recorded_unless_it_is_asked_for() {
+    let options = AnalysisOptions {
+        causes: None,
+        ..options(1)
+    };
+    let profile = profile(64, &options);
+    assert_eq!(profile.causes, None);
+    assert!(profile.cells.iter().all(|cell| cell.causes.is_empty()));
+}
+
+#[test]
+fn causes_refuse_what_they_do_not_go_together_with() {
+    let refused = |change: fn(&mut AnalysisOptions)| {
+        let mut options = options(1);
+        change(&mut options);
+        check(&options).unwrap_err().to_string()
+    };
+    assert!(refused(|it| it.sharing = Sharing::Private).contains("--sharing private"));
+    assert!(refused(|it| it.kinds = Kinds::Loads).contains("--kind"));
+    assert!(refused(|it| it.totals_only = true).contains("--by program"));
+    assert!(refused(|it| it.sample = Some(0.1)).contains("--sample"));
+    assert!(refused(|it| it.engine = "hp-rda".to_owned()).contains("engine"));
+    assert!(refused(|it| it.causes = Some(Bytes(63))).contains("holds no item"));
+}
