@@ -6,28 +6,22 @@
 //! misses of each object per access of the interval, so that intervals are alike if the same
 //! objects miss equally often.
 //!
-//! The distance of two vectors is relative: `Σ |aᵢ − bᵢ| / max(Σ aᵢ, Σ bᵢ, 1/100)`, from 0 to 2.
-//! An interval is in the phase if that is at most 1/2: half of the misses are others, or twice as
-//! many. Below a miss in a hundred accesses differences count less and less. A phase's vector is
-//! that of all its intervals together.
+//! The distance of two vectors is relative, from 0 to 2: `Σ |aᵢ − bᵢ| / max(Σ aᵢ, Σ bᵢ, 1/100)`.
+//! An interval is in the phase if that is at most 1/2: up to where a quarter of the misses are of
+//! other objects, or there are twice as many. Below a miss in a hundred accesses, differences count
+//! less and less. A phase's vector is that of all its intervals together.
 //!
-//! - Where that makes more than 16 phases, the limit of 1/2 is raised by half, until it does not.
+//! - Where that makes more than 16 phases, the one with the fewest accesses is joined to the
+//!   nearest other one, until there are 16.
 //! - A phase with less than 1/64 of the accesses is a transition between others: each of its
 //!   intervals goes to the nearest phase that has more, if there is one.
 //!
 //! Phases are numbered by their first interval. The result depends on the intervals alone.
 
-use std::collections::BTreeMap;
-
 use reuselens_locality::{ObjectMisses, RunPhase};
-
-/// Misses by object, ascending by object, none twice.
-pub(crate) type IntervalMisses = Vec<(u32, u64)>;
 
 /// The distance up to which an interval belongs to a phase.
 const NEAR: f64 = 0.5;
-/// What that is multiplied with where there are too many phases.
-const WIDER: f64 = 1.5;
 /// Most phases.
 const MOST_PHASES: usize = 16;
 /// Phases with less than this part of the accesses are transitions.
@@ -35,48 +29,61 @@ const TRANSITION: u64 = 64;
 /// Misses per access below which differences are small.
 const FEW: f64 = 0.01;
 
-/// What clustering takes of an interval.
-pub(crate) struct IntervalCounts<'a> {
+/// What intervals and phases are compared by.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MissVector {
     pub accesses: u64,
     pub misses: u64,
-    pub objects: &'a IntervalMisses,
+    /// Misses by object, ascending by object, none twice.
+    pub objects: Vec<(u32, u64)>,
 }
 
-/// A phase in the making.
-#[derive(Clone, Debug, Default)]
-struct Cluster {
-    accesses: u64,
-    misses: u64,
-    objects: BTreeMap<u32, u64>,
-}
-
-impl Cluster {
-    fn add(&mut self, interval: &IntervalCounts) {
-        self.accesses += interval.accesses;
-        self.misses += interval.misses;
-        for (object, misses) in interval.objects {
-            *self.objects.entry(*object).or_default() += misses;
-        }
+impl MissVector {
+    /// Adds another one.
+    pub fn add(&mut self, other: &MissVector) {
+        self.accesses += other.accesses;
+        self.misses += other.misses;
+        self.objects.extend_from_slice(&other.objects);
+        self.unite();
     }
 
-    /// The distance of an interval.
-    fn distance(&self, interval: &IntervalCounts) -> f64 {
-        let ratio = |misses: u64, accesses: u64| misses as f64 / accesses.max(1) as f64;
-        let of_phase = |misses| ratio(misses, self.accesses);
-        let of_interval = |misses| ratio(misses, interval.accesses);
-        // All that the phase has, and what the differences are from that.
-        let mut sum: f64 = self.objects.values().map(|&misses| of_phase(misses)).sum();
-        for (object, misses) in interval.objects {
-            let phase = of_phase(self.objects.get(object).copied().unwrap_or(0));
-            sum += (phase - of_interval(*misses)).abs() - phase;
+    /// Sorts misses by object, and adds up those of the same object.
+    pub fn unite(&mut self) {
+        self.objects.sort_unstable();
+        self.objects.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+    }
+
+    fn distance(&self, other: &MissVector) -> f64 {
+        let of_self = |misses: u64| misses as f64 / self.accesses.max(1) as f64;
+        let of_other = |misses: u64| misses as f64 / other.accesses.max(1) as f64;
+        let (mut mine, mut others) = (&self.objects[..], &other.objects[..]);
+        let mut sum = 0.0;
+        loop {
+            let next = |list: &[(u32, u64)]| list.first().map_or(u64::MAX, |it| it.0.into());
+            let object = next(mine).min(next(others));
+            if object == u64::MAX {
+                break;
+            }
+            let take = |list: &mut &[(u32, u64)]| match list.split_first() {
+                Some((first, rest)) if u64::from(first.0) == object => {
+                    *list = rest;
+                    first.1
+                }
+                _ => 0,
+            };
+            sum += (of_self(take(&mut mine)) - of_other(take(&mut others))).abs();
         }
-        let largest = of_phase(self.misses).max(of_interval(interval.misses));
-        // Rounding can make a sum of zeros negative.
-        sum.max(0.0) / largest.max(FEW)
+        sum / of_self(self.misses).max(of_other(other.misses)).max(FEW)
     }
 
     fn phase(&self) -> RunPhase {
-        let of_object = |(&object, &misses): (&u32, &u64)| ObjectMisses { object, misses };
+        let of_object = |&(object, misses): &(u32, u64)| ObjectMisses { object, misses };
         let mut objects: Vec<ObjectMisses> = self.objects.iter().map(of_object).collect();
         objects.sort_by_key(|it| (u64::MAX - it.misses, it.object));
         objects.truncate(RunPhase::OBJECTS);
@@ -89,14 +96,13 @@ impl Cluster {
 }
 
 /// The phase of each interval, and the phases.
-pub(crate) fn clusters(intervals: &[IntervalCounts]) -> (Vec<u32>, Vec<RunPhase>) {
-    let mut near = NEAR;
-    let mut found = by_distance(intervals, near);
-    while found.1.len() > MOST_PHASES {
-        near *= WIDER;
-        found = by_distance(intervals, near);
+pub(crate) fn clusters(intervals: &[MissVector]) -> (Vec<u32>, Vec<RunPhase>) {
+    let (mut numbers, mut clusters) = by_distance(intervals);
+    let mut left = clusters.len();
+    while left > MOST_PHASES {
+        join_shortest(&mut numbers, &mut clusters);
+        left -= 1;
     }
-    let (mut numbers, clusters) = found;
     let all: u64 = intervals.iter().map(|interval| interval.accesses).sum();
     let is_long = |number: usize| clusters[number].accesses >= all.div_ceil(TRANSITION);
     for (number, interval) in numbers.iter_mut().zip(intervals) {
@@ -109,14 +115,14 @@ pub(crate) fn clusters(intervals: &[IntervalCounts]) -> (Vec<u32>, Vec<RunPhase>
 }
 
 /// Groups intervals in their order.
-fn by_distance(intervals: &[IntervalCounts], near: f64) -> (Vec<usize>, Vec<Cluster>) {
-    let mut clusters: Vec<Cluster> = Vec::new();
-    let place = |interval: &IntervalCounts| {
+fn by_distance(intervals: &[MissVector]) -> (Vec<usize>, Vec<MissVector>) {
+    let mut clusters: Vec<MissVector> = Vec::new();
+    let place = |interval: &MissVector| {
         let found = nearest(&clusters, 0..clusters.len(), interval);
-        let number = match found.filter(|(distance, _)| *distance <= near) {
+        let number = match found.filter(|(distance, _)| *distance <= NEAR) {
             Some((_, number)) => number,
             None => {
-                clusters.push(Cluster::default());
+                clusters.push(MissVector::default());
                 clusters.len() - 1
             }
         };
@@ -127,30 +133,47 @@ fn by_distance(intervals: &[IntervalCounts], near: f64) -> (Vec<usize>, Vec<Clus
     (numbers, clusters)
 }
 
+/// Joins the cluster of the fewest accesses, the first of equally short ones, to its nearest. It
+/// stays in the list, without accesses.
+fn join_shortest(numbers: &mut [usize], clusters: &mut [MissVector]) {
+    let left = || (0..clusters.len()).filter(|number| clusters[*number].accesses > 0);
+    let Some(shortest) = left().min_by_key(|number| clusters[*number].accesses) else {
+        return;
+    };
+    let others = left().filter(|number| *number != shortest);
+    if let Some((_, into)) = nearest(clusters, others, &clusters[shortest]) {
+        let joined = std::mem::take(&mut clusters[shortest]);
+        clusters[into].add(&joined);
+        for number in numbers.iter_mut().filter(|number| **number == shortest) {
+            *number = into;
+        }
+    }
+}
+
 /// The nearest of some clusters, the first of equally near ones, and its distance.
 fn nearest(
-    clusters: &[Cluster],
+    clusters: &[MissVector],
     among: impl Iterator<Item = usize>,
-    interval: &IntervalCounts,
+    interval: &MissVector,
 ) -> Option<(f64, usize)> {
     let distances = among.map(|number| (clusters[number].distance(interval), number));
     distances.min_by(|one, other| one.0.total_cmp(&other.0))
 }
 
 /// Numbers phases by their first interval, and adds their intervals up.
-fn renumbered(numbers: &[usize], intervals: &[IntervalCounts]) -> (Vec<u32>, Vec<RunPhase>) {
+fn renumbered(numbers: &[usize], intervals: &[MissVector]) -> (Vec<u32>, Vec<RunPhase>) {
     let mut order: Vec<usize> = Vec::new();
-    let mut clusters: Vec<Cluster> = Vec::new();
-    let mut place = |(number, interval): (&usize, &IntervalCounts)| {
+    let mut clusters: Vec<MissVector> = Vec::new();
+    let mut place = |(number, interval): (&usize, &MissVector)| {
         let known = order.iter().position(|other| other == number);
         let index = known.unwrap_or(order.len());
         if index == order.len() {
             order.push(*number);
-            clusters.push(Cluster::default());
+            clusters.push(MissVector::default());
         }
         clusters[index].add(interval);
         index as u32
     };
     let renumbered = numbers.iter().zip(intervals).map(&mut place).collect();
-    (renumbered, clusters.iter().map(Cluster::phase).collect())
+    (renumbered, clusters.iter().map(MissVector::phase).collect())
 }

@@ -42,7 +42,7 @@ use reuselens_hugepages::{prefetch, reserve};
 use reuselens_locality::{RunInterval, RunPhases};
 
 use crate::chunk::PreparedChunk;
-use crate::phase_clusters::{IntervalCounts, IntervalMisses, clusters};
+use crate::phase_clusters::{MissVector, clusters};
 use crate::{CauseCell, CellPlace};
 
 /// Most intervals, as a power of two: their numbers are bytes.
@@ -53,14 +53,11 @@ const MOST: usize = 1 << MOST_LOG2;
 /// What is counted of an interval.
 #[derive(Clone, Debug, Default)]
 struct Interval {
-    accesses: u64,
-    misses: u64,
+    misses: MissVector,
     first_touches: u64,
     /// The other accesses that are the first of their item in the interval: at `l`, those that are
     /// no more so at level `l + 1`, because the access before is in the same interval there.
     returns: [u64; MOST_LOG2 as usize],
-    /// Misses by object, ascending.
-    objects: IntervalMisses,
 }
 
 impl Interval {
@@ -70,9 +67,8 @@ impl Interval {
     }
 
     /// Adds the next interval, which makes one of the next level with this one.
-    fn append(&mut self, next: Interval) {
-        self.accesses += next.accesses;
-        self.misses += next.misses;
+    fn append(&mut self, next: &Interval) {
+        self.misses.add(&next.misses);
         self.first_touches += next.first_touches;
         for (one, other) in self.returns.iter_mut().zip(next.returns) {
             *one += other;
@@ -80,21 +76,7 @@ impl Interval {
         // What was counted up to level 0 counts no more; level 1 is level 0 now, and so on.
         self.returns.rotate_left(1);
         self.returns[MOST_LOG2 as usize - 1] = 0;
-        self.objects.extend(next.objects);
-        unite(&mut self.objects);
     }
-}
-
-/// Sorts misses by object, and adds up those of the same object.
-fn unite(objects: &mut IntervalMisses) {
-    objects.sort_unstable();
-    objects.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
-        if same {
-            kept.1 += next.1;
-        }
-        same
-    });
 }
 
 /// Counts accesses, misses, first touches and distinct items by interval, and misses by object.
@@ -147,7 +129,7 @@ impl Phases {
         let accesses = self
             .intervals
             .last()
-            .map_or(0, |interval| interval.accesses);
+            .map_or(0, |interval| interval.misses.accesses);
         if accesses < length {
             return length - accesses;
         }
@@ -168,8 +150,8 @@ impl Phases {
         }
         let now = self.intervals.len() - 1;
         let interval = &mut self.intervals[now];
-        interval.accesses += chunk.columns.len() as u64;
-        interval.misses += chunk.misses.len() as u64;
+        interval.misses.accesses += chunk.columns.len() as u64;
+        interval.misses.misses += chunk.misses.len() as u64;
         interval.first_touches += new as u64;
         self.last.resize(chunk.known.end, now as u8);
         for &number in chunk.numbers {
@@ -194,10 +176,9 @@ impl Phases {
     fn complete(&mut self) {
         let current = &mut self.current;
         let take = |object: u32| (object, std::mem::take(&mut current[object as usize].1));
-        let mut objects: IntervalMisses = self.missing.drain(..).map(take).collect();
-        objects.sort_unstable();
         if let Some(interval) = self.intervals.last_mut() {
-            interval.objects = objects;
+            interval.misses.objects = self.missing.drain(..).map(take).collect();
+            interval.misses.unite();
         }
     }
 
@@ -206,7 +187,7 @@ impl Phases {
     fn halve(&mut self) {
         let mut old = std::mem::take(&mut self.intervals).into_iter();
         while let (Some(mut interval), Some(next)) = (old.next(), old.next()) {
-            interval.append(next);
+            interval.append(&next);
             self.intervals.push(interval);
         }
         self.length += 1;
@@ -217,7 +198,7 @@ impl Phases {
 
     /// The memory held.
     pub fn memory(&self) -> u64 {
-        let lists = self.intervals.iter().map(|it| it.objects.capacity());
+        let lists = self.intervals.iter().map(|it| it.misses.objects.capacity());
         let bytes = lists.sum::<usize>() * size_of::<(u32, u64)>()
             + self.intervals.capacity() * size_of::<Interval>()
             + self.last.capacity()
@@ -231,23 +212,21 @@ impl Phases {
     /// The intervals and their phases.
     pub fn finish(mut self, places: &[CellPlace]) -> RunPhases {
         self.complete();
-        self.intervals.retain(|interval| interval.accesses > 0);
-        for interval in &mut self.intervals {
-            for (object, _) in &mut interval.objects {
+        self.intervals.retain(|it| it.misses.accesses > 0);
+        let named = |interval: &Interval| {
+            let mut misses = interval.misses.clone();
+            for (object, _) in &mut misses.objects {
                 *object = places[self.current[*object as usize].0 as usize].object;
             }
-            unite(&mut interval.objects);
-        }
-        let counts = self.intervals.iter().map(|interval| IntervalCounts {
-            accesses: interval.accesses,
-            misses: interval.misses,
-            objects: &interval.objects,
-        });
-        let (numbers, phases) = clusters(&counts.collect::<Vec<_>>());
+            misses.unite();
+            misses
+        };
+        let vectors: Vec<MissVector> = self.intervals.iter().map(named).collect();
+        let (numbers, phases) = clusters(&vectors);
         let intervals = self.intervals.iter().zip(numbers);
         let run_interval = |(interval, phase): (&Interval, u32)| RunInterval {
-            accesses: interval.accesses,
-            misses: interval.misses,
+            accesses: interval.misses.accesses,
+            misses: interval.misses.misses,
             first_touches: interval.first_touches,
             footprint: interval.footprint(),
             phase,
