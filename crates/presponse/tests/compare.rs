@@ -1,6 +1,7 @@
 //! `compare`: all rules on one stream, and peers that may be missing.
 
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
@@ -88,6 +89,69 @@ fn missing_peers_are_named_and_skipped() {
     let output = place.run(&compare);
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("name it with --dataflow"), "{error}");
+}
+
+/// The program of `programs/graphs/dataflow`, built as users build it but for the optimiser, which
+/// would take a minute. Nothing if its crates cannot be had: that fails in CI, which has a network.
+fn build_dataflow() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/graphs/dataflow");
+    let cargo = |arguments: &[&str]| -> Output {
+        let mut command = Command::new(env!("CARGO"));
+        command.args(arguments).current_dir(&folder);
+        command.env("CARGO_PROFILE_DEV_DEBUG", "0");
+        command.output().unwrap()
+    };
+    let fetches: [&[&str]; 2] = [&["fetch", "--offline"], &["fetch"]];
+    if !fetches.iter().any(|fetch| cargo(fetch).status.success()) {
+        let is_required = std::env::var_os("REUSELENS_REQUIRE_TOOLS").is_some();
+        assert!(
+            !is_required,
+            "the crates of programs/graphs/dataflow cannot be fetched"
+        );
+        eprintln!("skipped: the crates of programs/graphs/dataflow cannot be fetched");
+        return None;
+    }
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dataflow");
+    let built = cargo(&[
+        "build",
+        "--offline",
+        "--target-dir",
+        target.to_str().unwrap(),
+    ]);
+    let error = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "{error}");
+    Some(target.join("debug/presponse-dataflow"))
+}
+
+#[test]
+fn differential_dataflow_gives_the_same_answers_on_one_worker_and_on_two() {
+    let Some(program) = build_dataflow() else {
+        return;
+    };
+    let place = place();
+    let compare = [
+        "compare",
+        "graph",
+        "--stream",
+        "stream",
+        "--batch",
+        "30",
+        "--python",
+        "no-such-python",
+    ];
+    let dataflow = ["--dataflow", program.to_str().unwrap(), "--json", "-"];
+    let text = place.succeed(&[&compare[..], &dataflow].concat());
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let results = json["results"].as_array().unwrap();
+    for workers in [1, 2] {
+        let ending = format!(", workers: {workers}");
+        let named = |it: &&Value| it["name"].as_str().unwrap().ends_with(&ending);
+        let latency = &results.iter().find(named).unwrap()["latency_ns"];
+        for question in ["depths", "components"] {
+            assert_eq!(latency[question]["count"], 10, "{question}");
+            assert_eq!(latency[question]["same_answers"], true, "{question}");
+        }
+    }
 }
 
 #[test]
