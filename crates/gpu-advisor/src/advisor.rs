@@ -20,8 +20,8 @@ use crate::{
 ///
 /// Results are the same for any number of threads, as long as blocks are closed in the same order.
 ///
-/// Memory: for each kernel and call path, some kilobytes and 0.3 KB for each site and object; for
-/// blocks that are open, see [`BlockAdvisor`]; for the cache model, see
+/// Memory: for each kernel and call path, some kilobytes, 0.3 KB for each site and 0.8 KB for each
+/// object; for blocks that are open, see [`BlockAdvisor`]; for the cache model, see
 /// [`CacheReport`](crate::CacheReport)'s module.
 #[derive(Debug)]
 pub struct Advisor {

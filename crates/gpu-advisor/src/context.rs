@@ -16,6 +16,14 @@ pub struct ObjectRange {
     pub object: u32,
 }
 
+impl ObjectRange {
+    /// Whether an address is one of these.
+    #[inline(always)]
+    pub(crate) fn holds(&self, address: u64) -> bool {
+        self.start <= address && address < self.end
+    }
+}
+
 /// What the host side knows of a launch when it begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaunchContext {

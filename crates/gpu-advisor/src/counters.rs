@@ -4,6 +4,7 @@
 use reuselens_warp::{Space, WarpKind, WarpRow};
 
 use crate::counts::SECTOR_BYTES;
+use crate::heat::SiteHeat;
 use crate::request::{LinePart, count_sectors, sector_mask};
 use crate::tally::{LAST_SITE, NO_OBJECT, SiteObject, Tally};
 use crate::{GlobalCounts, LaunchContext, ObjectRange};
@@ -27,6 +28,7 @@ struct SiteCounter {
     kind: WarpKind,
     /// The addresses of the object that it accesses.
     range: ObjectRange,
+    heat: SiteHeat,
     counts: GlobalCounts,
 }
 
@@ -42,6 +44,7 @@ const CLOSED: SiteCounter = SiteCounter {
     is_open: false,
     kind: WarpKind::Load,
     range: NOWHERE,
+    heat: SiteHeat::NOWHERE,
     counts: GlobalCounts {
         requests: 0,
         lanes: 0,
@@ -65,12 +68,13 @@ impl SiteCounters {
     ) {
         if let Some(counter) = self.by_site.get_mut(row.site as usize) {
             let range = counter.range;
-            let mut is_same = counter.is_open && counter.kind == row.kind && !parts.is_empty();
+            let is_open = counter.is_open && counter.kind == row.kind && !parts.is_empty();
+            let mut stays = is_open;
             for part in parts.iter_mut() {
-                is_same &= range.start <= part.address() && part.address() < range.end;
+                stays &= counter.heat.holds(part.address());
                 part.object = range.object;
             }
-            if is_same {
+            if stays || (is_open && counter.leave_part(parts, tally)) {
                 counter.counts.merge(counts);
                 return;
             }
@@ -99,16 +103,16 @@ impl SiteCounters {
         let range = ranges
             .reduce(|low, _| low)
             .map(|first| context.range(first));
-        let inside = |part: &LinePart, range: &ObjectRange| {
-            range.start <= part.address() && part.address() < range.end
-        };
         match range {
-            Some(range) if parts.iter().all(|part| inside(part, &range)) => {
+            Some(range) if parts.iter().all(|part| range.holds(part.address())) => {
                 parts.iter_mut().for_each(|part| part.object = range.object);
+                let mut heat = SiteHeat::open(&range, &mut tally.heat);
+                heat.leave(&range, parts, 0, &mut tally.heat);
                 self.by_site[at] = SiteCounter {
                     is_open: true,
                     kind: row.kind,
                     range,
+                    heat,
                     counts: *counts,
                 };
             }
@@ -133,7 +137,10 @@ impl SiteCounters {
         }
         let objects = &mut self.several;
         for part in parts {
-            part.object = context.range(part.address()).object;
+            let range = context.range(part.address());
+            part.object = range.object;
+            let heat = tally.heat.open(&range);
+            tally.heat.add(heat, &range, part);
             let known = objects.iter().position(|entry| entry.0 == part.object);
             let at = known.unwrap_or_else(|| {
                 objects.push((part.object, 0, GlobalCounts::default()));
@@ -159,11 +166,24 @@ impl SiteCounters {
 }
 
 impl SiteCounter {
+    /// Counts the parts of a request that leaves the part of its object where the site is. Returns
+    /// false and counts nothing if it leaves the object, too.
+    fn leave_part(&mut self, parts: &[LinePart], tally: &mut Tally) -> bool {
+        let range = self.range;
+        let stays = parts.iter().all(|part| range.holds(part.address()));
+        if stays {
+            let sectors = self.counts.sectors;
+            self.heat.leave(&range, parts, sectors, &mut tally.heat);
+        }
+        stays
+    }
+
     fn settle(&mut self, site: u32, tally: &mut Tally) {
         if !std::mem::replace(&mut self.is_open, false) {
             return;
         }
         let object = self.range.object;
+        self.heat.settle(self.counts.sectors, &mut tally.heat);
         let site = tally.sites.of(site);
         site.counts.global.merge(&self.counts);
         site.object.merge(SiteObject::One(object));

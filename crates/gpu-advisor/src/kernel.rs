@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use reuselens_warp::{KernelSite, Launch, Space, WarpKind};
 
-use crate::tally::{NO_OBJECT, ObjectTally, SiteObject, SiteTally, Tally};
+use crate::tally::{NO_OBJECT, ObjectTally, OfObject, SiteObject, SiteTally, Tally};
 use crate::{
     AdvisorOptions, BankCounts, BranchReport, BypassInputs, BypassOracle, BypassReport,
-    CacheReport, GlobalCounts, InstructionCounts, KernelReport, LaunchMetric, LaunchStatistics,
-    MappingReport, ObjectReport, ReuseCounts, ReuseReport, SiteReport,
+    CacheReport, GlobalCounts, HeatMap, InstructionCounts, KernelReport, LaunchMetric,
+    LaunchStatistics, MappingReport, ObjectReport, ReuseCounts, ReuseReport, SiteReport,
 };
 
 /// Sums over launches.
@@ -20,6 +20,7 @@ pub(crate) struct KernelTotals {
     pub sites: Arc<[KernelSite]>,
     tally: Tally,
     objects: BTreeMap<u32, ObjectTally>,
+    heat: BTreeMap<u32, HeatMap>,
     caches: Option<CacheReport>,
     oracle: Option<BypassOracle>,
     branches: BranchReport,
@@ -44,6 +45,7 @@ impl KernelTotals {
             sites: Arc::clone(&launch.sites),
             tally: Tally::default(),
             objects: BTreeMap::new(),
+            heat: BTreeMap::new(),
             caches: None,
             oracle: None,
             branches: BranchReport::default(),
@@ -103,11 +105,14 @@ impl KernelTotals {
             self.instructions.warps += instructions.warps;
             self.instructions.threads += instructions.threads;
         }
-        for object in tally.objects.tallies.drain(..) {
+        for object in tally.objects.entries.drain(..) {
             let known = self.objects.entry(object.object);
             known
                 .and_modify(|known| known.merge(&object))
                 .or_insert(object);
+        }
+        for heat in tally.heat.entries.drain(..) {
+            self.heat.entry(heat.object).or_default().merge(&heat.map);
         }
         self.tally.merge(&tally);
         if let Some((report, oracle)) = caches {
@@ -132,7 +137,8 @@ impl KernelTotals {
         let constants = constants.map(|tally| tally.object);
         let constants = constants.filter(|&object| object != NO_OBJECT).collect();
         let globals = objects.into_values().filter(ObjectTally::is_global);
-        let mut by_object: Vec<ObjectReport> = globals.map(object).collect();
+        let heat = |tally| object(tally, &self.heat);
+        let mut by_object: Vec<ObjectReport> = globals.map(heat).collect();
         by_object.sort_by_key(|report| report.object);
         let tally = self.tally;
         let sites = self.sites;
@@ -199,10 +205,13 @@ fn site(number: u32, tally: &SiteTally, sites: &[KernelSite]) -> Option<SiteRepo
     })
 }
 
-fn object(tally: ObjectTally) -> ObjectReport {
+fn object(tally: ObjectTally, heat: &BTreeMap<u32, HeatMap>) -> ObjectReport {
+    let object = (tally.object != NO_OBJECT).then_some(tally.object);
+    let heat = object.and_then(|object| heat.get(&object));
     ObjectReport {
-        object: (tally.object != NO_OBJECT).then_some(tally.object),
+        object,
         counts: tally.counts,
+        heat: heat.copied().unwrap_or_default(),
     }
 }
 

@@ -22,6 +22,7 @@ mod context;
 mod counters;
 mod counts;
 mod divergence;
+mod heat;
 mod history;
 mod kernel;
 mod launches;
@@ -47,6 +48,7 @@ pub use caches::{CacheCounts, CacheReport};
 pub use context::{LaunchContext, ObjectRange};
 pub use counts::{GlobalCounts, LINE_BYTES, SECTOR_BYTES};
 pub use divergence::{DegreeHistograms, DivergenceReport, MAX_DEGREE};
+pub use heat::{HEAT_PARTS, HeatMap};
 pub use launches::{LaunchMetric, LaunchStatistics, Statistic};
 pub use ledger::{
     CallPath, CopySum, Direction, FillSum, HostFrame, HostModule, LaunchFault, LaunchSum, Ledger,

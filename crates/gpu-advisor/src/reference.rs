@@ -62,7 +62,7 @@ impl ReferenceBlock {
     pub fn set(&mut self, warps: &mut Vec<WarpHistory>, lines: usize, tally: &Tally) {
         std::mem::swap(&mut self.warps, warps);
         let sites = (0..).zip(tally.sites.0.iter().map(|site| site.counts.reuse));
-        let objects = tally.objects.tallies.iter();
+        let objects = tally.objects.entries.iter();
         let objects = objects.map(|object| (object.object, object.counts.reuse));
         let has_loads = |(_, sums): &(u32, ReuseSums)| sums.loads > 0;
         self.known = Some(KnownReuse {

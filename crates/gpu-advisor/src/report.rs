@@ -4,7 +4,7 @@ use reuselens_warp::{KernelSite, Space, WarpKind};
 
 use crate::{
     BankCounts, BankReport, BranchReport, BypassReport, CacheCounts, CacheReport, DivergenceReport,
-    GlobalCounts, LaunchStatistics, MappingReport, ReuseReport, ReuseSums,
+    GlobalCounts, HeatMap, LaunchStatistics, MappingReport, ReuseReport, ReuseSums,
 };
 
 /// Instructions that were executed, of any kind.
@@ -143,6 +143,8 @@ pub struct ObjectReport {
     pub object: Option<u32>,
     /// What requests do with it.
     pub counts: ObjectCounts,
+    /// How often its parts are accessed; empty where the object is not known.
+    pub heat: HeatMap,
 }
 
 /// The launches of one kernel from one call path of the host.

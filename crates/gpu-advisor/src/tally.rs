@@ -2,6 +2,7 @@
 
 use reuselens_warp::{Space, WarpKind};
 
+use crate::heat::HeatMaps;
 use crate::{
     BankReport, DivergenceReport, GlobalCounts, ObjectCounts, ReuseReport, SiteCounts, SpaceCounts,
 };
@@ -56,22 +57,9 @@ pub(crate) struct ObjectTally {
 }
 
 impl ObjectTally {
-    fn new(object: u32) -> ObjectTally {
-        ObjectTally {
-            object,
-            is_constant: false,
-            counts: ObjectCounts::default(),
-        }
-    }
-
     /// Whether requests of global memory accessed it.
     pub fn is_global(&self) -> bool {
         self.counts.all().requests > 0
-    }
-
-    pub fn merge(&mut self, other: &ObjectTally) {
-        self.is_constant |= other.is_constant;
-        self.counts.merge(&other.counts);
     }
 }
 
@@ -101,42 +89,93 @@ impl SiteTallies {
     }
 }
 
-/// Tallies of objects, in the order in which they come.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ObjectTallies {
-    pub tallies: Vec<ObjectTally>,
+/// What is kept for each object.
+pub(crate) trait OfObject {
+    /// Nothing was counted of this object.
+    fn new(object: u32) -> Self;
+    /// Its number.
+    fn object(&self) -> u32;
+    /// Adds what was counted elsewhere of the same object.
+    fn merge(&mut self, other: &Self);
+}
+
+impl OfObject for ObjectTally {
+    fn new(object: u32) -> ObjectTally {
+        ObjectTally {
+            object,
+            is_constant: false,
+            counts: ObjectCounts::default(),
+        }
+    }
+
+    fn object(&self) -> u32 {
+        self.object
+    }
+
+    fn merge(&mut self, other: &ObjectTally) {
+        self.is_constant |= other.is_constant;
+        self.counts.merge(&other.counts);
+    }
+}
+
+/// What is kept for each object, in the order in which objects come.
+#[derive(Clone, Debug)]
+pub(crate) struct ByObject<T> {
+    pub entries: Vec<T>,
     /// Where objects were found last, by the low bits of their numbers.
     recent: [u32; RECENT],
 }
 
 const RECENT: usize = 16;
 
-impl ObjectTallies {
-    /// The tally of an object.
+/// Tallies of objects.
+pub(crate) type ObjectTallies = ByObject<ObjectTally>;
+
+impl<T> Default for ByObject<T> {
+    fn default() -> ByObject<T> {
+        ByObject {
+            entries: Vec::new(),
+            recent: [0; RECENT],
+        }
+    }
+}
+
+impl<T: OfObject> ByObject<T> {
+    /// What is kept for an object.
     #[inline]
-    pub fn of(&mut self, object: u32) -> &mut ObjectTally {
+    pub fn of(&mut self, object: u32) -> &mut T {
+        let at = self.place(object);
+        &mut self.entries[at]
+    }
+
+    /// The index of an object in the entries.
+    #[inline]
+    pub fn place(&mut self, object: u32) -> usize {
         let recent = object as usize % RECENT;
         let at = self.recent[recent] as usize;
-        let at = match self.tallies.get(at) {
-            Some(tally) if tally.object == object => at,
+        let at = match self.entries.get(at) {
+            Some(entry) if entry.object() == object => at,
             _ => self.search(object),
         };
         self.recent[recent] = at as u32;
-        &mut self.tallies[at]
+        at
     }
 
     #[cold]
     fn search(&mut self, object: u32) -> usize {
-        let found = self.tallies.iter().position(|tally| tally.object == object);
+        let found = self
+            .entries
+            .iter()
+            .position(|entry| entry.object() == object);
         found.unwrap_or_else(|| {
-            self.tallies.push(ObjectTally::new(object));
-            self.tallies.len() - 1
+            self.entries.push(T::new(object));
+            self.entries.len() - 1
         })
     }
 
-    pub fn merge(&mut self, other: &ObjectTallies) {
-        for tally in &other.tallies {
-            self.of(tally.object).merge(tally);
+    pub fn merge(&mut self, other: &ByObject<T>) {
+        for entry in &other.entries {
+            self.of(entry.object()).merge(entry);
         }
     }
 }
@@ -150,6 +189,7 @@ pub(crate) struct Tally {
     pub reuse: ReuseReport,
     pub sites: SiteTallies,
     pub objects: ObjectTallies,
+    pub heat: HeatMaps,
 }
 
 impl Tally {
@@ -160,6 +200,7 @@ impl Tally {
         self.reuse.merge(&other.reuse);
         self.sites.merge(&other.sites);
         self.objects.merge(&other.objects);
+        self.heat.merge(&other.heat);
     }
 
     /// Requests of global memory of all sites.
@@ -179,6 +220,7 @@ impl Tally {
         self.banks = BankReport::default();
         self.reuse = ReuseReport::default();
         self.sites.0.fill(SiteTally::default());
-        self.objects.tallies.clear();
+        self.objects.entries.clear();
+        self.heat.entries.clear();
     }
 }

@@ -80,8 +80,7 @@ impl KernelNames for RunNames {
 
     fn call_path(&self, number: u32) -> Vec<String> {
         let calls = self.call_paths.get(number as usize).into_iter().flatten();
-        let short = |call: &HostCall| format!("{} ({})", call.function, last_part(&call.place));
-        calls.map(short).collect()
+        calls.map(HostCall::to_string).collect()
     }
 
     fn object(&self, number: u32) -> Option<String> {

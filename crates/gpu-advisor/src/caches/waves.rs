@@ -104,7 +104,7 @@ impl CacheSimulator {
             ..CacheReport::default()
         };
         self.sites.0.clear();
-        self.objects.tallies.clear();
+        self.objects.entries.clear();
         self.oracle.loads = 0;
         self.oracle.traffic.clear();
         if self.searches_bypass {

@@ -2,6 +2,7 @@
 
 mod brute_force;
 mod cases;
+mod heat;
 mod long_streams;
 mod published;
 mod rules;

@@ -2,7 +2,7 @@
 
 use reuselens_advice::Finding;
 use reuselens_gpu_advisor::{
-    BankCounts, BypassReport, CacheCounts, DegreeHistograms, GlobalCounts, KernelReport,
+    BankCounts, BypassReport, CacheCounts, DegreeHistograms, GlobalCounts, HeatMap, KernelReport,
     LaunchMetric, MappingReport, ObjectReport, OrderCounts, ReuseCounts, ReuseSums, SiteReport,
     metrics,
 };
@@ -130,6 +130,7 @@ fn object_sum(run: &GpuRun, sum: &ObjectSum) -> Value {
         "l1": cache(&sum.counts.l1),
         "l2": cache(&sum.counts.l2),
         "reuse": reuse_sums(&sum.counts.reuse),
+        "heat": heat(sum.object, &sum.heat),
     })
 }
 
@@ -229,7 +230,19 @@ fn kernel_object(object: &ObjectReport) -> Value {
         "l1": cache(&object.counts.l1),
         "l2": cache(&object.counts.l2),
         "reuse": reuse_sums(&object.counts.reuse),
+        "heat": heat(object.object, &object.heat),
     })
+}
+
+/// Sectors by part of an object, in the order of addresses; null where the object is not known.
+fn heat(object: Option<u32>, map: &HeatMap) -> Value {
+    match object {
+        None => Value::Null,
+        Some(_) => json!({
+            "part_bytes": map.part_bytes(),
+            "sectors": map.sectors(),
+        }),
+    }
 }
 
 fn global(counts: &GlobalCounts) -> Value {

@@ -35,9 +35,10 @@ pub struct HostCall {
     pub place: String,
 }
 
+/// `function (file:line)`, the file without its folders.
 impl std::fmt::Display for HostCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({})", self.function, self.place)
+        write!(f, "{} ({})", self.function, rows::short_place(&self.place))
     }
 }
 
@@ -68,11 +69,10 @@ impl GpuRun {
         calls.map_or(&[], Vec::as_slice)
     }
 
-    /// A call path as one line, the outermost call first; empty if it is unknown.
+    /// A call path as one line, the outermost call first, with files without their folders; empty
+    /// if it is unknown.
     fn path_text(&self, call_path: u32) -> String {
-        let calls: Vec<String> = self
-            .calls(call_path)
-            .iter()
+        let calls: Vec<String> = (self.calls(call_path).iter())
             .map(HostCall::to_string)
             .collect();
         calls.join(" › ")

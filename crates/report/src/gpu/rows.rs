@@ -58,10 +58,7 @@ pub(super) const LINE_HEADS: [&str; 9] = [
 pub(super) fn line(sum: &LineSum, total: u64) -> Vec<String> {
     let global = &sum.counts.global;
     vec![
-        match sum.line.as_str() {
-            "" => "(no line)".to_owned(),
-            line => short_place(line).to_owned(),
-        },
+        line_name(&sum.line),
         sum.function(),
         count(global.requests),
         count(global.sectors),
@@ -71,6 +68,14 @@ pub(super) fn line(sum: &LineSum, total: u64) -> Vec<String> {
         hit_rate(&sum.counts.l1),
         share(sum.splits, sum.branches),
     ]
+}
+
+/// A line of source without its folders, also one that is not known.
+pub(super) fn line_name(line: &str) -> String {
+    match line {
+        "" => "(no line)".to_owned(),
+        line => short_place(line).to_owned(),
+    }
 }
 
 /// Heads of [`object`].
@@ -113,15 +118,8 @@ pub(super) fn object(
 }
 
 /// Heads of [`copy`].
-pub(super) const COPY_HEADS: [&str; 7] = [
-    "from",
-    "to",
-    "direction",
-    "copies",
-    "bytes",
-    "redundant",
-    "called by",
-];
+pub(super) const COPY_HEADS: [&str; 6] =
+    ["from", "to", "direction", "copies", "bytes", "redundant"];
 
 /// The copies of one call path.
 pub(super) fn copy(run: &GpuRun, sum: &CopySum) -> Vec<String> {
@@ -132,7 +130,6 @@ pub(super) fn copy(run: &GpuRun, sum: &CopySum) -> Vec<String> {
         count(sum.count),
         Bytes(sum.bytes).to_string(),
         share(sum.redundant_bytes, sum.bytes),
-        run.path_text(sum.call_path),
     ]
 }
 

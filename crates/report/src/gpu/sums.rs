@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::GpuRun;
 use reuselens_gpu_advisor::{
-    BankCounts, BranchReport, CacheCounts, GlobalCounts, InstructionCounts, KernelReport,
+    BankCounts, BranchReport, CacheCounts, GlobalCounts, HeatMap, InstructionCounts, KernelReport,
     ObjectCounts, ReuseReport, SiteCounts, source_line,
 };
 use reuselens_warp::DeviceCall;
@@ -235,6 +235,8 @@ pub(super) struct ObjectSum {
     pub kernels: Vec<String>,
     /// What requests do with it.
     pub counts: ObjectCounts,
+    /// How often its parts are accessed.
+    pub heat: HeatMap,
 }
 
 /// The objects that kernels access, those of most sectors first.
@@ -248,6 +250,7 @@ fn by_object(reports: &[KernelReport]) -> Vec<ObjectSum> {
                 sum.kernels.push(report.kernel.clone());
             }
             sum.counts.merge(&object.counts);
+            sum.heat.merge(&object.heat);
         }
     }
     let mut objects: Vec<ObjectSum> = objects.into_values().collect();

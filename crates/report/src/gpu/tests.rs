@@ -247,7 +247,7 @@ fn page_is_offline_and_escapes_names() {
     assert!(page.contains("./k &lt;input&gt;") && !page.contains("<input>"));
     assert!(!page.contains("src=\"") && !page.contains("href=\"http"));
     for id in [
-        "findings", "kernels", "memory", "reuse", "source", "objects", "copies", "branches",
+        "findings", "kernels", "memory", "reuse", "source", "objects", "heat", "copies", "branches",
     ] {
         assert!(page.contains(&format!("id=\"{id}\"")), "{id}");
     }
@@ -255,10 +255,38 @@ fn page_is_offline_and_escapes_names() {
 }
 
 #[test]
+fn heat_map_shows_the_parts_that_each_kernel_accesses() {
+    let run = run(&[128, 1 << 14]);
+    let summed = SummedRun::of(&run);
+    let json: Value = serde_json::from_str(&gpu_json(&summed)).unwrap();
+    // Parts of 16 KiB: neighbouring words twice and lines once, then a word in each of 32 parts.
+    let heat = &json["by_object"][0]["heat"];
+    assert_eq!(heat["part_bytes"], 1 << 14);
+    let sectors: Vec<u64> = (heat["sectors"].as_array().unwrap().iter())
+        .map(|it| it.as_u64().unwrap())
+        .collect();
+    let mut expected = vec![0; 64];
+    expected[..32].fill(1);
+    expected[0] += 4 + 32 + 4;
+    assert_eq!(sectors, expected);
+    let own = &json["kernels"][1]["objects"][0]["heat"]["sectors"];
+    assert_eq!(
+        (&own[0], &own[31], &own[32]),
+        (&5.into(), &1.into(), &0.into())
+    );
+    let page = gpu_page(&summed, &GpuPageOptions::default());
+    assert!(page.contains("32 of 64 parts accessed"), "{page}");
+    assert!(page.contains("0 B to 16 KiB: 41 sectors"), "{page}");
+}
+
+#[test]
 fn page_of_many_launches_is_small() {
-    let strides: Vec<u64> = (0..3000).map(|at| 4 + 4 * (at % 40)).collect();
+    let strides: Vec<u64> = (0..10_000).map(|at| 4 + 4 * (at % 40)).collect();
     let page = gpu_page(&SummedRun::of(&run(&strides)), &GpuPageOptions::default());
-    assert!(page.len() < 2 << 20, "{} bytes", page.len());
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    // Three rows for each of 66 call paths are shown.
+    let left = "9,934 more launches from 9,934 call paths are in the JSON only.";
+    assert!(page.contains(left), "{left}");
 }
 
 #[test]

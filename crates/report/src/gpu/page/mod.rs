@@ -2,8 +2,10 @@
 
 mod bars;
 mod findings;
+mod heat;
 mod memory_chart;
 mod source;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,8 +15,9 @@ use reuselens_units::Bytes;
 
 use super::sums::{KernelSum, LineSum};
 use super::{GpuRun, ShortNames, SummedRun, rows};
-use crate::html::{escape, page, table};
-use crate::numbers::{count, percent, ratio_percent, significant};
+use crate::html::{escape, page};
+use crate::numbers::{count, noun, percent, ratio_percent, significant};
+use tables::{ROWS, TableRow, noted_section, section};
 
 /// What a page of a run shows.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +26,6 @@ pub struct GpuPageOptions {
     pub sources: BTreeMap<String, String>,
 }
 
-/// Rows of a table, at most.
-const ROWS: usize = 200;
 /// Kernels that have pictures of their own.
 const PICTURED: usize = 6;
 
@@ -41,24 +42,26 @@ const OBJECTS: &str = "Data on the device, those of most sectors first, with the
 const COPIES: &str =
     "Copies by call path. <b>redundant</b>: bytes that the destination held already.";
 const BRANCHES: &str = "Source lines whose branches split warps, or whose code warps execute with only a part of their threads.";
-const STATISTICS: &str = "The launches of each kernel from each call path: the mean of each launch, the deviation, and the \
-extremes.";
+const STATISTICS: &str = "The launches of each kernel from each call path, those with most instructions first: the mean of \
+each launch, the deviation, and the extremes.";
 const BYPASS: &str = "How many warps of each block should use the L1, while the loads of the others go past it: by the formula \
 with reuse distances per warp and per block, and the best by the model, with the traffic to the L2 above the best one.";
 
 /// A run as one HTML file that works offline: what to change, the kernels, a chart of the memories,
-/// reuse distances, the source with what each line fetches, objects, copies, branches, and
-/// statistics over launches. Below 2 MB for any number of launches, if names are not thousands of
-/// letters long. Equal runs, equal bytes.
+/// reuse distances, the source with what each line fetches, objects with the parts that are
+/// accessed, copies, branches, and statistics over launches. Below 2 MB for any number of launches,
+/// if names are not thousands of letters long. Equal runs, equal bytes.
 pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
     let (run, kernels, lines) = (summed.run, &summed.kernels, &summed.lines);
     let files = source::files(lines, &options.sources);
     let branching = branch_rows(lines);
     let bypass = bypass_rows(run);
+    let heated = heat::objects(summed);
     let mut out = String::with_capacity(128 << 10);
     page::head(&mut out, &run.command);
     top(&mut out, |id| match id {
         "source" => !files.is_empty(),
+        "heat" => !heated.is_empty(),
         "copies" => !run.ledger.copies.is_empty(),
         "host" => run.host.is_some(),
         "branches" => !branching.is_empty(),
@@ -90,14 +93,16 @@ pub fn gpu_page(summed: &SummedRun<'_>, options: &GpuPageOptions) -> String {
     );
     source::write(&mut out, summed.sectors(), &files);
     objects(&mut out, summed);
+    if !heated.is_empty() {
+        heat::write(&mut out, run, &heated);
+    }
     copies(&mut out, run);
     host(&mut out, run);
     if !branching.is_empty() {
         let about = ("branches", "Branches", BRANCHES);
         section(&mut out, about, &BRANCH_HEADS, branching, &[0, 1]);
     }
-    let about = ("launches", "Launches", STATISTICS);
-    section(&mut out, about, &STATISTIC_HEADS, statistics(run), &[0, 1]);
+    launches(&mut out, run);
     if !bypass.is_empty() {
         let about = ("bypass", "Bypassing the L1", BYPASS);
         section(&mut out, about, &BYPASS_HEADS, bypass, &[0]);
@@ -115,6 +120,7 @@ fn top(out: &mut String, is_there: impl Fn(&str) -> bool) {
         ("reuse", "Reuse"),
         ("source", "Source"),
         ("objects", "Objects"),
+        ("heat", "Heat map"),
         ("copies", "Copies"),
         ("host", "Host"),
         ("branches", "Branches"),
@@ -124,32 +130,13 @@ fn top(out: &mut String, is_there: impl Fn(&str) -> bool) {
     page::top(out, &links, is_there);
 }
 
-/// Appends a section with a table of at most [`ROWS`] rows.
-fn section(
-    out: &mut String,
-    (id, title, explain): (&str, &str, &str),
-    heads: &[&str],
-    mut rows: Vec<Vec<String>>,
-    words: &[usize],
-) {
-    let left = rows.len().saturating_sub(ROWS);
-    rows.truncate(ROWS);
-    let heads = heads.iter().map(|&head| head.to_owned()).collect();
-    page::picture(out, id, title, explain, |out| {
-        table(out, &(heads, rows), words);
-        if left > 0 {
-            let _ = write!(out, "<p>{left} more are in the JSON.</p>");
-        }
-    });
-}
-
 fn headline(out: &mut String, summed: &SummedRun<'_>) {
     let (run, all) = (summed.run, &summed.all);
     let _ = write!(out, "<h1>{}</h1><ul class=\"facts\">", escape(&run.command));
     let model = run.kernels.iter().find_map(|kernel| kernel.caches.as_ref());
     let mut facts = vec![
-        crate::numbers::noun(summed.kernels.len() as u64, "kernel", "kernels"),
-        crate::numbers::noun(all.launches, "launch", "launches"),
+        noun(summed.kernels.len() as u64, "kernel", "kernels"),
+        noun(all.launches, "launch", "launches"),
         "kernels ran on the interpreter: counts are exact, times are unknown".to_owned(),
     ];
     if let Some(caches) = model {
@@ -246,21 +233,23 @@ fn tiles(out: &mut String, run: &GpuRun, all: &KernelSum) {
 fn objects(out: &mut String, summed: &SummedRun<'_>) {
     let (run, objects, total) = (summed.run, &summed.objects, summed.object_sectors());
     let short = ShortNames::of(run);
-    let heads: Vec<&str> = rows::OBJECT_HEADS
-        .into_iter()
-        .chain(["accessed by", "allocated by"])
-        .collect();
-    let cells = objects.iter().map(|sum| {
-        let mut cells = rows::object(run, &short, sum, total);
+    let rows = objects.iter().map(|sum| {
+        let cells = rows::object(run, &short, sum, total);
         let memory = sum
             .object
             .and_then(|it| run.ledger.objects.get(it as usize));
-        cells.push(sum.kernels.join(", "));
-        cells.push(memory.map_or_else(String::new, |memory| run.path_text(memory.call_path)));
-        cells
+        let path = memory.map_or_else(String::new, |memory| run.path_text(memory.call_path));
+        let below = match path.is_empty() {
+            true => format!("accessed by {}", sum.kernels.join(", ")),
+            false => format!(
+                "accessed by {}; allocated by {path}",
+                sum.kernels.join(", ")
+            ),
+        };
+        TableRow { cells, below }
     });
     let about = ("objects", "Data objects", OBJECTS);
-    section(out, about, &heads, cells.collect(), &[0, 1, 8, 9]);
+    section(out, about, &rows::OBJECT_HEADS, rows.collect(), &[0, 1]);
 }
 
 fn copies(out: &mut String, run: &GpuRun) {
@@ -268,9 +257,18 @@ fn copies(out: &mut String, run: &GpuRun) {
     if copies.is_empty() {
         return;
     }
-    let cells = copies.iter().map(|sum| rows::copy(run, sum)).collect();
+    let rows = copies.iter().map(|sum| {
+        let path = run.path_text(sum.call_path);
+        TableRow {
+            cells: rows::copy(run, sum),
+            below: match path.is_empty() {
+                true => path,
+                false => format!("called by {path}"),
+            },
+        }
+    });
     let about = ("copies", "Copies", COPIES);
-    section(out, about, &rows::COPY_HEADS, cells, &[0, 1, 2, 6]);
+    section(out, about, &rows::COPY_HEADS, rows.collect(), &[0, 1, 2]);
 }
 
 /// Appends what the host's code accesses, if that was analysed.
@@ -312,7 +310,7 @@ fn branch_rows(lines: &[LineSum]) -> Vec<Vec<String>> {
     lines.sort_by_key(|sum| std::cmp::Reverse((sum.divergent, sum.splits)));
     let row = |sum: &&LineSum| {
         vec![
-            sum.line.clone(),
+            rows::line_name(&sum.line),
             sum.paths.join(", "),
             count(sum.branches),
             rows::share(sum.splits, sum.branches),
@@ -341,7 +339,23 @@ const SHOWN: [LaunchMetric; 3] = [
     LaunchMetric::L1HitRate,
 ];
 
-fn statistics(run: &GpuRun) -> Vec<Vec<String>> {
+/// Appends the statistics of the kernels and call paths with most instructions.
+fn launches(out: &mut String, run: &GpuRun) {
+    let mut reports: Vec<&KernelReport> = run.kernels.iter().collect();
+    reports.sort_by_key(|report| std::cmp::Reverse(report.instructions.threads));
+    let (shown, rest) = reports.split_at(reports.len().min(ROWS / SHOWN.len()));
+    let about = ("launches", "Launches", STATISTICS);
+    let left = (!rest.is_empty()).then(|| {
+        let number = rest.iter().map(|report| report.launches.launches).sum();
+        let launches = noun(number, "more launch", "more launches");
+        let paths = noun(rest.len() as u64, "call path", "call paths");
+        format!("{launches} from {paths} are in the JSON only.")
+    });
+    let rows = statistics(run, shown);
+    noted_section(out, about, &STATISTIC_HEADS, rows, &[0, 1, 3], left);
+}
+
+fn statistics(run: &GpuRun, reports: &[&KernelReport]) -> Vec<Vec<String>> {
     let row = |report: &KernelReport, metric: LaunchMetric| {
         let row = report.launches.of(metric);
         (row.count() > 0).then(|| {
@@ -357,8 +371,8 @@ fn statistics(run: &GpuRun) -> Vec<Vec<String>> {
             ]
         })
     };
-    let reports = run.kernels.iter();
     reports
+        .iter()
         .flat_map(|report| SHOWN.into_iter().filter_map(|metric| row(report, metric)))
         .collect()
 }
