@@ -10,13 +10,17 @@
 //! | true and false sharing | `sharing`, `shared_pairs` |
 //! | misses of caches with sets | `conflicts` |
 //! | intervals and phases of the run | `phases`, `phase_clusters` |
+//! | what carries a reuse: [`CarriedReuses`] | `carried` |
+//! | scopes, and counts of reuses | `scope_tracker`, `code_scopes`, `reuse_pairs` |
 //!
 //! For: analyses of a profile that is to say why. Not for: distances (the crate `distance`), nor
 //! what follows from the counts (the crate `advisor`).
 
+mod carried;
 mod cause_counts;
 mod cells;
 mod chunk;
+mod code_scopes;
 mod conflicts;
 mod element_counts;
 mod item_numbers;
@@ -24,10 +28,15 @@ mod line_use;
 mod miss_columns;
 mod phase_clusters;
 mod phases;
+mod reuse_pairs;
+mod scope_tracker;
 mod shared_pairs;
 mod sharing;
 
+pub use carried::{CarriedCounts, CarriedReuses};
 pub use cause_counts::{CauseCounts, CauseOptions};
 pub use cells::{CauseCell, CellPlace};
+pub use code_scopes::CodeScope;
 pub use conflicts::set_caches;
 pub use miss_columns::{MissColumns, NO_OFFSET};
+pub use reuse_pairs::CarriedPair;

@@ -86,7 +86,7 @@ impl<'a> MissFacts<'a> {
 
     fn scope(&self, carrier: Carrier) -> Option<&'a MissScope> {
         match carrier {
-            Carrier::Threads => None,
+            Carrier::Threads | Carrier::Others => None,
             Carrier::Scope(scope) | Carrier::Iteration(scope) => {
                 self.causes.scopes.get(scope as usize)
             }
@@ -133,7 +133,7 @@ impl ReuseRoute<'_> {
         match self.carrier {
             Carrier::Iteration(_) => true,
             Carrier::Scope(_) => is_function,
-            Carrier::Threads => false,
+            Carrier::Threads | Carrier::Others => false,
         }
     }
 

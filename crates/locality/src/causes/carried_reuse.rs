@@ -50,12 +50,15 @@ pub enum Carrier {
     Scope(u32),
     /// One iteration of this loop: the accesses are in different loops or calls within it.
     Iteration(u32),
+    /// Several of these: rarer reuses that were not counted by themselves.
+    Others,
 }
 
 /// Reuses of one pair of instructions, of one object, with one carrier, that miss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CarriedReuse {
-    /// The access before: index into [`Profile::sites`](crate::Profile::sites).
+    /// The access before: index into [`Profile::sites`](crate::Profile::sites). The unknown site
+    /// (0) with [`Carrier::Others`].
     pub source: u32,
     /// The access that misses: index into [`Profile::sites`](crate::Profile::sites).
     pub sink: u32,

@@ -1,0 +1,296 @@
+//! What carries reuses, against the definition: the complete history of the scopes of random
+//! programs.
+
+#[path = "carried/history.rs"]
+mod history;
+#[path = "carried/programs.rs"]
+mod programs;
+
+use std::collections::{BTreeMap, HashMap};
+
+use history::{Carried, History, HistoryScope};
+use programs::{Program, Random, Step};
+use proptest::prelude::*;
+use reuselens_causes::{CarriedCounts, CarriedPair, CarriedReuses, MissColumns};
+use reuselens_control_flow::{BasicBlock, BlockEnd};
+use reuselens_locality::{Carrier, ScopeKind};
+use reuselens_units::{Distance, Items};
+
+/// One thing that a thread of a trace does.
+struct Event {
+    thread: u32,
+    step: Step,
+}
+
+/// Random programs, one per thread, that take turns.
+fn trace(random: &mut Random, threads: u32) -> Vec<Event> {
+    let program = Program::new(random);
+    let runs = (0..threads).map(|_| program.run(random));
+    let mut runs: Vec<_> = runs.map(Vec::into_iter).collect();
+    let mut events = Vec::new();
+    let mut left = threads;
+    while left > 0 {
+        let thread = random.below(u64::from(threads)) as u32;
+        for _ in 0..1 + random.below(60) {
+            let Some(step) = runs[thread as usize].next() else {
+                break;
+            };
+            events.push(Event { thread, step });
+        }
+        left = runs.iter().filter(|run| run.len() > 0).count() as u32;
+    }
+    number_cells(&mut events);
+    events
+}
+
+/// Numbers the cells in the order of their first accesses.
+fn number_cells(events: &mut [Event]) {
+    let mut numbers = HashMap::new();
+    for event in events {
+        if let Step::Access { cell, .. } = &mut event.step {
+            let next = numbers.len() as u32;
+            *cell = *numbers.entry((event.thread, *cell)).or_insert(next);
+        }
+    }
+}
+
+/// The distances of all accesses, over all threads, by their definition.
+fn distances(events: &[Event]) -> Vec<Distance> {
+    let mut stack: Vec<u64> = Vec::new();
+    let accesses = events.iter().filter_map(|event| match event.step {
+        Step::Access { item, .. } => Some(item),
+        _ => None,
+    });
+    let distance = |item| match stack.iter().rposition(|other| *other == item) {
+        Some(at) => {
+            let distance = stack.len() - 1 - at;
+            stack.remove(at);
+            stack.push(item);
+            Distance::new(distance as u64)
+        }
+        None => {
+            stack.push(item);
+            Distance::COLD
+        }
+    };
+    accesses.map(distance).collect()
+}
+
+/// Misses and their distances by source cell, sink cell and carrier.
+type Counts = BTreeMap<(u32, u32, Carried), (u64, u64)>;
+
+/// The counts by the complete history of all scopes.
+fn expected(events: &[Event], cache: u64) -> Counts {
+    let distances = distances(events);
+    let mut histories: HashMap<u32, History> = HashMap::new();
+    let mut last: HashMap<u64, (u64, u32, u32)> = HashMap::new();
+    let (mut time, mut counts) = (0_u64, Counts::new());
+    for Event { thread, step } in events {
+        let history = histories.entry(*thread).or_default();
+        let Step::Access { item, cell } = *step else {
+            history.step(step, time);
+            continue;
+        };
+        let distance = distances[time as usize];
+        let before = last.insert(item, (time, *thread, cell));
+        if let Some((at, by, source)) = before
+            && distance.raw() >= cache
+        {
+            let carrier = match by == *thread {
+                true => history.carrier(at, time),
+                false => Carried::Threads,
+            };
+            let counted = counts.entry((source, cell, carrier)).or_default();
+            counted.0 += 1;
+            counted.1 += distance.raw();
+        }
+        time += 1;
+    }
+    counts
+}
+
+/// Item accesses of a thread, and the blocks that began in them.
+#[derive(Default)]
+struct Piece {
+    items: Vec<u64>,
+    cells: Vec<u32>,
+    distances: Vec<Distance>,
+    blocks: Vec<(u32, BasicBlock)>,
+}
+
+impl Piece {
+    fn add_to(&mut self, reuses: &mut CarriedReuses, thread: u32) {
+        let count = self.items.len();
+        let columns = MissColumns {
+            thread,
+            items: &self.items,
+            distances: &self.distances,
+            cells: &self.cells,
+            bytes: &vec![1; count],
+            stores: &vec![false; count],
+            offsets: &vec![0; count],
+        };
+        reuses.add(0, &columns, &self.blocks);
+        *self = Piece::default();
+    }
+}
+
+/// The counts by [`CarriedReuses`], from pieces that are cut anywhere.
+fn counted(events: &[Event], cache: u64, most: usize, random: &mut Random) -> CarriedCounts {
+    let distances = distances(events);
+    let mut reuses = CarriedReuses::new(Items(cache), most);
+    let (mut piece, mut of, mut time) = (Piece::default(), 0, 0);
+    for Event { thread, step } in events {
+        if *thread != of || random.below(20) == 0 {
+            piece.add_to(&mut reuses, of);
+            of = *thread;
+        }
+        match step {
+            Step::Block(block) => piece.blocks.push((piece.items.len() as u32, *block)),
+            Step::Access { item, cell } => {
+                piece.items.push(*item);
+                piece.cells.push(*cell);
+                piece.distances.push(distances[time]);
+                time += 1;
+            }
+            _ => {}
+        }
+    }
+    piece.add_to(&mut reuses, of);
+    reuses.finish()
+}
+
+fn named(counts: &CarriedCounts) -> Counts {
+    let scope = |number: u32| {
+        let scope = counts.scopes[number as usize];
+        HistoryScope {
+            kind: scope.kind,
+            start: scope.start,
+        }
+    };
+    let pairs = counts.pairs.iter().map(|pair| {
+        let carrier = match pair.carrier {
+            Carrier::Threads => Carried::Threads,
+            Carrier::Scope(number) => Carried::Scope(scope(number)),
+            Carrier::Iteration(number) => Carried::Iteration(scope(number)),
+            Carrier::Others => panic!("there is room for all pairs"),
+        };
+        let source = pair.source.expect("the pair is counted by itself");
+        let key = (source, pair.sink, carrier);
+        (key, (pair.misses, pair.distance_sum))
+    });
+    pairs.collect()
+}
+
+/// The first row that other counts have not.
+fn first_not_in(counts: &Counts, other: &Counts) -> Option<String> {
+    let mut rows = counts.iter();
+    let first = rows.find(|(key, count)| other.get(key) != Some(count));
+    first.map(|row| format!("{row:x?}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn carriers_are_those_of_the_complete_history(
+        seed in any::<u64>(),
+        threads in 1_u32..4,
+        cache in 0_u64..12,
+    ) {
+        let mut random = Random(seed);
+        let events = trace(&mut random, threads);
+        let counts = counted(&events, cache, CarriedReuses::MOST_PAIRS, &mut random);
+        let (found, expected) = (named(&counts), expected(&events, cache));
+        prop_assert_eq!(first_not_in(&found, &expected), None);
+        prop_assert_eq!(first_not_in(&expected, &found), None);
+    }
+
+    #[test]
+    fn full_table_drops_no_miss(seed in any::<u64>(), most in 2_usize..20) {
+        let mut random = Random(seed);
+        let events = trace(&mut random, 2);
+        let all = counted(&events, 3, CarriedReuses::MOST_PAIRS, &mut random);
+        let few = counted(&events, 3, most, &mut random);
+        let by_sink = |counts: &CarriedCounts| {
+            let mut sums = BTreeMap::new();
+            for pair in &counts.pairs {
+                let sum = sums.entry(pair.sink).or_insert((0, 0));
+                sum.0 += pair.misses;
+                sum.1 += pair.distance_sum;
+            }
+            sums
+        };
+        prop_assert_eq!(by_sink(&all), by_sink(&few));
+        let (others, own): (Vec<&CarriedPair>, Vec<&CarriedPair>) =
+            few.pairs.iter().partition(|pair| pair.carrier == Carrier::Others);
+        prop_assert!(own.len() <= most);
+        prop_assert_eq!(others.is_empty(), all.pairs.len() <= most);
+    }
+}
+
+/// The random programs have what they are to try.
+#[test]
+fn random_traces_have_all_kinds_of_carriers() {
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    for seed in 0..100 {
+        let mut random = Random(seed);
+        for (key, (misses, _)) in expected(&trace(&mut random, 2), 3) {
+            let kind = match key.2 {
+                Carried::Threads => "threads",
+                Carried::Iteration(_) => "iteration",
+                Carried::Scope(scope) => match scope.kind {
+                    ScopeKind::Thread => "thread",
+                    ScopeKind::Function => "function",
+                    ScopeKind::Loop => "loop",
+                },
+            };
+            *kinds.entry(kind).or_default() += misses;
+        }
+    }
+    assert_eq!(kinds.len(), 5, "{kinds:?}");
+    assert!(kinds.values().all(|misses| *misses > 1000), "{kinds:?}");
+}
+
+/// Two loops around an array of eight items: the inner one reads all of it.
+#[test]
+fn outer_loop_carries_what_the_inner_one_reads_again() {
+    let block = |start: u64, end, taken| BasicBlock {
+        start,
+        length: 16,
+        taken,
+        end,
+        ..BasicBlock::default()
+    };
+    let outer = block(16, BlockEnd::Falls, 0);
+    let inner = block(32, BlockEnd::Branch, 32);
+    let latch = block(48, BlockEnd::Branch, 16);
+    let mut reuses = CarriedReuses::new(Items(4), CarriedReuses::MOST_PAIRS);
+    for round in 0..5 {
+        let mut piece = Piece::default();
+        piece.blocks.push((0, outer));
+        for item in 0..8 {
+            piece.blocks.push((piece.items.len() as u32, inner));
+            piece.items.push(item);
+            piece.cells.push(1);
+            let distance = match round {
+                0 => Distance::COLD,
+                _ => Distance::new(7),
+            };
+            piece.distances.push(distance);
+        }
+        piece.blocks.push((8, latch));
+        piece.add_to(&mut reuses, 0);
+    }
+    let counts = reuses.finish();
+    assert_eq!(counts.pairs.len(), 1);
+    let pair = counts.pairs[0];
+    assert_eq!((pair.source, pair.sink), (Some(1), 1));
+    assert_eq!((pair.misses, pair.distance_sum), (32, 32 * 7));
+    let Carrier::Scope(scope) = pair.carrier else {
+        panic!("{pair:?}");
+    };
+    let scope = counts.scopes[scope as usize];
+    assert_eq!(scope.kind, ScopeKind::Loop);
+    assert_eq!((scope.start, scope.end), (16, 64));
+}
