@@ -19,9 +19,11 @@
 //! no order; recomputing reads one list of each vertex in the order of the search. The constants
 //! below weigh these (measured on meshes and social graphs). While vertices are lost, the number
 //! that will be lost in all is predicted: each level leaves orphans to the next one, of which as
-//! large a share is lost as so far, up to the size of each level. If that many cost more than
-//! recomputing, the repair is given up. The gains of each inserted edge are
-//! predicted to read as much as those of the last batches.
+//! large a share is lost as so far, up to the size of each level. An inserted edge lowers one of
+//! its ends by some levels, and its neighbourhood with it. For each of these levels as large a
+//! share of the vertices is predicted to gain as in the last repairs (before the first one: one
+//! vertex), independently for each edge: many edges reach the same vertices. If lost and gained
+//! vertices cost more than recomputing, the repair is given up, or not begun.
 
 use reuselens_graph::{Delta, Edge, EdgeKind, StoredGraph, VertexId};
 
@@ -35,6 +37,11 @@ const NONE: VertexId = VertexId::MAX;
 const READS: u64 = 3;
 /// An id that a repair reads costs as much as this many that a search reads in order.
 const REPAIR_ID: u64 = 3;
+/// A vertex that a repair loses or gives a depth costs as much as this many of these.
+const REPAIR_VERTEX: u64 = 12;
+/// What is left of the predicted gains after a batch that was recomputed, of which nothing is
+/// learned. Without that, one bad batch would rule out repairs for ever.
+const FORGOTTEN: f64 = 0.75;
 /// A vertex that a search reaches costs as much as reading this many ids.
 const RECOMPUTED_VERTEX: u64 = 16;
 
@@ -48,8 +55,9 @@ pub struct Depths {
     levels: Vec<u32>,
     /// The number of vertices that have a depth.
     reached: u32,
-    /// The ids that the gains of an inserted edge read, a mean of the last batches.
-    gain: u64,
+    /// The share of the vertices that get a lower depth for each level by which an inserted edge
+    /// lowers one of its ends, a mean of the last repairs; nothing before the first one.
+    gain: Option<f64>,
     scratch: Scratch,
 }
 
@@ -87,7 +95,7 @@ impl Depths {
             places: Vec::new(),
             levels: Vec::new(),
             reached: 0,
-            gain: 0,
+            gain: None,
             scratch: Scratch::default(),
         };
         new.grow(graph.vertices());
@@ -213,6 +221,17 @@ impl Depths {
         }
     }
 
+    /// By how much inserted edges lower depths at their ends, in total. An end that
+    /// had no depth counts as if it had been one level below all others.
+    fn offered(&self) -> f64 {
+        let deepest = self.levels.len() as u32;
+        let lowered = |&(depth, to, _): &(u32, VertexId, VertexId)| {
+            let before = self.depth(to).min(deepest);
+            f64::from(before.saturating_sub(depth))
+        };
+        self.scratch.offers.iter().map(lowered).sum()
+    }
+
     /// The first step: finds new parents, and collects the vertices that lose their depth. Returns
     /// whether to go on with the repair.
     fn take_losses<G: StoredGraph>(&mut self, graph: &G, work: &mut Work) -> bool {
@@ -223,9 +242,15 @@ impl Depths {
         self.scratch.lost.clear();
         now.clear();
         let (mut taken, mut depth) = (0, 0);
-        let gains = self.gain * self.scratch.offers.len() as u64;
-        let mut outlook = Outlook::new(self.reached, gains.min(ids(graph)));
-        let mut go_on = true;
+        // Before anything is known: a vertex for each level.
+        let each = self.gain.unwrap_or(1.0 / f64::from(self.reached.max(1)));
+        let reach = each * self.offered();
+        let gained = (1.0 - (-reach).exp()) * f64::from(self.reached);
+        let mut outlook = Outlook::new(self.reached, gained as u64);
+        let mut go_on = self.policy == Policy::Repair;
+        if !go_on {
+            (work.predicted, go_on) = outlook.weigh(0, ids(graph));
+        }
         while go_on {
             if now.is_empty() {
                 let Some(&(first, _)) = orphans.get(taken) else {
@@ -366,6 +391,7 @@ impl<G: StoredGraph> Maintain<G> for Depths {
             return self.recompute(graph);
         }
         self.classify(graph.kind(), delta);
+        let offered = self.offered();
         if self.scratch.orphans.is_empty() && self.scratch.offers.is_empty() {
             return Work::default();
         }
@@ -374,6 +400,7 @@ impl<G: StoredGraph> Maintain<G> for Depths {
             ..Work::default()
         };
         if !self.take_losses(graph, &mut work) {
+            self.gain = self.gain.map(|gain| gain * FORGOTTEN);
             let predicted = work.predicted;
             let mut again = self.recompute(graph);
             again.scanned += work.scanned;
@@ -386,17 +413,16 @@ impl<G: StoredGraph> Maintain<G> for Depths {
             places[offer.2 as usize].depth.wrapping_add(1) == offer.0
         };
         self.scratch.offers.retain(stands);
-        let (offers, lost) = (
-            self.scratch.offers.len() as u64,
-            self.scratch.lost.len() as u64,
-        );
+        let lost = self.scratch.lost.len() as u64;
         self.offer_to_lost(graph, &mut work);
-        let before = work;
+        let before = work.affected;
         self.take_offers(graph, &mut work);
-        let taken = (work.affected - before.affected).max(1);
-        let gained = taken.saturating_sub(lost) * (work.scanned - before.scanned) / taken;
-        if let Some(each) = gained.checked_div(offers) {
-            self.gain = (self.gain + each) / 2;
+        if offered > 0.0 {
+            // Vertices that lost their depth get one by offers of neighbours.
+            let gained = (work.affected - before).saturating_sub(lost) as f64;
+            let share = (gained / f64::from(self.reached.max(1))).min(0.999);
+            let each = -(1.0 - share).ln() / offered;
+            self.gain = Some(self.gain.map_or(each, |gain| (gain + each) / 2.0));
         }
         work
     }
@@ -422,8 +448,8 @@ fn ids<G: StoredGraph>(graph: &G) -> u64 {
 struct Outlook {
     /// The vertices that had a depth before the batch.
     reached: u64,
-    /// The ids that gains are predicted to read.
-    gains: u64,
+    /// The vertices that are predicted to get a lower depth.
+    gained: u64,
     /// The vertices that lost their depth so far.
     lost: u64,
     /// The orphans below the first level, and those of them that were lost. (The first level has
@@ -435,11 +461,11 @@ struct Outlook {
 }
 
 impl Outlook {
-    fn new(reached: u32, gains: u64) -> Self {
+    fn new(reached: u32, gained: u64) -> Self {
         let reached = u64::from(reached).max(1);
         Self {
             reached,
-            gains,
+            gained,
             lost: 0,
             orphans: 16,
             lost_orphans: 4,
@@ -480,14 +506,14 @@ impl Outlook {
         all as u64
     }
 
-    /// The ids that a repair reads if `lost` vertices are lost, and whether that is less work than
-    /// recomputing from `ids` ids.
+    /// The ids that a repair reads if `lost` vertices are lost, and whether the repair is less work
+    /// than recomputing from `ids` ids.
     fn weigh(&self, lost: u64, ids: u64) -> (u64, bool) {
-        let read = lost * READS * ids / self.reached + self.gains;
-        (
-            read,
-            read * REPAIR_ID <= ids + RECOMPUTED_VERTEX * self.reached,
-        )
+        // A vertex that is lost is given a depth again; one that gains reads its list once.
+        let vertices = 2 * lost + self.gained;
+        let read = (READS * lost + self.gained) * ids / self.reached;
+        let repair = read * REPAIR_ID + vertices * REPAIR_VERTEX;
+        (read, repair <= ids + RECOMPUTED_VERTEX * self.reached)
     }
 }
 
@@ -495,5 +521,37 @@ fn reversed(edge: Edge) -> Edge {
     Edge {
         from: edge.to,
         to: edge.from,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reuselens_graph::generate::delaunay;
+    use reuselens_graph::{EdgeChange, SortedGraph};
+
+    use super::*;
+
+    /// The choice for the first batch of a mesh, which inserts so many pairs from all over it.
+    fn choice(pairs: u32) -> Choice {
+        let (kind, vertices) = (EdgeKind::Undirected, 1 << 12);
+        let mut graph = SortedGraph::new(kind, vertices);
+        let mesh = delaunay(vertices, 1).unwrap();
+        graph.apply(&mesh.into_iter().map(EdgeChange::Insert).collect::<Vec<_>>());
+        let mut depths = Depths::new(&graph, 0, Policy::Predict);
+        let pair = |at: u32| Edge::new(kind, at * 4, (at * 7919 + 1234) % vertices);
+        let batch: Vec<_> = (0..pairs).map(|at| EdgeChange::Insert(pair(at))).collect();
+        let delta = graph.apply(&batch);
+        let work = depths.apply(&graph, &delta);
+        let wanted = Depths::new(&graph, 0, Policy::Recompute);
+        let [found, wanted] = [depths, wanted].map(|it| Maintain::<SortedGraph>::answer(&it));
+        assert_eq!(found, wanted);
+        work.choice
+    }
+
+    /// They make nearly all vertices less deep, which no repair does faster than a search.
+    #[test]
+    fn first_batch_of_many_short_cuts_is_recomputed_and_of_few_repaired() {
+        assert_eq!(choice(1000), Choice::Recomputed);
+        assert_eq!(choice(1), Choice::Repaired);
     }
 }
