@@ -74,7 +74,11 @@ fn edge_lists_say_what_is_wrong_with_a_line() {
         ),
         ("1 2.5\n", "'2.5' is no id"),
         ("1 2\n- 1 2\n", "line 2: '- 1 2' begins a change"),
-        ("\u{0}\u{1} 2\n", "'\\0\\u{1}' is no id"),
+        ("\u{1} 2\n", "'\\u{1}' is no id"),
+        (
+            "\u{7f}ELF\u{0}\u{1} 2\n",
+            "line 1: the file is binary or UTF-16; graphs and streams are text",
+        ),
     ] {
         let message = error(edge_list::read, text);
         assert!(message.contains(wanted), "{message}");

@@ -24,10 +24,8 @@ mod timeline;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    match commands::Cli::try_parse() {
+    match commands::Cli::read() {
         Ok(cli) => exit::code(cli.command.run()),
         Err(error) => exit::usage(&error),
     }

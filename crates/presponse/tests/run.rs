@@ -151,6 +151,7 @@ fn bad_input_is_a_message_with_a_line_and_what_to_do() {
     place.write("stream", "+ 1 2\n+ 1\n");
     place.write("untimed", "+ 1 2\n");
     place.write("empty", "");
+    place.write("binary", "\u{7f}ELF\0\0 \n\0");
     for (arguments, code, wanted) in [
         (
             vec!["run", "none", "--stream", "stream"],
@@ -186,6 +187,26 @@ fn bad_input_is_a_message_with_a_line_and_what_to_do() {
             vec!["run", "empty", "--stream", "untimed"],
             1,
             "empty is empty",
+        ),
+        (
+            vec!["run", "binary", "--stream", "stream"],
+            1,
+            "the file is binary or UTF-16; graphs and streams are text",
+        ),
+        (
+            vec!["run", "graph", "--stream", "binary"],
+            1,
+            "the stream binary: line 1: the file is binary",
+        ),
+        (
+            vec!["run", "graph", "--stream", "stream", "--batch", "-5"],
+            2,
+            "invalid value '-5' for '--batch <N>'",
+        ),
+        (
+            vec!["generate", "delaunay", "--vertices", "-1"],
+            2,
+            "invalid value '-1' for '--vertices <VERTICES>'",
         ),
         (
             vec!["run", "-", "--stream", "-"],
@@ -325,4 +346,49 @@ fn a_root_that_the_graph_lacks_is_warned_of() {
     assert!(output.status.success());
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("the root 77 is no vertex"), "{error}");
+}
+
+/// Each option's text, by its name, of the options that a command has.
+fn options(place: &Place, command: &str) -> std::collections::BTreeMap<String, String> {
+    let help = place.succeed(&[command, "-h"]);
+    let mut options: Vec<(String, String)> = Vec::new();
+    for line in help.lines() {
+        match line.trim_start().strip_prefix('-') {
+            Some(option) => {
+                let (name, text) = option.split_once("  ").unwrap_or((option, ""));
+                let name = name.rsplit("--").next().unwrap();
+                let name = name.trim_start_matches('-').to_owned();
+                options.push((name, text.trim().to_owned()));
+            }
+            None if line.starts_with("     ") => {
+                if let Some((_, text)) = options.last_mut() {
+                    *text = format!("{text} {}", line.trim()).trim().to_owned();
+                }
+            }
+            None => {}
+        }
+    }
+    options.into_iter().collect()
+}
+
+#[test]
+fn options_that_commands_share_have_one_text() {
+    let place = Place::new();
+    let [run, compare, speculate] = ["run", "compare", "speculate"].map(|it| options(&place, it));
+    for name in [
+        "directed",
+        "root <ID>",
+        "threads <N>",
+        "stream <FILE>",
+        "every <TIME>",
+        "json <FILE>",
+        "output <FILE>",
+        "force",
+        "quiet",
+    ] {
+        let text = &run[name];
+        assert!(!text.is_empty(), "{name}");
+        assert_eq!([&compare[name], &speculate[name]], [text; 2], "{name}");
+    }
+    assert_eq!(run["verify"], speculate["verify"]);
 }

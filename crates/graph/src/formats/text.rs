@@ -69,6 +69,11 @@ impl<R: BufRead> Lines<R> {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error.into()),
             };
+            if self.number == 1 && self.line.is_empty() && bytes.contains(&0) {
+                let what = "the file is binary or UTF-16; graphs and streams are text, a line per \
+                            edge, in ASCII or UTF-8, and may be packed (gzip, zstd, xz, zip)";
+                return Err(TextError::at(1, what));
+            }
             if bytes.is_empty() {
                 match self.line.is_empty() {
                     true => {

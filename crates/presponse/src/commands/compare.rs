@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use reuselens_graph::formats::stream::StreamRecord;
 use reuselens_graph::{StoredGraph, VertexId};
-use reuselens_io::AtomicFile;
 use reuselens_units::{counted, grouped};
 use serde_json::{Value, json};
 
-use super::shared::{GraphOptions, ReadyGraph, StreamOptions, write_whole};
+use super::shared::{
+    GRAPH_HELP, GraphOptions, OutputOptions, ReadyGraph, StreamOptions, warn_of_late,
+};
 use crate::answers::{Answers, Rules, SERIES};
 use crate::batches;
 use crate::differences::DifferenceWriter;
@@ -27,7 +28,7 @@ use crate::summary::{RunSummary, latencies_json, nanoseconds};
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "presponse compare [GRAPH] --stream FILE [OPTIONS]")]
 pub struct Args {
-    /// The graph before the first change [default: an empty one]
+    #[arg(help = GRAPH_HELP)]
     graph: Option<PathBuf>,
 
     #[command(flatten)]
@@ -57,21 +58,8 @@ pub struct Args {
     #[arg(long, help_heading = "Peers")]
     no_peers: bool,
 
-    /// Write the table as JSON; - is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    json: Option<PathBuf>,
-
-    /// Write a page
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
-
-    /// Overwrite files
-    #[arg(short, long, help_heading = "Output")]
-    force: bool,
-
-    /// Say nothing but errors
-    #[arg(short, long, help_heading = "Output")]
-    quiet: bool,
+    #[command(flatten)]
+    out: OutputOptions,
 }
 
 /// The stream in memory, so that all read the same.
@@ -95,14 +83,13 @@ impl Args {
     /// Runs them one after the other.
     pub fn run(self) -> Outcome {
         let mut stream = self.stream.open(self.graph.as_deref())?;
-        for file in [&self.json, &self.output].into_iter().flatten() {
-            AtomicFile::check(file, self.force)?;
-        }
-        let ready = self.from.read(self.graph.as_deref(), self.quiet)?;
+        self.out.check()?;
+        let ready = self.from.read(self.graph.as_deref(), self.out.quiet)?;
         let (mut batches, mut batch) = (Vec::new(), Vec::new());
         while stream.next_batch(&mut batch)? {
             batches.push(batch.clone());
         }
+        warn_of_late(stream.late, self.out.quiet);
         let input = ComparedInput { ready, batches };
         let mut results = Vec::new();
         for rules in [
@@ -126,7 +113,7 @@ impl Args {
         let (kind, mut names) = (graph.kind(), input.ready.names.clone());
         let mut answers = Answers::new(graph.clone(), *root, rules, self.from.threads());
         let (mut summary, mut changes) = (RunSummary::default(), Vec::new());
-        let mut meter = BatchMeter::new(rules.name(), self.quiet);
+        let mut meter = BatchMeter::new(rules.name(), self.out.quiet);
         let begun = Instant::now();
         for records in &input.batches {
             batches::replace_changes(kind, &mut names, records, &mut changes)?;
@@ -168,11 +155,11 @@ impl Args {
         let mut results = Vec::new();
         let mut keep = |name: &str, result: Result<PeerResult, String>| match result {
             Ok(result) => results.push(result),
-            Err(why) if self.quiet => drop(why),
+            Err(why) if self.out.quiet => drop(why),
             Err(why) => tell!("presponse: {name} is skipped: {why}"),
         };
         for peer in ["networkit", "velographx"] {
-            let _meter = BatchMeter::busy(peer, self.quiet);
+            let _meter = BatchMeter::busy(peer, self.out.quiet);
             keep(
                 peer,
                 peers::run_python(&self.python, peer, file.path(), root, limit),
@@ -199,7 +186,7 @@ impl Args {
         let tables: Vec<(usize, Vec<Vec<String>>)> = (0..QUESTIONS.len())
             .map(|at| (at, rows(at, ours, results)))
             .collect();
-        if !self.quiet && self.json.as_deref() != Some("-".as_ref()) {
+        if self.out.talks() {
             for fact in &facts {
                 say!("{fact}")?;
             }
@@ -207,26 +194,18 @@ impl Args {
                 say!("\n{}", aligned(QUESTIONS[*at], rows))?;
             }
         }
-        if let Some(file) = &self.json {
+        self.out.write_json(|| {
             let results: Vec<Value> = results.iter().map(|result| as_json(result, ours)).collect();
-            let value =
-                json!({"schema": "presponse-compare/1", "facts": facts, "results": results});
-            let text = serde_json::to_string_pretty(&value)? + "\n";
-            write_whole(file, text.as_bytes(), self.force)?;
-        }
-        if let Some(file) = &self.output {
+            json!({"schema": "presponse-compare/1", "facts": facts, "results": results})
+        })?;
+        self.out.write_page(|| {
             let sections = tables.into_iter().map(|(at, rows)| {
                 let heads = HEADS.map(str::to_owned).to_vec();
                 let explain = if at == 0 { EXPLAIN } else { "" };
                 PageSection::table(QUESTIONS[at], explain, heads, rows)
             });
-            let page = page::comparison(&facts, &sections.collect::<Vec<_>>());
-            write_whole(file, page.as_bytes(), self.force)?;
-            if !self.quiet {
-                say!("\nPage: {}  (open it in a browser)", file.display())?;
-            }
-        }
-        Ok(())
+            page::comparison(&facts, &sections.collect::<Vec<_>>())
+        })
     }
 
     fn facts(&self, input: &ComparedInput) -> Vec<String> {

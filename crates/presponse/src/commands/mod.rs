@@ -8,7 +8,7 @@ mod serve;
 mod shared;
 mod speculate;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::exit::Outcome;
 
@@ -19,6 +19,27 @@ pub struct Cli {
     /// What to do
     #[command(subcommand)]
     pub command: Verb,
+}
+
+impl Cli {
+    /// The arguments of this process.
+    ///
+    /// # Errors
+    /// Wrong ones, and requests for help.
+    pub fn read() -> Result<Self, clap::Error> {
+        let command = with_negative_numbers(Self::command());
+        Self::from_arg_matches(&command.try_get_matches()?)
+    }
+}
+
+/// The same command, whose options take `-5` as a value and report what they take instead. As an
+/// unknown option it would get a tip that does not help.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| match arg.get_action().takes_values() {
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    });
+    command.mut_subcommands(with_negative_numbers)
 }
 
 const LONG: &str = "Keep exact answers about a graph while its edges come and go: depths of a \

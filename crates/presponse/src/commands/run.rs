@@ -9,7 +9,9 @@ use reuselens_io::AtomicFile;
 use reuselens_units::{counted, grouped};
 use serde_json::json;
 
-use super::shared::{GraphOptions, ReadyGraph, StreamOptions, warn_of_late, write_whole};
+use super::shared::{
+    GRAPH_HELP, GraphOptions, OutputOptions, ReadyGraph, StreamOptions, warn_of_late, write_whole,
+};
 use crate::answers::{Answers, Rules};
 use crate::batches;
 use crate::exit::Outcome;
@@ -22,8 +24,7 @@ use crate::summary::{RunSummary, nanoseconds, totals_line};
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "presponse run [GRAPH] --stream FILE [OPTIONS]")]
 pub struct Args {
-    /// The graph before the first change: an edge list, MatrixMarket, METIS or DIMACS file
-    /// [default: an empty one]
+    #[arg(help = GRAPH_HELP)]
     graph: Option<PathBuf>,
 
     #[command(flatten)]
@@ -40,51 +41,36 @@ pub struct Args {
     #[arg(long)]
     verify: bool,
 
-    /// Write latencies and counts as JSON; - is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    json: Option<PathBuf>,
-
     /// Write the final answers, a line `id depth component triangles` per vertex; - is standard
     /// output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     answers: Option<PathBuf>,
 
-    /// Write a page with latencies and work over time
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
-
-    /// Overwrite files
-    #[arg(short, long, help_heading = "Output")]
-    force: bool,
-
-    /// Say nothing but errors
-    #[arg(short, long, help_heading = "Output")]
-    quiet: bool,
+    #[command(flatten)]
+    out: OutputOptions,
 }
 
 impl Args {
     /// Reads, applies and reports.
     pub fn run(self) -> Outcome {
         let mut batches = self.stream.open(self.graph.as_deref())?;
-        for file in [&self.json, &self.answers, &self.output]
-            .into_iter()
-            .flatten()
-        {
-            AtomicFile::check(file, self.force)?;
+        self.out.check()?;
+        if let Some(file) = &self.answers {
+            AtomicFile::check(file, self.out.force)?;
         }
         let ReadyGraph {
             mut names,
             graph,
             root,
             about,
-        } = self.from.read(self.graph.as_deref(), self.quiet)?;
+        } = self.from.read(self.graph.as_deref(), self.out.quiet)?;
         let kind = graph.kind();
-        let meter = BatchMeter::busy("computing the first answers", self.quiet);
+        let meter = BatchMeter::busy("computing the first answers", self.out.quiet);
         let mut answers = Answers::new(graph, root, self.rules, self.from.threads());
         drop(meter);
         let mut summary = RunSummary::default();
         let (mut records, mut changes) = (Vec::new(), Vec::new());
-        let mut meter = BatchMeter::new("applying", self.quiet);
+        let mut meter = BatchMeter::new("applying", self.out.quiet);
         while batches.next_batch(&mut records)? {
             batches::replace_changes(kind, &mut names, &records, &mut changes)?;
             let step = answers.apply(&changes, names.len() as VertexId);
@@ -128,26 +114,16 @@ impl Finished<'_> {
     /// Prints and writes what was asked for.
     fn write(&self, ids: impl Iterator<Item = u64>) -> Outcome {
         let args = self.args;
-        warn_of_late(self.late, args.quiet);
-        let to_stdout = |file: &Option<PathBuf>| file.as_deref() == Some("-".as_ref());
-        if !args.quiet && !to_stdout(&args.json) && !to_stdout(&args.answers) {
+        warn_of_late(self.late, args.out.quiet);
+        if args.out.talks() && args.answers.as_deref() != Some("-".as_ref()) {
             self.print()?;
         }
-        if let Some(file) = &args.json {
-            let text = serde_json::to_string_pretty(&self.json())? + "\n";
-            write_whole(file, text.as_bytes(), args.force)?;
-        }
+        args.out.write_json(|| self.json())?;
         if let Some(file) = &args.answers {
             let ids: Vec<u64> = ids.collect();
-            write_whole(file, self.lines(&ids).as_bytes(), args.force)?;
+            write_whole(file, self.lines(&ids).as_bytes(), args.out.force)?;
         }
-        if let Some(file) = &args.output {
-            write_whole(file, self.page().as_bytes(), args.force)?;
-            if !args.quiet {
-                say!("Page: {}  (open it in a browser)", file.display())?;
-            }
-        }
-        Ok(())
+        args.out.write_page(|| self.page())
     }
 
     fn facts(&self) -> Vec<String> {
@@ -182,7 +158,7 @@ impl Finished<'_> {
         if self.args.verify {
             say!("All answers equal recomputed ones after each batch.")?;
         }
-        if self.args.output.is_none() {
+        if self.args.out.output.is_none() {
             let graph = self
                 .args
                 .graph

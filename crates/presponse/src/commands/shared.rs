@@ -8,12 +8,13 @@ use reuselens_graph::formats::LoadedGraph;
 use reuselens_graph::{EdgeKind, SortedGraph, StoredGraph, VERTEX_LIMIT, VertexId, VertexNames};
 use reuselens_io::AtomicFile;
 use reuselens_units::{counted, grouped};
+use serde_json::Value;
 
 use crate::batches::{BatchLimit, Batches};
 use crate::exit::{Outcome, WrongUsage};
 use crate::input::{open_stream, read_graph};
 use crate::progress::BatchMeter;
-use crate::say::tell;
+use crate::say::{say, tell};
 
 /// The graph, its kind, and where answers begin.
 #[derive(clap::Args, Debug)]
@@ -34,6 +35,75 @@ pub struct GraphOptions {
     /// Threads that apply a batch [default: those of the machine]
     #[arg(long, value_name = "N", help_heading = "Graph", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
+}
+
+/// The help of the graph, where a stream follows.
+pub const GRAPH_HELP: &str = "The graph before the first change: an edge list, MatrixMarket, METIS \
+or DIMACS file [default: an empty one]";
+
+/// What is written, and over what.
+#[derive(clap::Args, Debug)]
+pub struct OutputOptions {
+    /// Write the results as JSON; - is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    json: Option<PathBuf>,
+
+    /// Write a page with the results, for a browser
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+
+    /// Overwrite files
+    #[arg(short, long, help_heading = "Output")]
+    pub force: bool,
+
+    /// Say nothing but errors
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+impl OutputOptions {
+    /// Looks whether the files may be written, before work is done for them.
+    ///
+    /// # Errors
+    /// If one exists and there is no `--force`.
+    pub fn check(&self) -> Outcome {
+        for file in [&self.json, &self.output].into_iter().flatten() {
+            AtomicFile::check(file, self.force)?;
+        }
+        Ok(())
+    }
+
+    /// Whether standard output is for people.
+    pub fn talks(&self) -> bool {
+        !self.quiet && self.json.as_deref() != Some("-".as_ref())
+    }
+
+    /// Writes the JSON that `value` gives, if that is asked for.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_json(&self, value: impl FnOnce() -> Value) -> Outcome {
+        let Some(file) = &self.json else {
+            return Ok(());
+        };
+        let text = serde_json::to_string_pretty(&value())? + "\n";
+        write_whole(file, text.as_bytes(), self.force)
+    }
+
+    /// Writes the page that `page` gives, if that is asked for, and says where it is.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_page(&self, page: impl FnOnce() -> String) -> Outcome {
+        let Some(file) = &self.output else {
+            return Ok(());
+        };
+        write_whole(file, page().as_bytes(), self.force)?;
+        if !self.quiet {
+            say!("Page: {}  (open it in a browser)", file.display())?;
+        }
+        Ok(())
+    }
 }
 
 /// A graph that is ready for batches.

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use reuselens_graph::formats::stream::StreamRecord;
 use reuselens_graph::{EdgeKind, SortedGraph, StoredGraph, VertexId, VertexNames};
-use reuselens_io::AtomicFile;
 use reuselens_link_prediction::Scorecard;
 use reuselens_units::{counted, grouped};
 use serde_json::{Value, json};
 
-use super::shared::{GraphOptions, ReadyGraph, StreamOptions, warn_of_late, write_whole};
+use super::shared::{
+    GRAPH_HELP, GraphOptions, OutputOptions, ReadyGraph, StreamOptions, warn_of_late,
+};
 use crate::answers::{Answers, Rules};
 use crate::batches;
 use crate::exit::{Outcome, WrongUsage};
@@ -26,8 +27,7 @@ use crate::summary::{nanoseconds, signed_nanoseconds};
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "presponse speculate [GRAPH] --stream FILE [--window LENGTH] [OPTIONS]")]
 pub struct Args {
-    /// The graph before the first change: an edge list, MatrixMarket, METIS or DIMACS file
-    /// [default: an empty one]
+    #[arg(help = GRAPH_HELP)]
     graph: Option<PathBuf>,
 
     #[command(flatten)]
@@ -51,21 +51,8 @@ pub struct Args {
     #[arg(long)]
     verify: bool,
 
-    /// Write the table as JSON; - is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    json: Option<PathBuf>,
-
-    /// Write the table as a page
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
-
-    /// Overwrite files
-    #[arg(short, long, help_heading = "Output")]
-    force: bool,
-
-    /// Say nothing but errors
-    #[arg(short, long, help_heading = "Output")]
-    quiet: bool,
+    #[command(flatten)]
+    out: OutputOptions,
 }
 
 /// How to read the table.
@@ -79,15 +66,13 @@ impl Args {
     /// Runs all kinds side by side, batch by batch, and reports.
     pub fn run(self) -> Outcome {
         let mut batches = self.stream.open(self.graph.as_deref())?;
-        for file in [&self.json, &self.output].into_iter().flatten() {
-            AtomicFile::check(file, self.force)?;
-        }
+        self.out.check()?;
         let ReadyGraph {
             mut names,
             graph,
             root,
             about,
-        } = self.from.read(self.graph.as_deref(), self.quiet)?;
+        } = self.from.read(self.graph.as_deref(), self.out.quiet)?;
         let kind = graph.kind();
         let mut lanes = self.lanes(&graph, root);
         let mut insertions = self
@@ -96,7 +81,7 @@ impl Args {
         drop(graph);
         let (mut records, mut changes) = (Vec::new(), Vec::new());
         let (mut count, mut total, mut ages) = (0, 0, DeletionAges::default());
-        let mut meter = BatchMeter::new("applying", self.quiet);
+        let mut meter = BatchMeter::new("applying", self.out.quiet);
         while batches.next_batch(&mut records)? {
             self.timed(kind, &mut names, &records, &mut changes)?;
             ages.add(&changes);
@@ -116,7 +101,7 @@ impl Args {
             meter.tick(total, "changes");
         }
         drop(meter);
-        warn_of_late(batches.late, self.quiet);
+        warn_of_late(batches.late, self.out.quiet);
         check_agreement(&lanes)?;
         let (changes, batches) = (
             counted(total, "change", "changes"),
@@ -151,7 +136,7 @@ impl Args {
     fn window_hint(&self, ages: &DeletionAges) -> Option<String> {
         match self.window {
             Some(length) => {
-                if let Some(doubt) = ages.doubt(length).filter(|_| !self.quiet) {
+                if let Some(doubt) = ages.doubt(length).filter(|_| !self.out.quiet) {
                     tell!("presponse: warning: {doubt}");
                 }
                 None
@@ -174,7 +159,7 @@ impl Args {
         let Some((insertions, periods)) = insertions.zip(self.predict) else {
             return Ok(None);
         };
-        let _meter = BatchMeter::busy("predicting the insertions", self.quiet);
+        let _meter = BatchMeter::busy("predicting the insertions", self.out.quiet);
         let threads = self.from.threads();
         let quality = insertions.measure(usize::from(periods), self.window, threads)?;
         Ok(Some(quality))
@@ -206,7 +191,7 @@ impl Args {
     fn report(&self, facts: &[String], found: &Findings) -> Outcome {
         let (lanes, quality) = (&found.lanes[..], found.quality.as_ref());
         let rows: Vec<Vec<String>> = lanes.iter().map(|lane| row(lane, &lanes[0])).collect();
-        if !self.quiet && self.json.as_deref() != Some("-".as_ref()) {
+        if self.out.talks() {
             for fact in facts {
                 say!("{fact}")?;
             }
@@ -227,24 +212,16 @@ impl Args {
             if self.verify {
                 say!("All answers equal recomputed ones after each batch.")?;
             }
-            if self.output.is_none() {
+            if self.out.output.is_none() {
                 say!("\nNext: add -o speculation.html for a page that explains the columns")?;
             }
         }
-        if let Some(file) = &self.json {
-            let text = serde_json::to_string_pretty(&json(lanes, quality))? + "\n";
-            write_whole(file, text.as_bytes(), self.force)?;
-        }
-        if let Some(file) = &self.output {
+        self.out.write_json(|| json(lanes, quality))?;
+        self.out.write_page(|| {
             let heads = HEADS.map(str::to_owned).to_vec();
             let table = PageSection::table("What each kind gains", EXPLAIN, heads, rows);
-            let text = page::ahead::page(facts, table, lanes, quality);
-            write_whole(file, text.as_bytes(), self.force)?;
-            if !self.quiet {
-                say!("Page: {}  (open it in a browser)", file.display())?;
-            }
-        }
-        Ok(())
+            page::ahead::page(facts, table, lanes, quality)
+        })
     }
 }
 
