@@ -18,32 +18,22 @@ pub(crate) struct PreparedChunk<'a> {
     pub items: &'a [u64],
     /// By run, the number of its item.
     pub numbers: &'a [u32],
-    /// By run, the access after its last.
-    ends: &'a [u32],
+    /// By run, its first access.
+    pub begins: &'a [u32],
+    /// By access, its run.
+    pub runs: &'a [u8],
     /// The accesses that miss.
     pub misses: &'a [u32],
     /// Distinct items before the chunk, and after it. New ones have the numbers in between.
     pub known: Range<usize>,
 }
 
-impl PreparedChunk<'_> {
-    /// The runs: the number of the item, and the accesses.
-    #[inline(always)]
-    pub fn runs(&self) -> impl Iterator<Item = (u32, Range<usize>)> + '_ {
-        let mut begin = 0;
-        (self.numbers.iter().zip(self.ends)).map(move |(&number, &end)| {
-            let accesses = begin..end as usize;
-            begin = end as usize;
-            (number, accesses)
-        })
-    }
-}
-
 /// Memory for what chunks have beyond the caller's columns.
 pub(crate) struct ChunkMaker {
     items: [u64; CHUNK],
     numbers: [u32; CHUNK],
-    ends: [u32; CHUNK],
+    begins: [u32; CHUNK],
+    runs: [u8; CHUNK],
     misses: [u32; CHUNK],
 }
 
@@ -52,7 +42,8 @@ impl ChunkMaker {
         ChunkMaker {
             items: [0; CHUNK],
             numbers: [0; CHUNK],
-            ends: [0; CHUNK],
+            begins: [0; CHUNK],
+            runs: [0; CHUNK],
             misses: [0; CHUNK],
         }
     }
@@ -67,17 +58,15 @@ impl ChunkMaker {
         let (mut runs, mut misses) = (0, 0);
         // Without branches, which would be mispredicted: each step writes, and some writes stay.
         let mut last = columns.items.first().map_or(0, |item| !item);
-        for (at, (&item, distance)) in (0..).zip(columns.items.iter().zip(columns.distances)) {
-            // The run before ends here, if this is another item.
-            self.ends[usize::max(runs, 1) - 1] = at;
+        for (at, (&item, distance)) in columns.items.iter().zip(columns.distances).enumerate() {
             self.items[runs] = item;
+            self.begins[runs] = at as u32;
             runs += usize::from(item != last);
-            self.misses[misses] = at;
+            // The first access differs from `last`, so there is a run.
+            self.runs[at] = (runs - 1) as u8;
+            self.misses[misses] = at as u32;
             misses += usize::from(distance.raw() >= cache);
             last = item;
-        }
-        if runs > 0 {
-            self.ends[runs - 1] = columns.items.len() as u32;
         }
         let before = table.count();
         table.find(&self.items[..runs], &mut self.numbers[..runs]);
@@ -85,7 +74,8 @@ impl ChunkMaker {
             columns,
             items: &self.items[..runs],
             numbers: &self.numbers[..runs],
-            ends: &self.ends[..runs],
+            begins: &self.begins[..runs],
+            runs: &self.runs[..columns.len()],
             misses: &self.misses[..misses],
             known: before..table.count(),
         }

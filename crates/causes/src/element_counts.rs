@@ -147,7 +147,15 @@ impl ElementCounts {
         if offset >= element || self.line_bytes == 0 {
             return Fill::NO_PHASE;
         }
-        ((offset + element - bytes.trailing_zeros() % element) % element) as u16
+        // Few elements are smaller than the offset of an access in its line.
+        let before = match bytes.trailing_zeros() {
+            before if before < element => before,
+            before => before % element,
+        };
+        match offset.checked_sub(before) {
+            Some(phase) => phase as u16,
+            None => (offset + element - before) as u16,
+        }
     }
 
     /// Counts a fill that has ended.

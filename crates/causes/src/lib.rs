@@ -13,6 +13,19 @@
 //! | what carries a reuse: [`CarriedReuses`] | `carried` |
 //! | scopes, and counts of reuses | `scope_tracker`, `code_scopes`, `reuse_pairs` |
 //!
+//! Nanoseconds of processor time per access, of `cargo run --release -p reuselens-causes --example
+//! cost` with 20 million accesses, on an AMD EPYC 7003 whose other core was busy. The first column
+//! is the exact engine that the distances come from; the others include the look-up of items,
+//! which all analyses share. The machine has three caches with sets.
+//!
+//! | trace | engine | look-up | line use | sharing | phases | sets | all |
+//! |---|---|---|---|---|---|---|---|
+//! | three arrays of 8 MiB, in step | 9.4 | 8.8 | 16.7 | 8.5 | 10.4 | 25.3 | 34.0 |
+//! | rows and columns of matrices of 8 MB | 12.0 | 5.3 | 12.3 | 5.3 | 6.7 | 21.3 | 30.0 |
+//! | anywhere in 128 MiB | 34.9 | 19.5 | 52.6 | 16.1 | 29.0 | 67.7 | 127.6 |
+//! | 16 accesses to one of 65,536 nodes | 4.2 | 3.0 | 9.7 | 2.8 | 3.2 | 6.8 | 14.6 |
+//! | four threads with a shared table | 9.2 | 4.4 | 10.6 | 13.0 | 5.3 | 14.6 | 31.6 |
+//!
 //! For: analyses of a profile that is to say why. Not for: distances (the crate `distance`), nor
 //! what follows from the counts (the crate `advisor`).
 

