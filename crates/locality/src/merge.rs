@@ -281,9 +281,7 @@ fn has_forward(profile: &Profile) -> bool {
 fn is_partial(profiles: &[Profile]) -> bool {
     let some_times = profiles.iter().any(|profile| profile.reuse_times.is_some());
     let some_forward = profiles.iter().any(has_forward);
-    let some_causes = profiles.iter().any(|profile| profile.causes.is_some());
     some_times && reuse_times(profiles).is_none()
-        || some_causes && profiles.len() > 1
         || some_forward && profiles.iter().any(lacks_forward)
 }
 
@@ -331,6 +329,11 @@ fn warnings(profiles: &[Profile]) -> Vec<Warning> {
             "measured-in-part",
             "reuse times or forward distances were measured in some of the merged runs only, and are left out",
             is_partial(profiles),
+        ),
+        (
+            "causes-of-one-run",
+            "why accesses miss was recorded, which is of one run, and is left out",
+            profiles.len() > 1 && profiles.iter().any(|profile| profile.causes.is_some()),
         ),
         (
             "different-versions",

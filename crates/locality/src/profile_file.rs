@@ -130,6 +130,15 @@ impl Profile {
                 return Err(ProfileError::Corrupted(what));
             }
         }
+        if let Some(causes) = &self.causes {
+            let (sites, objects) = (self.sites.len(), self.objects.len());
+            if sites == 0 || objects == 0 {
+                let what = "it has causes, and no sites or objects".to_owned();
+                return Err(ProfileError::Corrupted(what));
+            }
+            let checked = causes.check(sites, objects);
+            checked.map_err(ProfileError::Corrupted)?;
+        }
         check_tree(&self.contexts)
     }
 }

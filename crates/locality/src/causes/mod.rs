@@ -84,6 +84,72 @@ impl Causes {
     }
 }
 
+impl Causes {
+    /// Checks that every index is in its table, of a profile with so many sites and objects, and
+    /// that columns are equally long.
+    ///
+    /// # Errors
+    /// What is wrong, as a clause.
+    pub(crate) fn check(&self, sites: usize, objects: usize) -> Result<(), String> {
+        let (scopes, layouts) = (self.scopes.len(), self.layouts.len());
+        let phases = self.phases.phases.len();
+        let of_elements = self.elements.iter().flat_map(|it| {
+            let layout = it.layout.map(|layout| ("layout", layout, layouts));
+            [("object", it.object, objects)].into_iter().chain(layout)
+        });
+        let of_pairs = self.shared.iter().flat_map(|pair| {
+            [pair.writer, pair.victim]
+                .into_iter()
+                .flat_map(|end| [("site", end.site, sites), ("object", end.object, objects)])
+        });
+        let of_reuses = self.carried.iter().flat_map(|reuse| {
+            let scope = match reuse.carrier {
+                Carrier::Threads | Carrier::Others => None,
+                Carrier::Scope(scope) | Carrier::Iteration(scope) => Some(scope),
+            };
+            let places = [
+                ("site", reuse.source, sites),
+                ("site", reuse.sink, sites),
+                ("object", reuse.object, objects),
+            ];
+            places
+                .into_iter()
+                .chain(scope.map(|scope| ("scope", scope, scopes)))
+        });
+        let of_intervals = self
+            .phases
+            .intervals
+            .iter()
+            .map(|it| ("phase", it.phase, phases));
+        let of_phases = self
+            .phases
+            .phases
+            .iter()
+            .flat_map(|phase| (phase.objects.iter()).map(|it| ("object", it.object, objects)));
+        let mut all = (of_elements.chain(of_pairs).chain(of_reuses))
+            .chain(of_intervals)
+            .chain(of_phases);
+        if let Some((table, index, len)) = all.find(|(_, index, len)| *index as usize >= *len) {
+            return Err(format!(
+                "its causes name {table} {index}, and there are {len}"
+            ));
+        }
+        let uneven = |it: &&ElementUse| {
+            let columns = [&it.misses, &it.brought, &it.used];
+            columns
+                .iter()
+                .any(|column| column.len() != it.accesses.len())
+        };
+        match self.elements.iter().find(uneven) {
+            Some(it) => Err(format!(
+                "the bytes of object {} have columns of several lengths",
+                it.object
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Merges neighbours with equal keys.
 fn unite<T, K: PartialEq>(list: &mut Vec<T>, key: impl Fn(&T) -> K, merge: impl Fn(&mut T, &T)) {
     list.dedup_by(|next, kept| {
@@ -116,14 +182,60 @@ mod tests {
             accesses: accesses.to_vec(),
             ..ElementUse::default()
         };
+        let phase = |objects: &[(u32, u64)]| RunPhase {
+            objects: (objects.iter())
+                .map(|&(object, misses)| ObjectMisses { object, misses })
+                .collect(),
+            ..RunPhase::default()
+        };
         let mut causes = Causes {
             carried: vec![carried(1, 5), carried(2, 4), carried(3, 2)],
             elements: vec![element(4, &[1, 2]), element(3, &[1, 1]), element(3, &[1])],
+            phases: RunPhases {
+                phases: vec![phase(&[(3, 5), (4, 2)])],
+                ..RunPhases::default()
+            },
             ..Causes::default()
         };
         // Sites 2 and 3 are one, and so are the objects.
         causes.renumber(|site| site.min(2), |_| 7);
         assert_eq!(causes.carried, [carried(2, 6), carried(1, 5)]);
         assert_eq!(causes.elements, [element(7, &[1]), element(7, &[2, 3])]);
+        assert_eq!(causes.phases.phases, [phase(&[(7, 7)])]);
+    }
+
+    #[test]
+    fn an_index_that_is_in_no_table_is_found() {
+        let good = Causes {
+            carried: vec![CarriedReuse {
+                carrier: Carrier::Iteration(0),
+                ..carried(1, 5)
+            }],
+            scopes: vec![MissScope::default()],
+            elements: vec![ElementUse::default()],
+            ..Causes::default()
+        };
+        assert_eq!(good.check(2, 8), Ok(()));
+        assert!(good.check(1, 8).unwrap_err().contains("site 1"));
+        assert!(good.check(2, 7).unwrap_err().contains("object 7"));
+        let wrong = |change: fn(&mut Causes)| {
+            let mut causes = good.clone();
+            change(&mut causes);
+            causes.check(2, 8).unwrap_err()
+        };
+        assert!(wrong(|it| it.scopes.clear()).contains("scope 0"));
+        assert!(wrong(|it| it.elements[0].layout = Some(3)).contains("layout 3"));
+        assert!(wrong(|it| it.elements[0].used.push(1)).contains("several lengths"));
+        assert!(
+            wrong(|it| it.shared.push(SharedData {
+                victim: SharedEnd {
+                    object: 8,
+                    ..SharedEnd::default()
+                },
+                ..SharedData::default()
+            }))
+            .contains("object 8")
+        );
+        assert!(wrong(|it| it.phases.intervals.push(RunInterval::default())).contains("phase 0"));
     }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::unite;
+
 /// Misses of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectMisses {
@@ -58,9 +60,16 @@ impl RunPhases {
         for misses in self.phases.iter_mut().flat_map(|phase| &mut phase.objects) {
             misses.object = object(misses.object);
         }
-        for phase in &mut self.phases {
-            let order = |it: &ObjectMisses| (u64::MAX - it.misses, it.object);
-            phase.objects.sort_by_key(order);
+        for RunPhase { objects, .. } in &mut self.phases {
+            objects.sort_by_key(|it| it.object);
+            unite(
+                objects,
+                |it| it.object,
+                |into, other| {
+                    into.misses = into.misses.saturating_add(other.misses);
+                },
+            );
+            objects.sort_by_key(|it| (u64::MAX - it.misses, it.object));
         }
     }
 }
