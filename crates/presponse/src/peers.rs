@@ -60,16 +60,25 @@ pub fn run_dataflow(
     limit: Duration,
 ) -> Result<PeerResult, String> {
     let mut command = Command::new(program);
-    command.arg(file).args(["--workers", &workers.to_string()]);
-    command.args([
-        "--root",
-        &root.to_string(),
-        "--limit",
-        &limit.as_secs().to_string(),
-    ]);
-    let mut found = run(command, "")?;
+    command.args(["--workers", &workers.to_string()]);
+    let mut found = run_program(command, file, root, limit)?;
     found.name = format!("{}, workers: {workers}", found.name);
     Ok(found)
+}
+
+/// Runs a program on a file of differences, as those in `programs/graphs` take it.
+///
+/// # Errors
+/// Why there is no result.
+pub fn run_program(
+    mut command: Command,
+    file: &Path,
+    root: u64,
+    limit: Duration,
+) -> Result<PeerResult, String> {
+    command.arg(file).args(["--root", &root.to_string()]);
+    command.args(["--limit", &limit.as_secs().to_string()]);
+    run(command, "")
 }
 
 /// Starts a program, gives it text on its standard input, and reads its result.

@@ -88,13 +88,18 @@ fn missing_peers_are_named_and_skipped() {
     }
     let output = place.run(&compare);
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("name it with --dataflow"), "{error}");
+    for option in ["--dataflow", "--dndtree"] {
+        assert!(error.contains(&format!("name it with {option}")), "{error}");
+    }
 }
 
-/// The program of `programs/graphs/dataflow`, built as users build it but for the optimiser, which
-/// would take a minute. Nothing if its crates cannot be had: that fails in CI, which has a network.
-fn build_dataflow() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/graphs/dataflow");
+/// The program of a folder of `programs/graphs`, built as users build it but for the optimiser,
+/// which would take a minute. Nothing if its crates cannot be had: that fails in CI, which has a
+/// network.
+fn build(name: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../programs/graphs")
+        .join(name);
     let cargo = |arguments: &[&str]| -> Output {
         let mut command = Command::new(env!("CARGO"));
         command.args(arguments).current_dir(&folder);
@@ -103,15 +108,13 @@ fn build_dataflow() -> Option<PathBuf> {
     };
     let fetches: [&[&str]; 2] = [&["fetch", "--offline"], &["fetch"]];
     if !fetches.iter().any(|fetch| cargo(fetch).status.success()) {
+        let what = format!("the crates of programs/graphs/{name} cannot be fetched");
         let is_required = std::env::var_os("REUSELENS_REQUIRE_TOOLS").is_some();
-        assert!(
-            !is_required,
-            "the crates of programs/graphs/dataflow cannot be fetched"
-        );
-        eprintln!("skipped: the crates of programs/graphs/dataflow cannot be fetched");
+        assert!(!is_required, "{what}");
+        eprintln!("skipped: {what}");
         return None;
     }
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dataflow");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let built = cargo(&[
         "build",
         "--offline",
@@ -120,14 +123,11 @@ fn build_dataflow() -> Option<PathBuf> {
     ]);
     let error = String::from_utf8_lossy(&built.stderr);
     assert!(built.status.success(), "{error}");
-    Some(target.join("debug/presponse-dataflow"))
+    Some(target.join(format!("debug/presponse-{name}")))
 }
 
-#[test]
-fn differential_dataflow_gives_the_same_answers_on_one_worker_and_on_two() {
-    let Some(program) = build_dataflow() else {
-        return;
-    };
+/// What the peers whose programs are named find, as JSON.
+fn compare_with(further: &[&str]) -> Value {
     let place = place();
     let compare = [
         "compare",
@@ -138,10 +138,34 @@ fn differential_dataflow_gives_the_same_answers_on_one_worker_and_on_two() {
         "30",
         "--python",
         "no-such-python",
+        "--json",
+        "-",
     ];
-    let dataflow = ["--dataflow", program.to_str().unwrap(), "--json", "-"];
-    let text = place.succeed(&[&compare[..], &dataflow].concat());
-    let json: Value = serde_json::from_str(&text).unwrap();
+    let text = place.succeed(&[&compare[..], further].concat());
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn dndtree_finds_as_many_components() {
+    let Some(program) = build("dndtree") else {
+        return;
+    };
+    let json = compare_with(&["--dndtree", program.to_str().unwrap()]);
+    let mut results = json["results"].as_array().unwrap().iter();
+    let found = results.find(|it| it["name"] == "dndtree 0.3.1").unwrap();
+    let components = &found["latency_ns"]["components"];
+    assert_eq!(
+        (&components["count"], &components["same_answers"]),
+        (&10.into(), &true.into())
+    );
+}
+
+#[test]
+fn differential_dataflow_gives_the_same_answers_on_one_worker_and_on_two() {
+    let Some(program) = build("dataflow") else {
+        return;
+    };
+    let json = compare_with(&["--dataflow", program.to_str().unwrap()]);
     let results = json["results"].as_array().unwrap();
     for workers in [1, 2] {
         let ending = format!(", workers: {workers}");

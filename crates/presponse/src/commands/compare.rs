@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -53,6 +54,10 @@ pub struct Args {
     /// The program that `cargo build --release` makes in programs/graphs/dataflow
     #[arg(long, value_name = "PROGRAM", help_heading = "Peers")]
     dataflow: Option<PathBuf>,
+
+    /// The program that `cargo build --release` makes in programs/graphs/dndtree
+    #[arg(long, value_name = "PROGRAM", help_heading = "Peers")]
+    dndtree: Option<PathBuf>,
 
     /// Leave out all programs but this one
     #[arg(long, help_heading = "Peers")]
@@ -172,11 +177,17 @@ impl Args {
                     keep("differential-dataflow", found);
                 }
             }
-            None => keep(
-                "differential-dataflow",
-                Err("build it in programs/graphs/dataflow, and name it with --dataflow".to_owned()),
-            ),
+            None => keep("differential-dataflow", Err(not_built("dataflow"))),
         }
+        keep(
+            "dndtree",
+            match &self.dndtree {
+                Some(program) => {
+                    peers::run_program(Command::new(program), file.path(), root, limit)
+                }
+                None => Err(not_built("dndtree")),
+            },
+        );
         Ok(results)
     }
 
@@ -222,6 +233,11 @@ impl Args {
             ),
         ]
     }
+}
+
+/// Why a program of `programs/graphs` did not run.
+fn not_built(name: &str) -> String {
+    format!("build it in programs/graphs/{name}, and name it with --{name}")
 }
 
 const HEADS: [&str; 7] = [

@@ -11,30 +11,22 @@
 //! is its own. A batch is a time of the dataflow: an answer is there when no worker can change it
 //! any more.
 
+#[path = "../../differences.rs"]
+mod differences;
+
 use std::cell::Cell;
 use std::error::Error;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use differences::{Differences, Edge, read};
 use differential_dataflow::VecCollection;
 use differential_dataflow::algorithms::graphs::bfs::bfs;
 use differential_dataflow::algorithms::graphs::propagate::propagate_at;
 use differential_dataflow::input::Input;
 use serde_json::json;
 use timely::dataflow::operators::probe::Handle;
-
-type Edge = (u64, u64);
-
-/// A file of `presponse export`.
-#[derive(Debug, Default)]
-struct Differences {
-    directed: bool,
-    /// Edges and differences, batch by batch.
-    batches: Vec<Vec<(Edge, isize)>>,
-    /// All vertices, those without edges included.
-    vertices: u64,
-}
 
 /// What is asked of the graph.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,31 +91,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
     println!("{value}");
     Ok(())
-}
-
-fn read(text: &str) -> Result<Differences, Box<dyn Error>> {
-    let mut found = Differences::default();
-    for (at, line) in text.lines().enumerate() {
-        if let Some(comment) = line.strip_prefix('#') {
-            let words: Vec<&str> = comment.split_ascii_whitespace().collect();
-            match words[..] {
-                ["batch", _] => found.batches.push(Vec::new()),
-                ["vertices", count] => found.vertices = count.parse()?,
-                _ => found.directed |= words.contains(&"directed:"),
-            }
-            continue;
-        }
-        let words: Vec<i128> = line
-            .split_ascii_whitespace()
-            .map(str::parse)
-            .collect::<Result<_, _>>()?;
-        let (&[from, to, _, difference], Some(batch)) = (&words[..], found.batches.last_mut())
-        else {
-            return Err(format!("line {}: `{line}` is no difference", at + 1).into());
-        };
-        batch.push(((from as u64, to as u64), difference as isize));
-    }
-    Ok(found)
 }
 
 /// Runs one dataflow over all batches, on this many workers. The first worker feeds it.
