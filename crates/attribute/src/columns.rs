@@ -29,6 +29,11 @@ pub struct Columns {
     /// ([`Granularity::covered`](reuselens_units::Granularity::covered)). Empty unless
     /// [`Options::bytes`](crate::Options::bytes) asks for it.
     pub bytes: Vec<u64>,
+    /// The offset of each item access in its element, of which
+    /// [`Tables::element_bytes`](crate::Tables::element_bytes) has the bytes, or
+    /// [`NO_OFFSET`](reuselens_locality::NO_OFFSET). It is that of the first byte that the access
+    /// covers in the item. Empty unless [`Options::offsets`](crate::Options::offsets) asks for it.
+    pub offsets: Vec<u32>,
     /// Basic blocks that began, each with the number of item accesses before it. Empty unless
     /// [`Options::basic_blocks`](crate::Options::basic_blocks) asks for them.
     pub basic_blocks: Vec<(u32, BasicBlock)>,
@@ -71,6 +76,7 @@ impl Columns {
         self.elements.clear();
         self.stores.clear();
         self.bytes.clear();
+        self.offsets.clear();
         self.basic_blocks.clear();
         self.merged.clear();
     }

@@ -24,7 +24,7 @@
 //! |---|---|
 //! | events, and blocks to columns | `attributor`, `pass` |
 //! | whose an address is | `space`, `shadow`, `intervals`, `objects`, `chunks` |
-//! | the parts of objects | `structures`, `elements` |
+//! | the parts of objects | `structures`, `elements`, `element_spans` |
 //! | frames and contexts | `stack`, `locals`, `contexts`, `wrappers` |
 //! | what an access counts for | `sites`, `cells`, `merging`, `folding`, `function_sites` |
 //! | what contexts access | `visits`, `footprints` |
@@ -37,6 +37,7 @@ mod cells;
 mod chunks;
 mod columns;
 mod contexts;
+mod element_spans;
 mod elements;
 mod folding;
 mod footprints;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use reuselens_locality::DataLayout;
 
 use crate::contexts::Callers;
+use crate::element_spans::ElementSpans;
 use crate::elements::{Counter, Elements};
 use crate::hash::FastMap;
 use crate::places::CodePlace;
@@ -92,6 +93,8 @@ pub(crate) struct Objects {
     /// By object, the nodes of its callers, where several contexts have one object.
     callers: FastMap<u32, Vec<u32>>,
     pub elements: Elements,
+    /// By object, the bytes of an element, where offsets in elements are asked for.
+    pub spans: ElementSpans,
     /// Whether an object could not be made.
     pub objects_full: bool,
 }
@@ -109,6 +112,7 @@ impl Objects {
             by_callers: FastMap::default(),
             callers: FastMap::default(),
             elements: Elements::new(),
+            spans: ElementSpans::default(),
             objects_full: false,
         };
         objects.get_or_add(ObjectKey::Unknown, Where::Unknown);
@@ -184,7 +188,14 @@ impl Objects {
     pub fn chunk(&mut self, object: u32, start: u64) -> u32 {
         match start {
             0 => object,
-            _ => self.get_or_add(ObjectKey::Chunk { object, start }, self.place(object)),
+            _ => {
+                let key = ObjectKey::Chunk { object, start };
+                let chunk = self.get_or_add(key, self.place(object));
+                if let Some(span) = self.spans.get(object).filter(|_| chunk != Self::OTHER) {
+                    self.spans.agree(chunk, span.into());
+                }
+                chunk
+            }
         }
     }
 
@@ -274,6 +285,8 @@ impl Objects {
         let numbers = self.numbers.allocation_size()
             + self.by_callers.allocation_size()
             + self.callers.allocation_size();
-        (self.list.capacity() * each + numbers) as u64 + self.elements.memory()
+        (self.list.capacity() * each + numbers) as u64
+            + self.elements.memory()
+            + self.spans.memory()
     }
 }

@@ -114,6 +114,10 @@ pub struct Options {
     /// and [`Columns::objects`](crate::Columns::objects) are filled, if accesses are broken down.
     /// Compressed rows are decompressed then.
     pub bytes: bool,
+    /// Whether [`Columns::offsets`](crate::Columns::offsets) is filled, if accesses are broken
+    /// down. Compressed rows are decompressed then, and the debug information of the program is
+    /// read when it begins. Accesses to small blocks of the heap take about twice the time.
+    pub offsets: bool,
     /// Whether [`Columns::basic_blocks`](crate::Columns::basic_blocks) is filled, if accesses are
     /// broken down.
     pub basic_blocks: bool,
@@ -135,10 +139,10 @@ impl Options {
     }
 
     /// Whether compressed rows ([`reuselens_trace::Repeats`]) are taken as they are. They are
-    /// decompressed first where the options filter accesses, mark stores or bytes, keep basic
-    /// blocks, ask for items only, or say that addresses are ids.
+    /// decompressed first where the options filter accesses, mark stores, bytes or offsets,
+    /// keep basic blocks, ask for items only, or say that addresses are ids.
     pub(crate) fn folds(&self) -> bool {
-        let marks = self.stores || self.bytes;
+        let marks = self.stores || self.bytes || self.offsets;
         self.is_plain() && !marks && !self.totals_only && !self.ids && !self.basic_blocks
     }
 
@@ -158,6 +162,11 @@ impl Options {
         let is_wanted = self.contexts && self.looks_up_objects();
         let placement = self.placement.filter(|_| is_wanted);
         placement.map(|placement| Visits::new(placement.max_footprint_entries))
+    }
+
+    /// Whether the elements of objects are looked up.
+    pub(crate) fn with_offsets(&self) -> bool {
+        self.offsets && self.looks_up_objects()
     }
 
     fn looks_up_objects(&self) -> bool {
@@ -184,6 +193,7 @@ impl Default for Options {
             elements: false,
             stores: false,
             bytes: false,
+            offsets: false,
             basic_blocks: false,
             placement: None,
             ids: false,

@@ -15,6 +15,7 @@ mod access;
 mod dispatch;
 mod items_only;
 mod iterations;
+mod offsets;
 mod repeat_cache;
 mod repeats;
 mod row_batches;
@@ -32,6 +33,7 @@ use crate::state::{ProcessState, ThreadState};
 use crate::statement_addresses::StatementAddresses;
 use access::PendingCells;
 use iterations::IterationBuffer;
+use offsets::CurrentElements;
 use repeat_cache::RepeatCache;
 use row_batches::BatchBuffer;
 
@@ -93,6 +95,8 @@ pub(crate) struct Pass<'a> {
     thread: u32,
     /// The thread in whose stack an address was found last.
     last_stack: usize,
+    /// The elements that the last access was to, where offsets are asked for.
+    elements: Option<CurrentElements>,
     pending: PendingCells,
     batch: BatchBuffer,
     /// Item accesses in `columns` that are counted by cell: see [`crate::merging`].
@@ -127,6 +131,7 @@ impl<'a> Pass<'a> {
             owner: 0,
             thread: thread.number as u32,
             last_stack: thread.number,
+            elements: None,
             pending: PendingCells::default(),
             batch: BatchBuffer::default(),
         };

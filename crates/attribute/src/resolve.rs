@@ -55,6 +55,7 @@ pub(crate) fn tables(
     Tables {
         sites: resolver.sites,
         objects: resolver.objects,
+        element_bytes: resolver.final_elements.bytes,
         object_layouts: resolver.final_elements.layouts,
         layouts: resolver.final_elements.types,
         contexts: resolver.contexts,
@@ -229,8 +230,9 @@ impl<'a> Resolver<'a> {
             self.objects.push(object);
         }
         let origins = self.origins_of(whole, &raw_object.key);
+        let bytes = self.shared.objects.spans.get(whole).unwrap_or(0);
         let layout = self.layout_of(&raw_object);
-        self.final_elements.add(number, layout);
+        self.final_elements.add(number, bytes, layout);
         let is_chunk = self.add_chunk(number, raw);
         let usage = self.shared.objects.usage(whole);
         let object = &mut self.objects[number as usize];

@@ -15,6 +15,7 @@ use crate::function_sites::FunctionSites;
 use crate::hash::FastMap;
 use crate::locals::{LiveFrames, LocalLayouts};
 use crate::merging::Merging;
+use crate::naming::is_system_module;
 use crate::objects::{ObjectKey, Objects, Where};
 use crate::options::{NamesMode, Options};
 use crate::places::{CodePlace, Mappings};
@@ -22,7 +23,7 @@ use crate::shadow::NO_STRUCTURE;
 use crate::sites::SiteKey;
 use crate::space::{SymbolExtent, SymbolExtents};
 use crate::structures::{Structure, Structures};
-use crate::symbols::{FrameLayouts, SymbolSource};
+use crate::symbols::{FrameLayouts, StaticSymbol, SymbolSource};
 use crate::visits::Visits;
 use crate::warnings::Warnings;
 
@@ -77,6 +78,8 @@ pub(crate) struct Shared {
     /// paths need each instruction, and for items only.
     pub(crate) with_function_sites: bool,
     with_elements: bool,
+    /// Whether the options ask for offsets in elements.
+    pub(crate) with_offsets: bool,
     /// Whether the options ask for marks of statements and the trace had none so far.
     pub lacks_statements: bool,
     /// Whether only items are asked for: objects then have neither names nor elements.
@@ -115,6 +118,7 @@ impl Shared {
             with_contexts: options.contexts,
             with_function_sites: !options.basic_blocks && !options.is_totals_only(),
             with_elements: options.elements,
+            with_offsets: options.with_offsets(),
             lacks_statements: options.names == NamesMode::Statement,
             is_totals_only: options.is_totals_only(),
             events: 0,
@@ -164,6 +168,9 @@ impl Shared {
             let object = self.objects.get_or_add(key, Where::Static);
             let structure = self.static_structure(module, symbol.low, symbol.high, object, symbols);
             self.objects.set_fixed(object, symbol.high - symbol.low);
+            if self.with_offsets {
+                self.find_static_elements(module, &symbol, object, symbols);
+            }
             self.objects.get_mut(object).name = symbol.name;
             let extent = (symbol.low, symbol.high, object);
             let pieces = match (&mut self.chunks, structure) {
@@ -186,6 +193,28 @@ impl Shared {
         let extents: SymbolExtents = extents.into();
         self.extents.insert(number, extents.clone());
         extents
+    }
+
+    /// Finds the elements of a symbol, for offsets in them. A small symbol of unknown type is one
+    /// element. The debug information of the system's libraries is not read.
+    fn find_static_elements(
+        &mut self,
+        module: &Module,
+        symbol: &StaticSymbol,
+        object: u32,
+        symbols: &mut dyn SymbolSource,
+    ) {
+        let bytes = symbol.high - symbol.low;
+        let element = match is_system_module(&module.path) {
+            true => 0,
+            false => symbols.variable(module, symbol.low).element_bytes,
+        };
+        let element = match element {
+            0 if symbol.is_unnamed() => 0,
+            0 => bytes,
+            element => element,
+        };
+        self.objects.spans.agree(object, element);
     }
 
     /// The structure that counts a symbol's elements, if it has elements and the options ask for

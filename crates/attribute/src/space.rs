@@ -302,6 +302,16 @@ impl AddressSpace {
         clip(region, self.named.gap(address))
     }
 
+    /// The owner of the memory itself, with all of its bytes, those included that others own now.
+    pub fn find_unnamed_whole(&self, address: u64) -> Option<Region> {
+        if self.heap.get(address).is_some() {
+            return self.find_unnamed(address);
+        }
+        let end = address.saturating_add(1);
+        let regions = |mapped: &'_ Mapped| mapped.overlapping(address, end).next();
+        self.mapped.iter().find_map(regions)
+    }
+
     /// The owner of the memory itself, whatever the program calls it.
     pub fn find_unnamed(&self, address: u64) -> Option<Region> {
         let volatility = Volatility::Heap;

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use reuselens_trace::ProcessId;
 
+use crate::element_spans::KnownExtents;
 use crate::places::Mappings;
 use crate::sites::SiteIndex;
 use crate::space::AddressSpace;
@@ -25,6 +26,8 @@ pub(crate) struct ProcessState {
     pub instrumented: bool,
     pub space: AddressSpace,
     pub sites: SiteIndex,
+    /// Where objects begin: for offsets in elements.
+    pub extents: KnownExtents,
     pub mappings: Mappings,
     pub entries: Entries,
     /// Live threads, by index.
@@ -57,6 +60,7 @@ impl ProcessState {
         self.parent = Some(ProcessId(parent.id));
         self.named_on_stack = parent.named_on_stack;
         self.sites = SiteIndex::default();
+        self.extents = KnownExtents::default();
     }
 
     /// Drops the maps of its memory, which nothing needs after the process has ended.

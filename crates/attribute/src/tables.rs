@@ -12,6 +12,10 @@ pub struct Tables {
     pub sites: Vec<Site>,
     /// The objects; 0 is the unknown one.
     pub objects: Vec<Object>,
+    /// By object, the bytes of an element: [`Columns::offsets`](crate::Columns::offsets) are within
+    /// them. At most 1,024. An object of unknown type is one element if all its blocks have one
+    /// size. 0 if elements are larger, or unknown: offsets mean nothing then.
+    pub element_bytes: Vec<u32>,
     /// By object, the type of its elements: an index into `layouts`. `None` if it is unknown, or if
     /// objects that became one have different types.
     pub object_layouts: Vec<Option<u32>>,

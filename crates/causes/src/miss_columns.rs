@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
+pub use reuselens_locality::NO_OFFSET;
 use reuselens_units::Distance;
-
-/// The offset of an access in its element, if that is unknown.
-pub const NO_OFFSET: u32 = u32::MAX;
 
 /// Item accesses of one thread, in the order of the accesses. All columns are equally long.
 #[derive(Clone, Copy, Debug)]

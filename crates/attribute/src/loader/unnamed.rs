@@ -8,6 +8,13 @@ use crate::symbols::StaticSymbol;
 pub(super) const VARIABLES: &str = "unnamed variables";
 pub(super) const CONSTANTS: &str = "unnamed constants";
 
+impl StaticSymbol {
+    /// Whether it is data that no symbol of the file names.
+    pub(crate) fn is_unnamed(&self) -> bool {
+        [VARIABLES, CONSTANTS].contains(&self.name.as_str())
+    }
+}
+
 /// Adds what the sections of a file hold between its symbols. Thread-local data and code are left
 /// out.
 pub(super) fn add(file: &object::File, symbols: &mut Vec<StaticSymbol>) {

@@ -118,6 +118,9 @@ impl Pass<'_> {
         if self.options.bytes {
             self.mark_bytes(access.address, access.size);
         }
+        if self.options.offsets {
+            self.mark_offsets(access.address);
+        }
     }
 
     /// Records the bytes that the item accesses without a mask cover: those of one access.
@@ -179,6 +182,7 @@ impl Pass<'_> {
             return;
         }
         self.shared.references += 1;
+        self.find_elements(slot, (object, structure), address);
         let (first, last) = self.granularity.cover(address ^ self.process_bits, size);
         if structure == NO_STRUCTURE && first == last {
             return self.push_item(slot, object, first);

@@ -8,9 +8,11 @@
 
 use std::ops::Range;
 
+use reuselens_locality::NO_OFFSET;
 use reuselens_trace::Kind;
 
 use super::Pass;
+use super::offsets::CurrentElements;
 use super::rows::{Rows, is_plain_access};
 use crate::cells::PackedKey;
 use crate::options::Kinds;
@@ -29,6 +31,7 @@ const PREFETCH_DISTANCE: usize = 16;
 pub(super) struct BatchBuffer {
     items: [u64; BATCH],
     cells: [u32; BATCH],
+    offsets: [u32; BATCH],
 }
 
 impl Default for BatchBuffer {
@@ -36,6 +39,7 @@ impl Default for BatchBuffer {
         BatchBuffer {
             items: [0; BATCH],
             cells: [0; BATCH],
+            offsets: [NO_OFFSET; BATCH],
         }
     }
 }
@@ -78,7 +82,10 @@ impl Pass<'_> {
             end,
         } = range;
         loop {
-            let taken = self.take_batch(rows, row..end);
+            let taken = match self.options.offsets {
+                true => self.take_batch::<true>(rows, row..end),
+                false => self.take_batch::<false>(rows, row..end),
+            };
             self.mark_batch(rows.range(row..row + taken));
             row += taken;
             if self.pending.is_full() {
@@ -116,9 +123,10 @@ impl Pass<'_> {
         }
     }
 
-    /// Takes up to [`BATCH`] rows. Returns how many it took.
+    /// Takes up to [`BATCH`] rows. Returns how many it took. `OFFSETS`: the options ask for offsets
+    /// in elements.
     #[inline(always)]
-    fn take_batch(&mut self, all: Rows<'_>, range: Range<usize>) -> usize {
+    fn take_batch<const OFFSETS: bool>(&mut self, all: Rows<'_>, range: Range<usize>) -> usize {
         let Range { start: from, end } = range;
         let Pass {
             process,
@@ -128,7 +136,12 @@ impl Pass<'_> {
             batch,
             ..
         } = self;
-        let ProcessState { sites, space, .. } = &mut **process;
+        let ProcessState {
+            sites,
+            space,
+            extents,
+            ..
+        } = &mut **process;
         let range = from..end.min(from + BATCH);
         let (kinds, sizes) = (&all.kinds[range.clone()], &all.sizes[range.clone()]);
         let (pcs, addrs) = (&all.pcs[range.clone()], &all.addrs[range]);
@@ -174,6 +187,18 @@ impl Pass<'_> {
             };
             // `done` is below BATCH already; the remainder spares the bounds checks.
             let at = done % BATCH;
+            if OFFSETS {
+                batch.offsets[at] = match shared.objects.spans.get(object) {
+                    None => NO_OFFSET,
+                    Some(bytes) => {
+                        let low = extents.recall(place, object, address, &context.versions);
+                        let Some(low) = low else {
+                            break;
+                        };
+                        CurrentElements::new(low, bytes).offset(address)
+                    }
+                };
+            }
             batch.items[at] = item;
             batch.cells[at] = slot.cell;
             // The cell in the buffer is wrong if the slot remembers another one: it is pending, and
@@ -189,6 +214,9 @@ impl Pass<'_> {
         }
         shared.references += done as u64;
         columns.extend(&batch.items[..done], &batch.cells[..done]);
+        if OFFSETS {
+            columns.offsets.extend_from_slice(&batch.offsets[..done]);
+        }
         taken
     }
 }

@@ -217,6 +217,10 @@ impl Pass<'_> {
             .unwrap_or_else(|| {
                 objects.add_heap(node, call, contexts.callers_of_allocator(node, pc))
             });
+        if self.options.offsets {
+            // Blocks of one size are elements of an unknown type.
+            objects.spans.agree(object, bytes);
+        }
         let high = low.saturating_add(bytes);
         let space = &mut self.process.space;
         if let Some(chunks) = chunks {
@@ -335,6 +339,9 @@ impl Pass<'_> {
         let object = self.shared.objects.get_or_add(key, place);
         self.shared.objects.begin(object, bytes);
         self.shared.objects.get_mut(object).element_bytes = element;
+        if self.options.offsets {
+            self.shared.objects.spans.agree(object, element);
+        }
         // The object keeps the bytes that the program gave; the structure must end within the
         // address space.
         let bytes_in_space = bytes.min(u64::MAX - base);

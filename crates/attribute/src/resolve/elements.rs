@@ -11,6 +11,8 @@ use crate::objects::{ObjectKey, RawObject};
 /// The types of the elements of the objects of the final table.
 #[derive(Debug, Default)]
 pub(super) struct FinalElements {
+    /// By object; 0 if the size is unknown.
+    pub bytes: Vec<u32>,
     /// By object, an index into `types`.
     pub layouts: Vec<Option<u32>>,
     /// Each once, in the order of the objects.
@@ -19,23 +21,31 @@ pub(super) struct FinalElements {
 }
 
 impl FinalElements {
-    /// Notes the type of a raw object that became this object. The type stays if all such raw
-    /// objects have it.
-    pub fn add(&mut self, object: u32, layout: Option<Arc<DataLayout>>) {
+    /// Notes the size and the type of the elements of a raw object that became this object. They
+    /// stay if all such raw objects have them.
+    pub fn add(&mut self, object: u32, bytes: u32, layout: Option<Arc<DataLayout>>) {
         let layout = layout.map(|layout| self.number(layout));
         let is_first = self.layouts.len() <= object as usize;
         self.complete(object as usize + 1);
-        let known = &mut self.layouts[object as usize];
+        let known_bytes = &mut self.bytes[object as usize];
+        let known_layout = &mut self.layouts[object as usize];
         if is_first {
-            *known = layout;
-        } else if *known != layout {
-            *known = None;
+            (*known_bytes, *known_layout) = (bytes, layout);
+            return;
+        }
+        if *known_bytes != bytes {
+            *known_bytes = 0;
+        }
+        if *known_layout != layout {
+            *known_layout = None;
         }
     }
 
     /// Gives all objects an entry.
     pub fn complete(&mut self, objects: usize) {
-        self.layouts.resize(self.layouts.len().max(objects), None);
+        let objects = self.layouts.len().max(objects);
+        self.layouts.resize(objects, None);
+        self.bytes.resize(objects, 0);
     }
 
     fn number(&mut self, layout: Arc<DataLayout>) -> u32 {

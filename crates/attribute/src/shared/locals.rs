@@ -71,7 +71,13 @@ impl Shared {
         let key = ObjectKey::Local { module, file, name };
         let object = self.objects.get_or_add(key, Where::Stack);
         let raw = self.objects.get_mut(object);
-        (raw.element_bytes, raw.layout) = (element_bytes, layout);
+        // Variables of one name in one file are one object, and may have several types.
+        let is_other = raw.layout.is_some() && raw.layout != layout;
+        raw.layout = layout.filter(|_| !is_other);
+        raw.element_bytes = element_bytes;
+        if self.with_offsets {
+            self.objects.spans.agree(object, element_bytes);
+        }
         Local {
             below,
             bytes,

@@ -283,6 +283,7 @@ impl Run {
             self.all.cells.extend(&self.columns.cells);
             self.all.stores.extend(&self.columns.stores);
             self.all.bytes.extend(&self.columns.bytes);
+            self.all.offsets.extend(&self.columns.offsets);
             if !self.columns.elements.is_empty() {
                 assert_eq!(self.columns.items.len(), self.columns.elements.len());
             }

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The offset of an access in its element, if that is unknown.
+pub const NO_OFFSET: u32 = u32::MAX;
+
 /// A field of a type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LayoutField {

@@ -16,7 +16,7 @@ mod shared_data;
 
 pub use carried_reuse::{CarriedReuse, Carrier, MissScope, ScopeKind};
 pub use cell_causes::CellCauses;
-pub use element_use::{DataLayout, ElementUse, LayoutField};
+pub use element_use::{DataLayout, ElementUse, LayoutField, NO_OFFSET};
 pub use run_phases::{ObjectMisses, RunInterval, RunPhase, RunPhases};
 pub use set_cache::SetCache;
 pub use shared_data::{SharedData, SharedEnd};
