@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use reuselens_attribute::{
-    Attributor, Columns, FrameLayouts, NoSymbols, Options, StaticSymbol, SymbolSource, Variable,
-    Warning,
+    Attributor, BlockTypes, Columns, FrameLayouts, NoSymbols, Options, StaticSymbol, SymbolSource,
+    Variable, Warning,
 };
 use reuselens_trace::{Block, Event, Kind, Module, Row, Thread};
 
@@ -45,6 +45,10 @@ impl SymbolSource for Arrays {
     }
 
     fn frame_layouts(&mut self, _: &Module) -> Option<Box<dyn FrameLayouts>> {
+        None
+    }
+
+    fn block_types(&mut self) -> Option<Box<dyn BlockTypes>> {
         None
     }
 

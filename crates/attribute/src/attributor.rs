@@ -333,6 +333,7 @@ impl Attributor {
         let index = self.shared.module(module);
         let extents = self.shared.statics(index, module, symbols);
         self.shared.keep_frame_layouts(index, module, symbols);
+        self.shared.keep_block_types(symbols);
         self.shared.keep_functions(index, module, symbols);
         let process = &mut self.processes[number];
         process

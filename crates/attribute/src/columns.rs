@@ -7,7 +7,8 @@ use reuselens_trace::{BasicBlock, Row};
 pub struct CellObject {
     /// A number that no other object has. Not its index in the tables, which are made at the end.
     pub object: u32,
-    /// Bytes of one of its elements; 0 if that is unknown when the cell's first access comes.
+    /// Bytes of one of its elements, of which offsets are given; 0 if that is unknown when the
+    /// cell's first access comes, or if no offsets are.
     pub element_bytes: u32,
 }
 
@@ -30,7 +31,7 @@ pub struct Columns {
     /// [`Options::bytes`](crate::Options::bytes) asks for it.
     pub bytes: Vec<u64>,
     /// The offset of each item access in its element, of which
-    /// [`Tables::element_bytes`](crate::Tables::element_bytes) has the bytes, or
+    /// [`Tables::element_types`](crate::Tables::element_types) has the bytes, or
     /// [`NO_OFFSET`](reuselens_locality::NO_OFFSET). It is that of the first byte that the access
     /// covers in the item. Empty unless [`Options::offsets`](crate::Options::offsets) asks for it.
     pub offsets: Vec<u32>,

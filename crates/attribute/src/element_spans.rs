@@ -1,10 +1,12 @@
 //! Where in their elements accesses begin: the bytes of the elements of objects, and where the
 //! objects begin.
 
+use reuselens_locality::ElementUse;
+
 use crate::shadow::{Region, Versions};
 
-/// Elements of more bytes have no offsets: whoever counts by offset has a counter for each byte.
-pub(crate) const MAX_ELEMENT: u64 = 1024;
+/// Elements of more bytes have no offsets.
+const MAX_ELEMENT: u64 = ElementUse::MOST_BYTES;
 
 /// By object, the bytes of an element. A block of the heap of unknown type is one element, if all
 /// blocks of its object have one size.
@@ -22,6 +24,12 @@ impl ElementSpans {
     pub fn get(&self, object: u32) -> Option<u32> {
         let span = self.list.get(object as usize).copied().unwrap_or(0);
         (span != 0 && span != NONE).then_some(span)
+    }
+
+    /// Whether nothing was said of the object so far.
+    #[inline]
+    pub fn is_new(&self, object: u32) -> bool {
+        self.list.get(object as usize).is_none_or(|span| *span == 0)
     }
 
     /// The object has elements of this size; 0 for an unknown size. What was said before must agree
@@ -51,7 +59,7 @@ impl ElementSpans {
 
 /// Where an object begins.
 #[derive(Clone, Copy, Debug, Default)]
-struct Extent {
+struct ObjectExtent {
     low: u64,
     /// 0 = the extent is empty.
     bytes: u64,
@@ -66,11 +74,11 @@ const KNOWN_BITS: u32 = 8;
 /// Extents of objects that were accessed lately, by the slots of the instructions. What slots
 /// remember does not do: their regions end where named memory begins.
 #[derive(Clone, Debug)]
-pub(crate) struct KnownExtents(Box<[Extent; 1 << KNOWN_BITS]>);
+pub(crate) struct KnownExtents(Box<[ObjectExtent; 1 << KNOWN_BITS]>);
 
 impl Default for KnownExtents {
     fn default() -> Self {
-        KnownExtents(Box::new([Extent::default(); 1 << KNOWN_BITS]))
+        KnownExtents(Box::new([ObjectExtent::default(); 1 << KNOWN_BITS]))
     }
 }
 
@@ -93,7 +101,7 @@ impl KnownExtents {
 
     /// Remembers the extent of an object.
     pub fn remember(&mut self, slot: usize, region: &Region, versions: &Versions) {
-        self.0[slot % (1 << KNOWN_BITS)] = Extent {
+        self.0[slot % (1 << KNOWN_BITS)] = ObjectExtent {
             low: region.low,
             bytes: region.high.saturating_sub(region.low),
             object: region.object,

@@ -74,8 +74,8 @@ pub use elements::ElementKey;
 pub use loader::Loader;
 pub use options::{DataFilter, Kinds, NamesMode, Options, PlacementOptions};
 pub use symbols::{
-    FrameLayout, FrameLayouts, Function, LocalVariable, NoSymbols, StaticSymbol, SymbolSource,
-    Variable,
+    BlockTypes, FrameLayout, FrameLayouts, Function, LocalVariable, NoSymbols, StaticSymbol,
+    SymbolSource, Variable,
 };
 pub use tables::Tables;
 

@@ -144,13 +144,6 @@ impl Objects {
         number
     }
 
-    /// Bytes of an element of an object, as far as that is known by now; 0 if unknown, or beyond 32
-    /// bits.
-    pub fn element_bytes(&self, object: u32) -> u32 {
-        let object = self.list.get(object as usize);
-        object.map_or(0, |object| u32::try_from(object.element_bytes).unwrap_or(0))
-    }
-
     /// The number of the object with this key, if there is one.
     #[inline]
     pub fn number(&self, key: &ObjectKey) -> Option<u32> {

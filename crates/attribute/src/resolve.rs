@@ -55,9 +55,7 @@ pub(crate) fn tables(
     Tables {
         sites: resolver.sites,
         objects: resolver.objects,
-        element_bytes: resolver.final_elements.bytes,
-        object_layouts: resolver.final_elements.layouts,
-        layouts: resolver.final_elements.types,
+        element_types: resolver.final_elements.types,
         contexts: resolver.contexts,
         threads: threads.iter().map(named_thread).collect(),
         cells,

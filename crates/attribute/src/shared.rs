@@ -1,6 +1,7 @@
 //! The tables of one attributor, common to all processes and threads of the traced program. Nothing
 //! here is shared between analysing threads: each segment of a trace has its own tables.
 
+mod blocks;
 mod locals;
 
 use reuselens_locality::Warning;
@@ -23,7 +24,7 @@ use crate::shadow::NO_STRUCTURE;
 use crate::sites::SiteKey;
 use crate::space::{SymbolExtent, SymbolExtents};
 use crate::structures::{Structure, Structures};
-use crate::symbols::{FrameLayouts, StaticSymbol, SymbolSource};
+use crate::symbols::{BlockTypes, FrameLayouts, StaticSymbol, SymbolSource};
 use crate::visits::Visits;
 use crate::warnings::Warnings;
 
@@ -66,6 +67,8 @@ pub(crate) struct Shared {
     frames: FastMap<(u64, u64), u32>,
     /// The source of frame layouts, by module.
     frame_layouts: FastMap<u32, Box<dyn FrameLayouts>>,
+    /// The source of the types of blocks, once a module is known.
+    block_types: Option<Box<dyn BlockTypes>>,
     /// The variables in the frames of functions.
     pub layouts: LocalLayouts,
     pub live_frames: LiveFrames,
@@ -110,6 +113,7 @@ impl Shared {
             structures: Structures::default(),
             frames: FastMap::default(),
             frame_layouts: FastMap::default(),
+            block_types: None,
             layouts: LocalLayouts::default(),
             live_frames: LiveFrames::default(),
             references: 0,
@@ -311,7 +315,7 @@ impl Shared {
             let new = &keys[columns.objects.len()..];
             let object = |key: &CellKey| CellObject {
                 object: key.object,
-                element_bytes: self.objects.element_bytes(key.object),
+                element_bytes: self.objects.spans.get(key.object).unwrap_or(0),
             };
             columns.objects.extend(new.iter().map(object));
         }

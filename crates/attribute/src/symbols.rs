@@ -65,6 +65,14 @@ pub trait FrameLayouts: std::fmt::Debug + Send {
     fn at(&mut self, address: u64) -> Option<FrameLayout>;
 }
 
+/// The types of blocks of the heap.
+pub trait BlockTypes: std::fmt::Debug + Send {
+    /// The type of the elements of the blocks that these calls allocate, innermost first: modules,
+    /// and addresses as in their files. `None` if it is unknown or not clear. Called once per call
+    /// path.
+    fn of_block(&mut self, calls: &[(&Module, u64)]) -> Option<Arc<DataLayout>>;
+}
+
 /// A function of a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Function {
@@ -105,6 +113,9 @@ pub trait SymbolSource {
     /// The frames of the module's functions; `None` if they are unknown.
     fn frame_layouts(&mut self, module: &Module) -> Option<Box<dyn FrameLayouts>>;
 
+    /// The types of blocks of the heap; `None` if they are unknown.
+    fn block_types(&mut self) -> Option<Box<dyn BlockTypes>>;
+
     /// Whether rustc compiled the module's code: lines are then asked for by options of Cargo.
     fn is_rust(&mut self, module: &Module) -> bool;
 
@@ -138,6 +149,10 @@ impl SymbolSource for NoSymbols {
     }
 
     fn frame_layouts(&mut self, _: &Module) -> Option<Box<dyn FrameLayouts>> {
+        None
+    }
+
+    fn block_types(&mut self) -> Option<Box<dyn BlockTypes>> {
         None
     }
 

@@ -1,6 +1,6 @@
 //! What an attributor has to say at the end.
 
-use reuselens_locality::{Context, DataLayout, Object, ProfiledThread, Site, Warning};
+use reuselens_locality::{Context, ElementTypes, Object, ProfiledThread, Site, Warning};
 
 use crate::cells::CellKey;
 use crate::elements::ElementKey;
@@ -12,15 +12,9 @@ pub struct Tables {
     pub sites: Vec<Site>,
     /// The objects; 0 is the unknown one.
     pub objects: Vec<Object>,
-    /// By object, the bytes of an element: [`Columns::offsets`](crate::Columns::offsets) are within
-    /// them. At most 1,024. An object of unknown type is one element if all its blocks have one
-    /// size. 0 if elements are larger, or unknown: offsets mean nothing then.
-    pub element_bytes: Vec<u32>,
-    /// By object, the type of its elements: an index into `layouts`. `None` if it is unknown, or if
-    /// objects that became one have different types.
-    pub object_layouts: Vec<Option<u32>>,
-    /// The types of elements, each once.
-    pub layouts: Vec<DataLayout>,
+    /// What the elements of objects are: [`Columns::offsets`](crate::Columns::offsets) are within
+    /// them. Their sizes are known where offsets are.
+    pub element_types: ElementTypes,
     /// The calling context tree; 0 is the root, parents come before children.
     pub contexts: Vec<Context>,
     /// The threads, in the order in which they turned up.

@@ -84,7 +84,7 @@ fn function(frame: &Frame) -> FunctionKey {
 }
 
 /// Whether a function has a name that says that it allocates for its callers.
-fn has_known_name(name: &str) -> bool {
+pub(crate) fn has_known_name(name: &str) -> bool {
     NAMES.contains(&name) || FAMILIES.iter().any(|start| name.starts_with(start))
 }
 

@@ -1,13 +1,13 @@
 //! Types of variables and their fields, from real files of several compilers.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod compiled;
 
+use std::path::Path;
+
+use compiled::{build, module};
 use object::{Object, ObjectSection, ObjectSymbol};
 use reuselens_attribute::{Loader, SymbolSource};
 use reuselens_locality::DataLayout;
-use reuselens_testing::has;
-use reuselens_trace::Module;
 
 const C: &str = "\
 typedef double real;
@@ -60,31 +60,6 @@ fn text(layout: &DataLayout) -> String {
     // The names that compilers give to equal types of C differ.
     text.replace("long int", "long")
         .replace("short int", "short")
-}
-
-/// A program of this source, built by a compiler with options; `None` without the compiler.
-fn build(folder: &Path, source: (&str, &str), compiler: &[&str]) -> Option<PathBuf> {
-    let [tool, options @ ..] = compiler else {
-        return None;
-    };
-    if !has(tool) {
-        return None;
-    }
-    let (name, content) = source;
-    let (source, binary) = (folder.join(name), folder.join("program"));
-    std::fs::write(&source, content).unwrap();
-    let mut command = Command::new(tool);
-    command.current_dir(folder).args(options).arg("-o");
-    let status = command.arg(&binary).arg(&source).status().unwrap();
-    assert!(status.success(), "{compiler:?}");
-    Some(binary)
-}
-
-fn module(path: &Path) -> Module {
-    Module {
-        path: path.to_str().unwrap().into(),
-        ..Module::default()
-    }
 }
 
 /// The layout of the static variable whose symbol ends with a name.

@@ -4,8 +4,8 @@ mod common;
 
 use common::{BIAS, Run, STACK, at};
 use reuselens_attribute::{
-    Attributor, Columns, DataFilter, FrameLayouts, Function, Kinds, Options, StaticSymbol,
-    SymbolSource, Variable, Warning,
+    Attributor, BlockTypes, Columns, DataFilter, FrameLayouts, Function, Kinds, Options,
+    StaticSymbol, SymbolSource, Variable, Warning,
 };
 use reuselens_locality::Frame;
 use reuselens_trace::{Block, Event, Kind, Module, Process, ProcessId, Row};
@@ -256,6 +256,10 @@ fn items_only_analysis_asks_for_no_symbols() {
         }
 
         fn frame_layouts(&mut self, _: &Module) -> Option<Box<dyn FrameLayouts>> {
+            None
+        }
+
+        fn block_types(&mut self) -> Option<Box<dyn BlockTypes>> {
             None
         }
 

@@ -151,9 +151,12 @@ fn found(run: Run) -> (Vec<u32>, Vec<u32>) {
     let tables = &finished.tables;
     let cells = finished.columns.cells.iter();
     let objects = cells.map(|cell| tables.cells[*cell as usize].object as usize);
-    let bytes = objects.map(|object| tables.element_bytes[object]).collect();
-    assert_eq!(tables.element_bytes.len(), tables.objects.len());
-    assert_eq!(tables.object_layouts.len(), tables.objects.len());
+    let bytes = objects
+        .map(|object| tables.element_types.bytes[object])
+        .collect();
+    let types = &tables.element_types;
+    assert_eq!(types.bytes.len(), tables.objects.len());
+    assert_eq!(types.objects.len(), tables.objects.len());
     (bytes, finished.columns.offsets)
 }
 

@@ -7,8 +7,9 @@ mod traces;
 use std::io::Cursor;
 
 use reuselens_attribute::{
-    Attributor, Columns, DataFilter, FrameLayout, FrameLayouts, Function, Kinds, LocalVariable,
-    NoSymbols, Options, PlacementOptions, StaticSymbol, SymbolSource, Tables, Variable, Warning,
+    Attributor, BlockTypes, Columns, DataFilter, FrameLayout, FrameLayouts, Function, Kinds,
+    LocalVariable, NoSymbols, Options, PlacementOptions, StaticSymbol, SymbolSource, Tables,
+    Variable, Warning,
 };
 use reuselens_io::Input;
 use reuselens_locality::Frame;
@@ -90,6 +91,10 @@ impl SymbolSource for &Layout {
 
     fn variable(&mut self, module: &Module, address: u64) -> Variable {
         NoSymbols.variable(module, address)
+    }
+
+    fn block_types(&mut self) -> Option<Box<dyn BlockTypes>> {
+        None
     }
 
     fn is_rust(&mut self, _: &Module) -> bool {

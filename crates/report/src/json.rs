@@ -12,6 +12,7 @@ use reuselens_locality::{
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
+use crate::causes::{self, FieldsJson};
 use crate::{caches, times};
 use compact::Compact;
 
@@ -105,6 +106,9 @@ struct ProfileDocument<'a> {
     footprint: Option<Vec<(u64, f64)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<PathsJson<'a>>,
+    /// Accesses, misses and used bytes by field of objects; only where causes were recorded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fields: Vec<FieldsJson<'a>>,
 }
 
 /// How well paths separate patterns, if they were followed: shares of instructions by length of
@@ -324,14 +328,17 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> ProfileDocument<
         requested_bytes: requested_bytes(profile, options.bins),
         sharing: Some(method.sharing).filter(|sharing| *sharing != Sharing::Shared),
         max_distance: method.max_distance,
-        reuse_times: profile
-            .reuse_times
-            .as_ref()
-            .map(|times| fine(&times.histogram(), options.bins)),
+        reuse_times: reuse_times(profile, options.bins),
         footprint: times::footprint(profile),
         paths: profile.paths.as_ref().map(PathsJson::from),
+        fields: causes::fields_json(profile),
         error_bounds: method.error_bounds.as_ref().map(BoundsJson::from),
     }
+}
+
+fn reuse_times(profile: &Profile, bins: Bins) -> Option<Counts> {
+    let times = profile.reuse_times.as_ref();
+    times.map(|times| fine(&times.histogram(), bins))
 }
 
 fn requested_bytes(profile: &Profile, bins: Bins) -> Option<Counts> {

@@ -18,6 +18,7 @@
 //! `predict` crates.
 
 mod caches;
+mod causes;
 mod chart;
 mod check;
 mod comparable;

@@ -9,7 +9,7 @@ use reuselens_locality::{Cell, Machine, PathProfile, Profile, Sharing, Warning};
 use reuselens_trace::{Block, Event, Projection, Segmented, Source, Step};
 use reuselens_units::{Accesses, Bytes};
 
-use crate::attribution::{self, Attribution, no_accesses};
+use crate::attribution::{self, Attribution, Uncounted, no_accesses};
 use crate::budget::{Budget, Looks};
 use crate::counts::{self, Counted, Counts, PathCounts};
 use crate::line_statements::{marks_lines, with_lines};
@@ -201,7 +201,7 @@ pub(crate) fn profile(
         add_paths(&mut uncounted.profile, paths);
     }
     if let Some(causes) = counted.more.causes {
-        add_causes(&mut uncounted.profile, causes);
+        add_causes(&mut uncounted, causes);
     }
     if options.is_totals_only() {
         return uncounted.whole();
@@ -236,13 +236,15 @@ fn add_paths(profile: &mut Profile, mut paths: PathCounts) {
 }
 
 /// Puts what was counted of causes into a profile whose cells are in the order of their numbers.
-fn add_causes(profile: &mut Profile, causes: CauseCounts) {
+fn add_causes(uncounted: &mut Uncounted, causes: CauseCounts) {
+    let profile = &mut uncounted.profile;
     let place = |cell: &Cell| CellPlace {
         site: cell.site,
         object: cell.object,
     };
     let places: Vec<CellPlace> = profile.cells.iter().map(place).collect();
-    let (cells, causes) = causes.finish(&places);
+    let (cells, mut causes) = causes.finish(&places);
+    causes.set_types(&uncounted.element_types);
     for (cell, causes) in profile.cells.iter_mut().zip(cells) {
         cell.causes = causes;
     }

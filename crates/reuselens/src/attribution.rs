@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 
 use reuselens_attribute::{Attributor, CellKey, Columns, DataFilter, Loader, Options};
 use reuselens_locality::{
-    Cell, Element, ExactHistogram, FineHistogram, Machine, Method, Outcome, Profile,
+    Cell, Element, ElementTypes, ExactHistogram, FineHistogram, Machine, Method, Outcome, Profile,
     ProfiledThread, Sharing, Warning,
 };
 use reuselens_trace::{
@@ -90,6 +90,7 @@ impl Attribution {
             elements: options.elements,
             stores: options.sharing == Sharing::Coherent || options.causes.is_some(),
             bytes: options.causes.is_some(),
+            offsets: options.causes.is_some(),
             merges,
             basic_blocks: options.paths,
             placement: options.placement_options(),
@@ -234,6 +235,7 @@ impl Attribution {
         let elements = tables.elements.iter();
         Uncounted {
             elements: elements.map(|key| (key.object, key.index)).collect(),
+            element_types: tables.element_types,
             profile: Profile {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 command,
@@ -302,6 +304,8 @@ pub(crate) struct Uncounted {
     pub profile: Profile,
     /// The elements by number: object and index; the first is none.
     pub elements: Vec<(u32, u64)>,
+    /// What the elements of objects are.
+    pub element_types: ElementTypes,
 }
 
 impl Uncounted {

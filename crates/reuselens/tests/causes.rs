@@ -101,6 +101,46 @@ fn causes_agree_with_the_distances_of_their_cells() {
     assert_eq!(intervals.iter().map(|it| it.misses).sum::<u64>(), misses);
 }
 
+/// Blocks of the heap of 48 bytes, of which one field of 8 is read again and again.
+#[test]
+fn blocks_of_one_size_are_counted_by_offset() {
+    let row = |kind, size, pc, addr| Row {
+        kind,
+        size,
+        pc,
+        addr,
+    };
+    let blocks = (0..100).map(|block| (1 << 30) + block * 64);
+    let mut rows = Vec::new();
+    for block in blocks.clone() {
+        rows.push(row(Kind::Alloc, 0, 0x500, block));
+        rows.push(row(Kind::Operand, 0, 0, 48));
+    }
+    for _ in 0..6 {
+        rows.extend(
+            blocks
+                .clone()
+                .map(|block| row(Kind::Load, 8, 0x600, block + 8)),
+        );
+    }
+    let steps = vec![((0, 0), What::Rows(rows))];
+    let profile = analyze(&mut Made { steps, at: 0 }, vec![], &options(1), &mut |_| {}).unwrap();
+    let causes = profile.causes.as_ref().unwrap();
+    let [element] = &causes.elements[..] else {
+        panic!("{:?}", causes.elements);
+    };
+    assert_eq!(element.layout, None);
+    let only = |byte: usize, count: u64| -> Vec<u64> {
+        (0..48)
+            .map(|at| if at == byte { count } else { 0 })
+            .collect()
+    };
+    assert_eq!(element.accesses, only(8, 600));
+    assert_eq!(element.misses, only(8, 600));
+    let used = |byte: usize| if (8..16).contains(&byte) { 600 } else { 0 };
+    assert_eq!(element.used, (0..48).map(used).collect::<Vec<u64>>());
+}
+
 #[test]
 fn causes_do_not_depend_on_threads_or_blocks() {
     let first = profile(64, &options(1)).to_bytes();

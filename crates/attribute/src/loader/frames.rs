@@ -17,7 +17,7 @@ use reuselens_io::read_object_file;
 
 use super::CheckedFile;
 use super::unwind::Unwind;
-use super::variables::{SECTIONS, sections};
+use super::variables::{SECTIONS, Unit, sections};
 use crate::symbols::{FrameLayout, FrameLayouts};
 
 /// Where the LLVM pass puts a byte for each access of a function: what it records as the access's
@@ -50,7 +50,7 @@ impl FrameLayouts for Frames {
 
 /// The debug information of a file.
 #[derive(Debug)]
-struct Debug {
+pub(super) struct Debug {
     sections: DwarfSections<Vec<u8>>,
     endian: RunTimeEndian,
     unwind: Unwind,
@@ -66,7 +66,8 @@ struct Debug {
 }
 
 impl Debug {
-    fn read(named: &CheckedFile) -> Option<Debug> {
+    /// That of a file, if it can be read.
+    pub fn read(named: &CheckedFile) -> Option<Debug> {
         let (_, bytes) = read_object_file(&named.path()).ok()?;
         let file = object::File::parse(&*bytes).ok()?;
         let (sections, endian) = sections(&file, is_used)?;
@@ -110,17 +111,31 @@ impl Debug {
         self.code.sort_unstable();
     }
 
-    fn at(&mut self, address: u64) -> Option<FrameLayout> {
+    /// The number of the unit that an instruction is in.
+    pub fn unit_at(&self, address: u64) -> Option<usize> {
         let after = self.code.partition_point(|(low, ..)| *low <= address);
         let &(_, high, unit) = self.code[..after].last()?;
-        if address >= high {
-            return None;
-        }
+        (address < high).then_some(unit)
+    }
+
+    fn at(&mut self, address: u64) -> Option<FrameLayout> {
+        let unit = self.unit_at(address)?;
         if !std::mem::replace(&mut self.units[unit].1, true) {
             self.read_unit(self.units[unit].0);
         }
         let (_, &(high, function)) = self.functions.range(..=address).next_back()?;
         (address < high).then(|| self.layouts[function].clone())
+    }
+
+    /// Looks something up in a unit.
+    pub fn with_unit<T>(&self, unit: usize, look: impl FnOnce(Unit<'_>) -> T) -> Option<T> {
+        let endian = self.endian;
+        let dwarf = self
+            .sections
+            .borrow(|section| EndianSlice::new(section, endian));
+        let header = dwarf.unit_header(self.units.get(unit)?.0);
+        let unit = header.and_then(|header| dwarf.unit(header)).ok()?;
+        Some(look(unit.unit_ref(&dwarf)))
     }
 
     /// Reads the functions of a unit: those before a part that cannot be read.

@@ -1,5 +1,6 @@
 //! Names from the program's files: symbol tables and DWARF.
 
+mod block_types;
 mod bounds;
 mod commons;
 mod debug_names;
@@ -7,7 +8,9 @@ mod exception_frames;
 mod frames;
 mod language;
 mod layouts;
+mod named_types;
 mod separate;
+mod statements;
 mod stubs;
 mod symbol_names;
 mod types;
@@ -29,10 +32,12 @@ use reuselens_trace::Module;
 use crate::Warning;
 use crate::hash::FastMap;
 use crate::naming::{file_name, is_system_module};
-use crate::symbols::{FrameLayouts, Function, StaticSymbol, SymbolSource, Variable};
+use crate::symbols::{BlockTypes, FrameLayouts, Function, StaticSymbol, SymbolSource, Variable};
+use block_types::BlockTypeReader;
 use bounds::FunctionBounds;
 use debug_names::DebugNames;
 use frames::Frames;
+use named_types::NamedTypes;
 use separate::Separate;
 use stubs::Stubs;
 use symbol_names::{demangled, fortran_name, original};
@@ -155,6 +160,12 @@ impl Loader {
         let symbol = self.code(module)?.find_symbol_info(address);
         let is_named = symbol.is_some_and(|symbol| symbol.address() >= start);
         (!is_named).then_some(start)
+    }
+
+    /// The types of a module, by name.
+    fn named_types(&mut self, module: &Module) -> Option<NamedTypes> {
+        let opened = self.opened(module).filter(|opened| opened.has_debug)?;
+        NamedTypes::read(&opened.named)
     }
 
     /// What names the code of a module.
@@ -338,6 +349,10 @@ impl SymbolSource for Loader {
         let opened = self.opened(module).filter(|opened| opened.has_debug)?;
         let named = opened.named.again().ok()?;
         Some(Box::new(Frames::new(named)))
+    }
+
+    fn block_types(&mut self) -> Option<Box<dyn BlockTypes>> {
+        Some(Box::new(BlockTypeReader::default()))
     }
 
     fn is_rust(&mut self, module: &Module) -> bool {

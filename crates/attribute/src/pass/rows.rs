@@ -204,11 +204,7 @@ impl Pass<'_> {
 
     fn allocate(&mut self, pc: u64, low: u64, bytes: u64) {
         let Shared {
-            objects,
-            chunks,
-            references,
-            contexts,
-            ..
+            objects, contexts, ..
         } = &mut *self.shared;
         let call = self.process.mappings.place(pc);
         let node = self.stack.node();
@@ -218,9 +214,14 @@ impl Pass<'_> {
                 objects.add_heap(node, call, contexts.callers_of_allocator(node, pc))
             });
         if self.options.offsets {
-            // Blocks of one size are elements of an unknown type.
-            objects.spans.agree(object, bytes);
+            self.shared.begin_elements(object, (node, call), bytes);
         }
+        let Shared {
+            objects,
+            chunks,
+            references,
+            ..
+        } = &mut *self.shared;
         let high = low.saturating_add(bytes);
         let space = &mut self.process.space;
         if let Some(chunks) = chunks {

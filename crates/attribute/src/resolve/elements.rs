@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reuselens_locality::DataLayout;
+use reuselens_locality::{DataLayout, ElementTypes};
 
 use super::Resolver;
 use crate::hash::FastMap;
@@ -11,12 +11,7 @@ use crate::objects::{ObjectKey, RawObject};
 /// The types of the elements of the objects of the final table.
 #[derive(Debug, Default)]
 pub(super) struct FinalElements {
-    /// By object; 0 if the size is unknown.
-    pub bytes: Vec<u32>,
-    /// By object, an index into `types`.
-    pub layouts: Vec<Option<u32>>,
-    /// Each once, in the order of the objects.
-    pub types: Vec<DataLayout>,
+    pub types: ElementTypes,
     numbers: FastMap<Arc<DataLayout>, u32>,
 }
 
@@ -25,10 +20,10 @@ impl FinalElements {
     /// stay if all such raw objects have them.
     pub fn add(&mut self, object: u32, bytes: u32, layout: Option<Arc<DataLayout>>) {
         let layout = layout.map(|layout| self.number(layout));
-        let is_first = self.layouts.len() <= object as usize;
+        let is_first = self.types.objects.len() <= object as usize;
         self.complete(object as usize + 1);
-        let known_bytes = &mut self.bytes[object as usize];
-        let known_layout = &mut self.layouts[object as usize];
+        let known_bytes = &mut self.types.bytes[object as usize];
+        let known_layout = &mut self.types.objects[object as usize];
         if is_first {
             (*known_bytes, *known_layout) = (bytes, layout);
             return;
@@ -43,16 +38,16 @@ impl FinalElements {
 
     /// Gives all objects an entry.
     pub fn complete(&mut self, objects: usize) {
-        let objects = self.layouts.len().max(objects);
-        self.layouts.resize(objects, None);
-        self.bytes.resize(objects, 0);
+        let objects = self.types.objects.len().max(objects);
+        self.types.objects.resize(objects, None);
+        self.types.bytes.resize(objects, 0);
     }
 
     fn number(&mut self, layout: Arc<DataLayout>) -> u32 {
-        let types = &mut self.types;
+        let layouts = &mut self.types.layouts;
         let add = || {
-            types.push(DataLayout::clone(&layout));
-            types.len() as u32 - 1
+            layouts.push(DataLayout::clone(&layout));
+            layouts.len() as u32 - 1
         };
         *self.numbers.entry(Arc::clone(&layout)).or_insert_with(add)
     }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use reuselens_attribute::{
-    Attributor, Columns, FrameLayout, FrameLayouts, Function, LocalVariable, Options, StaticSymbol,
-    SymbolSource, Tables, Variable, Warning,
+    Attributor, BlockTypes, Columns, FrameLayout, FrameLayouts, Function, LocalVariable, Options,
+    StaticSymbol, SymbolSource, Tables, Variable, Warning,
 };
 use reuselens_locality::{Frame, Object};
 use reuselens_trace::{
@@ -98,6 +98,10 @@ impl SymbolSource for Listed {
 
     fn frame_layouts(&mut self, _: &Module) -> Option<Box<dyn FrameLayouts>> {
         Some(Box::new(Frames(self.locals.clone())))
+    }
+
+    fn block_types(&mut self) -> Option<Box<dyn BlockTypes>> {
+        None
     }
 
     fn is_rust(&mut self, _: &Module) -> bool {

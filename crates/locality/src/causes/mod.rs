@@ -9,14 +9,18 @@
 
 mod carried_reuse;
 mod cell_causes;
+mod element_types;
 mod element_use;
+mod field_use;
 mod run_phases;
 mod set_cache;
 mod shared_data;
 
 pub use carried_reuse::{CarriedReuse, Carrier, MissScope, ScopeKind};
 pub use cell_causes::CellCauses;
+pub use element_types::ElementTypes;
 pub use element_use::{DataLayout, ElementUse, LayoutField, NO_OFFSET};
+pub use field_use::FieldUse;
 pub use run_phases::{ObjectMisses, RunInterval, RunPhase, RunPhases};
 pub use set_cache::SetCache;
 pub use shared_data::{SharedData, SharedEnd};

@@ -12,6 +12,8 @@ use super::{
     weights,
 };
 
+use crate::causes;
+
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = concat!(include_str!("scales.js"), include_str!("script.js"));
 
@@ -70,12 +72,14 @@ pub fn page_of(grouping: &Grouping, options: &HtmlOptions) -> String {
         &mut out,
         &[
             ("where", "Where"),
+            ("fields", "Fields"),
             ("source", "Source"),
             ("contexts", "Calls"),
             ("paths", "Paths"),
             ("method", "Method"),
         ],
         |id| match id {
+            "fields" => causes::has_section(profile),
             "contexts" => tree.len() > 1,
             "paths" => !patterns.is_empty(),
             "source" => !files.is_empty(),
@@ -93,6 +97,7 @@ pub fn page_of(grouping: &Grouping, options: &HtmlOptions) -> String {
     if !tables.is_empty() {
         tables::write(&mut out, &scene, &tables);
     }
+    causes::write_page(&mut out, profile);
     source::write(&mut out, &scene, &files);
     icicle::write(&mut out, &scene, &tree);
     if !patterns.is_empty() {

@@ -4,7 +4,7 @@
 //! name, as large as [`AnalysisOptions::causes`]; caches with sets are those of this machine.
 
 use reuselens_attribute::{Columns, Kinds, NamesMode};
-use reuselens_causes::{CauseCell, CauseCounts, CauseOptions, MissColumns, NO_OFFSET, set_caches};
+use reuselens_causes::{CauseCell, CauseCounts, CauseOptions, MissColumns, set_caches};
 use reuselens_locality::Sharing;
 use reuselens_trace::{ProcessId, ThreadId};
 use reuselens_units::{Bytes, Granularity};
@@ -21,8 +21,6 @@ pub(super) struct Causes {
     lanes: Lanes,
     /// The number of the program thread that runs.
     lane: u32,
-    /// Offsets of a piece whose offsets are unknown.
-    unknown: Vec<u32>,
 }
 
 /// A new way of counting, for misses in a cache of this size.
@@ -56,7 +54,6 @@ pub(super) fn begin(options: &AnalysisOptions, cache: Bytes) -> Result<Causes, E
         }),
         lanes: Lanes::default(),
         lane: 0,
-        unknown: Vec::new(),
     })
 }
 
@@ -132,7 +129,6 @@ impl CountMethod for Causes {
             object: cell.object,
             element_bytes: cell.element_bytes,
         }));
-        self.unknown.resize(columns.len(), NO_OFFSET);
         self.counts.process(&MissColumns {
             thread: self.lane,
             items: &columns.items,
@@ -140,7 +136,7 @@ impl CountMethod for Causes {
             cells: &columns.cells,
             bytes: &columns.bytes,
             stores: &columns.stores,
-            offsets: &self.unknown,
+            offsets: &columns.offsets,
         });
     }
 

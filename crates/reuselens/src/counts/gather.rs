@@ -11,6 +11,7 @@ pub(super) fn append(to: &mut Columns, more: &Columns) {
     }
     to.stores.extend_from_slice(&more.stores);
     to.bytes.extend_from_slice(&more.bytes);
+    to.offsets.extend_from_slice(&more.offsets);
     let before = to.items.len() as u32;
     let blocks = more.basic_blocks.iter();
     to.basic_blocks

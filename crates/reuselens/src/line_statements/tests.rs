@@ -1,6 +1,6 @@
 //! Marks of source lines, against their definition.
 
-use reuselens_attribute::{FrameLayouts, Function, StaticSymbol, Variable, Warning};
+use reuselens_attribute::{BlockTypes, FrameLayouts, Function, StaticSymbol, Variable, Warning};
 use reuselens_distance::generate::Random;
 use reuselens_locality::Frame;
 use reuselens_trace::Projection;
@@ -40,6 +40,10 @@ impl SymbolSource for Lines {
     }
 
     fn frame_layouts(&mut self, _: &Module) -> Option<Box<dyn FrameLayouts>> {
+        None
+    }
+
+    fn block_types(&mut self) -> Option<Box<dyn BlockTypes>> {
         None
     }
 

@@ -16,7 +16,7 @@
 //! each), cells and elements (4 each). Numbers are little endian. Fields may be added to the JSON.
 
 use reuselens_distance::Recency;
-use reuselens_locality::{FrameError, Framed, Packed, Profile};
+use reuselens_locality::{ElementTypes, FrameError, Framed, Packed, Profile};
 use reuselens_units::Bytes;
 
 use super::part::{Head, Part};
@@ -145,7 +145,12 @@ fn ending(tables: &[u8], elements: &[u8]) -> Result<Option<Uncounted>, PartError
         return Ok(None);
     }
     let profile = Profile::from_bytes(tables).map_err(damaged)?;
-    Ok(Some(Uncounted { profile, elements }))
+    Ok(Some(Uncounted {
+        profile,
+        elements,
+        // Shards count no causes.
+        element_types: ElementTypes::default(),
+    }))
 }
 
 /// The columns of what waits.

@@ -1,0 +1,201 @@
+//! Types by their names, and what variables of a name point to, in the unit of an instruction.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use gimli::UnitOffset;
+use reuselens_locality::DataLayout;
+
+use super::CheckedFile;
+use super::frames::Debug;
+use super::layouts::Layouts;
+use super::variables::{MAX_STEPS, Unit, offset};
+
+/// Bytes of units that are walked over for questions about a file: about a second.
+const MAX_WALKED: usize = 256 << 20;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Question {
+    /// The type of this name.
+    Type(String),
+    /// What the variables of this name point to, after some steps.
+    Pointee(String, usize),
+}
+
+/// The types of a file.
+#[derive(Debug)]
+pub(super) struct NamedTypes {
+    debug: Debug,
+    /// Bytes that may still be walked over; see [`MAX_WALKED`].
+    left: usize,
+    /// By unit.
+    answers: BTreeMap<(usize, Question), Option<Arc<DataLayout>>>,
+}
+
+impl NamedTypes {
+    /// Those of a file, if it has debug information.
+    pub fn read(named: &CheckedFile) -> Option<NamedTypes> {
+        Some(NamedTypes {
+            debug: Debug::read(named)?,
+            left: MAX_WALKED,
+            answers: BTreeMap::new(),
+        })
+    }
+
+    /// The type of this name in the unit of an instruction, if all types of the name are alike.
+    pub fn named(&mut self, address: u64, name: &str) -> Option<Arc<DataLayout>> {
+        self.ask(address, Question::Type(name.to_owned()))
+    }
+
+    /// What the variables and members of this name in the unit of an instruction point to, after
+    /// this many elements of arrays, if all have one type.
+    pub fn pointee(&mut self, address: u64, name: &str, steps: usize) -> Option<Arc<DataLayout>> {
+        self.ask(address, Question::Pointee(name.to_owned(), steps))
+    }
+
+    fn ask(&mut self, address: u64, question: Question) -> Option<Arc<DataLayout>> {
+        let unit = self.debug.unit_at(address)?;
+        let key = (unit, question);
+        if let Some(answer) = self.answers.get(&key) {
+            return answer.clone();
+        }
+        let left = &mut self.left;
+        let answer = self.debug.with_unit(unit, |unit| {
+            *left = left.checked_sub(unit.header.length_including_self())?;
+            answer(unit, &key.1)
+        });
+        let answer = answer.flatten();
+        self.answers.insert(key, answer.clone());
+        answer
+    }
+}
+
+fn answer(unit: Unit<'_>, question: &Question) -> Option<Arc<DataLayout>> {
+    let mut layouts = Layouts::new(unit);
+    let mut found: Option<Arc<DataLayout>> = None;
+    for entry in candidates(unit, question) {
+        let layout = match question {
+            Question::Type(name) => {
+                let layout = layouts.of_element(entry);
+                layout.filter(|layout| is_named(&layout.name, name))
+            }
+            Question::Pointee(_, steps) => {
+                let kind = pointee(unit, entry, *steps);
+                Some(kind.and_then(|kind| layouts.of_element(kind))?)
+            }
+        };
+        let Some(layout) = layout else {
+            continue;
+        };
+        if found.as_ref().is_some_and(|found| *found != layout) {
+            return None;
+        }
+        found = Some(layout);
+    }
+    found
+}
+
+/// The entries of a unit that may answer a question: those of the name that is asked for.
+fn candidates(unit: Unit<'_>, question: &Question) -> Vec<UnitOffset> {
+    let (wanted, is_kind): (&str, fn(gimli::DwTag) -> bool) = match question {
+        Question::Type(name) => (last_part(name), is_type),
+        Question::Pointee(name, _) => (name, is_variable),
+    };
+    let mut found = Vec::new();
+    let Ok(mut entries) = unit.entries_raw(None) else {
+        return found;
+    };
+    while !entries.is_empty() {
+        let place = entries.next_offset();
+        let Ok(abbreviation) = entries.read_abbreviation() else {
+            break;
+        };
+        let Some(abbreviation) = abbreviation else {
+            continue;
+        };
+        if entries.skip_attributes(abbreviation.attributes()).is_err() {
+            break;
+        }
+        if !is_kind(abbreviation.tag()) {
+            continue;
+        }
+        let name = unit.entry(place).ok();
+        let name = name.and_then(|entry| entry.attr_value(gimli::DW_AT_name));
+        let name = name.and_then(|name| unit.attr_string(name).ok());
+        if name.is_some_and(|name| is_equal(&name.to_string_lossy(), wanted)) {
+            found.push(place);
+        }
+    }
+    found
+}
+
+fn is_type(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_structure_type
+            | gimli::DW_TAG_class_type
+            | gimli::DW_TAG_union_type
+            | gimli::DW_TAG_typedef
+            | gimli::DW_TAG_base_type
+            | gimli::DW_TAG_enumeration_type
+    )
+}
+
+fn is_variable(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter | gimli::DW_TAG_member
+    )
+}
+
+/// Whether names are equal but for spaces: compilers and their names differ in these.
+fn is_equal(one: &str, other: &str) -> bool {
+    let letters = |name: &'_ str| {
+        name.chars()
+            .filter(|letter| *letter != ' ')
+            .collect::<String>()
+    };
+    one == other || letters(one) == letters(other)
+}
+
+/// Whether a type with namespaces is meant by a name that may lack some of them.
+fn is_named(full: &str, name: &str) -> bool {
+    let last = |name: &str| last_part(name).to_owned();
+    match name.contains("::") {
+        true => is_equal(full, name) || !full.contains("::") && is_equal(full, &last(name)),
+        false => is_equal(&last(full), name),
+    }
+}
+
+/// The last part of a name with namespaces: `Cell<a::B>` of `grid::Cell<a::B>`.
+fn last_part(name: &str) -> &str {
+    let arguments = name.find('<').unwrap_or(name.len());
+    let start = name[..arguments].rfind("::").map_or(0, |at| at + 2);
+    &name[start..]
+}
+
+/// What a variable points to: the element of an array that is allocated, or what a pointer is to.
+/// Each step is an element of an array or of a pointer before that.
+fn pointee(unit: Unit<'_>, variable: UnitOffset, steps: usize) -> Option<UnitOffset> {
+    let entry = unit.entry(variable).ok()?;
+    let mut kind = offset(entry.attr_value(gimli::DW_AT_type)?)?;
+    let mut left = steps + 1;
+    for _ in 0..MAX_STEPS {
+        if left == 0 {
+            return Some(kind);
+        }
+        let entry = unit.entry(kind).ok()?;
+        match entry.tag() {
+            gimli::DW_TAG_pointer_type | gimli::DW_TAG_array_type => left -= 1,
+            gimli::DW_TAG_typedef
+            | gimli::DW_TAG_const_type
+            | gimli::DW_TAG_volatile_type
+            | gimli::DW_TAG_restrict_type
+            | gimli::DW_TAG_reference_type => {}
+            _ => return None,
+        }
+        kind = offset(entry.attr_value(gimli::DW_AT_type)?)?;
+    }
+    None
+}

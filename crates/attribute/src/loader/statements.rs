@@ -1,0 +1,355 @@
+//! Which types and variables a statement of source names, that allocates a block.
+//!
+//! C, C++ and Fortran; by patterns, without a parser. What a statement does not show clearly is not
+//! named.
+
+use reuselens_locality::DataLayout;
+
+/// Lines before and after a line that a statement may have.
+const MORE_LINES: usize = 3;
+
+/// What a statement says of the type of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Mentioned {
+    /// The block has elements of the type of this name.
+    Type(String),
+    /// The block has pointers.
+    Pointer,
+    /// The block belongs to this variable or member, after so many `[…]` of it.
+    Variable { name: String, steps: usize },
+}
+
+/// A pointer to anything.
+pub(super) fn pointer() -> DataLayout {
+    DataLayout {
+        name: "pointer".into(),
+        bytes: 8,
+        fields: Vec::new(),
+    }
+}
+
+/// The statement that a line is part of, on one line and without comments.
+pub(super) fn around(lines: &[String], line: usize) -> String {
+    let code = |at: usize| lines[at].split("//").next().unwrap_or("").trim();
+    let ends = |text: &str| text.is_empty() || text.ends_with([';', '{', '}', ':']);
+    let mut first = line;
+    while first > 0
+        && line - first < MORE_LINES
+        && !ends(code(first - 1))
+        && !code(first - 1).starts_with('#')
+        && !code(first - 1).ends_with(')')
+    {
+        first -= 1;
+    }
+    let mut last = line;
+    while last + 1 < lines.len() && last - line < MORE_LINES && !ends(code(last)) {
+        last += 1;
+    }
+    let parts: Vec<&str> = (first..=last).map(code).collect();
+    parts.join(" ")
+}
+
+/// The statement of Fortran that begins on a line: lines that go on end with `&`.
+pub(super) fn around_fortran(lines: &[String], line: usize) -> String {
+    let code = |at: usize| lines[at].split('!').next().unwrap_or("").trim();
+    let mut last = line;
+    while last + 1 < lines.len() && last - line < MORE_LINES && code(last).ends_with('&') {
+        last += 1;
+    }
+    let parts: Vec<&str> = (line..=last).map(|at| code(at).trim_matches('&')).collect();
+    parts.join(" ")
+}
+
+/// Whether a file is of Fortran, by its name.
+pub(super) fn is_fortran(file: &str) -> bool {
+    const ENDS: [&str; 6] = ["f", "for", "f90", "f95", "f03", "f08"];
+    let end = file.rsplit_once('.').map_or("", |(_, end)| end);
+    ENDS.contains(&end.to_lowercase().as_str())
+}
+
+/// Whether a statement does no more with a block than to return it.
+pub(super) fn only_returns(statement: &str) -> bool {
+    statement
+        .split([';', '{', '}'])
+        .any(|part| part.trim_start().starts_with("return"))
+}
+
+/// What a statement names.
+pub(super) fn mentioned(statement: &str) -> Vec<Mentioned> {
+    let mut found = allocated(statement);
+    if !found.is_empty() {
+        return found;
+    }
+    for (_, after) in matches(statement, "sizeof") {
+        let argument = after
+            .trim_start()
+            .strip_prefix('(')
+            .and_then(|it| it.split(')').next());
+        found.extend(argument.and_then(type_text));
+    }
+    for (_, after) in matches(statement, "new") {
+        let after = after.trim_start();
+        let end = after.find(['[', '(', '{', ';', ',']).unwrap_or(after.len());
+        found.extend(type_text(&after[..end]));
+    }
+    found.extend(casts(statement));
+    if let Some((left, _)) = assignment(statement) {
+        found.extend(declared(left).or_else(|| variable(left)));
+    }
+    found
+}
+
+/// The places of a word in a statement, with what follows it.
+fn matches<'s>(statement: &'s str, word: &'s str) -> impl Iterator<Item = (usize, &'s str)> {
+    let is_part = |letter: Option<char>| letter.is_some_and(|it| it.is_alphanumeric() || it == '_');
+    let all = statement.match_indices(word);
+    all.filter_map(move |(at, _)| {
+        let (before, after) = (&statement[..at], &statement[at + word.len()..]);
+        let is_word = !is_part(before.chars().next_back()) && !is_part(after.chars().next());
+        is_word.then_some((at, after))
+    })
+}
+
+/// The type that a text is: `struct node`, `grid::Cell`, `double *`. None if it is no name of a
+/// type, such as `*p`.
+fn type_text(text: &str) -> Option<Mentioned> {
+    let words = text.split_whitespace().filter(|word| {
+        ![
+            "const", "volatile", "struct", "union", "class", "enum", "typename",
+        ]
+        .contains(word)
+    });
+    let name = words.collect::<Vec<_>>().join(" ");
+    if let Some(before) = name.strip_suffix('*') {
+        let is_type = before.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        return is_type.then_some(Mentioned::Pointer);
+    }
+    is_type_name(&name).then_some(Mentioned::Type(name))
+}
+
+/// Whether a text can be the name of a type.
+fn is_type_name(name: &str) -> bool {
+    let is_start = |letter: char| letter.is_alphabetic() || letter == '_';
+    let is_part = |letter: char| letter.is_alphanumeric() || "_:<>, *".contains(letter);
+    name.starts_with(is_start) && name.chars().all(is_part)
+}
+
+/// The types that casts to pointers name: `(T *)`, `static_cast<T *>`.
+fn casts(statement: &str) -> Vec<Mentioned> {
+    let pointee = |text: &str| type_text(text.trim().strip_suffix('*')?.trim_end());
+    let mut found = Vec::new();
+    for (at, _) in statement.match_indices('(') {
+        // An argument list of a function comes after a name, a cast does not.
+        let before = statement[..at].trim_end().chars().next_back();
+        let is_call = before.is_some_and(|it| it.is_alphanumeric() || "_)]>".contains(it));
+        let inside = statement[at + 1..].split([')', '(']).next().unwrap_or("");
+        let has_end = statement[at + 1 + inside.len()..].starts_with(')');
+        if !is_call && has_end {
+            found.extend(pointee(inside));
+        }
+    }
+    for cast in ["static_cast<", "reinterpret_cast<"] {
+        for (at, _) in statement.match_indices(cast) {
+            let inside = argument(&statement[at + cast.len()..]);
+            found.extend(inside.and_then(pointee));
+        }
+    }
+    found
+}
+
+/// The two sides of the first assignment of a statement.
+fn assignment(statement: &str) -> Option<(&str, &str)> {
+    let is_plain = |at: usize| {
+        let before = statement[..at].chars().next_back();
+        let after = statement[at + 1..].chars().next();
+        !before.is_some_and(|it| "=!<>+-*/%&|^".contains(it)) && after != Some('=')
+    };
+    let places = statement.match_indices('=').map(|(at, _)| at);
+    let at = places.into_iter().find(|at| is_plain(*at))?;
+    let left = statement[..at].rsplit([';', '{', '}', '(']).next()?;
+    Some((left.trim(), &statement[at + 1..]))
+}
+
+/// The type that a declaration gives what its variable points to: `struct node *list`.
+fn declared(left: &str) -> Option<Mentioned> {
+    let (kind, name) = left.rsplit_once('*')?;
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let name = name.trim();
+    let name = ["const ", "restrict ", "__restrict "]
+        .iter()
+        .fold(name, |name, word| name.trim_start_matches(word));
+    let is_declaration = !name.is_empty() && name.chars().all(is_name) && !kind.trim().is_empty();
+    is_declaration.then(|| type_text(kind.trim())).flatten()
+}
+
+/// The variable or the member that is assigned: `node->children[i]` is the member `children`.
+fn variable(left: &str) -> Option<Mentioned> {
+    let last = left.split_whitespace().next_back()?;
+    let last = last.rsplit(['.', '>']).next()?;
+    let name = last.split('[').next()?;
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    (!name.is_empty() && name.chars().all(is_name)).then(|| Mentioned::Variable {
+        name: name.to_owned(),
+        steps: last.matches('[').count(),
+    })
+}
+
+/// The variables of a Fortran statement, `allocate(particles(n), cells(2, m))`.
+fn allocated(statement: &str) -> Vec<Mentioned> {
+    let lower = statement.to_lowercase();
+    let start = lower.trim_start();
+    let Some(arguments) = start.strip_prefix("allocate").map(str::trim_start) else {
+        return Vec::new();
+    };
+    let Some(arguments) = arguments.strip_prefix('(') else {
+        return Vec::new();
+    };
+    let mut depth = 0_i32;
+    let parts = arguments.split(|letter: char| {
+        depth += i32::from(letter == '(') - i32::from(letter == ')');
+        depth == 0 && letter == ','
+    });
+    let name = |part: &str| {
+        let name = part.split('(').next()?.rsplit(['%', ':']).next()?.trim();
+        let is_name = |c: char| c.is_alphanumeric() || c == '_';
+        let is_variable = part.contains('(') && !name.is_empty() && name.chars().all(is_name);
+        is_variable.then(|| Mentioned::Variable {
+            name: name.to_owned(),
+            steps: 0,
+        })
+    };
+    parts.filter_map(name).collect()
+}
+
+/// The type whose elements a function of a standard library allocates, by the function's name.
+pub(super) fn type_argument(function: &str) -> Option<&str> {
+    if let Some((_, text)) = function.split_once("allocator<")
+        && let Some(inside) = argument(text)
+        && text[inside.len() + 1..].starts_with("::allocate")
+    {
+        return Some(inside.trim());
+    }
+    const HOLDERS: [&str; 4] = ["RawVec<", "vec::Vec<", "boxed::Box<", "vec::from_elem::<"];
+    let start = function.trim_start_matches('<');
+    let is_rust = start.starts_with("alloc::");
+    let text = HOLDERS.iter().find_map(|holder| start.split_once(holder));
+    let inside = text
+        .filter(|_| is_rust)
+        .and_then(|(_, text)| argument(text))?;
+    Some(first_of(inside).trim())
+}
+
+/// The text up to the `>` that closes a list of arguments.
+fn argument(text: &str) -> Option<&str> {
+    let mut depth = 0_i32;
+    let end = text.find(|letter| {
+        depth += i32::from("<([".contains(letter)) - i32::from(">)]".contains(letter));
+        depth < 0
+    })?;
+    Some(&text[..end])
+}
+
+/// The first of some arguments.
+fn first_of(arguments: &str) -> &str {
+    let mut depth = 0_i32;
+    let end = arguments.find(|letter| {
+        depth += i32::from("<([".contains(letter)) - i32::from(">)]".contains(letter));
+        depth == 0 && letter == ','
+    });
+    &arguments[..end.unwrap_or(arguments.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a statement names, as text.
+    fn text(statement: &str) -> String {
+        let one = |mention: Mentioned| match mention {
+            Mentioned::Type(name) => name,
+            Mentioned::Pointer => "*".into(),
+            Mentioned::Variable { name, steps } => format!("{name}/{steps}"),
+        };
+        let all: Vec<String> = mentioned(statement).into_iter().map(one).collect();
+        all.join(" ")
+    }
+
+    #[test]
+    fn statements_name_types_and_variables() {
+        for (statement, expected) in [
+            ("struct node *n = malloc(sizeof(struct node));", "node node"),
+            (
+                "Entry *e = (Entry *)calloc(n, sizeof(Entry));",
+                "Entry Entry Entry",
+            ),
+            ("double **rows = malloc(n * sizeof(double *));", "* *"),
+            ("t->rows[i] = malloc(n);", "rows/1"),
+            (
+                "cells = static_cast<grid::Cell*>(std::malloc(n));",
+                "grid::Cell cells/0",
+            ),
+            ("auto *p = new grid::Cell[n];", "grid::Cell auto"),
+            ("p = xmalloc(n * sizeof *p);", "p/0"),
+            ("allocate(particles(n), stat=i)", "particles/0"),
+            ("ALLOCATE ( grid%cells(2, n) )", "cells/0"),
+            ("return malloc(n);", ""),
+            ("if ((p = malloc(n)) == NULL) return;", "p/0"),
+            ("use(malloc(n));", ""),
+            ("renew(x);", ""),
+        ] {
+            assert_eq!(text(statement), expected, "{statement}");
+        }
+        assert!(only_returns("{ return malloc(n); }"));
+        assert!(!only_returns("p = malloc(n);"));
+    }
+
+    #[test]
+    fn functions_of_libraries_name_the_type_of_their_elements() {
+        for (function, expected) in [
+            (
+                "std::__new_allocator<Node>::allocate(unsigned long, void const*)",
+                Some("Node"),
+            ),
+            (
+                "__gnu_cxx::new_allocator<std::pair<int const, N> >::allocate(unsigned long)",
+                Some("std::pair<int const, N>"),
+            ),
+            (
+                "std::vector<Node, std::allocator<Node> >::reserve(unsigned long)",
+                None,
+            ),
+            (
+                "<alloc::raw_vec::RawVec<prog::Node>>::grow_one",
+                Some("prog::Node"),
+            ),
+            (
+                "<alloc::vec::Vec<prog::Cell<u8, 3>, A>>::with_capacity",
+                Some("prog::Cell<u8, 3>"),
+            ),
+            ("alloc::vec::from_elem::<prog::Node>", Some("prog::Node")),
+            ("<alloc::boxed::Box<prog::Node>>::new", Some("prog::Node")),
+            ("alloc::alloc::exchange_malloc", None),
+        ] {
+            assert_eq!(type_argument(function), expected, "{function}");
+        }
+    }
+
+    #[test]
+    fn a_statement_of_fortran_has_its_continuations() {
+        let lines = ["n = 3", "allocate(a(n), & ! both", "  & b(n))", "a = 1"].map(str::to_owned);
+        assert_eq!(text(&around_fortran(&lines, 1)), "a/0 b/0");
+        assert!(is_fortran("src/grid.F90") && !is_fortran("src/grid.c"));
+    }
+
+    #[test]
+    fn a_statement_has_all_of_its_lines() {
+        let lines = "int n;\nEntry *e =\n    malloc(n *\n    sizeof(Entry)); // all\nuse(e);";
+        let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+        for line in 1..=3 {
+            assert_eq!(
+                around(&lines, line),
+                "Entry *e = malloc(n * sizeof(Entry));"
+            );
+        }
+    }
+}

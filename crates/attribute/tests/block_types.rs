@@ -1,0 +1,252 @@
+//! Types of blocks of the heap, from real files of several compilers.
+
+mod compiled;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use compiled::{build, module};
+use object::{Object, ObjectSymbol, SymbolKind};
+use reuselens_attribute::{Loader, SymbolSource};
+
+/// The bytes of the functions whose symbols contain a name.
+fn code(path: &Path, name: &str) -> Vec<u64> {
+    let bytes = std::fs::read(path).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let symbols = file.symbols().filter(|symbol| {
+        symbol.kind() == SymbolKind::Text && symbol.name().is_ok_and(|it| it.contains(name))
+    });
+    let code = symbols.flat_map(|symbol| symbol.address()..symbol.address() + symbol.size());
+    code.collect()
+}
+
+/// The types that calls at the places of a line would allocate, whose callers are at `outer`.
+fn of_line(path: &Path, function: &str, line: u32, outer: &[u64]) -> BTreeSet<String> {
+    let (module, mut loader) = (module(path), Loader::new());
+    let mut types = loader.block_types().unwrap();
+    let mut found = BTreeSet::new();
+    for address in code(path, function) {
+        let frames = loader.frames(&module, address);
+        if frames.last().is_some_and(|frame| frame.line == line) {
+            let outer = outer.iter().map(|outer| (&module, *outer));
+            let calls: Vec<_> = std::iter::once((&module, address)).chain(outer).collect();
+            let layout = types.of_block(&calls);
+            found.insert(layout.map_or_else(String::new, |layout| layout.name.clone()));
+        }
+    }
+    found
+}
+
+fn one(name: &str) -> BTreeSet<String> {
+    [name.to_owned()].into()
+}
+
+const C: &str = "\
+#include <stdlib.h>
+struct node { struct node *next; long value; };
+typedef struct { double x, y; int kind; } Entry;
+struct table { Entry *entries; double **rows; void *rest; };
+void *get(size_t bytes) {
+  return malloc(bytes);
+}
+int main(int argc, char **argv) {
+  struct table t;
+  struct node *list = malloc(argc * sizeof(struct node));
+  t.entries = calloc(argc, 24);
+  t.rows = malloc(argc * 8);
+  t.rows[0] = malloc(argc *
+                     8);
+  t.rest = malloc(sizeof(struct node) + sizeof(Entry));
+  Entry *more = get(argc * sizeof(Entry));
+  void *unknown = get(99);
+  return list != 0 && t.entries != 0 && t.rows[0] != 0 && t.rest != 0 && more != unknown;
+}
+";
+
+#[test]
+fn blocks_of_c_have_the_types_of_their_statements() {
+    for compiler in [
+        ["gcc", "-O0", "-g"],
+        ["gcc", "-O1", "-g"],
+        ["clang", "-O0", "-g"],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(binary) = build(folder.path(), ("small.c", C), &compiler) else {
+            continue;
+        };
+        let of = |line| of_line(&binary, "main", line, &[]);
+        assert_eq!(of(10), one("node"), "{compiler:?}");
+        assert_eq!(of(11), one("Entry"), "{compiler:?}");
+        assert_eq!(of(12), one("double*"), "{compiler:?}");
+        assert_eq!(of(13), one("double"), "{compiler:?}");
+        assert_eq!(of(15), one(""), "two types: {compiler:?}");
+        assert_eq!(of(17), one(""), "no type: {compiler:?}");
+        // A function that allocates for its caller.
+        let code = code(&binary, "main");
+        let (module, mut loader) = (module(&binary), Loader::new());
+        let mut caller = |line| {
+            let is_it = |address: &u64| {
+                let frames = loader.frames(&module, *address);
+                frames.last().is_some_and(|frame| frame.line == line)
+            };
+            code.iter().copied().find(is_it).unwrap()
+        };
+        let (typed, untyped) = (caller(16), caller(17));
+        assert_eq!(
+            of_line(&binary, "get", 6, &[typed]),
+            one("Entry"),
+            "{compiler:?}"
+        );
+        assert_eq!(
+            of_line(&binary, "get", 6, &[untyped]),
+            one(""),
+            "{compiler:?}"
+        );
+    }
+}
+
+#[test]
+fn blocks_without_debug_information_have_no_types() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(binary) = build(folder.path(), ("small.c", C), &["gcc", "-O0"]) else {
+        return;
+    };
+    let (module, mut loader) = (module(&binary), Loader::new());
+    let mut types = loader.block_types().unwrap();
+    for address in code(&binary, "main") {
+        assert_eq!(types.of_block(&[(&module, address)]), None);
+    }
+}
+
+/// The types of blocks that any of the code with this name would allocate.
+fn of_code(path: &Path, name: &str) -> BTreeSet<String> {
+    let (module, mut loader) = (module(path), Loader::new());
+    let mut types = loader.block_types().unwrap();
+    let code = code(path, name).into_iter();
+    let layouts = code.filter_map(|address| types.of_block(&[(&module, address)]));
+    layouts.map(|layout| layout.name.clone()).collect()
+}
+
+const CPP: &str = "\
+#include <map>
+#include <vector>
+namespace grid { struct Cell { double x, y, z; int kind; }; template <class T> struct Pair { T a, b; }; }
+int main(int argc, char **) {
+  std::vector<grid::Cell> cells;
+  cells.push_back({1, 2, 3, argc});
+  std::vector<grid::Pair<float>> pairs(argc);
+  auto *own = new grid::Cell[argc];
+  own[0].kind = 3; __asm__ volatile(\"\" : : \"r\"(own), \"r\"(cells.data()) : \"memory\");
+  return int(cells[0].x + pairs[0].a) + own[0].kind;
+}
+";
+
+#[test]
+fn blocks_of_cpp_have_the_types_of_allocators() {
+    for compiler in [
+        ["g++", "-O0", "-g"],
+        ["g++", "-O2", "-g"],
+        ["clang++", "-O0", "-g"],
+        ["clang++", "-O2", "-g"],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(binary) = build(folder.path(), ("small.cc", CPP), &compiler) else {
+            continue;
+        };
+        // All functions of the program, those of templates included.
+        let found = of_code(&binary, "");
+        for name in ["grid::Cell", "grid::Pair<float>"] {
+            assert!(found.contains(name), "{name} in {found:?}: {compiler:?}");
+        }
+        if compiler[1] == "-O0" {
+            assert_eq!(
+                of_line(&binary, "main", 8, &[]),
+                one("grid::Cell"),
+                "{compiler:?}"
+            );
+            let allocators = of_code(&binary, "allocateE");
+            let expected: BTreeSet<String> = ["grid::Cell", "grid::Pair<float>"]
+                .map(str::to_owned)
+                .into();
+            assert!(
+                allocators.is_superset(&expected),
+                "{allocators:?}: {compiler:?}"
+            );
+        }
+    }
+}
+
+const RUST: &str = "\
+pub struct Node { pub value: f64, pub kind: u32, pub next: Option<Box<Node>> }
+pub struct Leaf { pub at: [u16; 3], pub size: u64 }
+#[inline(never)]
+fn grow(n: usize) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    for i in 0..n { nodes.push(Node { value: i as f64, kind: 3, next: None }); }
+    nodes
+}
+#[inline(never)]
+fn leaf(n: usize) -> Box<Leaf> { Box::new(Leaf { at: [n as u16; 3], size: 3 }) }
+fn main() {
+    let n = std::env::args().count();
+    let (nodes, leaf) = (grow(n), leaf(n));
+    println!(\"{} {} {}\", nodes[0].value, leaf.at[1], leaf.size + u64::from(nodes[0].kind));
+}
+";
+
+#[test]
+fn blocks_of_rust_have_the_types_of_their_owners() {
+    for level in ["-Copt-level=0", "-Copt-level=2"] {
+        let folder = tempfile::tempdir().unwrap();
+        let compiler = ["rustc", "-g", level, "-Csymbol-mangling-version=v0"];
+        let Some(binary) = build(folder.path(), ("small.rs", RUST), &compiler) else {
+            return;
+        };
+        let found = of_code(&binary, "small");
+        for name in ["small::Node", "small::Leaf"] {
+            assert!(found.contains(name), "{name} in {found:?}: {level}");
+        }
+    }
+}
+
+const FORTRAN: &str = "\
+module grid
+  type particle
+    real(8) :: x, y
+    integer :: kind
+  end type
+end module
+program main
+  use grid
+  type(particle), allocatable :: particles(:)
+  real(4), allocatable :: numbers(:, :)
+  integer :: n
+  n = command_argument_count() + 3
+  allocate(particles(n))
+  allocate(numbers(2, n))
+  particles(2)%kind = n
+  numbers(1, 2) = n
+  print *, particles(2)%kind, numbers(1, 2)
+end program
+";
+
+#[test]
+fn blocks_of_fortran_have_the_types_of_their_variables() {
+    for level in ["-O0", "-O2"] {
+        let folder = tempfile::tempdir().unwrap();
+        let compiler = ["gfortran", "-g", level];
+        let Some(binary) = build(folder.path(), ("small.f90", FORTRAN), &compiler) else {
+            return;
+        };
+        assert_eq!(
+            of_line(&binary, "MAIN__", 13, &[]),
+            one("particle"),
+            "{level}"
+        );
+        assert_eq!(
+            of_line(&binary, "MAIN__", 14, &[]),
+            one("real(kind=4)"),
+            "{level}"
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! The objects whose accesses are broken down by field, in whatever format they are shown.
+
+use reuselens_locality::{DataLayout, FieldUse, Object, Profile};
+
+use crate::numbers::{count, percent};
+use crate::words;
+
+/// The fields of an object.
+pub(super) struct ObjectFields<'a> {
+    pub object: &'a Object,
+    /// Its type, if it is known.
+    pub layout: Option<&'a DataLayout>,
+    /// Bytes of an element.
+    pub bytes: u64,
+    pub fields: Vec<FieldUse>,
+}
+
+impl ObjectFields<'_> {
+    /// Misses of all fields.
+    pub fn misses(&self) -> u64 {
+        let misses = self.fields.iter().map(|field| field.misses);
+        misses.fold(0, u64::saturating_add)
+    }
+
+    /// What its elements are: `Entry, 48 bytes`.
+    pub fn element(&self) -> String {
+        let unit = if self.bytes == 1 { "byte" } else { "bytes" };
+        let name = self.layout.map_or("", |layout| &layout.name);
+        let name = words::or(name, "unknown type");
+        format!("{name}, {} {unit}", self.bytes)
+    }
+
+    /// The numbers of a row, as [`HEADS`] has them.
+    pub fn numbers(&self, field: &FieldUse) -> [String; 6] {
+        [
+            count(field.misses),
+            count(field.accesses),
+            count(field.brought),
+            match field.brought {
+                0 => "-".to_owned(),
+                brought => percent(field.used, brought),
+            },
+            field.field.offset.to_string(),
+            field.field.bytes.to_string(),
+        ]
+    }
+
+    /// The name of a row.
+    pub fn name<'f>(&self, field: &'f FieldUse) -> &'f str {
+        match (field.field.name.as_str(), self.layout) {
+            ("", Some(layout)) if !layout.fields.is_empty() => "(padding)",
+            ("", _) => "(no name)",
+            (name, _) => name,
+        }
+    }
+}
+
+/// The columns of numbers of a field.
+pub(super) const HEADS: [&str; 6] = [
+    "misses",
+    "accesses",
+    "bytes brought",
+    "used",
+    "offset",
+    "bytes",
+];
+
+/// What has to be known of objects of unknown type.
+pub(super) const UNKNOWN_TYPE: &str = "The debug information has no type for these data, or there is none (compile with -g): rows are \
+    ranges of bytes within a block, each from an offset where accesses begin to the next.";
+
+/// The objects whose accesses are broken down by field, the most misses first. Objects of which an
+/// element is one number are left out: they have no fields.
+pub(super) fn of(profile: &Profile) -> Vec<ObjectFields<'_>> {
+    let Some(causes) = &profile.causes else {
+        return Vec::new();
+    };
+    let object = |element: &'_ reuselens_locality::ElementUse| {
+        let layout = element
+            .layout
+            .and_then(|number| causes.layouts.get(number as usize));
+        let object = profile.objects.get(element.object as usize)?;
+        Some((
+            object,
+            layout,
+            element.accesses.len() as u64,
+            element.by_field(layout),
+        ))
+    };
+    let all = causes.elements.iter().filter_map(object);
+    let all = all.map(|(object, layout, bytes, fields)| ObjectFields {
+        object,
+        layout,
+        bytes,
+        fields,
+    });
+    let mut all: Vec<ObjectFields<'_>> = all.filter(|it| it.fields.len() > 1).collect();
+    all.sort_by_key(|object| std::cmp::Reverse(object.misses()));
+    all
+}

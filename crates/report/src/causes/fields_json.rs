@@ -1,0 +1,57 @@
+//! Fields of objects in JSON.
+
+use reuselens_locality::Profile;
+use serde::Serialize;
+
+use super::fields;
+
+/// The fields of an object.
+#[derive(Serialize)]
+pub(crate) struct FieldsJson<'a> {
+    object: &'a str,
+    /// Null if the type is unknown: fields are then ranges of bytes without names.
+    #[serde(rename = "type")]
+    kind: Option<&'a str>,
+    element_bytes: u64,
+    fields: Vec<FieldJson>,
+}
+
+/// A field, padding, or a range of bytes.
+#[derive(Serialize)]
+struct FieldJson {
+    /// Empty for padding and for ranges.
+    name: String,
+    #[serde(rename = "type")]
+    kind: String,
+    offset: u64,
+    bytes: u64,
+    accesses: u64,
+    misses: u64,
+    bytes_brought: u64,
+    bytes_used: u64,
+}
+
+/// The objects whose accesses are broken down by field, the most misses first.
+pub(super) fn of(profile: &Profile) -> Vec<FieldsJson<'_>> {
+    let objects = fields::of(profile).into_iter();
+    let objects = objects.map(|object| FieldsJson {
+        object: &object.object.name,
+        kind: object.layout.map(|layout| layout.name.as_str()),
+        element_bytes: object.bytes,
+        fields: object
+            .fields
+            .into_iter()
+            .map(|field| FieldJson {
+                name: field.field.name,
+                kind: field.field.type_name,
+                offset: field.field.offset,
+                bytes: field.field.bytes,
+                accesses: field.accesses,
+                misses: field.misses,
+                bytes_brought: field.brought,
+                bytes_used: field.used,
+            })
+            .collect(),
+    });
+    objects.collect()
+}

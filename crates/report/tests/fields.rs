@@ -1,0 +1,125 @@
+//! Fields of objects in a summary, on a page and in JSON.
+
+mod common;
+
+use common::matmul;
+use reuselens_locality::{Causes, DataLayout, ElementUse, LayoutField, Profile};
+use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, json, page, summary};
+
+/// A profile with causes: object 1 has elements of 16 bytes, of this type.
+fn profile(layout: Option<DataLayout>) -> Profile {
+    let mut element = ElementUse {
+        object: 1,
+        layout: layout.as_ref().map(|_| 0),
+        accesses: vec![0; 16],
+        misses: vec![0; 16],
+        brought: vec![40; 16],
+        used: vec![0; 16],
+    };
+    (element.accesses[0], element.misses[0]) = (7_654, 40);
+    element.accesses[8] = 3;
+    element.used[..8].fill(40);
+    let mut profile = matmul(16, false);
+    profile.causes = Some(Causes {
+        elements: vec![element],
+        layouts: layout.into_iter().collect(),
+        ..Causes::default()
+    });
+    profile
+}
+
+fn node() -> DataLayout {
+    let field = |name: &str, kind: &str, offset, bytes| LayoutField {
+        name: name.into(),
+        type_name: kind.into(),
+        offset,
+        bytes,
+    };
+    DataLayout {
+        name: "Node<1>".into(),
+        bytes: 16,
+        fields: vec![field("key", "double", 0, 8), field("flag", "bool", 8, 1)],
+    }
+}
+
+/// The lines of a summary from the heading of the fields on.
+fn fields_of(text: &str) -> Vec<Vec<&str>> {
+    let lines = text
+        .lines()
+        .skip_while(|line| !line.starts_with("Fields of "));
+    lines
+        .map(|line| line.split_whitespace().collect())
+        .collect()
+}
+
+#[test]
+fn fields_are_shown_with_padding() {
+    let profile = profile(Some(node()));
+    let text = summary(&profile, &TextOptions::default());
+    let lines = fields_of(&text);
+    assert!(lines[0].ends_with(&["(Node<1>,", "16", "bytes)"]), "{text}");
+    assert_eq!(
+        lines[2],
+        ["40", "7,654", "320", "100", "%", "0", "8", "key"],
+        "{text}"
+    );
+    assert_eq!(
+        lines[3],
+        ["0", "3", "40", "0", "%", "8", "1", "flag"],
+        "{text}"
+    );
+    assert_eq!(
+        lines[4],
+        ["0", "0", "280", "0", "%", "9", "7", "(padding)"],
+        "{text}"
+    );
+
+    let page = page(&profile, &HtmlOptions::default());
+    assert!(page.contains("<section id=\"fields\">") && page.contains("href=\"#fields\""));
+    assert!(page.contains("Node&lt;1&gt;, 16 bytes") && page.contains("(padding)"));
+
+    let json = json(&profile, &JsonOptions::default());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let object = &json["fields"][0];
+    assert_eq!(
+        (&object["type"], &object["element_bytes"]),
+        (&"Node<1>".into(), &16.into())
+    );
+    let key = &object["fields"][0];
+    let expected = serde_json::json!({
+        "name": "key", "type": "double", "offset": 0, "bytes": 8, "accesses": 7654, "misses": 40,
+        "bytes_brought": 320, "bytes_used": 320,
+    });
+    assert_eq!(*key, expected);
+}
+
+#[test]
+fn without_a_type_there_are_offsets_and_a_statement() {
+    let profile = profile(None);
+    let text = summary(&profile, &TextOptions::default());
+    let lines = fields_of(&text);
+    assert!(
+        lines[0].ends_with(&["(unknown", "type,", "16", "bytes)"]),
+        "{text}"
+    );
+    assert_eq!(
+        lines[3],
+        ["0", "3", "320", "0", "%", "8", "8", "(no", "name)"],
+        "{text}"
+    );
+    assert!(text.contains("compile with -g"), "{text}");
+    assert!(page(&profile, &HtmlOptions::default()).contains("compile with -g"));
+    let json = json(&profile, &JsonOptions::default());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(json["fields"][0]["type"].is_null());
+}
+
+#[test]
+fn without_causes_there_are_no_fields() {
+    let mut profile = profile(None);
+    profile.causes = None;
+    assert!(fields_of(&summary(&profile, &TextOptions::default())).is_empty());
+    assert!(!page(&profile, &HtmlOptions::default()).contains("id=\"fields\""));
+    let json = json(&profile, &JsonOptions::default());
+    assert!(!json.contains("\"fields\":"));
+}
