@@ -149,6 +149,13 @@ impl CauseCounts {
         }
     }
 
+    /// A thread has ended. Accesses of its number are those of another thread from now on.
+    pub fn thread_ended(&mut self, thread: u32) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.thread_ended(thread);
+        }
+    }
+
     /// The memory held.
     pub fn memory(&self) -> Bytes {
         let chunks = size_of::<ChunkMaker>() as u64;

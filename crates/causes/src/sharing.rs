@@ -101,10 +101,13 @@ impl LineCopy {
 /// to look at. A store to a line that several threads have accessed visits each of them.
 ///
 /// Memory: 4 bytes per distinct item once there are two threads; 16 to 20 bytes for each line that
-/// several threads access, and 24 to 72 for each of these; and that of the pairs.
+/// several threads access, and 24 to 72 for each of these that runs; a byte per thread; and that of
+/// the pairs.
 pub(crate) struct LineSharing {
     /// Numbers from 0 for the threads.
     threads: HashMap<u32, u32>,
+    /// By number, whether the thread has ended: it gives its slots up when their line needs more.
+    ended: Vec<bool>,
     /// By item: its only thread, or [`SHARED`] and its index among the shared lines.
     states: Vec<u32>,
     lines: Vec<SharedLine>,
@@ -120,6 +123,7 @@ impl LineSharing {
     pub fn new() -> Self {
         LineSharing {
             threads: HashMap::new(),
+            ended: Vec::new(),
             states: Vec::new(),
             lines: Vec::new(),
             slots: Vec::new(),
@@ -133,9 +137,12 @@ impl LineSharing {
     }
 
     pub fn process(&mut self, chunk: &PreparedChunk) {
-        let threads = self.threads.len() as u32;
-        let thread = *self.threads.entry(chunk.columns.thread).or_insert(threads);
-        if self.threads.len() < 2 {
+        let next = self.ended.len() as u32;
+        let thread = *self.threads.entry(chunk.columns.thread).or_insert(next);
+        if thread == next {
+            self.ended.push(false);
+        }
+        if self.ended.len() < 2 {
             return;
         }
         // All lines before the second thread are the first one's.
@@ -163,6 +170,15 @@ impl LineSharing {
                 _ => state ^ SHARED,
             };
             self.access(line, number, thread, &chunk.columns, at);
+        }
+    }
+
+    /// A thread has ended. Its number may be that of another thread from now on.
+    pub fn thread_ended(&mut self, thread: u32) {
+        // Numbers of threads stay dense: the map forgets the thread, and its number is not used
+        // again.
+        if let Some(number) = self.threads.remove(&thread) {
+            self.ended[number as usize] = true;
         }
     }
 
@@ -247,19 +263,30 @@ impl LineSharing {
         }
     }
 
-    /// Gives a line twice as many slots.
+    /// Makes room among the slots of a line: removes those of threads that have ended, and doubles
+    /// the slots if that leaves more than half of them in use.
     #[cold]
     fn enlarge(&mut self, line: u32) {
         let SharedLine { begin, slots, .. } = self.lines[line as usize];
-        let larger = self.take_slots(2 * slots);
-        let new = &mut self.lines[line as usize];
-        (new.begin, new.slots) = (larger, 2 * slots);
-        for from in begin..begin + slots {
-            let old = std::mem::replace(&mut self.slots[from as usize], LineCopy::EMPTY);
+        let mut live = Vec::with_capacity(slots as usize);
+        for slot in &mut self.slots[begin as usize..(begin + slots) as usize] {
+            let old = std::mem::replace(slot, LineCopy::EMPTY);
+            if !self.ended[(old.thread & !LOST) as usize] {
+                live.push(old);
+            } else if old.thread & LOST == 0 && old.bytes != 0 {
+                self.pairs.count_false(old.pair, old.cell);
+            }
+        }
+        if live.len() > slots as usize / 2 {
+            self.free[slots.ilog2() as usize].push(begin);
+            let larger = self.take_slots(2 * slots);
+            let new = &mut self.lines[line as usize];
+            (new.begin, new.slots) = (larger, 2 * slots);
+        }
+        for old in live {
             let place = self.slot_of(line, old.thread & !LOST);
             self.slots[place] = old;
         }
-        self.free[slots.ilog2() as usize].push(begin);
     }
 
     /// Empty slots. There are at most 2³² of all lines together.
@@ -282,6 +309,7 @@ impl LineSharing {
             + self.slots.capacity() * size_of::<LineCopy>()
             // A slot of the map: key, value, a byte; at least half of them are used.
             + self.threads.capacity() * 18
+            + self.ended.capacity()
             + free;
         bytes as u64 + self.pairs.memory()
     }
@@ -294,5 +322,63 @@ impl LineSharing {
             }
         }
         self.pairs.finish(cells, places)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reuselens_units::Distance;
+
+    use super::*;
+    use crate::{CauseCounts, CauseOptions, NO_OFFSET};
+
+    /// Threads one after the other, each with a store to one line; counts and memory.
+    fn one_after_the_other(threads: u32, end: bool) -> (Vec<CellCauses>, u64) {
+        let mut counts = CauseCounts::new(CauseOptions {
+            sharing: true,
+            ..CauseOptions::default()
+        });
+        counts.add_cells([CauseCell::default()]);
+        for thread in 0..threads {
+            for _ in 0..2 {
+                counts.process(&MissColumns {
+                    thread,
+                    items: &[7],
+                    distances: &[Distance::ZERO],
+                    cells: &[0],
+                    bytes: &[1 << (thread % 64)],
+                    stores: &[true],
+                    offsets: &[NO_OFFSET],
+                });
+                // The thread before accesses the line once more.
+                if let Some(before) = thread.checked_sub(1) {
+                    counts.process(&MissColumns {
+                        thread: before,
+                        items: &[7],
+                        distances: &[Distance::ZERO],
+                        cells: &[0],
+                        bytes: &[1 << (before % 64)],
+                        stores: &[false],
+                        offsets: &[NO_OFFSET],
+                    });
+                }
+            }
+            if let Some(before) = thread.checked_sub(1).filter(|_| end) {
+                counts.thread_ended(before);
+            }
+        }
+        let memory = counts.memory().get();
+        (counts.finish(&[CellPlace::default()]).0, memory)
+    }
+
+    #[test]
+    fn threads_that_ended_take_no_slots_and_change_no_count() {
+        let (kept, _) = one_after_the_other(500, false);
+        let (ended, _) = one_after_the_other(500, true);
+        assert_eq!(kept, ended);
+        assert_eq!((ended[0].false_sharing, ended[0].true_sharing), (998, 0));
+        let memory = |threads| one_after_the_other(threads, true).1;
+        let grown = memory(9000) - memory(1000);
+        assert!(grown < 8000 * 40, "{grown}");
     }
 }
