@@ -31,7 +31,9 @@ impl Warnings {
     ) {
         let mut names: Vec<&str> = Vec::new();
         let (mut all_rust, mut any_rust) = (true, false);
-        for (name, is_rust) in modules {
+        // What reuselens put into the program is nothing to compile again.
+        let of_program = |(name, _): &(&str, bool)| !name.starts_with(OWN_LIBRARIES);
+        for (name, is_rust) in modules.filter(of_program) {
             all_rust &= is_rust;
             any_rust |= is_rust;
             if !names.contains(&name) {
@@ -78,6 +80,9 @@ impl Warnings {
     }
 }
 
+/// Beginning of the names of libraries that reuselens puts into programs.
+const OWN_LIBRARIES: &str = "libreuselens-";
+
 /// How lines are asked of Cargo, whose release profile leaves them out.
 const CARGO: &str = "debug = 1 below [profile.release] in Cargo.toml";
 
@@ -98,6 +103,13 @@ pub(crate) fn listed(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn own_libraries_need_no_debug_information() {
+        let mut warnings = Warnings::default();
+        warnings.no_debug_information([("libreuselens-cuda.so", false)].into_iter(), false);
+        assert_eq!(warnings.0, []);
+    }
 
     #[test]
     fn names_beyond_the_third_are_counted() {

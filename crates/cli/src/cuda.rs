@@ -3,6 +3,7 @@
 
 mod applies;
 mod names;
+mod own_lines;
 mod results;
 mod variables;
 
@@ -21,7 +22,7 @@ use reuselens_cuda::{
     LIBRARY_NAME, Refused, command_use, run,
 };
 use reuselens_gpu_advisor::{AdvisorOptions, GpuModel, Ledger};
-use reuselens_ptx::{CollectorSink, Options, readable};
+use reuselens_ptx::{CollectorSink, Options};
 use reuselens_report::{GpuRun, HostAccesses, KernelRow, kernels_text};
 use reuselens_warp::file::WarpWriter;
 
@@ -32,6 +33,7 @@ use crate::output::{Show, color, numbered, terminal_width};
 use crate::say::{say, tell};
 use crate::sources::ProfileOrigin;
 pub use applies::refuse_unused;
+use names::kernel_names;
 pub use results::{GpuResults, named};
 
 /// Memory of the device.
@@ -250,7 +252,7 @@ impl CudaProgram<'_> {
         if !self.quiet {
             let records = counted(records, "memory instruction", "memory instructions");
             say!("{}: {records} of warps", path.display())?;
-            let next = format!("reuselens gpu analyze {}", path.display());
+            let next = format!("reuselens gpu report {}", path.display());
             self.show(counts.kernels(), &next)?;
         }
         Ok(self.code(process_end(ended)))
@@ -288,6 +290,8 @@ impl CudaProgram<'_> {
     }
 
     fn show(&self, kernels: &[KernelCount], next: &str) -> anyhow::Result<()> {
+        let names = kernel_names(kernels.iter().map(|kernel| kernel.name.as_str()).collect());
+        let row = |kernel: &KernelCount| row(kernel, &names[&kernel.name]);
         let rows: Vec<KernelRow> = kernels.iter().map(row).collect();
         if rows.is_empty() {
             say!("no kernel ran to its end")?;
@@ -329,9 +333,9 @@ fn warn(refused: &Refused) {
     }
 }
 
-fn row(kernel: &KernelCount) -> KernelRow {
+fn row(kernel: &KernelCount, name: &str) -> KernelRow {
     KernelRow {
-        name: readable(&kernel.name),
+        name: name.to_owned(),
         launches: kernel.launches,
         blocks: kernel.stats.blocks,
         warp_instructions: kernel.stats.warp_instructions,

@@ -130,7 +130,12 @@ fn accesses_of_kernels_are_kept_and_analysed() {
     let Some(place) = compiled(&[]) else { return };
     // A load and a store of 128 warps, each of 128 bytes.
     let recorded = place.run(&["record", "--", "./scale"]).succeeds();
-    recorded.prints(&["scale.rlwarp: 512 memory instructions of warps", "4.0"]);
+    recorded.prints(&[
+        "scale.rlwarp: 512 memory instructions of warps",
+        "scale  ",
+        "4.0",
+        "Next: reuselens gpu report scale.rlwarp",
+    ]);
     place.run(&["record", "-q", "--", "./scale"]).succeeds();
     assert!(place.files().contains(&"scale.2.rlwarp".to_owned()));
     let analysed = place.run(&["gpu", "analyze", "scale.rlwarp"]).succeeds();
@@ -232,6 +237,10 @@ fn accesses_of_the_host_are_in_the_same_report() {
             .iter()
             .find(is_it)
             .unwrap_or_else(|| panic!("no {name}"));
+        assert!(
+            object["name"].as_str().unwrap().starts_with(&device[2..]),
+            "{object}"
+        );
         let on_device = object["device"][0]["name"].as_str().unwrap_or_default();
         assert!(on_device.starts_with(device), "{object}");
         object["misses"].as_u64().unwrap()

@@ -1,8 +1,8 @@
 //! [`AdvisedKernels`]: the analyses of the crate `gpu-advisor`, on the kernels of a run.
 
 use reuselens_gpu_advisor::{
-    Advisor, AdvisorOptions, BlockAdvisor, BlockExecutions, BranchExecutions, InstructionCounts,
-    KernelReport, LaunchContext,
+    Advisor, AdvisorOptions, BlockAdvisor, BlockExecutions, BranchExecutions, BranchReport,
+    GuardedExecutions, InstructionCounts, KernelReport, LaunchContext,
 };
 use reuselens_ptx::{
     BlockSink, FlowCounts, Kernel, LaunchConfig, LaunchSink, Stats, WarpAccess, launch_record,
@@ -33,7 +33,11 @@ impl AdvisedKernels {
 
     fn add_flow(&mut self, flow: Option<&FlowCounts>) {
         if let Some(flow) = flow {
-            self.advisor.branches(&blocks(flow), &branches(flow));
+            self.advisor.branches(&BranchReport {
+                blocks: blocks(flow),
+                branches: branches(flow),
+                guarded: guarded(flow),
+            });
         }
     }
 }
@@ -129,6 +133,20 @@ fn branches(flow: &FlowCounts) -> Vec<BranchExecutions> {
             executions: it.warps,
             splits: it.splits,
             lanes: it.threads,
+        });
+    rows.collect()
+}
+
+fn guarded(flow: &FlowCounts) -> Vec<GuardedExecutions> {
+    let rows = (0..)
+        .zip(&flow.predicated)
+        .map(|(instruction, it)| GuardedExecutions {
+            instruction,
+            place: it.place.line(),
+            calls: it.place.calls(),
+            executions: it.warps,
+            lanes: it.threads,
+            lanes_off: it.threads - it.taken,
         });
     rows.collect()
 }

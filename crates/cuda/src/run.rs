@@ -15,8 +15,9 @@ use crate::device::Device;
 use crate::protocol::SOCKET_VARIABLE;
 use crate::server::{Refused, Server};
 
-/// The file name of the library that programs get in place of CUDA's.
-pub const LIBRARY_NAME: &str = "cuda.so";
+/// The file name of the library that programs get in place of CUDA's. Reports name it as it is; no
+/// advice is given about files whose names begin so.
+pub const LIBRARY_NAME: &str = "libreuselens-cuda.so";
 /// The library for the program.
 pub(crate) static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cuda.so"));
 /// The library that has the versions that programs look for.

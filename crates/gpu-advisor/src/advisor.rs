@@ -11,10 +11,7 @@ use crate::caches::CacheSimulator;
 use crate::kernel::KernelTotals;
 use crate::neighbours::{KeptBlocks, is_chosen};
 use crate::tally::Tally;
-use crate::{
-    AdvisorOptions, BlockExecutions, BranchExecutions, BranchReport, InstructionCounts,
-    KernelReport, LaunchContext,
-};
+use crate::{AdvisorOptions, BranchReport, InstructionCounts, KernelReport, LaunchContext};
 
 /// Analyses launches, one after the other, and sums them by kernel and call path.
 ///
@@ -136,12 +133,9 @@ impl Advisor {
     }
 
     /// Adds what was counted of the control flow of the launch that is running.
-    pub fn branches(&mut self, blocks: &[BlockExecutions], branches: &[BranchExecutions]) {
+    pub fn branches(&mut self, flow: &BranchReport) {
         if let Some(running) = &mut self.running {
-            running.branches.merge(&BranchReport {
-                blocks: blocks.to_vec(),
-                branches: branches.to_vec(),
-            });
+            running.branches.merge(flow);
         }
     }
 

@@ -44,6 +44,25 @@ pub struct BranchExecutions {
     pub lanes: u64,
 }
 
+/// Executions of an instruction under a guard (`@%p st.global`), which is what compilers often make
+/// of a short `if`: no branch and no divergence, but lanes whose guard does not hold do nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GuardedExecutions {
+    /// Number of the instruction among those of the kernel that have a guard, in the order of the
+    /// code.
+    pub instruction: u32,
+    /// Its place in the source; empty if that is not known.
+    pub place: Arc<str>,
+    /// The calls of device functions that lead there from the kernel.
+    pub calls: Arc<[DeviceCall]>,
+    /// Executions by warps.
+    pub executions: u64,
+    /// Active lanes of all executions.
+    pub lanes: u64,
+    /// Of those, the ones whose guard did not hold.
+    pub lanes_off: u64,
+}
+
 /// The control flow of a kernel. Empty where it was not counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchReport {
@@ -51,6 +70,8 @@ pub struct BranchReport {
     pub blocks: Vec<BlockExecutions>,
     /// Branches, by their numbers.
     pub branches: Vec<BranchExecutions>,
+    /// Instructions under a guard that are no branches, by their numbers.
+    pub guarded: Vec<GuardedExecutions>,
 }
 
 /// The control flow of one line of the source.
@@ -69,6 +90,12 @@ pub struct LineBranches {
     pub branches: u64,
     /// Those of these that split the warp.
     pub splits: u64,
+    /// Executions of other instructions under a guard there.
+    pub guarded: u64,
+    /// Active lanes of those.
+    pub guarded_lanes: u64,
+    /// Of those lanes, the ones that the guard switched off.
+    pub lanes_off: u64,
 }
 
 impl BranchReport {
@@ -126,6 +153,12 @@ impl BranchReport {
             line.branches += branch.executions;
             line.splits += branch.splits;
         }
+        for guarded in &self.guarded {
+            let line = line_of(&mut lines, &guarded.place, &guarded.calls);
+            line.guarded += guarded.executions;
+            line.guarded_lanes += guarded.lanes;
+            line.lanes_off += guarded.lanes_off;
+        }
         lines.into_values().collect()
     }
 
@@ -148,6 +181,16 @@ impl BranchReport {
                 row.executions += more.executions;
                 row.splits += more.splits;
                 row.lanes += more.lanes;
+            },
+        );
+        merge_rows(
+            &mut self.guarded,
+            &other.guarded,
+            |row| row.instruction,
+            |row, more| {
+                row.executions += more.executions;
+                row.lanes += more.lanes;
+                row.lanes_off += more.lanes_off;
             },
         );
     }
@@ -175,6 +218,9 @@ impl LineBranches {
         self.divergent += other.divergent;
         self.branches += other.branches;
         self.splits += other.splits;
+        self.guarded += other.guarded;
+        self.guarded_lanes += other.guarded_lanes;
+        self.lanes_off += other.lanes_off;
     }
 }
 

@@ -42,7 +42,9 @@ mod tally;
 pub use advisor::Advisor;
 pub use banks::{BANKS, BankCounts, BankReport, wavefronts};
 pub use block::BlockAdvisor;
-pub use branches::{BlockExecutions, BranchExecutions, BranchReport, LineBranches, source_line};
+pub use branches::{
+    BlockExecutions, BranchExecutions, BranchReport, GuardedExecutions, LineBranches, source_line,
+};
 pub use bypass::{BypassInputs, BypassOracle, BypassReport};
 pub use caches::{CacheCounts, CacheReport};
 pub use context::{LaunchContext, ObjectRange};

@@ -50,7 +50,7 @@ pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};
 pub use gpu::{
     GPU_SCHEMA, GpuDiffError, GpuPageOptions, GpuRun, GpuRunSummary, GpuTextOptions, HostAccesses,
-    HostCall, HostSum, SummedRun, gpu_csv, gpu_diff, gpu_json, gpu_page, gpu_text,
+    HostCall, HostSum, RunOrigin, SummedRun, gpu_csv, gpu_diff, gpu_json, gpu_page, gpu_text,
 };
 pub use html::{
     CompareOptions, HtmlOptions, ProfileVariant, SheetSection, compare, page, page_of, sheet,

@@ -49,7 +49,7 @@ impl RunNames {
 }
 
 /// Kernels as the source calls them; with their parameters only where two have one name.
-fn kernel_names(mangled: BTreeSet<&str>) -> BTreeMap<String, String> {
+pub fn kernel_names(mangled: BTreeSet<&str>) -> BTreeMap<String, String> {
     let short = without_parameters;
     let mut uses: BTreeMap<String, u32> = BTreeMap::new();
     for name in &mangled {

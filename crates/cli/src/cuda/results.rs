@@ -10,11 +10,13 @@ use reuselens::io::AtomicFile;
 use reuselens::units::shown_json;
 use reuselens_gpu_advisor::{KernelNames, KernelReport, Ledger, RunFacts, findings, source_line};
 use reuselens_report::{
-    GpuPageOptions, GpuRun, GpuTextOptions, SummedRun, gpu_csv, gpu_json, gpu_page, gpu_text,
+    GpuPageOptions, GpuRun, GpuTextOptions, RunOrigin, SummedRun, gpu_csv, gpu_json, gpu_page,
+    gpu_text,
 };
 use reuselens_warp::DeviceCall;
 
 use super::names::RunNames;
+use super::own_lines::in_own_lines;
 use crate::output::{
     Results, Show, color, numbered, stem, terminal_width, with_ending, write_text,
 };
@@ -24,7 +26,8 @@ use crate::sources::ProfileOrigin;
 pub const ENDING: &str = "rlgpu";
 
 /// A run with the names of all that is in it, and what to change.
-pub fn named(command: String, kernels: Vec<KernelReport>, ledger: Ledger) -> GpuRun {
+pub fn named(command: String, mut kernels: Vec<KernelReport>, ledger: Ledger) -> GpuRun {
+    kernels.iter_mut().for_each(in_own_lines);
     let names = RunNames::of(&ledger, kernels.iter().map(|kernel| kernel.kernel.as_str()));
     let facts = RunFacts {
         kernels: &kernels,
@@ -37,9 +40,11 @@ pub fn named(command: String, kernels: Vec<KernelReport>, ledger: Ledger) -> Gpu
         let sites = kernel.by_site.iter_mut().map(|site| &mut site.code.calls);
         let blocks = kernel.branches.blocks.iter_mut();
         let branches = kernel.branches.branches.iter_mut();
+        let guarded = kernel.branches.guarded.iter_mut();
         let flow = blocks
             .map(|it| &mut it.calls)
-            .chain(branches.map(|it| &mut it.calls));
+            .chain(branches.map(|it| &mut it.calls))
+            .chain(guarded.map(|it| &mut it.calls));
         for calls in sites.chain(flow).filter(|calls| !calls.is_empty()) {
             *calls = calls.iter().map(|call| named_call(&names, call)).collect();
         }
@@ -48,6 +53,7 @@ pub fn named(command: String, kernels: Vec<KernelReport>, ledger: Ledger) -> Gpu
     let kernels = kernels.into_iter().map(with_names).collect();
     GpuRun {
         command,
+        origin: RunOrigin::Program,
         kernels,
         ledger,
         call_paths: names.call_paths,

@@ -2,9 +2,9 @@
 
 use reuselens_advice::Finding;
 use reuselens_gpu_advisor::{
-    Advisor, AdvisorOptions, BranchExecutions, CopySum, Direction, GpuModel, InstructionCounts,
-    KernelNames, KernelReport, LaunchContext, Ledger, MemoryObject, ObjectRange, OrderCounts,
-    Origin, RunFacts, VariableSpace, findings, rules,
+    Advisor, AdvisorOptions, BranchExecutions, BranchReport, CopySum, Direction, GpuModel,
+    InstructionCounts, KernelNames, KernelReport, LaunchContext, Ledger, MemoryObject, ObjectRange,
+    OrderCounts, Origin, RunFacts, VariableSpace, findings, rules,
 };
 use reuselens_warp::{DeviceCall, KernelSite, Launch, Space, WarpKind};
 
@@ -161,7 +161,10 @@ fn branches_that_split_are_found() {
         splits,
         lanes: 3200,
     };
-    advisor.branches(&[], &[branch(0, "k.cu:3:1", 60), branch(1, "k.cu:4:1", 5)]);
+    advisor.branches(&BranchReport {
+        branches: vec![branch(0, "k.cu:3:1", 60), branch(1, "k.cu:4:1", 5)],
+        ..BranchReport::default()
+    });
     advisor.end(InstructionCounts::default());
     let found = advise(&advisor.finish(), &Ledger::default());
     assert_eq!(names(&found), ["divergent-branch"]);
@@ -497,7 +500,10 @@ fn branching(splits: u64) -> Vec<Finding> {
             lanes: 128,
             ..BranchExecutions::default()
         };
-        advisor.branches(&[], &[branch]);
+        advisor.branches(&BranchReport {
+            branches: vec![branch],
+            ..BranchReport::default()
+        });
         advisor.end(InstructionCounts::default());
     }
     advise(&advisor.finish(), &Ledger::default())

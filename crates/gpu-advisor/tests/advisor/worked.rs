@@ -4,8 +4,8 @@
 use crate::support::{Record, analyse, launch, request, run};
 use reuselens_gpu_advisor::{
     Advisor, AdvisorOptions, BlockExecutions, BranchExecutions, BranchReport, BypassOracle,
-    GpuModel, InstructionCounts, KernelReport, LaunchContext, LaunchMetric, Statistic, StorePolicy,
-    metrics,
+    GpuModel, GuardedExecutions, InstructionCounts, KernelReport, LaunchContext, LaunchMetric,
+    Statistic, StorePolicy, metrics,
 };
 use reuselens_warp::WarpKind;
 
@@ -186,17 +186,31 @@ fn branches_are_percentages_and_lines() {
         splits,
         lanes: 32 * executions,
     };
+    let guarded = |lanes_off| GuardedExecutions {
+        instruction: u32::from(lanes_off == 0),
+        place: "k.cu:10:20".into(),
+        calls: [].into(),
+        executions: 4,
+        lanes: 128,
+        lanes_off,
+    };
     let mut report = BranchReport {
         blocks: vec![block(0, "k.cu:10:3", 8, 0), block(2, "k.cu:9", 4, 3)],
         branches: vec![branch("k.cu:10:9", 8, 2)],
+        guarded: vec![guarded(96), guarded(0)],
     };
     report.merge(&BranchReport {
         blocks: vec![block(1, "", 4, 1), block(2, "k.cu:9", 4, 4)],
         branches: vec![branch("k.cu:10:9", 2, 0)],
+        guarded: vec![guarded(32)],
     });
     assert_eq!((report.executions(), report.divergent()), (20, 8));
     assert_eq!((report.divergence(), report.efficiency()), (0.4, 0.8));
     let lines = report.by_line();
+    let last = lines
+        .last()
+        .map(|row| (row.guarded, row.guarded_lanes, row.lanes_off));
+    assert_eq!(last, Some((12, 384, 128)));
     let rows: Vec<_> = lines
         .iter()
         .map(|row| {

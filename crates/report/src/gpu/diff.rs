@@ -5,9 +5,10 @@ use std::fmt::Write;
 
 use serde::Deserialize;
 
+use super::RunOrigin;
 use super::json::GPU_SCHEMA;
 use super::text::{GpuTextOptions, columns};
-use crate::numbers::{change, count, ratio_percent};
+use crate::numbers::{change, count, noun, ratio_percent};
 use crate::text::{Paint, TextStyle, heading, rows, wrap};
 
 /// Why a file is not a run of a GPU program.
@@ -19,6 +20,12 @@ pub enum GpuDiffError {
     /// It has another schema.
     #[error("its schema is {0:?}; this version reads {GPU_SCHEMA:?}")]
     Schema(String),
+    /// One is of a program and the other of a stream.
+    #[error(
+        "one run is of a program (profile), and the other of a stream (gpu report), which has no data \
+         objects, branches and copies; make both in the same way"
+    )]
+    Origins,
 }
 
 /// What two runs are compared by, read from the JSON of a run.
@@ -26,11 +33,26 @@ pub enum GpuDiffError {
 pub struct GpuRunSummary {
     schema: String,
     command: String,
+    /// Files of earlier versions do not have it.
+    #[serde(default)]
+    origin: String,
+    #[serde(default)]
+    model: Option<ModelEntry>,
+    #[serde(default)]
+    faults: Vec<FaultEntry>,
     by_kernel: Vec<KernelEntry>,
     by_line: Vec<LineEntry>,
     by_object: Vec<ObjectEntry>,
     findings: Vec<FindingEntry>,
 }
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+struct ModelEntry {
+    name: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+struct FaultEntry {}
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 struct KernelEntry {
@@ -105,6 +127,41 @@ impl GpuRunSummary {
             false => Err(GpuDiffError::Schema(run.schema)),
         }
     }
+
+    /// What makes this run and a later one different beside the program, as sentences.
+    ///
+    /// # Errors
+    /// If they cannot be compared at all.
+    pub fn unlike(&self, after: &GpuRunSummary) -> Result<Vec<String>, GpuDiffError> {
+        let is_stream = |run: &GpuRunSummary| run.origin == RunOrigin::Stream.word();
+        if is_stream(self) != is_stream(after) {
+            return Err(GpuDiffError::Origins);
+        }
+        let mut unlike = Vec::new();
+        let model = |run: &GpuRunSummary| {
+            let name = run.model.as_ref().map(|model| model.name.clone());
+            name.unwrap_or_else(|| "no model".to_owned())
+        };
+        let (first, second) = (model(self), model(after));
+        if first != second {
+            unlike.push(format!(
+                "The caches are those of different GPUs ({first}, then {second}): hit rates are not \
+                 comparable."
+            ));
+        }
+        for (run, when) in [(self, "before"), (after, "after")] {
+            if !run.faults.is_empty() {
+                let kernels = noun(run.faults.len() as u64, "kernel was", "kernels were");
+                unlike.push(format!(
+                    "{kernels} stopped in the run {when}: its sums are too small."
+                ));
+            }
+        }
+        if self.command != after.command && !is_stream(self) {
+            unlike.extend(other_arguments(&self.command, &after.command));
+        }
+        Ok(unlike)
+    }
 }
 
 /// Two runs compared, as text for a terminal: kernels, source lines and objects by how much their
@@ -114,6 +171,13 @@ pub fn gpu_diff(before: &GpuRunSummary, after: &GpuRunSummary, options: &GpuText
     let (paint, width) = (Paint::new(options.color), options.width.max(60));
     let _ = writeln!(out, "before  {}", reuselens_units::shown(&before.command));
     let _ = writeln!(out, "after   {}", reuselens_units::shown(&after.command));
+    for sentence in before.unlike(after).unwrap_or_default() {
+        let _ = writeln!(
+            out,
+            "{}",
+            paint.ink(TextStyle::Warn, &wrap(&sentence, width, 0))
+        );
+    }
     let mut section = |title: &str, heads: &[&str], cells: Vec<Vec<String>>| {
         if !cells.is_empty() {
             heading(&mut out, title, "", width, paint);
@@ -151,6 +215,14 @@ pub fn gpu_diff(before: &GpuRunSummary, after: &GpuRunSummary, options: &GpuText
         paint.ink(TextStyle::Soft, &wrap(note, width, 0))
     );
     out
+}
+
+/// A sentence if two commands differ after the program's name.
+fn other_arguments(before: &str, after: &str) -> Option<String> {
+    let arguments = |command: &str| command.split_once(' ').map(|it| it.1.to_owned());
+    (arguments(before) != arguments(after)).then(|| {
+        "The programs had different arguments: changes may be those of the input.".to_owned()
+    })
 }
 
 const KERNEL_HEADS: [&str; 7] = [

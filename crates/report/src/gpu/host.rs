@@ -41,6 +41,9 @@ pub struct HostSum {
     pub accesses: u64,
     /// Misses.
     pub misses: u64,
+    /// For data: the object of the ledger that it is, as an index in [`Ledger::objects`], where
+    /// that is one.
+    pub object: Option<u32>,
     /// For data: the memory of the device that copies tie it to, as indices in
     /// [`Ledger::objects`], ascending.
     pub device: Vec<u32>,
@@ -60,10 +63,15 @@ impl HostAccesses {
     ) -> HostAccesses {
         let whole = grouping.profile();
         let level = caches::chosen(whole, cache);
-        let ties = device_ties(grouping, ledger);
-        let tie = |sum: HostSum| HostSum {
-            device: ties.get(&sum.name).into_iter().flatten().copied().collect(),
-            ..sum
+        let numbers = ledger_objects(grouping, ledger);
+        let tie = |sum: HostSum| {
+            let own = numbers.get(&sum.name).into_iter().flatten().copied();
+            let device: BTreeSet<u32> = own.clone().flat_map(|it| ledger.tied_to(it)).collect();
+            HostSum {
+                object: own.clone().next().filter(|_| own.count() == 1),
+                device: device.into_iter().collect(),
+                ..sum
+            }
         };
         let sums = |by| most_missing(grouping.groups(by), &level, stand_in);
         HostAccesses {
@@ -113,6 +121,9 @@ impl HostAccesses {
     pub(super) fn object_row(&self, sum: &HostSum, short: &ShortNames<'_>) -> Vec<String> {
         let device: Vec<&str> = sum.device.iter().map(|&it| short.name(Some(it))).collect();
         let mut cells = self.line_row(sum);
+        if sum.object.is_some() {
+            cells[0] = short.name(sum.object).to_owned();
+        }
         cells.insert(1, device.join(", "));
         cells
     }
@@ -131,6 +142,7 @@ impl HostAccesses {
             let device = device.map(|&it| json!({"object": it, "name": run.object_name(Some(it))}));
             json!({
                 "object": sum.name,
+                "name": sum.object.map(|_| run.object_name(sum.object)),
                 "accesses": sum.accesses,
                 "misses": sum.misses,
                 "device": device.collect::<Vec<_>>(),
@@ -166,7 +178,7 @@ fn most_missing(groups: &[Group], level: &Level, stand_in: &str) -> Vec<HostSum>
             name: group.name.clone(),
             accesses: group.accesses,
             misses,
-            device: Vec::new(),
+            ..HostSum::default()
         });
     }
     if of_stand_in.accesses > 0 {
@@ -191,9 +203,9 @@ fn names_file(name: &str, file: &str) -> bool {
     })
 }
 
-/// By name of an object of the profile: the memory of the device that copies tie it to. Local
-/// variables are never tied: a profile has the frames of a function as one object.
-fn device_ties(grouping: &Grouping<'_>, ledger: &Ledger) -> BTreeMap<String, BTreeSet<u32>> {
+/// By name of an object of the profile: the objects of the ledger that it is. Local variables are
+/// none: a profile has the frames of a function as one object.
+fn ledger_objects(grouping: &Grouping<'_>, ledger: &Ledger) -> BTreeMap<String, BTreeSet<u32>> {
     let origins = HostOrigins::new(ledger);
     let mut by_name: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     for object in &grouping.profile().objects {
@@ -201,11 +213,8 @@ fn device_ties(grouping: &Grouping<'_>, ledger: &Ledger) -> BTreeMap<String, BTr
             continue;
         }
         let numbers = object.origins.iter().flat_map(|it| origins.objects(it));
-        let device: BTreeSet<u32> = numbers.flat_map(|it| ledger.tied_to(it)).collect();
-        if !device.is_empty() {
-            let sum = by_name.entry(object.name.clone()).or_default();
-            sum.extend(device);
-        }
+        let sum = by_name.entry(object.name.clone()).or_default();
+        sum.extend(numbers);
     }
     by_name
 }

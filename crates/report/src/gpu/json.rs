@@ -25,6 +25,7 @@ pub fn gpu_json(summed: &SummedRun<'_>) -> String {
         schema: GPU_SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
         command: &run.command,
+        origin: run.origin.word(),
         model: model(run),
         by_kernel: summed.kernels.iter().map(kernel_sum).collect(),
         by_line: summed.lines.iter().map(line_sum).collect(),
@@ -51,6 +52,8 @@ struct GpuDocument<'a> {
     schema: &'static str,
     version: &'static str,
     command: &'a str,
+    /// What was read: a `program` while it ran, or a `stream` of memory instructions.
+    origin: &'static str,
     model: Value,
     /// Launches of one kernel together.
     by_kernel: Vec<Value>,
@@ -117,6 +120,9 @@ fn line_sum(sum: &LineSum) -> Value {
         "divergent_block_executions": sum.divergent,
         "branches": sum.branches,
         "splits": sum.splits,
+        "guarded": sum.guarded,
+        "guarded_lanes": sum.guarded_lanes,
+        "lanes_off": sum.lanes_off,
     })
 }
 
@@ -181,6 +187,14 @@ fn kernel(report: &KernelReport) -> Value {
             "executions": branch.executions,
             "splits": branch.splits,
             "lanes": branch.lanes,
+        })).collect::<Vec<_>>(),
+        "guarded": report.branches.guarded.iter().map(|it| json!({
+            "instruction": it.instruction,
+            "place": &*it.place,
+            "calls": device_calls(&it.calls),
+            "executions": it.executions,
+            "lanes": it.lanes,
+            "lanes_off": it.lanes_off,
         })).collect::<Vec<_>>(),
         "sites": report.by_site.iter().map(site).collect::<Vec<_>>(),
         "objects": report.by_object.iter().map(kernel_object).collect::<Vec<_>>(),

@@ -42,11 +42,33 @@ impl std::fmt::Display for HostCall {
     }
 }
 
+/// What a run was read from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunOrigin {
+    /// The program, while it ran.
+    #[default]
+    Program,
+    /// A stream of memory instructions: no host side, objects and branches.
+    Stream,
+}
+
+impl RunOrigin {
+    /// The word for it in JSON.
+    fn word(self) -> &'static str {
+        match self {
+            RunOrigin::Program => "program",
+            RunOrigin::Stream => "stream",
+        }
+    }
+}
+
 /// A run of a GPU program: what its kernels did, and what the host side did, with names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GpuRun {
-    /// The command, as one line.
+    /// The command, as one line; the file of a stream.
     pub command: String,
+    /// What the run was read from.
+    pub origin: RunOrigin,
     /// The launches of each kernel from each call path, in the order of the first launches. Kernels
     /// have their names in the source.
     pub kernels: Vec<KernelReport>,
@@ -166,6 +188,9 @@ impl<'a> ShortNames<'a> {
         name.copied().unwrap_or(UNKNOWN_OBJECT)
     }
 }
+
+/// What findings are worth where kernels were stopped.
+const STOPPED: &str = "Kernels were stopped, and rules apply only to what ran before that.";
 
 /// What addresses of no known object are called.
 const UNKNOWN_OBJECT: &str = "(unknown memory)";

@@ -152,6 +152,12 @@ pub(super) struct LineSum {
     pub branches: u64,
     /// Those of these that split the warp.
     pub splits: u64,
+    /// Executions of other instructions under a guard there, by warps.
+    pub guarded: u64,
+    /// Active lanes of those.
+    pub guarded_lanes: u64,
+    /// Of those lanes, the ones that the guard switched off.
+    pub lanes_off: u64,
 }
 
 /// Ways to a line that are kept.
@@ -215,6 +221,9 @@ fn by_line(reports: &[KernelReport]) -> Vec<LineSum> {
                 sum.divergent += line.divergent;
                 sum.branches += line.branches;
                 sum.splits += line.splits;
+                sum.guarded += line.guarded;
+                sum.guarded_lanes += line.guarded_lanes;
+                sum.lanes_off += line.lanes_off;
             });
         }
     }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use reuselens_gpu_advisor::{
-    Advisor, AdvisorOptions, BlockExecutions, BranchExecutions, CallPath, CopySum, Direction,
-    InstructionCounts, KernelNames, LaunchContext, Ledger, MemoryObject, ObjectRange, Origin,
-    RunFacts, findings,
+    Advisor, AdvisorOptions, BlockExecutions, BranchExecutions, BranchReport, CallPath, CopySum,
+    Direction, GuardedExecutions, InstructionCounts, KernelNames, LaunchContext, Ledger,
+    MemoryObject, ObjectRange, Origin, RunFacts, findings,
 };
 use reuselens_warp::{DeviceCall, Extent, KernelSite, Launch, Space, WarpKind, WarpRow};
 use serde_json::Value;
@@ -71,7 +71,19 @@ fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
             lanes: 128,
         }],
     );
-    advisor.branches(&blocks, &branches);
+    let guarded = [GuardedExecutions {
+        instruction: 0,
+        place: "/src/k.cu:7:1".into(),
+        calls: [].into(),
+        executions: 4,
+        lanes: 128,
+        lanes_off: 32,
+    }];
+    advisor.branches(&BranchReport {
+        blocks: blocks.into(),
+        branches: branches.into(),
+        guarded: guarded.into(),
+    });
     advisor.end(InstructionCounts {
         warps: 10,
         threads: 300,
@@ -134,6 +146,7 @@ fn run(strides: &[u64]) -> GpuRun {
     });
     GpuRun {
         command: "./k <input>".to_owned(),
+        origin: RunOrigin::Program,
         kernels,
         ledger,
         call_paths,
@@ -279,6 +292,21 @@ fn heat_map_shows_the_parts_that_each_kernel_accesses() {
     assert!(page.contains("0 B to 16 KiB: 41 sectors"), "{page}");
 }
 
+/// What a guard switches off is no divergence, and would be seen nowhere else.
+#[test]
+fn lanes_that_a_guard_switches_off_are_shown() {
+    let run = run(&[4]);
+    let summed = SummedRun::of(&run);
+    let json: Value = serde_json::from_str(&gpu_json(&summed)).unwrap();
+    let lines = json["by_line"].as_array().unwrap();
+    let line = lines.iter().find(|it| it["line"] == "/src/k.cu:7").unwrap();
+    let counts = [&line["guarded"], &line["guarded_lanes"], &line["lanes_off"]];
+    assert_eq!(counts, [&Value::from(4), &128.into(), &32.into()]);
+    assert_eq!(json["kernels"][0]["guarded"][0]["lanes_off"], 32);
+    let page = gpu_page(&summed, &GpuPageOptions::default());
+    assert!(page.contains("data-head=\"lanes off\">25.0 %<"), "{page}");
+}
+
 #[test]
 fn page_of_many_launches_is_small() {
     let strides: Vec<u64> = (0..10_000).map(|at| 4 + 4 * (at % 40)).collect();
@@ -307,6 +335,68 @@ fn difference_shows_what_changed_and_nothing_else() {
         !text.contains("Source lines") && !text.contains("Findings"),
         "{text}"
     );
+}
+
+#[test]
+fn difference_states_what_else_differs() {
+    let read = |run: &GpuRun| GpuRunSummary::parse(&gpu_json(&SummedRun::of(run))).unwrap();
+    let (before, mut after) = (run(&[128]), run(&[128]));
+    assert_eq!(read(&before).unlike(&read(&after)).unwrap(), [""; 0]);
+    let caches = after.kernels[0].caches.as_mut().expect("modelled caches");
+    caches.model = reuselens_gpu_advisor::GpuModel::KEPLER;
+    after.ledger.faults.push(fault());
+    let text = gpu_diff(&read(&before), &read(&after), &OPTIONS);
+    for part in [
+        "capability 9.0, then compute capability 3.5",
+        "hit rates are not comparable",
+        "1 kernel was stopped in the run after",
+    ] {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.to_lowercase().contains(&part.to_lowercase()),
+            "{part} in\n{text}"
+        );
+    }
+    after.kernels[0].caches = None;
+    let text = gpu_diff(&read(&before), &read(&after), &OPTIONS);
+    assert!(text.contains("no model"), "{text}");
+}
+
+fn fault() -> LaunchFault {
+    LaunchFault {
+        kernel: "scale".to_owned(),
+        call_path: 0,
+        message: "scale: stopped".to_owned(),
+        object: None,
+    }
+}
+
+/// A stream has neither objects nor branches: all of them would seem to be gone.
+#[test]
+fn a_program_is_not_compared_with_a_stream() {
+    let read = |run: &GpuRun| GpuRunSummary::parse(&gpu_json(&SummedRun::of(run))).unwrap();
+    let stream = GpuRun {
+        origin: RunOrigin::Stream,
+        ..run(&[128])
+    };
+    let (program, stream) = (read(&run(&[128])), read(&stream));
+    assert_eq!(program.unlike(&stream), Err(GpuDiffError::Origins));
+    assert!(stream.unlike(&stream).is_ok());
+}
+
+#[test]
+fn stopped_kernels_leave_open_what_to_change() {
+    let mut stopped = run(&[4]);
+    stopped.findings.clear();
+    assert!(gpu_text(&SummedRun::of(&stopped), &OPTIONS).contains("Nothing to change was found"));
+    stopped.ledger.faults.push(fault());
+    let text = gpu_text(&SummedRun::of(&stopped), &OPTIONS);
+    assert!(
+        !text.contains("Nothing to change") && text.contains("Kernels were stopped"),
+        "{text}"
+    );
+    let page = gpu_page(&SummedRun::of(&stopped), &GpuPageOptions::default());
+    assert!(!page.contains("No rule applied") && page.contains("Kernels were stopped"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use reuselens_advice::Finding;
 
 use super::sums::{KernelSum, ObjectSum};
-use super::{GpuRun, ShortNames, SummedRun, rows};
+use super::{GpuRun, STOPPED, ShortNames, SummedRun, rows};
 use crate::numbers::{count, ratio_percent};
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows as table, wrap};
 
@@ -182,11 +182,16 @@ impl Writer<'_> {
 
     fn findings(&self, out: &mut String) {
         let findings = &self.run.findings;
-        let title = match findings.len() {
-            0 => "Nothing to change was found",
+        let is_stopped = !self.run.ledger.faults.is_empty();
+        let title = match (findings.len(), is_stopped) {
+            (0, false) => "Nothing to change was found",
+            (0, true) => "What to change is not known",
             _ => "What to change",
         };
         heading(out, title, "", self.width, self.paint);
+        if is_stopped {
+            self.soft(out, STOPPED);
+        }
         let mut rules: Vec<&str> = Vec::new();
         for (at, finding) in findings.iter().take(self.top).enumerate() {
             self.finding(out, at + 1, finding);

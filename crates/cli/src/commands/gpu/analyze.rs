@@ -54,6 +54,9 @@ impl Args {
         if let (Some(number), [(name, _)]) = (self.block, &mut named[..]) {
             *name = format!("block {number}");
         }
+        if let Some(left_out) = self.input.left_out(&run) {
+            self.output.remark(&left_out);
+        }
         for line in self.facts(&run) {
             self.output.say(&line)?;
         }
@@ -94,6 +97,7 @@ impl Args {
             ),
             self.scenario(),
         ];
+        facts.extend(self.input.left_out(run));
         if let Ok(transactions) = Transactions::of(run, DataLayout::Kept) {
             facts.push(format!(
                 "{} transactions (sectors of 32 B) in {} requests of warps, {:.2} each",

@@ -28,6 +28,7 @@ pub fn compare(before: &Path, after: &Path, output: &Output) -> anyhow::Result<O
         return Err(Usage(text.to_owned()).into());
     }
     let (before, after) = (read(before)?, read(after)?);
+    before.unlike(&after)?;
     if !output.quiet {
         let options = GpuTextOptions {
             top: ROWS,

@@ -148,6 +148,16 @@ impl SimtInput {
         }
     }
 
+    /// That a stream has launches after the first, which is shown if nobody asks for another.
+    pub fn left_out(&self, run: &KernelRun) -> Option<String> {
+        let is_asked = self.launch > 1 || run.is_last();
+        (!is_asked).then(|| {
+            "The first launch of several is shown: --launch N takes another, and reuselens gpu \
+             report all of them"
+                .to_owned()
+        })
+    }
+
     /// What an item is, in words.
     pub fn items(&self) -> String {
         match self.granularity {
@@ -345,6 +355,13 @@ impl Output {
             say::line(text)?;
         }
         Ok(())
+    }
+
+    /// Says on standard error what [`say`](Self::say) cannot say, as numbers have standard output.
+    pub fn remark(&self, text: &str) {
+        if self.csv.as_deref() == Some(Path::new("-")) {
+            tell!("reuselens: note: {text}");
+        }
     }
 
     /// Writes numbers.

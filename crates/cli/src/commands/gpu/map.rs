@@ -114,6 +114,10 @@ impl Args {
         let kept = transactions(&before, &after, DataLayout::Kept, lanes)?;
         let moved = transactions(&before, &after, DataLayout::Moved, lanes)?;
         let called = self.input.called(&run);
+        if let Some(left_out) = self.input.left_out(&run) {
+            self.output.remark(&left_out);
+            self.output.say(&left_out)?;
+        }
         let facts = [
             format!("{called}, {}", self.machine.words()),
             gained("data where it is", &kept),

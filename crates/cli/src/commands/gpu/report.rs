@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use reuselens::trace::TraceError;
 use reuselens::units::shown;
 use reuselens_gpu_advisor::{Advisor, Ledger};
+use reuselens_report::{GpuRun, RunOrigin};
 use reuselens_warp::{WarpBatch, WarpSink, WarpSource, WarpStep};
 
 use super::input::open;
@@ -43,7 +44,10 @@ impl Args {
         let mut advisor = Advisor::new(self.model.advisor());
         let read = read(&mut *source, &mut advisor);
         let called = shown(&self.stream.display().to_string()).into_owned();
-        let run = named(called, advisor.finish(), Ledger::default());
+        let run = GpuRun {
+            origin: RunOrigin::Stream,
+            ..named(called, advisor.finish(), Ledger::default())
+        };
         results.finish(run, &self.show)?;
         read?;
         Ok(ExitCode::SUCCESS)

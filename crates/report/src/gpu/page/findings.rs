@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use reuselens_advice::Finding;
 
-use crate::gpu::{GpuRun, rows};
+use crate::gpu::{GpuRun, STOPPED, rows};
 use crate::html::{escape, page};
 use crate::numbers::{count, ratio_percent};
 
@@ -19,7 +19,9 @@ this run.";
 /// Appends the section.
 pub(super) fn write(out: &mut String, run: &GpuRun) {
     page::picture(out, "findings", "What to change", EXPLAIN, |out| {
-        if run.findings.is_empty() {
+        if !run.ledger.faults.is_empty() {
+            let _ = write!(out, "<p>{STOPPED}</p>");
+        } else if run.findings.is_empty() {
             out.push_str("<p>No rule applied.</p>");
         }
         for (at, finding) in run.findings.iter().take(FINDINGS).enumerate() {

@@ -41,7 +41,9 @@ warp accesses; 1 is best, and each further line is another trip.";
 const OBJECTS: &str = "Data on the device, those of most sectors first, with the memory of the host that copies tie to them.";
 const COPIES: &str =
     "Copies by call path. <b>redundant</b>: bytes that the destination held already.";
-const BRANCHES: &str = "Source lines whose branches split warps, or whose code warps execute with only a part of their threads.";
+const BRANCHES: &str = "Source lines whose branches split warps, or whose code warps execute with only a part of their threads. \
+<b>guarded</b>: other instructions under a guard, which is what compilers make of a short <code>if</code>: warps stay \
+together, and <b>lanes off</b> are those that do nothing.";
 const STATISTICS: &str = "The launches of each kernel from each call path, those with most instructions first: the mean of \
 each launch, the deviation, and the extremes.";
 const BYPASS: &str = "How many warps of each block should use the L1, while the loads of the others go past it: by the formula \
@@ -292,22 +294,25 @@ fn host(out: &mut String, run: &GpuRun) {
     section(out, about, &heads, rows, &[0]);
 }
 
-const BRANCH_HEADS: [&str; 6] = [
+const BRANCH_HEADS: [&str; 8] = [
     "line",
     "kernel",
     "branches",
     "splits",
     "blocks executed",
     "diverged",
+    "guarded",
+    "lanes off",
 ];
 
-/// The lines where warps split or run with a part of their threads, those of most executions first.
+/// The lines where warps split, run with a part of their threads, or have lanes switched off; those
+/// of most divergent executions first.
 fn branch_rows(lines: &[LineSum]) -> Vec<Vec<String>> {
     let mut lines: Vec<&LineSum> = lines
         .iter()
-        .filter(|sum| sum.splits + sum.divergent > 0)
+        .filter(|sum| sum.splits + sum.divergent + sum.lanes_off > 0)
         .collect();
-    lines.sort_by_key(|sum| std::cmp::Reverse((sum.divergent, sum.splits)));
+    lines.sort_by_key(|sum| std::cmp::Reverse((sum.divergent, sum.splits, sum.lanes_off)));
     let row = |sum: &&LineSum| {
         vec![
             rows::line_name(&sum.line),
@@ -316,6 +321,8 @@ fn branch_rows(lines: &[LineSum]) -> Vec<Vec<String>> {
             rows::share(sum.splits, sum.branches),
             count(sum.executions),
             rows::share(sum.divergent, sum.executions),
+            count(sum.guarded),
+            rows::share(sum.lanes_off, sum.guarded_lanes),
         ]
     };
     lines.iter().map(row).collect()
