@@ -118,17 +118,20 @@ impl AheadAnswers {
 }
 
 /// The part of `ahead` whose edges `batch` does not name. For an edge that it names, the batch
-/// decides, as if nothing had been done ahead.
+/// decides, as if nothing had been done ahead. Costs a binary search in `ahead` for each change:
+/// the batch is not sorted, since that would cost more than what was done ahead often saves.
 fn unconfirmed(ahead: &Delta, batch: &[EdgeChange]) -> Delta {
-    if ahead.is_empty() {
-        return Delta::default();
-    }
-    let mut asked: Vec<Edge> = batch.iter().map(|change| change.edge()).collect();
-    asked.sort_unstable();
-    let open = |edges: &[Edge]| {
-        let edges = edges.iter().copied();
+    let open = |edges: &[Edge]| -> Vec<Edge> {
+        let mut named = vec![false; edges.len()];
+        // A list without edges confirms nothing, so the batch is not read for it.
+        for change in batch.iter().filter(|_| !edges.is_empty()) {
+            if let Ok(at) = edges.binary_search(&change.edge()) {
+                named[at] = true;
+            }
+        }
+        let edges = edges.iter().zip(named);
         edges
-            .filter(|edge| asked.binary_search(edge).is_err())
+            .filter_map(|(edge, named)| (!named).then_some(*edge))
             .collect()
     };
     Delta {
