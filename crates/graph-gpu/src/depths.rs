@@ -8,7 +8,7 @@
 
 use reuselens_cuda::Device;
 use reuselens_graph::{Delta, Edge, EdgeKind, VertexId};
-use reuselens_incremental::{Choice, UNREACHED, Work};
+use reuselens_incremental::{Choice, Policy, UNREACHED, Work};
 
 use crate::answer::{AnswerArrays, GpuAnswer};
 use crate::error::GpuError;
@@ -81,7 +81,12 @@ impl AnswerArrays for DepthArrays {
         }
         self.begin(&mut state.gpu)?;
         let reached = before.iter().filter(|depth| **depth != UNREACHED).count();
-        let (choice, found) = match self.lose(state, &losses, reached as u32 / 2)? {
+        let lost = match state.policy {
+            Policy::Predict => self.lose(state, &losses, reached as u32 / 2)?,
+            Policy::Repair => self.lose(state, &losses, u32::MAX)?,
+            Policy::Recompute => None,
+        };
+        let (choice, found) = match lost {
             Some(lost) => {
                 seeds.extend(self.offer(state, lost, &gains, &before)?);
                 seeds.sort_unstable();

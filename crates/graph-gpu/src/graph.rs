@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use reuselens_cuda::Device;
 use reuselens_graph::{Delta, EdgeKind, StoredGraph, VertexId};
+use reuselens_incremental::Policy;
 use reuselens_workers::lock;
 
 use crate::answer::GpuAnswer;
@@ -40,6 +41,8 @@ pub struct GpuState<D> {
     directed: Option<[DeviceLists; 2]>,
     /// What the last batch changed, without directions.
     pub undirected_delta: Delta,
+    /// Whether depths and components are repaired or computed again.
+    pub(crate) policy: Policy,
     edges: u64,
     /// Batches that were applied.
     pub batches: u64,
@@ -91,6 +94,7 @@ impl<D: Device> GpuGraph<D> {
             out,
             directed,
             undirected_delta: Delta::default(),
+            policy: Policy::default(),
             edges: graph.edges(),
             batches: 0,
             fault: None,
@@ -123,6 +127,12 @@ impl<D: Device> GpuGraph<D> {
     /// If the device refuses, or a fault was before.
     pub fn triangles<G: StoredGraph>(&self, graph: &G) -> Result<GpuTriangles<D>, GpuError> {
         GpuAnswer::new(&self.state, |state| TriangleArrays::new(state, graph))
+    }
+
+    /// Whether depths and components are repaired or computed again after a batch, from now on; at
+    /// first, whichever is predicted to be less work. Triangles are always repaired.
+    pub fn set_policy(&self, policy: Policy) {
+        lock(&self.state).policy = policy;
     }
 
     /// The first error of any of the answers. They are then those of the last batch before it, and

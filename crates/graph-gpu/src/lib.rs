@@ -59,9 +59,12 @@ pub use triangles::GpuTriangles;
 use reuselens_cuda::{Interpreter, KernelCounts};
 use reuselens_ptx::Options;
 
+/// The device that runs kernels on the processor, and counts what they do.
+pub type CountingInterpreter = Interpreter<KernelCounts>;
+
 /// A device that runs kernels on up to `threads` threads of the processor, with up to `memory`
 /// bytes, and counts what they do.
-pub fn interpreter(memory: u64, threads: usize) -> Interpreter<KernelCounts> {
+pub fn interpreter(memory: u64, threads: usize) -> CountingInterpreter {
     let options = Options {
         threads,
         ..Options::default()

@@ -97,6 +97,11 @@ impl DeviceLists {
         (mean / 2).max(1).ilog2().min(5)
     }
 
+    /// The sum of the lengths of all lists.
+    pub fn ids_in_lists(&self) -> u64 {
+        self.live
+    }
+
     /// The place of the list of `vertex` among those that the last batch changed.
     pub fn changed_place(&self, vertex: u32) -> Option<u32> {
         let place = self.changed.binary_search(&vertex).ok()?;

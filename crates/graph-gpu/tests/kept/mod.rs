@@ -3,7 +3,9 @@
 use reuselens_cuda::{Device, Interpreter, KernelCounts};
 use reuselens_graph::{EdgeChange, SortedGraph, StoredGraph};
 use reuselens_graph_gpu::{GpuComponents, GpuDepths, GpuGraph, GpuTriangles, KernelCode};
-use reuselens_incremental::{Maintain, StaticComponents, StaticDepths, StaticTriangles, Work};
+use reuselens_incremental::{
+    Maintain, Policy, StaticComponents, StaticDepths, StaticTriangles, Work,
+};
 use reuselens_ptx::Options;
 
 use crate::oracle::Oracle;
@@ -18,24 +20,34 @@ pub struct Way {
     /// Blocks and warps in a random order.
     pub seed: Option<u64>,
     pub code: &'static KernelCode,
+    pub policy: Policy,
 }
 
 /// With one thread and two, in order and not, as both compilers made the kernels.
-pub const WAYS: [Way; 3] = [
+pub const WAYS: [Way; 4] = [
     Way {
         threads: 1,
         seed: None,
         code: &KernelCode::CLANG,
+        policy: Policy::Predict,
     },
     Way {
         threads: 2,
         seed: None,
         code: &KernelCode::NVCC,
+        policy: Policy::Repair,
     },
     Way {
         threads: 2,
         seed: Some(7),
         code: &KernelCode::CLANG,
+        policy: Policy::Repair,
+    },
+    Way {
+        threads: 1,
+        seed: Some(8),
+        code: &KernelCode::NVCC,
+        policy: Policy::Recompute,
     },
 ];
 
@@ -59,8 +71,9 @@ pub struct Kept<D: Device> {
 }
 
 impl<D: Device> Kept<D> {
-    pub fn new(graph: SortedGraph, device: D, code: &KernelCode) -> Self {
-        let on_device = GpuGraph::upload_with(device, &graph, code).unwrap();
+    pub fn new(graph: SortedGraph, device: D, way: Way) -> Self {
+        let on_device = GpuGraph::upload_with(device, &graph, way.code).unwrap();
+        on_device.set_policy(way.policy);
         Self {
             depths: on_device.depths(ROOT).unwrap(),
             components: on_device.components().unwrap(),
