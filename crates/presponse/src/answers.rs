@@ -3,10 +3,13 @@
 use std::time::{Duration, Instant};
 
 use reuselens_graph::{Delta, EdgeChange, EdgeKind, SortedGraph, StoredGraph, VertexId};
+use reuselens_graph_gpu::{GpuError, interpreter};
 use reuselens_incremental::{
     Components, Depths, Maintain, Policy, PublishedComponents, PublishedDepths, PublishedTriangles,
     StaticComponents, StaticDepths, StaticTriangles, Triangles, UNREACHED, Work,
 };
+
+use crate::device::{DEVICE_MEMORY, InterpretedGraph};
 
 /// How answers are brought up to date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -46,6 +49,8 @@ pub struct Answers {
     depths: Kept<u32>,
     components: Kept<VertexId>,
     triangles: Kept<u64>,
+    /// The graph on the device that keeps the answers, if one does.
+    device: Option<InterpretedGraph>,
 }
 
 /// What a batch did.
@@ -110,7 +115,30 @@ impl Answers {
             depths,
             components,
             triangles,
+            device: None,
         }
+    }
+
+    /// Computes the answers for a graph by kernels on the interpreter, which keep them up to date
+    /// on up to `threads` threads.
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn on_device(graph: SortedGraph, root: VertexId, threads: usize) -> Result<Self, GpuError> {
+        let device = interpreter(DEVICE_MEMORY, threads);
+        let on_device = InterpretedGraph::upload(device, &graph)?;
+        Ok(Self {
+            depths: Box::new(on_device.depths(root)?),
+            components: Box::new(on_device.components()?),
+            triangles: Box::new(on_device.triangles(&graph)?),
+            device: Some(on_device),
+            graph,
+        })
+    }
+
+    /// Why the device failed, if it did. The answers are then those of an earlier batch.
+    pub fn fault(&self) -> Option<GpuError> {
+        self.device.as_ref().and_then(InterpretedGraph::fault)
     }
 
     /// The graph after the last batch.

@@ -8,6 +8,7 @@
 mod answers;
 mod batches;
 mod commands;
+mod device;
 mod differences;
 mod exit;
 mod input;

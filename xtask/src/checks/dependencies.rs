@@ -32,17 +32,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "link-prediction",
         &["hugepages", "simd", "workers", "graph"],
     ),
-    (
-        "presponse",
-        &[
-            "units",
-            "workers",
-            "io",
-            "graph",
-            "incremental",
-            "link-prediction",
-        ],
-    ),
     ("simt", &["units", "workers", "trace", "warp"]),
     ("advice", &[]),
     (
@@ -69,6 +58,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ptx",
             "gpu-advisor",
             "cuda",
+        ],
+    ),
+    (
+        "presponse",
+        &[
+            "units",
+            "workers",
+            "io",
+            "graph",
+            "graph-gpu",
+            "incremental",
+            "link-prediction",
         ],
     ),
     ("distance", &["units", "hugepages", "simd"]),

@@ -14,6 +14,7 @@ use super::shared::{
 };
 use crate::answers::{Answers, Rules};
 use crate::batches;
+use crate::device::DeviceChoice;
 use crate::exit::Outcome;
 use crate::page;
 use crate::progress::BatchMeter;
@@ -36,6 +37,10 @@ pub struct Args {
     /// How answers are brought up to date
     #[arg(long, value_enum, default_value_t)]
     rules: Rules,
+
+    /// Keep the answers by kernels of a device, instead of by rules of the processor
+    #[arg(long, value_enum, value_name = "DEVICE", conflicts_with = "rules")]
+    device: Option<DeviceChoice>,
 
     /// Compare all answers with recomputed ones after each batch (slow)
     #[arg(long)]
@@ -66,7 +71,11 @@ impl Args {
         } = self.from.read(self.graph.as_deref(), self.out.quiet)?;
         let kind = graph.kind();
         let meter = BatchMeter::busy("computing the first answers", self.out.quiet);
-        let mut answers = Answers::new(graph, root, self.rules, self.from.threads());
+        let threads = self.from.threads();
+        let mut answers = match self.device {
+            None => Answers::new(graph, root, self.rules, threads),
+            Some(DeviceChoice::Interpreter) => Answers::on_device(graph, root, threads)?,
+        };
         drop(meter);
         let mut summary = RunSummary::default();
         let (mut records, mut changes) = (Vec::new(), Vec::new());
@@ -74,6 +83,11 @@ impl Args {
         while batches.next_batch(&mut records)? {
             batches::replace_changes(kind, &mut names, &records, &mut changes)?;
             let step = answers.apply(&changes, names.len() as VertexId);
+            if let Some(fault) = answers.fault() {
+                let batch = summary.batches;
+                return Err(anyhow::Error::new(fault)
+                    .context(format!("the answers are those after batch {batch}")));
+            }
             summary.add(changes.len(), &step);
             if self.verify
                 && let Some((answer, vertex)) = answers.difference(root)
@@ -126,6 +140,14 @@ impl Finished<'_> {
         args.out.write_page(|| self.page())
     }
 
+    /// What keeps the answers.
+    fn keeper(&self) -> &'static str {
+        match self.args.device {
+            None => self.args.rules.name(),
+            Some(DeviceChoice::Interpreter) => "kernels on the interpreter",
+        }
+    }
+
     fn facts(&self) -> Vec<String> {
         let summary = &self.summary;
         vec![
@@ -138,7 +160,7 @@ impl Finished<'_> {
                 counted(summary.inserted, "edge", "edges"),
                 grouped(summary.deleted),
             ),
-            format!("rules: {}, root: {}", self.args.rules.name(), self.root),
+            format!("rules: {}, root: {}", self.keeper(), self.root),
         ]
     }
 
@@ -175,7 +197,7 @@ impl Finished<'_> {
         let graph = self.answers.graph();
         let mut value = self.summary.json();
         value["schema"] = json!("presponse-run/1");
-        value["rules"] = json!(self.args.rules.name());
+        value["rules"] = json!(self.keeper());
         value["root"] = json!(self.root);
         value["vertices"] = json!(graph.vertices());
         value["edges"] = json!(graph.edges());
