@@ -24,6 +24,7 @@
 // the stream is an address in the program, by which its line, its function and inlined functions
 // are found, wherever code generation moves the access.
 
+#include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/Constants.h"
@@ -133,7 +134,10 @@ public:
 
 private:
   void block(BasicBlock &Block);
+  DebugLoc lineOf(Instruction &I, uint8_t How);
   void begun(Instruction &I, Value *Self);
+  void inOrder(Loop *Around, ArrayRef<BasicBlock *> Order, SmallPtrSetImpl<Loop *> &Done,
+               SmallVectorImpl<BasicBlock *> &All);
   void instruction(Instruction &I);
   void access(Instruction &I, uint8_t Kind, Value *Pointer, Type *Of);
   void bytes(Instruction &I, uint8_t Kind, Value *Pointer, uint64_t Bytes);
@@ -412,6 +416,19 @@ void Pass::instruction(Instruction &I) {
   }
 }
 
+/// Where a basic block is in the source: of a loop's first block the line that the loop begins on,
+/// and of one that goes back to it the line of the branch, which is that of the loop's condition.
+DebugLoc Pass::lineOf(Instruction &I, uint8_t How) {
+  BasicBlock &Block = *I.getParent();
+  Loop *L = Loops.getLoopFor(&Block);
+  DebugLoc Found;
+  if (How & (TAKEN_LOOPS | FALLS_LOOPS))
+    Found = Block.getTerminator()->getDebugLoc();
+  else if (L && L->getHeader() == &Block)
+    Found = L->getStartLoc();
+  return Found ? Found : I.getDebugLoc();
+}
+
 /// A basic block begins, or what is behind a call in it: the call may lead to other blocks, so its
 /// block ends there.
 void Pass::begun(Instruction &I, Value *Self) {
@@ -444,7 +461,7 @@ void Pass::begun(Instruction &I, Value *Self) {
     How = Returns;
   }
   Segment &S = at(I);
-  entry(S, {uint8_t(Kind::Block), How, FROM_ZERO, 0, nullptr, I.getDebugLoc(), Self, Taken});
+  entry(S, {uint8_t(Kind::Block), How, FROM_ZERO, 0, nullptr, lineOf(I, How), Self, Taken});
   Begun = {Segments.size() - 1, S.Entries.size() - 1};
 }
 
@@ -544,11 +561,37 @@ bool Pass::look() {
   if (!Works)
     return false;
   SmallVector<BasicBlock *, 32> All;
+  SmallPtrSet<Loop *, 8> Done;
+  ReversePostOrderTraversal<Function *> Order(&F);
+  SmallVector<BasicBlock *, 32> Reached(Order.begin(), Order.end());
+  inOrder(nullptr, Reached, Done, All);
+  SmallPtrSet<BasicBlock *, 32> Ordered(All.begin(), All.end());
   for (BasicBlock &Block : F)
-    All.push_back(&Block);
+    if (!Ordered.count(&Block))
+      All.push_back(&Block);
   for (BasicBlock *Block : All)
     block(*Block);
   return true;
+}
+
+/// Lists the blocks of a loop, or of the function, so that those of each loop within are next to
+/// each other, from the first one to what goes back to it. The reading side takes the addresses
+/// between these for the loop.
+void Pass::inOrder(Loop *Around, ArrayRef<BasicBlock *> Order, SmallPtrSetImpl<Loop *> &Done,
+                   SmallVectorImpl<BasicBlock *> &All) {
+  for (BasicBlock *Block : Order) {
+    if (Around && !Around->contains(Block))
+      continue;
+    Loop *L = Loops.getLoopFor(Block);
+    if (L == Around) {
+      All.push_back(Block);
+      continue;
+    }
+    while (L->getParentLoop() != Around)
+      L = L->getParentLoop();
+    if (Done.insert(L).second)
+      inOrder(L, Order, Done, All);
+  }
 }
 
 /// Where the shadow says that an access is: in the shadow's own function, where it was in this one.
