@@ -1,5 +1,6 @@
 //! The attributor: events and blocks in, columns out, tables at the end.
 
+use reuselens_locality::CodeScope;
 use reuselens_trace::{
     Block, Event, ItemProjection, Kind, Module, Process, ProcessId, Thread, ThreadId,
 };
@@ -10,6 +11,7 @@ use crate::hash::FastMap;
 use crate::options::Options;
 use crate::pass::{CurrentThread, Pass, PassOutput, RepeatState};
 use crate::places::CodePlace;
+use crate::resolve::ScopePlace;
 use crate::shared::Shared;
 use crate::sites::SiteIndex;
 use crate::stack::ShadowStack;
@@ -228,9 +230,31 @@ impl Attributor {
 
     /// Resolves all names. Cost: a symbol look-up per site, context and object that was accessed.
     pub fn finish(self, symbols: &mut dyn SymbolSource) -> Tables {
+        self.finish_with_scopes(&[], symbols)
+    }
+
+    /// As [`Self::finish`], with the names of these scopes.
+    pub fn finish_with_scopes(
+        self,
+        scopes: &[CodeScope],
+        symbols: &mut dyn SymbolSource,
+    ) -> Tables {
+        let scopes: Vec<_> = scopes.iter().map(|scope| self.scope_place(scope)).collect();
         // Names need memory, and need neither of these.
         drop((self.processes, self.repeats));
-        crate::resolve::tables(self.shared, &self.threads, symbols)
+        crate::resolve::tables(self.shared, &self.threads, &scopes, symbols)
+    }
+
+    /// Where a scope is in the modules that its process has mapped last.
+    fn scope_place(&self, scope: &CodeScope) -> ScopePlace {
+        let process = self.process_numbers.get(&scope.process);
+        let mappings = process.map(|number| &self.processes[*number].mappings);
+        let place = |after: u64| mappings.map_or(CodePlace::UNKNOWN, |it| it.place(after));
+        ScopePlace {
+            kind: scope.kind,
+            start: place(scope.start.saturating_add(1)),
+            latch: place(scope.end),
+        }
     }
 
     fn process(&mut self, id: ProcessId) -> usize {

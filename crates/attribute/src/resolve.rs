@@ -7,6 +7,7 @@ mod blocks;
 mod chunks;
 mod contexts;
 mod elements;
+mod scopes;
 mod visits;
 
 use std::collections::BTreeMap;
@@ -29,12 +30,14 @@ use crate::tables::Tables;
 use crate::wrappers::Wrappers;
 use chunks::FinalChunks;
 use elements::FinalElements;
+pub(crate) use scopes::ScopePlace;
 
 /// The tables of everything that was accessed: the sites, objects and contexts of all cells, and
-/// the objects of all elements.
+/// the objects of all elements; and `scopes` with their names.
 pub(crate) fn tables(
     shared: Shared,
     threads: &[ThreadState],
+    scopes: &[ScopePlace],
     symbols: &mut dyn SymbolSource,
 ) -> Tables {
     let mut resolver = Resolver::new(shared, symbols);
@@ -44,6 +47,7 @@ pub(crate) fn tables(
     let cells = raw.iter().map(|key| resolver.cell(key)).collect();
     let elements = resolver.elements();
     resolver.final_elements.complete(resolver.objects.len());
+    let scopes = scopes.iter().map(|scope| resolver.scope(scope)).collect();
     resolver.count_visits();
     resolver.warn_of_modules_without_lines();
     resolver.shared.warn_of_elements();
@@ -60,6 +64,7 @@ pub(crate) fn tables(
         threads: threads.iter().map(named_thread).collect(),
         cells,
         elements,
+        scopes,
         warnings,
     }
 }

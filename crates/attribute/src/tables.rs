@@ -1,6 +1,6 @@
 //! What an attributor has to say at the end.
 
-use reuselens_locality::{Context, ElementTypes, Object, ProfiledThread, Site, Warning};
+use reuselens_locality::{Context, ElementTypes, MissScope, Object, ProfiledThread, Site, Warning};
 
 use crate::cells::CellKey;
 use crate::elements::ElementKey;
@@ -25,6 +25,8 @@ pub struct Tables {
     /// By the numbers in [`Columns::elements`](crate::Columns::elements); the first is none. Two
     /// can have equal keys, as cells can.
     pub elements: Vec<ElementKey>,
+    /// The scopes that names were asked for, in their order.
+    pub scopes: Vec<MissScope>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,
 }

@@ -105,6 +105,19 @@ impl Launch {
         })
     }
 
+    /// Whether basic blocks can be seen of all that is recorded: hooks of compilers do not see
+    /// them, and options can leave parts of the program out.
+    pub fn can_see_basic_blocks(&self) -> bool {
+        let built_in = self.command.first().map(|program| BuiltIn::of(program));
+        let built_in = built_in.unwrap_or_default();
+        let can = match self.capture {
+            Capture::Rewriting => true,
+            Capture::Automatic => !built_in.run_time || built_in.basic_blocks,
+            Capture::CompiledIn => built_in.basic_blocks,
+        };
+        can && !self.control.leaves_out()
+    }
+
     /// Starts the program with `segment` in its environment.
     pub(crate) fn start(&self, segment: &str) -> Result<Started, CaptureError> {
         let Some((program, arguments)) = self.command.split_first() else {

@@ -13,11 +13,11 @@ use std::collections::HashMap;
 
 use reuselens_control_flow::BasicBlock;
 use reuselens_distance::{Previous, PreviousAccess};
-use reuselens_locality::Carrier;
+use reuselens_locality::{Carrier, CodeScope};
 use reuselens_units::{Bytes, Items};
 
 use crate::MissColumns;
-use crate::code_scopes::{CodeScope, CodeScopes, ThreadScopes};
+use crate::code_scopes::{CodeScopes, ThreadScopes};
 use crate::reuse_pairs::{CarriedPair, ReusePairs};
 use crate::scope_tracker::ScopeTracker;
 

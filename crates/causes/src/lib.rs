@@ -49,7 +49,6 @@ mod sharing;
 pub use carried::{CarriedCounts, CarriedReuses};
 pub use cause_counts::{CauseCounts, CauseOptions};
 pub use cells::{CauseCell, CellPlace};
-pub use code_scopes::CodeScope;
 pub use conflicts::set_caches;
 pub use miss_columns::{MissColumns, NO_OFFSET};
 pub use reuse_pairs::CarriedPair;

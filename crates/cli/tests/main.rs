@@ -9,6 +9,7 @@ mod common;
 
 mod allocators;
 mod analyze;
+mod carried;
 mod cc;
 mod check;
 mod completions;

@@ -93,9 +93,9 @@ mod visits;
 pub use bounded_curve::{BoundedCurve, BoundedPoint};
 pub use cache_size::{CacheSize, CacheSizeError, CacheSpec};
 pub use causes::{
-    CarriedReuse, Carrier, Causes, CellCauses, DataLayout, ElementTypes, ElementUse, FieldUse,
-    LayoutField, MissScope, NO_OFFSET, ObjectMisses, RunInterval, RunPhase, RunPhases, ScopeKind,
-    SetCache, SharedData, SharedEnd,
+    CarriedReuse, Carrier, Causes, CellCauses, CodeScope, DataLayout, ElementTypes, ElementUse,
+    FieldUse, LayoutField, MissScope, NO_OFFSET, ObjectMisses, RunInterval, RunPhase, RunPhases,
+    ScopeKind, SetCache, SharedData, SharedEnd,
 };
 pub use context_tree::{ContextCost, ContextNode};
 pub use curve::{CurvePoint, MissRatioCurve, curve_sizes};

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use reuselens_attribute::Columns;
-use reuselens_causes::{CauseCounts, CellPlace};
+use reuselens_causes::{CarriedCounts, CauseCounts, CellPlace};
 use reuselens_hugepages::{catch, out_of_memory};
 use reuselens_locality::{Cell, Machine, PathProfile, Profile, Sharing, Warning};
 use reuselens_trace::{Block, Event, Projection, Segmented, Source, Step};
@@ -15,7 +15,7 @@ use crate::counts::{self, Counted, Counts, PathCounts};
 use crate::line_statements::{marks_lines, with_lines};
 use crate::stopping::EarlyEnd;
 use crate::{AnalysisOptions, Error, this_machine};
-use crate::{path_warnings, segments, weighed};
+use crate::{carried_reuses, path_warnings, segments, weighed};
 
 /// How far an analysis has come.
 #[derive(Clone, Copy, Debug)]
@@ -164,6 +164,8 @@ pub(crate) fn profile(
     if let Some(stop) = pass.stop {
         stop.note(accesses, &mut attribution);
     }
+    let carried = counted.more.carried.take().unwrap_or_default();
+    attribution.scopes.clone_from(&carried.scopes);
     let mut uncounted = attribution.finish(source, command, machine, options);
     let profile = &mut uncounted.profile;
     profile.method.engine = counted.engine;
@@ -174,15 +176,12 @@ pub(crate) fn profile(
     profile.reuse_times = counted.more.reuse_times;
     profile.warnings.append(&mut counted.warnings);
     // Why there is nothing may be known already.
-    let explained = profile
-        .warnings
-        .iter()
-        .any(|warning| warning.code == "never-entered");
+    let mut warnings = profile.warnings.iter();
+    let explained = warnings.any(|warning| warning.code == "never-entered");
     if accesses == 0 && whole && !explained {
         profile.warnings.push(no_accesses(profile.method.ids));
     }
-    let more = options.max_distance.map(bounded_history);
-    profile.warnings.extend(more);
+    (profile.warnings).extend(options.max_distance.map(bounded_history));
     if let Some(forward) = counted.more.forward {
         for (number, cell) in (0..).zip(&mut profile.cells) {
             cell.forward = forward.get(number).unwrap_or_default().0;
@@ -201,7 +200,7 @@ pub(crate) fn profile(
         add_paths(&mut uncounted.profile, paths);
     }
     if let Some(causes) = counted.more.causes {
-        add_causes(&mut uncounted, causes);
+        add_causes(&mut uncounted, causes, &carried);
     }
     if options.is_totals_only() {
         return uncounted.whole();
@@ -236,7 +235,7 @@ fn add_paths(profile: &mut Profile, mut paths: PathCounts) {
 }
 
 /// Puts what was counted of causes into a profile whose cells are in the order of their numbers.
-fn add_causes(uncounted: &mut Uncounted, causes: CauseCounts) {
+fn add_causes(uncounted: &mut Uncounted, causes: CauseCounts, carried: &CarriedCounts) {
     let profile = &mut uncounted.profile;
     let place = |cell: &Cell| CellPlace {
         site: cell.site,
@@ -248,6 +247,11 @@ fn add_causes(uncounted: &mut Uncounted, causes: CauseCounts) {
     for (cell, causes) in profile.cells.iter_mut().zip(cells) {
         cell.causes = causes;
     }
+    let named = profile.causes.take().unwrap_or_default().scopes;
+    carried_reuses::add(&mut causes, carried, named, &places);
+    let is_blind = !causes.has_loops && profile.references > 0;
+    let warning = is_blind.then(carried_reuses::no_blocks);
+    profile.warnings.extend(warning);
     profile.causes = Some(causes);
 }
 

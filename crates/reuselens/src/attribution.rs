@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 
 use reuselens_attribute::{Attributor, CellKey, Columns, DataFilter, Loader, Options};
 use reuselens_locality::{
-    Cell, Element, ElementTypes, ExactHistogram, FineHistogram, Machine, Method, Outcome, Profile,
-    ProfiledThread, Sharing, Warning,
+    Causes, Cell, CodeScope, Element, ElementTypes, ExactHistogram, FineHistogram, Machine, Method,
+    Outcome, Profile, ProfiledThread, Sharing, Warning,
 };
 use reuselens_trace::{
     Block, Event, ItemProjection, Module, ProcessEnd, ProcessId, Source, ThreadId,
@@ -61,6 +61,8 @@ pub(crate) struct Attribution {
     builds: BTreeMap<String, String>,
     pub outcome: Option<Outcome>,
     pub warnings: Vec<Warning>,
+    /// Scopes that the profile is to name.
+    pub scopes: Vec<CodeScope>,
     /// Within how many accesses the order between threads is a guess; `None` if the trace does not
     /// say that its threads are in the order in which they synchronised.
     order_guessed_within: Option<u64>,
@@ -92,7 +94,7 @@ impl Attribution {
             bytes: options.causes.is_some(),
             offsets: options.causes.is_some(),
             merges,
-            basic_blocks: options.paths,
+            basic_blocks: options.paths || options.causes.is_some(),
             placement: options.placement_options(),
             ids: !source.has_addresses(),
             ..Options::default()
@@ -106,6 +108,7 @@ impl Attribution {
             builds: BTreeMap::new(),
             outcome: None,
             warnings: Vec::new(),
+            scopes: Vec::new(),
             order_guessed_within: None,
         }
     }
@@ -220,7 +223,8 @@ impl Attribution {
         if options.sharing != Sharing::Private {
             method.order_guessed_below = self.order_guessed_within.filter(|within| *within > 0);
         }
-        let mut tables = self.attributor.finish(&mut self.loader);
+        let attributor = self.attributor;
+        let mut tables = attributor.finish_with_scopes(&self.scopes, &mut self.loader);
         let mut builds = self.builds;
         let used: BTreeSet<&str> = tables.sites.iter().map(|site| &*site.module).collect();
         builds.retain(|module, _| used.contains(&**module));
@@ -249,7 +253,11 @@ impl Attribution {
                 reuse_times: None,
                 requested_bytes: None,
                 paths: None,
-                causes: None,
+                causes: options.causes.map(|cache| Causes {
+                    cache,
+                    scopes: tables.scopes,
+                    ..Causes::default()
+                }),
                 builds,
                 cells: tables.cells.iter().map(cell).collect(),
                 sites: tables.sites,

@@ -31,6 +31,7 @@ mod attribution;
 mod available;
 pub mod bench;
 mod budget;
+mod carried_reuses;
 mod counts;
 mod data_filter;
 pub mod engines;

@@ -106,7 +106,7 @@ impl Args {
         refuse_gaps(&control, options.paths)?;
         self.show.check()?;
         self.show.check_cache(true, &options)?;
-        let launch = Launch {
+        let mut launch = Launch {
             command: self.command.clone(),
             environment: Vec::new(),
             randomise: self.randomise,
@@ -116,6 +116,8 @@ impl Args {
             basic_blocks: options.paths,
             stop: interrupt::graceful(),
         };
+        // Causes are told without them too, but for what carries reuses.
+        launch.basic_blocks |= options.causes.is_some() && launch.can_see_basic_blocks();
         Ok(HostCapture {
             launch,
             options,

@@ -36,6 +36,19 @@ pub struct MissScope {
     pub frame: Frame,
 }
 
+/// A scope, by addresses of the process that runs it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CodeScope {
+    /// What it is.
+    pub kind: ScopeKind,
+    /// The process; 0 for a thread.
+    pub process: u16,
+    /// Where it begins: the loop's header, the function's entry; 0 for a thread.
+    pub start: u64,
+    /// Of a loop, the address after the last jump back to its header; else 0.
+    pub end: u64,
+}
+
 /// What carries a reuse.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,

@@ -16,7 +16,7 @@ mod run_phases;
 mod set_cache;
 mod shared_data;
 
-pub use carried_reuse::{CarriedReuse, Carrier, MissScope, ScopeKind};
+pub use carried_reuse::{CarriedReuse, Carrier, CodeScope, MissScope, ScopeKind};
 pub use cell_causes::CellCauses;
 pub use element_types::ElementTypes;
 pub use element_use::{DataLayout, ElementUse, LayoutField, NO_OFFSET};

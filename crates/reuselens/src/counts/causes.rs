@@ -4,12 +4,16 @@
 //! name, as large as [`AnalysisOptions::causes`]; caches with sets are those of this machine.
 
 use reuselens_attribute::{Columns, Kinds, NamesMode};
-use reuselens_causes::{CauseCell, CauseCounts, CauseOptions, MissColumns, set_caches};
+use reuselens_causes::{
+    CarriedReuses, CauseCell, CauseCounts, CauseOptions, MissColumns, set_caches,
+};
+use reuselens_control_flow::BasicBlock;
 use reuselens_locality::Sharing;
-use reuselens_trace::{ProcessId, ThreadId};
+use reuselens_trace::{self as trace, ProcessId, ThreadId};
 use reuselens_units::{Bytes, Granularity};
 
 use super::lanes::Lanes;
+use super::paths::block;
 use super::{CountMethod, Counted, DistanceMethod, ThreadMethod, Together};
 use crate::{AnalysisOptions, Error, this_machine};
 
@@ -18,9 +22,14 @@ use crate::{AnalysisOptions, Error, this_machine};
 pub(super) struct Causes {
     inner: Box<dyn DistanceMethod>,
     counts: CauseCounts,
+    carried: CarriedReuses,
     lanes: Lanes,
     /// The number of the program thread that runs.
     lane: u32,
+    /// Its process.
+    process: u16,
+    /// Memory for the basic blocks of a piece.
+    blocks: Vec<(u32, BasicBlock)>,
 }
 
 /// A new way of counting, for misses in a cache of this size.
@@ -44,6 +53,9 @@ pub(super) fn begin(options: &AnalysisOptions, cache: Bytes) -> Result<Causes, E
     };
     Ok(Causes {
         inner,
+        carried: CarriedReuses::new(cache.items(granularity), CarriedReuses::MOST_PAIRS),
+        process: 0,
+        blocks: Vec::new(),
         counts: CauseCounts::new(CauseOptions {
             granularity,
             cache,
@@ -119,6 +131,20 @@ fn refuse_contradictions(options: &AnalysisOptions) -> Result<(), Error> {
     }
 }
 
+/// A block by the addresses of its code. A compiler's block, whose bytes are unknown, has the
+/// number after that of its place, as accesses have.
+fn code_block(row: &trace::BasicBlock) -> BasicBlock {
+    let block = block(row);
+    match block.length {
+        0 => BasicBlock {
+            start: block.start.saturating_sub(1),
+            taken: block.taken.saturating_sub(1),
+            ..block
+        },
+        _ => block,
+    }
+}
+
 impl CountMethod for Causes {
     fn add(&mut self, columns: &Columns) {
         self.inner.add(columns);
@@ -129,7 +155,7 @@ impl CountMethod for Causes {
             object: cell.object,
             element_bytes: cell.element_bytes,
         }));
-        self.counts.process(&MissColumns {
+        let misses = MissColumns {
             thread: self.lane,
             items: &columns.items,
             distances: self.inner.distances(),
@@ -137,7 +163,12 @@ impl CountMethod for Causes {
             bytes: &columns.bytes,
             stores: &columns.stores,
             offsets: &columns.offsets,
-        });
+        };
+        self.counts.process(&misses);
+        let blocks = columns.basic_blocks.iter();
+        self.blocks.clear();
+        (self.blocks).extend(blocks.map(|(before, row)| (*before, code_block(row))));
+        self.carried.add(self.process, &misses, &self.blocks);
     }
 
     fn accesses(&self) -> u64 {
@@ -145,7 +176,7 @@ impl CountMethod for Causes {
     }
 
     fn memory(&self) -> Bytes {
-        self.inner.memory() + self.counts.memory()
+        self.inner.memory() + self.counts.memory() + self.carried.memory()
     }
 
     /// Nothing can be given up.
@@ -156,13 +187,17 @@ impl CountMethod for Causes {
     fn finish(self: Box<Self>) -> Counted {
         let mut counted = self.inner.finish();
         counted.more.causes = Some(self.counts);
+        counted.more.carried = Some(self.carried.finish());
         counted
     }
 }
 
 impl ThreadMethod for Causes {
     fn thread(&mut self, process: ProcessId, thread: ThreadId) {
-        while self.lanes.over().is_some() {}
+        while let Some(lane) = self.lanes.over() {
+            self.carried.thread_ended(lane);
+        }
+        self.process = process.0;
         (self.lane, _) = self.lanes.number(process, thread);
     }
 

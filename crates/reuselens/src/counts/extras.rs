@@ -1,7 +1,7 @@
 //! Beside the distances: reuse times, and forward distances per cell.
 
 use reuselens_attribute::Columns;
-use reuselens_causes::CauseCounts;
+use reuselens_causes::{CarriedCounts, CauseCounts};
 use reuselens_distance::{Previous, PreviousAccess};
 use reuselens_locality::{ExactHistogram, KeyedHistograms, ReuseTimeCounts, ReuseTimes};
 use reuselens_units::{Bytes, Distance};
@@ -20,6 +20,8 @@ pub(crate) struct More {
     pub paths: Option<PathCounts>,
     /// Why accesses miss, if that was asked for.
     pub causes: Option<CauseCounts>,
+    /// What carries the reuses that miss, if causes were asked for.
+    pub carried: Option<CarriedCounts>,
     /// For each cell, the accesses whose item another thread's store had invalidated, if caches are
     /// kept coherent. Cells beyond the end have none.
     pub invalidated: Option<Vec<u64>>,
@@ -149,6 +151,7 @@ impl<M: CountMethod + ?Sized> CountMethod for Extras<M> {
         counted.more = More {
             paths: counted.more.paths,
             causes: counted.more.causes,
+            carried: counted.more.carried,
             invalidated: counted.more.invalidated,
             requested_bytes: counted.more.requested_bytes,
             reuse_times: times.map(|times| {

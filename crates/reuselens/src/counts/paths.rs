@@ -134,7 +134,7 @@ impl Paths {
 }
 
 /// The block of a row, as a tracker takes it.
-fn block(row: &BasicBlock) -> predict::BasicBlock {
+pub(super) fn block(row: &BasicBlock) -> predict::BasicBlock {
     use reuselens_trace::BlockEnd as End;
     predict::BasicBlock {
         start: row.start,

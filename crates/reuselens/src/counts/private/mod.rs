@@ -191,6 +191,7 @@ impl CountMethod for Private {
             more: More {
                 paths: None,
                 causes: None,
+                carried: None,
                 invalidated: None,
                 reuse_times: config.reuse_times.then_some(sums.times),
                 forward: config.forward.then_some(sums.forward),
