@@ -95,6 +95,29 @@ impl CauseCounts {
     /// If there are more than eight caches with sets, or one of them has no sets, no ways, or more
     /// than 2²⁴ lines (a fault of the caller).
     pub fn new(options: CauseOptions) -> Self {
+        Self::with(options, None)
+    }
+
+    /// Of no accesses, for callers that pass only the accesses to a random sample of the items.
+    /// `rate`: the probability of an item to be in it, above 0 and up to 1.
+    ///
+    /// Counts of the use of lines are scaled to all items, and [`Causes::sampled_use`] bounds the
+    /// utilisation. The other analyses need all accesses: they do not run.
+    ///
+    /// # Panics
+    /// If the rate is another one (a fault of the caller).
+    pub fn of_sample(options: CauseOptions, rate: f64) -> Self {
+        assert!(rate > 0.0 && rate <= 1.0, "a probability");
+        let options = CauseOptions {
+            sharing: false,
+            phases: false,
+            set_caches: Vec::new(),
+            ..options
+        };
+        Self::with(options, Some(rate))
+    }
+
+    fn with(options: CauseOptions, rate: Option<f64>) -> Self {
         let granularity = options.granularity;
         let items = options.cache.items(granularity).get().max(1);
         let has_sets = !options.set_caches.is_empty();
@@ -104,7 +127,9 @@ impl CauseCounts {
             cells: 0,
             numbers: ItemNumbers::new(),
             chunks: Box::new(ChunkMaker::new()),
-            line_use: options.line_use.then(|| LineUse::new(items, granularity)),
+            line_use: options
+                .line_use
+                .then(|| LineUse::new(items, granularity, rate)),
             sharing: options.sharing.then(LineSharing::new),
             phases: options.phases.then(Phases::new),
             conflicts: has_sets.then(|| Conflicts::new(options.set_caches, granularity)),
@@ -176,13 +201,15 @@ impl CauseCounts {
     pub fn finish(self, places: &[CellPlace]) -> (Vec<CellCauses>, Causes) {
         assert!(self.cells <= places.len(), "a place for each cell");
         let mut cells = vec![CellCauses::default(); self.cells];
-        let elements = self.line_use.map(|it| it.finish(&mut cells, places));
+        let lines = self.line_use.map(|it| it.finish(&mut cells, places));
+        let (elements, sampled_use) = lines.unwrap_or_default();
         let shared = self.sharing.map(|it| it.finish(&mut cells, places));
         let phases = self.phases.map(|it| it.finish(places));
         let set_caches = self.conflicts.map(|it| it.finish(&mut cells));
         let causes = Causes {
             cache: self.cache,
-            elements: elements.unwrap_or_default(),
+            elements,
+            sampled_use,
             shared: shared.unwrap_or_default(),
             set_caches: set_caches.unwrap_or_default(),
             phases: phases.unwrap_or_default(),

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | what all analyses take: chunks of accesses, numbers for items | `chunk`, `item_numbers` |
 //! | bytes used per line, and per byte of an element | `line_use`, `element_counts` |
+//! | the bound of a sample | `line_sample` |
 //! | true and false sharing | `sharing`, `shared_pairs` |
 //! | misses of caches with sets | `conflicts` |
 //! | intervals and phases of the run | `phases`, `phase_clusters` |
@@ -37,6 +38,7 @@ mod code_scopes;
 mod conflicts;
 mod element_counts;
 mod item_numbers;
+mod line_sample;
 mod line_use;
 mod miss_columns;
 mod phase_clusters;

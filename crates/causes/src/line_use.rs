@@ -33,11 +33,12 @@
 //! ```
 
 use reuselens_hugepages::{prefetch, reserve};
-use reuselens_locality::{CellCauses, ElementUse};
+use reuselens_locality::{CellCauses, ElementUse, SampledUse};
 use reuselens_units::Granularity;
 
 use crate::chunk::PreparedChunk;
 use crate::element_counts::{ElementCounts, Fill};
+use crate::line_sample::LineSample;
 use crate::{CauseCell, CellPlace, MissColumns};
 
 /// The cell of an item that no access has brought in.
@@ -79,6 +80,7 @@ struct CellFills {
 pub(crate) struct LineUse {
     /// The distance from which on an access misses.
     cache: u64,
+    line_bytes: u64,
     /// log2 of the bytes that a bit stands for.
     bit_shift: u32,
     lines: Vec<Line>,
@@ -86,18 +88,22 @@ pub(crate) struct LineUse {
     /// By cell, its instruction.
     sites: Vec<u32>,
     elements: ElementCounts,
+    sample: Option<LineSample>,
 }
 
 impl LineUse {
-    /// For a cache of `cache` items.
-    pub fn new(cache: u64, granularity: Granularity) -> Self {
+    /// For a cache of `cache` items. `sample`: the share of the items that are counted, if not all
+    /// are.
+    pub fn new(cache: u64, granularity: Granularity, sample: Option<f64>) -> Self {
         LineUse {
             cache,
+            line_bytes: granularity.bytes(),
             bit_shift: granularity.shift().saturating_sub(6),
             lines: Vec::new(),
             fills: Vec::new(),
             sites: Vec::new(),
             elements: ElementCounts::new(granularity),
+            sample: sample.map(LineSample::new),
         }
     }
 
@@ -138,7 +144,7 @@ impl LineUse {
                 };
                 let ended = std::mem::replace(&mut self.lines[number], fill);
                 self.fills[cell as usize].fills += 1;
-                self.end(&ended);
+                self.end(number as u32, &ended);
                 continue;
             }
             let line = &mut self.lines[number];
@@ -153,12 +159,16 @@ impl LineUse {
 
     /// Counts a fill that has ended.
     #[inline(always)]
-    fn end(&mut self, line: &Line) {
+    fn end(&mut self, number: u32, line: &Line) {
         // An item that was not brought in, as its first access is said to hit, has no cell.
         if let Some(fills) = self.fills.get_mut(line.cell as usize) {
-            fills.used_bytes += u64::from(line.bytes.count_ones()) << self.bit_shift;
+            let used = u64::from(line.bytes.count_ones()) << self.bit_shift;
+            fills.used_bytes += used;
             fills.single += u64::from(line.is_single);
             self.elements.end(line.cell, line.phase, line.bytes);
+            if let Some(sample) = &mut self.sample {
+                sample.end(number, line.cell, self.line_bytes, used);
+            }
         }
     }
 
@@ -166,19 +176,48 @@ impl LineUse {
     pub fn memory(&self) -> u64 {
         let lines = self.lines.capacity() * size_of::<Line>();
         let cells = self.fills.capacity() * size_of::<CellFills>() + self.sites.capacity() * 4;
-        (lines + cells) as u64 + self.elements.memory()
+        let sample = self.sample.as_ref().map_or(0, LineSample::memory);
+        (lines + cells) as u64 + self.elements.memory() + sample
     }
 
-    /// Adds the counts to those of the cells, and returns those of elements.
-    pub fn finish(mut self, cells: &mut [CellCauses], places: &[CellPlace]) -> Vec<ElementUse> {
-        for line in std::mem::take(&mut self.lines) {
-            self.end(&line);
+    /// Adds the counts to those of the cells, and returns those of elements, and how well a sample
+    /// knows the utilisation.
+    pub fn finish(
+        mut self,
+        cells: &mut [CellCauses],
+        places: &[CellPlace],
+    ) -> (Vec<ElementUse>, Vec<SampledUse>) {
+        for (number, line) in (0..).zip(std::mem::take(&mut self.lines)) {
+            self.end(number, &line);
         }
+        let mut elements = self.elements.finish(places);
+        let scale = |count: u64| {
+            self.sample
+                .as_ref()
+                .map_or(count, |sample| sample.scale(count))
+        };
         for (cell, counts) in cells.iter_mut().zip(&self.fills) {
-            cell.fills = counts.fills;
-            cell.used_bytes = counts.used_bytes;
-            cell.single_use_fills = counts.single;
+            cell.fills = scale(counts.fills);
+            // Rounding must not make more bytes used than there are.
+            let brought = cell.fills.saturating_mul(self.line_bytes);
+            cell.used_bytes = scale(counts.used_bytes).min(brought);
+            cell.single_use_fills = scale(counts.single).min(cell.fills);
         }
-        self.elements.finish(places)
+        for element in &mut elements {
+            let columns = [
+                &mut element.accesses,
+                &mut element.misses,
+                &mut element.brought,
+                &mut element.used,
+            ];
+            columns
+                .into_iter()
+                .flatten()
+                .for_each(|count| *count = scale(*count));
+        }
+        let sampled = self
+            .sample
+            .map_or(Vec::new(), |sample| sample.finish(places));
+        (elements, sampled)
     }
 }

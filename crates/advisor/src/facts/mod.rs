@@ -53,6 +53,7 @@ pub(crate) struct MissSums {
 static NO_CAUSES: Causes = Causes {
     cache: Bytes(0),
     elements: Vec::new(),
+    sampled_use: Vec::new(),
     layouts: Vec::new(),
     shared: Vec::new(),
     carried: Vec::new(),

@@ -5,6 +5,7 @@ mod conflicts;
 mod line_use;
 mod phases;
 mod random_trace;
+mod sample;
 mod sharing;
 
 use random_trace::{Random, RandomTrace};

@@ -13,6 +13,7 @@ mod element_types;
 mod element_use;
 mod field_use;
 mod run_phases;
+mod sampled_use;
 mod set_cache;
 mod shared_data;
 
@@ -22,6 +23,7 @@ pub use element_types::ElementTypes;
 pub use element_use::{DataLayout, ElementUse, LayoutField, NO_OFFSET};
 pub use field_use::FieldUse;
 pub use run_phases::{ObjectMisses, RunInterval, RunPhase, RunPhases};
+pub use sampled_use::SampledUse;
 pub use set_cache::SetCache;
 pub use shared_data::{SharedData, SharedEnd};
 
@@ -38,6 +40,10 @@ pub struct Causes {
     /// size: by object.
     #[serde(default)]
     pub elements: Vec<ElementUse>,
+    /// Where only a sample of the items was counted, the utilisation of lines with its bound: first
+    /// of all fills together, then by object. The counts are scaled to all items then.
+    #[serde(default)]
+    pub sampled_use: Vec<SampledUse>,
     /// Types of objects: [`ElementUse::layout`] is an index.
     #[serde(default)]
     pub layouts: Vec<DataLayout>,
@@ -71,6 +77,10 @@ impl Causes {
         }
         self.elements.sort_by_key(ElementUse::key);
         unite(&mut self.elements, ElementUse::key, ElementUse::merge);
+        for sampled in &mut self.sampled_use {
+            sampled.object = sampled.object.map(&object);
+        }
+        self.sampled_use.sort_by_key(|it| it.object);
         for pair in &mut self.shared {
             for end in [&mut pair.writer, &mut pair.victim] {
                 (end.site, end.object) = (site(end.site), object(end.object));
@@ -101,6 +111,7 @@ impl Causes {
             let layout = it.layout.map(|layout| ("layout", layout, layouts));
             [("object", it.object, objects)].into_iter().chain(layout)
         });
+        let sampled = self.sampled_use.iter();
         let of_pairs = self.shared.iter().flat_map(|pair| {
             [pair.writer, pair.victim]
                 .into_iter()
@@ -132,7 +143,8 @@ impl Causes {
             .flat_map(|phase| (phase.objects.iter()).map(|it| ("object", it.object, objects)));
         let mut all = (of_elements.chain(of_pairs).chain(of_reuses))
             .chain(of_intervals)
-            .chain(of_phases);
+            .chain(of_phases)
+            .chain(sampled.filter_map(|it| Some(("object", it.object?, objects))));
         if let Some((table, index, len)) = all.find(|(_, index, len)| *index as usize >= *len) {
             return Err(format!(
                 "its causes name {table} {index}, and there are {len}"
@@ -241,5 +253,14 @@ mod tests {
             .contains("object 8")
         );
         assert!(wrong(|it| it.phases.intervals.push(RunInterval::default())).contains("phase 0"));
+        let sampled = SampledUse {
+            object: Some(8),
+            ..SampledUse::default()
+        };
+        let sampled = Causes {
+            sampled_use: vec![sampled],
+            ..good.clone()
+        };
+        assert!(sampled.check(2, 8).unwrap_err().contains("object 8"));
     }
 }
