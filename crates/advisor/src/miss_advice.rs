@@ -25,6 +25,15 @@ pub struct MissAdvice {
     pub unknown: Vec<Unknown>,
 }
 
+impl MissAdvice {
+    /// Whether the profile does not have why accesses miss, or what comes before that.
+    pub fn lacks_causes(&self) -> bool {
+        self.unknown
+            .iter()
+            .any(|it| it.rules.contains(&"false-sharing"))
+    }
+}
+
 /// Applies all rules that the profile has the data for. Cost: linear in the cells and their bins.
 pub fn advise(profile: &Profile) -> MissAdvice {
     let facts = MissFacts::new(profile);

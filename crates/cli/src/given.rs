@@ -13,7 +13,7 @@ use crate::options::PROFILE_EXPORTS;
 
 /// The arguments that name files to write, with [`PROFILE_EXPORTS`]; every other one may name a
 /// file to read.
-const OUTPUTS: [&str; 6] = ["output", "json", "html", "o", "hgr", "markdown"];
+const OUTPUTS: [&str; 7] = ["output", "json", "html", "o", "hgr", "markdown", "sarif"];
 
 /// Protects all that is given to be read, `--force` or not.
 ///

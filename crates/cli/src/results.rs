@@ -74,12 +74,18 @@ impl Results {
         show.warn(profile);
         written?;
         printed?;
+        let profile_has_causes = profile.causes.is_some();
         let (profile, page) = (profile_path.display(), page_path.display());
         show.say(&format!("\nPage:    {page}  (open it in a browser)"))?;
         show.say(&format!("Profile: {profile}"))?;
         let after = unused("after");
+        let mut next = "Next:";
+        if profile_has_causes {
+            show.say(&format!("{next}    reuselens advise {profile}"))?;
+            next = "  or:";
+        }
         show.say(&format!(
-            "Next:    {again} with -o {after}, then: reuselens diff {profile} {after}.rlprof"
+            "{next}    {again} with -o {after}, then: reuselens diff {profile} {after}.rlprof"
         ))
     }
 

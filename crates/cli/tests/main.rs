@@ -7,6 +7,8 @@
 
 mod common;
 
+mod advice_programs;
+mod advise;
 mod allocators;
 mod analyze;
 mod carried;
@@ -20,6 +22,7 @@ mod demo;
 mod diff;
 mod engines;
 mod escapes;
+mod explain;
 mod formats;
 mod full_disk;
 mod given;

@@ -4,6 +4,7 @@ mod compact;
 
 use std::collections::HashMap;
 
+use reuselens_advisor::advise;
 use reuselens_locality::{
     BoundedCurve, CacheSize, ContextVisits, CurvePoint, Dimension, Element, ExactHistogram,
     FineHistogram, Group, Histogram, Log2Histogram, Machine, MissRatioCurve, Outcome, PathProfile,
@@ -12,6 +13,7 @@ use reuselens_locality::{
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
+use crate::advice::AdviceJson;
 use crate::causes::{self, FieldsJson};
 use crate::{caches, times};
 use compact::Compact;
@@ -106,6 +108,9 @@ struct ProfileDocument<'a> {
     footprint: Option<Vec<(u64, f64)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<PathsJson<'a>>,
+    /// What to change; only where causes were recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<AdviceJson>,
     /// Accesses, misses and used bytes by field of objects; only where causes were recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fields: Vec<FieldsJson<'a>>,
@@ -277,16 +282,22 @@ pub(crate) fn to_text(document: &impl Serialize) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> ProfileDocument<'a> {
-    let histogram = &profile.histogram;
-    let method = &profile.method;
+/// The machine's caches, and the one that was asked for.
+fn levels(profile: &Profile, asked: Option<CacheSize>) -> Vec<caches::Level> {
     let mut levels = caches::levels(profile);
-    if options.cache.is_some() {
-        let asked = caches::chosen(profile, options.cache);
+    if asked.is_some() {
+        let asked = caches::chosen(profile, asked);
         if !levels.contains(&asked) {
             levels.push(asked);
         }
     }
+    levels
+}
+
+fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> ProfileDocument<'a> {
+    let histogram = &profile.histogram;
+    let method = &profile.method;
+    let levels = levels(profile, options.cache);
     let curve = MissRatioCurve::new(histogram);
     let groups = options.by.iter().flat_map(|by| profile.groups(*by));
     let mut groups: Vec<GroupJson> = groups
@@ -331,6 +342,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> ProfileDocument<
         reuse_times: reuse_times(profile, options.bins),
         footprint: times::footprint(profile),
         paths: profile.paths.as_ref().map(PathsJson::from),
+        advice: (profile.causes.as_ref()).map(|_| AdviceJson::from(&advise(profile))),
         fields: causes::fields_json(profile),
         error_bounds: method.error_bounds.as_ref().map(BoundsJson::from),
     }

@@ -7,6 +7,8 @@
 //! - [`check_text`], [`check_markdown`], [`check_json`]: limits, and which of them are broken;
 //!   [`diff_json`]: two profiles.
 //! - [`page`]: one profile as one offline HTML file; [`compare`]: several.
+//! - [`advice_text`], [`advice_json`], [`advice_sarif`]: what to change; [`explain_text`]: what a
+//!   rule means.
 //! - [`forecast`], [`forecast_page`], [`forecast_json`]: what is predicted of another input.
 //! - [`chart`], [`chart_png`]: curves, dots and squares of any numbers, as SVG or PNG;
 //!   [`sheet`]: tables and those, as one HTML file.
@@ -14,9 +16,10 @@
 //! - [`json`], [`groups_csv`], [`histogram_csv`], [`groups_parquet`]: the numbers, for other
 //!   programs.
 //!
-//! For: showing results. Not for: computing them; every number here comes from the `locality` and
-//! `predict` crates.
+//! For: showing results. Not for: computing them; every number here comes from the `locality`,
+//! `advisor` and `predict` crates.
 
+mod advice;
 mod caches;
 mod causes;
 mod chart;
@@ -41,6 +44,10 @@ mod times;
 mod weights;
 mod words;
 
+pub use advice::{
+    ADVICE_SCHEMA, AdviceTextOptions, advice_json, advice_sarif, advice_text, explain_text,
+    rules_text,
+};
 pub use chart::{ChartLine, DotRow, Look, Panel, Unit, chart, chart_png};
 pub use check::{CHECK_SCHEMA, Checked, CheckedLimit, check_json, check_markdown, check_text};
 pub use csv::{groups_csv, histogram_csv};

@@ -13,7 +13,7 @@ use reuselens_locality::{CacheSize, Dimension, Grouping, Profile, Warning};
 
 use crate::caches::{self, Level};
 use crate::numbers::{count, grouped, percent};
-use crate::{causes, conflicts, weights, words};
+use crate::{advice, causes, conflicts, weights, words};
 
 pub(crate) use paint::{Paint, TextStyle, heading, shorten, wrap};
 pub(crate) use tables::{TextColumn, rows};
@@ -83,6 +83,7 @@ pub fn summary_of(grouping: &Grouping, options: &TextOptions) -> String {
         paths::write(&mut out, profile, width, paint);
         tables::misses(&mut out, grouping, options, &chosen, width, paint);
         visits::write(&mut out, profile, options, width, paint);
+        advice::write_first(&mut out, profile, width, paint);
         causes::write_text(&mut out, profile, width, paint);
     }
     warnings(&mut out, &profile.warnings, width, paint);

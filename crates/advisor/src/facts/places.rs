@@ -83,7 +83,9 @@ impl MissFacts<'_> {
         // Parents come first; a context that claims otherwise ends the path.
         while let Some(node) = contexts.get(at).filter(|_| at > 0) {
             let parent = node.parent as usize;
-            if parent == 0 || parent >= at || path.len() == CALLS {
+            // What the C library does before `main` is not the user's.
+            let is_first = parent == 0 || node.function == "main";
+            if is_first || parent >= at || path.len() == CALLS {
                 break;
             }
             path.push(call_of(&contexts[parent], node));

@@ -11,9 +11,9 @@ use crate::facts::{MissFacts, MissSums, StructureUse, per_cent, share_words};
 pub static RULE: FindingRule = FindingRule {
     name: "pointer-chasing",
     title: "Pointers to scattered nodes",
-    what: "Nodes, linked by pointers or allocated one by one, of which each access misses often \
-           while at most three quarters of the lines are used: neighbours in memory are not \
-           neighbours in the order of the accesses.",
+    what: "Nodes of at most 32 bytes, linked by pointers or allocated one by one, of which one \
+           access in ten misses or more, and one node of a line is used before the line is \
+           evicted: neighbours in memory are not neighbours in the order of the accesses.",
     why: "Each node costs a line of its own, and the next address is known only when the line has \
           come.",
     example: Example {
@@ -21,14 +21,16 @@ pub static RULE: FindingRule = FindingRule {
         after: "for (i = 0; i < count; i++) sum += values[i];   // or: nodes in one array, in the \
                 order of the list",
     },
-    limits: "Where types are not known, many small blocks of one allocation count as nodes.",
+    limits: "Where types are not known, many small blocks of one allocation count as nodes. Larger \
+             nodes are not looked at: they have a line of their own in any order.",
     source: "Chilimbi, Hill and Larus, Cache-Conscious Structure Layout, PLDI 1999",
 };
 
-/// The most of a line that may be used: nodes in the order of the list use all of theirs.
-const MOST_UTILISATION: f64 = 0.75;
-/// The largest node. Larger ones are fetched line by line in their own order.
-const MOST_NODE_BYTES: u64 = 256;
+/// Nodes whose bytes may be used of each line: nodes in the order of the list use two or more. A
+/// quarter is for those that are neighbours by chance.
+const MOST_NODES: f64 = 1.25;
+/// The largest node of which two fit a line, with the header of an allocator.
+const MOST_NODE_BYTES: u64 = 32;
 /// Blocks that are nodes at least.
 const LEAST_NODES: u64 = 1000;
 /// The least share of the accesses that miss. Each visit of a node is a few accesses.
@@ -56,7 +58,9 @@ fn finding(
     let link = structure.and_then(StructureUse::link);
     let are_nodes = link.is_some() || is_of_small_blocks(facts, object);
     let misses_often = sums.misses as f64 >= LEAST_MISS_RATIO * sums.accesses as f64;
-    if utilisation > MOST_UTILISATION || !are_nodes || !misses_often {
+    let node = node_bytes(facts, object, structure);
+    let nodes = utilisation * facts.line_bytes() as f64 / node.max(1) as f64;
+    if node > MOST_NODE_BYTES || nodes > MOST_NODES || !are_nodes || !misses_often {
         return None;
     }
     let name = &facts.object(object).name;
@@ -97,13 +101,18 @@ fn finding(
     })
 }
 
+/// Bytes of a node: those of the type, or of a block on average.
+fn node_bytes(facts: &MissFacts<'_>, object: u32, structure: Option<&StructureUse<'_>>) -> u64 {
+    let block = facts.object_bytes(object) / facts.object(object).blocks.max(1);
+    structure.map_or(block, |structure| structure.element)
+}
+
 /// Whether an object is many small blocks of the heap.
 fn is_of_small_blocks(facts: &MissFacts<'_>, object: u32) -> bool {
     let entry = facts.object(object);
     let blocks = entry.blocks;
     entry.kind == ObjectKind::Heap
         && blocks >= LEAST_NODES
-        && facts.object_bytes(object) / blocks <= MOST_NODE_BYTES
         // More than one of them lives at a time.
         && facts.object_bytes(object) >= LEAST_NODES * 8
 }

@@ -31,6 +31,10 @@ const LEAST_OF_FILLS: f64 = 0.2;
 /// The most: beyond, nearly nothing else is there that could be evicted.
 const MOST_OF_FILLS: f64 = 0.9;
 
+/// The least share of all misses that must be saved: less is within the error of an estimate that
+/// spreads the streamed lines evenly.
+const LEAST_SAVED: f64 = 0.15;
+
 /// Where it applies.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
     let streams: Vec<(u32, &MissSums)> = facts
@@ -72,7 +76,7 @@ fn finding(
         saved += hits;
         victims.push((hits, other));
     }
-    let cost = cost(facts, saved)?;
+    let cost = cost(facts, saved).filter(|cost| cost.share >= LEAST_SAVED)?;
     let (most, victim) = victims.into_iter().rev().max_by_key(|(hits, _)| *hits)?;
     let (name, victim) = (&facts.object(object).name, &facts.object(victim).name);
     let evidence = vec![

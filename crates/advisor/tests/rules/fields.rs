@@ -7,9 +7,13 @@ use crate::support::{Accesses, Sketch};
 
 /// An object of which 50,000 of 100,000 accesses miss.
 fn missing(kind: ObjectKind, blocks: u64, used: u64) -> Sketch {
+    missing_of(kind, 8 << 20, blocks, used)
+}
+
+fn missing_of(kind: ObjectKind, bytes: u64, blocks: u64, used: u64) -> Sketch {
     let mut sketch = Sketch::new();
     let site = sketch.site(12, "load");
-    let object = sketch.object(kind, "entries (a.c)", 8 << 20, blocks);
+    let object = sketch.object(kind, "entries (a.c)", bytes, blocks);
     let accesses = Accesses {
         hits: 50_000,
         far: 50_000,
@@ -106,11 +110,15 @@ fn linked_nodes_are_for_one_array() {
 
 #[test]
 fn small_blocks_without_types_may_be_nodes() {
-    let rules = |blocks, used| missing(ObjectKind::Heap, blocks, used).rules();
-    assert_eq!(rules(100_000, 16), ["pointer-chasing"]);
-    // A few blocks are arrays, and lines that are used well are in the order of the accesses.
-    assert_eq!(rules(10, 16), [""; 0]);
-    assert_eq!(rules(100_000, 60), [""; 0]);
-    let advice = missing(ObjectKind::Heap, 100_000, 16).advise();
+    let nodes = |bytes, used| missing_of(ObjectKind::Heap, 100_000 * bytes, 100_000, used);
+    let rules = |bytes, used| nodes(bytes, used).rules();
+    assert_eq!(rules(16, 16), ["pointer-chasing"]);
+    assert_eq!(rules(24, 16), ["pointer-chasing"]);
+    // A few blocks are arrays; lines of which two nodes are used are in the order of the accesses;
+    // a large node has a line of its own.
+    assert_eq!(missing(ObjectKind::Heap, 10, 16).rules(), [""; 0]);
+    assert_eq!(rules(16, 32), [""; 0]);
+    assert_eq!(rules(48, 16), [""; 0]);
+    let advice = nodes(16, 16).advise();
     assert_eq!(advice.findings[0].confidence, Confidence::Possible);
 }

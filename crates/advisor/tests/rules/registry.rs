@@ -103,7 +103,7 @@ fn library_code_is_named_by_its_call() {
         far: 50_000,
         ..Accesses::default()
     };
-    sketch.accesses(site, object, accesses).context = 3;
+    sketch.accesses(site, object, accesses).context = 4;
     sketch.0.machine.caches.truncate(1);
     let context = |parent, function: &str, line| reuselens_locality::Context {
         parent,
@@ -116,9 +116,10 @@ fn library_code_is_named_by_its_call() {
         ..Default::default()
     };
     sketch.0.contexts.extend([
-        context(0, "main", 0),
-        context(1, "solve", 40),
-        context(2, "memcpy", 50),
+        context(0, "_start", 0),
+        context(1, "main", 7),
+        context(2, "solve", 40),
+        context(3, "memcpy", 50),
     ]);
     let place = &sketch.advise().findings[0].place;
     assert_eq!(place.source.as_deref(), Some("/src/a.c:50"));

@@ -1,6 +1,7 @@
 //! The command line as clap reads it ([`Cli`], [`Command`]). Each command is in the file of its
 //! name.
 
+pub mod advise;
 pub mod analyze;
 pub mod cc;
 pub mod check;
@@ -9,6 +10,7 @@ pub mod convert;
 pub mod demo;
 pub mod diff;
 pub mod engines;
+pub mod explain;
 pub mod formats;
 pub mod gpu;
 pub mod info;
@@ -53,6 +55,8 @@ pub enum Command {
     Report(report::Args),
     Diff(diff::Args),
     Check(check::Args),
+    Advise(advise::Args),
+    Explain(explain::Args),
     Place(place::Args),
     Run(run::Args),
     Predict(predict::Args),
@@ -86,6 +90,8 @@ impl Command {
             Command::Report(args) => args.run(),
             Command::Diff(args) => args.run(),
             Command::Check(args) => args.run(),
+            Command::Advise(args) => args.run(),
+            Command::Explain(args) => args.run(),
             Command::Place(args) => args.run(),
             Command::Run(args) => args.run(),
             Command::Predict(args) => args.run(),

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 /// All commands.
-pub const COMMANDS: [&str; 23] = [
+pub const COMMANDS: [&str; 25] = [
     "profile",
     "record",
     "analyze",
@@ -17,6 +17,8 @@ pub const COMMANDS: [&str; 23] = [
     "report",
     "diff",
     "check",
+    "advise",
+    "explain",
     "place",
     "run",
     "predict",

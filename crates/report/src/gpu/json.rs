@@ -1,6 +1,5 @@
 //! [`gpu_json`]: a run of a GPU program as JSON, schema `reuselens-gpu/1`.
 
-use reuselens_advice::Finding;
 use reuselens_gpu_advisor::{
     BankCounts, BypassReport, CacheCounts, DegreeHistograms, GlobalCounts, HeatMap, KernelReport,
     LaunchMetric, MappingReport, ObjectReport, OrderCounts, ReuseCounts, ReuseSums, SiteReport,
@@ -13,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::sums::{KernelSum, LineSum, ObjectSum};
 use super::{GpuRun, HostCall, SummedRun};
+use crate::advice::finding_json;
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
 pub const GPU_SCHEMA: &str = "reuselens-gpu/1";
@@ -34,7 +34,7 @@ pub fn gpu_json(summed: &SummedRun<'_>) -> String {
             .iter()
             .map(|sum| object_sum(run, sum))
             .collect(),
-        findings: run.findings.iter().map(finding).collect(),
+        findings: run.findings.iter().map(finding_json).collect(),
         kernels: run.kernels.iter().map(kernel).collect(),
         call_paths: run.call_paths.iter().map(|path| calls(path)).collect(),
         objects: objects(run),
@@ -429,23 +429,4 @@ fn faults(run: &GpuRun) -> Value {
             })
         })
         .collect()
-}
-
-fn finding(finding: &Finding) -> Value {
-    json!({
-        "rule": finding.rule.name,
-        "title": finding.rule.title,
-        "source": finding.place.source,
-        "function": finding.place.function,
-        "call_path": finding.place.call_path,
-        "object": finding.place.object,
-        "evidence": finding.evidence,
-        "cost": {
-            "amount": finding.cost.amount,
-            "unit": finding.cost.unit,
-            "share": finding.cost.share,
-        },
-        "remedy": finding.remedy,
-        "confidence": finding.confidence.name(),
-    })
 }

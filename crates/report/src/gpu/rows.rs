@@ -1,11 +1,11 @@
 //! Rows of the tables of a run, which text and page have in common: cells as text.
 
-use reuselens_advice::Finding;
 use reuselens_gpu_advisor::{CacheCounts, CopySum, MemoryObject};
 use reuselens_units::Bytes;
 
 use super::sums::{KernelSum, LineSum, ObjectSum};
 use super::{GpuRun, ShortNames};
+pub(super) use crate::advice::short_place;
 use crate::numbers::{count, percent, ratio_percent};
 
 /// Heads of [`kernel`].
@@ -133,33 +133,12 @@ pub(super) fn copy(run: &GpuRun, sum: &CopySum) -> Vec<String> {
     ]
 }
 
-/// Where a finding is: line, kernel, and object, as far as they are known.
-pub(super) fn place(finding: &Finding) -> String {
-    let place = &finding.place;
-    let mut words = Vec::new();
-    if let Some(source) = &place.source {
-        words.push(short_place(source).to_owned());
-    }
-    if let Some(function) = &place.function {
-        words.push(format!("in {function}"));
-    }
-    if let Some(object) = &place.object {
-        words.push(format!("on {object}"));
-    }
-    words.join(" ")
-}
-
 fn memory(run: &GpuRun, object: u32) -> Option<&MemoryObject> {
     run.ledger.objects.get(object as usize)
 }
 
 fn is_host(run: &GpuRun, object: u32) -> bool {
     memory(run, object).is_some_and(|memory| memory.origin.is_host_only())
-}
-
-/// The end of a path: its file's name.
-pub(super) fn short_place(place: &str) -> &str {
-    place.rsplit('/').next().unwrap_or(place)
 }
 
 /// The share of the loads' sectors that a cache had; a dash if nothing was loaded.

@@ -12,6 +12,7 @@ use super::{
     weights,
 };
 
+use crate::advice;
 use crate::causes;
 
 const STYLE: &str = include_str!("style.css");
@@ -58,19 +59,20 @@ pub fn page_of(grouping: &Grouping, options: &HtmlOptions) -> String {
     let profile = grouping.profile();
     let scene = Scene::new(grouping, options);
     let mut out = String::with_capacity(128 << 10);
-    let title = if options.title.is_empty() {
-        crate::words::command(profile)
-    } else {
-        options.title.clone()
+    let title = match options.title.as_str() {
+        "" => crate::words::command(profile),
+        title => title.to_owned(),
     };
     head(&mut out, &title);
     let tables = data::tables(&scene);
     let tree = data::tree(profile);
     let files = source::files(&scene);
     let patterns = paths::pictures(&scene);
+    let found = advice::for_page(profile);
     top(
         &mut out,
         &[
+            ("advice", "Advice"),
             ("where", "Where"),
             ("fields", "Fields"),
             ("source", "Source"),
@@ -79,6 +81,7 @@ pub fn page_of(grouping: &Grouping, options: &HtmlOptions) -> String {
             ("method", "Method"),
         ],
         |id| match id {
+            "advice" => found.is_some(),
             "fields" => causes::has_section(profile),
             "contexts" => tree.len() > 1,
             "paths" => !patterns.is_empty(),
@@ -88,6 +91,7 @@ pub fn page_of(grouping: &Grouping, options: &HtmlOptions) -> String {
         },
     );
     headline::write(&mut out, &scene, &options.title);
+    advice::write_section(&mut out, found.as_ref());
     lessons::reuse_distance(&mut out);
     if scene.accesses > 0 {
         chooser(&mut out, &scene);

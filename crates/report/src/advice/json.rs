@@ -1,0 +1,81 @@
+//! [`advice_json`]: findings as JSON, schema `reuselens-advice/1`.
+
+use reuselens_advice::Finding;
+use reuselens_advisor::{MissAdvice, Unknown};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::json::to_text;
+
+/// The name and version of the schema. Fields may be added to it; none is renamed.
+pub const ADVICE_SCHEMA: &str = "reuselens-advice/1";
+
+#[derive(Serialize)]
+struct AdviceDocument<'a> {
+    schema: &'static str,
+    version: &'static str,
+    command: &'a str,
+    #[serde(flatten)]
+    advice: AdviceJson,
+}
+
+/// Findings, and what is not known: the field `advice` of a profile's JSON.
+#[derive(Serialize)]
+pub(crate) struct AdviceJson {
+    cache_bytes: u64,
+    cache_name: Option<String>,
+    misses: u64,
+    findings: Vec<Value>,
+    unknown: Vec<Value>,
+}
+
+impl From<&MissAdvice> for AdviceJson {
+    fn from(advice: &MissAdvice) -> Self {
+        AdviceJson {
+            cache_bytes: advice.cache.get(),
+            cache_name: advice.cache_name.clone(),
+            misses: advice.misses,
+            findings: advice.findings.iter().map(finding_json).collect(),
+            unknown: advice.unknown.iter().map(unknown_json).collect(),
+        }
+    }
+}
+
+/// Findings as JSON. Ends with a line break.
+pub fn advice_json(advice: &MissAdvice, command: &str) -> String {
+    to_text(&AdviceDocument {
+        schema: ADVICE_SCHEMA,
+        version: env!("CARGO_PKG_VERSION"),
+        command,
+        advice: advice.into(),
+    })
+}
+
+/// A finding of any advisor.
+pub(crate) fn finding_json(finding: &Finding) -> Value {
+    json!({
+        "rule": finding.rule.name,
+        "title": finding.rule.title,
+        "source": finding.place.source,
+        "function": finding.place.function,
+        "call_path": finding.place.call_path,
+        "object": finding.place.object,
+        "evidence": finding.evidence,
+        "cost": {
+            "amount": finding.cost.amount,
+            "unit": finding.cost.unit,
+            "share": finding.cost.share,
+        },
+        "remedy": finding.remedy,
+        "confidence": finding.confidence.name(),
+    })
+}
+
+fn unknown_json(unknown: &Unknown) -> Value {
+    json!({
+        "what": unknown.what,
+        "why": unknown.why,
+        "how": unknown.how,
+        "rules": unknown.rules,
+    })
+}

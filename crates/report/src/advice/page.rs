@@ -1,0 +1,117 @@
+//! The section of a page with what to change.
+
+use std::fmt::Write;
+
+use reuselens_advice::Finding;
+use reuselens_advisor::{MissAdvice, Unknown};
+use reuselens_locality::Profile;
+
+use super::{cache, place};
+use crate::html::{escape, page};
+use crate::numbers::{count, ratio_percent};
+
+/// Findings that are shown at most.
+const FINDINGS: usize = 50;
+/// Findings that are open at first.
+const OPEN: usize = 3;
+
+/// What a page shows of a profile: nothing without causes and findings, as most rules have nothing
+/// to look at then, and a list of them would be in the way.
+pub(crate) fn for_page(profile: &Profile) -> Option<MissAdvice> {
+    let advice = reuselens_advisor::advise(profile);
+    let is_shown = profile.causes.is_some() || !advice.findings.is_empty();
+    is_shown.then_some(advice)
+}
+
+/// Appends the section, if there is something to show.
+pub(crate) fn write(out: &mut String, advice: Option<&MissAdvice>) {
+    let Some(advice) = advice else { return };
+    let explain = format!(
+        "The costliest first. The cost is what could be saved at most, and its share of all of its \
+         kind; there are {}.",
+        escape(&cache(advice))
+    );
+    page::picture(out, "advice", "What to change", &explain, |out| {
+        if advice.findings.is_empty() {
+            out.push_str("<p>No rule applied.</p>");
+        }
+        write_findings(out, &advice.findings);
+        write_unknown(out, &advice.unknown);
+    });
+}
+
+/// Appends findings, the first ones open.
+pub(crate) fn write_findings(out: &mut String, findings: &[Finding]) {
+    for (at, finding) in findings.iter().take(FINDINGS).enumerate() {
+        write_finding(out, finding, at < OPEN);
+    }
+    if findings.len() > FINDINGS {
+        let more = findings.len() - FINDINGS;
+        let _ = write!(out, "<p>{more} more are in the JSON.</p>");
+    }
+}
+
+fn write_finding(out: &mut String, finding: &Finding, is_open: bool) {
+    let rule = finding.rule;
+    let _ = write!(
+        out,
+        "<details class=\"finding\"{}><summary><b>{}</b> {} <span class=\"soft\">{} {}, {} of all</span></summary>",
+        if is_open { " open" } else { "" },
+        escape(rule.title),
+        escape(&place(finding)),
+        count(finding.cost.amount),
+        escape(finding.cost.unit),
+        ratio_percent(finding.cost.share),
+    );
+    if !finding.place.call_path.is_empty() {
+        let _ = write!(
+            out,
+            "<p class=\"mono\">{}</p>",
+            escape(&finding.place.call_path.join(" › "))
+        );
+    }
+    out.push_str("<ul>");
+    for evidence in &finding.evidence {
+        let _ = write!(out, "<li>{}</li>", escape(evidence));
+    }
+    let _ = write!(
+        out,
+        "</ul><p><b>Change:</b> {}</p><p class=\"soft\">{} Confidence: {}. {}</p>",
+        escape(&finding.remedy),
+        escape(rule.why),
+        finding.confidence.name(),
+        escape(rule.limits)
+    );
+    if !rule.example.before.is_empty() {
+        let _ = write!(
+            out,
+            "<div class=\"lesson\"><pre><code>{}</code></pre><pre><code>{}</code></pre></div>",
+            escape(rule.example.before),
+            escape(rule.example.after)
+        );
+    }
+    out.push_str("</details>");
+}
+
+/// Appends what is not known.
+fn write_unknown(out: &mut String, unknown: &[Unknown]) {
+    if unknown.is_empty() {
+        return;
+    }
+    out.push_str("<details class=\"finding\"><summary>Not known</summary><ul>");
+    for unknown in unknown {
+        let rules = match unknown.rules.is_empty() {
+            true => String::new(),
+            false => format!(" Not applied: {}.", unknown.rules.join(", ")),
+        };
+        let _ = write!(
+            out,
+            "<li><b>{}</b>: {} {}{}</li>",
+            escape(unknown.what),
+            escape(unknown.why),
+            escape(&unknown.how),
+            escape(&rules)
+        );
+    }
+    out.push_str("</ul></details>");
+}

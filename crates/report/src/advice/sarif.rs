@@ -1,0 +1,159 @@
+//! [`advice_sarif`]: findings as SARIF, for tools that review code.
+//!
+//! Source: *Static Analysis Results Interchange Format (SARIF) Version 2.1.0*, OASIS 2020. The
+//! numbers of sections below are those of that document.
+
+use reuselens_advice::{Confidence, Finding, FindingPlace, FindingRule};
+use reuselens_advisor::MissAdvice;
+use serde_json::{Map, Value, json};
+
+use super::cost;
+use crate::json::to_text;
+
+/// Findings as SARIF 2.1.0: one run, with the rules that applied, and a result for each finding.
+/// Results without a source line have no location. Ends with a line break.
+pub fn advice_sarif(advice: &MissAdvice, command: &str) -> String {
+    let mut rules: Vec<&'static FindingRule> = Vec::new();
+    for finding in &advice.findings {
+        if rules.iter().all(|rule| rule.name != finding.rule.name) {
+            rules.push(finding.rule);
+        }
+    }
+    let index = |finding: &Finding| rules.iter().position(|rule| *rule == finding.rule);
+    let results = advice.findings.iter();
+    let results: Vec<Value> = results
+        .map(|finding| result(finding, index(finding)))
+        .collect();
+    to_text(&json!({
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {
+                "driver": {
+                    "name": "reuselens",
+                    "version": env!("CARGO_PKG_VERSION"),
+                    "rules": rules.iter().map(|it| rule(it)).collect::<Vec<Value>>(),
+                },
+            },
+            "invocations": [{ "commandLine": command, "executionSuccessful": true }],
+            "results": results,
+        }],
+    }))
+}
+
+/// A `reportingDescriptor` (3.49).
+fn rule(rule: &FindingRule) -> Value {
+    json!({
+        "id": rule.name,
+        "shortDescription": { "text": rule.title },
+        "fullDescription": { "text": rule.what },
+        "help": { "text": format!("{} {}", rule.why, rule.limits) },
+        "defaultConfiguration": { "level": "warning" },
+    })
+}
+
+/// A `result` (3.27).
+fn result(finding: &Finding, rule: Option<usize>) -> Value {
+    let mut result = Map::new();
+    result.insert("ruleId".to_owned(), json!(finding.rule.name));
+    if let Some(rule) = rule {
+        result.insert("ruleIndex".to_owned(), json!(rule));
+    }
+    result.insert("level".to_owned(), json!(level(finding.confidence)));
+    result.insert("message".to_owned(), json!({ "text": message(finding) }));
+    if let Some(location) = location(&finding.place) {
+        result.insert("locations".to_owned(), json!([location]));
+    }
+    let properties = json!({
+        "amount": finding.cost.amount,
+        "unit": finding.cost.unit,
+        "share": finding.cost.share,
+        "confidence": finding.confidence.name(),
+    });
+    result.insert("properties".to_owned(), properties);
+    Value::Object(result)
+}
+
+/// The level of a result (3.27.10): what follows from a heuristic is a note.
+fn level(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Certain | Confidence::Likely => "warning",
+        Confidence::Possible => "note",
+    }
+}
+
+fn message(finding: &Finding) -> String {
+    let about = match &finding.place.object {
+        Some(object) => format!("{} on {object}", finding.rule.title),
+        None => finding.rule.title.to_owned(),
+    };
+    format!(
+        "{about}: {}. {} {}",
+        cost(&finding.cost),
+        finding.evidence.join(" "),
+        finding.remedy
+    )
+}
+
+/// A `location` (3.28) with a `physicalLocation`; `None` where the line is not known.
+fn location(place: &FindingPlace) -> Option<Value> {
+    let (file, line) = source_line(place.source.as_deref()?)?;
+    let mut location = json!({
+        "physicalLocation": {
+            "artifactLocation": { "uri": uri(file) },
+            "region": { "startLine": line },
+        },
+    });
+    if let Some(function) = &place.function {
+        location["logicalLocations"] = json!([{ "name": function, "kind": "function" }]);
+    }
+    Some(location)
+}
+
+/// File and line of `file:line` and `file:line:column`. Lines count from 1 (3.30.5).
+fn source_line(source: &str) -> Option<(&str, u64)> {
+    let (rest, last) = source.rsplit_once(':')?;
+    let last = last.parse::<u64>().ok()?;
+    let (file, line) = match rest.rsplit_once(':') {
+        Some((file, line)) if line.parse::<u64>().is_ok() => (file, line.parse().ok()?),
+        _ => (rest, last),
+    };
+    (line > 0 && !file.is_empty()).then_some((file, line))
+}
+
+/// A path as a URI (3.4.4): absolute ones are of this machine, others are relative.
+fn uri(path: &str) -> String {
+    let mut uri = match path.starts_with('/') {
+        true => "file://".to_owned(),
+        false => String::new(),
+    };
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b'+' => {
+                uri.push(byte.into());
+            }
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_found_with_and_without_columns() {
+        assert_eq!(source_line("/p/a.c:12"), Some(("/p/a.c", 12)));
+        assert_eq!(source_line("/p/a.cu:12:7"), Some(("/p/a.cu", 12)));
+        assert_eq!(source_line("c:/a.c:3"), Some(("c:/a.c", 3)));
+        for none in ["a.c", "a.c:0", ":3", "a.c:x"] {
+            assert_eq!(source_line(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn paths_are_escaped_in_uris() {
+        assert_eq!(uri("/p/my file#1.c"), "file:///p/my%20file%231.c");
+        assert_eq!(uri("src/a.c"), "src/a.c");
+    }
+}

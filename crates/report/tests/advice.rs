@@ -1,0 +1,182 @@
+//! What to change, as text, JSON, SARIF and on a page.
+
+use std::collections::BTreeSet;
+
+use reuselens_advice::{Confidence, Cost, Example, Finding, FindingPlace, FindingRule};
+use reuselens_advisor::{MissAdvice, Unknown};
+use reuselens_report::{
+    AdviceTextOptions, advice_json, advice_sarif, advice_text, explain_text, rules_text,
+};
+use reuselens_units::Bytes;
+use serde_json::Value;
+
+static RULE: FindingRule = FindingRule {
+    name: "a-rule",
+    title: "A title",
+    what: "What it looks at.",
+    why: "Why that is bad.",
+    example: Example {
+        before: "for (;;)\n  a();",
+        after: "a();",
+    },
+    limits: "When it is wrong.",
+    source: "A paper",
+};
+
+fn finding(source: Option<&str>, confidence: Confidence) -> Finding {
+    Finding {
+        rule: &RULE,
+        place: FindingPlace {
+            source: source.map(str::to_owned),
+            function: Some("solve".to_owned()),
+            call_path: ["main (a.c:9)", "run (a.c:7)"].map(str::to_owned).to_vec(),
+            object: Some("table <1>".to_owned()),
+        },
+        evidence: vec!["12 of 24 are wrong.".to_owned()],
+        cost: Cost {
+            amount: 12_345,
+            unit: "misses",
+            share: 0.5,
+        },
+        remedy: "Do it right.".to_owned(),
+        confidence,
+    }
+}
+
+fn advice() -> MissAdvice {
+    MissAdvice {
+        cache: Bytes(32 << 10),
+        cache_name: Some("L1d".to_owned()),
+        misses: 24_690,
+        findings: vec![
+            finding(Some("/src/my dir/a.c:12"), Confidence::Likely),
+            finding(Some("b.cu:7:3"), Confidence::Possible),
+            finding(None, Confidence::Certain),
+        ],
+        unknown: vec![Unknown {
+            what: "misses of the TLB",
+            why: "Distances were counted in lines.",
+            how: "Run: reuselens profile --granularity 4K -- ./prog".to_owned(),
+            rules: vec!["huge-pages"],
+        }],
+    }
+}
+
+#[test]
+fn text_has_the_costliest_findings_and_counts_the_others() {
+    let options = AdviceTextOptions {
+        most: 1,
+        width: 80,
+        color: false,
+    };
+    let text = advice_text(&advice(), "./prog", &options);
+    for part in [
+        "./prog: what to change (24.7 k misses in L1d (32 KiB))",
+        "1. A title: 12.3 k misses, 50.0 % of all\n   a.c:12 in solve on table <1>\n",
+        "   called by main (a.c:9) › run (a.c:7)\n   12 of 24 are wrong.\n   → Do it right.\n",
+        "likely; reuselens explain a-rule",
+        "2 more: --most 3 shows them.",
+        "   misses of the TLB (for huge-pages): Run: reuselens profile --granularity 4K\n",
+    ] {
+        assert!(text.contains(part), "'{part}' is not in:\n{text}");
+    }
+    assert!(!text.contains("2. A title"), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+/// What section 3 of SARIF 2.1.0 requires of a log, a run, a tool, a rule and a result, and the
+/// values that it allows.
+#[test]
+fn sarif_has_the_fields_that_its_schema_requires() {
+    let log: Value = serde_json::from_str(&advice_sarif(&advice(), "./prog")).unwrap();
+    assert_eq!(log["version"], "2.1.0");
+    let [run] = &log["runs"].as_array().unwrap()[..] else {
+        panic!("{log}");
+    };
+    let driver = &run["tool"]["driver"];
+    assert_eq!(driver["name"], "reuselens");
+    let rules = driver["rules"].as_array().unwrap();
+    let ids: BTreeSet<&str> = rules
+        .iter()
+        .map(|rule| rule["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids.len(), rules.len(), "rules are there once: {log}");
+    for rule in rules {
+        for text in ["shortDescription", "fullDescription", "help"] {
+            assert!(
+                rule[text]["text"]
+                    .as_str()
+                    .is_some_and(|text| !text.is_empty()),
+                "{rule}"
+            );
+        }
+    }
+    assert_eq!(run["invocations"][0]["executionSuccessful"], true);
+    let results = run["results"].as_array().unwrap();
+    assert_eq!(results.len(), 3);
+    for result in results {
+        let index = result["ruleIndex"].as_u64().unwrap() as usize;
+        assert_eq!(rules[index]["id"], result["ruleId"]);
+        assert!(["none", "note", "warning", "error"].contains(&result["level"].as_str().unwrap()));
+        assert!(
+            result["message"]["text"]
+                .as_str()
+                .is_some_and(|text| text.contains("12.3 k"))
+        );
+        for location in result["locations"].as_array().into_iter().flatten() {
+            let place = &location["physicalLocation"];
+            assert!(place["artifactLocation"]["uri"].is_string(), "{location}");
+            assert!(
+                place["region"]["startLine"]
+                    .as_u64()
+                    .is_some_and(|line| line > 0)
+            );
+        }
+    }
+    let place = |at: usize| &results[at]["locations"][0]["physicalLocation"];
+    assert_eq!(
+        place(0)["artifactLocation"]["uri"],
+        "file:///src/my%20dir/a.c"
+    );
+    assert_eq!(place(0)["region"]["startLine"], 12);
+    assert_eq!(place(1)["artifactLocation"]["uri"], "b.cu");
+    assert_eq!(place(1)["region"]["startLine"], 7);
+    assert!(results[2].get("locations").is_none(), "{log}");
+    assert_eq!(
+        (&results[0]["level"], &results[1]["level"]),
+        (&"warning".into(), &"note".into())
+    );
+}
+
+#[test]
+fn json_has_findings_and_what_is_unknown() {
+    let json: Value = serde_json::from_str(&advice_json(&advice(), "./prog")).unwrap();
+    assert_eq!(
+        (&json["schema"], &json["cache_bytes"]),
+        (&"reuselens-advice/1".into(), &32768.into())
+    );
+    assert_eq!(json["findings"][0]["cost"]["amount"], 12_345);
+    assert_eq!(json["findings"][2]["source"], Value::Null);
+    assert_eq!(json["unknown"][0]["rules"][0], "huge-pages");
+}
+
+#[test]
+fn rules_are_explained_with_their_example() {
+    let text = explain_text(&RULE, 80, false);
+    assert!(
+        text.starts_with("A title (a-rule)\n\nWhy that is bad.\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("Before\n  for (;;)\n    a();\n\nAfter\n  a();\n"),
+        "{text}"
+    );
+    let list = rules_text(&[("Programs", vec![&RULE]), ("Others", vec![&RULE])], false);
+    assert_eq!(
+        list,
+        "Programs\n  a-rule  A title\n\nOthers\n  a-rule  A title\n"
+    );
+}
