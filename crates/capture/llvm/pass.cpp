@@ -24,7 +24,6 @@
 // the stream is an address in the program, by which its line, its function and inlined functions
 // are found, wherever code generation moves the access.
 
-#include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/Constants.h"
@@ -136,8 +135,6 @@ private:
   void block(BasicBlock &Block);
   DebugLoc lineOf(Instruction &I, uint8_t How);
   void begun(Instruction &I, Value *Self);
-  void inOrder(Loop *Around, ArrayRef<BasicBlock *> Order, SmallPtrSetImpl<Loop *> &Done,
-               SmallVectorImpl<BasicBlock *> &All);
   void instruction(Instruction &I);
   void access(Instruction &I, uint8_t Kind, Value *Pointer, Type *Of);
   void bytes(Instruction &I, uint8_t Kind, Value *Pointer, uint64_t Bytes);
@@ -561,37 +558,11 @@ bool Pass::look() {
   if (!Works)
     return false;
   SmallVector<BasicBlock *, 32> All;
-  SmallPtrSet<Loop *, 8> Done;
-  ReversePostOrderTraversal<Function *> Order(&F);
-  SmallVector<BasicBlock *, 32> Reached(Order.begin(), Order.end());
-  inOrder(nullptr, Reached, Done, All);
-  SmallPtrSet<BasicBlock *, 32> Ordered(All.begin(), All.end());
   for (BasicBlock &Block : F)
-    if (!Ordered.count(&Block))
-      All.push_back(&Block);
+    All.push_back(&Block);
   for (BasicBlock *Block : All)
     block(*Block);
   return true;
-}
-
-/// Lists the blocks of a loop, or of the function, so that those of each loop within are next to
-/// each other, from the first one to what goes back to it. The reading side takes the addresses
-/// between these for the loop.
-void Pass::inOrder(Loop *Around, ArrayRef<BasicBlock *> Order, SmallPtrSetImpl<Loop *> &Done,
-                   SmallVectorImpl<BasicBlock *> &All) {
-  for (BasicBlock *Block : Order) {
-    if (Around && !Around->contains(Block))
-      continue;
-    Loop *L = Loops.getLoopFor(Block);
-    if (L == Around) {
-      All.push_back(Block);
-      continue;
-    }
-    while (L->getParentLoop() != Around)
-      L = L->getParentLoop();
-    if (Done.insert(L).second)
-      inOrder(L, Order, Done, All);
-  }
 }
 
 /// Where the shadow says that an access is: in the shadow's own function, where it was in this one.

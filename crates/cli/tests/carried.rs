@@ -4,7 +4,7 @@ use std::process::Command;
 
 use reuselens::locality::{CarriedReuse, Carrier, Frame, Profile, ScopeKind};
 
-use crate::common::{Done, Place, has, source};
+use crate::common::{Done, Place, source};
 
 /// Rows and columns of the matrices: each takes 72 KiB.
 const SIZE: &str = "96";
@@ -89,18 +89,6 @@ fn outermost_loop_carries_b_in_code_of_gcc() {
         build(&place, "gcc", &[level]);
         loops_of_orders_differ(&place, "./matmul");
     }
-}
-
-#[test]
-fn outermost_loop_carries_b_in_what_llvm_instruments() {
-    if !has("clang-19") || !has("llvm-config-19") {
-        return;
-    }
-    let place = Place::new();
-    let source = source("matmul/matmul.c");
-    let words = ["cc", "--llvm=blocks", "-O2", "-g", &source, "-o", "matmul"];
-    place.run(&words).succeeds();
-    loops_of_orders_differ(&place, "./matmul");
 }
 
 #[test]
