@@ -33,7 +33,7 @@ type Inner = Box<dyn Counts>;
 
 /// What is handed over.
 enum Job {
-    Count(Columns),
+    Count(Box<Columns>),
     /// What comes next is of this program thread.
     Thread(ProcessId, ThreadId),
     /// It has ended.
@@ -105,7 +105,7 @@ impl BackgroundCounts {
         if !self.gathered.has_nothing() {
             let next = self.empty.try_recv().unwrap_or_default();
             let columns = std::mem::replace(&mut self.gathered, next);
-            self.worker.send(Job::Count(columns));
+            self.worker.send(Job::Count(Box::new(columns)));
         }
     }
 }
@@ -133,7 +133,7 @@ fn work(
                 }
                 columns.clear();
                 // Nobody takes them back any more when all is read.
-                let _ = used.send(columns);
+                let _ = used.send(*columns);
             }
             Job::Thread(process, thread) => inner.thread(process, thread),
             Job::Ended(thread) => inner.thread_ended(thread),
@@ -196,7 +196,7 @@ impl Counts for BackgroundCounts {
         self.drained = false;
         let next = self.empty.try_recv().unwrap_or_default();
         let full = std::mem::replace(columns, next);
-        self.worker.send(Job::Count(full));
+        self.worker.send(Job::Count(Box::new(full)));
     }
 
     fn accesses(&self) -> u64 {
