@@ -24,6 +24,8 @@ pub(crate) enum Need {
     Exact,
     /// A breakdown by instruction and object.
     Breakdown,
+    /// Items that are lines of a cache, and not pages.
+    CacheLines,
     /// Why accesses miss.
     Causes,
     /// Loops that carry reuses.
@@ -42,6 +44,8 @@ pub(crate) enum Need {
     Blocks,
 }
 
+/// The largest line of a cache.
+const MOST_LINE_BYTES: u64 = 256;
 /// The smallest size of a page.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
@@ -53,6 +57,7 @@ impl Need {
             Need::Addresses => !profile.method.ids && profile.requested_bytes.is_none(),
             Need::Exact => profile.method.exact && profile.method.max_distance.is_none(),
             Need::Breakdown => !profile.method.totals_only,
+            Need::CacheLines => profile.granularity.bytes() <= MOST_LINE_BYTES,
             Need::Causes => causes.is_some(),
             Need::Loops => causes.is_some_and(|causes| causes.has_loops),
             Need::Elements => causes.is_some_and(|causes| !causes.elements.is_empty()),
@@ -89,6 +94,10 @@ impl Need {
                 "which line and object misses",
                 "All accesses were counted together.",
             ),
+            Need::CacheLines => (
+                "what happens to cache lines",
+                "Distances were counted in larger pieces of memory than lines.",
+            ),
             Need::Causes => (
                 "why accesses miss",
                 "The profile was made without recording it.",
@@ -99,8 +108,8 @@ impl Need {
             ),
             Need::Elements => (
                 "which fields of structures are used",
-                "No object has elements of a known size: its debug information or its accesses do \
-                 not tell them.",
+                "No object has elements of a known size: neither its debug information nor \
+                 its accesses give it.",
             ),
             Need::Sets => (
                 "which misses are conflicts",
@@ -123,13 +132,13 @@ impl Need {
     }
 
     fn how(self, profile: &Profile) -> String {
-        let command = profile.command.join(" ");
+        let command = profile.command_line();
         let profiled = |options: &str| format!("Run: reuselens profile {options} -- {command}");
         match self {
             Need::Addresses => "Record a trace with addresses.".to_owned(),
             Need::Exact => profiled("--why --engine counting"),
             Need::Breakdown => profiled("--why --by line,object"),
-            Need::Causes | Need::Sets | Need::Machine => profiled("--why"),
+            Need::CacheLines | Need::Causes | Need::Sets | Need::Machine => profiled("--why"),
             Need::Loops => profiled("--why --capture rewriting"),
             Need::Elements | Need::Lines => {
                 "Compile the program with -g, and profile it again.".to_owned()

@@ -287,6 +287,18 @@ impl Profile {
         warnings.any(|warning| warning.code == Warning::TRUNCATED)
     }
 
+    /// The command as a shell takes it: words with other letters than those of names are quoted.
+    /// Empty if there is no command.
+    pub fn command_line(&self) -> String {
+        let plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%".contains(letter);
+        let quote = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+            true => word.clone(),
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        };
+        let words: Vec<String> = self.command.iter().map(quote).collect();
+        words.join(" ")
+    }
+
     /// The accesses that were the first of their cache to their item: the cold ones without those
     /// that another thread's store had invalidated.
     pub fn first_touches(&self) -> u64 {

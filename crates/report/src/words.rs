@@ -33,22 +33,9 @@ pub(crate) fn histogram(profile: &Profile) -> &'static str {
 
 /// The command as it would be typed.
 pub(crate) fn command(profile: &Profile) -> String {
-    let quote = |word: &String| {
-        let plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%".contains(letter);
-        if !word.is_empty() && word.chars().all(plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    };
-    match profile.command.len() {
-        0 => "(no command)".to_owned(),
-        _ => profile
-            .command
-            .iter()
-            .map(quote)
-            .collect::<Vec<_>>()
-            .join(" "),
+    match profile.command.is_empty() {
+        true => "(no command)".to_owned(),
+        false => profile.command_line(),
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct MissFacts<'a> {
     same: Vec<u32>,
     /// By that index.
     objects: Vec<MissSums>,
+    /// By that index, the bytes of all rows.
+    bytes: Vec<u64>,
 }
 
 /// Sums over cells.
@@ -83,7 +85,12 @@ impl<'a> MissFacts<'a> {
             misses: profile.histogram.misses(items),
             same: same_names(&profile.objects),
             objects: vec![MissSums::default(); profile.objects.len()],
+            bytes: vec![0; profile.objects.len()],
         };
+        for (row, object) in profile.objects.iter().zip(&facts.same) {
+            let bytes = &mut facts.bytes[*object as usize];
+            *bytes = bytes.saturating_add(row.bytes);
+        }
         for cell in &profile.cells {
             let misses = facts.misses_of(cell);
             let object = facts.same.get(cell.object as usize).copied();
@@ -155,9 +162,7 @@ impl<'a> MissFacts<'a> {
 
     /// The bytes of an object: of all its rows.
     pub fn object_bytes(&self, object: u32) -> u64 {
-        let rows = self.same.iter().zip(&self.profile.objects);
-        let mine = rows.filter(|(same, _)| **same == object);
-        mine.map(|(_, row)| row.bytes).sum()
+        self.bytes.get(object as usize).copied().unwrap_or(0)
     }
 
     /// The distances of each object, by index.

@@ -61,7 +61,9 @@ fn finding(
     pairs: &Pairs<'_>,
     all: u64,
 ) -> Option<Finding> {
-    if pairs.false_sharing <= pairs.true_sharing {
+    // Pairs beyond those that are kept count for the unknown object.
+    let is_known = objects.iter().any(|object| facts.is_known(*object));
+    if pairs.false_sharing <= pairs.true_sharing || !is_known {
         return None;
     }
     let worst = pairs.pairs.iter().max_by_key(|pair| pair.false_sharing)?;

@@ -18,7 +18,8 @@ use reuselens_advice::{Cost, Finding, FindingRule};
 
 use crate::facts::MissFacts;
 use crate::need::Need::{
-    self, Addresses, Blocks, Breakdown, Causes, Elements, Exact, Loops, Machine, Pages, Sets,
+    self, Addresses, Blocks, Breakdown, CacheLines, Causes, Elements, Exact, Loops, Machine, Pages,
+    Sets,
 };
 
 /// A rule with what it needs and what applies it.
@@ -33,7 +34,7 @@ pub(crate) struct MissRule {
 
 /// What all rules need that ask why accesses miss.
 macro_rules! with_causes {
-    ($($need:expr),*) => { &[Addresses, Exact, Breakdown, Causes, $($need),*] };
+    ($($need:expr),*) => { &[Addresses, Exact, Breakdown, CacheLines, Causes, $($need),*] };
 }
 
 /// All rules, by name.
@@ -74,7 +75,7 @@ pub(crate) static ALL: [MissRule; 12] = [
     ),
     rule(
         &short_lived_allocations::RULE,
-        &[Addresses, Exact, Breakdown, Blocks],
+        &[Addresses, Exact, Breakdown, Machine, Blocks],
         short_lived_allocations::find,
     ),
     rule(&streaming::RULE, with_causes![], streaming::find),

@@ -21,7 +21,7 @@ pub static RULE: FindingRule = FindingRule {
         after: "for (i = 0; i < count; i++) sum += values[i];   // or: nodes in one array, in the \
                 order of the list",
     },
-    limits: "Where types are not known, many small blocks of one allocation count as nodes. Larger \
+    limits: "Where types are not known, many small blocks of one size count as nodes. Larger \
              nodes are not looked at: they have a line of their own in any order.",
     source: "Chilimbi, Hill and Larus, Cache-Conscious Structure Layout, PLDI 1999",
 };
@@ -58,7 +58,8 @@ fn finding(
     let link = structure.and_then(StructureUse::link);
     let are_nodes = link.is_some() || is_of_small_blocks(facts, object);
     let misses_often = sums.misses as f64 >= LEAST_MISS_RATIO * sums.accesses as f64;
-    let node = node_bytes(facts, object, structure);
+    // Blocks of several sizes are no nodes of which the size is known.
+    let node = structure?.element;
     let nodes = utilisation * facts.line_bytes() as f64 / node.max(1) as f64;
     if node > MOST_NODE_BYTES || nodes > MOST_NODES || !are_nodes || !misses_often {
         return None;
@@ -99,12 +100,6 @@ fn finding(
             None => Confidence::Possible,
         },
     })
-}
-
-/// Bytes of a node: those of the type, or of a block on average.
-fn node_bytes(facts: &MissFacts<'_>, object: u32, structure: Option<&StructureUse<'_>>) -> u64 {
-    let block = facts.object_bytes(object) / facts.object(object).blocks.max(1);
-    structure.map_or(block, |structure| structure.element)
 }
 
 /// Whether an object is many small blocks of the heap.

@@ -110,7 +110,11 @@ fn linked_nodes_are_for_one_array() {
 
 #[test]
 fn small_blocks_without_types_may_be_nodes() {
-    let nodes = |bytes, used| missing_of(ObjectKind::Heap, 100_000 * bytes, 100_000, used);
+    let nodes = |bytes: u64, used| {
+        let mut sketch = missing_of(ObjectKind::Heap, 100_000 * bytes, 100_000, used);
+        sketch.untyped(1, bytes as usize);
+        sketch
+    };
     let rules = |bytes, used| nodes(bytes, used).rules();
     assert_eq!(rules(16, 16), ["pointer-chasing"]);
     assert_eq!(rules(24, 16), ["pointer-chasing"]);
@@ -119,6 +123,9 @@ fn small_blocks_without_types_may_be_nodes() {
     assert_eq!(missing(ObjectKind::Heap, 10, 16).rules(), [""; 0]);
     assert_eq!(rules(16, 32), [""; 0]);
     assert_eq!(rules(48, 16), [""; 0]);
+    // Blocks of several sizes, or one that is allocated again and again.
+    let buffer = missing_of(ObjectKind::Heap, 1 << 20, 100_000, 16);
+    assert_eq!(buffer.rules(), [""; 0]);
     let advice = nodes(16, 16).advise();
     assert_eq!(advice.findings[0].confidence, Confidence::Possible);
 }

@@ -152,6 +152,18 @@ impl Sketch {
         });
     }
 
+    /// Elements of an object whose type is not known, of which all bytes are used.
+    pub fn untyped(&mut self, object: u32, bytes: usize) {
+        self.causes().elements.push(ElementUse {
+            object,
+            accesses: vec![1000; bytes],
+            misses: vec![0; bytes],
+            brought: vec![1000; bytes],
+            used: vec![1000; bytes],
+            ..ElementUse::default()
+        });
+    }
+
     /// An object's elements of fields of 8 bytes: how many fills brought each in, and in which it
     /// was used.
     pub fn fields(&mut self, object: u32, type_name: &str, fields: &[(&str, &str, u64, u64)]) {

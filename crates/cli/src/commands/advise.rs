@@ -42,7 +42,7 @@ impl Args {
     pub fn run(self) -> Outcome {
         let standard_output = self.prepare_outputs()?;
         let profile = read_profile(&self.profile)?;
-        let command = profile.command.join(" ");
+        let command = profile.command_line();
         let advice = advise(&profile);
         if let Some(path) = &self.json {
             let text = advice_json(&advice, &command);
