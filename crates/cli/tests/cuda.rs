@@ -251,7 +251,7 @@ fn accesses_of_the_host_are_in_the_same_report() {
     is_offline_page(place.text("host.html").as_bytes());
     is_offline_page(place.text("host.host.html").as_bytes());
     place
-        .run(&["report", "host.host.rlprof", "--by", "line"])
+        .run(&["report", "host.host.rlprof", "--by", "line", "--top", "30"])
         .succeeds()
         .prints(&["host.cu:14"]);
 }

@@ -223,12 +223,13 @@ impl Attribution {
         if options.sharing != Sharing::Private {
             method.order_guessed_below = self.order_guessed_within.filter(|within| *within > 0);
         }
-        let attributor = self.attributor;
-        let mut tables = attributor.finish_with_scopes(&self.scopes, &mut self.loader);
+        let (attributor, loader) = (self.attributor, &mut self.loader);
+        let mut tables = attributor.finish_with_scopes(&self.scopes, loader);
         let mut builds = self.builds;
         let used: BTreeSet<&str> = tables.sites.iter().map(|site| &*site.module).collect();
         builds.retain(|module, _| used.contains(&**module));
         self.warnings.append(&mut tables.warnings);
+        let types = options.causes.map(|_| tables.element_types);
         let cell = |key: &CellKey| Cell {
             site: key.site,
             object: key.object,
@@ -239,7 +240,7 @@ impl Attribution {
         let elements = tables.elements.iter();
         Uncounted {
             elements: elements.map(|key| (key.object, key.index)).collect(),
-            element_types: tables.element_types,
+            element_types: types.unwrap_or_default(),
             profile: Profile {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 command,
@@ -312,7 +313,7 @@ pub(crate) struct Uncounted {
     pub profile: Profile,
     /// The elements by number: object and index; the first is none.
     pub elements: Vec<(u32, u64)>,
-    /// What the elements of objects are.
+    /// What the elements of objects are, if causes are recorded.
     pub element_types: ElementTypes,
 }
 

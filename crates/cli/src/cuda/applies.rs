@@ -15,7 +15,7 @@ const ONLY_CUDA: [&str; 4] = ["host", "max_instructions", "no_cache_model", "gpu
 
 /// Options about accesses of the host's code, which of a CUDA program only `--host` analyses: which
 /// are seen, which count, how they are analysed, and how they are shown.
-const HOST: [&str; 34] = [
+const HOST: [&str; 35] = [
     // How accesses are seen.
     "randomise",
     "capture",
@@ -47,6 +47,7 @@ const HOST: [&str; 34] = [
     "times",
     "forward",
     "most_paths",
+    "why",
     "memory_limit",
     "sample",
     "seed",
