@@ -1,5 +1,6 @@
 //! Rules about threads.
 
+use reuselens_advice::Confidence;
 use reuselens_locality::{SharedData, SharedEnd};
 
 use crate::support::{Accesses, Sketch};
@@ -64,5 +65,22 @@ fn fields_of_both_threads_are_named() {
 #[test]
 fn data_that_threads_hand_to_each_other_is_no_false_sharing() {
     assert_eq!(shared(4000, 40_000).rules(), [""; 0]);
-    assert_eq!(shared(100, 0).rules(), [""; 0]);
+    assert_eq!(shared(7, 0).rules(), [""; 0]);
+}
+
+/// Where a busy machine ran them so, few turns were counted.
+#[test]
+fn threads_that_took_few_turns_may_share_a_line_at_all_accesses() {
+    let advice = shared(100, 0).advise();
+    let [finding] = &advice.findings[..] else {
+        panic!("{advice:?}");
+    };
+    assert_eq!(finding.rule.name, "false-sharing");
+    assert_eq!(finding.confidence, Confidence::Possible);
+    assert_eq!(
+        (finding.cost.amount, finding.cost.unit),
+        (200_000, "invalidations at most")
+    );
+    let last = finding.evidence.last().unwrap();
+    assert!(last.contains("up to 200,000 accesses"), "{last}");
 }
