@@ -174,6 +174,12 @@ impl CauseCounts {
         }
     }
 
+    /// Cells of objects whose bytes of elements are not counted for lack of room: beyond 2²⁰ bytes
+    /// of elements of all objects together.
+    pub fn cells_without_elements(&self) -> u64 {
+        self.line_use.as_ref().map_or(0, LineUse::cells_left_out)
+    }
+
     /// A thread has ended. Accesses of its number are those of another thread from now on.
     pub fn thread_ended(&mut self, thread: u32) {
         if let Some(sharing) = &mut self.sharing {

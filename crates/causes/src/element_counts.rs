@@ -41,13 +41,13 @@ use crate::{CauseCell, CellPlace};
 /// log2 of the patterns that are kept.
 const PATTERNS: u32 = 10;
 
-/// What a fill is to the elements in it.
-pub(crate) struct Fill;
+/// The phase of a fill if the offset of the access that made it is unknown, so that it counts for
+/// no element.
+pub(crate) const NO_PHASE: u16 = u16::MAX;
 
-impl Fill {
-    /// The phase of a fill whose elements begin nobody knows where.
-    pub const NO_PHASE: u16 = u16::MAX;
-}
+/// Bytes of elements that have counters, of all objects together: 32 MiB of counters. Programs have
+/// some hundred types of some hundred bytes.
+const MOST_COUNTED_BYTES: usize = 1 << 20;
 
 /// The counters of the elements of an object.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,8 @@ struct Pattern {
 /// that is accessed by a hash, and only a pattern that another one replaces is counted by byte:
 /// that takes up to 64 additions, which would be more than all else that a miss costs.
 ///
-/// Memory: 32 bytes for each byte of the elements of each object, 8 per cell, 40 KiB.
+/// Memory: 32 bytes for each byte of the elements of each object, up to 2²⁰ bytes of elements; 8
+/// per cell, 40 KiB. Objects beyond have no counters.
 pub(crate) struct ElementCounts {
     /// Bytes of a line; 0 if a bit of a line is more than a byte, so that lines have no elements.
     line_bytes: u32,
@@ -94,6 +95,8 @@ pub(crate) struct ElementCounts {
     patterns: Vec<Pattern>,
     /// By object and bytes of an element, a cell.
     objects: HashMap<(u32, u32), u32>,
+    /// Cells of objects without counters for lack of room.
+    cells_left_out: u64,
 }
 
 impl ElementCounts {
@@ -108,11 +111,22 @@ impl ElementCounts {
             counts: Vec::new(),
             patterns: vec![Pattern::default(); 1 << PATTERNS],
             objects: HashMap::new(),
+            cells_left_out: 0,
         }
     }
 
+    /// Cells of objects that have no counters for lack of room.
+    pub fn cells_left_out(&self) -> u64 {
+        self.cells_left_out
+    }
+
     pub fn add_cell(&mut self, cell: CauseCell) {
-        let bytes = cell.counted_bytes();
+        let mut bytes = cell.counted_bytes();
+        let is_known = self.objects.contains_key(&(cell.object, bytes));
+        if !is_known && self.counts.len() + bytes as usize > MOST_COUNTED_BYTES {
+            self.cells_left_out += 1;
+            bytes = 0;
+        }
         let number = self.cells.len() as u32;
         let first = match bytes {
             0 => number,
@@ -145,7 +159,7 @@ impl ElementCounts {
     pub fn phase(&self, cell: u32, offset: u32, bytes: u64) -> u16 {
         let element = self.cells[cell as usize].bytes;
         if offset >= element || self.line_bytes == 0 {
-            return Fill::NO_PHASE;
+            return NO_PHASE;
         }
         // Few elements are smaller than the offset of an access in its line.
         let before = match bytes.trailing_zeros() {
@@ -161,7 +175,7 @@ impl ElementCounts {
     /// Counts a fill that has ended.
     #[inline(always)]
     pub fn end(&mut self, cell: u32, phase: u16, bytes: u64) {
-        if phase == Fill::NO_PHASE {
+        if phase == NO_PHASE {
             return;
         }
         let counters = self.cells[cell as usize];
@@ -244,5 +258,40 @@ impl ElementCounts {
             brought,
             used: column(|count| count.used),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_beyond_the_room_have_no_counters() {
+        let mut counts = ElementCounts::new(Granularity::LINE_64);
+        let cell = |object| CauseCell {
+            object,
+            element_bytes: 1024,
+            ..CauseCell::default()
+        };
+        for object in 0..1100 {
+            counts.add_cell(cell(object));
+        }
+        // An object that has counters keeps them.
+        counts.add_cell(cell(3));
+        assert_eq!(counts.cells_left_out(), 1100 - 1024);
+        for number in [0, 1023, 1099, 1100] {
+            counts.access(number, 5, false);
+        }
+        let places: Vec<_> = (0..1100)
+            .chain([3])
+            .map(|object| CellPlace { site: 0, object })
+            .collect();
+        let elements = counts.finish(&places);
+        let counted: Vec<u32> = elements
+            .iter()
+            .filter(|it| it.accesses[5] > 0)
+            .map(|it| it.object)
+            .collect();
+        assert_eq!(counted, [0, 3, 1023]);
     }
 }

@@ -37,7 +37,7 @@ use reuselens_locality::{CellCauses, ElementUse, SampledUse};
 use reuselens_units::Granularity;
 
 use crate::chunk::PreparedChunk;
-use crate::element_counts::{ElementCounts, Fill};
+use crate::element_counts::{ElementCounts, NO_PHASE};
 use crate::line_sample::LineSample;
 use crate::{CauseCell, CellPlace, MissColumns};
 
@@ -61,7 +61,7 @@ impl Line {
     const EMPTY: Line = Line {
         bytes: 0,
         cell: NO_CELL,
-        phase: Fill::NO_PHASE,
+        phase: NO_PHASE,
         is_single: true,
     };
 }
@@ -178,6 +178,11 @@ impl LineUse {
         let cells = self.fills.capacity() * size_of::<CellFills>() + self.sites.capacity() * 4;
         let sample = self.sample.as_ref().map_or(0, LineSample::memory);
         (lines + cells) as u64 + self.elements.memory() + sample
+    }
+
+    /// Cells of objects whose elements have no counters for lack of room.
+    pub fn cells_left_out(&self) -> u64 {
+        self.elements.cells_left_out()
     }
 
     /// Adds the counts to those of the cells, and returns those of elements, and how well a sample

@@ -242,6 +242,7 @@ fn add_causes(uncounted: &mut Uncounted, causes: CauseCounts, carried: &CarriedC
         object: cell.object,
     };
     let places: Vec<CellPlace> = profile.cells.iter().map(place).collect();
+    let left_out = causes.cells_without_elements() > 0;
     let (cells, mut causes) = causes.finish(&places);
     causes.set_types(&uncounted.element_types);
     for (cell, causes) in profile.cells.iter_mut().zip(cells) {
@@ -252,7 +253,19 @@ fn add_causes(uncounted: &mut Uncounted, causes: CauseCounts, carried: &CarriedC
     let is_blind = !causes.has_loops && profile.references > 0;
     let warning = is_blind.then(carried_reuses::no_blocks);
     profile.warnings.extend(warning);
+    profile.warnings.extend(left_out.then(elements_left_out));
     profile.causes = Some(causes);
+}
+
+/// Some objects have no counts by byte of an element.
+fn elements_left_out() -> Warning {
+    Warning {
+        code: "elements-left-out".to_owned(),
+        message: "the program has too many objects with elements: of those that it accessed last, \
+                  it is not known which fields are used"
+            .to_owned(),
+        hint: String::new(),
+    }
 }
 
 /// Whether an analysis with these options can be: for who wants to know before a program is
