@@ -7,7 +7,7 @@
 //! need the distances alone. Nothing is read or written.
 //!
 //! A rule is a file in `rules/`, with its description `RULE`, its thresholds, and a function
-//! `find`. Rules ask [`MissFacts`](facts::MissFacts), which sums the profile's cells once.
+//! `find`. Rules ask `MissFacts`, which sums the profile's cells once.
 //!
 //! For: whoever shows what to change (the crate `report`). Not for: GPU kernels (the crate
 //! `gpu-advisor`), nor for counting why accesses miss (the crate `causes`).
