@@ -2,6 +2,8 @@
 
 use reuselens_locality::{DataLayout, ElementUse};
 
+use super::total;
+
 /// Bytes of a piece of an element whose fields are not known.
 const SLOT: usize = 8;
 /// The least share of what is brought in that a field must be used of not to be *cold*.
@@ -67,8 +69,8 @@ impl<'a> StructureUse<'a> {
             Some(layout) => named(elements, layout),
             None => slots(elements),
         };
-        let brought = elements.brought.iter().sum();
-        let covered: u64 = fields.iter().map(|field| field.bytes).sum();
+        let brought = total(elements.brought.iter().copied());
+        let covered = total(fields.iter().map(|field| field.bytes));
         let element = elements.accesses.len() as u64;
         (brought > 0 && fields.len() > 1).then(|| StructureUse {
             object,
@@ -76,7 +78,7 @@ impl<'a> StructureUse<'a> {
             type_name: layout.map(|layout| layout.name.as_str()),
             fields,
             brought,
-            used: elements.used.iter().sum(),
+            used: total(elements.used.iter().copied()),
             padding: match layout {
                 Some(_) => element.saturating_sub(covered),
                 None => 0,
@@ -153,7 +155,7 @@ fn slots(elements: &ElementUse) -> Vec<FieldUse> {
 fn piece(elements: &ElementUse, start: usize, bytes: usize) -> FieldUse {
     let end = start.saturating_add(bytes).min(elements.accesses.len());
     let start = start.min(end);
-    let sum = |column: &[u64]| column.get(start..end).map_or(0, |part| part.iter().sum());
+    let sum = |column: &[u64]| total(column.get(start..end).unwrap_or_default().iter().copied());
     FieldUse {
         name: format!("bytes {start}–{}", end.saturating_sub(1)),
         type_name: String::new(),

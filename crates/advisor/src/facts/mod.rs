@@ -15,7 +15,7 @@ use reuselens_units::Bytes;
 
 pub(crate) use field_use::{FieldUse, StructureUse};
 pub(crate) use reuses::{ReuseRoute, SinkSums, regularity};
-pub(crate) use words::{line_name, per_cent, share_words};
+pub(crate) use words::{line_name, per_cent, share_words, total};
 
 /// A profile and the sums of its cells that several rules need.
 pub(crate) struct MissFacts<'a> {
@@ -36,6 +36,10 @@ pub(crate) struct MissFacts<'a> {
     objects: Vec<MissSums>,
     /// By that index, the bytes of all rows.
     bytes: Vec<u64>,
+    /// By that index, the blocks of all rows.
+    blocks: Vec<u64>,
+    /// Use of elements by that index, type and size.
+    elements: Vec<ElementUse>,
 }
 
 /// Sums over cells.
@@ -86,10 +90,18 @@ impl<'a> MissFacts<'a> {
             same: same_names(&profile.objects),
             objects: vec![MissSums::default(); profile.objects.len()],
             bytes: vec![0; profile.objects.len()],
+            blocks: vec![0; profile.objects.len()],
+            elements: Vec::new(),
         };
+        facts.elements = facts.united_elements();
         for (row, object) in profile.objects.iter().zip(&facts.same) {
             let bytes = &mut facts.bytes[*object as usize];
             *bytes = bytes.saturating_add(row.bytes);
+            // The chunks of an object are rows of the same blocks.
+            if row.part.is_none_or(|part| part.start == 0) {
+                let blocks = &mut facts.blocks[*object as usize];
+                *blocks = blocks.saturating_add(row.blocks);
+            }
         }
         for cell in &profile.cells {
             let misses = facts.misses_of(cell);
@@ -165,6 +177,11 @@ impl<'a> MissFacts<'a> {
         self.bytes.get(object as usize).copied().unwrap_or(0)
     }
 
+    /// The blocks of an object over the run: of all its rows.
+    pub fn object_blocks(&self, object: u32) -> u64 {
+        self.blocks.get(object as usize).copied().unwrap_or(0)
+    }
+
     /// The distances of each object, by index.
     pub fn object_histograms(&self) -> Vec<FineHistogram> {
         let key = |cell: &Cell| self.object_of(cell.object) as usize;
@@ -174,11 +191,28 @@ impl<'a> MissFacts<'a> {
     /// What each object's accesses are to within elements, where that is known.
     pub fn structures(&self) -> impl Iterator<Item = StructureUse<'a>> {
         let causes = self.causes;
-        let elements = causes.elements.iter();
+        let elements = self.elements.iter();
         elements.filter_map(|elements| {
             let layout = layout_of(causes, elements);
-            StructureUse::new(self.object_of(elements.object), elements, layout)
+            StructureUse::new(elements.object, elements, layout)
         })
+    }
+
+    /// The use of elements, with that of rows of one name as one.
+    fn united_elements(&self) -> Vec<ElementUse> {
+        let mut elements = self.causes.elements.clone();
+        for each in &mut elements {
+            each.object = self.object_of(each.object);
+        }
+        elements.sort_by_key(ElementUse::key);
+        elements.dedup_by(|next, kept| {
+            let is_same = next.key() == kept.key();
+            if is_same {
+                kept.merge(next);
+            }
+            is_same
+        });
+        elements
     }
 }
 

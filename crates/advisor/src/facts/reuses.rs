@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reuselens_locality::{Carrier, Cell, CellCauses, FineHistogram, MissScope, ScopeKind};
 use reuselens_units::grouped;
 
-use super::{MissFacts, line_name};
+use super::{MissFacts, line_name, total};
 
 /// Bins of a fine histogram that distances of one pattern fall into: a quarter of an octave, as
 /// distances of one loop vary by what other data the loop accesses.
@@ -173,12 +173,13 @@ fn offset(scope: &MissScope) -> String {
 pub(crate) fn regularity(histogram: &FineHistogram, items: u64) -> f64 {
     let mut bins = vec![0_u64; FineHistogram::BINS];
     for (low, _, count) in histogram.iter().filter(|(_, high, _)| *high >= items) {
-        bins[FineHistogram::bin(low)] += count;
+        let bin = &mut bins[FineHistogram::bin(low)];
+        *bin = bin.saturating_add(count);
     }
-    let all: u64 = bins.iter().sum();
+    let all = total(bins.iter().copied());
     let best = bins
         .windows(BINS)
-        .map(|window| window.iter().sum::<u64>())
+        .map(|window| total(window.iter().copied()))
         .max();
     match all {
         0 => 0.0,

@@ -27,3 +27,8 @@ pub(crate) fn line_name(frame: &Frame) -> Option<String> {
         (file, line) => Some(format!("{file}:{line}")),
     }
 }
+
+/// A sum of counts. Beyond 64 bits, as those of a damaged profile can be, it saturates.
+pub(crate) fn total(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
+}

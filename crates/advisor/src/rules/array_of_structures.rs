@@ -4,7 +4,7 @@ use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
 use super::{cost, list, part};
-use crate::facts::{FieldUse, MissFacts, StructureUse, per_cent, share_words};
+use crate::facts::{FieldUse, MissFacts, StructureUse, per_cent, share_words, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -81,7 +81,7 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
 /// Whether an object has its elements in a row: blocks with many of them.
 fn is_array(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> bool {
     let bytes = facts.object_bytes(structure.object);
-    let blocks = facts.object(structure.object).blocks.max(1);
+    let blocks = facts.object_blocks(structure.object).max(1);
     bytes >= LEAST_ELEMENTS * structure.element && bytes / blocks >= 2 * structure.element
 }
 
@@ -99,7 +99,7 @@ fn evidence(
     structure: &StructureUse<'_>,
     used: &[&FieldUse],
 ) -> Vec<String> {
-    let all: u64 = structure.fields.iter().map(|field| field.accesses).sum();
+    let all = total(structure.fields.iter().map(|field| field.accesses));
     let shares = used.iter().take(3);
     let shares: Vec<String> = shares
         .map(|field| format!("`{}` has {}", field.name, per_cent(field.accesses, all)))

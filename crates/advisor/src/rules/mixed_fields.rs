@@ -4,7 +4,7 @@ use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::{counted, grouped};
 
 use super::{array_of_structures, cost, list, part};
-use crate::facts::{FieldUse, MissFacts, StructureUse, per_cent, share_words};
+use crate::facts::{FieldUse, MissFacts, StructureUse, per_cent, share_words, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -41,10 +41,7 @@ pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
 fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Finding> {
     let (cold, hot): (Vec<&FieldUse>, Vec<&FieldUse>) =
         structure.fields.iter().partition(|field| field.is_cold());
-    let unused: u64 = cold
-        .iter()
-        .map(|field| field.brought - field.used.min(field.brought))
-        .sum();
+    let unused = total((cold.iter()).map(|field| field.brought.saturating_sub(field.used)));
     let share = unused as f64 / structure.brought as f64;
     if share < LEAST_COLD || hot.is_empty() {
         return None;
@@ -58,7 +55,7 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         list(&names, 6)
     };
-    let bytes = cold.iter().map(|field| field.bytes).sum();
+    let bytes = total(cold.iter().map(|field| field.bytes));
     Some(Finding {
         rule: &RULE,
         place: facts.object_place(structure.object),

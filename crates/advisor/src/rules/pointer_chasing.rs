@@ -105,7 +105,7 @@ fn finding(
 /// Whether an object is many small blocks of the heap.
 fn is_of_small_blocks(facts: &MissFacts<'_>, object: u32) -> bool {
     let entry = facts.object(object);
-    let blocks = entry.blocks;
+    let blocks = facts.object_blocks(object);
     entry.kind == ObjectKind::Heap
         && blocks >= LEAST_NODES
         // More than one of them lives at a time.

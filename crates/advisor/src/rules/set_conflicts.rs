@@ -68,9 +68,10 @@ fn by_object(facts: &MissFacts<'_>, at: usize, cache: &SetCache) -> Vec<Conflict
     let items = cache.sets.saturating_mul(cache.ways);
     for cell in &facts.profile.cells {
         if let Some(count) = counts.get_mut(facts.object_of(cell.object) as usize) {
-            count.sets += set_misses(cell, at);
-            count.associative += cell.histogram.misses(items);
-            count.accesses += cell.histogram.accesses();
+            let add = |into: &mut u64, more: u64| *into = into.saturating_add(more);
+            add(&mut count.sets, set_misses(cell, at));
+            add(&mut count.associative, cell.histogram.misses(items));
+            add(&mut count.accesses, cell.histogram.accesses());
         }
     }
     counts

@@ -43,7 +43,7 @@ pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
 fn finding(facts: &MissFacts<'_>, object: u32, sums: &MissSums) -> Option<Finding> {
     let entry = facts.object(object);
     let longest = entry.part?.longest;
-    let (live, blocks) = (facts.object_bytes(object), entry.blocks);
+    let (live, blocks) = (facts.object_bytes(object), facts.object_blocks(object));
     let allocated = longest.saturating_mul(blocks);
     let is_meant = longest >= LEAST_BYTES
         && blocks >= LEAST_BLOCKS

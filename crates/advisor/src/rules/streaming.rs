@@ -73,7 +73,7 @@ fn finding(
         let hits = histogram
             .misses(facts.items)
             .saturating_sub(histogram.misses(reach));
-        saved += hits;
+        saved = u64::saturating_add(saved, hits);
         victims.push((hits, other));
     }
     let cost = cost(facts, saved).filter(|cost| cost.share >= LEAST_SAVED)?;
@@ -111,10 +111,10 @@ fn remedy(facts: &MissFacts<'_>, object: u32, name: &str) -> String {
     let (mut stored, mut all) = (0, 0);
     for cell in mine {
         let misses = facts.misses_of(cell);
-        all += misses;
+        all = u64::saturating_add(all, misses);
         let site = facts.profile.sites.get(cell.site as usize);
         if site.is_some_and(|site| site.kind.contains("store")) {
-            stored += misses;
+            stored = u64::saturating_add(stored, misses);
         }
     }
     match stored >= part(all, 0.5) {

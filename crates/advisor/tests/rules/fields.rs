@@ -129,3 +129,27 @@ fn small_blocks_without_types_may_be_nodes() {
     let advice = nodes(16, 16).advise();
     assert_eq!(advice.findings[0].confidence, Confidence::Possible);
 }
+
+/// Blocks of one name from several call paths are one object.
+#[test]
+fn rows_of_one_name_are_one_finding() {
+    let mut sketch = missing(ObjectKind::Heap, 1, 16);
+    let other = sketch.object(ObjectKind::Heap, "entries (a.c)", 8 << 20, 1);
+    let fields = [
+        ("x", "double", 1000, 0),
+        ("mass", "double", 1000, 1000),
+        ("y", "double", 1000, 0),
+        ("id", "long", 1000, 0),
+    ];
+    for object in [1, other] {
+        sketch.fields(object, "Particle", &fields);
+    }
+    // Both rows are of one type.
+    sketch.same_layouts();
+    let advice = sketch.advise();
+    let [finding] = &advice.findings[..] else {
+        panic!("{advice:?}");
+    };
+    assert_eq!(finding.cost.amount, 37_500);
+    assert!(finding.evidence[0].contains("64,000 bytes"), "{finding:?}");
+}

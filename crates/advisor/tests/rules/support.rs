@@ -202,6 +202,13 @@ impl Sketch {
         causes.elements.push(elements);
     }
 
+    /// Lets all elements have the first type.
+    pub fn same_layouts(&mut self) {
+        for elements in &mut self.causes().elements {
+            elements.layout = Some(0);
+        }
+    }
+
     pub fn advise(&self) -> MissAdvice {
         advise(&self.0)
     }

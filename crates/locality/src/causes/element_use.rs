@@ -55,12 +55,12 @@ impl ElementUse {
     pub const MOST_BYTES: u64 = 1024;
 
     /// What it is of; elements of another size are other ones.
-    pub(crate) fn key(&self) -> (u32, Option<u32>, usize) {
+    pub fn key(&self) -> (u32, Option<u32>, usize) {
         (self.object, self.layout, self.accesses.len())
     }
 
-    /// Adds the counts of another with the same key.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    /// Adds the counts of another with the same key. Sums beyond 64 bits saturate.
+    pub fn merge(&mut self, other: &Self) {
         let columns = [
             (&mut self.accesses, &other.accesses),
             (&mut self.misses, &other.misses),
