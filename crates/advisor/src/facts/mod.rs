@@ -198,6 +198,11 @@ impl<'a> MissFacts<'a> {
         })
     }
 
+    /// The use of an object's elements: by type and size.
+    pub fn elements_of(&self, object: u32) -> impl Iterator<Item = &ElementUse> {
+        self.elements.iter().filter(move |it| it.object == object)
+    }
+
     /// The use of elements, with that of rows of one name as one.
     fn united_elements(&self) -> Vec<ElementUse> {
         let mut elements = self.causes.elements.clone();

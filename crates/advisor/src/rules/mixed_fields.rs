@@ -62,12 +62,16 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
         evidence: evidence(facts, structure, &names(&hot), &names(&cold), unused),
         cost: cost(facts, part(misses, share))?,
         remedy: format!(
-            "Move {} of {} ({}) into a structure of their own, and keep an index or a pointer to \
-             it; leave {} together.",
+            "Move {} of {} ({}) into another structure, in an array of its own; leave {} {}.",
             names(&cold),
             structure.name(),
             counted(bytes, "byte", "bytes"),
-            names(&hot)
+            names(&hot),
+            if hot.len() == 1 {
+                "where it is"
+            } else {
+                "together"
+            }
         ),
         confidence: match structure.type_name {
             Some(_) => Confidence::Likely,
@@ -94,7 +98,7 @@ fn evidence(
             per_cent(unused, structure.brought)
         ),
         format!(
-            "Used are {hot}; {} of all bytes brought in.",
+            "Used: {hot}; {} of all bytes brought in.",
             share_words(structure.utilisation())
         ),
     ];

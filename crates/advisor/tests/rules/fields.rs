@@ -95,8 +95,9 @@ fn cold_fields_beside_several_hot_ones_are_to_be_moved() {
 fn linked_nodes_are_for_one_array() {
     let mut sketch = missing(ObjectKind::Heap, 100_000, 16);
     let fields = [
-        ("value", "long", 1000, 1000),
-        ("next", "struct Node *", 1000, 1000),
+        // One of the four nodes of a line.
+        ("value", "long", 1000, 250),
+        ("next", "struct Node *", 1000, 250),
     ];
     sketch.fields(1, "Node", &fields);
     let advice = sketch.advise();
@@ -112,7 +113,7 @@ fn linked_nodes_are_for_one_array() {
 fn small_blocks_without_types_may_be_nodes() {
     let nodes = |bytes: u64, used| {
         let mut sketch = missing_of(ObjectKind::Heap, 100_000 * bytes, 100_000, used);
-        sketch.untyped(1, bytes as usize);
+        sketch.untyped(1, bytes as usize, 1000 * used / 64);
         sketch
     };
     let rules = |bytes, used| nodes(bytes, used).rules();

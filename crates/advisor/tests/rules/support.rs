@@ -152,14 +152,15 @@ impl Sketch {
         });
     }
 
-    /// Elements of an object whose type is not known, of which all bytes are used.
-    pub fn untyped(&mut self, object: u32, bytes: usize) {
+    /// Elements of an object whose type is not known: so many of 1,000 that are brought in are
+    /// used.
+    pub fn untyped(&mut self, object: u32, bytes: usize, used: u64) {
         self.causes().elements.push(ElementUse {
             object,
             accesses: vec![1000; bytes],
             misses: vec![0; bytes],
             brought: vec![1000; bytes],
-            used: vec![1000; bytes],
+            used: vec![used; bytes],
             ..ElementUse::default()
         });
     }

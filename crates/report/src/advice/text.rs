@@ -25,6 +25,16 @@ pub struct AdviceTextOptions {
     pub color: bool,
 }
 
+/// How many rules were not applied, for the title of no findings.
+fn left_out(advice: &MissAdvice) -> String {
+    let rules: usize = advice.unknown.iter().map(|it| it.rules.len()).sum();
+    match rules {
+        0 => String::new(),
+        1 => "; 1 rule was not applied".to_owned(),
+        _ => format!("; {rules} rules were not applied"),
+    }
+}
+
 /// The findings of a profile as text for a terminal, the costliest first, and what is not known.
 /// Ends with a line break.
 pub fn advice_text(advice: &MissAdvice, command: &str, options: &AdviceTextOptions) -> String {
@@ -34,7 +44,7 @@ pub fn advice_text(advice: &MissAdvice, command: &str, options: &AdviceTextOptio
     };
     let mut out = String::new();
     let title = match advice.findings.len() {
-        0 => format!("{command}: nothing to change was found"),
+        0 => format!("{command}: nothing to change was found{}", left_out(advice)),
         _ => format!("{command}: what to change"),
     };
     // Other costs are not of that cache.

@@ -69,8 +69,12 @@ pub(super) const HEADS: [&str; 6] = [
 pub(super) const UNKNOWN_TYPE: &str = "The debug information has no type for these data, or there is none (compile with -g): rows are \
     ranges of bytes within a block, each from an offset where accesses begin to the next.";
 
+/// One in so many of all misses are an object's at least, or it is not shown: a C library has some
+/// hundred structures.
+const LEAST_SHARE: u64 = 100;
+
 /// The objects whose accesses are broken down by field, the most misses first. Objects of which an
-/// element is one number are left out: they have no fields.
+/// element is one number are left out, as they have no fields, and those of few misses.
 pub(super) fn of(profile: &Profile) -> Vec<ObjectFields<'_>> {
     let Some(causes) = &profile.causes else {
         return Vec::new();
@@ -94,7 +98,12 @@ pub(super) fn of(profile: &Profile) -> Vec<ObjectFields<'_>> {
         bytes,
         fields,
     });
-    let mut all: Vec<ObjectFields<'_>> = all.filter(|it| it.fields.len() > 1).collect();
+    let fills = profile.cells.iter().map(|cell| cell.causes.fills);
+    let fills = fills.fold(0, u64::saturating_add);
+    let is_shown = |it: &ObjectFields<'_>| {
+        it.fields.len() > 1 && it.misses().saturating_mul(LEAST_SHARE) >= fills
+    };
+    let mut all: Vec<ObjectFields<'_>> = all.filter(is_shown).collect();
     all.sort_by_key(|object| std::cmp::Reverse(object.misses()));
     all
 }
