@@ -57,8 +57,8 @@ extern "C" __global__ void depths_expand(const unsigned *begins, const unsigned 
 
 // Takes the vertices of the current level that lost an edge from the level above, or a neighbour
 // there. Those without another neighbour there lose their depth, and their neighbours of the next
-// level are put into its queue. Depths of the level above are final. `stamps` are the numbers of the
-// batches in which vertices were queued here, so that each is queued once.
+// level are put into its queue. Depths of the level above are final. `stamps` are the numbers of
+// the batches in which vertices were queued here, so that each is queued once.
 extern "C" __global__ void depths_lose(const unsigned *in_begins, const unsigned *in_degrees,
                                        const unsigned *in_ids, const unsigned *begins,
                                        const unsigned *degrees, const unsigned *ids, unsigned *depths,

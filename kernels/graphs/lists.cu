@@ -1,5 +1,5 @@
-// Changes lists of neighbours. A list that a batch changes is written anew, after all others, so the
-// list before the batch stays readable until the lists are compacted.
+// Changes lists of neighbours. A list that a batch changes is written anew, after all others, so
+// the list before the batch stays readable until the lists are compacted.
 #include "graphs.h"
 
 // Writes list i, of vertices[i], to its new place. inserted[begin..end] are its new ids and

@@ -2,11 +2,11 @@
 #include "graphs.h"
 
 // Adds `change`, modulo 2^64, to the counts of all three vertices of each triangle that has one of
-// the edges, which are sorted pairs. Edge i is between edges[2 i] and edges[2 i + 1], whose lists are
-// those with the numbers slots[2 i] and slots[2 i + 1].
+// the edges, which are sorted pairs. Edge i is between edges[2 i] and edges[2 i + 1], whose lists
+// are those with the numbers slots[2 i] and slots[2 i + 1].
 //
-// A triangle with several of the edges is counted for the first of them. `is_all` says that these are
-// all edges of the graph: then the first one is that of the two smallest vertices.
+// A triangle with several of the edges is counted for the first of them. `is_all` says that these
+// are all edges of the graph: then the first one is that of the two smallest vertices.
 extern "C" __global__ void triangles_count(const unsigned *begins, const unsigned *degrees,
                                            const unsigned *ids, const unsigned *edges, unsigned count,
                                            const unsigned *slots, u64 change, unsigned is_all,

@@ -25,6 +25,11 @@ pub(crate) fn granularity(
     if !source.has_addresses() {
         return Granularity::BYTE;
     }
+    line_granularity(machine, options)
+}
+
+/// The bytes per item of a trace with addresses: those that were asked for, or a line.
+pub(crate) fn line_granularity(machine: &Machine, options: &AnalysisOptions) -> Granularity {
     let automatic = options.granularity.or_else(|| machine.line());
     automatic.unwrap_or(Granularity::LINE_64)
 }

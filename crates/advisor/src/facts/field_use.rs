@@ -1,6 +1,6 @@
 //! [`StructureUse`]: which fields of an object's elements are used while they are in the cache.
 
-use reuselens_locality::{DataLayout, ElementUse};
+use reuselens_locality::{DataLayout, ElementUse, FieldUse, LayoutField};
 
 use super::total;
 
@@ -9,36 +9,14 @@ const SLOT: usize = 8;
 /// The least share of what is brought in that a field must be used of not to be *cold*.
 const COLD: f64 = 0.1;
 
-/// A field of an object's elements, or 8 bytes of them where fields are not known.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct FieldUse {
-    /// `key`; `bytes 16–23` where fields are not known.
-    pub name: String,
-    /// The name of its type; empty where that is not known.
-    pub type_name: String,
-    /// Its bytes.
-    pub bytes: u64,
-    /// Accesses that begin in it.
-    pub accesses: u64,
-    /// Bytes of it that fills brought in.
-    pub brought: u64,
-    /// Of these, bytes that were used during the fill.
-    pub used: u64,
+/// The share of a field's bytes that are used of those that are brought in; 0 of none.
+pub(crate) fn used_share(field: &FieldUse) -> f64 {
+    field.used_share().unwrap_or(0.0)
 }
 
-impl FieldUse {
-    /// The share of its bytes that are used of those that are brought in; 0 of none.
-    pub fn share(&self) -> f64 {
-        match self.brought {
-            0 => 0.0,
-            brought => self.used as f64 / brought as f64,
-        }
-    }
-
-    /// Whether it is hardly ever used while it is in the cache.
-    pub fn is_cold(&self) -> bool {
-        self.share() < COLD
-    }
+/// Whether a field is hardly ever used while it is in the cache.
+pub(crate) fn is_cold(field: &FieldUse) -> bool {
+    used_share(field) < COLD
 }
 
 /// How the elements of an object are used.
@@ -50,7 +28,7 @@ pub(crate) struct StructureUse<'a> {
     pub element: u64,
     /// The name of the type, if it is known.
     pub type_name: Option<&'a str>,
-    /// The fields by offset; padding is none.
+    /// The fields by offset, or pieces of 8 bytes where they are not known; padding is none.
     pub fields: Vec<FieldUse>,
     /// Bytes that fills brought in, those of padding included.
     pub brought: u64,
@@ -70,7 +48,7 @@ impl<'a> StructureUse<'a> {
             None => slots(elements),
         };
         let brought = total(elements.brought.iter().copied());
-        let covered = total(fields.iter().map(|field| field.bytes));
+        let covered = total(fields.iter().map(|field| field.field.bytes));
         let element = elements.accesses.len() as u64;
         (brought > 0 && fields.len() > 1).then(|| StructureUse {
             object,
@@ -93,7 +71,7 @@ impl<'a> StructureUse<'a> {
 
     /// How many fields are used of an element while it is in the cache, on average.
     pub fn fields_at_a_time(&self) -> f64 {
-        self.fields.iter().map(FieldUse::share).sum()
+        self.fields.iter().map(used_share).sum()
     }
 
     /// The type for people: `Entry`, `elements of 64 bytes`.
@@ -109,8 +87,8 @@ impl<'a> StructureUse<'a> {
     pub fn link(&self) -> Option<&FieldUse> {
         let own = bare(self.type_name?);
         let is_link = |field: &&FieldUse| {
-            let target = field.type_name.trim_end_matches(['*', ' ']);
-            let is_pointer = field.type_name.ends_with('*');
+            let target = field.field.type_name.trim_end_matches(['*', ' ']);
+            let is_pointer = field.field.type_name.ends_with('*');
             is_pointer && field.used > 0 && bare(target) == own
         };
         self.fields.iter().find(is_link)
@@ -134,34 +112,30 @@ fn bare(name: &str) -> &str {
 
 fn named(elements: &ElementUse, layout: &DataLayout) -> Vec<FieldUse> {
     let fields = layout.fields.iter();
-    fields
-        .map(|field| {
-            let (start, bytes) = (field.offset as usize, field.bytes as usize);
-            FieldUse {
-                name: field.name.clone(),
-                type_name: field.type_name.clone(),
-                ..piece(elements, start, bytes)
-            }
-        })
-        .collect()
+    fields.map(|field| piece(elements, field.clone())).collect()
 }
 
+/// The element in pieces of 8 bytes, named by their bytes.
 fn slots(elements: &ElementUse) -> Vec<FieldUse> {
-    let starts = (0..elements.accesses.len()).step_by(SLOT);
-    starts.map(|start| piece(elements, start, SLOT)).collect()
+    let all = elements.accesses.len();
+    let slot = |start: usize| LayoutField {
+        name: format!("bytes {start}–{}", (start + SLOT).min(all) - 1),
+        offset: start as u64,
+        bytes: SLOT as u64,
+        ..LayoutField::default()
+    };
+    let starts = (0..all).step_by(SLOT);
+    starts.map(|start| piece(elements, slot(start))).collect()
 }
 
-/// The use of some bytes of an element.
-fn piece(elements: &ElementUse, start: usize, bytes: usize) -> FieldUse {
-    let end = start.saturating_add(bytes).min(elements.accesses.len());
-    let start = start.min(end);
-    let sum = |column: &[u64]| total(column.get(start..end).unwrap_or_default().iter().copied());
-    FieldUse {
-        name: format!("bytes {start}–{}", end.saturating_sub(1)),
-        type_name: String::new(),
-        bytes: (end - start) as u64,
-        accesses: sum(&elements.accesses),
-        brought: sum(&elements.brought),
-        used: sum(&elements.used),
-    }
+/// The use of a field, as far as it is within the element.
+fn piece(elements: &ElementUse, field: LayoutField) -> FieldUse {
+    let all = elements.accesses.len() as u64;
+    let end = field.offset.saturating_add(field.bytes).min(all);
+    let offset = field.offset.min(end);
+    elements.field_use(LayoutField {
+        offset,
+        bytes: end - offset,
+        ..field
+    })
 }

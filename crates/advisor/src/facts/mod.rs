@@ -13,7 +13,7 @@ use reuselens_locality::{
 };
 use reuselens_units::Bytes;
 
-pub(crate) use field_use::{FieldUse, StructureUse};
+pub(crate) use field_use::{StructureUse, is_cold, used_share};
 pub(crate) use reuses::{ReuseRoute, SinkSums, regularity};
 pub(crate) use words::{line_name, per_cent, share_words, total};
 

@@ -1,10 +1,11 @@
 //! Arrays of structures of which one field at a time is used.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
+use reuselens_locality::FieldUse;
 use reuselens_units::grouped;
 
 use super::{cost, list, part};
-use crate::facts::{FieldUse, MissFacts, StructureUse, per_cent, share_words, total};
+use crate::facts::{MissFacts, StructureUse, per_cent, share_words, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -60,7 +61,7 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
     let used: Vec<&FieldUse> = by_accesses(structure);
     let first = used.first()?;
     let (line, name) = (facts.line_bytes(), structure.name());
-    let fits = line / first.bytes.max(1);
+    let fits = line / first.field.bytes.max(1);
     Some(Finding {
         rule: &RULE,
         place: facts.object_place(structure.object),
@@ -69,7 +70,7 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
         remedy: format!(
             "Store `{}` of {name} in an array of its own (a structure of arrays), so that a line \
              of {line} bytes holds {fits} of them.",
-            first.name
+            first.field.name
         ),
         confidence: match structure.type_name {
             Some(_) => Confidence::Likely,
@@ -102,10 +103,16 @@ fn evidence(
     let all = total(structure.fields.iter().map(|field| field.accesses));
     let shares = used.iter().take(3);
     let shares: Vec<String> = shares
-        .map(|field| format!("`{}` has {}", field.name, per_cent(field.accesses, all)))
+        .map(|field| {
+            format!(
+                "`{}` has {}",
+                field.field.name,
+                per_cent(field.accesses, all)
+            )
+        })
         .collect();
     let unused = structure.fields.iter().filter(|field| field.used == 0);
-    let unused: Vec<&str> = unused.map(|field| field.name.as_str()).collect();
+    let unused: Vec<&str> = unused.map(|field| field.field.name.as_str()).collect();
     let mut evidence = vec![
         format!(
             "Of the {} bytes of {} that misses in {} brought in, {} were used before they were \

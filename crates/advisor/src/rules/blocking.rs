@@ -3,8 +3,8 @@
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
-use super::{LEAST_REGULARITY, cost, loop_order, misses_often};
-use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent, regularity};
+use super::{cost, loop_order, loops_often};
+use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -41,9 +41,7 @@ fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
         return None;
     }
     let sums = facts.sink_sums(route);
-    let is_meant = !loop_order::is_strided(facts, &sums)
-        && misses_often(route.misses, sums.accesses)
-        && regularity(&sums.histogram, facts.items) >= LEAST_REGULARITY;
+    let is_meant = !loop_order::is_strided(facts, &sums) && loops_often(facts, route, &sums);
     if !is_meant {
         return None;
     }

@@ -3,8 +3,8 @@
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
-use super::{LEAST_REGULARITY, cost, misses_often};
-use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent, regularity};
+use super::{cost, loops_often};
+use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -40,9 +40,7 @@ fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
         return None;
     }
     let sums = facts.sink_sums(route);
-    let is_meant = misses_often(route.misses, sums.accesses)
-        && regularity(&sums.histogram, facts.items) >= LEAST_REGULARITY;
-    if !is_meant {
+    if !loops_often(facts, route, &sums) {
         return None;
     }
     let (source, sink) = ends(route);

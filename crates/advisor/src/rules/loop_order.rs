@@ -3,8 +3,8 @@
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
-use super::{LEAST_REGULARITY, cost, misses_often, part};
-use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent, regularity, share_words};
+use super::{cost, loops_often, part};
+use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent, share_words};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -57,8 +57,7 @@ fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
     let utilisation = sums.utilisation(facts.line_bytes());
     let elements = use_of_elements(facts, route.object);
     let is_meant = is_strided(facts, &sums)
-        && misses_often(route.misses, sums.accesses)
-        && regularity(&sums.histogram, facts.items) >= LEAST_REGULARITY
+        && loops_often(facts, route, &sums)
         && elements.unwrap_or(1.0) >= LEAST_OF_ELEMENT;
     if !is_meant {
         return None;

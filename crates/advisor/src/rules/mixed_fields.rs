@@ -1,10 +1,11 @@
 //! Structures with fields that are hardly ever used beside those that are.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
+use reuselens_locality::FieldUse;
 use reuselens_units::{counted, grouped};
 
 use super::{array_of_structures, cost, list, part};
-use crate::facts::{FieldUse, MissFacts, StructureUse, per_cent, share_words, total};
+use crate::facts::{MissFacts, StructureUse, is_cold, per_cent, share_words, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -40,7 +41,7 @@ pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
 
 fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Finding> {
     let (cold, hot): (Vec<&FieldUse>, Vec<&FieldUse>) =
-        structure.fields.iter().partition(|field| field.is_cold());
+        structure.fields.iter().partition(|field| is_cold(field));
     let unused = total((cold.iter()).map(|field| field.brought.saturating_sub(field.used)));
     let share = unused as f64 / structure.brought as f64;
     if share < LEAST_COLD || hot.is_empty() {
@@ -50,12 +51,12 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
     let names = |fields: &[&FieldUse]| {
         let names: Vec<String> = fields
             .iter()
-            .map(|field| format!("`{}`", field.name))
+            .map(|field| format!("`{}`", field.field.name))
             .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         list(&names, 6)
     };
-    let bytes = total(cold.iter().map(|field| field.bytes));
+    let bytes = total(cold.iter().map(|field| field.field.bytes));
     Some(Finding {
         rule: &RULE,
         place: facts.object_place(structure.object),

@@ -16,7 +16,7 @@ mod streaming;
 
 use reuselens_advice::{Cost, Finding, FindingRule};
 
-use crate::facts::MissFacts;
+use crate::facts::{MissFacts, ReuseRoute, SinkSums, regularity};
 use crate::need::Need::{
     self, Addresses, Blocks, Breakdown, CacheLines, Causes, Elements, Exact, Loops, Machine, Pages,
     Sets,
@@ -130,6 +130,12 @@ fn part(count: u64, share: f64) -> u64 {
 /// Whether enough of a place's accesses miss.
 fn misses_often(misses: u64, accesses: u64) -> bool {
     misses as f64 >= LEAST_MISS_RATIO * accesses as f64
+}
+
+/// Whether enough accesses of a route's sinks miss, at the distances of a loop over an array.
+fn loops_often(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> bool {
+    misses_often(route.misses, sums.accesses)
+        && regularity(&sums.histogram, facts.items) >= LEAST_REGULARITY
 }
 
 /// Names in a row, at most `most` of them: `a, b and 3 more`.

@@ -64,7 +64,8 @@ impl ElementUse {
         begins.iter().zip(ends).map(range).collect()
     }
 
-    fn field_use(&self, field: LayoutField) -> FieldUse {
+    /// The counts of a field. Bytes of it beyond the element have none.
+    pub fn field_use(&self, field: LayoutField) -> FieldUse {
         let sum = |counts: &[u64]| {
             let end = field
                 .offset

@@ -10,11 +10,12 @@ use reuselens_causes::{
 use reuselens_control_flow::BasicBlock;
 use reuselens_locality::Sharing;
 use reuselens_trace::{self as trace, ProcessId, ThreadId};
-use reuselens_units::{Bytes, Granularity};
+use reuselens_units::Bytes;
 
 use super::lanes::Lanes;
 use super::paths::block;
 use super::{CountMethod, Counted, DistanceMethod, ThreadMethod, Together};
+use crate::attribution::line_granularity;
 use crate::{AnalysisOptions, Error, this_machine};
 
 /// A way of counting, and the causes of misses beside it. It is called with blocks of one thread at
@@ -39,8 +40,7 @@ pub(super) struct Causes {
 pub(super) fn begin(options: &AnalysisOptions, cache: Bytes) -> Result<Causes, Error> {
     refuse_contradictions(options)?;
     let machine = this_machine();
-    let granularity = options.granularity.or_else(|| machine.line());
-    let granularity = granularity.unwrap_or(Granularity::LINE_64);
+    let granularity = line_granularity(&machine, options);
     if cache.items(granularity).get() == 0 {
         let item = Bytes(granularity.bytes());
         return Err(Error::NoCache { cache, item });

@@ -24,8 +24,9 @@ use reuselens_locality::{
     BoundedCurve, ElementHistograms, ExactHistogram, KeyedHistograms, Sharing, Warning,
 };
 use reuselens_trace::{ProcessId, ThreadId};
-use reuselens_units::{Bytes, Distance, Granularity};
+use reuselens_units::{Bytes, Distance};
 
+use crate::attribution::line_granularity;
 use crate::engines::{self, ENGINES, EngineError};
 use crate::{AnalysisOptions, Error};
 pub(crate) use extras::More;
@@ -260,10 +261,7 @@ fn with_paths(options: &AnalysisOptions) -> Result<paths::Paths, Error> {
             "it does not tell the distance of every access in order; counting does",
         ));
     };
-    let line = options
-        .granularity
-        .or_else(|| crate::this_machine().line())
-        .unwrap_or(Granularity::LINE_64);
+    let line = line_granularity(&crate::this_machine(), options);
     // As many doubles as an item has.
     let keep = (line.bytes() / 8).clamp(1, 64) as u32;
     Ok(paths::Paths::new(counts, keep, options.most_paths))

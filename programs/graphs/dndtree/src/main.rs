@@ -5,9 +5,10 @@
 //! presponse-dndtree differences
 //! ```
 //!
-//! Prints JSON: the latency of each batch in nanoseconds, and the count of components after the last
-//! one. `dndtree` answers whether two vertices are connected, and names no component, so a latency
-//! is the time of the changes alone. It knows all vertices from the start, and no directions.
+//! Prints JSON: the latency of each batch in nanoseconds, and the count of components after the
+//! last one. `dndtree` answers whether two vertices are connected, and names no component, so a
+//! latency is the time of the changes alone. It knows all vertices from the start, and no
+//! directions.
 
 #[path = "../../differences.rs"]
 mod differences;
