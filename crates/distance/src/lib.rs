@@ -44,7 +44,7 @@ pub use counting::{CountingTree, Expected, LookupBound};
 pub use engine::Engine;
 pub use previous::{Previous, PreviousAccess};
 pub use sampled::{
-    BoundedPoint, Estimate, SampleOptions, SamplePart, SampleSource, Sampler, Samples,
+    BoundedPoint, Estimate, ItemSample, SampleOptions, SamplePart, SampleSource, Sampler, Samples,
 };
 pub use shard::{Recency, Shard};
 pub use simd::Simd;

@@ -45,6 +45,7 @@ mod bins;
 mod bursts;
 mod estimate;
 mod filter;
+mod item_sample;
 mod moments;
 mod samples;
 mod scale;
@@ -52,6 +53,7 @@ mod spatial;
 mod unseen;
 
 pub use estimate::{BoundedPoint, Estimate};
+pub use item_sample::ItemSample;
 pub use samples::{SamplePart, SampleSource, Samples};
 
 use reuselens_units::{Bytes, Distance, Items};
@@ -222,7 +224,7 @@ impl Sampler {
         };
         let tree = std::mem::take(tree);
         let seed = self.options.seed;
-        let threshold = (rate * 2_f64.powi(64)) as u64;
+        let threshold = item_sample::threshold(rate);
         // Levels of bursts that see more of the items than the sample of items does.
         let share = self.options.rate.min(MOST_IN_BURSTS);
         let levels = (1..5)
