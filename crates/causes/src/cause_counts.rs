@@ -77,6 +77,8 @@ impl Default for CauseOptions {
 /// ```
 pub struct CauseCounts {
     cache: Bytes,
+    /// The share of the items whose accesses are passed, if not all are.
+    rate: Option<f64>,
     /// The distance from which on an access misses.
     items: u64,
     cells: usize,
@@ -98,11 +100,13 @@ impl CauseCounts {
         Self::with(options, None)
     }
 
-    /// Of no accesses, for callers that pass only the accesses to a random sample of the items.
-    /// `rate`: the probability of an item to be in it, above 0 and up to 1.
+    /// Of no accesses, for callers that pass only the accesses to a random sample of the items,
+    /// with distances as an [`ItemSample`](reuselens_distance::ItemSample) estimates them. `rate`:
+    /// the probability of an item to be in it, above 0 and up to 1.
     ///
     /// Counts of the use of lines are scaled to all items, and [`Causes::sampled_use`] bounds the
-    /// utilisation. The other analyses need all accesses: they do not run.
+    /// utilisation. The other analyses do not run. Those of sets and phases need all accesses;
+    /// sharing is often that of a few lines, which a sample misses.
     ///
     /// # Panics
     /// If the rate is another one (a fault of the caller).
@@ -123,13 +127,15 @@ impl CauseCounts {
         let has_sets = !options.set_caches.is_empty();
         CauseCounts {
             cache: options.cache,
+            rate,
             items,
             cells: 0,
             numbers: ItemNumbers::new(),
             chunks: Box::new(ChunkMaker::new()),
-            line_use: options
-                .line_use
-                .then(|| LineUse::new(items, granularity, rate)),
+            line_use: options.line_use.then(|| match rate {
+                Some(rate) => LineUse::of_sample(items, granularity, rate),
+                None => LineUse::new(items, granularity),
+            }),
             sharing: options.sharing.then(LineSharing::new),
             phases: options.phases.then(Phases::new),
             conflicts: has_sets.then(|| Conflicts::new(options.set_caches, granularity)),
@@ -214,6 +220,7 @@ impl CauseCounts {
         let set_caches = self.conflicts.map(|it| it.finish(&mut cells));
         let causes = Causes {
             cache: self.cache,
+            sample_rate: self.rate,
             elements,
             sampled_use,
             shared: shared.unwrap_or_default(),

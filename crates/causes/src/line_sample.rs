@@ -6,28 +6,60 @@
 //!
 //! `R = Σ yᵢ / Σ xᵢ`, `var R = (1 − f) · n / (n − 1) · Σ (yᵢ − R·xᵢ)² / (Σ xᵢ)²`
 //!
-//! (Cochran, *Sampling Techniques*, 3rd edition 1977, section 6.4). The bound is 1.96 deviations.
-//! That takes `R` to be normal, which it is not with few items, or where a few of them have most
-//! fills: with fewer than 30 items there is no bound. The bound is of what the sample leaves out.
-//! It has no part for the error of distances that are themselves estimates, which can take hits
-//! for misses.
+//! (Cochran, *Sampling Techniques*, 3rd edition 1977, section 6.4). The bound is the sum of two
+//! parts:
+//!
+//! - *Chance*: 1.96 deviations of `R`. That takes `R` to be normal, which it is not with few items,
+//!   or where a few of them have most fills: with fewer than 30 items there is no bound. The number
+//!   of items is taken to be `(Σ xᵢ)² / Σ xᵢ²`, which is `n` if all have equally many fills.
+//! - *Doubt*: distances are estimates, so that hits are taken for misses and misses for hits. An
+//!   estimate at the size `C` of the cache has the standard deviation `√(C · (1 − f) / f)`
+//!   ([`ItemSample`](reuselens_distance::ItemSample)). All fills are counted for caches that are
+//!   two of these deviations smaller and larger, too, and the doubt is the larger one of the
+//!   differences of their utilisations from `R`.
 
 use std::collections::{BTreeMap, HashMap};
 
-use reuselens_locality::SampledUse;
+use reuselens_locality::{CellCauses, ElementUse, SampledUse};
 
 use crate::CellPlace;
 
-/// Items from which on there is a bound.
-const ENOUGH: u64 = 30;
+/// Items of equally many fills from which on there is a bound.
+const ENOUGH: f64 = 30.0;
 /// Deviations on both sides of a normal distribution that leave out 5%.
 const DEVIATIONS: f64 = 1.96;
+/// Deviations of an estimated distance that are in doubt.
+const DOUBTFUL: f64 = 2.0;
 
 /// Bytes of fills.
 #[derive(Clone, Copy, Debug, Default)]
-struct Bytes {
-    brought: u64,
-    used: u64,
+pub(crate) struct FillBytes {
+    pub brought: u64,
+    pub used: u64,
+}
+
+impl FillBytes {
+    pub fn add(&mut self, other: FillBytes) {
+        self.brought += other.brought;
+        self.used += other.used;
+    }
+
+    /// The share of the bytes that is used.
+    fn utilisation(&self) -> f64 {
+        self.used as f64 / self.brought.max(1) as f64
+    }
+}
+
+/// Bytes of the fills of each object, and those of all (`None`).
+pub(crate) type ObjectSums = BTreeMap<Option<u32>, FillBytes>;
+
+/// The caches whose fills are counted beside those of a cache of `cache` items, where a share
+/// `rate` of the items is sampled: two deviations of an estimated distance smaller and larger.
+pub(crate) fn doubtful_caches(cache: u64, rate: f64) -> [u64; 2] {
+    let items = cache as f64;
+    let doubt = DOUBTFUL * (items * (1.0 - rate) / rate).sqrt();
+    let smaller = (items - doubt).max(1.0).floor();
+    [smaller as u64, (items + doubt).ceil() as u64]
 }
 
 /// Sums up fills by item and by the cell that made them.
@@ -35,7 +67,7 @@ struct Bytes {
 /// Memory: 34 to 68 bytes for each pair of an item and a cell.
 pub(crate) struct LineSample {
     rate: f64,
-    bytes: HashMap<(u32, u32), Bytes>,
+    bytes: HashMap<(u32, u32), FillBytes>,
 }
 
 impl LineSample {
@@ -48,61 +80,92 @@ impl LineSample {
     }
 
     /// Adds a fill that has ended.
-    pub fn end(&mut self, item: u32, cell: u32, brought: u64, used: u64) {
-        let bytes = self.bytes.entry((item, cell)).or_default();
-        bytes.brought += brought;
-        bytes.used += used;
+    pub fn end(&mut self, item: u32, cell: u32, fill: FillBytes) {
+        self.bytes.entry((item, cell)).or_default().add(fill);
     }
 
     /// What a count of the sample is one of all items.
-    pub fn scale(&self, count: u64) -> u64 {
+    fn scale(&self, count: u64) -> u64 {
         (count as f64 / self.rate).round() as u64
+    }
+
+    /// Makes the fills of cells those of all items.
+    pub fn scale_cells(&self, cells: &mut [CellCauses], line_bytes: u64) {
+        for cell in cells {
+            cell.fills = self.scale(cell.fills);
+            // Rounding must not make more bytes used than there are.
+            let brought = cell.fills.saturating_mul(line_bytes);
+            cell.used_bytes = self.scale(cell.used_bytes).min(brought);
+            cell.single_use_fills = self.scale(cell.single_use_fills).min(cell.fills);
+        }
+    }
+
+    /// Makes the counts of an element those of all items.
+    pub fn scale_element(&self, element: &mut ElementUse) {
+        let columns = [
+            &mut element.accesses,
+            &mut element.misses,
+            &mut element.brought,
+            &mut element.used,
+        ];
+        for count in columns.into_iter().flatten() {
+            *count = self.scale(*count);
+        }
     }
 
     /// The memory held.
     pub fn memory(&self) -> u64 {
         // At least half of the slots are used, and each has a byte more.
-        self.bytes.capacity() as u64 * 2 * (size_of::<((u32, u32), Bytes)>() as u64 + 1)
+        self.bytes.capacity() as u64 * 2 * (size_of::<((u32, u32), FillBytes)>() as u64 + 1)
     }
 
-    /// The utilisation of all fills, then of those of each object.
-    pub fn finish(&self, places: &[CellPlace]) -> Vec<SampledUse> {
-        let mut clusters: BTreeMap<Option<u32>, BTreeMap<u32, Bytes>> = BTreeMap::new();
+    /// The utilisation of all fills, then of those of each object. `others`: the sums of these
+    /// fills in the [`doubtful_caches`].
+    pub fn finish(&self, places: &[CellPlace], others: &[ObjectSums]) -> Vec<SampledUse> {
+        let mut clusters: BTreeMap<Option<u32>, BTreeMap<u32, FillBytes>> = BTreeMap::new();
         for (&(item, cell), bytes) in &self.bytes {
             for object in [None, Some(places[cell as usize].object)] {
                 let cluster = clusters.entry(object).or_default().entry(item).or_default();
-                cluster.brought += bytes.brought;
-                cluster.used += bytes.used;
+                cluster.add(*bytes);
             }
         }
         let objects = clusters.iter();
-        objects
-            .map(|(object, items)| SampledUse {
-                object: *object,
-                ..sampled_use(self.rate, items.values())
-            })
-            .collect()
+        let uses = objects.map(|(&object, items)| {
+            let known = sampled_use(self.rate, items.values());
+            // What misses for the first time misses in any cache.
+            let doubts = others.iter().filter_map(|sums| sums.get(&object));
+            let doubts = doubts.map(|sum| (sum.utilisation() - known.utilisation).abs());
+            let doubt = doubts.fold(0.0, f64::max);
+            SampledUse {
+                object,
+                half_width: (known.half_width + doubt).min(1.0),
+                ..known
+            }
+        });
+        uses.collect()
     }
 }
 
-/// The ratio of two sums over clusters, and its bound.
-fn sampled_use<'a>(rate: f64, clusters: impl Iterator<Item = &'a Bytes> + Clone) -> SampledUse {
+/// The ratio of two sums over clusters, and the part of its bound that is chance.
+fn sampled_use<'a>(rate: f64, clusters: impl Iterator<Item = &'a FillBytes> + Clone) -> SampledUse {
     let items = clusters.clone().count() as u64;
-    let sum = |of: fn(&Bytes) -> u64| clusters.clone().map(of).sum::<u64>() as f64;
-    let (brought, used) = (sum(|it| it.brought), sum(|it| it.used));
-    let utilisation = used / brought.max(1.0);
-    let squares = clusters.map(|it| (it.used as f64 - utilisation * it.brought as f64).powi(2));
+    let mut sum = FillBytes::default();
+    clusters.clone().for_each(|bytes| sum.add(*bytes));
+    let (brought, utilisation) = (sum.brought.max(1) as f64, sum.utilisation());
+    let errors = clusters.clone();
+    let errors = errors.map(|it| (it.used as f64 - utilisation * it.brought as f64).powi(2));
     let correction = items as f64 / (items.max(2) - 1) as f64;
-    let variance = (1.0 - rate) * correction * squares.sum::<f64>() / brought.max(1.0).powi(2);
-    let half_width = match items {
-        _ if rate >= 1.0 => 0.0,
-        ENOUGH.. => (DEVIATIONS * variance.sqrt()).min(1.0),
-        _ => 1.0,
-    };
+    let variance = (1.0 - rate) * correction * errors.sum::<f64>() / brought.powi(2);
+    let squares = clusters.map(|it| (it.brought as f64).powi(2)).sum::<f64>();
+    let is_known = brought.powi(2) >= ENOUGH * squares;
     SampledUse {
         object: None,
         items,
         utilisation,
-        half_width,
+        half_width: match is_known {
+            _ if rate >= 1.0 => 0.0,
+            true => (DEVIATIONS * variance.sqrt()).min(1.0),
+            false => 1.0,
+        },
     }
 }

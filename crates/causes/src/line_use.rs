@@ -38,7 +38,7 @@ use reuselens_units::Granularity;
 
 use crate::chunk::PreparedChunk;
 use crate::element_counts::{ElementCounts, NO_PHASE};
-use crate::line_sample::LineSample;
+use crate::line_sample::{FillBytes, LineSample, ObjectSums, doubtful_caches};
 use crate::{CauseCell, CellPlace, MissColumns};
 
 /// The cell of an item that no access has brought in.
@@ -88,13 +88,31 @@ pub(crate) struct LineUse {
     /// By cell, its instruction.
     sites: Vec<u32>,
     elements: ElementCounts,
-    sample: Option<LineSample>,
+    sample: Option<Box<Sample>>,
+}
+
+/// What a sample of the items needs beside the fills.
+struct Sample {
+    lines: LineSample,
+    /// The fills of caches that are a little smaller and larger.
+    others: [LineUse; 2],
 }
 
 impl LineUse {
-    /// For a cache of `cache` items. `sample`: the share of the items that are counted, if not all
-    /// are.
-    pub fn new(cache: u64, granularity: Granularity, sample: Option<f64>) -> Self {
+    /// For a cache of `cache` items, with estimated distances of a share `rate` of the items.
+    pub fn of_sample(cache: u64, granularity: Granularity, rate: f64) -> Self {
+        let other = |cache| LineUse::new(cache, granularity);
+        LineUse {
+            sample: Some(Box::new(Sample {
+                lines: LineSample::new(rate),
+                others: doubtful_caches(cache, rate).map(other),
+            })),
+            ..LineUse::new(cache, granularity)
+        }
+    }
+
+    /// For a cache of `cache` items, with exact distances of all items.
+    pub fn new(cache: u64, granularity: Granularity) -> Self {
         LineUse {
             cache,
             line_bytes: granularity.bytes(),
@@ -103,7 +121,7 @@ impl LineUse {
             fills: Vec::new(),
             sites: Vec::new(),
             elements: ElementCounts::new(granularity),
-            sample: sample.map(LineSample::new),
+            sample: None,
         }
     }
 
@@ -111,9 +129,20 @@ impl LineUse {
         self.sites.push(cell.site);
         self.fills.push(CellFills::default());
         self.elements.add_cell(cell);
+        if let Some(sample) = &mut self.sample {
+            // Of other caches only the bytes of lines are asked for.
+            let cell = CauseCell {
+                element_bytes: 0,
+                ..cell
+            };
+            sample.others.iter_mut().for_each(|it| it.add_cell(cell));
+        }
     }
 
     pub fn process(&mut self, chunk: &PreparedChunk) {
+        if let Some(sample) = &mut self.sample {
+            sample.others.iter_mut().for_each(|it| it.process(chunk));
+        }
         let new = chunk.known.end - self.lines.len();
         reserve(&mut self.lines, new);
         self.lines.resize(chunk.known.end, Line::EMPTY);
@@ -167,7 +196,11 @@ impl LineUse {
             fills.single += u64::from(line.is_single);
             self.elements.end(line.cell, line.phase, line.bytes);
             if let Some(sample) = &mut self.sample {
-                sample.end(number, line.cell, self.line_bytes, used);
+                let bytes = FillBytes {
+                    brought: self.line_bytes,
+                    used,
+                };
+                sample.lines.end(number, line.cell, bytes);
             }
         }
     }
@@ -176,13 +209,38 @@ impl LineUse {
     pub fn memory(&self) -> u64 {
         let lines = self.lines.capacity() * size_of::<Line>();
         let cells = self.fills.capacity() * size_of::<CellFills>() + self.sites.capacity() * 4;
-        let sample = self.sample.as_ref().map_or(0, LineSample::memory);
+        let sample = self.sample.as_ref().map_or(0, |sample| {
+            let others = sample.others.iter().map(LineUse::memory);
+            sample.lines.memory() + others.sum::<u64>()
+        });
         (lines + cells) as u64 + self.elements.memory() + sample
     }
 
     /// Cells of objects whose elements have no counters for lack of room.
     pub fn cells_left_out(&self) -> u64 {
         self.elements.cells_left_out()
+    }
+
+    /// Ends the fills that have not ended.
+    fn end_all(&mut self) {
+        for (number, line) in (0..).zip(std::mem::take(&mut self.lines)) {
+            self.end(number, &line);
+        }
+    }
+
+    /// The bytes of all fills together, and by object.
+    fn sums(&mut self, places: &[CellPlace]) -> ObjectSums {
+        self.end_all();
+        let mut sums = ObjectSums::new();
+        for (fills, place) in self.fills.iter().zip(places) {
+            for object in [None, Some(place.object)] {
+                sums.entry(object).or_default().add(FillBytes {
+                    brought: fills.fills * self.line_bytes,
+                    used: fills.used_bytes,
+                });
+            }
+        }
+        sums
     }
 
     /// Adds the counts to those of the cells, and returns those of elements, and how well a sample
@@ -192,37 +250,19 @@ impl LineUse {
         cells: &mut [CellCauses],
         places: &[CellPlace],
     ) -> (Vec<ElementUse>, Vec<SampledUse>) {
-        for (number, line) in (0..).zip(std::mem::take(&mut self.lines)) {
-            self.end(number, &line);
+        self.end_all();
+        for (cell, counts) in cells.iter_mut().zip(&self.fills) {
+            cell.fills = counts.fills;
+            cell.used_bytes = counts.used_bytes;
+            cell.single_use_fills = counts.single;
         }
         let mut elements = self.elements.finish(places);
-        let scale = |count: u64| {
-            self.sample
-                .as_ref()
-                .map_or(count, |sample| sample.scale(count))
+        let Some(mut sample) = self.sample else {
+            return (elements, Vec::new());
         };
-        for (cell, counts) in cells.iter_mut().zip(&self.fills) {
-            cell.fills = scale(counts.fills);
-            // Rounding must not make more bytes used than there are.
-            let brought = cell.fills.saturating_mul(self.line_bytes);
-            cell.used_bytes = scale(counts.used_bytes).min(brought);
-            cell.single_use_fills = scale(counts.single).min(cell.fills);
-        }
-        for element in &mut elements {
-            let columns = [
-                &mut element.accesses,
-                &mut element.misses,
-                &mut element.brought,
-                &mut element.used,
-            ];
-            columns
-                .into_iter()
-                .flatten()
-                .for_each(|count| *count = scale(*count));
-        }
-        let sampled = self
-            .sample
-            .map_or(Vec::new(), |sample| sample.finish(places));
-        (elements, sampled)
+        sample.lines.scale_cells(cells, self.line_bytes);
+        (elements.iter_mut()).for_each(|element| sample.lines.scale_element(element));
+        let others = sample.others.each_mut().map(|it| it.sums(places));
+        (elements, sample.lines.finish(places, &others))
     }
 }

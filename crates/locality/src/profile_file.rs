@@ -159,7 +159,10 @@ fn check_tree(contexts: &[Context]) -> Result<(), ProfileError> {
 mod tests {
     use super::*;
     use crate::testing;
-    use crate::{BoundedCurve, BoundedPoint, ContextFootprint, Lifetime, PlacementData};
+    use crate::{
+        BoundedCurve, BoundedPoint, Causes, ContextFootprint, Lifetime, PlacementData, SampledUse,
+    };
+    use reuselens_units::Bytes;
 
     fn error(bytes: &[u8]) -> ProfileError {
         Profile::from_bytes(bytes).unwrap_err()
@@ -268,6 +271,47 @@ mod tests {
             // It may still be a profile, if only a name was hit; but it must come back.
             let _ = Profile::from_bytes(&damaged);
         }
+    }
+
+    /// A file whose causes are those of a sample, with any digit of its text replaced: it is
+    /// refused, or its shares are shares, and it can be merged.
+    #[test]
+    fn damaged_samples_are_refused_or_sound() {
+        let mut profile = testing::profile();
+        profile.causes = Some(Causes {
+            cache: Bytes(4096),
+            sample_rate: Some(0.25),
+            sampled_use: vec![
+                SampledUse {
+                    object: None,
+                    items: 90,
+                    utilisation: 0.5,
+                    half_width: 0.125,
+                },
+                SampledUse {
+                    object: Some(1),
+                    ..SampledUse::default()
+                },
+            ],
+            ..Causes::default()
+        });
+        assert_eq!(Profile::from_bytes(&profile.to_bytes()).unwrap(), profile);
+        let text = serde_json::to_string(&profile).unwrap();
+        let digits = text.match_indices(|it: char| it.is_ascii_digit() || it == '.');
+        let mut refused = 0;
+        for (at, _) in digits {
+            for digit in ["-", "9", "0", "7e9"] {
+                let damaged = [&text[..at], digit, &text[at + 1..]].concat();
+                let Ok(read) = Profile::from_bytes(&FORM.to_bytes(damaged.as_bytes())) else {
+                    refused += 1;
+                    continue;
+                };
+                let causes = read.causes.clone().unwrap();
+                assert!(causes.sampled_use.iter().all(SampledUse::is_sound));
+                assert!(Profile::merge(&[read.clone(), read]).is_ok());
+            }
+        }
+        assert!(refused > 100, "{refused}");
     }
 
     #[test]

@@ -59,6 +59,7 @@ pub(crate) struct MissSums {
 static NO_CAUSES: Causes = Causes {
     cache: Bytes(0),
     elements: Vec::new(),
+    sample_rate: None,
     sampled_use: Vec::new(),
     layouts: Vec::new(),
     shared: Vec::new(),

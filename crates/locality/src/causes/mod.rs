@@ -40,8 +40,13 @@ pub struct Causes {
     /// size: by object.
     #[serde(default)]
     pub elements: Vec<ElementUse>,
-    /// Where only a sample of the items was counted, the utilisation of lines with its bound: first
-    /// of all fills together, then by object. The counts are scaled to all items then.
+    /// The share of the items that was counted, above 0 and up to 1, if the accesses to a sample of
+    /// the items were. The counts of [`CellCauses`] and [`Self::elements`] are then scaled to all
+    /// items, and the other tables are empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample_rate: Option<f64>,
+    /// Of a sample, the utilisation of lines with its bound: first of all fills together, then by
+    /// object.
     #[serde(default)]
     pub sampled_use: Vec<SampledUse>,
     /// Types of objects: [`ElementUse::layout`] is an index.
@@ -81,6 +86,7 @@ impl Causes {
             sampled.object = sampled.object.map(&object);
         }
         self.sampled_use.sort_by_key(|it| it.object);
+        unite(&mut self.sampled_use, |it| it.object, SampledUse::merge);
         for pair in &mut self.shared {
             for end in [&mut pair.writer, &mut pair.victim] {
                 (end.site, end.object) = (site(end.site), object(end.object));
@@ -150,18 +156,29 @@ impl Causes {
                 "its causes name {table} {index}, and there are {len}"
             ));
         }
+        self.check_values()
+    }
+
+    /// Checks that the columns of elements are equally long, and that shares are shares.
+    fn check_values(&self) -> Result<(), String> {
         let uneven = |it: &&ElementUse| {
             let columns = [&it.misses, &it.brought, &it.used];
             columns
                 .iter()
                 .any(|column| column.len() != it.accesses.len())
         };
-        match self.elements.iter().find(uneven) {
-            Some(it) => Err(format!(
+        if let Some(it) = self.elements.iter().find(uneven) {
+            return Err(format!(
                 "the bytes of object {} have columns of several lengths",
                 it.object
-            )),
-            None => Ok(()),
+            ));
+        }
+        let is_share = |rate: f64| rate > 0.0 && rate <= 1.0;
+        let is_sound = self.sample_rate.is_none_or(is_share)
+            && self.sampled_use.iter().all(SampledUse::is_sound);
+        match is_sound {
+            true => Ok(()),
+            false => Err("its sample has shares below 0 or above 1".to_owned()),
         }
     }
 }
@@ -204,6 +221,11 @@ mod tests {
                 .collect(),
             ..RunPhase::default()
         };
+        let sampled = |object, items| SampledUse {
+            object,
+            items,
+            ..SampledUse::default()
+        };
         let mut causes = Causes {
             carried: vec![carried(1, 5), carried(2, 4), carried(3, 2)],
             elements: vec![element(4, &[1, 2]), element(3, &[1, 1]), element(3, &[1])],
@@ -211,6 +233,7 @@ mod tests {
                 phases: vec![phase(&[(3, 5), (4, 2)])],
                 ..RunPhases::default()
             },
+            sampled_use: vec![sampled(None, 9), sampled(Some(3), 4), sampled(Some(4), 5)],
             ..Causes::default()
         };
         // Sites 2 and 3 are one, and so are the objects.
@@ -218,6 +241,7 @@ mod tests {
         assert_eq!(causes.carried, [carried(2, 6), carried(1, 5)]);
         assert_eq!(causes.elements, [element(7, &[1]), element(7, &[2, 3])]);
         assert_eq!(causes.phases.phases, [phase(&[(7, 7)])]);
+        assert_eq!(causes.sampled_use, [sampled(None, 9), sampled(Some(7), 9)]);
     }
 
     #[test]
@@ -253,14 +277,22 @@ mod tests {
             .contains("object 8")
         );
         assert!(wrong(|it| it.phases.intervals.push(RunInterval::default())).contains("phase 0"));
-        let sampled = SampledUse {
-            object: Some(8),
+        let sampled = |object| SampledUse {
+            object: Some(object),
             ..SampledUse::default()
         };
-        let sampled = Causes {
-            sampled_use: vec![sampled],
-            ..good.clone()
-        };
-        assert!(sampled.check(2, 8).unwrap_err().contains("object 8"));
+        let mut wrong_object = good.clone();
+        wrong_object.sampled_use = vec![sampled(8)];
+        assert!(wrong_object.check(2, 8).unwrap_err().contains("object 8"));
+        wrong_object.sampled_use = vec![sampled(7)];
+        assert_eq!(wrong_object.check(2, 8), Ok(()));
+        assert!(wrong(|it| it.sample_rate = Some(0.0)).contains("shares below 0"));
+        assert!(
+            wrong(|it| it.sampled_use.push(SampledUse {
+                half_width: 2.0,
+                ..SampledUse::default()
+            }))
+            .contains("above 1")
+        );
     }
 }
