@@ -116,7 +116,7 @@ pub struct Analysis {
         require_equals = true,
         default_missing_value = "auto",
         value_parser = why,
-        conflicts_with_all = ["max_distance", "sample", "times", "forward"],
+        conflicts_with_all = ["max_distance", "times", "forward"],
         help_heading = "Analysis"
     )]
     pub why: Option<Bytes>,

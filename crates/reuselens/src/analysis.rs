@@ -200,7 +200,8 @@ pub(crate) fn profile(
         add_paths(&mut uncounted.profile, paths);
     }
     if let Some(causes) = counted.more.causes {
-        add_causes(&mut uncounted, causes, &carried);
+        let is_sampled = counts::sample_rate(options).is_some();
+        add_causes(&mut uncounted, causes, &carried, is_sampled);
     }
     if options.is_totals_only() {
         return uncounted.whole();
@@ -235,7 +236,12 @@ fn add_paths(profile: &mut Profile, mut paths: PathCounts) {
 }
 
 /// Puts what was counted of causes into a profile whose cells are in the order of their numbers.
-fn add_causes(uncounted: &mut Uncounted, causes: CauseCounts, carried: &CarriedCounts) {
+fn add_causes(
+    uncounted: &mut Uncounted,
+    causes: CauseCounts,
+    carried: &CarriedCounts,
+    is_sampled: bool,
+) {
     let profile = &mut uncounted.profile;
     let place = |cell: &Cell| CellPlace {
         site: cell.site,
@@ -250,8 +256,11 @@ fn add_causes(uncounted: &mut Uncounted, causes: CauseCounts, carried: &CarriedC
     }
     let named = profile.causes.take().unwrap_or_default().scopes;
     carried_reuses::add(&mut causes, carried, named, &places);
-    let is_blind = !causes.has_loops && profile.references > 0;
-    let warning = is_blind.then(carried_reuses::no_blocks);
+    let warning = match causes.has_loops || profile.references == 0 {
+        true => None,
+        false if is_sampled => Some(counts::sampled_causes_warning(&causes)),
+        false => Some(carried_reuses::no_blocks()),
+    };
     profile.warnings.extend(warning);
     profile.warnings.extend(left_out.then(elements_left_out));
     profile.causes = Some(causes);

@@ -99,7 +99,7 @@ impl Attribution {
             bytes: options.causes.is_some(),
             offsets: options.causes.is_some(),
             merges,
-            basic_blocks: options.paths || options.causes.is_some(),
+            basic_blocks: options.paths || options.needs_scopes(),
             placement: options.placement_options(),
             ids: !source.has_addresses(),
             ..Options::default()

@@ -88,6 +88,12 @@ pub struct AnalysisOptions {
 }
 
 impl AnalysisOptions {
+    /// Whether loops and calls are followed, for which the source should have basic blocks: causes
+    /// of misses ask what carries a reuse, unless a sample is asked for.
+    pub fn needs_scopes(&self) -> bool {
+        self.causes.is_some() && counts::sample_rate(self).is_none()
+    }
+
     /// The unit of distances in bytes, where objects are weighed.
     pub fn weight_unit(&self) -> Granularity {
         self.granularity.unwrap_or(Granularity::LINE_64)

@@ -161,6 +161,101 @@ fn a_profile_with_causes_is_read_back() {
     assert!(merged.cells.iter().all(|cell| cell.causes.is_empty()));
 }
 
+/// As many sweeps over many more lines, of which 16 bytes are used in each.
+fn long_program() -> Made {
+    let mut steps = Vec::new();
+    for sweep in 0..8_u64 {
+        for part in 0..64_u64 {
+            let row = |line: u64| Row {
+                kind: Kind::Load,
+                size: 8,
+                pc: 0x100,
+                addr: (1 << 20) + line * 64 + 8 * (sweep % 2) + 16 * (line % 3),
+            };
+            let lines = part * 1000..(part + 1) * 1000;
+            let rows = lines.flat_map(|line| [row(line), row(line)]).collect();
+            steps.push(((0, 0), What::Rows(rows)));
+        }
+    }
+    Made { steps, at: 0 }
+}
+
+#[test]
+fn a_sample_bounds_the_bytes_used_and_warns_of_what_is_not_known() {
+    let cache = Bytes(64 << 10);
+    let all = AnalysisOptions {
+        causes: Some(cache),
+        ..options(1)
+    };
+    let profile = |options: &AnalysisOptions| {
+        analyze(&mut long_program(), vec![], options, &mut |_| {}).unwrap()
+    };
+    let sums = |profile: &Profile| {
+        let mut sum = reuselens::locality::CellCauses::default();
+        (profile.cells.iter()).for_each(|cell| sum.merge(&cell.causes));
+        sum
+    };
+    let exact = sums(&profile(&all));
+    let truth = exact.utilisation(64).unwrap();
+    for (engine, seed) in [("auto", 1), ("sampled", 2), ("auto", 3)] {
+        let options = AnalysisOptions {
+            engine: engine.to_owned(),
+            sample: Some(0.05),
+            seed,
+            ..all.clone()
+        };
+        let sampled = profile(&options);
+        let causes = sampled.causes.as_ref().unwrap();
+        assert!(!sampled.method.exact);
+        assert_eq!((causes.cache, causes.sample_rate), (cache, Some(0.05)));
+        let known = causes.sampled_use[0];
+        assert!((known.utilisation - truth).abs() <= known.half_width);
+        assert!(known.half_width < 0.05, "{known:?}");
+        let fills = sums(&sampled).fills as f64 / exact.fills as f64;
+        assert!((0.9..1.1).contains(&fills), "{fills}");
+        assert!(causes.phases.intervals.is_empty() && causes.set_caches.is_empty());
+        let codes: Vec<&str> = (sampled.warnings.iter())
+            .map(|it| it.code.as_str())
+            .collect();
+        assert_eq!(codes, ["sampled-causes"]);
+        assert_eq!(Profile::from_bytes(&sampled.to_bytes()).unwrap(), sampled);
+        let threads = AnalysisOptions {
+            threads: NonZeroUsize::new(3),
+            ..options
+        };
+        assert!(profile(&threads).to_bytes() == sampled.to_bytes());
+        // Bounds of several runs do not add up.
+        let merged = Profile::merge(&[sampled.clone(), sampled]).unwrap();
+        assert_eq!(merged.causes, None);
+        let mut codes = merged.warnings.iter().map(|it| it.code.as_str());
+        assert!(codes.any(|code| code == "causes-of-one-run"));
+    }
+}
+
+/// Distances of a short trace are exact though a sample is asked for, and so are causes.
+#[test]
+fn a_sample_of_a_short_trace_has_all_causes() {
+    let asked = AnalysisOptions {
+        sample: Some(0.01),
+        ..options(1)
+    };
+    let (mut sampled, mut exact) = (profile(64, &asked), profile(64, &options(1)));
+    assert!(sampled.method.exact);
+    assert_eq!(sampled.causes.as_ref().unwrap().sample_rate, None);
+    assert_eq!(sampled.warnings[0].code, "sampled-causes");
+    assert_eq!(exact.warnings[0].code, "no-basic-blocks");
+    for profile in [&mut sampled, &mut exact] {
+        profile.warnings.clear();
+        profile.method.engine.clear();
+    }
+    assert!(sampled == exact);
+    let all = AnalysisOptions {
+        sample: Some(1.0),
+        ..options(1)
+    };
+    assert_eq!(profile(64, &all).causes, exact.causes);
+}
+
 #[test]
 fn nothing_is_recorded_unless_it_is_asked_for() {
     let options = AnalysisOptions {
@@ -182,7 +277,6 @@ fn causes_refuse_what_they_do_not_go_together_with() {
     assert!(refused(|it| it.sharing = Sharing::Private).contains("--sharing private"));
     assert!(refused(|it| it.kinds = Kinds::Loads).contains("--kind"));
     assert!(refused(|it| it.totals_only = true).contains("--by program"));
-    assert!(refused(|it| it.sample = Some(0.1)).contains("--sample"));
     assert!(refused(|it| it.engine = "hp-rda".to_owned()).contains("engine"));
     assert!(refused(|it| it.causes = Some(Bytes(63))).contains("holds no item"));
 }

@@ -117,7 +117,7 @@ impl Args {
             stop: interrupt::graceful(),
         };
         // Causes are told without them too, but for what carries reuses.
-        launch.basic_blocks |= options.causes.is_some() && launch.can_see_basic_blocks();
+        launch.basic_blocks |= options.needs_scopes() && launch.can_see_basic_blocks();
         Ok(HostCapture {
             launch,
             options,

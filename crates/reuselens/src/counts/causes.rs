@@ -14,7 +14,8 @@ use reuselens_units::Bytes;
 
 use super::lanes::Lanes;
 use super::paths::block;
-use super::{CountMethod, Counted, DistanceMethod, ThreadMethod, Together};
+use super::sampled_causes::SampledCauses;
+use super::{CountMethod, Counted, DistanceMethod, ThreadMethod, Together, sample_rate};
 use crate::attribution::line_granularity;
 use crate::{AnalysisOptions, Error, this_machine};
 
@@ -37,7 +38,10 @@ pub(super) struct Causes {
 ///
 /// # Errors
 /// If something is asked for that does not go together with causes, or the cache holds no item.
-pub(super) fn begin(options: &AnalysisOptions, cache: Bytes) -> Result<Causes, Error> {
+pub(super) fn begin(
+    options: &AnalysisOptions,
+    cache: Bytes,
+) -> Result<Box<dyn ThreadMethod>, Error> {
     refuse_contradictions(options)?;
     let machine = this_machine();
     let granularity = line_granularity(&machine, options);
@@ -45,28 +49,49 @@ pub(super) fn begin(options: &AnalysisOptions, cache: Bytes) -> Result<Causes, E
         let item = Bytes(granularity.bytes());
         return Err(Error::NoCache { cache, item });
     }
-    let Together::WithDistances(inner) = super::counts(options)? else {
-        return Err(refused(
-            "this --engine",
-            "it does not tell the distance of every access in order; counting does",
-        ));
+    let causes = CauseOptions {
+        granularity,
+        cache,
+        line_use: true,
+        sharing: true,
+        phases: true,
+        set_caches: set_caches(&machine, granularity),
     };
-    Ok(Causes {
-        inner,
-        carried: CarriedReuses::new(cache.items(granularity), CarriedReuses::MOST_PAIRS),
-        process: 0,
-        blocks: Vec::new(),
-        counts: CauseCounts::new(CauseOptions {
-            granularity,
-            cache,
-            line_use: true,
-            sharing: true,
-            phases: true,
-            set_caches: set_caches(&machine, granularity),
-        }),
-        lanes: Lanes::default(),
-        lane: 0,
+    let Some(rate) = sample_rate(options) else {
+        return Ok(Box::new(Causes::new(options, causes)?));
+    };
+    let all = AnalysisOptions {
+        engine: "counting".to_owned(),
+        sample: None,
+        ..options.clone()
+    };
+    let all = Causes::new(&all, causes.clone())?;
+    Ok(match rate < 1.0 {
+        true => Box::new(SampledCauses::new(all, rate, causes, options)),
+        false => Box::new(all),
     })
+}
+
+impl Causes {
+    /// Counts these causes with the engine of `options`, which is no sampled one.
+    fn new(options: &AnalysisOptions, causes: CauseOptions) -> Result<Self, Error> {
+        let Together::WithDistances(inner) = super::counts(options)? else {
+            return Err(refused(
+                "this --engine",
+                "it does not tell the distance of every access in order; counting does",
+            ));
+        };
+        let cache = causes.cache.items(causes.granularity);
+        Ok(Causes {
+            inner,
+            carried: CarriedReuses::new(cache, CarriedReuses::MOST_PAIRS),
+            process: 0,
+            blocks: Vec::new(),
+            counts: CauseCounts::new(causes),
+            lanes: Lanes::default(),
+            lane: 0,
+        })
+    }
 }
 
 fn refused(other: &'static str, why: &'static str) -> Error {
@@ -110,11 +135,6 @@ fn refuse_contradictions(options: &AnalysisOptions) -> Result<(), Error> {
             "each takes the memory of a table of its own",
         ),
         (
-            options.sample.is_some(),
-            "--sample",
-            "a sample knows the distances of some accesses only",
-        ),
-        (
             options.max_distance.is_some(),
             "--max-distance",
             "the bytes that are used are remembered for every item",
@@ -145,16 +165,21 @@ fn code_block(row: &trace::BasicBlock) -> BasicBlock {
     }
 }
 
+/// Makes the cells known that are new in a piece.
+pub(super) fn add_cells(counts: &mut CauseCounts, columns: &Columns) {
+    let known = counts.cells();
+    let cells = columns.sites.iter().zip(&columns.objects).skip(known);
+    counts.add_cells(cells.map(|(site, cell)| CauseCell {
+        site: *site,
+        object: cell.object,
+        element_bytes: cell.element_bytes,
+    }));
+}
+
 impl CountMethod for Causes {
     fn add(&mut self, columns: &Columns) {
         self.inner.add(columns);
-        let known = self.counts.cells();
-        let cells = columns.sites.iter().zip(&columns.objects).skip(known);
-        self.counts.add_cells(cells.map(|(site, cell)| CauseCell {
-            site: *site,
-            object: cell.object,
-            element_bytes: cell.element_bytes,
-        }));
+        add_cells(&mut self.counts, columns);
         let misses = MissColumns {
             thread: self.lane,
             items: &columns.items,

@@ -12,6 +12,7 @@ mod lanes;
 mod paths;
 mod private;
 mod sampled;
+mod sampled_causes;
 mod shares;
 mod totals;
 
@@ -32,6 +33,7 @@ use crate::{AnalysisOptions, Error};
 pub(crate) use extras::More;
 use guarded::{AnyMethod, Guarded};
 pub(crate) use paths::PathCounts;
+pub(crate) use sampled_causes::warning as sampled_causes_warning;
 
 /// A program thread with its own tables costs as much memory as this many accesses: the tables take
 /// a hundred kilobytes before the thread's first access.
@@ -197,7 +199,7 @@ pub(crate) fn merge_cells(options: &AnalysisOptions) -> bool {
 pub(crate) fn begin(options: &AnalysisOptions) -> Result<Box<dyn Counts>, Error> {
     let threads = options.threads();
     if let Some(cache) = options.causes {
-        let causes = Box::new(causes::begin(options, cache)?);
+        let causes = causes::begin(options, cache)?;
         let counts = Guarded::begin(AnyMethod::ByThread(causes));
         return Ok(in_background(counts, threads));
     }
@@ -278,41 +280,53 @@ fn counts(options: &AnalysisOptions) -> Result<Together, Error> {
     if options.engine == PARALLEL {
         refuse_parts(options)?;
     }
-    let samples = match (options.engine.as_str(), options.sample) {
-        ("auto" | "sampled", Some(rate)) => sampled::Sampled::at(rate, options),
-        ("sampled", None) => sampled::Sampled::at(RATE, options),
+    let samples = match (sample_rate(options), options.engine.as_str()) {
+        (Some(rate), _) => sampled::Sampled::at(rate, options),
         // Options that a sample cannot serve take an exact engine, which stops at the memory limit.
-        ("auto", None) if !needs_exact(options) => sampled::Sampled::when_memory_is_short(options),
-        (name, Some(_)) => {
-            engines::find(name)?;
-            let name = name.to_owned();
-            return Err(EngineError::NotSampled { name }.into());
-        }
-        (name, None) => {
-            let engine = engines::by_name(match name {
-                PARALLEL => "counting",
-                name => name,
-            })?;
-            let engine = bounded(options, engine)?;
-            let name = match name {
-                PARALLEL => PARALLEL,
-                _ => engine.name(),
-            };
-            let distances = options.elements || options.forward || options.paths;
-            let distances = distances || options.causes.is_some();
-            return Ok(if options.is_totals_only() && !distances {
-                Together::Plain(Box::new(totals::TotalCounts::new(engine, name)))
-            } else {
-                let exact = exact::Exact::new(engine, name, options.is_totals_only());
-                Together::WithDistances(Box::new(exact))
-            });
-        }
+        (None, "auto") if !needs_exact(options) => sampled::Sampled::when_memory_is_short(options),
+        (None, name) => return with_engine(name, options),
     };
     match options.max_distance {
         None => Ok(Together::Plain(Box::new(samples))),
         Some(_) => Err(Error::NotBounded {
             engine: "sampled".to_owned(),
         }),
+    }
+}
+
+/// With the engine of this name, in the order of the trace.
+fn with_engine(name: &str, options: &AnalysisOptions) -> Result<Together, Error> {
+    if options.sample.is_some() {
+        engines::find(name)?;
+        let name = name.to_owned();
+        return Err(EngineError::NotSampled { name }.into());
+    }
+    let engine = engines::by_name(match name {
+        PARALLEL => "counting",
+        name => name,
+    })?;
+    let engine = bounded(options, engine)?;
+    let name = match name {
+        PARALLEL => PARALLEL,
+        _ => engine.name(),
+    };
+    let distances = options.elements || options.forward || options.paths;
+    let distances = distances || options.causes.is_some();
+    Ok(if options.is_totals_only() && !distances {
+        Together::Plain(Box::new(totals::TotalCounts::new(engine, name)))
+    } else {
+        let exact = exact::Exact::new(engine, name, options.is_totals_only());
+        Together::WithDistances(Box::new(exact))
+    })
+}
+
+/// The share of the items that a sample is asked to have, if one is asked for. Below a memory limit
+/// samples may be taken all the same.
+pub(crate) fn sample_rate(options: &AnalysisOptions) -> Option<f64> {
+    match options.engine.as_str() {
+        "auto" => options.sample,
+        "sampled" => Some(options.sample.unwrap_or(RATE)),
+        _ => None,
     }
 }
 

@@ -78,6 +78,11 @@ impl Sampled {
         }
     }
 
+    /// Whether all distances so far are exact.
+    pub(super) fn is_exact(&self) -> bool {
+        self.sampler.accesses() == self.sampler.exact_accesses()
+    }
+
     fn add_piece(&mut self, columns: &Columns, piece: Range<usize>) {
         let (items, cells) = (&columns.items[piece.clone()], &columns.cells[piece.clone()]);
         let sampler = &mut self.sampler;
@@ -182,7 +187,7 @@ impl CountMethod for Sampled {
         let mut this = *self;
         let mut histogram = std::mem::take(&mut this.histogram).finish();
         add_near(&mut histogram, &this.keyed);
-        if this.sampler.accesses() == this.sampler.exact_accesses() {
+        if this.is_exact() {
             return Counted {
                 more: super::More::default(),
                 engine: if this.asked_for {
@@ -243,7 +248,7 @@ impl Sampled {
 }
 
 /// A share in percent, with two digits that say something.
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     let zeros = if percent > 0.0 {
         -percent.log10().floor()
