@@ -14,7 +14,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use crate::advice::AdviceJson;
-use crate::causes::{self, FieldsJson};
+use crate::causes::{self, FieldsJson, LinesJson};
 use crate::{caches, times};
 use compact::Compact;
 
@@ -111,6 +111,9 @@ struct ProfileDocument<'a> {
     /// What to change; only where causes were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<AdviceJson>,
+    /// Bytes used of the lines that misses bring in; only where causes were recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line_use: Option<LinesJson<'a>>,
     /// Accesses, misses and used bytes by field of objects; only where causes were recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fields: Vec<FieldsJson<'a>>,
@@ -343,6 +346,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> ProfileDocument<
         footprint: times::footprint(profile),
         paths: profile.paths.as_ref().map(PathsJson::from),
         advice: (profile.causes.as_ref()).map(|_| AdviceJson::from(&advise(profile))),
+        line_use: causes::lines_json(profile),
         fields: causes::fields_json(profile),
         error_bounds: method.error_bounds.as_ref().map(BoundsJson::from),
     }

@@ -53,6 +53,18 @@ pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
     page_of(&profile.grouping(), options)
 }
 
+/// The sections that the head of a page links to: their ids and names.
+const SECTIONS: [(&str, &str); 8] = [
+    ("advice", "Advice"),
+    ("where", "Where"),
+    ("lines", "Lines"),
+    ("fields", "Fields"),
+    ("source", "Source"),
+    ("contexts", "Calls"),
+    ("paths", "Paths"),
+    ("method", "Method"),
+];
+
 /// As [`page`], of a profile whose groups are of use to others too: see
 /// [`summary_of`](crate::summary_of).
 pub fn page_of(grouping: &Grouping, options: &HtmlOptions) -> String {
@@ -69,27 +81,16 @@ pub fn page_of(grouping: &Grouping, options: &HtmlOptions) -> String {
     let files = source::files(&scene);
     let patterns = paths::pictures(&scene);
     let found = advice::for_page(profile);
-    top(
-        &mut out,
-        &[
-            ("advice", "Advice"),
-            ("where", "Where"),
-            ("fields", "Fields"),
-            ("source", "Source"),
-            ("contexts", "Calls"),
-            ("paths", "Paths"),
-            ("method", "Method"),
-        ],
-        |id| match id {
-            "advice" => found.is_some(),
-            "fields" => causes::has_section(profile),
-            "contexts" => tree.len() > 1,
-            "paths" => !patterns.is_empty(),
-            "source" => !files.is_empty(),
-            "where" => !tables.is_empty(),
-            _ => true,
-        },
-    );
+    top(&mut out, &SECTIONS, |id| match id {
+        "advice" => found.is_some(),
+        "lines" => causes::has_lines(profile),
+        "fields" => causes::has_fields(profile),
+        "contexts" => tree.len() > 1,
+        "paths" => !patterns.is_empty(),
+        "source" => !files.is_empty(),
+        "where" => !tables.is_empty(),
+        _ => true,
+    });
     headline::write(&mut out, &scene, &options.title);
     advice::write_section(&mut out, found.as_ref());
     lessons::reuse_distance(&mut out);
