@@ -6,17 +6,15 @@ use super::total;
 
 /// Bytes of a piece of an element whose fields are not known.
 const SLOT: usize = 8;
-/// The least share of what is brought in that a field must be used of not to be *cold*.
+/// The least share of the used elements in which a field must be used not to be *cold*.
 const COLD: f64 = 0.1;
+/// The least share of what is brought in that later fills must make, so that they count without the
+/// first touches. With less, the first touches are the program.
+const LEAST_LATER: f64 = 0.3;
 
 /// The share of a field's bytes that are used of those that are brought in; 0 of none.
-pub(crate) fn used_share(field: &FieldUse) -> f64 {
+fn used_share(field: &FieldUse) -> f64 {
     field.used_share().unwrap_or(0.0)
-}
-
-/// Whether a field is hardly ever used while it is in the cache.
-pub(crate) fn is_cold(field: &FieldUse) -> bool {
-    used_share(field) < COLD
 }
 
 /// How the elements of an object are used.
@@ -69,14 +67,51 @@ impl<'a> StructureUse<'a> {
         self.used as f64 / self.brought as f64
     }
 
-    /// How many fields are used of an element while it is in the cache, on average.
+    /// The use without the first touches of `cold` bytes, if these used all fields and enough is
+    /// left: one pass that initialises all fields says nothing about the passes after it.
+    pub fn after_first_touches(&self, cold: u64) -> Option<StructureUse<'a>> {
+        let elements = cold / self.element.max(1);
+        let later = |field: &FieldUse| {
+            let first = elements.saturating_mul(field.field.bytes);
+            // Lines at the ends of a block have bytes of other data.
+            let all = first - first / 16;
+            (field.used >= all).then(|| FieldUse {
+                brought: field.brought.saturating_sub(first),
+                used: field.used.saturating_sub(first),
+                ..field.clone()
+            })
+        };
+        let fields: Option<Vec<FieldUse>> = self.fields.iter().map(later).collect();
+        let brought = self.brought.saturating_sub(cold);
+        let used = self.used.saturating_sub(cold);
+        let is_enough = brought as f64 >= LEAST_LATER * self.brought as f64;
+        (is_enough && used > 0).then_some(StructureUse {
+            fields: fields?,
+            brought,
+            used,
+            ..self.clone()
+        })
+    }
+
+    /// How many fields are used of an element while it is in the cache, on average over all
+    /// elements that are brought in.
     pub fn fields_at_a_time(&self) -> f64 {
         self.fields.iter().map(used_share).sum()
     }
 
+    /// The share of the elements brought in that are used: that of the field that is used most.
+    pub fn visited(&self) -> f64 {
+        self.fields.iter().map(used_share).fold(0.0, f64::max)
+    }
+
+    /// Whether a field is hardly ever used of the elements that are.
+    pub fn is_cold(&self, field: &FieldUse) -> bool {
+        used_share(field) < COLD * self.visited()
+    }
+
     /// The type for people: `Entry`, `elements of 64 bytes`.
     pub fn name(&self) -> String {
-        match self.type_name {
+        match self.type_name.filter(|name| !name.contains("(unnamed)")) {
             Some(name) => name.to_owned(),
             None => format!("elements of {} bytes", self.element),
         }

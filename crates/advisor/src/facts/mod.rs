@@ -13,8 +13,8 @@ use reuselens_locality::{
 };
 use reuselens_units::Bytes;
 
-pub(crate) use field_use::{StructureUse, is_cold, used_share};
-pub(crate) use reuses::{ReuseRoute, SinkSums, regularity};
+pub(crate) use field_use::StructureUse;
+pub(crate) use reuses::{ReuseRoute, SinkSums, octave_share, regularity};
 pub(crate) use words::{line_name, per_cent, share_words, total};
 
 /// A profile and the sums of its cells that several rules need.
@@ -197,6 +197,23 @@ impl<'a> MissFacts<'a> {
             let layout = layout_of(causes, elements);
             StructureUse::new(elements.object, elements, layout)
         })
+    }
+
+    /// The use of an object's elements after a pass that initialises all fields, if there is one.
+    pub fn later_use(&self, structure: &StructureUse<'a>) -> StructureUse<'a> {
+        let cold = self.object_sums(structure.object).cold;
+        let later = structure.after_first_touches(cold.saturating_mul(self.line_bytes()));
+        later.unwrap_or_else(|| structure.clone())
+    }
+
+    /// The distances of an object. Cost: linear in the cells.
+    pub fn object_histogram(&self, object: u32) -> FineHistogram {
+        let mut sum = FineHistogram::default();
+        let cells = self.profile.cells.iter();
+        for cell in cells.filter(|cell| self.object_of(cell.object) == object) {
+            sum.merge(&cell.histogram);
+        }
+        sum
     }
 
     /// The use of an object's elements: by type and size.

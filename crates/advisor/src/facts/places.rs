@@ -18,6 +18,19 @@ const FOREIGN: [&str; 5] = [
     "/.cargo/registry/",
 ];
 
+/// Libraries of the system, by the beginnings of their files' names.
+const SYSTEM: [&str; 9] = [
+    "libc.so",
+    "libm.so",
+    "libpthread",
+    "libstdc++",
+    "libgcc_s",
+    "libgomp",
+    "libomp",
+    "ld-linux",
+    "linux-vdso",
+];
+
 impl MissFacts<'_> {
     /// The place of the cell with the most misses among those that `is_meant` chooses. `object` is
     /// the object that the finding is about, if it is about one.
@@ -46,6 +59,17 @@ impl MissFacts<'_> {
     /// The line of a site for people: that of the user's code which it is in or was inlined into.
     pub fn site_line(&self, site: u32) -> Option<String> {
         line_name(own_frame(self.profile.sites.get(site as usize)?)?)
+    }
+
+    /// Whether a site is code that the user can change: no code of the system's libraries, nor
+    /// code of unknown place.
+    pub fn is_own(&self, site: u32) -> bool {
+        let Some(site) = self.profile.sites.get(site as usize) else {
+            return false;
+        };
+        let is_system = SYSTEM.iter().any(|name| site.module.starts_with(name));
+        let is_foreign = |frame: &Frame| FOREIGN.iter().any(|folder| frame.file.contains(folder));
+        !is_system && own_frame(site).is_some_and(|frame| !is_foreign(frame))
     }
 
     fn cell_place(&self, cell: &Cell) -> FindingPlace {

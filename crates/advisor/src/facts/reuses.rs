@@ -9,7 +9,9 @@ use super::{MissFacts, line_name, total};
 
 /// Bins of a fine histogram that distances of one pattern fall into: a quarter of an octave, as
 /// distances of one loop vary by what other data the loop accesses.
-const BINS: usize = 4;
+const QUARTER: usize = 4;
+/// Bins of an octave.
+const OCTAVE: usize = 16;
 
 /// Reuses that miss. Instructions of one line are one.
 #[derive(Clone, Debug)]
@@ -30,6 +32,8 @@ pub(crate) struct ReuseRoute<'a> {
     pub distance_sum: u64,
     /// The sites that miss.
     pub sinks: Vec<u32>,
+    /// The sites of the accesses before.
+    pub sources: Vec<u32>,
     /// Whether the access before is always of an instruction that misses here.
     pub is_same_place: bool,
 }
@@ -70,12 +74,18 @@ impl<'a> MissFacts<'a> {
                 misses: 0,
                 distance_sum: 0,
                 sinks: Vec::new(),
+                sources: Vec::new(),
                 is_same_place,
             });
             route.misses = route.misses.saturating_add(reuse.misses);
             route.distance_sum = route.distance_sum.saturating_add(reuse.distance_sum);
-            if !route.sinks.contains(&reuse.sink) {
-                route.sinks.push(reuse.sink);
+            for (sites, site) in [
+                (&mut route.sinks, reuse.sink),
+                (&mut route.sources, reuse.source),
+            ] {
+                if !sites.contains(&site) {
+                    sites.push(site);
+                }
             }
         }
         let mut routes: Vec<ReuseRoute<'a>> = routes.into_values().collect();
@@ -91,6 +101,12 @@ impl<'a> MissFacts<'a> {
                 self.causes.scopes.get(scope as usize)
             }
         }
+    }
+
+    /// Whether both ends of a route are code that the user can change.
+    pub fn is_of_own_code(&self, route: &ReuseRoute<'_>) -> bool {
+        let mut ends = route.sources.iter().chain(&route.sinks);
+        ends.all(|site| self.is_own(*site))
     }
 
     /// Whether a cell is of a route's sinks and object.
@@ -171,14 +187,27 @@ fn offset(scope: &MissScope) -> String {
 /// each other, from 0 to 1. Loops over arrays have distances that are nearly equal; accesses to
 /// random elements have all distances up to the size of the data equally often.
 pub(crate) fn regularity(histogram: &FineHistogram, items: u64) -> f64 {
+    best_share(histogram, items, QUARTER)
+}
+
+/// The largest share of the finite distances from half of the cache on which are within an octave
+/// of each other, from 0 to 1. Between two passes the distance shrinks from the data of the first
+/// one to that of the second, so that few are nearly equal. Of accesses to random elements of data
+/// of up to three times the cache at most two thirds are.
+pub(crate) fn octave_share(histogram: &FineHistogram, items: u64) -> f64 {
+    best_share(histogram, items / 2, OCTAVE)
+}
+
+/// The largest share of the finite distances from `least` on that are in so many bins in a row.
+fn best_share(histogram: &FineHistogram, least: u64, width: usize) -> f64 {
     let mut bins = vec![0_u64; FineHistogram::BINS];
-    for (low, _, count) in histogram.iter().filter(|(_, high, _)| *high >= items) {
+    for (low, _, count) in histogram.iter().filter(|(_, high, _)| *high >= least) {
         let bin = &mut bins[FineHistogram::bin(low)];
         *bin = bin.saturating_add(count);
     }
     let all = total(bins.iter().copied());
     let best = bins
-        .windows(BINS)
+        .windows(width)
         .map(|window| total(window.iter().copied()))
         .max();
     match all {

@@ -5,14 +5,15 @@ use reuselens_locality::FieldUse;
 use reuselens_units::grouped;
 
 use super::{cost, list, part};
-use crate::facts::{MissFacts, StructureUse, per_cent, share_words, total};
+use crate::facts::{MissFacts, StructureUse, octave_share, per_cent, share_words, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
     name: "array-of-structures",
     title: "Array of structures used by one field",
     what: "Arrays of structures of which at most half of the bytes that misses bring in are used, \
-           and, on average, at most one and a half fields of an element while it is in the cache.",
+           and, on average, at most one and a half fields of an element while it is in the cache. \
+           A first pass that initialises all fields does not count.",
     why: "A line holds all fields of a few elements, so that most of what is fetched is not used.",
     example: Example {
         before: "struct Particle { double x, y, z, mass; int id; };\n\
@@ -33,6 +34,8 @@ pub static RULE: FindingRule = FindingRule {
 const MOST_UTILISATION: f64 = 0.5;
 /// The most fields of an element that may be used while it is in the cache.
 const MOST_FIELDS: f64 = 1.5;
+/// The least share of the distances that are alike of loops which use one field each.
+const LEAST_REGULARITY: f64 = 0.7;
 /// Elements that an array has at least; fewer are a few structures with names.
 const LEAST_ELEMENTS: u64 = 16;
 
@@ -45,16 +48,25 @@ pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
 }
 
 /// Whether the rule is about such elements: they follow each other in memory, and one field at a
-/// time is used.
-pub(super) fn applies(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> bool {
-    structure.link().is_none()
-        && is_array(facts, structure)
-        && structure.fields_at_a_time() <= MOST_FIELDS
+/// time is used. `later` is their use after they were initialised.
+pub(super) fn applies(facts: &MissFacts<'_>, later: &StructureUse<'_>) -> bool {
+    let fields = later.fields_at_a_time();
+    later.link().is_none()
+        && is_array(facts, later)
+        && fields <= MOST_FIELDS
+        // Few fields may also be those of a few elements, all used together: that is so where the
+        // elements are chosen by an index or a hash.
+        && (fields <= MOST_FIELDS * later.visited() || is_looped_over(facts, later.object))
+}
+
+fn is_looped_over(facts: &MissFacts<'_>, object: u32) -> bool {
+    octave_share(&facts.object_histogram(object), facts.items) >= LEAST_REGULARITY
 }
 
 fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Finding> {
     let utilisation = structure.utilisation();
-    if !applies(facts, structure) || utilisation > MOST_UTILISATION {
+    let later = facts.later_use(structure);
+    if later.utilisation() > MOST_UTILISATION || !applies(facts, &later) {
         return None;
     }
     let misses = facts.object_sums(structure.object).misses;

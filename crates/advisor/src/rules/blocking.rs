@@ -3,7 +3,7 @@
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
-use super::{cost, loop_order, loops_often};
+use super::{cost, is_far_beyond, loop_order, loops_often};
 use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent};
 
 /// The rule.
@@ -11,7 +11,8 @@ pub static RULE: FindingRule = FindingRule {
     name: "blocking",
     title: "Reuse that blocking would shorten",
     what: "Accesses whose lines are used well, but which a loop uses again only after they were \
-           evicted, at distances that are alike.",
+           evicted, at distances that are alike, on average of at least one and a half times the \
+           cache.",
     why: "The loop goes through more data than the cache holds before it begins anew, so that each \
           iteration fetches all of it again.",
     example: Example {
@@ -37,7 +38,8 @@ pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
 
 fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
     let cost = cost(facts, route.misses)?;
-    if !route.is_carried_by_loop() || !facts.is_known(route.object) {
+    let is_loop = route.is_carried_by_loop() && is_far_beyond(facts, route);
+    if !is_loop || !facts.is_known(route.object) {
         return None;
     }
     let sums = facts.sink_sums(route);

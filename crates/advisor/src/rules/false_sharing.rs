@@ -22,7 +22,8 @@ pub static RULE: FindingRule = FindingRule {
     },
     limits: "Counted for private caches of any size, in the order in which the threads ran while \
              they were recorded: on a busy machine they take turns more rarely than without \
-             recording, and the finding then gives an upper bound. The share is that of all misses and invalidations.",
+             recording, and the finding then gives an upper bound. The share is that of all misses \
+             and invalidations together.",
     source: "Torrellas, Lam and Hennessy, False Sharing and Spatial Locality in Multiprocessor \
              Caches, IEEE Transactions on Computers 1994; perf c2c",
 };

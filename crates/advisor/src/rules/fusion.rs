@@ -3,15 +3,16 @@
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
-use super::{cost, loops_often};
-use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent};
+use super::{cost, is_far_beyond, misses_often};
+use crate::facts::{MissFacts, ReuseRoute, SinkSums, octave_share, per_cent};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
     name: "fusion",
     title: "Two passes that could be one",
-    what: "Data that one loop or call uses and another one after it uses again, at distances that \
-           are alike and beyond the cache.",
+    what: "Data that one loop or call of the program uses and another one after it uses again, at \
+           distances that are alike, on average of at least one and a half times the cache; not \
+           where the first one only initialises the data.",
     why: "The first pass has evicted the beginning of the data when the second one begins, so that \
           all of it is fetched twice.",
     example: Example {
@@ -24,6 +25,11 @@ pub static RULE: FindingRule = FindingRule {
              Cache Reuse, IPDPS 2001; Marin and Mellor-Crummey, ISPASS 2008, section 3, table I",
 };
 
+/// The least share of the distances that are within an octave of each other.
+const LEAST_REGULARITY: f64 = 0.7;
+/// The least share of first touches among the misses of a pass that initialises data.
+const LEAST_FIRST: f64 = 0.9;
+
 /// Where it applies.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
     let routes = facts.routes();
@@ -35,12 +41,14 @@ pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
 
 fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
     let cost = cost(facts, route.misses)?;
-    let is_pair = route.is_between_passes() && !route.is_same_place;
-    if !is_pair || !facts.is_known(route.object) {
+    let is_pair =
+        route.is_between_passes() && !route.is_same_place && facts.is_of_own_code(route);
+    if !is_pair || !is_far_beyond(facts, route) || !facts.is_known(route.object) {
         return None;
     }
     let sums = facts.sink_sums(route);
-    if !loops_often(facts, route, &sums) {
+    let is_loop = octave_share(&sums.histogram, facts.items) >= LEAST_REGULARITY;
+    if !is_loop || !misses_often(route.misses, sums.accesses) || initialises(facts, route) {
         return None;
     }
     let (source, sink) = ends(route);
@@ -56,6 +64,27 @@ fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
         ),
         confidence: Confidence::Likely,
     })
+}
+
+/// Whether the first pass only initialises the data: it touches them for the first time, and its
+/// line brings in nothing else. A pass over other data with results in these is more than that.
+fn initialises(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> bool {
+    let line = route.source.as_deref();
+    let sites = 0..facts.profile.sites.len() as u32;
+    let sites: Vec<u32> = sites
+        .filter(|site| facts.site_line(*site).as_deref() == line)
+        .collect();
+    let (mut fills, mut first, mut other) = (0_u64, 0_u64, 0_u64);
+    let cells = facts.profile.cells.iter();
+    for cell in cells.filter(|cell| sites.binary_search(&cell.site).is_ok()) {
+        if facts.object_of(cell.object) == route.object {
+            fills = fills.saturating_add(cell.causes.fills);
+            first = first.saturating_add(cell.histogram.cold());
+        } else {
+            other = other.saturating_add(cell.causes.fills);
+        }
+    }
+    first as f64 >= LEAST_FIRST * fills as f64 && other < fills / 2
 }
 
 fn ends<'a>(route: &'a ReuseRoute<'_>) -> (&'a str, &'a str) {

@@ -21,7 +21,8 @@ pub static RULE: FindingRule = FindingRule {
                 madvise(a, n * sizeof *a, MADV_HUGEPAGE);",
     },
     limits: "TLBs differ: 1,536 entries is what many cores have in their second level. Systems that \
-             use huge pages by themselves need no change.",
+             use huge pages by themselves need no change. The share is that of all misses of such \
+             a TLB.",
     source: "Intel 64 and IA-32 Optimization Reference Manual, TLB; Linux, \
              Documentation/admin-guide/mm/transhuge.rst",
 };

@@ -5,15 +5,16 @@ use reuselens_locality::FieldUse;
 use reuselens_units::{counted, grouped};
 
 use super::{array_of_structures, cost, list, part};
-use crate::facts::{MissFacts, StructureUse, is_cold, per_cent, share_words, total};
+use crate::facts::{MissFacts, StructureUse, per_cent, share_words, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
     name: "mixed-fields",
     title: "Hot and cold fields mixed",
     what: "Structures of which a quarter of what misses bring in, or more, belongs to fields that \
-           are used in less than 10 % of the cases; where several fields are used together, or \
-           elements are nodes by themselves.",
+           are used of less than 10 % of the elements that are used; where several fields are \
+           used together, or elements are nodes by themselves. A first pass that initialises all \
+           fields does not count.",
     why: "Cold fields fill the lines of the hot ones, so that fewer elements fit the cache.",
     example: Example {
         before: "struct Entry { long key; char title[48]; struct Entry *next; };",
@@ -32,16 +33,17 @@ const LEAST_COLD: f64 = 0.25;
 /// Where it applies.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
     let structures = facts.structures();
-    let apart = |structure: &StructureUse<'_>| !array_of_structures::applies(facts, structure);
     structures
-        .filter(apart)
         .filter_map(|structure| finding(facts, &structure))
         .collect()
 }
 
 fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Finding> {
-    let (cold, hot): (Vec<&FieldUse>, Vec<&FieldUse>) =
-        structure.fields.iter().partition(|field| is_cold(field));
+    let later = facts.later_use(structure);
+    if array_of_structures::applies(facts, &later) {
+        return None;
+    }
+    let (cold, hot) = split(structure, &later);
     let unused = total((cold.iter()).map(|field| field.brought.saturating_sub(field.used)));
     let share = unused as f64 / structure.brought as f64;
     if share < LEAST_COLD || hot.is_empty() {
@@ -79,6 +81,20 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
             None => Confidence::Possible,
         },
     })
+}
+
+/// The cold fields and the others.
+fn split<'a>(
+    structure: &'a StructureUse<'_>,
+    later: &StructureUse<'_>,
+) -> (Vec<&'a FieldUse>, Vec<&'a FieldUse>) {
+    let both = structure.fields.iter().zip(&later.fields);
+    let (cold, hot): (Vec<_>, Vec<_>) = both.partition(|(_, field)| later.is_cold(field));
+    let first = |fields: Vec<(&'a FieldUse, &FieldUse)>| {
+        let fields = fields.into_iter();
+        fields.map(|(field, _)| field).collect()
+    };
+    (first(cold), first(hot))
 }
 
 fn evidence(

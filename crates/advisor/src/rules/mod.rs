@@ -107,6 +107,11 @@ const LEAST_MISS_RATIO: f64 = 0.02;
 /// [`regularity`](crate::facts::regularity). Of accesses to random elements 16 % are.
 const LEAST_REGULARITY: f64 = 0.5;
 
+/// How many times the lines of the cache there must be between two uses, on average, for another
+/// arrangement of loops. Nearer ones are of loops in tiles, or of data that nearly fit: another size
+/// of tiles or another policy of the cache decides there.
+const LEAST_BEYOND: f64 = 1.5;
+
 /// What could be saved: `amount` misses. `None` if that is too little to be looked at.
 fn cost(facts: &MissFacts<'_>, amount: u64) -> Option<Cost> {
     cost_of(amount, facts.misses, "misses")
@@ -136,6 +141,11 @@ fn misses_often(misses: u64, accesses: u64) -> bool {
 fn loops_often(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> bool {
     misses_often(route.misses, sums.accesses)
         && regularity(&sums.histogram, facts.items) >= LEAST_REGULARITY
+}
+
+/// Whether a route's reuses are clearly beyond the cache.
+fn is_far_beyond(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> bool {
+    route.mean_distance() as f64 >= LEAST_BEYOND * facts.items as f64
 }
 
 /// Names in a row, at most `most` of them: `a, b and 3 more`.

@@ -5,7 +5,7 @@ use reuselens_locality::ObjectKind;
 use reuselens_units::grouped;
 
 use super::{cost, part};
-use crate::facts::{MissFacts, MissSums, StructureUse, per_cent, share_words, used_share};
+use crate::facts::{MissFacts, MissSums, StructureUse, per_cent, share_words};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -61,9 +61,7 @@ fn finding(
     // Blocks of several sizes are no nodes of which the size is known.
     let node = structure?.element;
     // The field that is used most is used of each node that is visited.
-    let visited = structure?.fields.iter().map(used_share);
-    let visited = visited.fold(0.0, f64::max);
-    let nodes = visited * facts.line_bytes() as f64 / node.max(1) as f64;
+    let nodes = structure?.visited() * facts.line_bytes() as f64 / node.max(1) as f64;
     if node > MOST_NODE_BYTES || nodes > MOST_NODES || !are_nodes || !misses_often {
         return None;
     }

@@ -5,14 +5,15 @@ use reuselens_locality::{Cell, SetCache};
 use reuselens_units::{Bytes, grouped};
 
 use super::{cost_of, misses_often};
-use crate::facts::{MissFacts, per_cent};
+use crate::facts::{MissFacts, per_cent, share_words};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
     name: "set-conflicts",
     title: "Strides that use a few sets of the cache",
     what: "Objects with at least twice as many misses in a cache with the machine's sets as in a \
-           fully associative one of the same size.",
+           fully associative one of the same size. Where another object fills these sets and uses \
+           its lines in part, that one has the stride.",
     why: "Addresses that are a multiple of the sets apart, as in columns of rows of a power of two, \
           use the same set, which holds a few lines only; the rest of the cache stays empty.",
     example: Example {
@@ -21,7 +22,7 @@ pub static RULE: FindingRule = FindingRule {
     },
     limits: "Addresses are virtual: in a cache whose sets are picked by physical ones (L2 and \
              beyond), pages of the system decide, unless they are huge. Caches that hash addresses \
-             have fewer conflicts.",
+             have fewer conflicts. The share is that of all misses of the cache with its sets.",
     source: "Hill and Smith, Evaluating Associativity in CPU Caches, IEEE Transactions on Computers \
              1989; Intel 64 and IA-32 Optimization Reference Manual, Cache Capacity Limits and \
              Aliasing",
@@ -30,6 +31,8 @@ pub static RULE: FindingRule = FindingRule {
 /// How many times the misses of a fully associative cache there must be. Programs without strides
 /// have up to a half more.
 const LEAST_RATIO: f64 = 2.0;
+/// The most of a line that strides use.
+const MOST_UTILISATION: f64 = 0.5;
 
 /// Misses of an object in a cache with sets, and in a fully associative one.
 #[derive(Clone, Copy, Default)]
@@ -49,8 +52,10 @@ impl ConflictCounts {
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
     let mut found: Vec<(u32, Finding)> = Vec::new();
     for (at, cache) in facts.causes.set_caches.iter().enumerate() {
-        for (object, counts) in (0..).zip(by_object(facts, at, cache)) {
-            let Some(new) = finding(facts, cache, object, counts) else {
+        let counts = by_object(facts, at, cache);
+        for (victim, conflicts) in (0..).zip(&counts) {
+            let object = strided_object(facts, victim, &counts);
+            let Some(new) = finding(facts, (at, cache), [victim, object], conflicts) else {
                 continue;
             };
             match found.iter_mut().find(|(known, _)| *known == object) {
@@ -81,42 +86,47 @@ fn set_misses(cell: &Cell, at: usize) -> u64 {
     cell.causes.set_misses.get(at).copied().unwrap_or(0)
 }
 
+/// The share of an object's lines that is used; 1 where that is not known.
+fn utilisation(facts: &MissFacts<'_>, object: u32) -> f64 {
+    let causes = &facts.object_sums(object).causes;
+    causes.utilisation(facts.line_bytes()).unwrap_or(1.0)
+}
+
+/// The object whose stride lets a victim miss. Strides use lines in part; a victim that does not is
+/// evicted by another object, with a fill for each of its conflict misses at least.
+fn strided_object(facts: &MissFacts<'_>, victim: u32, counts: &[ConflictCounts]) -> u32 {
+    let conflicts = counts[victim as usize].conflicts();
+    let is_strided = |object: u32| utilisation(facts, object) <= MOST_UTILISATION;
+    if conflicts == 0 || is_strided(victim) {
+        return victim;
+    }
+    let others = (0..).zip(counts).filter(|(object, counts)| {
+        counts.sets >= conflicts && facts.is_known(*object) && is_strided(*object)
+    });
+    let most = others.max_by_key(|(_, counts)| counts.sets);
+    most.map_or(victim, |(object, _)| object)
+}
+
 fn finding(
     facts: &MissFacts<'_>,
-    cache: &SetCache,
-    object: u32,
-    counts: ConflictCounts,
+    (at, cache): (usize, &SetCache),
+    [victim, object]: [u32; 2],
+    counts: &ConflictCounts,
 ) -> Option<Finding> {
     let conflicts = counts.conflicts();
-    let is_meant = facts.is_known(object)
+    let is_meant = facts.is_known(victim)
         && counts.sets as f64 >= LEAST_RATIO * counts.associative as f64
         && misses_often(conflicts, counts.accesses);
     let cost = cost_of(conflicts, cache.misses, "conflict misses").filter(|_| is_meant)?;
-    let at = facts.causes.set_caches.iter().position(|it| it == cache)?;
-    let items = cache.sets.saturating_mul(cache.ways);
-    let conflicts_of =
-        |cell: &Cell| set_misses(cell, at).saturating_sub(cell.histogram.misses(items));
     let mine = |cell: &&Cell| facts.object_of(cell.object) == object;
     let cells = facts.profile.cells.iter().filter(mine);
-    let worst = cells.rev().max_by_key(|cell| conflicts_of(cell))?;
+    let worst = cells.rev().max_by_key(|cell| set_misses(cell, at))?;
     let (name, line) = (&facts.object(object).name, facts.line_bytes());
     let apart = Bytes(cache.sets.saturating_mul(line));
     Some(Finding {
         rule: &RULE,
         place: facts.place(Some(object), |cell| std::ptr::eq(cell, worst)),
-        evidence: vec![
-            format!(
-                "{name} has {} misses in {} with its {} sets of {} lines, and {} in a fully \
-                 associative cache of the same size: {} are conflicts.",
-                grouped(counts.sets),
-                cache.name,
-                grouped(cache.sets),
-                grouped(cache.ways),
-                grouped(counts.associative),
-                per_cent(conflicts, counts.sets)
-            ),
-            format!("Addresses that are a multiple of {apart} apart use one set."),
-        ],
+        evidence: evidence(facts, cache, [victim, object], counts),
         cost,
         remedy: format!(
             "Pad the rows of {name} by a line ({line} bytes), or choose their length so that it is \
@@ -124,4 +134,35 @@ fn finding(
         ),
         confidence: Confidence::Likely,
     })
+}
+
+fn evidence(
+    facts: &MissFacts<'_>,
+    cache: &SetCache,
+    [victim, object]: [u32; 2],
+    counts: &ConflictCounts,
+) -> Vec<String> {
+    let apart = Bytes(cache.sets.saturating_mul(facts.line_bytes()));
+    let mut evidence = vec![
+        format!(
+            "{} has {} misses in {} with its {} sets of {} lines, and {} in a fully associative \
+             cache of the same size: {} are conflicts.",
+            facts.object(victim).name,
+            grouped(counts.sets),
+            cache.name,
+            grouped(cache.sets),
+            grouped(cache.ways),
+            grouped(counts.associative),
+            per_cent(counts.conflicts(), counts.sets)
+        ),
+        format!("Addresses that are a multiple of {apart} apart use one set."),
+    ];
+    if victim != object {
+        evidence.push(format!(
+            "{} fills these sets, and uses {} of each line.",
+            facts.object(object).name,
+            share_words(utilisation(facts, object))
+        ));
+    }
+    evidence
 }

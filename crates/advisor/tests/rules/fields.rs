@@ -2,8 +2,9 @@
 
 use reuselens_advice::Confidence;
 use reuselens_locality::ObjectKind;
+use reuselens_units::Distance;
 
-use crate::support::{Accesses, Sketch};
+use crate::support::{Accesses, LINES, Sketch};
 
 /// An object of which 50,000 of 100,000 accesses miss.
 fn missing(kind: ObjectKind, blocks: u64, used: u64) -> Sketch {
@@ -54,6 +55,61 @@ fn loops_that_use_one_field_each_are_the_same_fault() {
     let field = |name| (name, "double", 1000, 250);
     sketch.fields(1, "Particle", &["x", "y", "z", "mass"].map(field));
     assert_eq!(sketch.rules(), ["array-of-structures"]);
+}
+
+/// One pass that initialises eight fields, and six that use one of them.
+#[test]
+fn first_pass_over_all_fields_hides_no_unused_ones() {
+    let mut sketch = Sketch::new();
+    let site = sketch.site(12, "load");
+    let object = sketch.object(ObjectKind::Static, "entries (a.c)", 1 << 20, 1);
+    let accesses = Accesses {
+        cold: 16_384,
+        far: 6 * 16_384,
+        used: 16,
+        ..Accesses::default()
+    };
+    sketch.accesses(site, object, accesses);
+    let elements = 16_384;
+    let field = |name, used| (name, "double", 7 * elements, used);
+    let mut fields = ["a", "b", "c", "d", "e", "f", "g"].map(|name| field(name, elements));
+    fields[0].3 = 7 * elements;
+    let names = [fields.to_vec(), vec![field("h", elements)]].concat();
+    sketch.fields(object, "Particle", &names);
+    assert_eq!(sketch.rules(), ["array-of-structures"]);
+}
+
+/// One element of each line, all of it: chosen by an index, or a hash.
+#[test]
+fn random_elements_of_which_all_is_used_are_no_arrays_of_fields() {
+    let mut sketch = missing(ObjectKind::Static, 1, 16);
+    let cell = &mut sketch.0.cells[0];
+    cell.histogram = Default::default();
+    for step in 0..50_000 {
+        let distance = LINES + step * 7 * LINES / 50_000;
+        cell.histogram.add(Distance::new(distance), 1);
+    }
+    let fields = ["key", "value"].map(|name| (name, "long", 1000, 250));
+    sketch.fields(1, "Entry", &fields);
+    assert_eq!(sketch.rules(), [""; 0]);
+    // One field of them is worth an array of its own in any order.
+    sketch.causes().elements.clear();
+    let fields = [("key", "long", 1000, 250), ("value", "long", 1000, 0)];
+    sketch.fields(1, "Entry", &fields);
+    sketch.causes().elements[0].layout = Some(1);
+    assert_eq!(sketch.rules(), ["array-of-structures"]);
+}
+
+#[test]
+fn structure_without_a_name_is_named_by_its_size() {
+    let mut sketch = missing(ObjectKind::Static, 1, 16);
+    let fields = [("mass", "double", 1000, 1000), ("y", "double", 1000, 0)];
+    sketch.fields(1, "(unnamed)", &fields);
+    let advice = sketch.advise();
+    let finding = &advice.findings[0];
+    let remedy = "Store `mass` of elements of 16 bytes in";
+    assert!(finding.remedy.starts_with(remedy), "{finding:?}");
+    assert!(!finding.evidence[0].contains("unnamed"), "{finding:?}");
 }
 
 #[test]

@@ -56,6 +56,17 @@ fn lines_that_are_used_well_ask_for_blocking() {
     assert!(finding.evidence[0].starts_with("The loop at a.c:10 carries 70,000"));
 }
 
+/// Tiles that are hardly too large for the cache, or data that nearly fit.
+#[test]
+fn distances_hardly_beyond_the_cache_ask_for_no_blocking() {
+    let mut sketch = strided(64);
+    sketch.causes().carried[0].distance_sum = 70_000 * (LINES + 3);
+    let cell = &mut sketch.0.cells[0];
+    cell.histogram = Default::default();
+    cell.histogram.add(Distance::new(LINES + 3), 70_000);
+    assert_eq!(sketch.rules(), [""; 0]);
+}
+
 #[test]
 fn few_misses_of_many_accesses_are_no_finding() {
     let mut sketch = strided(64);
@@ -91,8 +102,21 @@ fn elements_of_unused_fields_are_not_for_another_order() {
     assert!(!sketch.rules().contains(&"loop-order"));
 }
 
-/// Line 20 stores `b`, line 30 loads it after more than the cache holds.
+/// Line 20 stores `b` by what it loads from `a`, line 30 loads it after more than the cache holds.
 fn two_passes(carrier: fn(u32) -> Carrier, kind: ScopeKind) -> Sketch {
+    let mut sketch = first_and_second_pass(carrier, kind);
+    let (site, object) = (sketch.site(20, "load"), sketch.array("a (a.c)", 8 << 20));
+    let accesses = Accesses {
+        hits: 70_000,
+        cold: 10_000,
+        used: 64,
+        ..Accesses::default()
+    };
+    sketch.accesses(site, object, accesses);
+    sketch
+}
+
+fn first_and_second_pass(carrier: fn(u32) -> Carrier, kind: ScopeKind) -> Sketch {
     let mut sketch = Sketch::new();
     let sites = [sketch.site(20, "store"), sketch.site(30, "load")];
     let object = sketch.array("b (a.c)", 8 << 20);
@@ -127,7 +151,7 @@ fn passes_in_one_function_or_iteration_ask_for_fusion() {
         };
         assert_eq!((finding.rule.name, finding.cost.amount), ("fusion", 10_000));
         assert!(finding.remedy.contains("a.c:20 and a.c:30"), "{finding:?}");
-        assert_eq!(finding.cost.share, 0.5);
+        assert!((finding.cost.share - 1.0 / 3.0).abs() < 1e-9);
     }
     // Another iteration, or another thread, is no second pass.
     assert_eq!(
@@ -138,6 +162,56 @@ fn passes_in_one_function_or_iteration_ask_for_fusion() {
         two_passes(|_| Carrier::Threads, ScopeKind::Loop).rules(),
         [""; 0]
     );
+}
+
+#[test]
+fn distances_that_shrink_from_pass_to_pass_are_those_of_passes() {
+    let mut sketch = two_passes(Carrier::Scope, ScopeKind::Function);
+    let spread = |from: u64, to: u64| {
+        let step = move |step: u64| Distance::new(from + step * (to - from) / 10_000);
+        (0..10_000).map(step)
+    };
+    let mut rules = |from, to| {
+        sketch.0.cells[1].histogram = Default::default();
+        for distance in spread(from, to) {
+            sketch.0.cells[1].histogram.add(distance, 1);
+        }
+        sketch.rules()
+    };
+    assert_eq!(rules(3000, 6000), ["fusion"]);
+    // Random elements.
+    assert_eq!(rules(1, 3 * LINES), [""; 0]);
+}
+
+#[test]
+fn data_that_are_only_initialised_before_ask_for_no_fusion() {
+    let sketch = first_and_second_pass(Carrier::Scope, ScopeKind::Function);
+    assert_eq!(sketch.rules(), [""; 0]);
+    // A line that stores them again and again is a pass.
+    let mut sketch = first_and_second_pass(Carrier::Scope, ScopeKind::Function);
+    let again = Accesses {
+        far: 10_000,
+        used: 64,
+        ..Accesses::default()
+    };
+    sketch.accesses(1, 1, again);
+    assert_eq!(sketch.rules(), ["fusion"]);
+}
+
+#[test]
+fn loops_of_the_system_cannot_be_fused() {
+    for (site, change) in [
+        (1, "libc.so.6"),
+        (2, "/usr/include/c++/12/bits/stl_algo.h"),
+    ] {
+        let mut sketch = two_passes(Carrier::Scope, ScopeKind::Function);
+        let site = &mut sketch.0.sites[site];
+        match change.starts_with('/') {
+            true => site.frames[0].file = change.to_owned(),
+            false => site.module = change.to_owned(),
+        }
+        assert_eq!(sketch.rules(), [""; 0], "{change}");
+    }
 }
 
 #[test]

@@ -37,6 +37,54 @@ fn misses_that_only_sets_cause_are_conflicts() {
     assert_eq!(conflicts(15_000), []);
 }
 
+/// `sums` misses since `grid`, of which a column uses 8 bytes of each line, fills its sets.
+#[test]
+fn array_with_the_stride_is_named_and_not_its_victim() {
+    let mut sketch = Sketch::new();
+    let (site, other) = (sketch.site(12, "load"), sketch.site(12, "store"));
+    let (grid, sums) = (
+        sketch.array("grid (a.c)", 8 << 20),
+        sketch.array("sums (a.c)", 4096),
+    );
+    let columns = Accesses {
+        far: 100_000,
+        used: 8,
+        ..Accesses::default()
+    };
+    sketch.accesses(site, grid, columns).causes.set_misses = vec![100_000];
+    let rows = Accesses {
+        hits: 90_000,
+        far: 100,
+        used: 64,
+        ..Accesses::default()
+    };
+    sketch.accesses(other, sums, rows).causes.set_misses = vec![40_000];
+    sketch.causes().set_caches = vec![SetCache {
+        name: "L1d".to_owned(),
+        size: Bytes(LINES * 64),
+        sets: LINES / 8,
+        ways: 8,
+        misses: 140_000,
+        associative_misses: 100_100,
+    }];
+    let advice = sketch.advise();
+    let found = advice.findings.iter();
+    let mut found = found.filter(|finding| finding.rule.name == "set-conflicts");
+    let finding = found.next().unwrap();
+    assert_eq!(found.next(), None);
+    assert_eq!(finding.place.object.as_deref(), Some("grid (a.c)"));
+    assert_eq!(finding.cost.amount, 39_900);
+    assert!(finding.remedy.contains("rows of grid (a.c)"), "{finding:?}");
+    assert!(finding.evidence[0].starts_with("sums (a.c) has 40,000 misses"));
+    assert!(finding.evidence[2].starts_with("grid (a.c) fills these sets"));
+    // An array that is used completely has no stride.
+    sketch.0.cells[0].causes.used_bytes = 64 * 100_000;
+    let advice = sketch.advise();
+    assert_eq!(advice.findings[0].rule.name, "set-conflicts");
+    let object = advice.findings[0].place.object.as_deref();
+    assert_eq!(object, Some("sums (a.c)"));
+}
+
 /// `out` is streamed; `table` is used again at a distance just beyond the cache.
 fn streamed(single_use: u64, distance: u64) -> Sketch {
     let mut sketch = Sketch::new();
