@@ -3,7 +3,7 @@
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
-use super::{cost, is_far_beyond, misses_often};
+use super::{cost, is_far_beyond, loop_order, misses_often};
 use crate::facts::{MissFacts, ReuseRoute, SinkSums, octave_share, per_cent};
 
 /// The rule.
@@ -12,7 +12,7 @@ pub static RULE: FindingRule = FindingRule {
     title: "Two passes that could be one",
     what: "Data that one loop or call of the program uses and another one after it uses again, at \
            distances that are alike, on average of at least one and a half times the cache; not \
-           where the first one only initialises the data.",
+           where the first one only initialises the data, or lines are used in part.",
     why: "The first pass has evicted the beginning of the data when the second one begins, so that \
           all of it is fetched twice.",
     example: Example {
@@ -41,13 +41,14 @@ pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
 
 fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
     let cost = cost(facts, route.misses)?;
-    let is_pair =
-        route.is_between_passes() && !route.is_same_place && facts.is_of_own_code(route);
+    let is_pair = route.is_between_passes() && !route.is_same_place && facts.is_of_own_code(route);
     if !is_pair || !is_far_beyond(facts, route) || !facts.is_known(route.object) {
         return None;
     }
     let sums = facts.sink_sums(route);
-    let is_loop = octave_share(&sums.histogram, facts.items) >= LEAST_REGULARITY;
+    // Where each pass strides, its loops are in the wrong order: fused, it would stride as well.
+    let is_loop = !loop_order::is_strided(facts, &sums)
+        && octave_share(&sums.histogram, facts.items) >= LEAST_REGULARITY;
     if !is_loop || !misses_often(route.misses, sums.accesses) || initialises(facts, route) {
         return None;
     }

@@ -31,6 +31,10 @@ const MOST_UTILISATION: f64 = 0.5;
 /// order does not change.
 const LEAST_OF_ELEMENT: f64 = 0.75;
 
+/// The least share of the accesses that miss where the size of elements is not known: each
+/// iteration goes to another line. Several accesses to a line are to fields of an element.
+const LEAST_OF_ACCESSES: f64 = 0.5;
+
 /// Where it applies.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
     let routes = facts.routes();
@@ -58,7 +62,10 @@ fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
     let elements = use_of_elements(facts, route.object);
     let is_meant = is_strided(facts, &sums)
         && loops_often(facts, route, &sums)
-        && elements.unwrap_or(1.0) >= LEAST_OF_ELEMENT;
+        && match elements {
+            Some(share) => share >= LEAST_OF_ELEMENT,
+            None => route.misses as f64 >= LEAST_OF_ACCESSES * sums.accesses as f64,
+        };
     if !is_meant {
         return None;
     }

@@ -107,9 +107,9 @@ const LEAST_MISS_RATIO: f64 = 0.02;
 /// [`regularity`](crate::facts::regularity). Of accesses to random elements 16 % are.
 const LEAST_REGULARITY: f64 = 0.5;
 
-/// How many times the lines of the cache there must be between two uses, on average, for another
-/// arrangement of loops. Nearer ones are of loops in tiles, or of data that nearly fit: another size
-/// of tiles or another policy of the cache decides there.
+/// How many times the lines of the cache the mean distance must be for another arrangement of
+/// loops to be worth it. Nearer reuses are those of loops in tiles, or of data that nearly fit:
+/// another size of tiles or another policy of the cache decides there.
 const LEAST_BEYOND: f64 = 1.5;
 
 /// What could be saved: `amount` misses. `None` if that is too little to be looked at.

@@ -20,7 +20,8 @@ pub static RULE: FindingRule = FindingRule {
         after: "double *t = malloc(n);\nfor (…) work(t);\nfree(t);",
     },
     limits: "Allocators that keep large blocks have fewer page faults; what the first accesses to a \
-             block miss in the cache is the same.",
+             block miss in the cache is the same. The cost is the first touch of each line of each \
+             block that is used.",
     source: "mallopt(3), M_MMAP_THRESHOLD; reuselens",
 };
 
@@ -51,6 +52,9 @@ fn finding(facts: &MissFacts<'_>, object: u32, sums: &MissSums) -> Option<Findin
     if !is_meant {
         return None;
     }
+    // Of large blocks often a small part is used.
+    let touched = longest.min(live);
+    let first = touched.div_ceil(facts.line_bytes()).saturating_mul(blocks);
     let name = &entry.name;
     let place = entry.path.iter().find(|frame| frame.line > 0);
     Some(Finding {
@@ -70,14 +74,14 @@ fn finding(facts: &MissFacts<'_>, object: u32, sums: &MissSums) -> Option<Findin
             ),
             format!(
                 "Their pages are touched first up to {} times; {} of {} accesses miss in {} ({}).",
-                grouped(blocks.saturating_mul(longest.div_ceil(PAGE_BYTES))),
+                grouped(blocks.saturating_mul(touched.div_ceil(PAGE_BYTES))),
                 grouped(sums.misses),
                 grouped(sums.accesses),
                 facts.cache_words(),
                 per_cent(sums.misses, sums.accesses)
             ),
         ],
-        cost: cost(facts, sums.misses)?,
+        cost: cost(facts, first.min(sums.misses))?,
         remedy: format!("Allocate the block of {name} once, before the loop, and use it again."),
         confidence: Confidence::Likely,
     })

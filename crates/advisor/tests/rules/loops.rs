@@ -94,6 +94,18 @@ fn random_elements_are_not_for_another_order() {
     }
 }
 
+/// Four accesses to each line that is brought in, and 32 bytes of it: fields of structures.
+#[test]
+fn pieces_of_unknown_elements_are_not_for_another_order() {
+    let mut sketch = strided(32);
+    let hits = Accesses {
+        hits: 210_000,
+        ..Accesses::default()
+    };
+    sketch.accesses(1, 1, hits);
+    assert_eq!(sketch.rules(), [""; 0]);
+}
+
 #[test]
 fn elements_of_unused_fields_are_not_for_another_order() {
     let mut sketch = strided(8);
@@ -198,12 +210,17 @@ fn data_that_are_only_initialised_before_ask_for_no_fusion() {
     assert_eq!(sketch.rules(), ["fusion"]);
 }
 
+/// As in a decomposition: two loops down one column, one after the other.
+#[test]
+fn passes_that_stride_are_for_another_order_and_not_for_fusion() {
+    let mut sketch = two_passes(Carrier::Iteration, ScopeKind::Loop);
+    sketch.0.cells[1].causes.used_bytes = 10_000 * 8;
+    assert_eq!(sketch.rules(), [""; 0]);
+}
+
 #[test]
 fn loops_of_the_system_cannot_be_fused() {
-    for (site, change) in [
-        (1, "libc.so.6"),
-        (2, "/usr/include/c++/12/bits/stl_algo.h"),
-    ] {
+    for (site, change) in [(1, "libc.so.6"), (2, "/usr/include/c++/12/bits/stl_algo.h")] {
         let mut sketch = two_passes(Carrier::Scope, ScopeKind::Function);
         let site = &mut sketch.0.sites[site];
         match change.starts_with('/') {

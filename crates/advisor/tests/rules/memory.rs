@@ -204,4 +204,6 @@ fn large_blocks_that_are_allocated_again_and_again_are_found() {
     assert_eq!(allocated(4, mib, mib), [""; 0]);
     assert_eq!(allocated(100, mib, 100 * mib), [""; 0]);
     assert_eq!(allocated(100, 64 << 10, 64 << 10), [""; 0]);
+    // Of 100 blocks of 1 MiB the first 1 KiB: what the other misses are is no first touch.
+    assert_eq!(allocated(100, mib, 1 << 10), [""; 0]);
 }
