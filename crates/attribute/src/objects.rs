@@ -77,6 +77,8 @@ pub(crate) struct Usage {
     /// At most at one time.
     pub peak: u64,
     pub blocks: u64,
+    /// Bytes of the largest block.
+    pub longest: u64,
     /// Of the frames of a function: where they have variables; see [`crate::locals::LocalLayouts`].
     pub layout: u32,
 }
@@ -221,7 +223,7 @@ impl Objects {
     /// The object is one block of this size all the time.
     pub fn set_fixed(&mut self, object: u32, bytes: u64) {
         let usage = &mut self.usage[object as usize];
-        (usage.peak, usage.blocks) = (bytes, 1);
+        (usage.peak, usage.blocks, usage.longest) = (bytes, 1, bytes);
     }
 
     #[inline]
@@ -236,6 +238,7 @@ impl Objects {
         usage.live = usage.live.saturating_add(bytes);
         usage.peak = usage.peak.max(usage.live);
         usage.blocks = usage.blocks.saturating_add(1);
+        usage.longest = usage.longest.max(bytes);
     }
 
     /// Bytes of the object end.

@@ -379,7 +379,7 @@ impl<'a> Resolver<'a> {
 
 /// Adds the counts of a raw object to the object that it turned out to be. The accesses of elements
 /// add up. Blocks add up too, but a static object is always one block. Peaks of heap objects add
-/// up; of other objects the larger peak stays.
+/// up; of other objects the larger peak stays. The largest block of all is kept.
 fn add_counts(object: &mut Object, raw: &RawObject, usage: &Usage) {
     object.bytes = match raw.key {
         // Allocations at several places can have one name. What was live at one time over all of
@@ -391,6 +391,7 @@ fn add_counts(object: &mut Object, raw: &RawObject, usage: &Usage) {
         ObjectKey::Static { .. } => 1,
         _ => object.blocks.saturating_add(usage.blocks),
     };
+    object.longest = object.longest.max(usage.longest);
     let counters = (0..).zip(&raw.elements);
     let used = counters.filter(|(_, counter)| counter.accesses > 0);
     let elements = used.map(|(index, counter)| Element::counted(index, counter.accesses));

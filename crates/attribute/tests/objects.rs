@@ -112,7 +112,8 @@ fn equal_calls_that_enter_different_functions_allocate_one_object() {
     run.load(at(0x100, 31), 0x70_0000);
     let done = run.finish();
     let object = done.object("heap from main (prog.c:20)");
-    assert_eq!((object.bytes, object.blocks), (4096, 3));
+    let longest = object.longest;
+    assert_eq!((object.bytes, object.blocks, longest), (4096, 3, 4096));
     assert_eq!(object.origins.len(), 1, "{:?}", object.origins);
     assert_eq!(done.object("heap from main (prog.c:30)").bytes, 64);
 }

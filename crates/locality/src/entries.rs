@@ -85,6 +85,10 @@ pub struct Object {
     pub element_bytes: u64,
     /// Number of blocks that were allocated over the run (1 for symbols).
     pub blocks: u64,
+    /// Bytes of its largest block, or of the symbol; 0 if unknown, as in profiles of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub longest: u64,
     /// The elements that were accessed, if accesses are broken down by element; by index.
     pub elements: Vec<Element>,
     /// The chunk of its blocks that this row is, if the object is large and the profile has

@@ -95,7 +95,7 @@ pub use cache_size::{CacheSize, CacheSizeError, CacheSpec};
 pub use causes::{
     CarriedReuse, Carrier, Causes, CellCauses, CodeScope, DataLayout, ElementTypes, ElementUse,
     FieldUse, LayoutField, MissScope, NO_OFFSET, ObjectMisses, RunInterval, RunPhase, RunPhases,
-    SampledUse, ScopeKind, SetCache, SharedData, SharedEnd,
+    SampledUse, ScopeKind, SetCache, SharedData, SharedEnd, UnlistedPairs,
 };
 pub use context_tree::{ContextCost, ContextNode};
 pub use curve::{CurvePoint, MissRatioCurve, curve_sizes};

@@ -292,6 +292,7 @@ fn unite(into: &mut Object, other: &Object) {
     let mut elements = std::mem::take(&mut into.elements);
     merge_elements(&mut elements, &other.elements);
     let bytes = into.bytes.max(other.bytes);
+    let longest = into.longest.max(other.longest);
     let blocks = match other.kind {
         // A symbol is one block in every run.
         ObjectKind::Static => into.blocks.max(other.blocks),
@@ -310,6 +311,7 @@ fn unite(into: &mut Object, other: &Object) {
         };
     }
     (into.bytes, into.blocks, into.elements) = (bytes, blocks, elements);
+    into.longest = longest;
     into.origins = origins;
     for origin in &other.origins {
         into.add_origin(origin.clone());

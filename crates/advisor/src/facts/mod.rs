@@ -38,6 +38,8 @@ pub(crate) struct MissFacts<'a> {
     bytes: Vec<u64>,
     /// By that index, the blocks of all rows.
     blocks: Vec<u64>,
+    /// By that index, the bytes of the largest block; 0 if that is not known.
+    longest: Vec<u64>,
     /// Use of elements by that index, type and size.
     elements: Vec<ElementUse>,
 }
@@ -63,6 +65,7 @@ static NO_CAUSES: Causes = Causes {
     sampled_use: Vec::new(),
     layouts: Vec::new(),
     shared: Vec::new(),
+    unlisted_pairs: None,
     carried: Vec::new(),
     scopes: Vec::new(),
     has_loops: false,
@@ -92,12 +95,15 @@ impl<'a> MissFacts<'a> {
             objects: vec![MissSums::default(); profile.objects.len()],
             bytes: vec![0; profile.objects.len()],
             blocks: vec![0; profile.objects.len()],
+            longest: vec![0; profile.objects.len()],
             elements: Vec::new(),
         };
         facts.elements = facts.united_elements();
         for (row, object) in profile.objects.iter().zip(&facts.same) {
             let bytes = &mut facts.bytes[*object as usize];
             *bytes = bytes.saturating_add(row.bytes);
+            let longest = &mut facts.longest[*object as usize];
+            *longest = row.longest.max(*longest);
             // The chunks of an object are rows of the same blocks.
             if row.part.is_none_or(|part| part.start == 0) {
                 let blocks = &mut facts.blocks[*object as usize];
@@ -181,6 +187,15 @@ impl<'a> MissFacts<'a> {
     /// The blocks of an object over the run: of all its rows.
     pub fn object_blocks(&self, object: u32) -> u64 {
         self.blocks.get(object as usize).copied().unwrap_or(0)
+    }
+
+    /// The bytes of an object's largest block; where that is not known, as of profiles of earlier
+    /// versions, those of a block on average.
+    pub fn object_longest(&self, object: u32) -> u64 {
+        match self.longest.get(object as usize) {
+            Some(0) | None => self.object_bytes(object) / self.object_blocks(object).max(1),
+            Some(longest) => *longest,
+        }
     }
 
     /// The distances of each object, by index.

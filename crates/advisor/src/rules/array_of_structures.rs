@@ -91,11 +91,12 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
     })
 }
 
-/// Whether an object has its elements in a row: blocks with many of them.
+/// Whether an object has its elements in a row: a block with several of them, however often it was
+/// allocated.
 fn is_array(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> bool {
     let bytes = facts.object_bytes(structure.object);
-    let blocks = facts.object_blocks(structure.object).max(1);
-    bytes >= LEAST_ELEMENTS * structure.element && bytes / blocks >= 2 * structure.element
+    let longest = facts.object_longest(structure.object);
+    bytes >= LEAST_ELEMENTS * structure.element && longest >= 2 * structure.element
 }
 
 /// The fields with accesses, the most accesses first.

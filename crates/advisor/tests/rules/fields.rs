@@ -49,6 +49,18 @@ fn array_used_by_one_field_is_found_with_its_name() {
     assert!(finding.evidence[2].ends_with("x, y and id."), "{finding:?}");
 }
 
+/// A block of 8 MiB that is allocated a million times has no more than 8 MiB live at one time.
+#[test]
+fn array_that_is_allocated_again_and_again_is_an_array() {
+    let mut sketch = missing(ObjectKind::Heap, 1 << 20, 16);
+    let fields = [("mass", "double", 1000, 1000), ("y", "double", 1000, 0)];
+    sketch.fields(1, "Particle", &fields);
+    // A block of 8 bytes on average is no array of these.
+    assert_eq!(sketch.rules(), ["mixed-fields"]);
+    sketch.0.objects[1].longest = 8 << 20;
+    assert_eq!(sketch.rules(), ["array-of-structures"]);
+}
+
 #[test]
 fn loops_that_use_one_field_each_are_the_same_fault() {
     let mut sketch = missing(ObjectKind::Static, 1, 16);

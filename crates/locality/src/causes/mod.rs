@@ -25,7 +25,7 @@ pub use field_use::FieldUse;
 pub use run_phases::{ObjectMisses, RunInterval, RunPhase, RunPhases};
 pub use sampled_use::SampledUse;
 pub use set_cache::SetCache;
-pub use shared_data::{SharedData, SharedEnd};
+pub use shared_data::{SharedData, SharedEnd, UnlistedPairs};
 
 use reuselens_units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,9 @@ pub struct Causes {
     /// invalidations first.
     #[serde(default)]
     pub shared: Vec<SharedData>,
+    /// Invalidations that [`Self::shared`] has for no pair of their own, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlisted_pairs: Option<UnlistedPairs>,
     /// Reuses that miss, with what carries them, the most misses first. Empty where no scopes were
     /// recorded.
     #[serde(default)]

@@ -17,7 +17,7 @@ pub struct SharedEnd {
 
 /// Two accesses of different threads to one line: the one stores, so the other, in a coherent
 /// private cache, finds the line invalidated. Where there are too many pairs, one with an unknown
-/// site and object at both ends stands for the others.
+/// site and object at both ends stands for the others; see [`UnlistedPairs`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedData {
     /// The last store that invalidated the line before the victim's access.
@@ -30,6 +30,15 @@ pub struct SharedData {
     pub false_sharing: u64,
     /// Distinct lines that these happened to; at least as many where there are millions.
     pub lines: u64,
+}
+
+/// Invalidations that are not counted for a pair of their own, as there were too many pairs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnlistedPairs {
+    /// How many these are.
+    pub invalidations: u64,
+    /// How many of them any one pair has at most, whether it is listed or not.
+    pub most_of_a_pair: u64,
 }
 
 impl SharedData {
