@@ -1,12 +1,11 @@
-//! What finding the carriers of reuses costs per access: `cargo run --release -p reuselens-causes
-//! --example carried_cost`. Matrix products of several sizes, by the loops `i j k`.
+//! What finding the carriers of reuses costs per access, with the look-up of items: `cargo run
+//! --release -p reuselens-causes --example carried_cost`. Matrix products of several sizes, by the
+//! loops `i j k`.
 
-use std::time::Instant;
-
-use reuselens_causes::{CarriedReuses, MissColumns};
+use reuselens_causes::{CauseCounts, CauseOptions, MissColumns, NO_OFFSET};
 use reuselens_control_flow::{BasicBlock, BlockEnd};
 use reuselens_distance::{CountingTree, Engine};
-use reuselens_units::{Distance, Items};
+use reuselens_units::{Bytes, Distance};
 
 /// Accesses of a piece, about.
 const PIECE: usize = 1 << 15;
@@ -71,6 +70,14 @@ fn product(n: u64) -> Vec<Piece> {
     pieces
 }
 
+/// Nanoseconds that this thread has run.
+fn processor_time() -> f64 {
+    let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let time = times.split_whitespace().next().map(str::parse);
+    time.and_then(Result::ok)
+        .expect("/proc has the times of threads")
+}
+
 fn main() {
     for n in [64, 200, 400] {
         let mut pieces = product(n);
@@ -80,10 +87,15 @@ fn main() {
             engine.process(&piece.items, &mut piece.distances);
         }
         let accesses: usize = pieces.iter().map(|piece| piece.items.len()).sum();
-        for cache in [u64::MAX, 512] {
-            let mut reuses = CarriedReuses::new(Items(cache), CarriedReuses::MOST_PAIRS);
-            let zeros = vec![0_u64; 4 * PIECE];
-            let begin = Instant::now();
+        for (carried, cache) in [(false, 512), (true, 1 << 40), (true, 512)] {
+            let mut reuses = CauseCounts::new(CauseOptions {
+                cache: Bytes(64 * cache),
+                carried: carried.then_some(CauseOptions::MOST_CARRIED),
+                ..CauseOptions::default()
+            });
+            let bytes = vec![1_u64; 4 * PIECE];
+            let (stores, offsets) = (vec![false; 4 * PIECE], vec![NO_OFFSET; 4 * PIECE]);
+            let begin = processor_time();
             for piece in &pieces {
                 let count = piece.items.len();
                 let columns = MissColumns {
@@ -91,17 +103,21 @@ fn main() {
                     items: &piece.items,
                     distances: &piece.distances,
                     cells: &piece.cells,
-                    bytes: &zeros[..count],
-                    stores: &[],
-                    offsets: &[],
+                    bytes: &bytes[..count],
+                    stores: &stores[..count],
+                    offsets: &offsets[..count],
                 };
-                reuses.add(0, &columns, &piece.blocks);
+                reuses.process_blocks(0, &columns, &piece.blocks);
             }
-            let spent = begin.elapsed().as_nanos() as f64 / accesses as f64;
-            let pairs = reuses.finish().pairs;
-            let misses: u64 = pairs.iter().map(|pair| pair.misses).sum();
+            let spent = (processor_time() - begin) / accesses as f64;
+            let memory = reuses.memory();
+            let Some(counts) = reuses.take_carried() else {
+                println!("n {n}: {spent:.1} ns per access for the look-up alone, {memory}");
+                continue;
+            };
+            let misses: u64 = counts.pairs.iter().map(|pair| pair.misses).sum();
             let share = 100.0 * misses as f64 / accesses as f64;
-            println!("n {n}: {spent:.1} ns per access, {share:.1} % miss");
+            println!("n {n}: {spent:.1} ns per access with carriers, {share:.1} % miss, {memory}");
         }
     }
 }

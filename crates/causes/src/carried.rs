@@ -1,9 +1,10 @@
-//! [`CarriedReuses`]: what carries the reuses that miss.
+//! [`Carried`]: what carries the reuses that miss.
 //!
-//! Cost: 55 to 65 ns per access of a matrix product, which has a basic block for every second
-//! access, on a busy machine of two processors; 6 % of the accesses missing adds less than 5 ns
-//! (`cargo run --release -p reuselens-causes --example carried_cost`). The table of previous
-//! accesses is asked for each access, the stack of scopes for each miss.
+//! Cost: 20 ns per access beside the look-up of its item, of a matrix product, which has a basic
+//! block for every second access, on a busy machine of two processors; 6 % of the accesses missing
+//! adds less than 1 ns (`cargo run --release -p reuselens-causes --example carried_cost`). An
+//! access costs a look at its item's last access, a block a step of the loop tracker, a miss a look
+//! at the stack of scopes.
 //!
 //! Source: Marin and Mellor-Crummey, *Pinpointing and exploiting opportunities for enhancing data
 //! reuse*, ISPASS 2008, section 2. The paper keeps the time of each block of memory's last access
@@ -12,11 +13,10 @@
 use std::collections::HashMap;
 
 use reuselens_control_flow::BasicBlock;
-use reuselens_distance::{Previous, PreviousAccess};
+use reuselens_hugepages::{prefetch, reserve};
 use reuselens_locality::{Carrier, CodeScope};
-use reuselens_units::{Bytes, Items};
 
-use crate::MissColumns;
+use crate::chunk::PreparedChunk;
 use crate::code_scopes::{CodeScopes, ThreadScopes};
 use crate::reuse_pairs::{CarriedPair, ReusePairs};
 use crate::scope_tracker::ScopeTracker;
@@ -39,6 +39,28 @@ struct RunningThread {
     scopes: ThreadScopes,
 }
 
+/// The last access to an item.
+#[derive(Clone, Copy, Debug)]
+struct LastAccess {
+    /// Accesses of all threads before it.
+    time: u64,
+    cell: u32,
+    thread: u32,
+}
+
+impl LastAccess {
+    /// Of an item without one; no thread has this number.
+    const NONE: LastAccess = LastAccess {
+        time: 0,
+        cell: 0,
+        thread: u32::MAX,
+    };
+}
+
+/// Accesses after which last accesses are kept only if blocks were seen: a source either has them
+/// from its beginning, or has none.
+const PATIENCE: u64 = 1 << 16;
+
 /// Finds what carries the reuses that miss in a cache: the innermost scope that was active at both
 /// accesses, or that they are of different threads.
 ///
@@ -46,95 +68,111 @@ struct RunningThread {
 /// them, a loop that is entered by falling through begins with the block around its first
 /// instruction, so that accesses before it in that block count as accesses in the loop.
 ///
-/// Memory: 48 to 96 bytes per distinct item, 90 bytes per block of code and thread, and up to 60
-/// bytes for each of [`Self::MOST_PAIRS`].
-pub struct CarriedReuses {
+/// Threads are those of the accesses. A cell may have accesses of several threads, as of one whose
+/// number an earlier one had.
+///
+/// If no block is seen among the first 65,536 accesses, last accesses are not kept from then on.
+/// Should blocks come later, reuses of items without a last access count as those of rare pairs do.
+///
+/// Memory: 16 bytes per distinct item once there are blocks, 90 bytes per block of code and thread,
+/// and up to 60 bytes for each pair of cells and a carrier.
+pub(crate) struct Carried {
     cache: u64,
-    previous: Previous,
-    found: Vec<PreviousAccess>,
-    /// Accesses of the piece that miss and are no first accesses.
-    misses: Vec<u32>,
-    /// The thread of each cell.
-    cell_threads: Vec<u32>,
+    /// By number of the item.
+    last: Vec<LastAccess>,
     threads: HashMap<u32, RunningThread>,
     scopes: CodeScopes,
     pairs: ReusePairs,
     blocks: u64,
+    /// Accesses so far.
+    accesses: u64,
 }
 
-impl CarriedReuses {
-    /// Pairs of cells and a carrier that are counted by themselves. The rarest of more count for
-    /// their second cell alone.
-    pub const MOST_PAIRS: usize = 1 << 14;
-
-    /// Of misses in a cache of this size, with up to `most_pairs` pairs of cells and a carrier.
-    pub fn new(cache: Items, most_pairs: usize) -> Self {
-        CarriedReuses {
-            cache: cache.get(),
-            previous: Previous::new(),
-            found: Vec::new(),
-            misses: Vec::new(),
-            cell_threads: Vec::new(),
+impl Carried {
+    /// Of misses in a cache of this many items, at least one, with up to `most_pairs` pairs of
+    /// cells and a carrier.
+    pub fn new(cache: u64, most_pairs: usize) -> Self {
+        Carried {
+            cache,
+            last: Vec::new(),
             threads: HashMap::new(),
             scopes: CodeScopes::default(),
             pairs: ReusePairs::new(most_pairs),
             blocks: 0,
+            accesses: 0,
         }
     }
 
-    /// The next piece of the trace, of a thread of `process`, and the basic blocks that began in
-    /// it, each with the number of the piece's accesses before it. Cells are numbered in the order
-    /// of their first accesses.
-    pub fn add(&mut self, process: u16, columns: &MissColumns, blocks: &[(u32, BasicBlock)]) {
-        let begin = self.previous.accesses();
-        self.add_cells(columns);
-        self.find_misses(columns);
-        let thread = self.threads.entry(columns.thread);
-        let thread = thread.or_insert_with(|| RunningThread {
-            process,
-            tracker: ScopeTracker::new(begin),
-            scopes: ThreadScopes::default(),
-        });
-        let mut lookup = Lookup {
-            columns,
-            begin,
-            found: &self.found,
-            cell_threads: &self.cell_threads,
-            scopes: &mut self.scopes,
-            pairs: &mut self.pairs,
-        };
-        let mut misses = self.misses.as_slice();
-        for (before, block) in blocks {
-            misses = lookup.count_until(*before, misses, thread);
-            thread.tracker.enter(block, begin + u64::from(*before));
-        }
-        lookup.count_until(u32::MAX, misses, thread);
+    /// Counts a chunk of a thread of `process`, whose first access is number `first` of its piece,
+    /// and the basic blocks that began in it, each with the number of the piece's accesses before
+    /// it.
+    pub fn process(
+        &mut self,
+        process: u16,
+        chunk: &PreparedChunk,
+        (first, blocks): (u32, &[(u32, BasicBlock)]),
+    ) {
+        let begin = self.accesses;
+        self.accesses += chunk.columns.len() as u64;
         self.blocks += blocks.len() as u64;
-    }
-
-    /// Remembers the thread of each new cell.
-    fn add_cells(&mut self, columns: &MissColumns) {
-        // By their order these are the cells after those known; most pieces have none.
-        let last = columns.cells.iter().copied().max();
-        let needed = last.map_or(0, |last| last as usize + 1);
-        let known = self.cell_threads.len();
-        if needed > known {
-            self.cell_threads.resize(needed, columns.thread);
+        if self.blocks == 0 && begin >= PATIENCE {
+            self.last = Vec::new();
+            return;
+        }
+        let new = chunk.known.end - self.last.len();
+        reserve(&mut self.last, new);
+        self.last.resize(chunk.known.end, LastAccess::NONE);
+        for &number in chunk.numbers {
+            prefetch(&self.last, number as usize);
+        }
+        let thread = running(&mut self.threads, chunk.columns.thread, process, begin);
+        let mut blocks = blocks.iter();
+        let mut next = blocks.next();
+        for (run, &number) in chunk.numbers.iter().enumerate() {
+            let access = chunk.begins[run];
+            while let Some((before, block)) = next.filter(|it| it.0 - first <= access) {
+                let time = begin + u64::from(before - first);
+                thread.tracker.enter(block, time);
+                next = blocks.next();
+            }
+            let end = chunk.begins.get(run + 1).copied();
+            let end = end.unwrap_or(chunk.columns.len() as u32) - 1;
+            let here = LastAccess {
+                time: begin + u64::from(end),
+                cell: chunk.columns.cells[end as usize],
+                thread: chunk.columns.thread,
+            };
+            let before = std::mem::replace(&mut self.last[number as usize], here);
+            // The others of a run are at distance 0, so they hit.
+            let distance = chunk.columns.distances[access as usize];
+            if distance.raw() >= self.cache
+                && let Some(distance) = distance.items()
+            {
+                let sink = chunk.columns.cells[access as usize];
+                count(
+                    (&mut self.scopes, &mut self.pairs),
+                    thread,
+                    (before, sink, distance),
+                    chunk.columns.thread,
+                );
+            }
+        }
+        for (before, block) in next.into_iter().chain(blocks) {
+            let time = begin + u64::from(before - first);
+            thread.tracker.enter(block, time);
         }
     }
 
-    /// Looks up the accesses before, and lists the misses that have one.
-    fn find_misses(&mut self, columns: &MissColumns) {
-        self.found
-            .resize(columns.items.len(), PreviousAccess::FIRST);
-        self.previous
-            .process(columns.items, columns.cells, &mut self.found);
-        self.misses.clear();
-        let accesses = (0..).zip(columns.distances.iter().zip(&self.found));
-        let misses = accesses.filter(|(_, (distance, found))| {
-            distance.raw() >= self.cache && found.between != PreviousAccess::NONE
-        });
-        self.misses.extend(misses.map(|(access, _)| access));
+    /// Enters blocks of a thread after the last access of its piece.
+    pub fn enter(&mut self, process: u16, thread: u32, blocks: &[(u32, BasicBlock)]) {
+        if blocks.is_empty() {
+            return;
+        }
+        self.blocks += blocks.len() as u64;
+        let thread = running(&mut self.threads, thread, process, self.accesses);
+        for (_, block) in blocks {
+            thread.tracker.enter(block, self.accesses);
+        }
     }
 
     /// A thread has ended: nothing more comes of it.
@@ -145,14 +183,11 @@ impl CarriedReuses {
     }
 
     /// Bytes held, about.
-    pub fn memory(&self) -> Bytes {
+    pub fn memory(&self) -> u64 {
         let threads = self.threads.values();
         let threads = threads.map(|one| one.tracker.memory() + one.scopes.memory());
-        let columns = self.found.capacity() * size_of::<PreviousAccess>();
-        let cells = (self.misses.capacity() + self.cell_threads.capacity()) * size_of::<u32>();
-        let tables = self.scopes.memory() + self.pairs.memory();
-        let own = threads.sum::<usize>() + columns + cells + tables;
-        self.previous.memory() + Bytes(own as u64)
+        let last = self.last.capacity() * size_of::<LastAccess>();
+        (threads.sum::<usize>() + last + self.scopes.memory() + self.pairs.memory()) as u64
     }
 
     /// What was counted.
@@ -168,53 +203,43 @@ impl CarriedReuses {
     }
 }
 
-/// What it takes to count the misses of a piece.
-struct Lookup<'a, 'b> {
-    columns: &'a MissColumns<'b>,
-    /// Accesses before the piece.
-    begin: u64,
-    found: &'a [PreviousAccess],
-    cell_threads: &'a [u32],
-    scopes: &'a mut CodeScopes,
-    pairs: &'a mut ReusePairs,
+/// A thread, which begins now if it is new.
+fn running(
+    threads: &mut HashMap<u32, RunningThread>,
+    thread: u32,
+    process: u16,
+    now: u64,
+) -> &mut RunningThread {
+    threads.entry(thread).or_insert_with(|| RunningThread {
+        process,
+        tracker: ScopeTracker::new(now),
+        scopes: ThreadScopes::default(),
+    })
 }
 
-impl Lookup<'_, '_> {
-    /// Counts the misses before an access of the piece; those that are left.
-    #[inline]
-    fn count_until<'m>(
-        &mut self,
-        until: u32,
-        misses: &'m [u32],
-        thread: &mut RunningThread,
-    ) -> &'m [u32] {
-        let mut misses = misses;
-        while let Some((&access, rest)) = misses.split_first()
-            && access < until
-        {
-            self.count(access as usize, thread);
-            misses = rest;
-        }
-        misses
-    }
-
-    fn count(&mut self, access: usize, thread: &mut RunningThread) {
-        let before = self.found[access];
-        let (source, sink) = (before.tag, self.columns.cells[access]);
-        let carrier = if self.cell_threads[source as usize] == self.columns.thread {
-            // `between` leaves both accesses out.
-            let time = self.begin + access as u64 - before.between - 1;
-            let scope = thread.tracker.innermost(time);
-            let known = &mut thread.scopes;
-            let number = (self.scopes).number(&scope, (thread.process, &thread.tracker), known);
+/// Counts a reuse that misses: the access before, the cell of the miss, and its distance.
+#[inline]
+fn count(
+    (scopes, pairs): (&mut CodeScopes, &mut ReusePairs),
+    running: &mut RunningThread,
+    (before, sink, distance): (LastAccess, u32, u64),
+    thread: u32,
+) {
+    let carrier = match before.thread {
+        same if same == thread => {
+            let scope = running.tracker.innermost(before.time);
+            let known = &mut running.scopes;
+            let number = scopes.number(&scope, (running.process, &running.tracker), known);
             match scope.in_iteration {
                 true => Carrier::Iteration(number),
                 false => Carrier::Scope(number),
             }
-        } else {
-            Carrier::Threads
-        };
-        let distance = self.columns.distances[access].items().unwrap_or_default();
-        self.pairs.add(source, sink, carrier, distance);
-    }
+        }
+        other if other == LastAccess::NONE.thread => {
+            pairs.add_unknown(sink, distance);
+            return;
+        }
+        _ => Carrier::Threads,
+    };
+    pairs.add(before.cell, sink, carrier, distance);
 }

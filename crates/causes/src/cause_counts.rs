@@ -1,8 +1,10 @@
 //! [`CauseCounts`]: all analyses together.
 
+use reuselens_control_flow::BasicBlock;
 use reuselens_locality::{Causes, CellCauses, SetCache};
 use reuselens_units::{Bytes, Granularity};
 
+use crate::carried::{Carried, CarriedCounts};
 use crate::chunk::{CHUNK, ChunkMaker};
 use crate::conflicts::Conflicts;
 use crate::item_numbers::ItemNumbers;
@@ -28,6 +30,15 @@ pub struct CauseOptions {
     /// The caches of which misses with their sets are counted: see
     /// [`set_caches`](crate::set_caches). At most eight.
     pub set_caches: Vec<SetCache>,
+    /// The most pairs of cells and a carrier that are counted by themselves, if what carries reuses
+    /// is counted. The rarest of more count for the cell that misses alone.
+    /// [`Self::MOST_CARRIED`] is a choice.
+    pub carried: Option<usize>,
+}
+
+impl CauseOptions {
+    /// Pairs of cells and a carrier: more than programs of a thousand loops have, in 1 MB.
+    pub const MOST_CARRIED: usize = 1 << 14;
 }
 
 impl Default for CauseOptions {
@@ -39,6 +50,7 @@ impl Default for CauseOptions {
             sharing: false,
             phases: false,
             set_caches: Vec::new(),
+            carried: None,
         }
     }
 }
@@ -49,8 +61,9 @@ impl Default for CauseOptions {
 /// All analyses are exact. They share one look-up of each item in a hash table.
 ///
 /// Memory: 24 to 48 bytes per distinct item, and what each analysis adds (16 for the use of lines,
-/// 1 for phases, 4 for sharing where there are several threads, and up to twice that where a table
-/// has just grown); it does not grow with the length of the trace.
+/// 16 for what carries reuses where there are basic blocks, 1 for phases, 4 for sharing where there
+/// are several threads, and up to twice that where a table has just grown); it does not grow with
+/// the length of the trace.
 ///
 /// ```
 /// use reuselens_causes::{CauseCell, CauseCounts, CauseOptions, CellPlace, MissColumns, NO_OFFSET};
@@ -88,6 +101,7 @@ pub struct CauseCounts {
     sharing: Option<LineSharing>,
     phases: Option<Phases>,
     conflicts: Option<Conflicts>,
+    carried: Option<Carried>,
 }
 
 impl CauseCounts {
@@ -116,6 +130,7 @@ impl CauseCounts {
             sharing: false,
             phases: false,
             set_caches: Vec::new(),
+            carried: None,
             ..options
         };
         Self::with(options, Some(rate))
@@ -139,6 +154,7 @@ impl CauseCounts {
             sharing: options.sharing.then(LineSharing::new),
             phases: options.phases.then(Phases::new),
             conflicts: has_sets.then(|| Conflicts::new(options.set_caches, granularity)),
+            carried: options.carried.map(|most| Carried::new(items, most)),
         }
     }
 
@@ -158,14 +174,29 @@ impl CauseCounts {
         }
     }
 
-    /// Counts the next accesses, all of one thread. The distances of threads are in the order in
-    /// which their pieces are counted.
+    /// Counts the next accesses, all of one thread, of which no basic blocks are known. The
+    /// distances of threads are in the order in which their pieces are counted.
     ///
     /// # Panics
     /// If the columns differ in length, or a cell is not known (faults of the caller). At more than
     /// 2³² − 2 distinct items.
     pub fn process(&mut self, columns: &MissColumns) {
-        let mut from = 0;
+        self.process_blocks(0, columns, &[]);
+    }
+
+    /// Counts the next accesses of a thread of `process`, and the basic blocks that began in them,
+    /// each with the number of these accesses before it, ascending. What carries reuses asks for
+    /// the blocks.
+    ///
+    /// # Panics
+    /// As [`Self::process`].
+    pub fn process_blocks(
+        &mut self,
+        process: u16,
+        columns: &MissColumns,
+        blocks: &[(u32, BasicBlock)],
+    ) {
+        let (mut from, mut blocks) = (0, blocks);
         while from < columns.len() {
             let room = self.phases.as_mut().map_or(u64::MAX, Phases::room);
             let most = CHUNK.min(columns.len() - from) as u64;
@@ -176,8 +207,22 @@ impl CauseCounts {
             self.sharing.iter_mut().for_each(|it| it.process(&chunk));
             self.phases.iter_mut().for_each(|it| it.process(&chunk));
             self.conflicts.iter_mut().for_each(|it| it.process(&chunk));
+            if let Some(carried) = &mut self.carried {
+                let here = blocks.partition_point(|(before, _)| (*before as usize) < to);
+                let (here, later) = blocks.split_at(here);
+                carried.process(process, &chunk, (from as u32, here));
+                blocks = later;
+            }
             from = to;
         }
+        if let Some(carried) = &mut self.carried {
+            carried.enter(process, columns.thread, blocks);
+        }
+    }
+
+    /// What carries the reuses so far, if that is counted. It is not counted from then on.
+    pub fn take_carried(&mut self) -> Option<CarriedCounts> {
+        self.carried.take().map(Carried::finish)
     }
 
     /// Cells of objects whose bytes of elements are not counted for lack of room: beyond 2²⁰ bytes
@@ -191,6 +236,9 @@ impl CauseCounts {
         if let Some(sharing) = &mut self.sharing {
             sharing.thread_ended(thread);
         }
+        if let Some(carried) = &mut self.carried {
+            carried.thread_ended(thread);
+        }
     }
 
     /// The memory held.
@@ -201,11 +249,13 @@ impl CauseCounts {
             self.sharing.as_ref().map_or(0, LineSharing::memory),
             self.phases.as_ref().map_or(0, Phases::memory),
             self.conflicts.as_ref().map_or(0, Conflicts::memory),
+            self.carried.as_ref().map_or(0, Carried::memory),
         ];
         Bytes(self.numbers.memory() + chunks + parts.iter().sum::<u64>())
     }
 
-    /// The counts of each cell, and what belongs to no single cell. `places` has an entry for each
+    /// The counts of each cell, and what belongs to no single cell, but for
+    /// [what carries reuses](Self::take_carried). `places` has an entry for each
     /// cell; the indices are those of the profile.
     ///
     /// # Panics
@@ -216,6 +266,7 @@ impl CauseCounts {
         let lines = self.line_use.map(|it| it.finish(&mut cells, places));
         let (elements, sampled_use) = lines.unwrap_or_default();
         let shared = self.sharing.map(|it| it.finish(&mut cells, places));
+        let (shared, unlisted_pairs) = shared.unwrap_or_default();
         let phases = self.phases.map(|it| it.finish(places));
         let set_caches = self.conflicts.map(|it| it.finish(&mut cells));
         let causes = Causes {
@@ -223,7 +274,8 @@ impl CauseCounts {
             sample_rate: self.rate,
             elements,
             sampled_use,
-            shared: shared.unwrap_or_default(),
+            shared,
+            unlisted_pairs,
             set_caches: set_caches.unwrap_or_default(),
             phases: phases.unwrap_or_default(),
             ..Causes::default()

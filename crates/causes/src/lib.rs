@@ -11,7 +11,7 @@
 //! | true and false sharing | `sharing`, `shared_pairs` |
 //! | misses of caches with sets | `conflicts` |
 //! | intervals and phases of the run | `phases`, `phase_clusters` |
-//! | what carries a reuse: [`CarriedReuses`] | `carried` |
+//! | what carries a reuse | `carried` |
 //! | scopes, and counts of reuses | `scope_tracker`, `code_scopes`, `reuse_pairs` |
 //!
 //! Nanoseconds of processor time per access, of `cargo run --release -p reuselens-causes --example
@@ -48,7 +48,7 @@ mod scope_tracker;
 mod shared_pairs;
 mod sharing;
 
-pub use carried::{CarriedCounts, CarriedReuses};
+pub use carried::CarriedCounts;
 pub use cause_counts::{CauseCounts, CauseOptions};
 pub use cells::{CauseCell, CellPlace};
 pub use conflicts::set_caches;

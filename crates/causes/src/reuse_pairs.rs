@@ -80,6 +80,26 @@ impl ReusePairs {
         }
     }
 
+    /// Counts a reuse whose access before is not known.
+    #[cold]
+    pub fn add_unknown(&mut self, sink: u32, distance: u64) {
+        self.add_to_others(
+            sink,
+            RowCounts {
+                misses: 1,
+                distance_sum: distance,
+            },
+        );
+    }
+
+    fn add_to_others(&mut self, sink: u32, counts: RowCounts) {
+        let sink = sink as usize;
+        if sink >= self.others.len() {
+            self.others.resize(sink + 1, RowCounts::default());
+        }
+        self.others[sink].add(counts);
+    }
+
     fn add_other(&mut self, key: RowKey, counts: RowCounts) {
         let number = match self.numbers.get(&key) {
             Some(&number) => number,
@@ -107,12 +127,9 @@ impl ReusePairs {
         // By the keys too, so that equal traces drop equal rows.
         self.rows
             .sort_unstable_by(|(a, of_a), (b, of_b)| (of_b.misses, a).cmp(&(of_a.misses, b)));
-        for ((_, sink, _), counts) in self.rows.drain(self.most / 2..) {
-            let sink = sink as usize;
-            if sink >= self.others.len() {
-                self.others.resize(sink + 1, RowCounts::default());
-            }
-            self.others[sink].add(counts);
+        let rare = self.rows.split_off(self.most / 2);
+        for ((_, sink, _), counts) in rare {
+            self.add_to_others(sink, counts);
         }
         self.numbers.clear();
         let rows = (0..)

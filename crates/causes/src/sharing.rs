@@ -47,7 +47,7 @@
 use std::collections::HashMap;
 
 use reuselens_hugepages::{prefetch, reserve};
-use reuselens_locality::{CellCauses, SharedData};
+use reuselens_locality::{CellCauses, SharedData, UnlistedPairs};
 
 use crate::chunk::PreparedChunk;
 use crate::shared_pairs::{AccessPlace, NO_PAIR, SharedPairs};
@@ -314,8 +314,13 @@ impl LineSharing {
         bytes as u64 + self.pairs.memory()
     }
 
-    /// Adds the counts to those of the cells, and returns the pairs, the most invalidations first.
-    pub fn finish(mut self, cells: &mut [CellCauses], places: &[CellPlace]) -> Vec<SharedData> {
+    /// Adds the counts to those of the cells, and returns the pairs, the most invalidations first,
+    /// and what is not listed by pair.
+    pub fn finish(
+        mut self,
+        cells: &mut [CellCauses],
+        places: &[CellPlace],
+    ) -> (Vec<SharedData>, Option<UnlistedPairs>) {
         for slot in &self.slots {
             if slot.thread & LOST == 0 && slot.bytes != 0 {
                 self.pairs.count_false(slot.pair, slot.cell);

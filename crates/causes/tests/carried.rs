@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, HashMap};
 use history::{Carried, History, HistoryScope};
 use programs::{Program, Random, Step};
 use proptest::prelude::*;
-use reuselens_causes::{CarriedCounts, CarriedPair, CarriedReuses, MissColumns};
+use reuselens_causes::{CarriedCounts, CarriedPair, CauseCounts, CauseOptions, MissColumns};
 use reuselens_control_flow::{BasicBlock, BlockEnd};
 use reuselens_locality::{Carrier, ScopeKind};
-use reuselens_units::{Distance, Items};
+use reuselens_units::{Bytes, Distance};
 
 /// One thing that a thread of a trace does.
 struct Event {
@@ -119,7 +119,7 @@ struct Piece {
 }
 
 impl Piece {
-    fn add_to(&mut self, reuses: &mut CarriedReuses, thread: u32) {
+    fn add_to(&mut self, reuses: &mut CauseCounts, thread: u32) {
         let count = self.items.len();
         let columns = MissColumns {
             thread,
@@ -130,15 +130,24 @@ impl Piece {
             stores: &vec![false; count],
             offsets: &vec![0; count],
         };
-        reuses.add(0, &columns, &self.blocks);
+        reuses.process_blocks(0, &columns, &self.blocks);
         *self = Piece::default();
     }
 }
 
-/// The counts by [`CarriedReuses`], from pieces that are cut anywhere.
+/// Counts what carries reuses in a cache of this many items, with this many pairs.
+fn carried_counts(cache: u64, most: usize) -> CauseCounts {
+    CauseCounts::new(CauseOptions {
+        cache: Bytes(64 * cache),
+        carried: Some(most),
+        ..CauseOptions::default()
+    })
+}
+
+/// The counts by [`CauseCounts`], from pieces that are cut anywhere.
 fn counted(events: &[Event], cache: u64, most: usize, random: &mut Random) -> CarriedCounts {
     let distances = distances(events);
-    let mut reuses = CarriedReuses::new(Items(cache), most);
+    let mut reuses = carried_counts(cache, most);
     let (mut piece, mut of, mut time) = (Piece::default(), 0, 0);
     for Event { thread, step } in events {
         if *thread != of || random.below(20) == 0 {
@@ -157,10 +166,10 @@ fn counted(events: &[Event], cache: u64, most: usize, random: &mut Random) -> Ca
         }
     }
     piece.add_to(&mut reuses, of);
-    reuses.finish()
+    reuses.take_carried().unwrap()
 }
 
-/// Pairs of which a random trace has fewer; some have more than [`CarriedReuses::MOST_PAIRS`].
+/// Pairs of which a random trace has fewer; some have more than [`CauseOptions::MOST_CARRIED`].
 const ROOM: usize = usize::MAX;
 
 fn named(counts: &CarriedCounts) -> Counts {
@@ -199,7 +208,7 @@ proptest! {
     fn carriers_are_those_of_the_complete_history(
         seed in any::<u64>(),
         threads in 1_u32..4,
-        cache in 0_u64..12,
+        cache in 1_u64..12,
     ) {
         let mut random = Random(seed);
         let events = trace(&mut random, threads);
@@ -268,7 +277,7 @@ fn outer_loop_carries_what_the_inner_one_reads_again() {
     let outer = block(16, BlockEnd::Falls, 0);
     let inner = block(32, BlockEnd::Branch, 32);
     let latch = block(48, BlockEnd::Branch, 16);
-    let mut reuses = CarriedReuses::new(Items(4), CarriedReuses::MOST_PAIRS);
+    let mut reuses = carried_counts(4, CauseOptions::MOST_CARRIED);
     for round in 0..5 {
         let mut piece = Piece::default();
         piece.blocks.push((0, outer));
@@ -285,7 +294,7 @@ fn outer_loop_carries_what_the_inner_one_reads_again() {
         piece.blocks.push((8, latch));
         piece.add_to(&mut reuses, 0);
     }
-    let counts = reuses.finish();
+    let counts = reuses.take_carried().unwrap();
     assert_eq!(counts.pairs.len(), 1);
     let pair = counts.pairs[0];
     assert_eq!((pair.source, pair.sink), (Some(1), 1));
@@ -296,4 +305,95 @@ fn outer_loop_carries_what_the_inner_one_reads_again() {
     let scope = counts.scopes[scope as usize];
     assert_eq!(scope.kind, ScopeKind::Loop);
     assert_eq!((scope.start, scope.end), (16, 64));
+}
+
+/// A cell that two threads use, as where one has the number of an earlier one: what counts is which
+/// thread made the access before.
+#[test]
+fn a_cell_may_be_of_several_threads() {
+    let block = BasicBlock {
+        start: 16,
+        length: 16,
+        taken: 16,
+        end: BlockEnd::Branch,
+        ..BasicBlock::default()
+    };
+    let mut reuses = carried_counts(1, CauseOptions::MOST_CARRIED);
+    let mut add = |thread: u32, ended: Option<u32>| {
+        let mut piece = Piece::default();
+        for item in [1, 2] {
+            piece.blocks.push((piece.items.len() as u32, block));
+            piece.items.push(item);
+            piece.cells.push(0);
+            piece.distances.push(Distance::new(1));
+        }
+        piece.add_to(&mut reuses, thread);
+        ended
+            .into_iter()
+            .for_each(|thread| reuses.thread_ended(thread));
+    };
+    // The first thread twice; then another one with its cell, twice.
+    for (thread, ended) in [(3, None), (3, Some(3)), (4, None), (4, None)] {
+        add(thread, ended);
+    }
+    let counts = reuses.take_carried().unwrap();
+    let mut by_threads = 0;
+    for pair in &counts.pairs {
+        match pair.carrier {
+            Carrier::Threads => by_threads += pair.misses,
+            Carrier::Scope(scope) => {
+                assert_eq!(counts.scopes[scope as usize].kind, ScopeKind::Loop);
+                assert_eq!(pair.misses, 4);
+            }
+            other => assert_eq!((other, pair.misses), (Carrier::Others, 2), "first accesses"),
+        }
+    }
+    assert_eq!(by_threads, 2);
+}
+
+/// Without blocks nothing is kept of items, and blocks that come late are counted from then on: no
+/// miss is lost.
+#[test]
+fn without_blocks_last_accesses_are_not_kept() {
+    let mut reuses = carried_counts(1, CauseOptions::MOST_CARRIED);
+    let items = 3_000_u64;
+    let pass = |first: bool, blocks: Vec<(u32, BasicBlock)>| {
+        let distance = match first {
+            true => Distance::COLD,
+            false => Distance::new(items - 1),
+        };
+        Piece {
+            items: (0..items).collect(),
+            cells: vec![0; items as usize],
+            distances: vec![distance; items as usize],
+            blocks,
+        }
+    };
+    let mut early = 0;
+    for number in 0..40 {
+        pass(number == 0, Vec::new()).add_to(&mut reuses, 0);
+        if number == 5 {
+            early = reuses.memory().get();
+        }
+    }
+    assert!(reuses.memory().get() + 16 * items <= early, "{early}");
+    let block = BasicBlock {
+        start: 16,
+        length: 16,
+        taken: 16,
+        end: BlockEnd::Branch,
+        ..BasicBlock::default()
+    };
+    for _ in 0..3 {
+        pass(false, vec![(0, block)]).add_to(&mut reuses, 0);
+    }
+    let counts = reuses.take_carried().unwrap();
+    assert_eq!(counts.blocks, 3);
+    let misses: u64 = counts.pairs.iter().map(|pair| pair.misses).sum();
+    let unknown = (counts.pairs.iter()).find(|pair| pair.carrier == Carrier::Others);
+    // One pass has no last accesses. The passes before are in the counts of the first accesses.
+    assert_eq!(unknown.unwrap().misses, items);
+    let early = misses - 3 * items;
+    let kept = (1 << 16) - items;
+    assert!((kept..kept + 256).contains(&early), "{early}");
 }

@@ -15,7 +15,7 @@ use crate::counts::{self, Counted, Counts, PathCounts};
 use crate::line_statements::{marks_lines, with_lines};
 use crate::stopping::EarlyEnd;
 use crate::{AnalysisOptions, Error, this_machine};
-use crate::{carried_reuses, path_warnings, segments, weighed};
+use crate::{carried_reuses, cause_warnings, path_warnings, segments, weighed};
 
 /// How far an analysis has come.
 #[derive(Clone, Copy, Debug)]
@@ -256,25 +256,9 @@ fn add_causes(
     }
     let named = profile.causes.take().unwrap_or_default().scopes;
     carried_reuses::add(&mut causes, carried, named, &places);
-    let warning = match causes.has_loops || profile.references == 0 {
-        true => None,
-        false if is_sampled => Some(counts::sampled_causes_warning(&causes)),
-        false => Some(carried_reuses::no_blocks()),
-    };
-    profile.warnings.extend(warning);
-    profile.warnings.extend(left_out.then(elements_left_out));
+    let warnings = cause_warnings::all(profile, &causes, is_sampled, left_out);
+    profile.warnings.extend(warnings);
     profile.causes = Some(causes);
-}
-
-/// Some objects have no counts by byte of an element.
-fn elements_left_out() -> Warning {
-    Warning {
-        code: "elements-left-out".to_owned(),
-        message: "the program has too many objects with elements: of those that it accessed last, \
-                  it is not known which fields are used"
-            .to_owned(),
-        hint: String::new(),
-    }
 }
 
 /// Whether an analysis with these options can be: for who wants to know before a program is

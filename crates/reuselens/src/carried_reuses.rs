@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use reuselens_causes::{CarriedCounts, CarriedPair, CellPlace};
-use reuselens_locality::{CarriedReuse, Carrier, Causes, MissScope, Warning};
+use reuselens_locality::{CarriedReuse, Carrier, Causes, MissScope};
 
 /// Puts the reuses into `causes`, with the names of their scopes. Equal scopes, as of several
 /// processes, become one. Without basic blocks scopes are not known, and there are no reuses.
@@ -44,16 +44,4 @@ pub(crate) fn add(
         }
     };
     causes.carried = carried.pairs.iter().map(reuse).collect();
-}
-
-/// Why there are no carried reuses.
-pub(crate) fn no_blocks() -> Warning {
-    Warning {
-        code: "no-basic-blocks".to_owned(),
-        message: "which loop or function carries a reuse is not known: no basic blocks were seen"
-            .to_owned(),
-        hint: "measure the program as it is (--capture rewriting), or build it with reuselens cc \
-               --llvm=blocks; record a trace with --basic-blocks"
-            .to_owned(),
-    }
 }

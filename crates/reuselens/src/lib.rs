@@ -32,6 +32,7 @@ mod available;
 pub mod bench;
 mod budget;
 mod carried_reuses;
+mod cause_warnings;
 mod counts;
 mod data_filter;
 pub mod engines;

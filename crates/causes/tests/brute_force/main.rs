@@ -37,6 +37,7 @@ fn cases() -> impl Iterator<Item = (RandomTrace, CauseOptions)> {
             sharing: true,
             phases: true,
             set_caches: caches.collect(),
+            carried: None,
         };
         (trace, options)
     })

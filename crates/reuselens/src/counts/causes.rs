@@ -4,9 +4,7 @@
 //! name, as large as [`AnalysisOptions::causes`]; caches with sets are those of this machine.
 
 use reuselens_attribute::{Columns, Kinds, NamesMode};
-use reuselens_causes::{
-    CarriedReuses, CauseCell, CauseCounts, CauseOptions, MissColumns, set_caches,
-};
+use reuselens_causes::{CauseCell, CauseCounts, CauseOptions, MissColumns, set_caches};
 use reuselens_control_flow::BasicBlock;
 use reuselens_locality::Sharing;
 use reuselens_trace::{self as trace, ProcessId, ThreadId};
@@ -24,7 +22,6 @@ use crate::{AnalysisOptions, Error, this_machine};
 pub(super) struct Causes {
     inner: Box<dyn DistanceMethod>,
     counts: CauseCounts,
-    carried: CarriedReuses,
     lanes: Lanes,
     /// The number of the program thread that runs.
     lane: u32,
@@ -56,6 +53,7 @@ pub(super) fn begin(
         sharing: true,
         phases: true,
         set_caches: set_caches(&machine, granularity),
+        carried: Some(CauseOptions::MOST_CARRIED),
     };
     let Some(rate) = sample_rate(options) else {
         return Ok(Box::new(Causes::new(options, causes)?));
@@ -81,10 +79,8 @@ impl Causes {
                 "it does not tell the distance of every access in order; counting does",
             ));
         };
-        let cache = causes.cache.items(causes.granularity);
         Ok(Causes {
             inner,
-            carried: CarriedReuses::new(cache, CarriedReuses::MOST_PAIRS),
             process: 0,
             blocks: Vec::new(),
             counts: CauseCounts::new(causes),
@@ -189,11 +185,10 @@ impl CountMethod for Causes {
             stores: &columns.stores,
             offsets: &columns.offsets,
         };
-        self.counts.process(&misses);
         let blocks = columns.basic_blocks.iter();
         self.blocks.clear();
         (self.blocks).extend(blocks.map(|(before, row)| (*before, code_block(row))));
-        self.carried.add(self.process, &misses, &self.blocks);
+        (self.counts).process_blocks(self.process, &misses, &self.blocks);
     }
 
     fn accesses(&self) -> u64 {
@@ -201,7 +196,7 @@ impl CountMethod for Causes {
     }
 
     fn memory(&self) -> Bytes {
-        self.inner.memory() + self.counts.memory() + self.carried.memory()
+        self.inner.memory() + self.counts.memory()
     }
 
     /// Nothing can be given up.
@@ -209,10 +204,10 @@ impl CountMethod for Causes {
         false
     }
 
-    fn finish(self: Box<Self>) -> Counted {
+    fn finish(mut self: Box<Self>) -> Counted {
         let mut counted = self.inner.finish();
+        counted.more.carried = self.counts.take_carried();
         counted.more.causes = Some(self.counts);
-        counted.more.carried = Some(self.carried.finish());
         counted
     }
 }
@@ -220,7 +215,7 @@ impl CountMethod for Causes {
 impl ThreadMethod for Causes {
     fn thread(&mut self, process: ProcessId, thread: ThreadId) {
         while let Some(lane) = self.lanes.over() {
-            self.carried.thread_ended(lane);
+            self.counts.thread_ended(lane);
         }
         self.process = process.0;
         (self.lane, _) = self.lanes.number(process, thread);
