@@ -1,5 +1,6 @@
 //! [`Finding`]: a place where a rule applied.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use crate::FindingRule;
@@ -23,7 +24,7 @@ pub struct Cost {
     /// How much could be saved at most, in `unit`.
     pub amount: u64,
     /// What is counted: `excessive sectors`, `misses`.
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// `amount` divided by all of that unit in the run, from 0 to 1.
     pub share: f64,
 }
@@ -109,7 +110,7 @@ mod tests {
             evidence: Vec::new(),
             cost: Cost {
                 amount: 1,
-                unit: "misses",
+                unit: "misses".into(),
                 share,
             },
             remedy: String::new(),

@@ -26,11 +26,9 @@ pub struct MissAdvice {
 }
 
 impl MissAdvice {
-    /// Whether the profile does not have why accesses miss, or what comes before that.
-    pub fn lacks_causes(&self) -> bool {
-        self.unknown
-            .iter()
-            .any(|it| it.rules.contains(&"false-sharing"))
+    /// What the profile lacks without which most rules have nothing to look at.
+    pub fn lacks(&self) -> Option<&Unknown> {
+        self.unknown.iter().find(|unknown| unknown.is_essential)
     }
 }
 

@@ -13,6 +13,8 @@ pub struct Unknown {
     pub how: String,
     /// Names of the rules that were not applied. Empty where only names of places are missing.
     pub rules: Vec<&'static str>,
+    /// Whether without it most rules have nothing to look at, so that no finding means little.
+    pub is_essential: bool,
 }
 
 /// What a rule needs a profile to have. The order is that in which reports list what is missing.
@@ -77,6 +79,7 @@ impl Need {
             why,
             how: self.how(profile),
             rules,
+            is_essential: self <= Need::Causes,
         }
     }
 
@@ -132,13 +135,15 @@ impl Need {
     }
 
     fn how(self, profile: &Profile) -> String {
-        let command = profile.command_line();
-        let profiled = |options: &str| format!("Run: reuselens profile {options} -- {command}");
+        let profiled = |options: &str| format!("Run: {}", repeated(profile, options));
         match self {
             Need::Addresses => "Record a trace with addresses.".to_owned(),
             Need::Exact => profiled("--why --engine counting"),
             Need::Breakdown => profiled("--why --by line,object"),
             Need::CacheLines | Need::Causes | Need::Sets | Need::Machine => profiled("--why"),
+            Need::Loops if profile.method.recorded => {
+                "Traces have no loops. Run: reuselens profile --why -- PROGRAM".to_owned()
+            }
             Need::Loops => profiled("--why --capture rewriting"),
             Need::Elements | Need::Lines => {
                 "Compile the program with -g, and profile it again.".to_owned()
@@ -146,6 +151,16 @@ impl Need {
             Need::Pages => profiled("--granularity 4K"),
             Need::Blocks => profiled("--why --placement"),
         }
+    }
+}
+
+/// The command that makes a profile of the same run, or of the same recorded trace, with other
+/// options.
+pub fn repeated(profile: &Profile, options: &str) -> String {
+    let command = profile.command_line();
+    match profile.method.recorded {
+        true => format!("reuselens analyze {options} {command}"),
+        false => format!("reuselens profile {options} -- {command}"),
     }
 }
 

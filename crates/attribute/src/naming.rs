@@ -22,7 +22,6 @@ pub(crate) fn is_system_module(path: &str) -> bool {
 
 /// Whether a frame is a library's part in an allocation, not the code that wanted memory.
 pub(crate) fn is_library_frame(frame: &Frame) -> bool {
-    const FILES: [&str; 3] = ["/usr/include/", "/usr/lib/", "/rustc/"];
     const NAMES: [&str; 12] = [
         "std::",
         "__gnu_cxx::",
@@ -47,7 +46,7 @@ pub(crate) fn is_library_frame(frame: &Frame) -> bool {
         "mmap",
     ];
     let name = qualified_name(&frame.function);
-    FILES.iter().any(|file| frame.file.starts_with(file))
+    frame.is_library_source()
         || NAMES.iter().any(|start| name.starts_with(start))
         || ALLOCATORS.contains(&name)
 }

@@ -23,7 +23,7 @@ use reuselens_cuda::{
 };
 use reuselens_gpu_advisor::{AdvisorOptions, GpuModel, Ledger};
 use reuselens_ptx::{CollectorSink, Options};
-use reuselens_report::{GpuRun, HostAccesses, KernelRow, kernels_text};
+use reuselens_report::{GpuRun, HostAccesses, KernelRow, ShownProfile, kernels_text};
 use reuselens_warp::file::WarpWriter;
 
 use crate::commands::profile::{HostCapture, program_name, status};
@@ -208,7 +208,7 @@ impl CudaProgram<'_> {
         let (refused, ledger, device) = server.finish();
         warn(&refused);
         let kernels = device.into_watch().finish();
-        let rendered = show.render(&profile, &name, ProfileOrigin::RanHere)?;
+        let rendered = show.render(&ShownProfile::new(&profile), &name, ProfileOrigin::RanHere)?;
         let host_path = host_results.write(&rendered)?;
         show.warn(&profile);
         let host = HostAccesses::new(

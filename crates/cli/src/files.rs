@@ -68,6 +68,11 @@ pub fn is_native(path: &Path) -> bool {
     reuselens::rltrace::detect(&head(path)) == Confidence::Certain
 }
 
+/// Whether there is a stream of warp instructions at `path`.
+pub fn is_warp_stream(path: &Path) -> bool {
+    warps::detect(&head(path)) == Confidence::Certain
+}
+
 /// The first bytes of a regular file; none of a pipe, which can be read only once.
 fn head(path: &Path) -> Vec<u8> {
     let is_file = std::fs::metadata(path).is_ok_and(|about| about.is_file());
@@ -266,8 +271,9 @@ fn starts_gpu_run(head: &[u8]) -> bool {
 /// What to do with a run of a CUDA program that was given in place of a trace or a profile.
 fn gpu_run_advice(path: &std::path::Display<'_>) -> String {
     format!(
-        "{path} is a run of a CUDA program; open its page in a browser, or compare it with another \
-         run: `reuselens gpu diff {path} OTHER.rlgpu`"
+        "{path} is a run of a CUDA program; open its page in a browser, see what to change with \
+         `reuselens advise {path}`, or compare it with another run: `reuselens gpu diff {path} \
+         OTHER.rlgpu`"
     )
 }
 

@@ -7,9 +7,11 @@ use std::thread::{Builder, ScopedJoinHandle};
 
 use clap::{Args, ValueEnum};
 use reuselens::io::AtomicFile;
-use reuselens::locality::{Dimension, Grouping, Profile};
+use reuselens::locality::{Dimension, Profile};
 use reuselens::units::shown_json;
-use reuselens_report::{Bins, Checked, DiffOptions, HtmlOptions, JsonOptions, TextOptions};
+use reuselens_report::{
+    Bins, Checked, DiffOptions, HtmlOptions, JsonOptions, ShownProfile, TextOptions,
+};
 
 use crate::exit::Usage;
 use crate::options::dimension;
@@ -144,43 +146,41 @@ impl Show {
     }
 
     /// The summary on standard output, unless that belongs to an export or is not wanted.
-    pub fn summary(&self, profile: &Profile) -> anyhow::Result<()> {
-        let text = self.summary_text(&profile.grouping())?;
+    pub fn summary(&self, shown: &ShownProfile<'_>) -> anyhow::Result<()> {
+        let text = self.summary_text(shown)?;
         Ok(std::io::stdout().write_all(text.as_bytes())?)
     }
 
     /// The text of that summary; empty if there is none.
-    fn summary_text(&self, grouping: &Grouping) -> anyhow::Result<String> {
+    fn summary_text(&self, shown: &ShownProfile<'_>) -> anyhow::Result<String> {
         if self.quiet || self.standard_output_is_taken() {
             return Ok(String::new());
         }
-        let profile = grouping.profile();
         let options = TextOptions {
-            cache: self.cache(profile)?,
+            cache: self.cache(shown.profile())?,
             width: terminal_width(),
             color: color(),
             top: self.top(),
             by: self.dimensions(),
         };
-        Ok(reuselens_report::summary_of(grouping, &options))
+        Ok(reuselens_report::summary_of(shown, &options))
     }
 
     /// What a run shows of its profile. The three are made at the same time: for a program with
     /// many groups each takes tenths of a second.
     pub fn render(
         &self,
-        profile: &Profile,
+        shown: &ShownProfile<'_>,
         title: &str,
         origin: ProfileOrigin,
     ) -> anyhow::Result<Rendered> {
-        let file = || profile.to_bytes();
-        let grouping = profile.grouping();
-        let summary = || self.summary_text(&grouping);
+        let file = || shown.profile().to_bytes();
+        let summary = || self.summary_text(shown);
         std::thread::scope(|scope| {
             // If the system refuses a thread, its work is done here.
             let file_thread = Builder::new().spawn_scoped(scope, file);
             let summary_thread = Builder::new().spawn_scoped(scope, summary);
-            let page = self.page_of(&grouping, title, origin)?;
+            let page = self.page(shown, title, origin)?;
             Ok(Rendered {
                 file: file_thread.map_or_else(|_| file(), joined),
                 page,
@@ -268,37 +268,29 @@ impl Show {
     /// The page of a profile from there.
     pub fn page(
         &self,
-        profile: &Profile,
+        shown: &ShownProfile<'_>,
         title: &str,
         origin: ProfileOrigin,
     ) -> anyhow::Result<String> {
-        self.page_of(&profile.grouping(), title, origin)
-    }
-
-    fn page_of(
-        &self,
-        grouping: &Grouping,
-        title: &str,
-        origin: ProfileOrigin,
-    ) -> anyhow::Result<String> {
-        let profile = grouping.profile();
+        let profile = shown.profile();
         let options = HtmlOptions {
             title: title.to_owned(),
             cache: self.cache(profile)?,
             sources: self.sources.texts(profile, origin),
             ..HtmlOptions::default()
         };
-        Ok(reuselens_report::page_of(grouping, &options))
+        Ok(reuselens_report::page_of(shown, &options))
     }
 
     /// Writes the exports that were asked for.
-    pub fn exports(&self, profile: &Profile) -> anyhow::Result<()> {
+    pub fn exports(&self, shown: &ShownProfile<'_>) -> anyhow::Result<()> {
+        let profile = shown.profile();
         let by = self.exported(profile, &self.dimensions());
         let cache = self.cache(profile)?;
         if let Some(path) = &self.json {
             let (bins, by) = (self.bins(), by.clone());
             let options = JsonOptions { bins, by, cache };
-            let text = reuselens_report::json(profile, &options);
+            let text = reuselens_report::json_of(shown, &options);
             self.write(path, shown_json(&text).as_bytes())?;
         }
         if let Some(path) = &self.csv {
@@ -377,9 +369,13 @@ impl Show {
 
 /// How many rows a list has: 1 or more.
 pub fn top(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|top| *top > 0).ok_or_else(|| {
-        "a list has 1 row or more; write for instance --top 5, or -q for no summary".to_owned()
-    })
+    let message = "a list has 1 row or more; write for instance --top 5, or -q for no summary";
+    rows_of_list(text).ok_or_else(|| message.to_owned())
+}
+
+/// A number of rows: 1 or more.
+pub fn rows_of_list(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|rows| *rows > 0)
 }
 
 pub fn color() -> bool {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use reuselens::io::AtomicFile;
 use reuselens::locality::Profile;
+use reuselens_report::ShownProfile;
 
 use crate::output::{Rendered, Show};
 use crate::say::tell;
@@ -46,11 +47,12 @@ impl Results {
     /// that makes another profile to compare with.
     pub fn finish(
         self,
-        profile: &Profile,
+        shown: &ShownProfile<'_>,
         rendered: &Rendered,
         show: &Show,
         again: &str,
     ) -> anyhow::Result<()> {
+        let profile = shown.profile();
         let mut profile_path = self.profile_path.clone();
         let first = match &self.numbered {
             Some(name) => PathBuf::from(format!("{name}.rlprof")),
@@ -58,7 +60,7 @@ impl Results {
         };
         let written = self.write(rendered).and_then(|path| {
             profile_path = path;
-            show.exports(profile)
+            show.exports(shown)
         });
         let page_path = profile_path.with_extension("html");
         if show.quiet && profile_path != first {

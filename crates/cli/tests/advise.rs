@@ -1,8 +1,8 @@
 //! `reuselens advise`.
 
 use reuselens::locality::{
-    CarriedReuse, Carrier, Causes, Cell, CellCauses, Frame, Method, MissScope, Object, ObjectKind,
-    Profile, ScopeKind, Site,
+    Cache, CacheKind, CarriedReuse, Carrier, Causes, Cell, CellCauses, Frame, Machine, Method,
+    MissScope, Object, ObjectKind, Profile, ScopeKind, Site,
 };
 use reuselens::units::{Bytes, Distance, Granularity};
 
@@ -155,5 +155,158 @@ fn outputs_that_cannot_be_written_are_refused() {
     place
         .run(&most)
         .fails(2)
-        .says(&["a list has 1 row or more"]);
+        .says(&["a list has 1 finding or more", "--most 5"]);
+}
+
+/// The machine of a profile: L1d of 32 KiB, and an L2 of 1 MiB that holds all that misses there.
+fn machine() -> Machine {
+    let cache = |level, kind, size| Cache {
+        level,
+        kind,
+        size: Bytes(size),
+        line: Bytes(64),
+        ways: 8,
+        sets: (size / 512) as u32,
+        shared_by: 1,
+    };
+    Machine {
+        caches: vec![
+            cache(1, CacheKind::Data, 32 << 10),
+            cache(2, CacheKind::Unified, 1 << 20),
+        ],
+        ..Machine::default()
+    }
+}
+
+#[test]
+fn findings_of_another_cache_than_the_one_that_costs_most_ask_for_it() {
+    let mut profile = strided();
+    profile.machine = machine();
+    if let Some(causes) = &mut profile.causes {
+        causes.cache = Bytes(1 << 20);
+        causes.carried.clear();
+    }
+    profile.cells[0].causes = CellCauses::default();
+    let place = place(&profile);
+    let hint = [
+        "Misses in L1d (32 KiB) cost more time here than those in L2 (1 MiB)",
+        "reuselens profile --why=L1d -- ./prog 7",
+    ];
+    let text = place.run(&["advise", "p.rlprof"]).succeeds();
+    let text = text.prints(&hint);
+    text.prints(&["Next: reuselens profile --why=L1d -- ./prog 7"]);
+    place
+        .run(&["report", "p.rlprof", "--html", "p.html", "--text"])
+        .succeeds()
+        .prints(&hint);
+    let page = place.text("p.html");
+    assert!(
+        page.contains("cost more time here than those in L2"),
+        "{page}"
+    );
+    // Of the cache that costs most there is no such note.
+    let mut same = strided();
+    same.machine = machine();
+    place.write("same.rlprof", same.to_bytes());
+    let done = place.run(&["advise", "same.rlprof"]).succeeds();
+    assert!(!done.out.contains("cost more time here"), "{}", done.out);
+}
+
+#[test]
+fn traces_are_analysed_again_and_not_profiled() {
+    let mut profile = strided();
+    profile.causes = None;
+    profile.command = vec!["runs/a b.rltrace".to_owned()];
+    profile.method.recorded = true;
+    let place = place(&profile);
+    let done = place.run(&["advise", "p.rlprof"]).succeeds();
+    let done = done.prints(&[
+        "Next: reuselens analyze --why 'runs/a b.rltrace'",
+        "reuselens analyze --granularity 4K 'runs/a b.rltrace'",
+    ]);
+    assert!(!done.out.contains("reuselens profile"), "{}", done.out);
+}
+
+#[test]
+fn findings_that_a_build_must_not_have_give_exit_code_3() {
+    let place = place(&strided());
+    let advise = |rules: &str| place.run(&["advise", "p.rlprof", "--fail-on", rules]);
+    for rules in ["any", "blocking,Loop_Order"] {
+        advise(rules)
+            .fails(3)
+            .says(&["1 finding that --fail-on names, the first of loop-order"])
+            .prints(&["1. Loops in the wrong order"]);
+    }
+    advise("blocking").succeeds();
+    advise("loop-ordr")
+        .fails(2)
+        .says(&["no rule 'loop-ordr'; names like it: loop-order"]);
+}
+
+/// Each thread loads a word 128 bytes from that of its neighbour.
+const STRIDED_KERNEL: &str = ".version 7.0
+.target sm_70
+.address_size 64
+.visible .entry strided(.param .u64 x)
+{
+\t.reg .f32 %f<2>;
+\t.reg .b32 %r<2>;
+\t.reg .b64 %rd<5>;
+\tld.param.u64 %rd1, [x];
+\tmov.u32 %r1, %tid.x;
+\tmul.wide.u32 %rd2, %r1, 128;
+\tadd.s64 %rd3, %rd1, %rd2;
+\tld.global.f32 %f1, [%rd3];
+\tst.global.f32 [%rd3], %f1;
+\tret;
+}
+";
+
+#[test]
+fn gpu_kernels_have_findings_in_the_same_forms() {
+    let place = Place::new();
+    place.write("k.ptx", STRIDED_KERNEL);
+    let words = "gpu run k.ptx --entry strided --grid 1 --block 256 --arg zeros:f32:8192 -q -o \
+                 k.rlwarp";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    place.run(&words).succeeds();
+    place.run(&["gpu", "report", "k.rlwarp", "-q"]).succeeds();
+    let rule = "uncoalesced-access";
+    let of_stream = place.run(&["advise", "k.rlwarp"]).succeeds();
+    of_stream.prints(&[
+        "k.rlwarp: what to change",
+        "in strided",
+        "excessive sectors",
+        "Next: reuselens explain",
+        "reuselens gpu diff",
+    ]);
+    // The file of the run has the same findings.
+    let of_run = place.run(&[
+        "advise", "k.rlgpu", "--json", "k.json", "--sarif", "k.sarif",
+    ]);
+    assert_eq!(
+        of_run.succeeds().out,
+        place.run(&["advise", "k.rlwarp"]).out
+    );
+    let json = place.json("k.json").0;
+    assert_eq!(json["cache_bytes"], serde_json::Value::Null);
+    let findings = json["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|it| it["rule"] == rule), "{json}");
+    let results = place.json("k.sarif").0["runs"][0]["results"].clone();
+    assert_eq!(results.as_array().map(Vec::len), Some(findings.len()));
+    place
+        .run(&["advise", "k.rlgpu", "--fail-on", rule])
+        .fails(3);
+    // Findings of rules of a later version are counted, and a damaged file is refused.
+    let run = place.text("k.rlgpu");
+    place.write("later.rlgpu", run.replace(rule, "a-later-rule"));
+    place
+        .run(&["advise", "later.rlgpu"])
+        .succeeds()
+        .prints(&["of rules that this version does not have"]);
+    place.write("cut.rlgpu", &run[..run.len() / 2]);
+    place
+        .run(&["advise", "cut.rlgpu"])
+        .fails(1)
+        .says(&["cut.rlgpu", "no run of a GPU program"]);
 }

@@ -39,3 +39,21 @@ fn names_that_no_rule_has_are_refused_with_names_like_them() {
     let done = place.run(&["explain", "zzz"]).fails(2);
     assert!(!done.err.contains("names like it"), "{}", done.err);
 }
+
+#[test]
+fn names_in_other_letters_are_found_and_misspelt_ones_are_corrected() {
+    let place = Place::new();
+    for name in ["Loop-Order", "loop_order", "LOOP ORDER"] {
+        place
+            .run(&["explain", name])
+            .succeeds()
+            .prints(&["(loop-order)"]);
+    }
+    for (name, meant) in [
+        ("lop-oder", "loop-order"),
+        ("flase-sharing", "false-sharing"),
+    ] {
+        let done = place.run(&["explain", name]).fails(2);
+        done.says(&[&format!("names like it: {meant}")]);
+    }
+}

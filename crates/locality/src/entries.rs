@@ -20,6 +20,24 @@ pub struct Frame {
     pub line: u32,
 }
 
+/// Parts of paths under which compilers, systems and package managers have sources.
+const LIBRARY_SOURCES: [&str; 6] = [
+    "/usr/include/",
+    "/usr/lib/",
+    "/include/c++/",
+    "/rustc/",
+    "/rustlib/",
+    "/.cargo/registry/",
+];
+
+impl Frame {
+    /// Whether its source is that of a library, as the path of its file shows, and not the user's.
+    /// Reports name code that is inlined from there by the user's line around it.
+    pub fn is_library_source(&self) -> bool {
+        LIBRARY_SOURCES.iter().any(|part| self.file.contains(part))
+    }
+}
+
 /// An instruction that accessed memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Site {

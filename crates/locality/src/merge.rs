@@ -191,6 +191,7 @@ fn method(profiles: &[Profile]) -> Method {
             _ => None,
         },
         source: latest(profiles, |profile| &profile.method.source),
+        recorded: latest(profiles, |profile| &profile.method.recorded),
         order: latest(profiles, |profile| &profile.method.order),
         order_guessed_below: profiles
             .iter()

@@ -107,6 +107,9 @@ pub struct Method {
     pub totals_only: bool,
     /// Where the accesses come from, and which are seen.
     pub source: String,
+    /// Whether a recorded trace was analysed: [`Profile::command`] is its path then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recorded: bool,
     /// How the order between threads came about.
     pub order: String,
     /// Distances below this number of items may depend on a guess: the order between accesses of

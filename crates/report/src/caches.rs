@@ -152,6 +152,13 @@ pub(crate) fn chosen(profile: &Profile, asked: Option<CacheSize>) -> Level {
     chosen_within(profile, None, asked)
 }
 
+/// The cache that a report looks at if nobody asks for another, where the misses of its reuses
+/// matter.
+pub(crate) fn noticeable(profile: &Profile) -> Option<Level> {
+    let level = chosen(profile, None);
+    (noticed(profile, &level) > 0).then_some(level)
+}
+
 /// [`chosen`] among caches of at most `reach` items.
 pub(crate) fn chosen_within(
     profile: &Profile,

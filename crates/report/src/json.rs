@@ -4,7 +4,6 @@ mod compact;
 
 use std::collections::HashMap;
 
-use reuselens_advisor::advise;
 use reuselens_locality::{
     BoundedCurve, CacheSize, ContextVisits, CurvePoint, Dimension, Element, ExactHistogram,
     FineHistogram, Group, Histogram, Log2Histogram, Machine, MissRatioCurve, Outcome, PathProfile,
@@ -13,9 +12,9 @@ use reuselens_locality::{
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
-use crate::advice::AdviceJson;
+use crate::advice::{AdviceJson, AdviceReport};
 use crate::causes::{self, FieldsJson, LinesJson};
-use crate::{caches, times};
+use crate::{ShownProfile, caches, times};
 use compact::Compact;
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
@@ -269,7 +268,12 @@ struct CacheJson {
 /// exact if `exact` is. `distinct` is the number of cold accesses. The miss-ratio curve has eight
 /// points to an octave up to where it is flat. No number is ever NaN. Cost: linear in the profile.
 pub fn json(profile: &Profile, options: &JsonOptions) -> String {
-    to_text(&document(profile, options))
+    json_of(&ShownProfile::new(profile), options)
+}
+
+/// As [`json`], of a profile that is shown in other ways too.
+pub fn json_of(shown: &ShownProfile<'_>, options: &JsonOptions) -> String {
+    to_text(&document(shown, options))
 }
 
 /// A document as JSON, one line for each field and group. Ends with a line break.
@@ -297,7 +301,8 @@ fn levels(profile: &Profile, asked: Option<CacheSize>) -> Vec<caches::Level> {
     levels
 }
 
-fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> ProfileDocument<'a> {
+fn document<'a>(shown: &ShownProfile<'a>, options: &JsonOptions) -> ProfileDocument<'a> {
+    let profile = shown.profile();
     let histogram = &profile.histogram;
     let method = &profile.method;
     let levels = levels(profile, options.cache);
@@ -345,7 +350,7 @@ fn document<'a>(profile: &'a Profile, options: &JsonOptions) -> ProfileDocument<
         reuse_times: reuse_times(profile, options.bins),
         footprint: times::footprint(profile),
         paths: profile.paths.as_ref().map(PathsJson::from),
-        advice: (profile.causes.as_ref()).map(|_| AdviceJson::from(&advise(profile))),
+        advice: (profile.causes.as_ref()).map(|_| AdviceJson::from(&AdviceReport::of(shown))),
         line_use: causes::lines_json(profile),
         fields: causes::fields_json(profile),
         error_bounds: method.error_bounds.as_ref().map(BoundsJson::from),

@@ -39,14 +39,15 @@ mod multiples;
 mod numbers;
 mod parquet;
 mod placement;
+mod shown_profile;
 mod text;
 mod times;
 mod weights;
 mod words;
 
 pub use advice::{
-    ADVICE_SCHEMA, AdviceTextOptions, advice_json, advice_sarif, advice_text, explain_text,
-    rules_text,
+    ADVICE_SCHEMA, AdviceReport, AdviceTextOptions, advice_json, advice_sarif, advice_text,
+    explain_text, rules_text,
 };
 pub use chart::{ChartLine, DotRow, Look, Panel, Unit, chart, chart_png};
 pub use check::{CHECK_SCHEMA, Checked, CheckedLimit, check_json, check_markdown, check_text};
@@ -56,13 +57,14 @@ pub use diff_json::{DIFF_SCHEMA, diff_json};
 pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};
 pub use gpu::{
-    GPU_SCHEMA, GpuDiffError, GpuPageOptions, GpuRun, GpuRunSummary, GpuTextOptions, HostAccesses,
-    HostCall, HostSum, RunOrigin, SummedRun, gpu_csv, gpu_diff, gpu_json, gpu_page, gpu_text,
+    GPU_SCHEMA, GpuDiffError, GpuFindings, GpuPageOptions, GpuRun, GpuRunSummary, GpuTextOptions,
+    HostAccesses, HostCall, HostSum, RunOrigin, SummedRun, gpu_csv, gpu_diff, gpu_json, gpu_page,
+    gpu_text,
 };
 pub use html::{
     CompareOptions, HtmlOptions, ProfileVariant, SheetSection, compare, page, page_of, sheet,
 };
-pub use json::{Bins, JsonOptions, SCHEMA, json};
+pub use json::{Bins, JsonOptions, SCHEMA, json, json_of};
 pub use kernels::{KernelRow, kernels_text};
 pub use numbers::grouped;
 pub use parquet::{ParquetExportError, groups_parquet};
@@ -70,5 +72,6 @@ pub use placement::{
     PLACEMENT_SCHEMA, PlacementPrediction, PlacementReport, placed_run_text, placed_run_warnings,
     placement_json, placement_page, placement_text,
 };
+pub use shown_profile::ShownProfile;
 pub use text::{TextOptions, summary, summary_of};
 pub use words::{TRUNCATED, about};

@@ -9,11 +9,11 @@ mod visits;
 
 use std::fmt::Write;
 
-use reuselens_locality::{CacheSize, Dimension, Grouping, Profile, Warning};
+use reuselens_locality::{CacheSize, Dimension, Profile, Warning};
 
 use crate::caches::{self, Level};
 use crate::numbers::{count, grouped, percent};
-use crate::{advice, causes, conflicts, weights, words};
+use crate::{ShownProfile, advice, causes, conflicts, weights, words};
 
 pub(crate) use paint::{Paint, TextStyle, heading, shorten, wrap};
 pub(crate) use tables::{TextColumn, rows};
@@ -51,13 +51,12 @@ impl Default for TextOptions {
 /// machine's caches marked, the misses at each cache, and where most of them come from. About forty
 /// lines with the default options. Ends with a line break.
 pub fn summary(profile: &Profile, options: &TextOptions) -> String {
-    summary_of(&profile.grouping(), options)
+    summary_of(&ShownProfile::new(profile), options)
 }
 
-/// As [`summary`], of a profile whose groups are of use to others too: with
-/// [`page_of`](crate::page_of), each group is summed once. Both can be called at the same time.
-pub fn summary_of(grouping: &Grouping, options: &TextOptions) -> String {
-    let profile = grouping.profile();
+/// As [`summary`], of a profile that is shown in other ways too.
+pub fn summary_of(shown: &ShownProfile<'_>, options: &TextOptions) -> String {
+    let (profile, grouping) = (shown.profile(), shown.grouping());
     let paint = Paint::new(options.color);
     let width = options.width.max(60);
     let levels = caches::levels(profile);
@@ -83,7 +82,7 @@ pub fn summary_of(grouping: &Grouping, options: &TextOptions) -> String {
         paths::write(&mut out, profile, width, paint);
         tables::misses(&mut out, grouping, options, &chosen, width, paint);
         visits::write(&mut out, profile, options, width, paint);
-        advice::write_first(&mut out, profile, width, paint);
+        advice::write_first(&mut out, shown, width, paint);
         causes::write_text(&mut out, profile, width, paint);
     }
     warnings(&mut out, &profile.warnings, width, paint);

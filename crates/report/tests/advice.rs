@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use reuselens_advice::{Confidence, Cost, Example, Finding, FindingPlace, FindingRule};
 use reuselens_advisor::{MissAdvice, Unknown};
 use reuselens_report::{
-    AdviceTextOptions, advice_json, advice_sarif, advice_text, explain_text, rules_text,
+    AdviceReport, AdviceTextOptions, advice_json, advice_sarif, advice_text, explain_text,
+    rules_text,
 };
 use reuselens_units::Bytes;
 use serde_json::Value;
@@ -35,7 +36,7 @@ fn finding(source: Option<&str>, confidence: Confidence) -> Finding {
         evidence: vec!["12 of 24 are wrong.".to_owned()],
         cost: Cost {
             amount: 12_345,
-            unit: "misses",
+            unit: "misses".into(),
             share: 0.5,
         },
         remedy: "Do it right.".to_owned(),
@@ -58,8 +59,13 @@ fn advice() -> MissAdvice {
             why: "Distances were counted in lines.",
             how: "Run: reuselens profile --granularity 4K -- ./prog".to_owned(),
             rules: vec!["huge-pages"],
+            is_essential: false,
         }],
     }
+}
+
+fn report(advice: &MissAdvice) -> AdviceReport<'_> {
+    AdviceReport::of_misses(advice, "./prog".to_owned())
 }
 
 #[test]
@@ -69,7 +75,7 @@ fn text_has_the_costliest_findings_and_counts_the_others() {
         width: 80,
         color: false,
     };
-    let text = advice_text(&advice(), "./prog", &options);
+    let text = advice_text(&report(&advice()), &options);
     for part in [
         "./prog: what to change (24.7 k misses in L1d (32 KiB))",
         "1. A title: 12.3 k misses, 50.0 % of all\n   a.c:12 in solve on table <1>\n",
@@ -91,8 +97,10 @@ fn text_has_the_costliest_findings_and_counts_the_others() {
 /// values that it allows.
 #[test]
 fn sarif_has_the_fields_that_its_schema_requires() {
-    let log: Value = serde_json::from_str(&advice_sarif(&advice(), "./prog")).unwrap();
+    let log: Value = serde_json::from_str(&advice_sarif(&report(&advice()))).unwrap();
     assert_eq!(log["version"], "2.1.0");
+    let schema = log["$schema"].as_str().unwrap();
+    assert!(schema.ends_with("/sarif-schema-2.1.0.json"), "{schema}");
     let [run] = &log["runs"].as_array().unwrap()[..] else {
         panic!("{log}");
     };
@@ -153,7 +161,7 @@ fn sarif_has_the_fields_that_its_schema_requires() {
 
 #[test]
 fn json_has_findings_and_what_is_unknown() {
-    let json: Value = serde_json::from_str(&advice_json(&advice(), "./prog")).unwrap();
+    let json: Value = serde_json::from_str(&advice_json(&report(&advice()))).unwrap();
     assert_eq!(
         (&json["schema"], &json["cache_bytes"]),
         (&"reuselens-advice/1".into(), &32768.into())

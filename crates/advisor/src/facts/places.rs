@@ -8,16 +8,6 @@ use super::{MissFacts, line_name};
 /// Calls of a call path that are kept: those next to the place.
 const CALLS: usize = 12;
 
-/// Where compilers and systems have sources that are not the user's: what is inlined from there is
-/// named by the line that it is inlined into.
-const FOREIGN: [&str; 5] = [
-    "/usr/include/",
-    "/usr/lib/",
-    "/include/c++/",
-    "/rustc/",
-    "/.cargo/registry/",
-];
-
 /// Libraries of the system, by the beginnings of their files' names.
 const SYSTEM: [&str; 9] = [
     "libc.so",
@@ -68,8 +58,7 @@ impl MissFacts<'_> {
             return false;
         };
         let is_system = SYSTEM.iter().any(|name| site.module.starts_with(name));
-        let is_foreign = |frame: &Frame| FOREIGN.iter().any(|folder| frame.file.contains(folder));
-        !is_system && own_frame(site).is_some_and(|frame| !is_foreign(frame))
+        !is_system && own_frame(site).is_some_and(|frame| !frame.is_library_source())
     }
 
     fn cell_place(&self, cell: &Cell) -> FindingPlace {
@@ -144,8 +133,6 @@ fn call_words(call: &Frame) -> String {
 
 /// The innermost frame of the user's own code; the innermost one at all where none is.
 fn own_frame(site: &Site) -> Option<&Frame> {
-    let is_own = |frame: &&Frame| {
-        frame.line > 0 && !FOREIGN.iter().any(|folder| frame.file.contains(folder))
-    };
+    let is_own = |frame: &&Frame| frame.line > 0 && !frame.is_library_source();
     site.frames.iter().find(is_own).or(site.frames.first())
 }

@@ -122,7 +122,7 @@ fn cost_of(amount: u64, all: u64, unit: &'static str) -> Option<Cost> {
     let share = amount as f64 / all.max(1) as f64;
     (amount >= LEAST_MISSES && share >= LEAST_OF_RUN).then_some(Cost {
         amount,
-        unit,
+        unit: unit.into(),
         share: share.min(1.0),
     })
 }

@@ -174,7 +174,7 @@ fn pages_beyond_the_tlb_are_for_huge_pages() {
     };
     let found = pages(10_000);
     assert_eq!(
-        (found[0].rule.name, found[0].cost.unit),
+        (found[0].rule.name, &*found[0].cost.unit),
         ("huge-pages", "misses of the TLB")
     );
     assert_eq!(pages(1000), []);

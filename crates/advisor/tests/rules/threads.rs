@@ -41,7 +41,7 @@ fn lines_taken_without_common_bytes_are_false_sharing() {
     };
     assert_eq!(finding.rule.name, "false-sharing");
     assert_eq!(
-        (finding.cost.amount, finding.cost.unit),
+        (finding.cost.amount, &*finding.cost.unit),
         (80_000, "invalidations")
     );
     assert_eq!(finding.place.source.as_deref(), Some("/src/a.c:12"));
@@ -78,7 +78,7 @@ fn threads_that_took_few_turns_may_share_a_line_at_all_accesses() {
     assert_eq!(finding.rule.name, "false-sharing");
     assert_eq!(finding.confidence, Confidence::Possible);
     assert_eq!(
-        (finding.cost.amount, finding.cost.unit),
+        (finding.cost.amount, &*finding.cost.unit),
         (200_000, "invalidations at most")
     );
     let last = finding.evidence.last().unwrap();

@@ -15,10 +15,6 @@ pub(crate) struct ScopePlace {
     pub latch: CodePlace,
 }
 
-/// What paths of files have that belong to a compiler: loops there are those of the program's line
-/// around them.
-const TOOLCHAIN: [&str; 3] = ["/rustc/", "/rustlib/", "/include/c++/"];
-
 impl Resolver<'_> {
     /// A scope with its place in the source.
     pub(super) fn scope(&mut self, scope: &ScopePlace) -> MissScope {
@@ -52,6 +48,7 @@ impl Resolver<'_> {
 /// The function of the loop is the innermost one that both are in. The line is that of the jump,
 /// which compilers give the line of the loop's condition: the `for` or `while`. In optimised code
 /// the first instruction can be of any line of the body, or was moved there from before the loop.
+/// Loops of libraries that are inlined are those of the program's line around them.
 fn loop_frame(header: &[Frame], latch: &[Frame]) -> Frame {
     let has_line = |frames: &[Frame]| frames.first().is_some_and(|frame| frame.line > 0);
     let common = match (has_line(header), has_line(latch)) {
@@ -59,7 +56,7 @@ fn loop_frame(header: &[Frame], latch: &[Frame]) -> Frame {
         (false, true) => latch.iter().rev().collect(),
         (_, false) => header.iter().rev().collect(),
     };
-    let is_own = |frame: &&&Frame| !TOOLCHAIN.iter().any(|part| frame.file.contains(part));
+    let is_own = |frame: &&&Frame| !frame.is_library_source();
     let own = common.iter().rev().find(is_own);
     let found = own.or(common.last()).copied().or(latch.first());
     found.cloned().unwrap_or_default()

@@ -1,27 +1,34 @@
-//! `reuselens advise`: what to change in a program, from its profile.
+//! `reuselens advise`: what to change in a program, from its profile; in GPU kernels, from a run.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use reuselens::io::AtomicFile;
-use reuselens::units::shown_json;
-use reuselens_advisor::{MissAdvice, advise};
-use reuselens_report::{AdviceTextOptions, advice_json, advice_sarif, advice_text};
+use reuselens::units::{counted, shown_json};
+use reuselens_gpu_advisor::AdvisorOptions;
+use reuselens_report::{
+    AdviceReport, AdviceTextOptions, GpuFindings, ShownProfile, advice_json, advice_sarif,
+    advice_text,
+};
 
-use crate::exit::{Outcome, Usage};
-use crate::files::read_profile;
-use crate::output::{color, terminal_width, top, write_text};
-use crate::say::say;
+use super::explain::rule_named;
+use super::gpu::{input, report::stream_run};
+use crate::exit::{LIMIT_BROKEN, Outcome, Usage};
+use crate::files::{is_gpu_run, is_warp_stream, read_gpu_run, read_profile};
+use crate::output::{color, rows_of_list, terminal_width, write_text};
+use crate::say::{say, tell};
 
 /// Say what to change in a program: where it misses needlessly, why, and what would help
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "reuselens advise PROFILE [OPTIONS]")]
 pub struct Args {
-    /// The profile; `reuselens profile --why` records all that the rules look at
+    /// The profile; `reuselens profile --why` records all that the rules look at. Of a CUDA program
+    /// its run (NAME.rlgpu), or a stream of warp instructions (NAME.rlwarp)
     profile: PathBuf,
 
     /// How many findings are printed, the costliest first
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = top, help_heading = "Output")]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = most, help_heading = "Output")]
     most: usize,
 
     /// Write all findings as JSON (schema reuselens-advice/1); `-` is standard output
@@ -32,73 +39,132 @@ pub struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     sarif: Option<PathBuf>,
 
+    /// End with exit code 3 if there is a finding of these rules (`any`: of any rule), for
+    /// continuous integration; several allowed
+    #[arg(long, value_name = "RULE", value_parser = fail_on, value_delimiter = ',')]
+    fail_on: Vec<String>,
+
     /// Overwrite files
     #[arg(short, long, help_heading = "Output")]
     force: bool,
 }
 
+/// The name that stands for all rules.
+const ANY: &str = "any";
+
 impl Args {
     /// Applies the rules.
     pub fn run(self) -> Outcome {
-        let standard_output = self.prepare_outputs()?;
+        self.check_outputs()?;
+        if is_gpu_run(&self.profile) {
+            let run = GpuFindings::parse(&read_gpu_run(&self.profile)?)
+                .with_context(|| self.profile.display().to_string())?;
+            return self.show(&AdviceReport::of_gpu_file(&run));
+        }
+        if is_warp_stream(&self.profile) {
+            let mut source = input::open(&self.profile)?;
+            let (run, read) = stream_run(&self.profile, &mut *source, AdvisorOptions::default());
+            let code = self.show(&AdviceReport::of_gpu_run(&run))?;
+            read?;
+            return Ok(code);
+        }
         let profile = read_profile(&self.profile)?;
-        let command = profile.command_line();
-        let advice = advise(&profile);
+        self.show(&AdviceReport::of(&ShownProfile::new(&profile)))
+    }
+
+    /// Writes the findings in all forms that are wanted.
+    fn show(&self, report: &AdviceReport<'_>) -> Outcome {
         if let Some(path) = &self.json {
-            let text = advice_json(&advice, &command);
-            write_text(path, &shown_json(&text), self.force)?;
+            write_text(path, &shown_json(&advice_json(report)), self.force)?;
         }
         if let Some(path) = &self.sarif {
-            let text = advice_sarif(&advice, &command);
-            write_text(path, &shown_json(&text), self.force)?;
+            write_text(path, &shown_json(&advice_sarif(report)), self.force)?;
         }
-        if !standard_output {
+        if !self.standard_output_is_taken() {
             let options = AdviceTextOptions {
                 most: self.most,
                 width: terminal_width(),
                 color: color(),
             };
-            write_text(
-                Path::new("-"),
-                &advice_text(&advice, &command, &options),
-                false,
-            )?;
-            say!("\nNext: {}", self.next(&advice))?;
+            write_text(Path::new("-"), &advice_text(report, &options), false)?;
+            say!("\nNext: {}", self.next(report))?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(self.code(report))
     }
 
     /// What to do after reading the findings.
-    fn next(&self, advice: &MissAdvice) -> String {
-        let profile = self.profile.display();
-        match (advice.findings.first(), advice.unknown.first()) {
-            (Some(first), _) => format!(
-                "reuselens explain {}, change it, profile again with -o after, then: reuselens \
-                 diff {profile} after.rlprof",
+    fn next(&self, report: &AdviceReport<'_>) -> String {
+        let file = self.profile.display();
+        let is_gpu = report.is_of_gpu();
+        match (report.findings().first(), report.next()) {
+            (Some(first), _) if is_gpu => format!(
+                "reuselens explain {}, change it, then profile again and compare: reuselens gpu \
+                 diff BEFORE.rlgpu AFTER.rlgpu",
                 first.rule.name
             ),
-            (None, Some(unknown)) if advice.lacks_causes() => {
-                unknown.how.trim_start_matches("Run: ").to_owned()
-            }
-            _ => format!("reuselens report {profile}"),
+            (Some(first), _) => format!(
+                "reuselens explain {}, change it, profile again with -o after, then: reuselens \
+                 diff {file} after.rlprof",
+                first.rule.name
+            ),
+            (None, Some(next)) => next,
+            (None, None) if is_gpu => "reuselens explain".to_owned(),
+            (None, None) => format!("reuselens report {file}"),
         }
     }
 
-    /// Fails before the work if an output cannot be written. Returns whether standard output
-    /// belongs to one.
-    fn prepare_outputs(&self) -> anyhow::Result<bool> {
-        let is_standard = |path: &Path| path == Path::new("-");
-        let files = [&self.json, &self.sarif].into_iter().flatten();
-        for path in files.filter(|path| !is_standard(path)) {
+    /// The exit code: 3 if there is a finding that `--fail-on` asks about.
+    fn code(&self, report: &AdviceReport<'_>) -> ExitCode {
+        let is_asked = |rule: &str| self.fail_on.iter().any(|name| name == ANY || name == rule);
+        let rules = report.findings().iter().map(|it| it.rule.name);
+        let rules: Vec<&str> = rules.filter(|rule| is_asked(rule)).collect();
+        let Some(first) = rules.first() else {
+            return ExitCode::SUCCESS;
+        };
+        let findings = counted(rules.len() as u64, "finding", "findings");
+        tell!("reuselens: {findings} that --fail-on names, the first of {first}");
+        ExitCode::from(LIMIT_BROKEN)
+    }
+
+    fn standard_output_is_taken(&self) -> bool {
+        self.is_standard_output(&self.json) || self.is_standard_output(&self.sarif)
+    }
+
+    fn is_standard_output(&self, path: &Option<PathBuf>) -> bool {
+        path.as_deref() == Some(Path::new("-"))
+    }
+
+    /// Fails before the work if an output cannot be written.
+    fn check_outputs(&self) -> anyhow::Result<()> {
+        let files = [&self.json, &self.sarif].into_iter();
+        for path in files
+            .filter(|path| !self.is_standard_output(path))
+            .flatten()
+        {
             AtomicFile::check(path, self.force)?;
         }
-        let json = self.json.as_deref().is_some_and(is_standard);
-        let sarif = self.sarif.as_deref().is_some_and(is_standard);
-        if json && sarif {
+        if self.is_standard_output(&self.json) && self.is_standard_output(&self.sarif) {
             let text = "only one of --json and --sarif can have standard output; name a file for \
                         the other";
             return Err(Usage(text.to_owned()).into());
         }
-        Ok(json || sarif)
+        Ok(())
+    }
+}
+
+/// How many findings are printed: 1 or more.
+fn most(text: &str) -> Result<usize, String> {
+    rows_of_list(text).ok_or_else(|| {
+        "a list has 1 finding or more; write for instance --most 5; --json FILE writes all without \
+         a list"
+            .to_owned()
+    })
+}
+
+/// A rule of `--fail-on`, or all.
+fn fail_on(text: &str) -> Result<String, String> {
+    match text {
+        ANY => Ok(ANY.to_owned()),
+        name => rule_named(name).map(|rule| rule.name.to_owned()),
     }
 }

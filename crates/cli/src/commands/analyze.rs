@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use reuselens::trace::{Source, Stoppable};
+use reuselens_report::ShownProfile;
 
 use crate::exit::{self, Outcome};
 use crate::files::{open_part, refuse_what_is_no_trace};
@@ -72,13 +73,15 @@ impl Args {
         let mut meter = Meter::new("analysing", self.show.quiet);
         let command = vec![self.trace.display().to_string()];
         let tick = &mut |progress| meter.tick(progress);
-        let profile = reuselens::analyze_segmented(&mut source, command, &options, tick)?;
+        let mut profile = reuselens::analyze_segmented(&mut source, command, &options, tick)?;
+        profile.method.recorded = true;
         meter.finish();
         if let Some(chosen) = chosen {
             part::refuse_nothing(&profile, &chosen, &self.trace)?;
         }
-        let rendered = self.show.render(&profile, &name, ProfileOrigin::Anywhere)?;
-        results.finish(&profile, &rendered, &self.show, "analyse another trace")?;
+        let shown = ShownProfile::new(&profile);
+        let rendered = self.show.render(&shown, &name, ProfileOrigin::Anywhere)?;
+        results.finish(&shown, &rendered, &self.show, "analyse another trace")?;
         Ok(interrupt::code().unwrap_or_else(|| exit::done(profile.is_truncated())))
     }
 }

@@ -13,7 +13,7 @@ use reuselens::capture::{Launch, Running};
 use reuselens::io::AtomicFile;
 use reuselens::locality::Profile;
 use reuselens::units::Granularity;
-use reuselens_report::{CompareOptions, ProfileVariant};
+use reuselens_report::{CompareOptions, ProfileVariant, ShownProfile};
 
 use crate::demos::{DEMOS, Demo, Files};
 use crate::exit::Outcome;
@@ -154,7 +154,9 @@ impl Args {
             let path = directory.join(format!("{}.rlprof", variant.name));
             write_whole(&path, &profile.to_bytes(), self.show.force)?;
             let title = format!("{} {}", files.name, variant.name);
-            let page = self.show.page(profile, &title, ProfileOrigin::RanHere)?;
+            let page =
+                self.show
+                    .page(&ShownProfile::new(profile), &title, ProfileOrigin::RanHere)?;
             write_whole(
                 &path.with_extension("html"),
                 page.as_bytes(),
@@ -200,7 +202,7 @@ impl Args {
             find(&demo.before).unwrap_or(0),
             find(&demo.after).unwrap_or(0),
         );
-        self.show.summary(&profiles[before])?;
+        self.show.summary(&ShownProfile::new(&profiles[before]))?;
         self.show.say("")?;
         self.show.difference(
             &profiles[before],

@@ -19,6 +19,9 @@ pub struct Args {
     rule: Option<String>,
 }
 
+/// Letters in which a mistyped name differs at most from the name that is meant.
+const MOST_TYPOS: usize = 3;
+
 impl Args {
     /// Explains the rule, or lists all.
     pub fn run(self) -> Outcome {
@@ -31,13 +34,21 @@ impl Args {
             say!("\nNext: reuselens explain RULE")?;
             return Ok(ExitCode::SUCCESS);
         };
-        let Some(rule) = rules().find(|rule| rule.name == name) else {
-            return Err(Usage(unknown(name)).into());
-        };
+        let rule = rule_named(name).map_err(Usage)?;
         let text = explain_text(rule, terminal_width(), color());
         write_text(Path::new("-"), &text, false)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The rule of this name, in letters of any case and with any of `-`, `_` and space in it.
+///
+/// # Errors
+/// What to write, if there is no such rule.
+pub(super) fn rule_named(name: &str) -> Result<&'static FindingRule, String> {
+    let plain = name.trim().to_lowercase().replace(['_', ' '], "-");
+    let found = rules().find(|rule| rule.name == plain);
+    found.ok_or_else(|| unknown(name, &plain))
 }
 
 /// The rules of all advisors.
@@ -45,14 +56,16 @@ fn rules() -> impl Iterator<Item = &'static FindingRule> {
     reuselens_advisor::rules().chain(reuselens_gpu_advisor::rules())
 }
 
-/// The message about a name that no rule has; names that share a word with it are listed.
-fn unknown(name: &str) -> String {
-    let words: Vec<&str> = name
-        .split(['-', '_', ' '])
-        .filter(|word| word.len() > 2)
-        .collect();
-    let is_like = |rule: &&FindingRule| words.iter().any(|word| rule.name.contains(word));
-    let like: Vec<&str> = rules().filter(is_like).map(|rule| rule.name).collect();
+/// The message about a name that no rule has; names that are nearly the same or share a word with
+/// it are listed.
+fn unknown(name: &str, plain: &str) -> String {
+    let words: Vec<&str> = plain.split('-').filter(|word| word.len() > 2).collect();
+    let is_near = |rule: &FindingRule| strsim::damerau_levenshtein(rule.name, plain) <= MOST_TYPOS;
+    let has_word = |rule: &FindingRule| words.iter().any(|word| rule.name.contains(word));
+    let is_like = |rule: &&FindingRule| is_near(rule) || has_word(rule);
+    let mut like: Vec<&FindingRule> = rules().filter(is_like).collect();
+    like.sort_by_key(|rule| !is_near(rule));
+    let like: Vec<&str> = like.iter().map(|rule| rule.name).collect();
     let like = match like.is_empty() {
         true => String::new(),
         false => format!("; names like it: {}", like.join(", ")),

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use reuselens::shard::{Part, merge_all};
 use reuselens::units::{Bytes, counted};
+use reuselens_report::ShownProfile;
 
 use super::shard;
 use crate::exit::{self, Outcome};
@@ -54,7 +55,8 @@ impl Args {
 
     /// Finishes if all pieces are there.
     fn profile(&self, part: Part) -> Outcome {
-        let profile = part.finish()?;
+        let mut profile = part.finish()?;
+        profile.method.recorded = true;
         let trace = profile
             .command
             .first()
@@ -62,8 +64,9 @@ impl Args {
             .unwrap_or("merged");
         let name = name_of(Path::new(trace), self.output.as_deref(), self.show.force);
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)?;
-        let rendered = self.show.render(&profile, &name, ProfileOrigin::Anywhere)?;
-        results.finish(&profile, &rendered, &self.show, "analyse another trace")?;
+        let shown = ShownProfile::new(&profile);
+        let rendered = self.show.render(&shown, &name, ProfileOrigin::Anywhere)?;
+        results.finish(&shown, &rendered, &self.show, "analyse another trace")?;
         Ok(exit::done(profile.is_truncated()))
     }
 

@@ -8,6 +8,7 @@ use reuselens::AnalysisOptions;
 use reuselens::capture::{Launch, Running};
 use reuselens::locality::{Outcome, Profile, Warning, signal_name};
 use reuselens::trace::ProcessEnd;
+use reuselens_report::ShownProfile;
 
 use crate::control::{Control, refuse_gaps};
 use crate::cuda::{CudaAnalysis, CudaProgram, is_cuda, refuse_unused};
@@ -75,9 +76,10 @@ impl Args {
         let results = Results::begin(self.output.as_deref(), &name, self.show.force)
             .map_err(|error| exit::without_force(error, &self.command))?;
         let (profile, ended) = way.run(Vec::new())?;
-        let rendered = self.show.render(&profile, &name, ProfileOrigin::RanHere)?;
+        let shown = ShownProfile::new(&profile);
+        let rendered = self.show.render(&shown, &name, ProfileOrigin::RanHere)?;
         let again = "change something, profile again";
-        results.finish(&profile, &rendered, &self.show, again)?;
+        results.finish(&shown, &rendered, &self.show, again)?;
         Ok(status(&name, ended, self.pass_status, false))
     }
 

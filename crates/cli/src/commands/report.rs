@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use reuselens::locality::Profile;
 use reuselens::units::counted;
+use reuselens_report::ShownProfile;
 
 use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
@@ -57,22 +58,23 @@ impl Args {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
+        let shown = ShownProfile::new(&profile);
         if let Some(path) = &self.html {
             self.warn_of_changed_sources(&profile);
             write_whole(
                 path,
                 self.show
-                    .page(&profile, &name, ProfileOrigin::Anywhere)?
+                    .page(&shown, &name, ProfileOrigin::Anywhere)?
                     .as_bytes(),
                 self.show.force,
             )?;
             self.show.say(&say::page(path))?;
         }
-        self.show.exports(&profile)?;
+        self.show.exports(&shown)?;
         self.show.warn(&profile);
         let other = self.html.is_some() || self.show.export_files().next().is_some();
         if self.text || !other {
-            self.show.summary(&profile)?;
+            self.show.summary(&shown)?;
             let page = format!("{name}.html");
             let again = match std::fs::exists(&page) {
                 Ok(true) => " --force",

@@ -75,7 +75,7 @@ fn cost(amount: u64, own: u64, all: u64, unit: &'static str) -> Option<Cost> {
     let counts = amount > 0 && ratio(amount, own) >= LEAST_OF_PLACE && share >= LEAST_OF_RUN;
     counts.then_some(Cost {
         amount,
-        unit,
+        unit: unit.into(),
         share,
     })
 }

@@ -65,7 +65,7 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
                 ],
                 cost: Cost {
                     amount: once,
-                    unit: "lines loaded once",
+                    unit: "lines loaded once".into(),
                     share: ratio(once, all),
                 },
                 remedy:

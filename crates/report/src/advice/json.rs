@@ -1,10 +1,11 @@
 //! [`advice_json`]: findings as JSON, schema `reuselens-advice/1`.
 
 use reuselens_advice::Finding;
-use reuselens_advisor::{MissAdvice, Unknown};
+use reuselens_advisor::Unknown;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::AdviceReport;
 use crate::json::to_text;
 
 /// The name and version of the schema. Fields may be added to it; none is renamed.
@@ -22,32 +23,36 @@ struct AdviceDocument<'a> {
 /// Findings, and what is not known: the field `advice` of a profile's JSON.
 #[derive(Serialize)]
 pub(crate) struct AdviceJson {
-    cache_bytes: u64,
+    /// Null for GPU kernels, as the next two.
+    cache_bytes: Option<u64>,
     cache_name: Option<String>,
-    misses: u64,
+    misses: Option<u64>,
     findings: Vec<Value>,
     unknown: Vec<Value>,
+    notes: Vec<String>,
 }
 
-impl From<&MissAdvice> for AdviceJson {
-    fn from(advice: &MissAdvice) -> Self {
+impl From<&AdviceReport<'_>> for AdviceJson {
+    fn from(report: &AdviceReport<'_>) -> Self {
+        let misses = report.misses;
         AdviceJson {
-            cache_bytes: advice.cache.get(),
-            cache_name: advice.cache_name.clone(),
-            misses: advice.misses,
-            findings: advice.findings.iter().map(finding_json).collect(),
-            unknown: advice.unknown.iter().map(unknown_json).collect(),
+            cache_bytes: misses.map(|advice| advice.cache.get()),
+            cache_name: misses.and_then(|advice| advice.cache_name.clone()),
+            misses: misses.map(|advice| advice.misses),
+            findings: report.findings.iter().map(finding_json).collect(),
+            unknown: report.unknown.iter().map(unknown_json).collect(),
+            notes: report.notes.clone(),
         }
     }
 }
 
 /// Findings as JSON. Ends with a line break.
-pub fn advice_json(advice: &MissAdvice, command: &str) -> String {
+pub fn advice_json(report: &AdviceReport<'_>) -> String {
     to_text(&AdviceDocument {
         schema: ADVICE_SCHEMA,
         version: env!("CARGO_PKG_VERSION"),
-        command,
-        advice: advice.into(),
+        command: &report.command,
+        advice: report.into(),
     })
 }
 

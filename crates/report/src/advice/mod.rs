@@ -1,6 +1,7 @@
 //! What to change in a program, as text, JSON, SARIF and as a section of a page; and rules
 //! explained.
 
+mod advice_report;
 mod explain;
 mod json;
 mod page;
@@ -8,10 +9,10 @@ mod sarif;
 mod text;
 
 use reuselens_advice::{Cost, Finding};
-use reuselens_advisor::MissAdvice;
 
 use crate::numbers::{count, ratio_percent};
 
+pub use advice_report::AdviceReport;
 pub use explain::{explain_text, rules_text};
 pub use json::{ADVICE_SCHEMA, advice_json};
 pub(crate) use json::{AdviceJson, finding_json};
@@ -45,13 +46,4 @@ pub(crate) fn short_place(place: &str) -> &str {
 fn cost(cost: &Cost) -> String {
     let (amount, share) = (count(cost.amount), ratio_percent(cost.share));
     format!("{amount} {}, {share} of all", cost.unit)
-}
-
-/// The cache that costs are of, and its misses: `1.2 M misses in L1d (32 KiB)`.
-fn cache(advice: &MissAdvice) -> String {
-    let misses = count(advice.misses);
-    match &advice.cache_name {
-        Some(name) => format!("{misses} misses in {name} ({})", advice.cache),
-        None => format!("{misses} misses in a cache of {}", advice.cache),
-    }
 }

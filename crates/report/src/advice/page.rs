@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use reuselens_advice::Finding;
-use reuselens_advisor::{MissAdvice, Unknown};
-use reuselens_locality::Profile;
+use reuselens_advisor::Unknown;
 
-use super::{cache, place};
+use super::{AdviceReport, place};
+use crate::ShownProfile;
 use crate::html::{escape, page};
 use crate::numbers::{count, ratio_percent};
 
@@ -17,26 +17,28 @@ const OPEN: usize = 3;
 
 /// What a page shows of a profile: nothing without causes and findings, as most rules have nothing
 /// to look at then, and a list of them would be in the way.
-pub(crate) fn for_page(profile: &Profile) -> Option<MissAdvice> {
-    let advice = reuselens_advisor::advise(profile);
-    let is_shown = profile.causes.is_some() || !advice.findings.is_empty();
-    is_shown.then_some(advice)
+pub(crate) fn for_page<'a>(shown: &'a ShownProfile<'_>) -> Option<AdviceReport<'a>> {
+    let is_shown = shown.profile().causes.is_some() || !shown.advice().findings.is_empty();
+    is_shown.then(|| AdviceReport::of(shown))
 }
 
 /// Appends the section, if there is something to show.
-pub(crate) fn write(out: &mut String, advice: Option<&MissAdvice>) {
-    let Some(advice) = advice else { return };
+pub(crate) fn write(out: &mut String, report: Option<&AdviceReport<'_>>) {
+    let Some(report) = report else { return };
     let explain = format!(
         "The costliest first. The cost is what could be saved at most, and its share of all of its \
          kind; there are {}.",
-        escape(&cache(advice))
+        escape(&report.cache().unwrap_or_default())
     );
     page::picture(out, "advice", "What to change", &explain, |out| {
-        if advice.findings.is_empty() {
+        if report.findings.is_empty() {
             out.push_str("<p>No rule applied.</p>");
         }
-        write_findings(out, &advice.findings);
-        write_unknown(out, &advice.unknown);
+        write_findings(out, report.findings);
+        for note in &report.notes {
+            let _ = write!(out, "<p>{}</p>", escape(note));
+        }
+        write_unknown(out, report.unknown);
     });
 }
 
@@ -60,7 +62,7 @@ fn write_finding(out: &mut String, finding: &Finding, is_open: bool) {
         escape(rule.title),
         escape(&place(finding)),
         count(finding.cost.amount),
-        escape(finding.cost.unit),
+        escape(&finding.cost.unit),
         ratio_percent(finding.cost.share),
     );
     if !finding.place.call_path.is_empty() {
@@ -85,7 +87,8 @@ fn write_finding(out: &mut String, finding: &Finding, is_open: bool) {
     if !rule.example.before.is_empty() {
         let _ = write!(
             out,
-            "<div class=\"lesson\"><pre><code>{}</code></pre><pre><code>{}</code></pre></div>",
+            "<div class=\"lesson\"><div><b>Before, in an example</b><pre><code>{}</code></pre></div>\
+             <div><b>After</b><pre><code>{}</code></pre></div></div>",
             escape(rule.example.before),
             escape(rule.example.after)
         );

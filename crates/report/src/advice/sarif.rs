@@ -4,27 +4,32 @@
 //! numbers of sections below are those of that document.
 
 use reuselens_advice::{Confidence, Finding, FindingPlace, FindingRule};
-use reuselens_advisor::MissAdvice;
 use serde_json::{Map, Value, json};
 
-use super::cost;
+use super::{AdviceReport, cost};
 use crate::json::to_text;
+
+/// Where the schema of SARIF 2.1.0 is, as its section 3.13.3 names it: readers know the version by
+/// it. Nothing is fetched.
+const SARIF_SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 /// Findings as SARIF 2.1.0: one run, with the rules that applied, and a result for each finding.
 /// Results without a source line have no location. Ends with a line break.
-pub fn advice_sarif(advice: &MissAdvice, command: &str) -> String {
+pub fn advice_sarif(report: &AdviceReport<'_>) -> String {
     let mut rules: Vec<&'static FindingRule> = Vec::new();
-    for finding in &advice.findings {
+    for finding in report.findings {
         if rules.iter().all(|rule| rule.name != finding.rule.name) {
             rules.push(finding.rule);
         }
     }
     let index = |finding: &Finding| rules.iter().position(|rule| *rule == finding.rule);
-    let results = advice.findings.iter();
+    let results = report.findings.iter();
     let results: Vec<Value> = results
         .map(|finding| result(finding, index(finding)))
         .collect();
     to_text(&json!({
+        "$schema": SARIF_SCHEMA,
         "version": "2.1.0",
         "runs": [{
             "tool": {
@@ -34,7 +39,7 @@ pub fn advice_sarif(advice: &MissAdvice, command: &str) -> String {
                     "rules": rules.iter().map(|it| rule(it)).collect::<Vec<Value>>(),
                 },
             },
-            "invocations": [{ "commandLine": command, "executionSuccessful": true }],
+            "invocations": [{ "commandLine": report.command, "executionSuccessful": true }],
             "results": results,
         }],
     }))

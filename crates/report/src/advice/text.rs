@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use reuselens_advice::Finding;
-use reuselens_advisor::{MissAdvice, Unknown};
-use reuselens_locality::Profile;
+use reuselens_advisor::Unknown;
 
-use super::{cache, cost, place};
+use super::{AdviceReport, cost, place};
+use crate::ShownProfile;
 use crate::text::{Paint, TextStyle, heading, wrap};
 
 /// Findings that a summary of a profile shows.
@@ -26,8 +26,8 @@ pub struct AdviceTextOptions {
 }
 
 /// How many rules were not applied, for the title of no findings.
-fn left_out(advice: &MissAdvice) -> String {
-    let rules: usize = advice.unknown.iter().map(|it| it.rules.len()).sum();
+fn left_out(report: &AdviceReport<'_>) -> String {
+    let rules: usize = report.unknown.iter().map(|it| it.rules.len()).sum();
     match rules {
         0 => String::new(),
         1 => "; 1 rule was not applied".to_owned(),
@@ -35,65 +35,68 @@ fn left_out(advice: &MissAdvice) -> String {
     }
 }
 
-/// The findings of a profile as text for a terminal, the costliest first, and what is not known.
-/// Ends with a line break.
-pub fn advice_text(advice: &MissAdvice, command: &str, options: &AdviceTextOptions) -> String {
+/// Findings as text for a terminal, the costliest first, and what is not known. Ends with a line
+/// break.
+pub fn advice_text(report: &AdviceReport<'_>, options: &AdviceTextOptions) -> String {
     let writer = FindingWriter {
         width: options.width.max(60),
         paint: Paint::new(options.color),
     };
     let mut out = String::new();
-    let title = match advice.findings.len() {
-        0 => format!("{command}: nothing to change was found{}", left_out(advice)),
+    let (command, findings) = (&report.command, report.findings);
+    let title = match findings.len() {
+        0 => format!("{command}: nothing to change was found{}", left_out(report)),
         _ => format!("{command}: what to change"),
     };
     // Other costs are not of that cache.
-    let is_of_cache = advice.findings.iter().all(|it| it.cost.unit == "misses");
-    let aside = match is_of_cache {
-        true => format!("({})", cache(advice)),
-        false => String::new(),
-    };
+    let is_of_cache = findings.iter().all(|it| it.cost.unit == "misses");
+    let cache = report.cache().filter(|_| is_of_cache);
+    let aside = cache.map_or(String::new(), |cache| format!("({cache})"));
     heading(&mut out, &title, &aside, writer.width, writer.paint);
-    for (number, finding) in (1..).zip(advice.findings.iter().take(options.most)) {
+    for (number, finding) in (1..).zip(findings.iter().take(options.most)) {
         out.push('\n');
         writer.finding(&mut out, number, finding);
     }
-    let more = advice.findings.len().saturating_sub(options.most);
+    let more = findings.len().saturating_sub(options.most);
     if more > 0 {
-        let most = advice.findings.len();
+        let most = findings.len();
         writer.soft(
             &mut out,
             &format!("\n{more} more: --most {most} shows them."),
         );
     }
-    writer.unknown(&mut out, &advice.unknown);
+    writer.notes(&mut out, report);
+    writer.unknown(&mut out, report.unknown);
     // The summary of a profile begins with a line break; a text of its own does not.
     out.trim_start_matches('\n').to_owned()
 }
 
 /// Appends the first findings of a profile whose causes were recorded; nothing of another.
-pub(crate) fn write_first(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
-    if profile.causes.is_none() {
+pub(crate) fn write_first(out: &mut String, shown: &ShownProfile<'_>, width: usize, paint: Paint) {
+    if shown.profile().causes.is_none() {
         return;
     }
-    let advice = reuselens_advisor::advise(profile);
+    let report = AdviceReport::of(shown);
+    let findings = report.findings;
     let writer = FindingWriter { width, paint };
-    let title = match advice.findings.len() {
+    let title = match findings.len() {
         0 => "Nothing to change was found",
         _ => "What to change",
     };
-    heading(out, title, &format!("({})", cache(&advice)), width, paint);
-    for (number, finding) in (1..).zip(advice.findings.iter().take(FIRST)) {
+    let cache = report.cache().unwrap_or_default();
+    heading(out, title, &format!("({cache})"), width, paint);
+    for (number, finding) in (1..).zip(findings.iter().take(FIRST)) {
         writer.head(out, number, finding);
         writer.remedy(out, finding);
     }
-    if advice.findings.len() > FIRST {
-        let more = advice.findings.len() - FIRST;
+    if findings.len() > FIRST {
+        let more = findings.len() - FIRST;
         writer.soft(
             out,
             &format!("  {more} more, with their evidence: reuselens advise"),
         );
     }
+    writer.notes(out, &report);
 }
 
 struct FindingWriter {
@@ -144,6 +147,12 @@ impl FindingWriter {
 
     fn soft(&self, out: &mut String, text: &str) {
         let _ = writeln!(out, "{}", self.paint.ink(TextStyle::Soft, text));
+    }
+
+    fn notes(&self, out: &mut String, report: &AdviceReport<'_>) {
+        for note in &report.notes {
+            let _ = writeln!(out, "\n{}", wrap(note, self.width, 0));
+        }
     }
 
     /// What is not known, with the number of rules that wait for it, and what records it.

@@ -3,6 +3,7 @@
 
 mod csv;
 mod diff;
+mod findings;
 mod host;
 mod json;
 mod page;
@@ -14,6 +15,7 @@ mod text;
 
 pub use csv::gpu_csv;
 pub use diff::{GpuDiffError, GpuRunSummary, gpu_diff};
+pub use findings::GpuFindings;
 pub use host::{HostAccesses, HostSum};
 pub use json::{GPU_SCHEMA, gpu_json};
 pub use page::{GpuPageOptions, gpu_page};

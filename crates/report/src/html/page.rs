@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use reuselens_locality::{CacheSize, Grouping, Profile};
+use reuselens_locality::{CacheSize, Profile};
 
 use super::scene::Scene;
 use super::{
@@ -12,8 +12,7 @@ use super::{
     weights,
 };
 
-use crate::advice;
-use crate::causes;
+use crate::{ShownProfile, advice, causes};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = concat!(include_str!("scales.js"), include_str!("script.js"));
@@ -50,7 +49,7 @@ impl Default for HtmlOptions {
 /// has: tables show `top` rows at most, and fewer where their histograms are large.
 /// Cost: linear in the cells.
 pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
-    page_of(&profile.grouping(), options)
+    page_of(&ShownProfile::new(profile), options)
 }
 
 /// The sections that the head of a page links to: their ids and names.
@@ -65,11 +64,10 @@ const SECTIONS: [(&str, &str); 8] = [
     ("method", "Method"),
 ];
 
-/// As [`page`], of a profile whose groups are of use to others too: see
-/// [`summary_of`](crate::summary_of).
-pub fn page_of(grouping: &Grouping, options: &HtmlOptions) -> String {
-    let profile = grouping.profile();
-    let scene = Scene::new(grouping, options);
+/// As [`page`], of a profile that is shown in other ways too.
+pub fn page_of(shown: &ShownProfile<'_>, options: &HtmlOptions) -> String {
+    let profile = shown.profile();
+    let scene = Scene::new(shown.grouping(), options);
     let mut out = String::with_capacity(128 << 10);
     let title = match options.title.as_str() {
         "" => crate::words::command(profile),
@@ -80,7 +78,7 @@ pub fn page_of(grouping: &Grouping, options: &HtmlOptions) -> String {
     let tree = data::tree(profile);
     let files = source::files(&scene);
     let patterns = paths::pictures(&scene);
-    let found = advice::for_page(profile);
+    let found = advice::for_page(shown);
     top(&mut out, &SECTIONS, |id| match id {
         "advice" => found.is_some(),
         "lines" => causes::has_lines(profile),

@@ -1,12 +1,12 @@
 //! `reuselens gpu report`: what the kernels of a stream do with memory, as `profile` shows it of a
 //! CUDA program.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use reuselens::trace::TraceError;
 use reuselens::units::shown;
-use reuselens_gpu_advisor::{Advisor, Ledger};
+use reuselens_gpu_advisor::{Advisor, AdvisorOptions, Ledger};
 use reuselens_report::{GpuRun, RunOrigin};
 use reuselens_warp::{WarpBatch, WarpSink, WarpSource, WarpStep};
 
@@ -41,17 +41,27 @@ impl Args {
         let name = stem(&self.stream);
         let mut results = GpuResults::begin(self.output.as_deref(), &name, &self.show)?;
         results.again = "record and gpu report";
-        let mut advisor = Advisor::new(self.model.advisor());
-        let read = read(&mut *source, &mut advisor);
-        let called = shown(&self.stream.display().to_string()).into_owned();
-        let run = GpuRun {
-            origin: RunOrigin::Stream,
-            ..named(called, advisor.finish(), Ledger::default())
-        };
+        let (run, read) = stream_run(&self.stream, &mut *source, self.model.advisor());
         results.finish(run, &self.show)?;
         read?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// What the kernels of a stream do, as far as it can be read, and why no further.
+pub fn stream_run(
+    path: &Path,
+    source: &mut dyn WarpSource,
+    options: AdvisorOptions,
+) -> (GpuRun, Result<(), TraceError>) {
+    let mut advisor = Advisor::new(options);
+    let read = read(source, &mut advisor);
+    let called = shown(&path.display().to_string()).into_owned();
+    let run = GpuRun {
+        origin: RunOrigin::Stream,
+        ..named(called, advisor.finish(), Ledger::default())
+    };
+    (run, read)
 }
 
 /// Takes all that a source has.

@@ -1,0 +1,140 @@
+//! [`AdviceReport`]: findings as they are shown, whatever advisor made them.
+
+use reuselens_advice::Finding;
+use reuselens_advisor::{MissAdvice, Unknown, repeated};
+use reuselens_locality::Profile;
+
+use crate::numbers::count;
+use crate::{GpuFindings, GpuRun, ShownProfile, caches};
+
+/// Findings of a program or of a GPU run, with what was run and what is not known.
+#[derive(Clone, Debug, Default)]
+pub struct AdviceReport<'a> {
+    /// What was run, as one line.
+    pub(super) command: String,
+    /// The findings, the costliest first.
+    pub(super) findings: &'a [Finding],
+    /// What is not known.
+    pub(super) unknown: &'a [Unknown],
+    /// What costs in misses are of; `None` of GPU kernels.
+    pub(super) misses: Option<&'a MissAdvice>,
+    /// What to know of all findings, as sentences.
+    pub(super) notes: Vec<String>,
+    /// The cache to ask about next, if it is another than that of the findings.
+    pub(super) other_cache: Option<OtherCache>,
+}
+
+/// The cache in which misses cost the most time, where causes were recorded of another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OtherCache {
+    /// `L1d (32 KiB)`.
+    label: String,
+    /// The command that records why accesses miss there.
+    command: String,
+}
+
+impl<'a> AdviceReport<'a> {
+    /// The findings of a profile.
+    pub fn of(shown: &'a ShownProfile<'_>) -> Self {
+        let (profile, advice) = (shown.profile(), shown.advice());
+        let other = other_cache(profile, advice);
+        let note = other.as_ref().map(|other| {
+            format!(
+                "Misses in {} cost more time here than those in {}, which the findings are of. For \
+                 them: {}",
+                other.label,
+                cache_name(advice),
+                other.command
+            )
+        });
+        AdviceReport {
+            notes: note.into_iter().collect(),
+            other_cache: other,
+            ..AdviceReport::of_misses(advice, profile.command_line())
+        }
+    }
+
+    /// Findings of a program of which no profile is at hand.
+    pub fn of_misses(advice: &'a MissAdvice, command: String) -> Self {
+        AdviceReport {
+            command,
+            findings: &advice.findings,
+            unknown: &advice.unknown,
+            misses: Some(advice),
+            ..AdviceReport::default()
+        }
+    }
+
+    /// The findings of a run of a GPU program.
+    pub fn of_gpu_run(run: &'a GpuRun) -> Self {
+        AdviceReport {
+            command: run.command.clone(),
+            findings: &run.findings,
+            ..AdviceReport::default()
+        }
+    }
+
+    /// The findings that the file of a run of a GPU program has.
+    pub fn of_gpu_file(run: &'a GpuFindings) -> Self {
+        AdviceReport {
+            command: run.command.clone(),
+            findings: &run.findings,
+            notes: run.notes(),
+            ..AdviceReport::default()
+        }
+    }
+
+    /// The findings, the costliest first.
+    pub fn findings(&self) -> &'a [Finding] {
+        self.findings
+    }
+
+    /// Whether they are of GPU kernels.
+    pub fn is_of_gpu(&self) -> bool {
+        self.misses.is_none()
+    }
+
+    /// The command that finds more, if one is known and nothing was found.
+    pub fn next(&self) -> Option<String> {
+        if !self.findings.is_empty() {
+            return None;
+        }
+        let lacking = self.misses.and_then(MissAdvice::lacks);
+        match (lacking, &self.other_cache) {
+            (Some(unknown), _) => Some(unknown.how.trim_start_matches("Run: ").to_owned()),
+            (None, other) => other.as_ref().map(|other| other.command.clone()),
+        }
+    }
+
+    /// The cache that costs are of, and its misses: `1.2 M misses in L1d (32 KiB)`; nothing of GPU
+    /// kernels.
+    pub(super) fn cache(&self) -> Option<String> {
+        let advice = self.misses?;
+        Some(format!(
+            "{} misses in {}",
+            count(advice.misses),
+            cache_name(advice)
+        ))
+    }
+}
+
+/// The cache that costs are of: `L1d (32 KiB)`, `a cache of 48 KiB`.
+fn cache_name(advice: &MissAdvice) -> String {
+    match &advice.cache_name {
+        Some(name) => format!("{name} ({})", advice.cache),
+        None => format!("a cache of {}", advice.cache),
+    }
+}
+
+/// The cache that the tables of a report are of, if the misses of its reuses matter and causes were
+/// recorded of another one.
+fn other_cache(profile: &Profile, advice: &MissAdvice) -> Option<OtherCache> {
+    profile.causes.as_ref()?;
+    let level = caches::noticeable(profile)?;
+    let name = level.name.clone()?;
+    let command = repeated(profile, &format!("--why={name}"));
+    (level.bytes != advice.cache).then(|| OtherCache {
+        label: level.label(),
+        command,
+    })
+}
