@@ -126,7 +126,7 @@ pub use limit::{
 };
 pub use log2::Log2Histogram;
 pub use merge_error::MergeError;
-pub use names::signal_name;
+pub use names::{ShortPaths, signal_name};
 pub use path::{BlockTrace, Path, PathShares};
 pub use path_cells::PathCell;
 pub use path_profile::{LONG, PATH_LENGTHS, PathDistances, PathProfile, PathSite};

@@ -153,14 +153,25 @@ fn instruction(site: &Site, paths: &ShortPaths) -> String {
     format!("{module}+{:#x} {place}", site.offset)
 }
 
+impl Profile {
+    /// The name that reports give to each entry of the table that a dimension groups by, by the
+    /// entry's index. Empty for elements and paths, which have no table.
+    pub fn entry_names(&self, by: Dimension) -> Vec<String> {
+        names(self, by)
+    }
+}
+
 /// Paths of source files, each as its shortest end that no other file of the profile has.
-struct ShortPaths<'a> {
+pub struct ShortPaths<'a> {
     short: HashMap<&'a str, String>,
 }
 
 impl<'a> ShortPaths<'a> {
-    fn new(profile: &'a Profile) -> Self {
+    /// The files of a profile's sites, and of the scopes that carry reuses. Cost: linear in both.
+    pub fn new(profile: &'a Profile) -> Self {
+        let scopes = profile.causes.iter().flat_map(|causes| &causes.scopes);
         let frames = profile.sites.iter().flat_map(|site| &site.frames);
+        let frames = frames.chain(scopes.map(|scope| &scope.frame));
         let files: HashSet<&str> = frames.map(|frame| frame.file.as_str()).collect();
         // How many files have this end of components.
         let mut ends = HashMap::new();
@@ -174,7 +185,8 @@ impl<'a> ShortPaths<'a> {
         }
     }
 
-    fn shorten<'b>(&'b self, file: &'b str) -> &'b str {
+    /// The short form of a path; the path itself if it is none of those.
+    pub fn shorten<'b>(&'b self, file: &'b str) -> &'b str {
         self.short.get(file).map_or(file, String::as_str)
     }
 }

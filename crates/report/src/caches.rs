@@ -60,6 +60,14 @@ impl Level {
         }
     }
 
+    /// The cache of a profile's machine that has this size, or one without a name.
+    pub(crate) fn named(bytes: Bytes, profile: &Profile) -> Self {
+        let known = levels(profile)
+            .into_iter()
+            .find(|level| level.bytes == bytes);
+        known.unwrap_or_else(|| Level::custom(bytes, profile.granularity))
+    }
+
     fn of(cache: &Cache, penalty: u64, granularity: Granularity) -> Self {
         let is_line = cache.line.get() == granularity.bytes();
         Level {

@@ -13,7 +13,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use crate::advice::{AdviceJson, AdviceReport};
-use crate::causes::{self, FieldsJson, LinesJson};
+use crate::causes::{self, CausesJson, FieldsJson, LinesJson};
 use crate::{ShownProfile, caches, times};
 use compact::Compact;
 
@@ -116,6 +116,9 @@ struct ProfileDocument<'a> {
     /// Accesses, misses and used bytes by field of objects; only where causes were recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fields: Vec<FieldsJson<'a>>,
+    /// Why accesses miss; only where that was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    causes: Option<CausesJson>,
 }
 
 /// How well paths separate patterns, if they were followed: shares of instructions by length of
@@ -353,6 +356,7 @@ fn document<'a>(shown: &ShownProfile<'a>, options: &JsonOptions) -> ProfileDocum
         advice: (profile.causes.as_ref()).map(|_| AdviceJson::from(&AdviceReport::of(shown))),
         line_use: causes::lines_json(profile),
         fields: causes::fields_json(profile),
+        causes: causes::causes_json(profile),
         error_bounds: method.error_bounds.as_ref().map(BoundsJson::from),
     }
 }

@@ -188,3 +188,19 @@ fn rules_are_explained_with_their_example() {
         "Programs\n  a-rule  A title\n\nOthers\n  a-rule  A title\n"
     );
 }
+
+#[test]
+fn files_of_one_name_are_shown_with_their_paths() {
+    let mut advice = advice();
+    let options = AdviceTextOptions {
+        most: 5,
+        width: 100,
+        color: false,
+    };
+    advice.findings[1].place.source = Some("/src/other/a.c:12".to_owned());
+    let text = advice_text(&report(&advice), &options);
+    assert!(
+        text.contains("   /src/my dir/a.c:12 in") && text.contains("   /src/other/a.c:12 in"),
+        "{text}"
+    );
+}

@@ -70,6 +70,7 @@ impl<'a> AdviceReport<'a> {
         AdviceReport {
             command: run.command.clone(),
             findings: &run.findings,
+            notes: run.stopped_note().into_iter().collect(),
             ..AdviceReport::default()
         }
     }

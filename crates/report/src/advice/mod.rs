@@ -8,6 +8,8 @@ mod page;
 mod sarif;
 mod text;
 
+use std::collections::BTreeSet;
+
 use reuselens_advice::{Cost, Finding};
 
 use crate::numbers::{count, ratio_percent};
@@ -21,20 +23,56 @@ pub use sarif::advice_sarif;
 pub(crate) use text::write_first;
 pub use text::{AdviceTextOptions, advice_text};
 
-/// Where a finding is: line, function and object, as far as they are known.
-pub(crate) fn place(finding: &Finding) -> String {
-    let place = &finding.place;
-    let mut words = Vec::new();
-    if let Some(source) = &place.source {
-        words.push(short_place(source).to_owned());
+/// How the places of findings are written: with the names of files alone, but with the paths of
+/// files that have one name.
+pub(crate) struct PlaceNames<'a> {
+    /// Each file of the findings.
+    files: BTreeSet<&'a str>,
+}
+
+impl<'a> PlaceNames<'a> {
+    /// For these findings together.
+    pub fn of(findings: &'a [Finding]) -> Self {
+        let sources = findings.iter().filter_map(|it| it.place.source.as_deref());
+        PlaceNames {
+            files: sources.map(file_of).collect(),
+        }
     }
-    if let Some(function) = &place.function {
-        words.push(format!("in {function}"));
+
+    /// Where a finding is: line, function and object, as far as they are known.
+    pub fn place(&self, finding: &Finding) -> String {
+        let place = &finding.place;
+        let mut words = Vec::new();
+        if let Some(source) = &place.source {
+            words.push(self.source(source).to_owned());
+        }
+        if let Some(function) = &place.function {
+            words.push(format!("in {function}"));
+        }
+        if let Some(object) = &place.object {
+            words.push(format!("on {object}"));
+        }
+        words.join(" ")
     }
-    if let Some(object) = &place.object {
-        words.push(format!("on {object}"));
+
+    fn source<'s>(&self, source: &'s str) -> &'s str {
+        let name = short_place(file_of(source));
+        let same = self.files.iter().filter(|file| short_place(file) == name);
+        match same.count() {
+            0 | 1 => short_place(source),
+            _ => source,
+        }
     }
-    words.join(" ")
+}
+
+/// The file of `file:line` and `file:line:column`.
+fn file_of(source: &str) -> &str {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let mut file = source;
+    while let Some((rest, _)) = file.rsplit_once(':').filter(|(_, last)| is_number(last)) {
+        file = rest;
+    }
+    file
 }
 
 /// The end of a path: its file's name.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use reuselens_advice::Finding;
 use reuselens_advisor::Unknown;
 
-use super::{AdviceReport, place};
+use super::{AdviceReport, PlaceNames};
 use crate::ShownProfile;
 use crate::html::{escape, page};
 use crate::numbers::{count, ratio_percent};
@@ -44,8 +44,9 @@ pub(crate) fn write(out: &mut String, report: Option<&AdviceReport<'_>>) {
 
 /// Appends findings, the first ones open.
 pub(crate) fn write_findings(out: &mut String, findings: &[Finding]) {
+    let names = PlaceNames::of(findings);
     for (at, finding) in findings.iter().take(FINDINGS).enumerate() {
-        write_finding(out, finding, at < OPEN);
+        write_finding(out, finding, &names.place(finding), at < OPEN);
     }
     if findings.len() > FINDINGS {
         let more = findings.len() - FINDINGS;
@@ -53,14 +54,14 @@ pub(crate) fn write_findings(out: &mut String, findings: &[Finding]) {
     }
 }
 
-fn write_finding(out: &mut String, finding: &Finding, is_open: bool) {
+fn write_finding(out: &mut String, finding: &Finding, place: &str, is_open: bool) {
     let rule = finding.rule;
     let _ = write!(
         out,
         "<details class=\"finding\"{}><summary><b>{}</b> {} <span class=\"soft\">{} {}, {} of all</span></summary>",
         if is_open { " open" } else { "" },
         escape(rule.title),
-        escape(&place(finding)),
+        escape(place),
         count(finding.cost.amount),
         escape(&finding.cost.unit),
         ratio_percent(finding.cost.share),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use reuselens_advice::Finding;
 use reuselens_advisor::Unknown;
 
-use super::{AdviceReport, cost, place};
+use super::{AdviceReport, PlaceNames, cost};
 use crate::ShownProfile;
 use crate::text::{Paint, TextStyle, heading, wrap};
 
@@ -39,6 +39,7 @@ fn left_out(report: &AdviceReport<'_>) -> String {
 /// break.
 pub fn advice_text(report: &AdviceReport<'_>, options: &AdviceTextOptions) -> String {
     let writer = FindingWriter {
+        names: PlaceNames::of(report.findings),
         width: options.width.max(60),
         paint: Paint::new(options.color),
     };
@@ -78,7 +79,11 @@ pub(crate) fn write_first(out: &mut String, shown: &ShownProfile<'_>, width: usi
     }
     let report = AdviceReport::of(shown);
     let findings = report.findings;
-    let writer = FindingWriter { width, paint };
+    let writer = FindingWriter {
+        names: PlaceNames::of(findings),
+        width,
+        paint,
+    };
     let title = match findings.len() {
         0 => "Nothing to change was found",
         _ => "What to change",
@@ -99,12 +104,13 @@ pub(crate) fn write_first(out: &mut String, shown: &ShownProfile<'_>, width: usi
     writer.notes(out, &report);
 }
 
-struct FindingWriter {
+struct FindingWriter<'a> {
+    names: PlaceNames<'a>,
     width: usize,
     paint: Paint,
 }
 
-impl FindingWriter {
+impl FindingWriter<'_> {
     fn finding(&self, out: &mut String, number: usize, finding: &Finding) {
         self.head(out, number, finding);
         let calls = &finding.place.call_path;
@@ -130,7 +136,7 @@ impl FindingWriter {
         let title = self.paint.ink(TextStyle::Strong, &title);
         let cost = self.paint.ink(TextStyle::Miss, &cost(&finding.cost));
         let _ = writeln!(out, "{title}: {cost}");
-        let place = place(finding);
+        let place = self.names.place(finding);
         if !place.is_empty() {
             self.indented(out, &place);
         }

@@ -3,7 +3,6 @@
 use reuselens_locality::{DataLayout, FieldUse, Object, Profile};
 
 use crate::numbers::{count, percent};
-use crate::words;
 
 /// The fields of an object.
 pub(super) struct ObjectFields<'a> {
@@ -25,8 +24,11 @@ impl ObjectFields<'_> {
     /// What its elements are: `Entry, 48 bytes`.
     pub fn element(&self) -> String {
         let unit = if self.bytes == 1 { "byte" } else { "bytes" };
-        let name = self.layout.map_or("", |layout| &layout.name);
-        let name = words::or(name, "unknown type");
+        let name = match self.layout.map_or("", |layout| &layout.name) {
+            "" => "unknown type",
+            name if name.contains("(unnamed)") => "type without a name",
+            name => name,
+        };
         format!("{name}, {} {unit}", self.bytes)
     }
 

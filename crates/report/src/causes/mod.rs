@@ -1,5 +1,8 @@
 //! Why accesses miss, where a profile has that.
 
+mod carried;
+mod cause_table;
+mod causes_json;
 mod fields;
 mod fields_json;
 mod fields_page;
@@ -8,34 +11,74 @@ mod lines;
 mod lines_json;
 mod lines_page;
 mod lines_text;
+mod phases;
+mod phases_page;
+mod sets;
+mod sharing;
 
+pub(crate) use causes_json::CausesJson;
 pub(crate) use fields_json::FieldsJson;
 pub(crate) use lines_json::LinesJson;
 
-use reuselens_locality::Profile;
+use reuselens_locality::{Profile, ScopeKind};
 
+use crate::caches::Level;
+use crate::html::escape;
 use crate::text::Paint;
+use cause_table::{CauseNames, CauseTable};
+
+/// The tables of causes, in the order in which they are shown.
+fn tables(names: &CauseNames<'_>) -> [CauseTable; 3] {
+    [
+        carried::table(names),
+        sharing::table(names),
+        sets::table(names),
+    ]
+}
 
 /// Appends what a summary says of causes.
 pub(crate) fn write_text(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
     lines_text::write(out, profile, width, paint);
     fields_text::write(out, profile, width, paint);
+    if let Some(names) = CauseNames::of(profile) {
+        for table in tables(&names) {
+            table.write_text(out, width, paint);
+        }
+        phases::write_text(out, &names, width, paint);
+    }
 }
 
-/// Whether [`write_page`] has fields.
-pub(crate) fn has_fields(profile: &Profile) -> bool {
-    !fields::of(profile).is_empty()
+/// What a page says of causes.
+#[derive(Default)]
+pub(crate) struct CauseSections {
+    /// Phases and tables; empty if there are none.
+    pub why: String,
+    /// Bytes used of lines, then fields; both empty if there are none.
+    pub lines: String,
+    pub fields: String,
 }
 
-/// Whether [`write_page`] has lines.
-pub(crate) fn has_lines(profile: &Profile) -> bool {
-    !lines::of(profile).is_empty()
-}
-
-/// Appends what a page says of causes.
-pub(crate) fn write_page(out: &mut String, profile: &Profile) {
-    lines_page::write(out, profile);
-    fields_page::write(out, profile);
+/// The sections of a page about causes.
+pub(crate) fn sections(profile: &Profile) -> CauseSections {
+    let mut sections = CauseSections::default();
+    lines_page::write(&mut sections.lines, profile);
+    fields_page::write(&mut sections.fields, profile);
+    let Some(names) = CauseNames::of(profile) else {
+        return sections;
+    };
+    let mut inner = String::new();
+    phases_page::write(&mut inner, &names);
+    for table in tables(&names) {
+        table.write_page(&mut inner);
+    }
+    if !inner.is_empty() {
+        let cache = Level::named(names.causes().cache, profile).label();
+        sections.why = format!(
+            "<section id=\"why\"><h2>Why accesses miss in {}</h2>{inner}</section>",
+            escape(&cache)
+        );
+    }
+    sections
 }
 
 /// The fields of objects, for JSON; empty if the profile has no causes.
@@ -46,4 +89,18 @@ pub(crate) fn fields_json(profile: &Profile) -> Vec<FieldsJson<'_>> {
 /// Bytes used of lines, for JSON; `None` if the profile has no causes, or nothing missed.
 pub(crate) fn lines_json(profile: &Profile) -> Option<LinesJson<'_>> {
     lines_json::of(profile)
+}
+
+/// The causes, for JSON; `None` if the profile has none.
+pub(crate) fn causes_json(profile: &Profile) -> Option<CausesJson> {
+    causes_json::of(profile)
+}
+
+/// The name of a kind of scope in JSON.
+fn kind_name(kind: ScopeKind) -> &'static str {
+    match kind {
+        ScopeKind::Thread => "thread",
+        ScopeKind::Function => "function",
+        ScopeKind::Loop => "loop",
+    }
 }

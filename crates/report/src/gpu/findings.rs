@@ -2,7 +2,9 @@
 
 use reuselens_advice::{Confidence, Cost, Finding, FindingPlace};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
+use super::STOPPED;
 use super::diff::GpuDiffError;
 use super::json::GPU_SCHEMA;
 use crate::numbers::noun;
@@ -16,18 +18,22 @@ pub struct GpuFindings {
     pub findings: Vec<Finding>,
     /// Findings of rules that this version does not have.
     pub left_out: u64,
+    /// Whether kernels were stopped.
+    pub is_stopped: bool,
 }
 
 #[derive(Deserialize)]
-struct RunEntry {
+struct StoredRun {
     schema: String,
     command: String,
-    findings: Vec<FindingEntry>,
+    findings: Vec<StoredFinding>,
+    #[serde(default)]
+    faults: Vec<IgnoredAny>,
 }
 
 /// As [`finding_json`](crate::advice::finding_json) writes it.
 #[derive(Deserialize)]
-struct FindingEntry {
+struct StoredFinding {
     rule: String,
     source: Option<String>,
     function: Option<String>,
@@ -35,13 +41,13 @@ struct FindingEntry {
     call_path: Vec<String>,
     object: Option<String>,
     evidence: Vec<String>,
-    cost: CostEntry,
+    cost: StoredCost,
     remedy: String,
     confidence: String,
 }
 
 #[derive(Deserialize)]
-struct CostEntry {
+struct StoredCost {
     amount: u64,
     unit: String,
     share: f64,
@@ -53,7 +59,7 @@ impl GpuFindings {
     /// # Errors
     /// If it is none, or of another schema.
     pub fn parse(text: &str) -> Result<GpuFindings, GpuDiffError> {
-        let run: RunEntry =
+        let run: StoredRun =
             serde_json::from_str(text).map_err(|error| GpuDiffError::NotARun(error.to_string()))?;
         if run.schema != GPU_SCHEMA {
             return Err(GpuDiffError::Schema(run.schema));
@@ -65,6 +71,7 @@ impl GpuFindings {
             command: run.command,
             left_out: (all - findings.len()) as u64,
             findings,
+            is_stopped: !run.faults.is_empty(),
         })
     }
 
@@ -74,12 +81,13 @@ impl GpuFindings {
             let findings = noun(self.left_out, "finding is", "findings are");
             format!("{findings} of rules that this version does not have.")
         });
-        left_out.into_iter().collect()
+        let stopped = self.is_stopped.then(|| STOPPED.to_owned());
+        stopped.into_iter().chain(left_out).collect()
     }
 }
 
 /// A finding of a rule of this version; `None` of another one.
-fn finding(entry: FindingEntry) -> Option<Finding> {
+fn finding(entry: StoredFinding) -> Option<Finding> {
     let rule = reuselens_gpu_advisor::rules().find(|rule| rule.name == entry.rule)?;
     let all = [
         Confidence::Certain,

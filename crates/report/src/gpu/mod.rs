@@ -87,6 +87,11 @@ pub struct GpuRun {
 }
 
 impl GpuRun {
+    /// A note on the findings, if kernels were stopped.
+    pub(crate) fn stopped_note(&self) -> Option<String> {
+        (!self.ledger.faults.is_empty()).then(|| STOPPED.to_owned())
+    }
+
     /// The calls of a call path; none if it is unknown.
     fn calls(&self, call_path: u32) -> &[HostCall] {
         let calls = self.call_paths.get(call_path as usize);

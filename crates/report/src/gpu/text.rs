@@ -6,7 +6,7 @@ use reuselens_advice::Finding;
 
 use super::sums::{KernelSum, ObjectSum};
 use super::{GpuRun, STOPPED, ShortNames, SummedRun, rows};
-use crate::advice::place;
+use crate::advice::PlaceNames;
 use crate::numbers::{count, ratio_percent};
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows as table, wrap};
 
@@ -220,7 +220,7 @@ impl Writer<'_> {
             ratio_percent(finding.cost.share)
         );
         let _ = writeln!(out, "  {}", self.paint.ink(TextStyle::Strong, &head));
-        let mut lines = vec![place(finding)];
+        let mut lines = vec![PlaceNames::of(&self.run.findings).place(finding)];
         if !finding.place.call_path.is_empty() {
             lines.push(format!("called by {}", finding.place.call_path.join(" › ")));
         }

@@ -21,7 +21,7 @@ mod tables;
 mod weights;
 
 pub use compare::{CompareOptions, ProfileVariant, compare};
-pub(crate) use escape::escape;
+pub(crate) use escape::{escape, percent};
 pub use page::{HtmlOptions, page, page_of};
 pub(crate) use sheet::table;
 pub use sheet::{SheetSection, sheet};

@@ -17,6 +17,19 @@ use crate::{ShownProfile, advice, causes};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = concat!(include_str!("scales.js"), include_str!("script.js"));
 
+/// The sections that the bar at the top links to, if they are there.
+const SECTIONS: [(&str, &str); 9] = [
+    ("advice", "Advice"),
+    ("where", "Where"),
+    ("why", "Why"),
+    ("lines", "Lines"),
+    ("fields", "Fields"),
+    ("source", "Source"),
+    ("contexts", "Calls"),
+    ("paths", "Paths"),
+    ("method", "Method"),
+];
+
 /// What a page shows.
 #[derive(Clone, Debug)]
 pub struct HtmlOptions {
@@ -52,18 +65,6 @@ pub fn page(profile: &Profile, options: &HtmlOptions) -> String {
     page_of(&ShownProfile::new(profile), options)
 }
 
-/// The sections that the head of a page links to: their ids and names.
-const SECTIONS: [(&str, &str); 8] = [
-    ("advice", "Advice"),
-    ("where", "Where"),
-    ("lines", "Lines"),
-    ("fields", "Fields"),
-    ("source", "Source"),
-    ("contexts", "Calls"),
-    ("paths", "Paths"),
-    ("method", "Method"),
-];
-
 /// As [`page`], of a profile that is shown in other ways too.
 pub fn page_of(shown: &ShownProfile<'_>, options: &HtmlOptions) -> String {
     let profile = shown.profile();
@@ -79,10 +80,12 @@ pub fn page_of(shown: &ShownProfile<'_>, options: &HtmlOptions) -> String {
     let files = source::files(&scene);
     let patterns = paths::pictures(&scene);
     let found = advice::for_page(shown);
+    let causes = causes::sections(profile);
     top(&mut out, &SECTIONS, |id| match id {
         "advice" => found.is_some(),
-        "lines" => causes::has_lines(profile),
-        "fields" => causes::has_fields(profile),
+        "why" => !causes.why.is_empty(),
+        "lines" => !causes.lines.is_empty(),
+        "fields" => !causes.fields.is_empty(),
         "contexts" => tree.len() > 1,
         "paths" => !patterns.is_empty(),
         "source" => !files.is_empty(),
@@ -100,7 +103,9 @@ pub fn page_of(shown: &ShownProfile<'_>, options: &HtmlOptions) -> String {
     if !tables.is_empty() {
         tables::write(&mut out, &scene, &tables);
     }
-    causes::write_page(&mut out, profile);
+    for section in [&causes.why, &causes.lines, &causes.fields] {
+        out.push_str(section);
+    }
     source::write(&mut out, &scene, &files);
     icicle::write(&mut out, &scene, &tree);
     if !patterns.is_empty() {

@@ -1,0 +1,113 @@
+//! The phases of a run: what a picture over time and its table show.
+
+use reuselens_locality::RunPhases;
+use reuselens_units::counted;
+
+use super::cause_table::{CauseNames, CauseTable};
+use crate::caches;
+use crate::numbers::{count, percent};
+use crate::text::Paint;
+
+/// Objects of a phase that are named.
+const OBJECTS: usize = 3;
+/// Columns of the line of phases in a summary.
+const COLUMNS: usize = 60;
+
+/// A phase.
+pub(super) struct PhaseRow {
+    /// From 1, in the order in which phases begin.
+    pub number: usize,
+    /// Intervals of the run.
+    pub intervals: u64,
+    pub accesses: u64,
+    pub misses: u64,
+    /// The mean of the distinct items of an interval.
+    pub footprint: u64,
+    /// Objects with their misses, the most first.
+    pub objects: Vec<(String, u64)>,
+}
+
+/// The phases, if the run has any.
+pub(super) fn rows(names: &CauseNames<'_>) -> Vec<PhaseRow> {
+    let run = &names.causes().phases;
+    let row = |(at, phase): (usize, &reuselens_locality::RunPhase)| {
+        let own = run.intervals.iter().filter(|it| it.phase as usize == at);
+        let (mut intervals, mut footprint) = (0_u64, 0_u64);
+        for interval in own {
+            intervals += 1;
+            footprint = footprint.saturating_add(interval.footprint);
+        }
+        let objects = phase.objects.iter();
+        PhaseRow {
+            number: at + 1,
+            intervals,
+            accesses: phase.accesses,
+            misses: phase.misses,
+            footprint: footprint / intervals.max(1),
+            objects: objects
+                .map(|it| (names.object(it.object).to_owned(), it.misses))
+                .collect(),
+        }
+    };
+    run.phases.iter().enumerate().map(row).collect()
+}
+
+/// The phases as a table.
+pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
+    let rows = rows(names);
+    let all = rows.iter().map(|row| row.accesses);
+    let all = all.fold(0, u64::saturating_add);
+    let granularity = names.profile().granularity;
+    let cells = |row: &PhaseRow| {
+        vec![
+            row.number.to_string(),
+            percent(row.accesses, all),
+            count(row.misses),
+            percent(row.misses, row.accesses),
+            caches::size(row.footprint, granularity),
+            objects(row),
+        ]
+    };
+    CauseTable {
+        title: "Phases of the run",
+        explain: "",
+        numbers: &["phase", "of the run", "misses", "miss ratio", "footprint"],
+        words: &["its misses are on"],
+        rows: rows.iter().map(cells).collect(),
+    }
+}
+
+/// The objects of a phase: `table 81.0 %, index 4.20 %`.
+fn objects(row: &PhaseRow) -> String {
+    let named = row.objects.iter().filter(|(_, misses)| *misses > 0);
+    let words: Vec<String> = named
+        .take(OBJECTS)
+        .map(|(name, misses)| format!("{name} {}", percent(*misses, row.misses)))
+        .collect();
+    words.join(", ")
+}
+
+/// Whether a run has more than one phase. What one phase has, the other tables show.
+pub(super) fn are_several(run: &RunPhases) -> bool {
+    run.phases.len() > 1 && !run.intervals.is_empty()
+}
+
+/// Appends a line with the number of the phase at each time, and the table.
+pub(super) fn write_text(out: &mut String, names: &CauseNames<'_>, width: usize, paint: Paint) {
+    let run = &names.causes().phases;
+    if !are_several(run) {
+        return;
+    }
+    table(names).write_text(out, width, paint);
+    let all = run.intervals.len();
+    let columns = COLUMNS.min(all);
+    let digit = |column: usize| {
+        let phase = run.intervals[column * all / columns].phase + 1;
+        char::from_digit(phase, 36).unwrap_or('+')
+    };
+    let line: String = (0..columns).map(digit).collect();
+    let each = counted(run.intervals[0].accesses, "access", "accesses");
+    out.push_str(&format!(
+        "  over time  {line}  ({all} intervals of {each})\n"
+    ));
+}
