@@ -8,6 +8,11 @@ use crate::weak;
 const CUT: u64 = 30;
 /// An id that a search for a replacement reads costs as much as this many that are read in order.
 const REPAIR_ID: u64 = 4;
+/// To look whether a deletion cuts costs as much as reading this many ids.
+const LOOK: u64 = 3;
+/// So many steps from a vertex to its parent cost as much as an id that a search reads. Trees of
+/// meshes are deep, so there these steps are most of the work.
+const STEPS: u64 = 3;
 /// A vertex that recomputing reaches costs as much as reading this many ids.
 const RECOMPUTED_VERTEX: u64 = 16;
 /// What cuts cost: the mean of the batch so far, beginning with that of the batches before.
@@ -19,9 +24,15 @@ pub(super) struct CutCosts {
     /// The ids read, and the number of cuts.
     sum: u64,
     cuts: u64,
+    /// The share of the deleted edges that cut a tree, a mean of the last batches; nothing before
+    /// the first of more than [`ENOUGH`] deletions.
+    share: Option<f64>,
 }
 
-/// With how many cuts the batches before count.
+/// From more deletions than these on, the share of those that cut is learned.
+const ENOUGH: usize = 64;
+
+/// With at least this many cuts the batches before count.
 const BEFORE: u64 = 64;
 
 impl CutCosts {
@@ -30,6 +41,7 @@ impl CutCosts {
         Self {
             sum: 8 * cuts,
             cuts,
+            share: None,
         }
     }
 
@@ -37,21 +49,67 @@ impl CutCosts {
         self.sum / self.cuts
     }
 
-    /// Begins a batch.
-    pub fn begin(&mut self) {
-        self.sum = self.sum * BEFORE / self.cuts;
-        self.cuts = BEFORE;
+    /// How many cuts this many deletions are predicted to make. Before anything is known: as many
+    /// of the deleted edges are in the forest as of all edges.
+    pub fn predict<G: StoredGraph>(self, deletions: usize, graph: &G) -> usize {
+        let edges = graph.edges() + deletions as u64;
+        let share = f64::from(graph.vertices()) / edges.max(1) as f64;
+        (self.share.unwrap_or(share).min(1.0) * deletions as f64) as usize
     }
 
-    /// Takes a cut into account that read this many ids.
-    pub fn add(&mut self, ids: u64) {
+    /// Begins a batch, in which so many deletions made so many cuts.
+    pub fn begin(&mut self, deletions: usize, cuts: usize) {
+        if deletions > ENOUGH {
+            let new = cuts as f64 / deletions as f64;
+            self.share = Some(self.share.map_or(new, |share| (share + new) / 2.0));
+        }
+        // Cuts come in the order of their vertices, and those that came first to the graph are its
+        // hubs: the first cuts of a batch read three times as much as the others. So the batches
+        // before count as half of this one.
+        let weight = BEFORE.max(cuts as u64 / 2);
+        self.sum = self.sum * weight / self.cuts;
+        self.cuts = weight;
+    }
+
+    /// Takes a cut into account that read this many ids, and went so many steps in trees.
+    pub fn add(&mut self, ids: u64, steps: u64) {
+        let ids = ids + steps / STEPS;
         self.sum += ids.min(16 * (self.mean() + 4));
         self.cuts += 1;
     }
 
-    /// Whether so many more cuts are predicted to be more work than recomputing.
-    pub fn exceed<G: StoredGraph>(self, cuts: usize, graph: &G) -> bool {
+    /// Forgets a little, after a batch that was recomputed without a cut. Without that, one bad
+    /// batch would rule out repairs for ever.
+    pub fn forget(&mut self) {
+        self.sum -= self.sum / 16;
+    }
+
+    /// Whether it is predicted to be more work than recomputing to look whether so many deletions
+    /// cut, and to make so many cuts.
+    pub fn exceed<G: StoredGraph>(self, deletions: usize, cuts: usize, graph: &G) -> bool {
         let recomputing = weak::ids(graph) + RECOMPUTED_VERTEX * u64::from(graph.vertices());
-        cuts as u64 * (REPAIR_ID * self.mean() + CUT) > recomputing
+        let repair = cuts as u64 * (REPAIR_ID * self.mean() + CUT);
+        LOOK * deletions as u64 + repair > recomputing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reuselens_graph::{EdgeKind, SortedGraph};
+
+    use super::*;
+
+    #[test]
+    fn long_ways_in_trees_count_and_fade() {
+        let graph = SortedGraph::new(EdgeKind::Undirected, 1000);
+        let mut costs = CutCosts::new();
+        assert!(!costs.exceed(0, 100, &graph));
+        costs.begin(200, 100);
+        (0..100).for_each(|_| costs.add(0, 300));
+        // 100 cuts of 50 to 100 ids each, where recomputing costs 16,000.
+        assert!(costs.exceed(0, 100, &graph));
+        assert_eq!(costs.predict(400, &graph), 200);
+        (0..32).for_each(|_| costs.forget());
+        assert!(!costs.exceed(0, 100, &graph) && costs.exceed(10_000, 0, &graph));
     }
 }

@@ -18,6 +18,8 @@ pub(super) struct Forest {
     /// earlier searches are smaller.
     search: u32,
     path: Vec<VertexId>,
+    /// Steps from a vertex to its parent, but for those that [`Self::tree`] returns.
+    steps: u64,
 }
 
 /// What is known of a vertex, in one place: a search needs all of it.
@@ -106,11 +108,18 @@ impl Forest {
     }
 
     /// The root of the tree that a vertex is in.
-    pub fn root(&self, mut vertex: VertexId) -> VertexId {
+    pub fn root(&mut self, mut vertex: VertexId) -> VertexId {
         while self.parent(vertex) != NONE {
             vertex = self.parent(vertex);
+            self.steps += 1;
         }
         vertex
+    }
+
+    /// The number of steps from a vertex to its parent since the last call, but for those that
+    /// [`Self::tree`] returned.
+    pub fn take_steps(&mut self) -> u64 {
+        std::mem::take(&mut self.steps)
     }
 
     /// Hangs the tree that `vertex` is in on `parent`, by `vertex`. Costs its depth.
@@ -119,6 +128,7 @@ impl Forest {
         while at != NONE {
             let old = std::mem::replace(&mut self.nodes[at as usize].parent, above);
             (above, at) = (at, old);
+            self.steps += 1;
         }
     }
 
@@ -304,6 +314,7 @@ impl Forest {
                 return None;
             }
             self.set_mark(at, tree);
+            self.steps += 1;
             match self.parent(at) {
                 NONE => return Some(at),
                 parent => at = parent,

@@ -104,11 +104,11 @@ impl Components {
     }
 
     /// Whether the cuts of a batch are predicted to be more work than recomputing, before they are
-    /// known: as many of the deleted edges are in the forest as of all edges.
+    /// known.
     fn is_hopeless<G: StoredGraph>(&self, graph: &G, delta: &Delta) -> bool {
-        let edges = (graph.edges() + delta.deleted.len() as u64).max(1);
-        let cuts = delta.deleted.len() as u64 * u64::from(graph.vertices()) / edges;
-        self.policy == Policy::Predict && self.costs.exceed(cuts.min(edges) as usize, graph)
+        let deletions = delta.deleted.len();
+        let cuts = self.costs.predict(deletions, graph);
+        self.policy == Policy::Predict && self.costs.exceed(deletions, cuts, graph)
     }
 
     /// Cuts the deleted edges of the forest, and collects them by component.
@@ -141,7 +141,6 @@ impl Components {
     fn replace<G: StoredGraph>(&mut self, graph: &G, work: &mut Work) -> bool {
         let cuts = std::mem::take(&mut self.cuts);
         let mut treated = 0;
-        self.costs.begin();
         let go_on = 'all: {
             for cuts_of_part in cuts.chunk_by(|a, b| a.part == b.part) {
                 let part = cuts_of_part[0].part;
@@ -150,10 +149,11 @@ impl Components {
                     let before = work.scanned;
                     anchor = self.treat(graph, cut, anchor, work);
                     treated += 1;
-                    self.costs.add(work.scanned - before);
+                    let steps = self.forest.take_steps();
+                    self.costs.add(work.scanned - before, steps);
                     let remaining = cuts.len() - treated;
                     work.predicted = work.scanned + remaining as u64 * self.costs.mean();
-                    if self.policy == Policy::Predict && self.costs.exceed(remaining, graph) {
+                    if self.policy == Policy::Predict && self.costs.exceed(0, remaining, graph) {
                         break 'all false;
                     }
                 }
@@ -344,12 +344,17 @@ impl<G: StoredGraph> Maintain<G> for Components {
     type Value = VertexId;
 
     fn apply(&mut self, graph: &G, delta: &Delta) -> Work {
-        if self.policy == Policy::Recompute || self.is_hopeless(graph, delta) {
+        if self.policy == Policy::Recompute {
+            return self.recompute(graph);
+        }
+        if self.is_hopeless(graph, delta) {
+            self.costs.forget();
             return self.recompute(graph);
         }
         self.forest.grow(graph.vertices());
         self.cut(graph, delta);
         let mut work = Work::default();
+        self.costs.begin(delta.deleted.len(), self.cuts.len());
         if !self.cuts.is_empty() {
             work.choice = Choice::Repaired;
             if !self.replace(graph, &mut work) {

@@ -1,5 +1,6 @@
 //! The depth of each vertex: the number of edges on a shortest path from the root.
 
+mod costs;
 mod published;
 mod repaired;
 mod search;

@@ -15,35 +15,19 @@
 //! After the first step each depth is the length of a path in the graph, so it is not too small;
 //! the second step ends when no edge offers less.
 //!
-//! **Cost model.** A repair reads the lists of each vertex that loses its depth three times, in
-//! no order; recomputing reads one list of each vertex in the order of the search. The constants
-//! below weigh these (measured on meshes and social graphs). While vertices are lost, the number
-//! that will be lost in all is predicted: each level leaves orphans to the next one, of which as
-//! large a share is lost as so far, up to the size of each level. An inserted edge lowers one of
-//! its ends by some levels, and its neighbourhood with it. For each of these levels as large a
-//! share of the vertices is predicted to gain as in the last repairs (before the first one: one
-//! vertex), independently for each edge: many edges reach the same vertices. If lost and gained
-//! vertices cost more than recomputing, the repair is given up, or not begun.
+//! A repair is not begun, or given up, when it is predicted to be more work than recomputing: see
+//! [`costs`](super::costs).
 
 use reuselens_graph::{Delta, Edge, EdgeKind, StoredGraph, VertexId};
 
 use super::UNREACHED;
+use super::costs::{Affected, BatchCauses, Experience, Outlook, Recomputing};
 use crate::{Choice, Maintain, Policy, Work};
 
 /// No parent.
 const NONE: VertexId = VertexId::MAX;
-/// How often a repair reads the lists of a vertex that loses its depth: for a parent, for
-/// children, for offers and to offer on; the first is often cut short.
-const READS: u64 = 3;
-/// An id that a repair reads costs as much as this many that a search reads in order.
-const REPAIR_ID: u64 = 3;
-/// A vertex that a repair loses or gives a depth costs as much as this many of these.
-const REPAIR_VERTEX: u64 = 12;
-/// What is left of the predicted gains after a batch that was recomputed, of which nothing is
-/// learned. Without that, one bad batch would rule out repairs for ever.
-const FORGOTTEN: f64 = 0.75;
-/// A vertex that a search reaches costs as much as reading this many ids.
-const RECOMPUTED_VERTEX: u64 = 16;
+/// A large batch is judged by a sample of this many to twice as many changes.
+const SAMPLE: usize = 128;
 
 /// Depths that are repaired, or recomputed where that is predicted to be less work.
 #[derive(Clone, Debug)]
@@ -55,9 +39,7 @@ pub struct Depths {
     levels: Vec<u32>,
     /// The number of vertices that have a depth.
     reached: u32,
-    /// The share of the vertices that get a lower depth for each level by which an inserted edge
-    /// lowers one of its ends, a mean of the last repairs; nothing before the first one.
-    gain: Option<f64>,
+    experience: Experience,
     scratch: Scratch,
 }
 
@@ -95,7 +77,7 @@ impl Depths {
             places: Vec::new(),
             levels: Vec::new(),
             reached: 0,
-            gain: None,
+            experience: Experience::default(),
             scratch: Scratch::default(),
         };
         new.grow(graph.vertices());
@@ -186,21 +168,38 @@ impl Depths {
         }
     }
 
-    /// Collects the vertices that lose their parent, and what inserted edges offer.
-    fn classify(&mut self, kind: EdgeKind, delta: &Delta) {
+    /// Whether a repair is predicted to be more work than recomputing, by a sample of the changes.
+    fn is_hopeless<G: StoredGraph>(&mut self, graph: &G, delta: &Delta) -> bool {
+        let changes = delta.deleted.len() + delta.inserted.len();
+        let step = changes / SAMPLE;
+        let recomputing = Recomputing::new(graph, self.reached);
+        if step < 16 || !recomputing.wants_sample(changes) {
+            return false;
+        }
+        let causes = self.classify(graph.kind(), delta, step);
+        recomputing.is_less(changes, self.experience.predict(causes, self.reached))
+    }
+
+    /// Collects the vertices that lose their parent, and what inserted edges offer, of each
+    /// `step`th change. Returns how much of both that is, for all changes.
+    fn classify(&mut self, kind: EdgeKind, delta: &Delta, step: usize) -> BatchCauses {
         self.scratch.orphans.clear();
         self.scratch.offers.clear();
-        for &edge in &delta.deleted {
+        for &edge in delta.deleted.iter().step_by(step) {
             self.orphan(edge);
             if kind == EdgeKind::Undirected {
                 self.orphan(reversed(edge));
             }
         }
-        for &edge in &delta.inserted {
+        for &edge in delta.inserted.iter().step_by(step) {
             self.offer(edge.from, edge.to);
             if kind == EdgeKind::Undirected {
                 self.offer(edge.to, edge.from);
             }
+        }
+        BatchCauses {
+            orphans: (step * self.scratch.orphans.len()) as f64,
+            offered: step as f64 * self.offered(),
         }
     }
 
@@ -232,26 +231,31 @@ impl Depths {
         self.scratch.offers.iter().map(lowered).sum()
     }
 
-    /// The first step: finds new parents, and collects the vertices that lose their depth. Returns
-    /// whether to go on with the repair.
-    fn take_losses<G: StoredGraph>(&mut self, graph: &G, work: &mut Work) -> bool {
+    /// The first step: finds new parents, and collects the vertices that lose their depth. `likely`
+    /// is what the batch is predicted to affect. An error if it gives the repair up: what is
+    /// predicted by then.
+    fn take_losses<G: StoredGraph>(
+        &mut self,
+        graph: &G,
+        likely: Affected,
+        work: &mut Work,
+    ) -> Result<(), Affected> {
+        let recomputing = Recomputing::new(graph, self.reached);
+        let is_free = self.policy == Policy::Predict;
+        work.predicted = recomputing.reads(likely);
+        self.scratch.lost.clear();
+        if is_free && recomputing.is_less(0, likely) {
+            return Err(likely);
+        }
         let mut orphans = std::mem::take(&mut self.scratch.orphans);
         let mut now = std::mem::take(&mut self.scratch.now);
         let mut next = std::mem::take(&mut self.scratch.next);
         orphans.sort_unstable();
-        self.scratch.lost.clear();
         now.clear();
         let (mut taken, mut depth) = (0, 0);
-        // Before anything is known: a vertex for each level.
-        let each = self.gain.unwrap_or(1.0 / f64::from(self.reached.max(1)));
-        let reach = each * self.offered();
-        let gained = (1.0 - (-reach).exp()) * f64::from(self.reached);
-        let mut outlook = Outlook::new(self.reached, gained as u64);
-        let mut go_on = self.policy == Policy::Repair;
-        if !go_on {
-            (work.predicted, go_on) = outlook.weigh(0, ids(graph));
-        }
-        while go_on {
+        let mut outlook = Outlook::new(self.reached);
+        let mut result = Ok(());
+        while result.is_ok() {
             if now.is_empty() {
                 let Some(&(first, _)) = orphans.get(taken) else {
                     break;
@@ -271,16 +275,21 @@ impl Depths {
             if outlook.is_due(depth, now.len(), lost) {
                 let below = &self.levels[depth as usize + 1..];
                 let all = outlook.predict(lost, next.len(), orphans.len() - taken, below);
-                let (predicted, less) = outlook.weigh(all, ids(graph));
-                work.predicted = predicted;
-                go_on = less || self.policy == Policy::Repair;
+                let likely = Affected {
+                    lost: all,
+                    ..likely
+                };
+                work.predicted = recomputing.reads(likely);
+                if is_free && recomputing.is_less(0, likely) {
+                    result = Err(likely);
+                }
             }
             std::mem::swap(&mut now, &mut next);
             depth += 1;
         }
         work.affected = self.scratch.lost.len() as u64;
         (self.scratch.orphans, self.scratch.now, self.scratch.next) = (orphans, now, next);
-        go_on
+        result
     }
 
     /// Finds a new parent for an orphan, or takes it its depth and makes its children orphans.
@@ -390,8 +399,11 @@ impl<G: StoredGraph> Maintain<G> for Depths {
         if self.policy == Policy::Recompute {
             return self.recompute(graph);
         }
-        self.classify(graph.kind(), delta);
-        let offered = self.offered();
+        if self.policy == Policy::Predict && self.is_hopeless(graph, delta) {
+            self.experience.forget();
+            return self.recompute(graph);
+        }
+        let causes = self.classify(graph.kind(), delta, 1);
         if self.scratch.orphans.is_empty() && self.scratch.offers.is_empty() {
             return Work::default();
         }
@@ -399,13 +411,17 @@ impl<G: StoredGraph> Maintain<G> for Depths {
             choice: Choice::Repaired,
             ..Work::default()
         };
-        if !self.take_losses(graph, &mut work) {
-            self.gain = self.gain.map(|gain| gain * FORGOTTEN);
-            let predicted = work.predicted;
-            let mut again = self.recompute(graph);
-            again.scanned += work.scanned;
-            again.predicted = predicted;
-            return again;
+        let reached = self.reached;
+        let likely = self.experience.predict(causes, reached);
+        if let Err(likely) = self.take_losses(graph, likely, &mut work) {
+            self.experience.learn_losses(causes, likely, reached);
+            self.experience.forget();
+            let again = self.recompute(graph);
+            return Work {
+                scanned: again.scanned + work.scanned,
+                predicted: work.predicted,
+                ..again
+            };
         }
         // An offer from a vertex that lost its depth since is void.
         let places = &self.places;
@@ -417,13 +433,10 @@ impl<G: StoredGraph> Maintain<G> for Depths {
         self.offer_to_lost(graph, &mut work);
         let before = work.affected;
         self.take_offers(graph, &mut work);
-        if offered > 0.0 {
-            // Vertices that lost their depth get one by offers of neighbours.
-            let gained = (work.affected - before).saturating_sub(lost) as f64;
-            let share = (gained / f64::from(self.reached.max(1))).min(0.999);
-            let each = -(1.0 - share).ln() / offered;
-            self.gain = Some(self.gain.map_or(each, |gain| (gain + each) / 2.0));
-        }
+        // Vertices that lost their depth get one by offers of neighbours.
+        let gained = (work.affected - before).saturating_sub(lost);
+        let affected = Affected { lost, gained };
+        self.experience.learn(causes, affected, self.reached);
         work
     }
 
@@ -433,87 +446,6 @@ impl<G: StoredGraph> Maintain<G> for Depths {
 
     fn answer(&self) -> Vec<u32> {
         self.places.iter().map(|place| place.depth).collect()
-    }
-}
-
-/// The ids that a search reads in which all vertices are reached.
-fn ids<G: StoredGraph>(graph: &G) -> u64 {
-    match graph.kind() {
-        EdgeKind::Undirected => 2 * graph.edges(),
-        EdgeKind::Directed => graph.edges(),
-    }
-}
-
-/// How many vertices a repair will lose, from what it lost so far.
-struct Outlook {
-    /// The vertices that had a depth before the batch.
-    reached: u64,
-    /// The vertices that are predicted to get a lower depth.
-    gained: u64,
-    /// The vertices that lost their depth so far.
-    lost: u64,
-    /// The orphans below the first level, and those of them that were lost. (The first level has
-    /// no other parents than the root.) At the beginning it is assumed that a quarter is lost.
-    orphans: u64,
-    lost_orphans: u64,
-    /// The number of lost vertices from which on a prediction is made anew.
-    due: u64,
-}
-
-impl Outlook {
-    fn new(reached: u32, gained: u64) -> Self {
-        let reached = u64::from(reached).max(1);
-        Self {
-            reached,
-            gained,
-            lost: 0,
-            orphans: 16,
-            lost_orphans: 4,
-            due: 1 + reached / 64,
-        }
-    }
-
-    /// Takes the orphans of a level and those that it lost into account. Returns whether a
-    /// prediction is due: when a 64th of the vertices is lost, and an eighth more each time.
-    fn is_due(&mut self, depth: u32, orphans: usize, lost: u32) -> bool {
-        self.lost += u64::from(lost);
-        if depth > 1 {
-            self.orphans += orphans as u64;
-            self.lost_orphans += u64::from(lost);
-        }
-        let due = self.lost >= self.due;
-        if due {
-            self.due = self.lost + self.lost / 8;
-        }
-        due
-    }
-
-    /// The vertices that will be lost in all. The last level lost `lost` and left `orphans` to the
-    /// levels below, whose sizes are `below`; there are `pending` more orphans there.
-    fn predict(&self, lost: u32, orphans: usize, pending: usize, below: &[u32]) -> u64 {
-        let share = self.lost_orphans as f64 / self.orphans as f64;
-        let growth = share * orphans as f64 / f64::from(lost.max(1));
-        let mut all = self.lost as f64 + share * pending as f64;
-        let mut expected = share * orphans as f64;
-        for &size in below {
-            expected = expected.min(f64::from(size));
-            if expected < 1.0 {
-                break;
-            }
-            all += expected;
-            expected *= growth;
-        }
-        all as u64
-    }
-
-    /// The ids that a repair reads if `lost` vertices are lost, and whether the repair is less work
-    /// than recomputing from `ids` ids.
-    fn weigh(&self, lost: u64, ids: u64) -> (u64, bool) {
-        // A vertex that is lost is given a depth again; one that gains reads its list once.
-        let vertices = 2 * lost + self.gained;
-        let read = (READS * lost + self.gained) * ids / self.reached;
-        let repair = read * REPAIR_ID + vertices * REPAIR_VERTEX;
-        (read, repair <= ids + RECOMPUTED_VERTEX * self.reached)
     }
 }
 
@@ -531,27 +463,34 @@ mod tests {
 
     use super::*;
 
-    /// The choice for the first batch of a mesh, which inserts so many pairs from all over it.
-    fn choice(pairs: u32) -> Choice {
+    /// The work for the first batch of a mesh, which inserts so many pairs from all over it.
+    fn work(pairs: u32) -> Work {
         let (kind, vertices) = (EdgeKind::Undirected, 1 << 12);
         let mut graph = SortedGraph::new(kind, vertices);
         let mesh = delaunay(vertices, 1).unwrap();
         graph.apply(&mesh.into_iter().map(EdgeChange::Insert).collect::<Vec<_>>());
         let mut depths = Depths::new(&graph, 0, Policy::Predict);
-        let pair = |at: u32| Edge::new(kind, at * 4, (at * 7919 + 1234) % vertices);
+        let pair = |at: u32| Edge::new(kind, at % vertices, (at * 7919 + 1234) % vertices);
         let batch: Vec<_> = (0..pairs).map(|at| EdgeChange::Insert(pair(at))).collect();
         let delta = graph.apply(&batch);
         let work = depths.apply(&graph, &delta);
         let wanted = Depths::new(&graph, 0, Policy::Recompute);
         let [found, wanted] = [depths, wanted].map(|it| Maintain::<SortedGraph>::answer(&it));
         assert_eq!(found, wanted);
-        work.choice
+        work
     }
 
     /// They make nearly all vertices less deep, which no repair does faster than a search.
     #[test]
     fn first_batch_of_many_short_cuts_is_recomputed_and_of_few_repaired() {
-        assert_eq!(choice(1000), Choice::Recomputed);
-        assert_eq!(choice(1), Choice::Repaired);
+        assert_eq!(work(1000).choice, Choice::Recomputed);
+        assert_eq!(work(1).choice, Choice::Repaired);
+    }
+
+    #[test]
+    fn hopeless_batch_is_recomputed_after_a_look_at_a_sample() {
+        let work = work(4000);
+        // Once all changes are looked at, there is a prediction.
+        assert_eq!((work.choice, work.predicted), (Choice::Recomputed, 0));
     }
 }
