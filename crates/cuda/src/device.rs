@@ -43,6 +43,8 @@ pub struct KernelInfo {
     pub local_bytes: u64,
     /// Bytes of all parameters.
     pub param_bytes: u64,
+    /// The architecture that its PTX was compiled for: 75 is compute capability 7.5.
+    pub architecture: u64,
     /// Offset and bytes of each parameter.
     pub params: Vec<(u64, u64)>,
 }

@@ -243,14 +243,19 @@ impl<W: KernelWatch> Device for Interpreter<W> {
 
 /// The module of a fat binary, or of several: what was linked for a GPU, and what it was linked of.
 fn linked(fat_binaries: &[u8]) -> Result<PtxModule, CudaFault> {
-    let parse = |container: &[u8]| {
+    let parse = |container: &[u8]| -> Result<PtxModule, CudaFault> {
         let text = FatBinary::read(container)?.ptx()?;
         Ok(PtxModule::parse(&text).map_err(DeviceError::from)?)
     };
     match containers(fat_binaries)[..] {
         [] | [_] => parse(fat_binaries),
         [_, ref parts @ ..] => {
-            let parts = parts.iter().map(|part| parse(part));
+            let in_file = |(index, fault): (usize, CudaFault)| {
+                let message = format!("linked file {}: {}", index + 1, fault.message);
+                CudaFault { message, ..fault }
+            };
+            let parts = parts.iter().enumerate();
+            let parts = parts.map(|(at, part)| parse(part).map_err(|fault| in_file((at, fault))));
             let modules = parts.collect::<Result<Vec<_>, CudaFault>>()?;
             Ok(PtxModule::link(modules).map_err(DeviceError::from)?)
         }
@@ -263,6 +268,7 @@ fn info(kernel: &Kernel) -> KernelInfo {
         shared_bytes: kernel.shared_bytes(),
         local_bytes: kernel.local_bytes(),
         param_bytes: kernel.param_bytes(),
+        architecture: kernel.architecture().into(),
         params: kernel
             .params()
             .iter()

@@ -383,6 +383,7 @@ fn described((number, info): (u64, KernelInfo)) -> (Vec<u64>, Vec<u8>) {
         info.shared_bytes,
         info.local_bytes,
         info.param_bytes,
+        info.architecture,
     ];
     (fields.to_vec(), bytes.collect())
 }
@@ -460,7 +461,7 @@ mod tests {
         let value = ask(Operation::Read, &[total.field(1), 4], b"").bytes;
         assert_eq!(value, 7_u32.to_le_bytes());
         let kernel = ask(Operation::Kernel, &[module], b"nothing");
-        assert_eq!(kernel.fields[1..], [0, 1024, 0, 0, 8]);
+        assert_eq!(kernel.fields[1..], [0, 1024, 0, 0, 8, 70]);
         let launch = ask(Operation::Launch, &[0, 2, 1, 1, 32, 1, 1, 0], &[0; 8]);
         assert_eq!(launch.fields, [0]);
         let (refused, _, device) = server.finish();

@@ -48,24 +48,66 @@ int count()
 }
 ";
 
+/// Compiles two files apart, links and runs them.
+fn linked_run(nvcc: &str, [user, other]: [&str; 2], flags: &[&str]) -> Ran {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("user.cu"), user).unwrap();
+    std::fs::write(path("other.cu"), other).unwrap();
+    succeeds(
+        Command::new(nvcc)
+            .args(["-rdc=true", "-o"])
+            .args([path("program"), path("user.cu"), path("other.cu")])
+            .args(flags),
+    );
+    run_program(&path("program"), &[])
+}
+
 #[test]
 fn relocatable_device_code_is_linked() {
     let Some(nvcc) = nvcc() else { return };
-    let folder = TempDir::new().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    std::fs::write(path("user.cu"), USER).unwrap();
-    std::fs::write(path("other.cu"), OTHER).unwrap();
-    succeeds(
-        Command::new(nvcc)
-            .args(["-rdc=true", "-lineinfo", "-o"])
-            .args([path("program"), path("user.cu"), path("other.cu")]),
-    );
     let Ran {
         ended,
         refused,
         kernels,
         ..
-    } = run_program(&path("program"), &[]);
+    } = linked_run(&nvcc, [USER, OTHER], &["-lineinfo"]);
     assert!(ended.success(), "{ended} {refused:?}");
     assert_eq!((kernels.len(), kernels[0].launches), (1, 1));
+}
+
+/// Calls a function of another file that reads far out of bounds.
+const FAR_USER: &str = r"
+extern __device__ int far(int *p);
+__global__ void k(int *p) { *p = far(p); }
+int main()
+{
+    int *p;
+    cudaMalloc(&p, 4);
+    k<<<1, 1>>>(p);
+    return cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 0 : 1;
+}
+";
+const FAR_OTHER: &str = "__device__ int far(int *p)\n{\n    return p[100000000];\n}\n";
+
+#[test]
+fn errors_in_linked_files_name_the_line_and_the_file() {
+    let Some(nvcc) = nvcc() else { return };
+    for (flags, begin, end) in [
+        (
+            &["-lineinfo"][..],
+            "other.cu:3 (PTX line ",
+            " of linked file 2 (other.cu)): ",
+        ),
+        (&[][..], ": PTX line ", " of linked file 2: "),
+    ] {
+        let Ran { ended, refused, .. } = linked_run(&nvcc, [FAR_USER, FAR_OTHER], flags);
+        assert!(ended.success(), "{ended} {refused:?}");
+        let text = refused.messages.join("\n");
+        let line = text
+            .split_once(begin)
+            .and_then(|(_, rest)| rest.split_once(end));
+        let line = line.unwrap_or_else(|| panic!("{text}")).0;
+        assert!(line.parse::<u32>().unwrap() < 1000, "{text}");
+    }
 }

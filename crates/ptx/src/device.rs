@@ -326,7 +326,11 @@ impl Device {
         }
         for variable in ast.variables.iter().filter(own) {
             if let Some(&address) = symbols.get(&variable.name) {
-                self.initialize(variable, address, &symbols)?;
+                let done = self.initialize(variable, address, &symbols);
+                done.map_err(|error| match error {
+                    DeviceError::Ptx(error) => DeviceError::Ptx(ast.with_file(error)),
+                    error => error,
+                })?;
             }
         }
         Ok(Loaded { ast, symbols })

@@ -1,13 +1,23 @@
 //! [`PtxError`]: what is wrong with PTX before anything runs, with its [`Position`] in the text.
 //! What goes wrong while a kernel runs is `KernelError` in `machine::fault`.
 
-/// A place in a PTX file. Both count from 1.
+/// A place in a PTX file. Lines and columns count from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
+    /// Number of the file among those that were linked, from 1; 0 if none were.
+    pub file: u32,
     /// Line.
     pub line: u32,
     /// Column, in characters.
     pub column: u32,
+}
+
+impl Position {
+    /// The name of its file, of the names of all that were linked.
+    pub(crate) fn file_in(self, linked: &[String]) -> Option<&str> {
+        let index = (self.file as usize).checked_sub(1)?;
+        linked.get(index).map(String::as_str)
+    }
 }
 
 impl std::fmt::Display for Position {
@@ -21,9 +31,10 @@ const SHOWN: usize = 100;
 
 /// PTX that cannot be read, or that this interpreter does not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{position}: {message}")]
+#[error("{}{position}: {message}", in_file(file))]
 pub struct PtxError {
     position: Position,
+    file: Option<String>,
     message: String,
     unsupported: bool,
 }
@@ -32,6 +43,7 @@ impl PtxError {
     pub(crate) fn new(position: Position, message: impl Into<String>) -> PtxError {
         PtxError {
             position,
+            file: None,
             message: message.into(),
             unsupported: false,
         }
@@ -45,6 +57,11 @@ impl PtxError {
         }
     }
 
+    /// The same, in one of several linked files.
+    pub(crate) fn in_file(self, file: Option<String>) -> PtxError {
+        PtxError { file, ..self }
+    }
+
     /// Where.
     pub fn position(&self) -> Position {
         self.position
@@ -53,7 +70,7 @@ impl PtxError {
     /// The line of the file that it is about, and a mark below the place; empty if the file has no
     /// such line.
     pub fn excerpt(&self, text: &str) -> String {
-        let Position { line, column } = self.position;
+        let Position { line, column, .. } = self.position;
         let Some(found) = text.lines().nth((line as usize).wrapping_sub(1)) else {
             return String::new();
         };
@@ -75,13 +92,21 @@ impl PtxError {
     }
 }
 
+fn in_file(file: &Option<String>) -> String {
+    file.as_ref()
+        .map_or_else(String::new, |file| format!("{file}, "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn an_excerpt_is_the_line_with_a_mark() {
-        let at = |line, column| PtxError::new(Position { line, column }, "no");
+        let at = |line, column| {
+            let file = 0;
+            PtxError::new(Position { file, line, column }, "no")
+        };
         let text = "one\n\tadd.s32 %r1;\n";
         assert_eq!(at(2, 2).excerpt(text), "\n2 |  add.s32 %r1;\n     ^");
         assert_eq!(at(3, 1).excerpt(text), "");

@@ -186,7 +186,7 @@ fn bad_accesses_name_thread_and_line() {
         (error.kind(), error.thread(), error.block()),
         (FaultKind::OutOfBounds, Some([63, 0, 0]), [0, 0, 0])
     );
-    assert_eq!(error.position().line, 8);
+    assert_eq!(error.position().unwrap().line, 8);
     assert!(
         error
             .to_string()

@@ -65,3 +65,55 @@ fn shared_memory_of_the_launch_needs_no_definition() {
     let text = ".extern .shared .align 16 .b8 room[];\n";
     assert!(PtxModule::link(vec![parsed(text), parsed(text)]).is_ok());
 }
+
+/// Calls a function of another file with an address.
+const CALLER: &str = ".extern .func bad(.param .b64 x);\n\
+    .visible .entry k(.param .u64 a) {\n\
+    .reg .u64 %x<3>;\n.param .b64 p0;\n\
+    ld.param.u64 %x1, [a];\n st.param.b64 [p0], %x1;\n\
+    call.uni bad, (p0);\n ret;\n}\n";
+
+/// The message of a launch of the kernel that calls `bad`, which is in line 4 of its file.
+fn message_of_bad(instruction: &str, rest: &str) -> String {
+    let bad = format!(
+        ".visible .func bad(.param .b64 x) {{ .reg .u64 %x<3>; .reg .u32 %r<3>;\n\
+        ld.param.u64 %x1, [x];\n.loc 1 9 5\n{instruction}\n ret;\n}}\n{rest}"
+    );
+    let linked = PtxModule::link(vec![parsed(CALLER), parsed(&bad)]).unwrap();
+    let mut device = Device::new();
+    let module = device.load(linked).unwrap();
+    let kernel = match device.kernel(&module, "k", &Options::default()) {
+        Ok(kernel) => kernel,
+        Err(error) => return error.to_string(),
+    };
+    let launch = kernel
+        .launch([1; 3], [1; 3], 0, &[Argument::Integer(64)])
+        .unwrap();
+    let done = device.launch(&kernel, &launch, &Options::default(), &mut Ignore);
+    done.unwrap_err().to_string()
+}
+
+#[test]
+fn places_in_linked_files_have_the_line_and_the_file() {
+    let line = HEAD.lines().count() + 4;
+    let load = "ld.global.u32 %r1, [%x1];";
+    let message = message_of_bad(load, "");
+    let place = format!(": PTX line {line} of linked file 2: a load");
+    assert!(message.contains(&place), "{message}");
+    let message = message_of_bad(load, ".file 1 \"/a/other.cu\"\n");
+    let place = format!(": /a/other.cu:9 (PTX line {line} of linked file 2 (other.cu)): a load");
+    assert!(message.contains(&place), "{message}");
+    let message = message_of_bad("no.such.u32 %r1, %r1;", "");
+    let place = format!("linked file 2, line {line}, column 1: ");
+    assert!(message.contains(&place), "{message}");
+}
+
+#[test]
+fn places_in_a_single_file_name_no_file() {
+    let mut device = Device::new();
+    let module = parsed(".visible .entry k() {\n no.such.u32;\n}\n");
+    let module = device.load(module).unwrap();
+    let error = device.kernel(&module, "k", &Options::default());
+    let message = error.unwrap_err().to_string();
+    assert!(message.starts_with("line 5, column 2: "), "{message}");
+}

@@ -10,6 +10,13 @@ __global__ void __launch_bounds__(96) kernel(int *data)
     data[threadIdx.x] = staging[(threadIdx.x + 1) % 50];
 }
 
+__global__ void architecture(int *data)
+{
+#ifdef __CUDA_ARCH__
+    *data = __CUDA_ARCH__;
+#endif
+}
+
 static int attribute(cudaDeviceAttr which)
 {
     int value;
@@ -118,6 +125,11 @@ static void kernels()
     EXPECT(host[48] == 49 && host[49] == 0, "%d and %d", host[48], host[49]);
     kernel<<<1, 97>>>(data);
     EXPECT(cudaGetLastError() != cudaSuccess, "97 threads run although the bound is 96");
+    /* Libraries choose their kernels by this. */
+    CHECK(cudaFuncGetAttributes(&a, architecture));
+    architecture<<<1, 1>>>(data);
+    CHECK(cudaMemcpy(host, data, sizeof *host, cudaMemcpyDeviceToHost));
+    EXPECT(a.ptxVersion * 10 == host[0], "PTX %d of code for %d", a.ptxVersion, host[0]);
     CHECK(cudaFree(data));
 }
 

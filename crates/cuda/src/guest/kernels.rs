@@ -280,7 +280,7 @@ pub fn attributes(host: usize) -> Result<KernelAttributes, Status> {
         local_bytes: kernel.local_bytes as usize,
         max_threads: kernel.max_threads as i32,
         registers: 32,
-        ptx_version: 90,
+        ptx_version: kernel.architecture,
         binary_version: 90,
         cache_mode: 0,
         max_dynamic_shared_bytes: kernel.permitted_bytes as i32,

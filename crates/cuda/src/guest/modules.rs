@@ -48,6 +48,8 @@ pub struct ReadyKernel {
     pub shared_bytes: u64,
     pub local_bytes: u64,
     pub param_bytes: usize,
+    /// What its PTX was compiled for: 75 is compute capability 7.5.
+    pub architecture: i32,
     /// Bytes of shared memory that a launch may add.
     pub permitted_bytes: u64,
     /// Offset and bytes of each parameter.
@@ -210,6 +212,7 @@ pub fn kernel(host: usize) -> Result<ReadyKernel, Status> {
         shared_bytes: answer.field(2),
         local_bytes: answer.field(3),
         param_bytes: answer.field(4) as usize,
+        architecture: answer.field(5) as i32,
         permitted_bytes: (MAX_SHARED as u64).saturating_sub(answer.field(2)),
         params: numbers
             .chunks_exact(2)

@@ -97,6 +97,8 @@ impl<'a> KernelDecoder<'a> {
                 is_ordered: false,
                 max_threads: function.max_threads,
                 required_threads: function.required_threads,
+                linked: ast.linked.clone(),
+                architecture: ast.architecture(),
             },
             frames: Vec::new(),
             labels: Vec::new(),

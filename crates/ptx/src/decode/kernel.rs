@@ -56,6 +56,9 @@ pub struct Kernel {
     pub(crate) is_ordered: bool,
     pub(crate) max_threads: Option<u64>,
     pub(crate) required_threads: Option<[u32; 3]>,
+    /// The names of the files that its module was linked of.
+    pub(crate) linked: Vec<String>,
+    pub(crate) architecture: u32,
 }
 
 impl Kernel {
@@ -96,6 +99,12 @@ impl Kernel {
             sizes.iter().product()
         });
         self.max_threads.or(required)
+    }
+
+    /// The architecture that its PTX was compiled for: 75 is compute capability 7.5; 0 if the PTX
+    /// names none.
+    pub fn architecture(&self) -> u32 {
+        self.architecture
     }
 
     /// Whether blocks may communicate through memory while they run (atomics, fences and

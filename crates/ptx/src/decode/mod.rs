@@ -44,6 +44,15 @@ pub fn decode(
     symbols: &HashMap<String, u64>,
     options: &Options,
 ) -> Result<Kernel, PtxError> {
+    decode_body(ast, function, symbols, options).map_err(|error| ast.with_file(error))
+}
+
+fn decode_body(
+    ast: &Ast,
+    function: &FunctionAst,
+    symbols: &HashMap<String, u64>,
+    options: &Options,
+) -> Result<Kernel, PtxError> {
     let mut decoder = KernelDecoder::new(ast, symbols, options.isa, function);
     let body = function.body.as_deref().unwrap_or_default();
     decoder.frames.push(BodyScope {

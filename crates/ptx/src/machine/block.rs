@@ -391,7 +391,11 @@ impl<B: BlockSink> BlockRun<'_, B> {
             kernel: self.kernel.name.clone(),
             block: launch.place(block),
             thread,
-            position: place.position,
+            position: Some(place.position),
+            file: place
+                .position
+                .file_in(&self.kernel.linked)
+                .map(str::to_owned),
             line: place
                 .source
                 .as_ref()

@@ -66,13 +66,16 @@ pub struct KernelError(Box<KernelStop>);
 
 /// What is known of it.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("kernel {}, block ({}, {}, {}){}: {}: {what}", crate::names::readable(kernel), block[0], block[1], block[2], in_thread(thread), place(*position, line))]
+#[error("kernel {}, block ({}, {}, {}){}: {}{what}", crate::names::readable(kernel), block[0], block[1], block[2], in_thread(thread), place(*position, file, line))]
 pub struct KernelStop {
     pub kind: FaultKind,
     pub kernel: String,
     pub block: [u32; 3],
     pub thread: Option<[u32; 3]>,
-    pub position: Position,
+    /// `None` if it was no instruction.
+    pub position: Option<Position>,
+    /// Which of several linked files the position is in.
+    pub file: Option<String>,
     pub line: Source,
     pub what: String,
     pub address: Option<u64>,
@@ -116,8 +119,8 @@ impl KernelError {
         self.0.assertion.as_deref()
     }
 
-    /// The instruction's place in the PTX.
-    pub fn position(&self) -> Position {
+    /// The instruction's place in the PTX; none where the launch was stopped as a whole.
+    pub fn position(&self) -> Option<Position> {
         self.0.position
     }
 }
@@ -126,9 +129,15 @@ fn in_thread(thread: &Option<[u32; 3]>) -> String {
     thread.map_or_else(String::new, |[x, y, z]| format!(", thread ({x}, {y}, {z})"))
 }
 
-fn place(position: Position, source: &Source) -> String {
+/// The place, and a colon.
+fn place(position: Option<Position>, file: &Option<String>, source: &Source) -> String {
+    let Some(position) = position else {
+        return String::new();
+    };
+    let of = file.as_ref().map(|file| format!(" of {file}"));
+    let line = format!("PTX line {}{}", position.line, of.unwrap_or_default());
     match source {
-        Some((file, line)) => format!("{file}:{line} (PTX line {})", position.line),
-        None => format!("PTX line {}", position.line),
+        Some((file, number)) => format!("{file}:{number} ({line}): "),
+        None => format!("{line}: "),
     }
 }

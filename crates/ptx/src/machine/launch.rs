@@ -13,7 +13,6 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use reuselens_workers::{OnPanic, lock, together};
 
 use crate::decode::kernel::Kernel;
-use crate::error::Position;
 use crate::lanes::Isa;
 use crate::sink::{BlockSink, LaunchSink};
 
@@ -410,7 +409,8 @@ impl Wave<'_> {
                 kernel: self.kernel.name.clone(),
                 block: self.launch.place(block),
                 thread: None,
-                position: Position::default(),
+                position: None,
+                file: None,
                 line: None,
                 what,
                 address: None,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::types::{StateSpace, Type};
-use crate::error::Position;
+use crate::error::{Position, PtxError};
 
 /// A file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +28,8 @@ pub struct Ast {
     pub locals: HashSet<String>,
     /// Names of variables that another file defines.
     pub externs: HashSet<String>,
+    /// What people call the files that it was linked of; empty for a file as it is.
+    pub linked: Vec<String>,
 }
 
 /// A variable or a parameter.
@@ -178,6 +180,19 @@ pub struct InlinedRef {
 }
 
 impl Ast {
+    /// The number of its `.target`: 90 for `sm_90a`; 0 if it has none.
+    pub fn architecture(&self) -> u32 {
+        let number = self.target.strip_prefix("sm_").unwrap_or_default();
+        let digits = number.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        digits.parse().unwrap_or_default()
+    }
+
+    /// The error with what people call the file that it is in.
+    pub fn with_file(&self, error: PtxError) -> PtxError {
+        let file = error.position().file_in(&self.linked).map(str::to_owned);
+        error.in_file(file)
+    }
+
     /// A text of the section `.debug_str`; none if the label is not there.
     pub fn debug_text(&self, label: &str, offset: usize) -> Option<String> {
         let start = self.debug_labels.get(label)?.checked_add(offset)?;

@@ -107,6 +107,7 @@ impl<'a> Lexer<'a> {
         self.work += more.len();
         self.counted = self.next;
         Position {
+            file: 0,
             line: self.line,
             column: self.column,
         }

@@ -2,13 +2,11 @@
 //! another defines are the same.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use super::ast::{Ast, Init, Operand, SourceRef, Statement, Variable};
+use super::ast::{Ast, Init, Operand, Statement, Variable};
 use super::types::StateSpace;
 use crate::error::PtxError;
-
-/// Numbers of sources of a file are below that, and lines of its PTX.
-const FILE_STEP: u32 = 1_000_000;
 
 /// Links files.
 ///
@@ -18,84 +16,126 @@ pub fn link(files: Vec<Ast>) -> Result<Ast, PtxError> {
     let mut all = Ast::default();
     let (mut taken, mut declared) = (HashSet::new(), Vec::new());
     for (index, mut file) in files.into_iter().enumerate() {
-        let new_names = clashes(&file, &taken, index);
-        rename(
-            &mut file,
-            &new_names,
-            (index as u32).wrapping_mul(FILE_STEP),
-        );
+        all.linked.push(file_name(&file, index));
+        let renaming = Renaming::new(&file, index, &taken, all.files.len() as u32);
+        renaming.apply(&mut file);
         let variables = file.variables.iter().map(|variable| &variable.name);
         let functions = file.functions.iter().map(|function| &function.name);
         taken.extend(variables.chain(functions).cloned());
         add(&mut all, &mut declared, file, index);
     }
-    one_of_each(&mut all, declared)?;
+    one_of_each(&mut all, declared).map_err(|error| all.with_file(error))?;
     Ok(all)
 }
 
-/// New names for what only its file sees and other files have too.
-fn clashes(file: &Ast, taken: &HashSet<String>, index: usize) -> HashMap<String, String> {
-    let clash = file.locals.iter().filter(|name| taken.contains(*name));
-    clash
-        .map(|name| (name.clone(), format!("{name}$file{index}")))
-        .collect()
+/// How people find a file among those that are linked: by its number, from 1, and by the source
+/// that it was compiled from, as far as it names one (`-lineinfo`).
+fn file_name(file: &Ast, index: usize) -> String {
+    let number = index + 1;
+    let is_source = |path: &&Arc<str>| path.ends_with(".cu");
+    let source = file.files.values().find(is_source);
+    match source.or(file.files.values().next()) {
+        Some(path) => {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            format!("linked file {number} ({name})")
+        }
+        None => format!("linked file {number}"),
+    }
 }
 
-fn rename(file: &mut Ast, names: &HashMap<String, String>, first_source: u32) {
-    let renamed = |name: &mut String| {
-        if let Some(new) = names.get(name) {
-            name.clone_from(new);
+/// What a file has in common with others by chance, and what that becomes.
+struct Renaming {
+    /// Names that only this file sees and others have too.
+    names: HashMap<String, String>,
+    /// Numbers of its sources (`.file`).
+    sources: HashMap<u32, u32>,
+    /// The number of the file itself, from 1.
+    number: u32,
+}
+
+impl Renaming {
+    /// `taken` are the names of earlier files, and `sources` the number of their sources.
+    fn new(file: &Ast, index: usize, taken: &HashSet<String>, sources: u32) -> Renaming {
+        let clash = file.locals.iter().filter(|name| taken.contains(*name));
+        Renaming {
+            names: clash
+                .map(|name| (name.clone(), format!("{name}$file{index}")))
+                .collect(),
+            sources: file.files.keys().copied().zip(sources + 1..).collect(),
+            number: index as u32 + 1,
         }
-    };
-    for variable in &mut file.variables {
-        renamed(&mut variable.name);
+    }
+
+    fn apply(&self, file: &mut Ast) {
+        for variable in &mut file.variables {
+            self.variable(variable);
+        }
+        for function in &mut file.functions {
+            self.name(&mut function.name);
+            function.at.file = self.number;
+            let params = function.params.iter_mut();
+            params
+                .chain(&mut function.returns)
+                .for_each(|param| param.at.file = self.number);
+            for statement in function.body.iter_mut().flatten() {
+                self.statement(statement);
+            }
+        }
+        let files = std::mem::take(&mut file.files).into_iter();
+        file.files = files
+            .map(|(number, name)| (self.source(number), name))
+            .collect();
+        let labels = std::mem::take(&mut file.debug_labels).into_iter();
+        file.debug_labels = labels.map(|(name, at)| (self.label(&name), at)).collect();
+    }
+
+    fn variable(&self, variable: &mut Variable) {
+        variable.at.file = self.number;
+        self.name(&mut variable.name);
         for value in &mut variable.init {
             if let Init::Address { name, .. } = value {
-                renamed(name);
+                self.name(name);
             }
         }
     }
-    for function in &mut file.functions {
-        renamed(&mut function.name);
-        for statement in function.body.iter_mut().flatten() {
-            match statement {
-                Statement::Instruction(instruction) => {
-                    // Accesses are known by their positions.
-                    let line = &mut instruction.at.line;
-                    *line = line.wrapping_add(first_source);
-                    for operand in &mut instruction.operands {
-                        rename_operand(operand, names);
-                    }
-                }
-                Statement::Location(source, inlined) => {
-                    let moved = |source: &mut SourceRef| {
-                        source.file = source.file.wrapping_add(first_source)
-                    };
-                    moved(source);
-                    if let Some(inlined) = inlined {
-                        moved(&mut inlined.at);
-                        inlined.name = label(&inlined.name, first_source);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    let files = std::mem::take(&mut file.files);
-    let files = files.into_iter();
-    file.files = files
-        .map(|(number, name)| (number.wrapping_add(first_source), name))
-        .collect();
-    let labels = std::mem::take(&mut file.debug_labels);
-    let labels = labels.into_iter();
-    file.debug_labels = labels
-        .map(|(name, at)| (label(&name, first_source), at))
-        .collect();
-}
 
-/// A label of the texts of a file, by the first number of its sources.
-fn label(name: &str, first_source: u32) -> String {
-    format!("{name}${first_source}")
+    fn statement(&self, statement: &mut Statement) {
+        match statement {
+            Statement::Instruction(instruction) => {
+                // Accesses are known by their positions, the file among them.
+                instruction.at.file = self.number;
+                for operand in &mut instruction.operands {
+                    rename_operand(operand, &self.names);
+                }
+            }
+            Statement::Registers { at, .. } | Statement::Label(_, at) => at.file = self.number,
+            Statement::Variable(variable) => variable.at.file = self.number,
+            Statement::Location(source, inlined) => {
+                source.file = self.source(source.file);
+                if let Some(inlined) = inlined {
+                    inlined.at.file = self.source(inlined.at.file);
+                    inlined.name = self.label(&inlined.name);
+                }
+            }
+            Statement::Open | Statement::Close | Statement::Targets(..) => {}
+        }
+    }
+
+    fn name(&self, name: &mut String) {
+        if let Some(new) = self.names.get(name) {
+            name.clone_from(new);
+        }
+    }
+
+    /// The number of a source; one that no source has, if the file does not name it.
+    fn source(&self, number: u32) -> u32 {
+        self.sources.get(&number).copied().unwrap_or(u32::MAX)
+    }
+
+    /// A label of the texts of a file.
+    fn label(&self, name: &str) -> String {
+        format!("{name}${}", self.number)
+    }
 }
 
 fn rename_operand(operand: &mut Operand, names: &HashMap<String, String>) {
