@@ -18,6 +18,7 @@ mod completions;
 mod control;
 mod convert;
 mod cuda;
+mod cuda_programs;
 mod demo;
 mod diff;
 mod engines;

@@ -75,9 +75,14 @@ fn nvcc_without_cuda_names_what_it_lacks() {
     place.write("blas.cu", "#include <cublas_v2.h>\n");
     let done = by_clang(&place, &["-c", "blas.cu"]).fails(1);
     done.says(&["cublas_v2.h: cuBLAS is part of CUDA"]);
-    place.write("managed.cu", "__managed__ int total;\n");
-    let done = by_clang(&place, &["-c", "managed.cu"]).fails(1);
-    done.says(&["use_cudaMallocManaged"]);
+    place.write("thrust.cu", "#include <thrust/sort.h>\n");
+    let done = by_clang(&place, &["-c", "thrust.cu"]).fails(1);
+    done.says(&["thrust/sort.h: Thrust is part of CUDA", "own nvcc"]);
+    let shape = "#include <mma.h>\nusing namespace nvcuda::wmma;\n\
+        __global__ void k() { fragment<matrix_a, 4, 4, 4, __half, row_major> f; }\n";
+    place.write("shape.cu", shape);
+    let done = by_clang(&place, &["-c", "shape.cu"]).fails(1);
+    done.says(&["other types and shapes need CUDA's own nvcc"]);
     by_clang(&place, &["blas.cu", "-lcublas"])
         .fails(1)
         .says(&["-lcublas"]);

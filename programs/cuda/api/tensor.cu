@@ -3,7 +3,10 @@
  * All numbers are whole and small, so that every sum is exact in any order. What needs compute
  * capability 8.0 is only tried if the kernels were compiled for it (`-arch sm_80`). */
 #include "../check.h"
+/* The headers of `reuselens nvcc` have no brain floats. */
+#ifndef REUSELENS_NVCC_H
 #include <cuda_bf16.h>
+#endif
 #include <cuda_fp16.h>
 #include <mma.h>
 using namespace nvcuda;
@@ -167,7 +170,9 @@ int main()
     multiply<signed char, signed char, int, 16, 16, 16, 720>("bytes", true);
     multiply<unsigned char, unsigned char, int, 16, 16, 16, 720>("unsigned bytes", false);
     if (compiled_for >= 800) {
+#ifndef REUSELENS_NVCC_H
         multiply<__nv_bfloat16, __nv_bfloat16, float, 16, 16, 16, 800>("brain floats", true);
+#endif
         multiply<float, Short, float, 16, 16, 8, 800>("floats of 19 bits", true);
         multiply<double, double, double, 8, 8, 4, 800>("doubles", true);
         by_hand();

@@ -165,6 +165,19 @@ pub fn mirror(address: usize, bytes: usize) -> Result<(), Status> {
     read(address as *mut u8, address as u64, bytes).map(drop)
 }
 
+/// The same for a variable that the program has at another address.
+pub fn mirror_apart(host: usize, device: usize, bytes: usize) -> Result<(), Status> {
+    read(host as *mut u8, device as u64, bytes)?;
+    let kind = Mirrored::Managed;
+    let block = Block {
+        bytes,
+        kind,
+        device,
+    };
+    lock(&MIRRORED).insert(host, block);
+    Ok(())
+}
+
 /// Pages with variables. Taken after `MIRRORED`.
 static PAGES: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
@@ -175,7 +188,8 @@ pub fn free(address: usize, kind: Mirrored) -> Result<(), Status> {
     let block = {
         let mut blocks = lock(&MIRRORED);
         let block = blocks.get(&address).copied().ok_or(Status::INVALID_VALUE)?;
-        if kind != block.kind {
+        let pages = lock(&PAGES);
+        if kind != block.kind || is_variable(address, block, &pages) {
             return Err(Status::INVALID_VALUE);
         }
         blocks.remove(&address);
@@ -221,13 +235,19 @@ pub fn clear() {
     let mut blocks = lock(&MIRRORED);
     let pages = lock(&PAGES);
     blocks.retain(|&address, block| {
-        let is_variable = pages.contains(&(address & !(PAGE - 1)));
+        let is_variable = is_variable(address, *block, &pages);
         if !is_variable && block.kind != Mirrored::Registered {
             // SAFETY: it was mapped by `map`, and the program has given it back.
             unsafe { libc_munmap(address as *mut _, block.bytes.next_multiple_of(PAGE)) };
         }
         is_variable
     });
+}
+
+/// Whether a block is a variable of a module, which is never given back.
+fn is_variable(address: usize, block: Block, pages: &BTreeSet<usize>) -> bool {
+    let is_apart = block.kind == Mirrored::Managed && block.device != address;
+    is_apart || pages.contains(&(address & !(PAGE - 1)))
 }
 
 fn all() -> Vec<(usize, Block)> {

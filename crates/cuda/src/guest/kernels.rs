@@ -6,6 +6,7 @@ use std::ffi::c_void;
 use super::Dim3;
 use super::call_paths;
 use super::errors::returned;
+use super::managed;
 use super::memory::store;
 use super::modules::{self, ReadyKernel};
 use super::properties::{
@@ -134,7 +135,8 @@ pub fn launch_with(
 ) -> Result<(), Status> {
     let kernel = modules::kernel(host)?;
     check(&kernel, &configuration)?;
-    let params = params(&kernel)?;
+    let mut params = params(&kernel)?;
+    managed::translate(&mut params);
     let mut fields = vec![kernel.number];
     fields.extend(<[u64; 3]>::from(configuration.grid));
     fields.extend(<[u64; 3]>::from(configuration.block));

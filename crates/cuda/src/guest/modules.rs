@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use super::blocks;
 use super::connection::{ask, own_process};
 use super::lock;
+use super::managed;
 use super::properties::MAX_SHARED;
 use crate::fatbin_head::{HEAD_BYTES, container_bytes};
 use crate::protocol::{MAX_BYTES, Message, Operation};
@@ -114,7 +115,9 @@ pub extern "C" fn __cudaRegisterFatBinary(wrapper: *const c_void) -> *mut *mut c
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn __cudaRegisterFatBinaryEnd(_: *mut *mut c_void) {}
+pub extern "C" fn __cudaRegisterFatBinaryEnd(_: *mut *mut c_void) {
+    managed::begin();
+}
 
 #[unsafe(no_mangle)]
 pub extern "C" fn __cudaUnregisterFatBinary(_: *mut *mut c_void) {}
@@ -173,6 +176,7 @@ pub extern "C" fn __cudaRegisterVar(
 ) {
     let named = named(module, name);
     lock(&REGISTRY).variables.insert(host as usize, named);
+    managed::registered(host as usize);
 }
 
 fn named(module: *mut *mut c_void, name: *const c_char) -> Named {

@@ -3,6 +3,7 @@
 #ifndef REUSELENS_CUDA_RUNTIME_API_H
 #define REUSELENS_CUDA_RUNTIME_API_H
 #include "driver_types.h"
+#include "texture_types.h"
 
 #define CUDART_VERSION 13000
 #define CUDA_VERSION 13000

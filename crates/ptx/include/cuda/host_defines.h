@@ -10,8 +10,13 @@
 #define __host__ __attribute__((host))
 #define __shared__ __attribute__((shared))
 #define __constant__ __attribute__((constant))
-// clang has no managed variables: the name says so where one is declared.
-#define __managed__ managed_variables_need_nvcc__use_cudaMallocManaged
+// clang has no managed variables. Each is a variable of the device here, and what clang keeps of it
+// on the host is in a section by which the runtime recognizes it (reuselens_managed.h).
+#ifdef __CUDA_ARCH__
+#define __managed__ __device__
+#else
+#define __managed__ __device__ __attribute__((section("reuselens_managed")))
+#endif
 #define __forceinline__ __inline__ __attribute__((always_inline))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define __maxnreg__(n)

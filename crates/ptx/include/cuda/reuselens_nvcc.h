@@ -18,6 +18,7 @@ __device__ void free(void *) __attribute__((nothrow));
 // The device's overloads of <cmath> are declared first: its functions are then the host's alone.
 #include <__clang_cuda_math_forward_declares.h>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <limits.h>
 #include <math.h>
@@ -42,6 +43,7 @@ __device__ void free(void *) __attribute__((nothrow));
 #include <__clang_cuda_device_functions.h>
 #include <__clang_cuda_math.h>
 #include "reuselens_device.h"
+#include "reuselens_textures.h"
 #include "reuselens_overloads.h"
 #pragma pop_macro("__CUDA_ARCH__")
 
@@ -85,5 +87,6 @@ REUSELENS_CONVERT(__cuda_builtin_gridDim_t)
 #include "reuselens_libdevice.h"
 #endif
 #include "reuselens_host.h"
+#include "reuselens_managed.h"
 #pragma clang attribute pop
 #endif

@@ -3,7 +3,6 @@
 //! methods for one sort of statement each.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
 
 use super::kernel::{AccessSite, Code, Kernel, KernelPlace, NONE, NamedSpace, Op, Special};
 use super::lines::LineTable;
@@ -65,41 +64,7 @@ impl<'a> KernelDecoder<'a> {
             ast,
             symbols,
             isa,
-            kernel: Kernel {
-                name: function.name.clone(),
-                ops: Vec::new(),
-                memory: Vec::new(),
-                atomics: Vec::new(),
-                collectives: Vec::new(),
-                barriers: Vec::new(),
-                tables: Vec::new(),
-                prints: Vec::new(),
-                assertions: Vec::new(),
-                heap: Vec::new(),
-                copies: Vec::new(),
-                matrices: Vec::new(),
-                textures: Vec::new(),
-                probes: Vec::new(),
-                traps: Vec::new(),
-                narrow: 0,
-                wide: 0,
-                predicates: 0,
-                constants: Vec::new(),
-                wide_constants: Vec::new(),
-                specials: Vec::new(),
-                params: Vec::new(),
-                param_bytes: 0,
-                shared_bytes: 0,
-                local_bytes: 0,
-                sites: Vec::new(),
-                warp_sites: OnceLock::new(),
-                places: Vec::new(),
-                is_ordered: false,
-                max_threads: function.max_threads,
-                required_threads: function.required_threads,
-                linked: ast.linked.clone(),
-                architecture: ast.architecture(),
-            },
+            kernel: Kernel::empty(ast, function),
             frames: Vec::new(),
             labels: Vec::new(),
             at: function.at,

@@ -8,6 +8,7 @@ use reuselens_warp as warp;
 use crate::error::Position;
 use crate::lanes::{Picked, Slots};
 use crate::machine::FaultKind;
+use crate::syntax::ast::{Ast, FunctionAst};
 use crate::syntax::types::Type;
 
 /// No register, no target.
@@ -62,6 +63,45 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// A kernel without instructions.
+    pub(super) fn empty(ast: &Ast, function: &FunctionAst) -> Kernel {
+        Kernel {
+            name: function.name.clone(),
+            ops: Vec::new(),
+            memory: Vec::new(),
+            atomics: Vec::new(),
+            collectives: Vec::new(),
+            barriers: Vec::new(),
+            tables: Vec::new(),
+            prints: Vec::new(),
+            assertions: Vec::new(),
+            heap: Vec::new(),
+            copies: Vec::new(),
+            matrices: Vec::new(),
+            textures: Vec::new(),
+            probes: Vec::new(),
+            traps: Vec::new(),
+            narrow: 0,
+            wide: 0,
+            predicates: 0,
+            constants: Vec::new(),
+            wide_constants: Vec::new(),
+            specials: Vec::new(),
+            params: Vec::new(),
+            param_bytes: 0,
+            shared_bytes: 0,
+            local_bytes: 0,
+            sites: Vec::new(),
+            warp_sites: OnceLock::new(),
+            places: Vec::new(),
+            is_ordered: false,
+            max_threads: function.max_threads,
+            required_threads: function.required_threads,
+            linked: ast.linked.clone(),
+            architecture: ast.architecture(),
+        }
+    }
+
     /// Its name, mangled.
     pub fn name(&self) -> &str {
         &self.name

@@ -17,22 +17,24 @@ macro_rules! headers {
 }
 
 /// The headers, each with its text.
-const HEADERS: [(&str, &str); 20] = headers! {
-    "cooperative_groups.h" "cooperative_groups/reduce.h" "crt/sm_70_rt.hpp" "cuComplex.h" "cuda.h"
-    "cuda_fp16.h" "cuda_runtime.h" "cuda_runtime_api.h" "driver_types.h" "host_defines.h"
-    "math_constants.h" "reuselens_device.h" "reuselens_host.h" "reuselens_libdevice.h"
-    "reuselens_math.h" "reuselens_nvcc.h" "reuselens_overloads.h"
-    "reuselens_warp.h" "vector_functions.h" "vector_types.h"
+const HEADERS: [(&str, &str); 26] = headers! {
+    "cooperative_groups.h" "cooperative_groups/memcpy_async.h" "cooperative_groups/reduce.h"
+    "crt/sm_70_rt.hpp" "cuComplex.h" "cuda.h" "cuda_fp16.h" "cuda_pipeline.h" "cuda_runtime.h"
+    "cuda_runtime_api.h" "driver_types.h" "host_defines.h" "math_constants.h" "mma.h"
+    "reuselens_device.h" "reuselens_host.h" "reuselens_libdevice.h" "reuselens_managed.h"
+    "reuselens_math.h" "reuselens_nvcc.h" "reuselens_overloads.h" "reuselens_textures.h"
+    "reuselens_warp.h" "texture_types.h" "vector_functions.h" "vector_types.h"
 };
 
 /// Headers of CUDA whose contents are in `cuda_runtime.h` here.
-const FORWARDED: [&str; 17] = [
+const FORWARDED: [&str; 22] = [
     "builtin_types.h",
     "channel_descriptor.h",
     "common_functions.h",
     "cudaProfiler.h",
     "cuda_device_runtime_api.h",
     "cuda_profiler_api.h",
+    "cuda_texture_types.h",
     "device_atomic_functions.h",
     "device_double_functions.h",
     "device_functions.h",
@@ -44,31 +46,30 @@ const FORWARDED: [&str; 17] = [
     "sm_20_intrinsics.h",
     "sm_30_intrinsics.h",
     "sm_35_intrinsics.h",
+    "surface_indirect_functions.h",
+    "surface_types.h",
+    "texture_fetch_functions.h",
+    "texture_indirect_functions.h",
 ];
 
 /// Headers of CUDA that are missing here, each with what it belongs to.
-const MISSING: [(&str, &str); 32] = [
-    (
-        "cooperative_groups/memcpy_async.h",
-        "the interface of asynchronous copies",
-    ),
+const MISSING: [(&str, &str); 30] = [
+    ("cuda/barrier", "libcu++"),
+    ("cuda/pipeline", "libcu++"),
     ("cub/cub.cuh", "CUB"),
     ("cublas.h", "cuBLAS"),
     ("cublas_v2.h", "cuBLAS"),
     ("cuda_bf16.h", "the type of brain floats"),
     ("cuda_fp8.h", "the type of 8-bit floats"),
-    ("cuda_pipeline.h", "the interface of pipelines"),
     ("cudnn.h", "cuDNN"),
     ("cufft.h", "cuFFT"),
     ("curand.h", "cuRAND"),
     ("curand_kernel.h", "cuRAND"),
     ("cusolverDn.h", "cuSOLVER"),
     ("cusparse.h", "cuSPARSE"),
-    ("mma.h", "the interface of matrix instructions"),
     ("nvToolsExt.h", "NVTX"),
     ("nvml.h", "NVML"),
     ("nvrtc.h", "NVRTC"),
-    ("texture_fetch_functions.h", "the interface of textures"),
     ("thrust/copy.h", "Thrust"),
     ("thrust/device_ptr.h", "Thrust"),
     ("thrust/device_vector.h", "Thrust"),
