@@ -65,7 +65,10 @@ pub fn nvcc() -> Command {
 }
 
 /// All sources, in the order of their names.
-fn sources(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+///
+/// # Errors
+/// If a folder cannot be read.
+pub fn sources(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in SOURCES {
         for entry in std::fs::read_dir(root.join(folder))? {

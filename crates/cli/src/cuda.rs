@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
+use reuselens::available_memory;
 use reuselens::capture::{find_program, process_end};
 use reuselens::io::AtomicFile;
 use reuselens::trace::ProcessEnd;
-use reuselens::units::{counted, shown};
+use reuselens::units::{Bytes, counted, shown};
 use reuselens_cuda::{
     AdvisedKernels, CudaServer, CudaUse, Interpreter, KernelCount, KernelCounts, KernelWatch,
     LIBRARY_NAME, Refused, command_use, run,
@@ -36,7 +37,7 @@ pub use applies::refuse_unused;
 use names::kernel_names;
 pub use results::{GpuResults, named};
 
-/// Memory of the device.
+/// Memory of the device, where the machine has as much.
 const DEVICE_BYTES: u64 = 8 << 30;
 /// Accesses of a launch for which a better order of threads is looked for: enough for some dozens
 /// of blocks.
@@ -202,7 +203,11 @@ impl CudaProgram<'_> {
         let results = GpuResults::begin(output, &name, show)?;
         let host_results = results.begin_host(show)?;
         let watch = AdvisedKernels::new(arguments.model.advisor());
-        let device = Interpreter::new(DEVICE_BYTES, arguments.run.options(true), watch);
+        let device = Interpreter::new(
+            device_bytes(available_memory()),
+            arguments.run.options(true),
+            watch,
+        );
         let server = CudaServer::start(device)?;
         let (profile, ended) = capture.run(server.environment().to_vec())?;
         let (refused, ledger, device) = server.finish();
@@ -267,7 +272,7 @@ impl CudaProgram<'_> {
         let stop = interrupt::graceful();
         let mut running = run(
             self.command,
-            Interpreter::new(DEVICE_BYTES, options, watch),
+            Interpreter::new(device_bytes(available_memory()), options, watch),
             output_to_error,
         )?;
         let mut is_asked_to_end = false;
@@ -333,6 +338,12 @@ fn warn(refused: &Refused) {
     }
 }
 
+/// Memory of the device on a machine that has this much left: what a program allocates beyond that
+/// is refused by CUDA's error, in place of an end of both for want of memory.
+fn device_bytes(available: Option<Bytes>) -> u64 {
+    available.map_or(DEVICE_BYTES, |free| free.get().min(DEVICE_BYTES))
+}
+
 fn row(kernel: &KernelCount, name: &str) -> KernelRow {
     KernelRow {
         name: name.to_owned(),
@@ -343,5 +354,17 @@ fn row(kernel: &KernelCount, name: &str) -> KernelRow {
         requests: kernel.memory.requests,
         sectors: kernel.memory.sectors,
         accesses: kernel.memory.accesses,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_has_no_more_memory_than_the_machine_has_left() {
+        assert_eq!(device_bytes(None), DEVICE_BYTES);
+        assert_eq!(device_bytes(Some(Bytes(u64::MAX))), DEVICE_BYTES);
+        assert_eq!(device_bytes(Some(Bytes(1 << 30))), 1 << 30);
     }
 }

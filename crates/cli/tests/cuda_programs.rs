@@ -10,7 +10,7 @@ use crate::common::{Done, Place, has, source};
 /// The ten applications, each with small sizes.
 const APPLICATIONS: [(&str, &[&str]); 10] = [
     ("backprop", &["512"]),
-    ("bfs", &["3000", "6"]),
+    ("bfs", &["6000", "6"]),
     ("bicg", &["96", "96"]),
     ("hotspot", &["64", "6"]),
     ("lavaMD", &["2"]),

@@ -1,8 +1,9 @@
 //! [`cuda_use`]: whether, and how, a program reaches CUDA.
 
+use std::io::Read;
 use std::path::Path;
 
-use object::{Object, ObjectSection, ObjectSymbol, ReadCache};
+use object::{Object, ObjectSection, ObjectSymbol, ReadCache, ReadRef};
 use reuselens_io::open_regular_file;
 
 /// How a program reaches CUDA.
@@ -17,6 +18,9 @@ pub enum CudaUse {
     /// By a runtime of another version than 12 or 13, whose structures differ.
     OtherVersion,
 }
+
+/// Bytes of files that are read at once.
+const READ_AT_ONCE: u64 = 64 << 20;
 
 /// A function of the runtimes before version 12 only.
 const OF_OLDER_RUNTIMES: &str = "cudaBindTexture";
@@ -38,9 +42,18 @@ const MAX_TEXTS: u64 = 16 << 20;
 /// read. Cost: of the file its sections' headers and its symbols are read, and the constants of
 /// programs that can load libraries.
 pub fn cuda_use(path: &Path) -> Option<CudaUse> {
-    let (file, _) = open_regular_file(path).ok()?;
-    let file = ReadCache::new(file);
-    let object = object::File::parse(&file).ok()?;
+    let (mut file, length) = open_regular_file(path).ok()?;
+    if length > READ_AT_ONCE {
+        let file = ReadCache::new(file);
+        return use_of_file(&object::File::parse(&file).ok()?);
+    }
+    // At once: names of symbols, one by one, would be two calls of the system each.
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    use_of_file(&object::File::parse(&*bytes).ok()?)
+}
+
+fn use_of_file<'a, R: ReadRef<'a>>(object: &object::File<'a, R>) -> Option<CudaUse> {
     let mut imported = object.dynamic_symbols();
     if imported.any(|symbol| symbol.is_undefined() && symbol.name() == Ok(REGISTER)) {
         // The names of the libraries that it needs are among the names of its dynamic symbols.
@@ -69,7 +82,7 @@ pub fn cuda_use(path: &Path) -> Option<CudaUse> {
     match defines {
         true => Some(CudaUse::Static),
         false if carries() => Some(CudaUse::Stripped),
-        false => loads_driver(&object).then_some(CudaUse::Shared),
+        false => loads_driver(object).then_some(CudaUse::Shared),
     }
 }
 
@@ -82,7 +95,7 @@ pub fn library_use(path: &Path) -> Option<CudaUse> {
     SECTIONS
         .iter()
         .find_map(|name| object.section_by_name(name))?;
-    let found = cuda_use(path);
+    let found = use_of_file(&object);
     found.filter(|found| matches!(found, CudaUse::Shared | CudaUse::Static))
 }
 

@@ -240,7 +240,7 @@ fn programs_of_cuda_12_find_what_it_documents() {
 }
 
 /// All of them.
-const PARTS: [&str; 28] = [
+const PARTS: [&str; 29] = [
     "assert",
     "async",
     "atomics",
@@ -252,6 +252,7 @@ const PARTS: [&str; 28] = [
     "fork",
     "graphs",
     "halves",
+    "hostile",
     "illegal",
     "malloc",
     "managed",

@@ -402,11 +402,18 @@ fn launches_that_do_not_fit_are_refused() {
     );
 }
 
-/// Reads a file and makes all its kernels ready.
+/// Reads a file, and makes all its kernels ready, alone and linked with itself.
 fn decode_all(text: &str) {
     let Ok(module) = PtxModule::parse(text) else {
         return;
     };
+    if let Ok(linked) = PtxModule::link(vec![module.clone(), module.clone()]) {
+        decode_module(linked);
+    }
+    decode_module(module);
+}
+
+fn decode_module(module: PtxModule) {
     let names: Vec<String> = module.kernels().map(str::to_owned).collect();
     let mut device = Device::with_limit(1 << 20);
     let Ok(module) = device.load(module) else {

@@ -78,6 +78,20 @@ fn walk() -> impl Iterator<Item = CallCursor> {
     std::iter::successors(Some(first), |cursor| cursor.caller())
 }
 
+/// The return addresses of the calls that lead here, the innermost first; none in a fork handler,
+/// as for [`here`].
+#[inline(never)]
+pub fn return_addresses() -> impl Iterator<Item = u64> {
+    let calls: Vec<u64> = match is_forking() {
+        true => Vec::new(),
+        false => walk()
+            .map(|call| call.return_address)
+            .take(MAX_FRAMES)
+            .collect(),
+    };
+    calls.into_iter()
+}
+
 /// The number of the call path that leads here; 0 if there are too many, and in a fork handler of
 /// the program: the unwinder's lock is held then. Cost: some nanoseconds for each call of it, if
 /// the path has been seen before.

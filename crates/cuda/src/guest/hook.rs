@@ -91,7 +91,7 @@ fn redirect_file(path: &OsStr, base: u64, own: *mut c_void) -> Option<Vec<usize>
     let head = read(0, 64)?;
     let shoff = u64_at(&head, 40)?;
     let sections = read(shoff, u64::from(u16_at(&head, 60)?) * 64)?;
-    let mut starts = Vec::new();
+    let (mut starts, mut jumps) = (Vec::new(), Vec::new());
     for section in sections.chunks_exact(64) {
         const SHT_SYMTAB: u32 = 2;
         if u32_at(section, 4)? != SHT_SYMTAB {
@@ -108,10 +108,11 @@ fn redirect_file(path: &OsStr, base: u64, own: *mut c_void) -> Option<Vec<usize>
             if let Some((name, address)) = function(symbol, &names, base) {
                 let is_start = STARTS.iter().any(|start| contains(name.to_bytes(), start));
                 starts.extend(is_start.then_some(address));
-                let _ = redirect_one(name, address, own);
+                jumps.extend(own_function_for(name, own).map(|function| (address, function)));
             }
         }
     }
+    jump(&jumps);
     Some(starts)
 }
 
@@ -131,32 +132,41 @@ fn function<'a>(symbol: &[u8], names: &'a [u8], base: u64) -> Option<(&'a CStr, 
     Some((name, base.wrapping_add(value) as usize))
 }
 
-/// Puts a jump to our function of that name at an address.
-fn redirect_one(name: &CStr, entry: usize, own: *mut c_void) -> Option<()> {
+/// Our function that takes the place of one of CUDA's, if there is one.
+fn own_function_for(name: &CStr, own: *mut c_void) -> Option<usize> {
     let is_cuda = [&b"cuda"[..], b"__cuda"];
-    if !is_cuda
-        .iter()
-        .any(|begin| name.to_bytes().starts_with(begin))
-    {
+    let mut begins = is_cuda.iter();
+    if !begins.any(|begin| name.to_bytes().starts_with(begin)) {
         return None;
     }
     let function = own_function(own, name)?;
     if name == OF_CUDA_12 {
         HAS_CUDA_12.store(true, Ordering::Relaxed);
     }
-    let page = entry & !(PAGE - 1);
-    let bytes = (entry + JUMP_BYTES).next_multiple_of(PAGE) - page;
+    Some(function as usize)
+}
+
+/// Puts jumps at functions of one file: where each is, and to where. Their code is made writable at
+/// once, since the system changes rights of a range in about the time of those of a page.
+fn jump(jumps: &[(usize, usize)]) {
+    let entries = || jumps.iter().map(|(entry, _)| *entry);
+    let (Some(first), Some(last)) = (entries().min(), entries().max()) else {
+        return;
+    };
+    let page = first & !(PAGE - 1);
+    let bytes = (last + JUMP_BYTES).next_multiple_of(PAGE) - page;
     // SAFETY: these pages are code of the program or a library, which has not begun to run.
     if unsafe { mprotect(page as *mut c_void, bytes, ALL_RIGHTS) } != 0 {
-        return None;
+        return;
     }
-    let mut jump = [0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0];
-    jump[2..10].copy_from_slice(&(function as u64).to_le_bytes());
-    // SAFETY: as above; the function has that many bytes, by its symbol.
-    unsafe { std::ptr::copy_nonoverlapping(jump.as_ptr(), entry as *mut u8, JUMP_BYTES) };
+    for &(entry, function) in jumps {
+        let mut jump = [0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0];
+        jump[2..10].copy_from_slice(&(function as u64).to_le_bytes());
+        // SAFETY: as above; the function has that many bytes, by its symbol.
+        unsafe { std::ptr::copy_nonoverlapping(jump.as_ptr(), entry as *mut u8, JUMP_BYTES) };
+    }
     // SAFETY: as above.
     unsafe { mprotect(page as *mut c_void, bytes, CODE_RIGHTS) };
-    Some(())
 }
 
 /// Whether the program was made for CUDA 12: it has that runtime linked in, or names its library.
@@ -193,19 +203,38 @@ struct Where {
     address: *mut c_void,
 }
 
-/// The handle of this library, by which its functions are found and no other's of the same name.
-fn own_handle() -> Option<*mut c_void> {
+/// What the loader knows of an address.
+pub struct LoadedPlace {
+    pub file: &'static CStr,
+    /// The function that it exports nearest before the address.
+    pub symbol: Option<&'static CStr>,
+}
+
+/// What the loader knows of an address; `None` for code of no file.
+pub fn place_of(address: usize) -> Option<LoadedPlace> {
     let mut place = Where {
         file: std::ptr::null(),
         base: std::ptr::null_mut(),
         symbol: std::ptr::null(),
         address: std::ptr::null_mut(),
     };
-    // SAFETY: an address in this library, and room for the answer.
-    if unsafe { dladdr(begin as *const c_void, &raw mut place) } == 0 || place.file.is_null() {
+    // SAFETY: room for the answer.
+    if unsafe { dladdr(address as *const c_void, &raw mut place) } == 0 || place.file.is_null() {
         return None;
     }
+    // SAFETY: strings of the loader, which stay while the file is loaded.
+    let text = |text| unsafe { CStr::from_ptr(text) };
+    let symbol = (!place.symbol.is_null()).then_some(place.symbol);
+    Some(LoadedPlace {
+        file: text(place.file),
+        symbol: symbol.map(text),
+    })
+}
+
+/// The handle of this library, by which its functions are found and no other's of the same name.
+fn own_handle() -> Option<*mut c_void> {
+    let place = place_of(begin as *const () as usize)?;
     // SAFETY: the name by which the library was loaded.
-    let handle = unsafe { dlopen(place.file, RTLD_LAZY | RTLD_NOLOAD) };
+    let handle = unsafe { dlopen(place.file.as_ptr(), RTLD_LAZY | RTLD_NOLOAD) };
     (!handle.is_null()).then_some(handle)
 }

@@ -115,14 +115,21 @@ pub fn launch(
 /// The parameters of a kernel, whose addresses are in a list.
 fn gathered(kernel: &ReadyKernel, arguments: *const *const u8) -> Result<Vec<u8>, Status> {
     let mut params = vec![0; kernel.param_bytes];
+    if arguments.is_null() && !kernel.params.is_empty() {
+        return Err(Status::INVALID_VALUE);
+    }
     for (index, &(offset, bytes)) in kernel.params.iter().enumerate() {
         let room = params
             .get_mut(offset..)
             .and_then(|room| room.get_mut(..bytes));
         let room = room.ok_or(Status::UNKNOWN)?;
+        // SAFETY: the program passes a list of as many addresses as there are parameters.
+        let argument = unsafe { *arguments.add(index) };
+        if argument.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
         // SAFETY: the program passes the address of each argument.
-        let argument = unsafe { std::slice::from_raw_parts(*arguments.add(index), bytes) };
-        room.copy_from_slice(argument);
+        room.copy_from_slice(unsafe { std::slice::from_raw_parts(argument, bytes) });
     }
     Ok(params)
 }

@@ -23,6 +23,7 @@ mod handles;
 mod heap;
 mod hook;
 mod kernels;
+mod machine_code;
 mod managed;
 mod memory;
 mod missing;

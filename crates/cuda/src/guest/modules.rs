@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use super::blocks;
 use super::connection::{ask, own_process};
 use super::lock;
+use super::machine_code;
 use super::managed;
 use super::properties::MAX_SHARED;
 use crate::fatbin_head::{HEAD_BYTES, container_bytes};
@@ -372,7 +373,7 @@ fn send_image(image: Vec<u8>) -> Result<u64, Status> {
 
 /// Says that the program called a function that is not provided.
 pub fn report_missing(name: &str) {
-    let name = name.as_bytes().to_vec();
+    let name = machine_code::with_library(name).into_bytes();
     let _ = ask(&Message::with_bytes(Operation::Missing, &[], name));
 }
 

@@ -155,6 +155,9 @@ pub extern "C" fn cudaGetDeviceProperties_v2(to: *mut u8, device: i32) -> u32 {
     returned(fill(to, BYTES_IN_12, |property| property.in_12, device))
 }
 
+/// The last attribute that CUDA 13.0 has.
+const LAST_ATTRIBUTE: u32 = 147;
+
 /// The value of an attribute (`cudaDeviceAttr`), by number. Attributes that are not here are 0:
 /// what the device does not have.
 const ATTRIBUTES: &[(u32, i32)] = &[
@@ -202,6 +205,9 @@ const ATTRIBUTES: &[(u32, i32)] = &[
 pub extern "C" fn cudaDeviceGetAttribute(to: *mut i32, attribute: u32, device: i32) -> u32 {
     if device != 0 {
         return returned(Err(Status::INVALID_DEVICE));
+    }
+    if !(1..=LAST_ATTRIBUTE).contains(&attribute) {
+        return returned(Err(Status::INVALID_VALUE));
     }
     let known = ATTRIBUTES.iter().find(|known| known.0 == attribute);
     returned(store(to, known.map_or(0, |known| known.1)))

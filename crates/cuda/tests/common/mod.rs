@@ -78,7 +78,12 @@ pub fn run_program(program: &Path, arguments: &[&str]) -> Ran {
 
 /// Runs a program with its arguments to its end.
 pub fn run_command(command: &[OsString]) -> Ran {
-    let device = Interpreter::new(1 << 30, Options::default(), KernelCounts::default());
+    run_with(command, Options::default())
+}
+
+/// Runs a program with its arguments to its end, on a device with options.
+pub fn run_with(command: &[OsString], options: Options) -> Ran {
+    let device = Interpreter::new(1 << 30, options, KernelCounts::default());
     let mut running = run(command, device, true).unwrap();
     let ended = loop {
         if let Some(ended) = running.try_wait().unwrap() {
