@@ -9,13 +9,13 @@ use std::collections::HashMap;
 
 use reuselens_locality::{
     Causes, Cell, CellCauses, DataLayout, ElementUse, FineHistogram, Object, ObjectKind, Profile,
-    RunPhases,
+    RunPhases, ShortPaths,
 };
 use reuselens_units::Bytes;
 
 pub(crate) use field_use::StructureUse;
 pub(crate) use reuses::{ReuseRoute, SinkSums, octave_share, regularity};
-pub(crate) use words::{line_name, per_cent, share_words, total};
+pub(crate) use words::{per_cent, share_words, total};
 
 /// A profile and the sums of its cells that several rules need.
 pub(crate) struct MissFacts<'a> {
@@ -29,6 +29,8 @@ pub(crate) struct MissFacts<'a> {
     pub items: u64,
     /// All misses there, first touches included.
     pub misses: u64,
+    /// Names of the source files: unlike for files of one name in several folders.
+    paths: ShortPaths<'a>,
     /// For each index of the objects, the smallest one with the same name: rows of one name are
     /// one object.
     same: Vec<u32>,
@@ -91,6 +93,7 @@ impl<'a> MissFacts<'a> {
             cache,
             items,
             misses: profile.histogram.misses(items),
+            paths: ShortPaths::new(profile),
             same: same_names(&profile.objects),
             objects: vec![MissSums::default(); profile.objects.len()],
             bytes: vec![0; profile.objects.len()],

@@ -3,10 +3,13 @@
 use reuselens_advice::FindingPlace;
 use reuselens_locality::{Cell, Context, Frame, Site};
 
-use super::{MissFacts, line_name};
+use super::MissFacts;
 
 /// Calls of a call path that are kept: those next to the place.
 const CALLS: usize = 12;
+
+/// The function of the C library that calls a thread's function.
+const THREAD_ENTRY: &str = "start_thread";
 
 /// Libraries of the system, by the beginnings of their files' names.
 const SYSTEM: [&str; 9] = [
@@ -48,7 +51,17 @@ impl MissFacts<'_> {
 
     /// The line of a site for people: that of the user's code which it is in or was inlined into.
     pub fn site_line(&self, site: u32) -> Option<String> {
-        line_name(own_frame(self.profile.sites.get(site as usize)?)?)
+        self.line_name(own_frame(self.profile.sites.get(site as usize)?)?)
+    }
+
+    /// A place in the source for people: `matmul.c:35`, with folders where files of other folders
+    /// have that name; the function without a line, or nothing.
+    pub fn line_name(&self, frame: &Frame) -> Option<String> {
+        let file = self.paths.shorten(&frame.file);
+        match (file, frame.line) {
+            ("", _) | (_, 0) => (!frame.function.is_empty()).then(|| frame.function.clone()),
+            (file, line) => Some(format!("{file}:{line}")),
+        }
     }
 
     /// Whether a site is code that the user can change: no code of the system's libraries, nor
@@ -96,8 +109,10 @@ impl MissFacts<'_> {
         // Parents come first; a context that claims otherwise ends the path.
         while let Some(node) = contexts.get(at).filter(|_| at > 0) {
             let parent = node.parent as usize;
-            // What the C library does before `main` is not the user's.
-            let is_first = parent == 0 || node.function == "main";
+            // What the C library does before `main` and before a thread's function is not the
+            // user's.
+            let is_first =
+                parent == 0 || node.function == "main" || contexts[parent].function == THREAD_ENTRY;
             if is_first || parent >= at || path.len() == CALLS {
                 break;
             }

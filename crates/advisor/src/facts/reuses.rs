@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reuselens_locality::{Carrier, Cell, CellCauses, FineHistogram, MissScope, ScopeKind};
 use reuselens_units::grouped;
 
-use super::{MissFacts, line_name, total};
+use super::{MissFacts, total};
 
 /// Bins of a fine histogram that distances of one pattern fall into: a quarter of an octave, as
 /// distances of one loop vary by what other data the loop accesses.
@@ -26,6 +26,8 @@ pub(crate) struct ReuseRoute<'a> {
     pub carrier: Carrier,
     /// The loop or function of the carrier; `None` if the accesses are of different threads.
     pub scope: Option<&'a MissScope>,
+    /// Its line for people, or its function.
+    pub scope_line: Option<String>,
     /// Reuses that miss.
     pub misses: u64,
     /// Sum of their distances in items.
@@ -65,12 +67,14 @@ impl<'a> MissFacts<'a> {
             let object = self.object_of(reuse.object);
             let is_same_place = source == sink && apart.0 == apart.1;
             let key = (source.clone(), sink.clone(), apart, object, reuse.carrier);
+            let scope = self.scope(reuse.carrier);
             let route = routes.entry(key).or_insert_with(|| ReuseRoute {
                 source,
                 sink,
                 object,
                 carrier: reuse.carrier,
-                scope: self.scope(reuse.carrier),
+                scope,
+                scope_line: scope.and_then(|scope| self.line_name(&scope.frame)),
                 misses: 0,
                 distance_sum: 0,
                 sinks: Vec::new(),
@@ -159,7 +163,7 @@ impl ReuseRoute<'_> {
             return "another thread".to_owned();
         };
         let frame = &scope.frame;
-        match (scope.kind, line_name(frame)) {
+        match (scope.kind, &self.scope_line) {
             (ScopeKind::Thread, _) => "the thread".to_owned(),
             (ScopeKind::Function, _) if !frame.function.is_empty() => {
                 format!("the function {}", frame.function)

@@ -1,7 +1,5 @@
 //! Words that the evidence of several rules shares.
 
-use reuselens_locality::Frame;
-
 /// A share in percent, with three significant digits; `—` of nothing.
 pub(crate) fn per_cent(part: u64, all: u64) -> String {
     match all {
@@ -16,15 +14,6 @@ pub(crate) fn share_words(share: f64) -> String {
         share if share >= 99.95 => format!("{share:.0} %"),
         share if share >= 10.0 => format!("{share:.1} %"),
         share => format!("{share:.2} %"),
-    }
-}
-
-/// A place in the source for people: `matmul.c:35`; the function without a line, or nothing.
-pub(crate) fn line_name(frame: &Frame) -> Option<String> {
-    let file = frame.file.rsplit('/').next().unwrap_or_default();
-    match (file, frame.line) {
-        ("", _) | (_, 0) => (!frame.function.is_empty()).then(|| frame.function.clone()),
-        (file, line) => Some(format!("{file}:{line}")),
     }
 }
 

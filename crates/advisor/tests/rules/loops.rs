@@ -250,3 +250,29 @@ fn instructions_of_one_line_are_one_finding() {
         .collect();
     assert_eq!(amounts, [(70_000 + 30_000) / 8 * 7]);
 }
+
+#[test]
+fn files_of_one_name_are_two_places() {
+    let mut sketch = Sketch::new();
+    let sites = [sketch.site(12, "load"), sketch.site(12, "load")];
+    let object = sketch.array("a (a.c)", 8 << 20);
+    sketch.0.sites[sites[1] as usize].frames[0].file = "/src/other/a.c".to_owned();
+    let scope = sketch.scope(ScopeKind::Loop, 10);
+    for site in sites {
+        let accesses = Accesses {
+            hits: 9000,
+            cold: 1000,
+            far: 70_000,
+            used: 8,
+        };
+        sketch.accesses(site, object, accesses);
+        sketch.carried([site, site], object, Carrier::Scope(scope), 70_000);
+    }
+    let advice = sketch.advise();
+    let lines = ["src/a.c:12", "other/a.c:12"];
+    for (finding, line) in advice.findings.iter().zip(lines) {
+        let start = format!("70,000 of 80,000 accesses of {line}");
+        assert!(finding.evidence[0].starts_with(&start), "{finding:?}");
+    }
+    assert_eq!(advice.findings.len(), 2, "{advice:?}");
+}

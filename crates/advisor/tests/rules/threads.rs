@@ -1,7 +1,7 @@
 //! Rules about threads.
 
 use reuselens_advice::Confidence;
-use reuselens_locality::{SharedData, SharedEnd};
+use reuselens_locality::{Context, SharedData, SharedEnd};
 
 use crate::support::{Accesses, Sketch};
 
@@ -83,4 +83,28 @@ fn threads_that_took_few_turns_may_share_a_line_at_all_accesses() {
     );
     let last = finding.evidence.last().unwrap();
     assert!(last.contains("up to 200,000 accesses"), "{last}");
+}
+
+#[test]
+fn calls_of_a_thread_begin_with_its_own_function() {
+    let mut sketch = shared(40_000, 0);
+    let context = |parent, function: &str| Context {
+        parent,
+        function: function.to_owned(),
+        ..Context::default()
+    };
+    let contexts = [
+        context(0, "clone3"),
+        context(1, "start_thread"),
+        context(2, "work"),
+        context(3, "add"),
+    ];
+    let first = sketch.0.contexts.len();
+    assert_eq!(first, 1, "the root");
+    sketch.0.contexts.extend(contexts);
+    for cell in &mut sketch.0.cells {
+        cell.context = 4;
+    }
+    let place = &sketch.advise().findings[0].place;
+    assert_eq!(place.call_path, ["work"], "{place:?}");
 }
