@@ -116,7 +116,7 @@ fn summary_has_tables_of_causes_and_a_line_of_phases() {
     assert!(starts(&["100", "99.0", "%", "3"]), "{text}");
     assert!(starts(&["over", "time", "1122"]), "{text}");
     assert!(
-        starts(&["1", "50.0", "%", "1,700", "85.0", "%", "32", "KiB"]),
+        starts(&["50.0", "%", "1,700", "85.0", "%", "32", "KiB"]),
         "{text}"
     );
     let conflicts = text
@@ -207,4 +207,25 @@ fn one_phase_is_no_picture() {
     }
     let text = page(&profile, &HtmlOptions::default());
     assert!(!text.contains("id=\"phases\"") && text.contains("<section id=\"why\">"));
+}
+
+#[test]
+fn rows_of_few_misses_are_in_the_json_alone() {
+    let mut profile = profile();
+    if let Some(causes) = &mut profile.causes {
+        let rare = CarriedReuse {
+            object: OBJECTS[1],
+            misses: 3,
+            ..causes.carried[0]
+        };
+        causes.carried[0].misses = 300_000;
+        causes.carried.push(rare);
+    }
+    let text = page(&profile, &HtmlOptions::default());
+    assert!(text.contains("2 more rows are in the JSON"), "{text}");
+    let text = summary(&profile, &TextOptions::default());
+    assert!(text.contains("  2 others\n"), "{text}");
+    let document: Value = serde_json::from_str(&json(&profile, &JsonOptions::default())).unwrap();
+    let carried = document["causes"]["carried"].as_array().map(Vec::len);
+    assert_eq!(carried, Some(3));
 }

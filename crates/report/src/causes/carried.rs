@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use reuselens_locality::{CarriedReuse, Carrier};
 
-use super::cause_table::{CauseNames, CauseTable};
+use super::cause_table::{CauseNames, CauseTable, noticeable};
 use crate::caches;
 use crate::numbers::{count, percent};
 
@@ -92,6 +92,7 @@ pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
     let rows = rows(names);
     let all = rows.iter().map(|row| row.misses);
     let all = all.fold(0, u64::saturating_add);
+    let (rows, small) = noticeable(rows, |row| row.misses);
     let granularity = names.profile().granularity;
     let cells = |row: &CarriedRow| {
         vec![
@@ -115,5 +116,6 @@ pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
         numbers: &["misses", "share", "between"],
         words: &["access → next access", "data", "carried by"],
         rows: rows.iter().map(cells).collect(),
+        small,
     }
 }

@@ -1,8 +1,11 @@
 //! [`CauseTable`]: a table about causes, in whatever format it is shown; and what such tables name.
 
+use std::fmt::Write;
+
 use reuselens_locality::{Causes, Dimension, MissScope, Profile, ScopeKind, ShortPaths};
 
-use crate::html::{escape, table};
+use crate::html::escape;
+use crate::numbers::noun;
 use crate::text::{Paint, TextColumn, heading, rows};
 
 /// A table about causes.
@@ -17,6 +20,22 @@ pub(super) struct CauseTable {
     pub words: &'static [&'static str],
     /// The cells, the row that matters most first.
     pub rows: Vec<Vec<String>>,
+    /// Rows that count too little to be shown.
+    pub small: usize,
+}
+
+/// One in so many of all is a row's at least, or the row is not shown: the dynamic loader alone has
+/// a hundred rows of a few misses.
+pub(super) const LEAST_SHARE: u64 = 1000;
+
+/// The rows to show of all, which are in falling order of what `count` counts, and how many are
+/// left out.
+pub(super) fn noticeable<R>(mut rows: Vec<R>, count: impl Fn(&R) -> u64) -> (Vec<R>, usize) {
+    let all = rows.iter().map(&count).fold(0, u64::saturating_add);
+    let is_shown = |row: &R| count(row).saturating_mul(LEAST_SHARE) >= all;
+    let shown = rows.iter().take_while(|row| is_shown(row)).count();
+    let small = rows.split_off(shown).len();
+    (rows, small)
 }
 
 /// Rows of a table in a summary.
@@ -36,38 +55,65 @@ impl CauseTable {
         let columns: Vec<TextColumn> = numbers.chain(words).collect();
         let shown = self.rows.len().min(TEXT_ROWS);
         rows(out, &columns, &self.rows[..shown], width, paint);
-        if self.rows.len() > shown {
-            out.push_str(&format!("  {} others\n", self.rows.len() - shown));
+        let others = self.rows.len() - shown + self.small;
+        if others > 0 {
+            out.push_str(&format!("  {others} others\n"));
         }
     }
 
-    /// Appends the table with its heading to a section of a page; nothing without rows.
+    /// Appends the table with its heading as a card of a page; nothing without rows.
     pub fn write_page(&self, out: &mut String) {
         if self.rows.is_empty() {
             return;
         }
-        out.push_str(&format!(
-            "<h3>{}</h3><p class=\"explain\">{}</p>",
+        let _ = write!(
+            out,
+            "<div class=\"card below\"><h3 class=\"first\">{}</h3><p class=\"explain\">{}</p>",
             escape(self.title),
             escape(self.explain)
-        ));
-        // Words come first on a page, where a narrow screen shows the left part of a table.
-        let words_first = |row: &[String]| {
-            let (numbers, words) = row.split_at(self.numbers.len().min(row.len()));
-            words.iter().chain(numbers).cloned().collect::<Vec<_>>()
-        };
-        let heads = self.words.iter().chain(self.numbers);
-        let heads = heads.map(|head| (*head).to_owned()).collect();
-        let shown = self.rows.iter().take(PAGE_ROWS);
-        let shown = shown.map(|row| words_first(row)).collect();
-        let words: Vec<usize> = (0..self.words.len()).collect();
-        table(out, &(heads, shown), &words);
-        if self.rows.len() > PAGE_ROWS {
-            let more = self.rows.len() - PAGE_ROWS;
-            out.push_str(&format!(
-                "<p class=\"more\">{more} more are in the JSON (<code>--json</code>).</p>"
-            ));
+        );
+        self.write_rows(out, |_| None);
+        let more = self.rows.len().saturating_sub(PAGE_ROWS) + self.small;
+        if more > 0 {
+            let more = noun(more as u64, "more row is", "more rows are");
+            let _ = write!(
+                out,
+                "<p class=\"more\">{more} in the JSON (<code>--json</code>).</p>"
+            );
         }
+        out.push_str("</div>");
+    }
+
+    /// Appends the table alone, columns of words first: where the page is narrow, rows become
+    /// blocks that begin with them. `series` is the colour of a row, if it has one.
+    pub fn write_rows(&self, out: &mut String, series: impl Fn(usize) -> Option<usize>) {
+        let words = self.words.iter().map(|head| ("words", *head));
+        let numbers = self.numbers.iter().map(|head| ("num", *head));
+        let heads: Vec<(&str, &str)> = words.chain(numbers).collect();
+        out.push_str("<div class=\"scroll\"><table class=\"stacks\"><thead><tr>");
+        for (class, head) in &heads {
+            let _ = write!(out, "<th class=\"{class}\">{}</th>", escape(head));
+        }
+        out.push_str("</tr></thead><tbody>");
+        for (at, row) in self.rows.iter().take(PAGE_ROWS).enumerate() {
+            let (numbers, words) = row.split_at(self.numbers.len().min(row.len()));
+            out.push_str("<tr>");
+            for (column, (cell, (class, head))) in
+                words.iter().chain(numbers).zip(&heads).enumerate()
+            {
+                let (head, cell) = (escape(head), escape(cell));
+                let swatch = match series(at).filter(|_| column == 0) {
+                    Some(series) => format!("<i class=\"swatch v{series}\"></i>"),
+                    None => String::new(),
+                };
+                let _ = write!(
+                    out,
+                    "<td class=\"{class}\" data-head=\"{head}\">{swatch}{cell}</td>"
+                );
+            }
+            out.push_str("</tr>");
+        }
+        out.push_str("</tbody></table></div>");
     }
 }
 

@@ -60,26 +60,27 @@ pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
     let granularity = names.profile().granularity;
     let cells = |row: &PhaseRow| {
         vec![
-            row.number.to_string(),
             percent(row.accesses, all),
             count(row.misses),
             percent(row.misses, row.accesses),
             caches::size(row.footprint, granularity),
-            objects(row),
+            format!("{}: {}", row.number, objects(row)),
         ]
     };
     CauseTable {
         title: "Phases of the run",
         explain: "",
-        numbers: &["phase", "of the run", "misses", "miss ratio", "footprint"],
-        words: &["its misses are on"],
+        numbers: &["of the run", "misses", "miss ratio", "footprint"],
+        words: &["phase, and what its misses are on"],
         rows: rows.iter().map(cells).collect(),
+        small: 0,
     }
 }
 
 /// The objects of a phase: `table 81.0 %, index 4.20 %`.
 fn objects(row: &PhaseRow) -> String {
-    let named = row.objects.iter().filter(|(_, misses)| *misses > 0);
+    let is_noticeable = |misses: u64| misses > 0 && misses.saturating_mul(100) >= row.misses;
+    let named = row.objects.iter().filter(|(_, it)| is_noticeable(*it));
     let words: Vec<String> = named
         .take(OBJECTS)
         .map(|(name, misses)| format!("{name} {}", percent(*misses, row.misses)))

@@ -122,31 +122,7 @@ impl TimePicture {
 /// Appends the table of phases, each with its colour.
 fn legend(out: &mut String, names: &CauseNames<'_>) {
     let table = table(names);
-    out.push_str("<div class=\"scroll\"><table><thead><tr><th>phase</th>");
-    for head in table.words {
-        let _ = write!(out, "<th class=\"words\">{head}</th>");
-    }
-    for head in &table.numbers[1..] {
-        let _ = write!(out, "<th>{head}</th>");
-    }
-    out.push_str("</tr></thead><tbody>");
-    for (at, row) in table.rows.iter().enumerate() {
-        let (numbers, words) = row.split_at(table.numbers.len());
-        let _ = write!(
-            out,
-            "<tr><td><i class=\"swatch v{}\"></i>{}</td>",
-            at % COLOURS,
-            at + 1
-        );
-        for cell in words {
-            let _ = write!(out, "<td class=\"words\">{}</td>", escape(cell));
-        }
-        for cell in &numbers[1..] {
-            let _ = write!(out, "<td>{}</td>", escape(cell));
-        }
-        out.push_str("</tr>");
-    }
-    out.push_str("</tbody></table></div>");
+    table.write_rows(out, |at| Some(at % COLOURS));
     let run = &names.causes().phases;
     let first = run.intervals.first().map_or(0, |it| it.accesses);
     let colds = run.intervals.iter().map(|it| it.first_touches);

@@ -86,5 +86,6 @@ pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
         numbers: &["conflicts", "of its misses", "with sets", "without sets"],
         words: &["data", "cache"],
         rows: shown.map(cells).collect(),
+        small: 0,
     }
 }

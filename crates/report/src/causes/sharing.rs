@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use reuselens_locality::SharedEnd;
 
-use super::cause_table::{CauseNames, CauseTable};
+use super::cause_table::{CauseNames, CauseTable, noticeable};
 use crate::numbers::{count, percent};
 
 /// A store, and the access of another thread that found its line invalidated by it.
@@ -78,6 +78,7 @@ pub(super) fn rows(names: &CauseNames<'_>) -> Vec<SharedRow> {
 
 /// The pairs as a table.
 pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
+    let (rows, small) = noticeable(rows(names), SharedRow::invalidations);
     let cells = |row: &SharedRow| {
         vec![
             count(row.invalidations()),
@@ -98,6 +99,7 @@ pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
                   the other had written, so the two need different lines and nothing else.",
         numbers: &["invalidations", "false", "lines"],
         words: &["a store at", "takes a line from", "data"],
-        rows: rows(names).iter().map(cells).collect(),
+        rows: rows.iter().map(cells).collect(),
+        small,
     }
 }
