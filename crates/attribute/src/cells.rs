@@ -139,6 +139,8 @@ pub(crate) struct CellTable {
     keys: Vec<CellKey>,
     /// Numbers that are of no cell; the last is used first.
     free: Vec<u32>,
+    /// By number, whether the cell is retired, as far as some are.
+    retired: Vec<bool>,
     lines: Huge<Line>,
     max: usize,
     /// What makes the lines of keys unknown to whoever chose the accesses.
@@ -159,6 +161,7 @@ impl CellTable {
         CellTable {
             keys: Vec::new(),
             free: Vec::new(),
+            retired: Vec::new(),
             lines: Huge::new(64),
             max: max.clamp(1, 1 << 30),
             line_key: random_key(),
@@ -275,6 +278,27 @@ impl CellTable {
         }
     }
 
+    /// Retires the cells of an object: later accesses with their keys get cells of other numbers.
+    /// Returns whether there were any. Cost: linear in all cells.
+    pub fn retire(&mut self, object: u32) -> bool {
+        let is_it = |number: &u32| self.keys[*number as usize].object == object;
+        let old: Vec<u32> = self.numbers().filter(is_it).collect();
+        if old.is_empty() {
+            return false;
+        }
+        self.retired.resize(self.keys.len(), false);
+        for number in &old {
+            self.remove_entry(*number);
+            self.retired[*number as usize] = true;
+        }
+        true
+    }
+
+    /// Whether a cell is retired.
+    pub fn is_retired(&self, number: u32) -> bool {
+        self.retired.get(number as usize).is_some_and(|it| *it)
+    }
+
     /// Removes the entry of a cell from its line. If the line was full, entries of the lines after
     /// it may belong there: those up to the first line with room are put in anew.
     fn remove_entry(&mut self, number: u32) {
@@ -296,10 +320,10 @@ impl CellTable {
         }
     }
 
-    /// The numbers of the cells that there are, ascending.
+    /// The numbers of the cells that there are, ascending, without those that are retired.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         let keys = (0..).zip(&self.keys);
-        keys.filter(|(_, key)| key.site != FREE)
+        keys.filter(|(number, key)| key.site != FREE && !self.is_retired(*number))
             .map(|(number, _)| number)
     }
 
@@ -405,6 +429,28 @@ mod tests {
         table.remove([5, 3].into_iter());
         let keys = table.take_keys();
         assert_eq!((keys[3], keys[5]), (key(1000), key(1000)));
+    }
+
+    #[test]
+    fn accesses_after_a_cell_is_retired_get_another() {
+        let mut table = CellTable::new(1 << 20);
+        let key = |site: u32| CellKey {
+            site,
+            object: site % 2,
+            ..CellKey::default()
+        };
+        (0..10).for_each(|site| assert_eq!(table.get_or_add(key(site)), site));
+        assert!(table.retire(1) && !table.retire(1) && !table.retire(7));
+        assert_eq!(table.numbers().collect::<Vec<_>>(), [0, 2, 4, 6, 8]);
+        assert_eq!(table.get_or_add(key(3)), 10);
+        assert_eq!(table.get_or_add(key(4)), 4);
+        // Retired cells stay retired while the table grows, and keep their keys.
+        (100..1000).for_each(|site| {
+            table.get_or_add(key(site));
+        });
+        assert_eq!(table.get_or_add(key(3)), 10);
+        assert!(table.is_retired(3) && !table.is_retired(10));
+        assert_eq!(table.take_keys()[3], key(3));
     }
 
     #[test]

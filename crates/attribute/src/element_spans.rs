@@ -3,6 +3,7 @@
 
 use reuselens_locality::ElementUse;
 
+use crate::ballots::ElementPlacement;
 use crate::shadow::{Region, Versions};
 
 /// Elements of more bytes have no offsets.
@@ -13,6 +14,8 @@ const MAX_ELEMENT: u64 = ElementUse::MOST_BYTES;
 #[derive(Debug, Default)]
 pub(crate) struct ElementSpans {
     list: Vec<u32>,
+    /// Bytes of a block before the first element. Objects that are not here have none.
+    starts: Vec<u32>,
 }
 
 /// The object has no element of known size, and gets none.
@@ -51,9 +54,30 @@ impl ElementSpans {
         };
     }
 
+    /// Bytes of an object's blocks before the first element.
+    #[inline(always)]
+    pub fn start(&self, object: u32) -> u64 {
+        let start = self.starts.get(object as usize).copied();
+        start.unwrap_or(0).into()
+    }
+
+    /// The object's elements are these from now on.
+    pub fn set(&mut self, object: u32, elements: ElementPlacement) {
+        let index = object as usize;
+        let ElementPlacement { start, bytes } = elements;
+        if start != self.start(object) as u32 {
+            self.starts.resize(self.starts.len().max(index + 1), 0);
+            self.starts[index] = start;
+        }
+        if self.list.len() <= index {
+            self.list.resize(index + 1, 0);
+        }
+        self.list[index] = if bytes == 0 { NONE } else { bytes };
+    }
+
     /// Memory held.
     pub fn memory(&self) -> u64 {
-        (self.list.capacity() * size_of::<u32>()) as u64
+        ((self.list.capacity() + self.starts.capacity()) * size_of::<u32>()) as u64
     }
 }
 

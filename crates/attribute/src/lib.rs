@@ -33,6 +33,7 @@
 //! For: whoever turns traces into profiles. Not for: distances, histograms, or showing anything.
 
 mod attributor;
+mod ballots;
 mod cells;
 mod chunks;
 mod columns;
@@ -74,8 +75,8 @@ pub use elements::ElementKey;
 pub use loader::Loader;
 pub use options::{DataFilter, Kinds, NamesMode, Options, PlacementOptions};
 pub use symbols::{
-    BlockTypes, FrameLayout, FrameLayouts, Function, LocalVariable, NoSymbols, StaticSymbol,
-    SymbolSource, Variable,
+    AccessedType, BlockTypes, FrameLayout, FrameLayouts, Function, LocalVariable, NoSymbols,
+    StaticSymbol, SymbolSource, Variable,
 };
 pub use tables::Tables;
 

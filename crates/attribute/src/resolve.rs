@@ -233,9 +233,8 @@ impl<'a> Resolver<'a> {
             self.objects.push(object);
         }
         let origins = self.origins_of(whole, &raw_object.key);
-        let bytes = self.shared.objects.spans.get(whole).unwrap_or(0);
-        let layout = self.layout_of(&raw_object);
-        self.final_elements.add(number, bytes, layout);
+        let element = self.element_of(whole, &raw_object);
+        self.final_elements.add(number, element);
         let is_chunk = self.add_chunk(number, raw);
         let usage = self.shared.objects.usage(whole);
         let object = &mut self.objects[number as usize];

@@ -7,6 +7,7 @@ mod locals;
 use reuselens_locality::Warning;
 use reuselens_trace::{Kind, Module};
 
+use crate::ballots::Ballots;
 use crate::cells::{CellKey, CellTable, PackedKey};
 use crate::chunks::Chunks;
 use crate::columns::{CellObject, Columns};
@@ -69,6 +70,8 @@ pub(crate) struct Shared {
     frame_layouts: FastMap<u32, Box<dyn FrameLayouts>>,
     /// The source of the types of blocks, once a module is known.
     block_types: Option<Box<dyn BlockTypes>>,
+    /// The types of blocks by the instructions that access them.
+    pub ballots: Ballots,
     /// The variables in the frames of functions.
     pub layouts: LocalLayouts,
     pub live_frames: LiveFrames,
@@ -114,6 +117,7 @@ impl Shared {
             frames: FastMap::default(),
             frame_layouts: FastMap::default(),
             block_types: None,
+            ballots: Ballots::default(),
             layouts: LocalLayouts::default(),
             live_frames: LiveFrames::default(),
             references: 0,
@@ -442,6 +446,7 @@ impl Shared {
     pub fn memory(&self) -> u64 {
         (self.sites.capacity() * size_of::<SiteKey>()) as u64
             + self.objects.memory()
+            + self.ballots.memory()
             + self.contexts.memory()
             + self.cells.memory()
             + self.candidates.memory()

@@ -65,12 +65,29 @@ pub trait FrameLayouts: std::fmt::Debug + Send {
     fn at(&mut self, address: u64) -> Option<FrameLayout>;
 }
 
+/// What an instruction accesses, as debug information has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessedType {
+    /// The type of an element of the data.
+    pub layout: Arc<DataLayout>,
+    /// The offset of the access in an element; `None` if that is unknown.
+    pub offset: Option<u32>,
+    /// Whether a number was added that only the run knows. The offset is then right if that is one
+    /// of complete elements, as it mostly is.
+    pub is_indexed: bool,
+}
+
 /// The types of blocks of the heap.
 pub trait BlockTypes: std::fmt::Debug + Send {
     /// The type of the elements of the blocks that these calls allocate, innermost first: modules,
     /// and addresses as in their files. `None` if it is unknown or not clear. Called once per call
     /// path.
     fn of_block(&mut self, calls: &[(&Module, u64)]) -> Option<Arc<DataLayout>>;
+
+    /// What an instruction of a module loads from, or else stores to; the address is that of its
+    /// last byte, as in the module's file. `None` if it is unknown, or if the instruction accesses
+    /// bytes of anything. Called once per instruction that accesses a block.
+    fn of_access(&mut self, module: &Module, address: u64, writes: bool) -> Option<AccessedType>;
 }
 
 /// A function of a module.

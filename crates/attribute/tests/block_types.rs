@@ -5,20 +5,8 @@ mod compiled;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use compiled::{build, module};
-use object::{Object, ObjectSymbol, SymbolKind};
+use compiled::{build, code, module, with_each};
 use reuselens_attribute::{Loader, SymbolSource};
-
-/// The bytes of the functions whose symbols contain a name.
-fn code(path: &Path, name: &str) -> Vec<u64> {
-    let bytes = std::fs::read(path).unwrap();
-    let file = object::File::parse(&*bytes).unwrap();
-    let symbols = file.symbols().filter(|symbol| {
-        symbol.kind() == SymbolKind::Text && symbol.name().is_ok_and(|it| it.contains(name))
-    });
-    let code = symbols.flat_map(|symbol| symbol.address()..symbol.address() + symbol.size());
-    code.collect()
-}
 
 /// The types that calls at the places of a line would allocate, whose callers are at `outer`.
 fn of_line(path: &Path, function: &str, line: u32, outer: &[u64]) -> BTreeSet<String> {
@@ -65,44 +53,36 @@ int main(int argc, char **argv) {
 
 #[test]
 fn blocks_of_c_have_the_types_of_their_statements() {
-    for compiler in [
-        ["gcc", "-O0", "-g"],
-        ["gcc", "-O1", "-g"],
-        ["clang", "-O0", "-g"],
-    ] {
-        let folder = tempfile::tempdir().unwrap();
-        let Some(binary) = build(folder.path(), ("small.c", C), &compiler) else {
-            continue;
-        };
-        let of = |line| of_line(&binary, "main", line, &[]);
-        assert_eq!(of(10), one("node"), "{compiler:?}");
-        assert_eq!(of(11), one("Entry"), "{compiler:?}");
-        assert_eq!(of(12), one("double*"), "{compiler:?}");
-        assert_eq!(of(13), one("double"), "{compiler:?}");
-        assert_eq!(of(15), one(""), "two types: {compiler:?}");
-        assert_eq!(of(17), one(""), "no type: {compiler:?}");
-        // A function that allocates for its caller.
-        let code = code(&binary, "main");
-        let (module, mut loader) = (module(&binary), Loader::new());
-        let mut caller = |line| {
-            let is_it = |address: &u64| {
-                let frames = loader.frames(&module, *address);
-                frames.last().is_some_and(|frame| frame.line == line)
+    with_each(
+        ("small.c", C),
+        &["gcc -O0 -g", "gcc -O1 -g", "clang -O0 -g"],
+        |binary, compiler| {
+            let of = |line| of_line(binary, "main", line, &[]);
+            assert_eq!(of(10), one("node"), "{compiler}");
+            assert_eq!(of(11), one("Entry"), "{compiler}");
+            assert_eq!(of(12), one("double*"), "{compiler}");
+            assert_eq!(of(13), one("double"), "{compiler}");
+            assert_eq!(of(15), one(""), "two types: {compiler}");
+            assert_eq!(of(17), one(""), "no type: {compiler}");
+            // A function that allocates for its caller.
+            let code = code(binary, "main");
+            let (module, mut loader) = (module(binary), Loader::new());
+            let mut caller = |line| {
+                let is_it = |address: &u64| {
+                    let frames = loader.frames(&module, *address);
+                    frames.last().is_some_and(|frame| frame.line == line)
+                };
+                code.iter().copied().find(is_it).unwrap()
             };
-            code.iter().copied().find(is_it).unwrap()
-        };
-        let (typed, untyped) = (caller(16), caller(17));
-        assert_eq!(
-            of_line(&binary, "get", 6, &[typed]),
-            one("Entry"),
-            "{compiler:?}"
-        );
-        assert_eq!(
-            of_line(&binary, "get", 6, &[untyped]),
-            one(""),
-            "{compiler:?}"
-        );
-    }
+            let (typed, untyped) = (caller(16), caller(17));
+            assert_eq!(
+                of_line(binary, "get", 6, &[typed]),
+                one("Entry"),
+                "{compiler}"
+            );
+            assert_eq!(of_line(binary, "get", 6, &[untyped]), one(""), "{compiler}");
+        },
+    );
 }
 
 #[test]
@@ -143,37 +123,37 @@ int main(int argc, char **) {
 
 #[test]
 fn blocks_of_cpp_have_the_types_of_allocators() {
-    for compiler in [
-        ["g++", "-O0", "-g"],
-        ["g++", "-O2", "-g"],
-        ["clang++", "-O0", "-g"],
-        ["clang++", "-O2", "-g"],
-    ] {
-        let folder = tempfile::tempdir().unwrap();
-        let Some(binary) = build(folder.path(), ("small.cc", CPP), &compiler) else {
-            continue;
-        };
-        // All functions of the program, those of templates included.
-        let found = of_code(&binary, "");
-        for name in ["grid::Cell", "grid::Pair<float>"] {
-            assert!(found.contains(name), "{name} in {found:?}: {compiler:?}");
-        }
-        if compiler[1] == "-O0" {
-            assert_eq!(
-                of_line(&binary, "main", 8, &[]),
-                one("grid::Cell"),
-                "{compiler:?}"
-            );
-            let allocators = of_code(&binary, "allocateE");
-            let expected: BTreeSet<String> = ["grid::Cell", "grid::Pair<float>"]
-                .map(str::to_owned)
-                .into();
-            assert!(
-                allocators.is_superset(&expected),
-                "{allocators:?}: {compiler:?}"
-            );
-        }
-    }
+    with_each(
+        ("small.cc", CPP),
+        &[
+            "g++ -O0 -g",
+            "g++ -O2 -g",
+            "clang++ -O0 -g",
+            "clang++ -O2 -g",
+        ],
+        |binary, compiler| {
+            // All functions of the program, those of templates included.
+            let found = of_code(binary, "");
+            for name in ["grid::Cell", "grid::Pair<float>"] {
+                assert!(found.contains(name), "{name} in {found:?}: {compiler}");
+            }
+            if compiler.contains("-O0") {
+                assert_eq!(
+                    of_line(binary, "main", 8, &[]),
+                    one("grid::Cell"),
+                    "{compiler}"
+                );
+                let allocators = of_code(binary, "allocateE");
+                let expected: BTreeSet<String> = ["grid::Cell", "grid::Pair<float>"]
+                    .map(str::to_owned)
+                    .into();
+                assert!(
+                    allocators.is_superset(&expected),
+                    "{allocators:?}: {compiler}"
+                );
+            }
+        },
+    );
 }
 
 const RUST: &str = "\
@@ -196,17 +176,19 @@ fn main() {
 
 #[test]
 fn blocks_of_rust_have_the_types_of_their_owners() {
-    for level in ["-Copt-level=0", "-Copt-level=2"] {
-        let folder = tempfile::tempdir().unwrap();
-        let compiler = ["rustc", "-g", level, "-Csymbol-mangling-version=v0"];
-        let Some(binary) = build(folder.path(), ("small.rs", RUST), &compiler) else {
-            return;
-        };
-        let found = of_code(&binary, "small");
-        for name in ["small::Node", "small::Leaf"] {
-            assert!(found.contains(name), "{name} in {found:?}: {level}");
-        }
-    }
+    with_each(
+        ("small.rs", RUST),
+        &[
+            "rustc -g -Copt-level=0 -Csymbol-mangling-version=v0",
+            "rustc -g -Copt-level=2 -Csymbol-mangling-version=v0",
+        ],
+        |binary, compiler| {
+            let found = of_code(binary, "small");
+            for name in ["small::Node", "small::Leaf"] {
+                assert!(found.contains(name), "{name} in {found:?}: {compiler}");
+            }
+        },
+    );
 }
 
 const FORTRAN: &str = "\
@@ -232,21 +214,20 @@ end program
 
 #[test]
 fn blocks_of_fortran_have_the_types_of_their_variables() {
-    for level in ["-O0", "-O2"] {
-        let folder = tempfile::tempdir().unwrap();
-        let compiler = ["gfortran", "-g", level];
-        let Some(binary) = build(folder.path(), ("small.f90", FORTRAN), &compiler) else {
-            return;
-        };
-        assert_eq!(
-            of_line(&binary, "MAIN__", 13, &[]),
-            one("particle"),
-            "{level}"
-        );
-        assert_eq!(
-            of_line(&binary, "MAIN__", 14, &[]),
-            one("real(kind=4)"),
-            "{level}"
-        );
-    }
+    with_each(
+        ("small.f90", FORTRAN),
+        &["gfortran -g -O0", "gfortran -g -O2"],
+        |binary, compiler| {
+            assert_eq!(
+                of_line(binary, "MAIN__", 13, &[]),
+                one("particle"),
+                "{compiler}"
+            );
+            assert_eq!(
+                of_line(binary, "MAIN__", 14, &[]),
+                one("real(kind=4)"),
+                "{compiler}"
+            );
+        },
+    );
 }

@@ -4,8 +4,8 @@ mod compiled;
 
 use std::path::Path;
 
-use compiled::{build, module};
-use object::{Object, ObjectSection, ObjectSymbol};
+use compiled::{build, module, section, with_each};
+use object::{Object, ObjectSymbol};
 use reuselens_attribute::{Loader, SymbolSource};
 use reuselens_locality::DataLayout;
 
@@ -89,28 +89,28 @@ fn of_local(path: &Path, function: &str, name: &str) -> String {
 
 #[test]
 fn fields_of_c_are_those_of_the_source() {
-    for compiler in [
-        ["gcc", "-O0", "-g"],
-        ["gcc", "-O2", "-g"],
-        ["gcc", "-O2", "-gdwarf-3"],
-        ["clang", "-O0", "-g"],
-        ["clang", "-O2", "-gdwarf-4"],
-    ] {
-        let folder = tempfile::tempdir().unwrap();
-        let Some(binary) = build(folder.path(), ("small.c", C), &compiler) else {
-            continue;
-        };
-        assert_eq!(of_static(&binary, "entries"), ENTRY, "{compiler:?}");
-        assert_eq!(of_static(&binary, "numbers"), "real 8\n", "{compiler:?}");
-        assert_eq!(of_static(&binary, "words"), "char* 8\n", "{compiler:?}");
-        assert_eq!(of_static(&binary, "colors"), "color 4\n", "{compiler:?}");
-        let list = "list 16\n0 8 next: list*\n8 4 length: int\n";
-        assert_eq!(of_static(&binary, "list"), list, "{compiler:?}");
-        if compiler[1] == "-O0" {
-            let local = of_local(&binary, "main", "local in main");
-            assert_eq!(local, ENTRY, "{compiler:?}");
-        }
-    }
+    with_each(
+        ("small.c", C),
+        &[
+            "gcc -O0 -g",
+            "gcc -O2 -g",
+            "gcc -O2 -gdwarf-3",
+            "clang -O0 -g",
+            "clang -O2 -gdwarf-4",
+        ],
+        |binary, compiler| {
+            assert_eq!(of_static(binary, "entries"), ENTRY, "{compiler}");
+            assert_eq!(of_static(binary, "numbers"), "real 8\n", "{compiler}");
+            assert_eq!(of_static(binary, "words"), "char* 8\n", "{compiler}");
+            assert_eq!(of_static(binary, "colors"), "color 4\n", "{compiler}");
+            let list = "list 16\n0 8 next: list*\n8 4 length: int\n";
+            assert_eq!(of_static(binary, "list"), list, "{compiler}");
+            if compiler.contains("-O0") {
+                let local = of_local(binary, "main", "local in main");
+                assert_eq!(local, ENTRY, "{compiler}");
+            }
+        },
+    );
 }
 
 #[test]
@@ -170,24 +170,24 @@ grid::Cell 96
 
 #[test]
 fn fields_of_cpp_have_bases_and_arguments_of_templates() {
-    for compiler in [
-        ["g++", "-O0", "-g"],
-        ["g++", "-O2", "-g"],
-        ["clang++", "-O0", "-g"],
-        ["clang++", "-O2", "-g"],
-    ] {
-        let folder = tempfile::tempdir().unwrap();
-        let Some(binary) = build(folder.path(), ("small.cc", CPP), &compiler) else {
-            continue;
-        };
-        let cell = of_static(&binary, "cell").replace("_vptr$Base", "_vptr.Base");
-        assert_eq!(cell, CELL, "{compiler:?}");
-        let point = "grid::Point<double> 16\n0 8 x: double\n8 8 y: double\n";
-        assert_eq!(of_static(&binary, "points"), point, "{compiler:?}");
-        let late = of_static(&binary, "late");
-        assert!(late.starts_with("grid::Late 32\n"), "{late}");
-        assert!(late.ends_with("8 8 own: double\n"), "{late}");
-    }
+    with_each(
+        ("small.cc", CPP),
+        &[
+            "g++ -O0 -g",
+            "g++ -O2 -g",
+            "clang++ -O0 -g",
+            "clang++ -O2 -g",
+        ],
+        |binary, compiler| {
+            let cell = of_static(binary, "cell").replace("_vptr$Base", "_vptr.Base");
+            assert_eq!(cell, CELL, "{compiler}");
+            let point = "grid::Point<double> 16\n0 8 x: double\n8 8 y: double\n";
+            assert_eq!(of_static(binary, "points"), point, "{compiler}");
+            let late = of_static(binary, "late");
+            assert!(late.starts_with("grid::Late 32\n"), "{late}");
+            assert!(late.ends_with("8 8 own: double\n"), "{late}");
+        },
+    );
 }
 
 const RUST: &str = "\
@@ -221,33 +221,35 @@ fn main() {
 
 #[test]
 fn fields_of_rust_have_tuples_and_variants() {
-    for level in ["-Copt-level=0", "-Copt-level=2"] {
-        let folder = tempfile::tempdir().unwrap();
-        let compiler = ["rustc", "-g", level, "--edition=2024"];
-        let Some(binary) = build(folder.path(), ("small.rs", RUST), &compiler) else {
-            return;
-        };
-        let entries = of_static(&binary, "ENTRIES");
-        assert!(entries.starts_with("small::Entry<f32> 64\n"), "{entries}");
-        for field in [
-            " 4 key: u32\n",
-            " 1 pair.0: u8\n",
-            " 8 pair.1: i64\n",
-            " 4 value: f32\n",
-            " 16 name: &str\n",
-            " 24 list: alloc::vec::Vec<u8, alloc::alloc::Global>\n",
-        ] {
-            assert!(entries.contains(field), "{field} in {entries}");
-        }
-        let shapes = "small::Shape 24\n0 8 tag: u64\n\
+    with_each(
+        ("small.rs", RUST),
+        &[
+            "rustc -g -Copt-level=0 --edition=2024",
+            "rustc -g -Copt-level=2 --edition=2024",
+        ],
+        |binary, _| {
+            let entries = of_static(binary, "ENTRIES");
+            assert!(entries.starts_with("small::Entry<f32> 64\n"), "{entries}");
+            for field in [
+                " 4 key: u32\n",
+                " 1 pair.0: u8\n",
+                " 8 pair.1: i64\n",
+                " 4 value: f32\n",
+                " 16 name: &str\n",
+                " 24 list: alloc::vec::Vec<u8, alloc::alloc::Global>\n",
+            ] {
+                assert!(entries.contains(field), "{field} in {entries}");
+            }
+            let shapes = "small::Shape 24\n0 8 tag: u64\n\
             8 8 Circle.0/Rectangle.width: f64\n16 8 Rectangle.height: f64\n";
-        assert_eq!(of_static(&binary, "SHAPES"), shapes);
-        let cells = of_static(&binary, "CELLS");
-        assert!(cells.starts_with("small::inner::Cell 24\n"), "{cells}");
-        assert!(cells.contains(" 10 at: u16[5]\n"), "{cells}");
-        let next = " 8 next: core::option::Option<alloc::boxed::Box<";
-        assert!(cells.contains(next), "{cells}");
-    }
+            assert_eq!(of_static(binary, "SHAPES"), shapes);
+            let cells = of_static(binary, "CELLS");
+            assert!(cells.starts_with("small::inner::Cell 24\n"), "{cells}");
+            assert!(cells.contains(" 10 at: u16[5]\n"), "{cells}");
+            let next = " 8 next: core::option::Option<alloc::boxed::Box<";
+            assert!(cells.contains(next), "{cells}");
+        },
+    );
 }
 
 const FORTRAN: &str = "\
@@ -279,20 +281,19 @@ end program
 
 #[test]
 fn fields_of_fortran_have_parents_and_descriptors() {
-    for level in ["-O0", "-O2"] {
-        let folder = tempfile::tempdir().unwrap();
-        let compiler = ["gfortran", "-g", level];
-        let Some(binary) = build(folder.path(), ("small.f90", FORTRAN), &compiler) else {
-            return;
-        };
-        let particle = "particle 120\n0 8 point.x: real(kind=8)\n8 8 point.y: real(kind=8)\n\
+    with_each(
+        ("small.f90", FORTRAN),
+        &["gfortran -g -O0", "gfortran -g -O2"],
+        |binary, _| {
+            let particle = "particle 120\n0 8 point.x: real(kind=8)\n8 8 point.y: real(kind=8)\n\
             16 4 kind: integer(kind=4)\n24 8 speed.x: real(kind=8)\n32 8 speed.y: real(kind=8)\n\
             40 6 name: character\n48 64 near: real(kind=4)[]\n\
             112 2 last: integer(kind=2)\n";
-        assert_eq!(of_static(&binary, "particles"), particle);
-        let numbers = of_static(&binary, "numbers");
-        assert_eq!(numbers, "real(kind=8) 8\n");
-    }
+            assert_eq!(of_static(binary, "particles"), particle);
+            let numbers = of_static(binary, "numbers");
+            assert_eq!(numbers, "real(kind=8) 8\n");
+        },
+    );
 }
 
 /// A hundred million fields, and structures deeper than any is opened.
@@ -397,10 +398,7 @@ fn damaged_debug_information_never_panics() {
     };
     let whole = std::fs::read(&binary).unwrap();
     let file = object::File::parse(&*whole).unwrap();
-    let sections = [".debug_info", ".debug_abbrev"].map(|name| {
-        let section = file.section_by_name(name).unwrap();
-        section.file_range().unwrap()
-    });
+    let sections = [".debug_info", ".debug_abbrev"].map(|name| section(&whole, name));
     let main = file.symbols().find(|symbol| symbol.name() == Ok("main"));
     let main = main.unwrap().address();
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

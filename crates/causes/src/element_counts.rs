@@ -253,6 +253,7 @@ impl ElementCounts {
         ElementUse {
             object,
             layout: None,
+            origin: None,
             accesses: column(|count| count.accesses),
             misses: column(|count| count.misses),
             brought,

@@ -55,4 +55,5 @@ mod run;
 mod run_programs;
 mod shard;
 mod simulation;
+mod types;
 mod weigh;

@@ -95,7 +95,7 @@ pub use cache_size::{CacheSize, CacheSizeError, CacheSpec};
 pub use causes::{
     CarriedReuse, Carrier, Causes, CellCauses, CodeScope, DataLayout, ElementTypes, ElementUse,
     FieldUse, LayoutField, MissScope, NO_OFFSET, ObjectMisses, RunInterval, RunPhase, RunPhases,
-    SampledUse, ScopeKind, SetCache, SharedData, SharedEnd, UnlistedPairs,
+    SampledUse, ScopeKind, SetCache, SharedData, SharedEnd, TypeOrigin, UnlistedPairs,
 };
 pub use context_tree::{ContextCost, ContextNode};
 pub use curve::{CurvePoint, MissRatioCurve, curve_sizes};

@@ -3,7 +3,7 @@
 mod common;
 
 use common::matmul;
-use reuselens_locality::{Causes, DataLayout, ElementUse, LayoutField, Profile};
+use reuselens_locality::{Causes, DataLayout, ElementUse, LayoutField, Profile, TypeOrigin};
 use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, json, page, summary};
 
 /// A profile with causes: object 1 has elements of 16 bytes, of this type.
@@ -15,6 +15,7 @@ fn profile(layout: Option<DataLayout>) -> Profile {
         misses: vec![0; 16],
         brought: vec![40; 16],
         used: vec![0; 16],
+        ..ElementUse::default()
     };
     (element.accesses[0], element.misses[0]) = (7_654, 40);
     element.accesses[8] = 3;
@@ -50,6 +51,26 @@ fn fields_of(text: &str) -> Vec<Vec<&str>> {
     lines
         .map(|line| line.split_whitespace().collect())
         .collect()
+}
+
+#[test]
+fn a_type_that_accesses_show_has_their_share() {
+    let mut profile = profile(Some(node()));
+    let value = |profile: &Profile| -> serde_json::Value {
+        let text = json(profile, &JsonOptions::default());
+        serde_json::from_str(&text).unwrap()
+    };
+    assert!(value(&profile)["fields"][0]["type_from"].is_null());
+    let causes = profile.causes.as_mut().unwrap();
+    causes.elements[0].origin = Some(TypeOrigin::Accesses { agree: 3, all: 4 });
+    let shown = &value(&profile)["fields"][0];
+    assert_eq!(shown["type_from"], "accesses");
+    assert_eq!(shown["type_share"], 0.75);
+    let text = summary(&profile, &TextOptions::default());
+    assert!(
+        text.contains("type by 75.0 % of the program's own accesses"),
+        "{text}"
+    );
 }
 
 #[test]

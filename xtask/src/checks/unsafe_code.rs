@@ -30,6 +30,10 @@ const ALLOWED: &[Exception] = &[
         reason: "launches a kernel, as the crate cudarc has it",
     },
     Exception {
+        path: "programs/types/slots.rs",
+        reason: "takes memory of bytes for structures, as allocators do",
+    },
+    Exception {
         path: "crates/cuda/src/run.rs",
         reason: "passes signals on to the program",
     },

@@ -197,6 +197,7 @@ impl Sketch {
             misses: vec![0; 8 * fields.len()],
             brought: column(|field| field.2),
             used: column(|field| field.3),
+            ..ElementUse::default()
         };
         let causes = self.causes();
         causes.layouts.push(layout);

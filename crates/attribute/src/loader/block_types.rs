@@ -1,4 +1,5 @@
-//! The types of blocks of the heap, by the calls that allocate them.
+//! The types of blocks of the heap, by the calls that allocate them. By the instructions that
+//! access them: [`super::access_types`].
 //!
 //! Going outward from the call of the allocator, the first frame that shows a type decides:
 //! - A frame of a standard library by its name: `std::__new_allocator<Node>::allocate`,
@@ -19,11 +20,12 @@ use reuselens_io::open_regular_file;
 use reuselens_locality::{DataLayout, Frame};
 use reuselens_trace::Module;
 
+use super::access_types::AccessTypes;
 use super::statements::{self, Mentioned};
 use super::{Loader, named_types::NamedTypes};
 use crate::hash::FastMap;
 use crate::naming::{is_library_frame, is_system_module};
-use crate::symbols::{BlockTypes, SymbolSource};
+use crate::symbols::{AccessedType, BlockTypes, SymbolSource};
 use crate::wrappers::has_known_name;
 
 /// The most bytes of a source file that is read.
@@ -53,6 +55,8 @@ pub(super) struct BlockTypeReader {
     calls: FastMap<(String, u64), CallEvidence>,
     /// By the path of a module.
     types: BTreeMap<String, Option<NamedTypes>>,
+    /// By the path of a module, once an instruction is asked for.
+    accesses: BTreeMap<String, Option<AccessTypes>>,
     /// Lines of source files.
     sources: BTreeMap<String, Vec<String>>,
 }
@@ -75,6 +79,22 @@ impl BlockTypes for BlockTypeReader {
             }
         }
         None
+    }
+
+    fn of_access(&mut self, module: &Module, address: u64, writes: bool) -> Option<AccessedType> {
+        if is_system_module(&module.path) {
+            return None;
+        }
+        let loader = &mut self.loader;
+        let path = || module.path.clone();
+        let types = self.types.entry(path());
+        let debug = types
+            .or_insert_with(|| loader.named_types(module))
+            .as_mut()?
+            .debug();
+        let accesses = self.accesses.entry(path());
+        let accesses = accesses.or_insert_with(|| loader.access_types(module, debug));
+        accesses.as_mut()?.of_access(debug, address, writes)
     }
 }
 

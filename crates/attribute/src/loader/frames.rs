@@ -9,10 +9,11 @@
 
 mod walk;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use gimli::{DebugInfoOffset, DwarfSections, EndianSlice, RunTimeEndian, SectionId};
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ReadCache};
 use reuselens_io::read_object_file;
 
 use super::CheckedFile;
@@ -83,6 +84,25 @@ impl Debug {
         };
         debug.find_units();
         Some(debug)
+    }
+
+    /// Reads the lists of locations as well: those sections of the file alone.
+    pub fn add_locations(&mut self, named: &CheckedFile) -> Option<()> {
+        let cache = ReadCache::new(&named.file);
+        let file = object::File::parse(&cache).ok()?;
+        let section = |id: SectionId| {
+            let section = file.section_by_name(id.name());
+            let data = section.and_then(|section| section.uncompressed_data().ok());
+            data.map_or_else(Vec::new, Cow::into_owned)
+        };
+        self.sections.debug_loc = section(SectionId::DebugLoc).into();
+        self.sections.debug_loclists = section(SectionId::DebugLocLists).into();
+        Some(())
+    }
+
+    /// Where frames are in the code.
+    pub fn unwind(&self) -> &Unwind {
+        &self.unwind
     }
 
     /// Finds out which code is of which unit: as far as units can be read.

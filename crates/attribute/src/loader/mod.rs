@@ -1,5 +1,6 @@
 //! Names from the program's files: symbol tables and DWARF.
 
+mod access_types;
 mod block_types;
 mod bounds;
 mod commons;
@@ -33,6 +34,7 @@ use crate::Warning;
 use crate::hash::FastMap;
 use crate::naming::{file_name, is_system_module};
 use crate::symbols::{BlockTypes, FrameLayouts, Function, StaticSymbol, SymbolSource, Variable};
+use access_types::AccessTypes;
 use block_types::BlockTypeReader;
 use bounds::FunctionBounds;
 use debug_names::DebugNames;
@@ -60,6 +62,8 @@ struct Opened {
     build_id: Vec<u8>,
     /// The file with its symbols: itself, or one beside it.
     named: CheckedFile,
+    /// The file with its code, if its symbols are in another.
+    own: Option<CheckedFile>,
     statics: Vec<StaticSymbol>,
     stubs: Stubs,
     /// Whether rustc made it.
@@ -168,6 +172,15 @@ impl Loader {
         NamedTypes::read(&opened.named)
     }
 
+    /// The types that a module's instructions access. Adds the lists of locations to its debug
+    /// information.
+    fn access_types(&mut self, module: &Module, debug: &mut frames::Debug) -> Option<AccessTypes> {
+        let opened = self.opened(module).filter(|opened| opened.has_debug)?;
+        debug.add_locations(&opened.named)?;
+        let code = opened.own.as_ref().unwrap_or(&opened.named);
+        AccessTypes::of(code.again().ok()?)
+    }
+
     /// What names the code of a module.
     fn code(&mut self, module: &Module) -> Option<&addr2line::Loader> {
         let opened = self.opened(module)?;
@@ -226,19 +239,21 @@ fn try_open(module: &Module) -> Result<Opened, String> {
             bounds = functions;
         }
     }
+    let build_id = build_id.to_vec();
+    let has_debug = with_names.section_by_name(".debug_info").is_some();
+    let is_rust = language::is_rust(&file);
+    let named = separate.map(|Separate { path, file, .. }| CheckedFile { path, file });
     Ok(Opened {
-        build_id: build_id.to_vec(),
+        build_id,
         statics,
         stubs,
-        is_rust: language::is_rust(&file),
-        has_debug: with_names.section_by_name(".debug_info").is_some(),
+        is_rust,
+        has_debug,
         bounds,
         unlined,
         debug: DebugNames::default(),
-        named: separate.map_or(own, |Separate { path, file, .. }| CheckedFile {
-            path,
-            file,
-        }),
+        own: named.is_some().then(|| own.again().ok()).flatten(),
+        named: named.unwrap_or(own),
     })
 }
 

@@ -54,6 +54,11 @@ impl NamedTypes {
         self.ask(address, Question::Pointee(name.to_owned(), steps))
     }
 
+    /// The debug information that they are from.
+    pub fn debug(&mut self) -> &mut Debug {
+        &mut self.debug
+    }
+
     fn ask(&mut self, address: u64, question: Question) -> Option<Arc<DataLayout>> {
         let unit = self.debug.unit_at(address)?;
         let key = (unit, question);

@@ -2,6 +2,7 @@
 //! compilers that tell the places of variables by registers (clang before 21) leave to it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use gimli::{CfaRule, CieOrFde, EhFrame, EhFrameOffset, Register, UnwindContext, UnwindSection};
 
@@ -16,6 +17,16 @@ pub(super) struct Unwind {
     frames: Option<ExceptionFrames<'static>>,
     /// Functions by where they begin: where their entries are.
     entries: BTreeMap<u64, usize>,
+}
+
+/// Where the canonical frame address is in some code.
+#[derive(Clone, Debug)]
+pub(super) struct CfaRow {
+    pub code: Range<u64>,
+    /// What it is relative to; `None` for a rule that is more than that.
+    pub register: Option<Register>,
+    /// How far it is above the register.
+    pub offset: i64,
 }
 
 impl Unwind {
@@ -40,9 +51,13 @@ impl Unwind {
         }
     }
 
-    /// How far the canonical frame address is above a register, and for how many bytes of the
-    /// function whose first code this is. A rule that is more than that has no register.
-    fn rules(&self, (low, high): (u64, u64)) -> Option<BTreeMap<(Option<Register>, i64), u64>> {
+    /// Where the canonical frame address is in the code of a function that begins here. Empty if
+    /// that is unknown.
+    pub fn rows(&self, code: (u64, u64)) -> Vec<CfaRow> {
+        self.try_rows(code).unwrap_or_default()
+    }
+
+    fn try_rows(&self, (low, high): (u64, u64)) -> Option<Vec<CfaRow>> {
         let offset = EhFrameOffset(*self.entries.get(&low)?);
         let frames = self.frames.as_ref()?;
         let (table, bases) = (frames.table(), &frames.bases);
@@ -51,14 +66,28 @@ impl Unwind {
             .ok()?;
         let mut context = UnwindContext::new();
         let mut rows = function.rows(&table, bases, &mut context).ok()?;
-        let mut rules = BTreeMap::new();
+        let mut found = Vec::new();
         while let Some(row) = rows.next_row().ok()? {
-            let rule = match row.cfa() {
+            let (register, offset) = match row.cfa() {
                 CfaRule::RegisterAndOffset { register, offset } => (Some(*register), *offset),
                 CfaRule::Expression(_) => (None, 0),
             };
-            let end = row.end_address().min(high);
-            *rules.entry(rule).or_insert(0) += end.saturating_sub(row.start_address());
+            found.push(CfaRow {
+                code: row.start_address()..row.end_address().min(high),
+                register,
+                offset,
+            });
+        }
+        Some(found)
+    }
+
+    /// How far the canonical frame address is above a register, and for how many bytes of the
+    /// function whose first code this is. A rule that is more than that has no register.
+    fn rules(&self, code: (u64, u64)) -> Option<BTreeMap<(Option<Register>, i64), u64>> {
+        let mut rules = BTreeMap::new();
+        for row in self.try_rows(code)? {
+            let bytes = row.code.end.saturating_sub(row.code.start);
+            *rules.entry((row.register, row.offset)).or_insert(0) += bytes;
         }
         Some(rules)
     }

@@ -3,6 +3,7 @@
 use reuselens_locality::NO_OFFSET;
 
 use super::Pass;
+use crate::ballots::{ElementPlacement, HEAD};
 use crate::columns::Columns;
 use crate::objects::Where;
 use crate::shadow::{NO_STRUCTURE, Region, Volatility};
@@ -18,10 +19,24 @@ pub(super) struct CurrentElements {
 }
 
 impl CurrentElements {
-    /// The offset of an address in its element.
+    /// The offset of an address in its element; [`NO_OFFSET`] before the first.
     #[inline(always)]
     pub fn offset(self, address: u64) -> u32 {
-        (address.wrapping_sub(self.low) % u64::from(self.bytes)) as u32
+        match address.checked_sub(self.low) {
+            Some(inner) => (inner % u64::from(self.bytes)) as u32,
+            None => NO_OFFSET,
+        }
+    }
+
+    /// The offset of an address as ballots take it
+    /// ([`Ballots::count_known`](crate::ballots::Ballots::count_known)), if the first element
+    /// begins after `start` bytes of a block.
+    #[inline(always)]
+    pub fn known_offset(self, address: u64, start: u64) -> u32 {
+        match self.offset(address) {
+            NO_OFFSET => HEAD + (address.wrapping_add(start).wrapping_sub(self.low)) as u32,
+            offset => offset,
+        }
     }
 
     /// The offset of an address in its element, if the elements around it are known.
@@ -46,6 +61,46 @@ impl Pass<'_> {
     ) {
         if self.options.offsets {
             self.elements = self.elements_of(slot, (object, structure), address);
+            let start = self.shared.objects.spans.start(object);
+            let known = |elements: CurrentElements| elements.known_offset(address, start);
+            let offset = self.elements.map_or(0, known);
+            let site = self.process.sites.slot(slot).site;
+            if !self.shared.ballots.count_known(object, site, offset) {
+                self.vote(slot, object, address);
+            }
+        }
+    }
+
+    /// Lets an access vote for the type of its object. That may tell the bytes of an element.
+    #[inline(never)]
+    fn vote(&mut self, slot: usize, object: u32, address: u64) {
+        let site = self.process.sites.slot(slot).site;
+        self.shared.ask_access(site);
+        // An instruction that shows nothing is known from now on.
+        if self.shared.ballots.count_known(object, site, 0) {
+            return;
+        }
+        let ProcessState { space, extents, .. } = &mut *self.process;
+        let known = extents.recall(slot, object, address, &space.versions());
+        let Some(low) = known.or_else(|| self.find_extent(slot, object, address)) else {
+            return;
+        };
+        let elements = self.shared.ballots.vote(object, site, address - low);
+        if let Some(elements) = elements {
+            self.change_elements(object, elements);
+            self.elements = self.elements_of(slot, (object, NO_STRUCTURE), address);
+        }
+    }
+
+    /// The elements of an object are other ones from now on. Cells count offsets in elements of one
+    /// size, so later accesses get other cells.
+    fn change_elements(&mut self, object: u32, elements: ElementPlacement) {
+        self.resolve_pending();
+        self.shared.add_cells(self.options, self.columns);
+        self.shared.objects.spans.set(object, elements);
+        if self.shared.cells.retire(object) {
+            let cells = &self.shared.cells;
+            (self.process.sites).forget_cells(|cell| cells.is_retired(cell));
         }
     }
 
@@ -66,7 +121,8 @@ impl Pass<'_> {
             Some(low) => low,
             None => self.find_extent(slot, object, address)?,
         };
-        Some(CurrentElements::new(low, bytes))
+        let start = self.shared.objects.spans.start(object);
+        Some(CurrentElements::new(low + start, bytes))
     }
 
     /// Where the object of an address begins. The slot's extent is remembered.

@@ -188,6 +188,7 @@ impl Pass<'_> {
             // `done` is below BATCH already; the remainder spares the bounds checks.
             let at = done % BATCH;
             if OFFSETS {
+                let mut known_offset = 0;
                 batch.offsets[at] = match shared.objects.spans.get(object) {
                     None => NO_OFFSET,
                     Some(bytes) => {
@@ -195,9 +196,15 @@ impl Pass<'_> {
                         let Some(low) = low else {
                             break;
                         };
-                        CurrentElements::new(low, bytes).offset(address)
+                        let start = shared.objects.spans.start(object);
+                        let elements = CurrentElements::new(low + start, bytes);
+                        known_offset = elements.known_offset(address, start);
+                        elements.offset(address)
                     }
                 };
+                if !shared.ballots.count_known(object, slot.site, known_offset) {
+                    break;
+                }
             }
             batch.items[at] = item;
             batch.cells[at] = slot.cell;

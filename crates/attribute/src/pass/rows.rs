@@ -214,6 +214,11 @@ impl Pass<'_> {
                 objects.add_heap(node, call, contexts.callers_of_allocator(node, pc))
             });
         if self.options.offsets {
+            if self.shared.ballots.is_changed_by(object, bytes) {
+                // The cells so far count offsets in elements of the old size.
+                self.resolve_pending();
+                self.shared.add_cells(self.options, self.columns);
+            }
             self.shared.begin_elements(object, (node, call), bytes);
         }
         let Shared {

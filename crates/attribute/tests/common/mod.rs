@@ -2,12 +2,13 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use reuselens_attribute::{
-    Attributor, BlockTypes, Columns, FrameLayout, FrameLayouts, Function, LocalVariable, Options,
-    StaticSymbol, SymbolSource, Tables, Variable, Warning,
+    AccessedType, Attributor, BlockTypes, Columns, FrameLayout, FrameLayouts, Function,
+    LocalVariable, Options, StaticSymbol, SymbolSource, Tables, Variable, Warning,
 };
-use reuselens_locality::{Frame, Object};
+use reuselens_locality::{DataLayout, Frame, Object};
 use reuselens_trace::{
     Block, Event, Kind, Module, ModuleId, Process, ProcessId, Row, Thread, ThreadId,
 };
@@ -32,6 +33,27 @@ pub struct Listed {
     pub locals: BTreeMap<u64, Vec<(u64, u64, &'static str)>>,
     /// Whether no instruction has a line.
     pub without_lines: bool,
+    /// By instruction, what it accesses.
+    pub accessed: BTreeMap<u64, AccessedType>,
+    /// The type that all calls allocate.
+    pub allocated: Option<Arc<DataLayout>>,
+}
+
+/// The types of a [`Listed`].
+#[derive(Debug)]
+struct Types {
+    accessed: BTreeMap<u64, AccessedType>,
+    allocated: Option<Arc<DataLayout>>,
+}
+
+impl BlockTypes for Types {
+    fn of_block(&mut self, _: &[(&Module, u64)]) -> Option<Arc<DataLayout>> {
+        self.allocated.clone()
+    }
+
+    fn of_access(&mut self, _: &Module, address: u64, _: bool) -> Option<AccessedType> {
+        self.accessed.get(&address).cloned()
+    }
 }
 
 /// The variables of a [`Listed`].
@@ -101,7 +123,10 @@ impl SymbolSource for Listed {
     }
 
     fn block_types(&mut self) -> Option<Box<dyn BlockTypes>> {
-        None
+        Some(Box::new(Types {
+            accessed: self.accessed.clone(),
+            allocated: self.allocated.clone(),
+        }))
     }
 
     fn is_rust(&mut self, _: &Module) -> bool {
@@ -144,6 +169,8 @@ pub fn program() -> Listed {
         inlined: BTreeMap::new(),
         locals: BTreeMap::new(),
         without_lines: false,
+        accessed: BTreeMap::new(),
+        allocated: None,
     }
 }
 

@@ -1,8 +1,10 @@
 //! Programs that tests compile.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use reuselens_testing::has;
 use reuselens_trace::Module;
 
@@ -24,10 +26,40 @@ pub fn build(folder: &Path, source: (&str, &str), compiler: &[&str]) -> Option<P
     Some(binary)
 }
 
+/// Builds a source by each of these compilers that there is, and calls a check with the program and
+/// the compiler. Compilers are commands with options, `gcc -O2 -g`.
+pub fn with_each(source: (&str, &str), compilers: &[&str], check: impl Fn(&Path, &str)) {
+    for compiler in compilers {
+        let folder = tempfile::tempdir().unwrap();
+        let words: Vec<&str> = compiler.split(' ').collect();
+        if let Some(binary) = build(folder.path(), source, &words) {
+            check(&binary, compiler);
+        }
+    }
+}
+
 /// The module of a file.
 pub fn module(path: &Path) -> Module {
     Module {
         path: path.to_str().unwrap().into(),
         ..Module::default()
     }
+}
+
+/// The bytes of the functions whose symbols contain a name.
+pub fn code(path: &Path, name: &str) -> Vec<u64> {
+    let bytes = std::fs::read(path).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let symbols = file.symbols().filter(|symbol| {
+        symbol.kind() == SymbolKind::Text && symbol.name().is_ok_and(|it| it.contains(name))
+    });
+    let code = symbols.flat_map(|symbol| symbol.address()..symbol.address() + symbol.size());
+    code.collect()
+}
+
+/// Where a section is in a file: its place, and its bytes.
+pub fn section(file: &[u8], name: &str) -> (u64, u64) {
+    let file = object::File::parse(file).unwrap();
+    let section = file.section_by_name(name).unwrap();
+    section.file_range().unwrap()
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::TypeOrigin;
+
 /// The offset of an access in its element, if that is unknown.
 pub const NO_OFFSET: u32 = u32::MAX;
 
@@ -39,6 +41,9 @@ pub struct ElementUse {
     /// that only offsets are.
     #[serde(default)]
     pub layout: Option<u32>,
+    /// Where the type is from; `None` if it is unknown, and in profiles of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<TypeOrigin>,
     /// Accesses that begin at the byte.
     pub accesses: Vec<u64>,
     /// Of these, those that miss.
@@ -59,8 +64,35 @@ impl ElementUse {
         (self.object, self.layout, self.accesses.len())
     }
 
+    /// Makes it one of elements of so many bytes: several of them, if it has a multiple; the begin
+    /// of one, if it has fewer. Else it stays.
+    pub(super) fn resize(&mut self, bytes: usize) {
+        let own = self.accesses.len();
+        if bytes == 0 || own > bytes && !own.is_multiple_of(bytes) {
+            return;
+        }
+        let columns = [
+            &mut self.accesses,
+            &mut self.misses,
+            &mut self.brought,
+            &mut self.used,
+        ];
+        for column in columns.into_iter().filter(|column| !column.is_empty()) {
+            let mut of_element = vec![0_u64; bytes];
+            for (at, count) in column.iter().enumerate() {
+                let into = &mut of_element[at % bytes];
+                *into = into.saturating_add(*count);
+            }
+            *column = of_element;
+        }
+    }
+
     /// Adds the counts of another with the same key. Sums beyond 64 bits saturate.
     pub fn merge(&mut self, other: &Self) {
+        self.origin = match (self.origin, other.origin) {
+            (Some(own), Some(other)) => Some(own.and(other)),
+            (own, other) => own.or(other),
+        };
         let columns = [
             (&mut self.accesses, &other.accesses),
             (&mut self.misses, &other.misses),

@@ -19,7 +19,7 @@ mod shared_data;
 
 pub use carried_reuse::{CarriedReuse, Carrier, CodeScope, MissScope, ScopeKind};
 pub use cell_causes::CellCauses;
-pub use element_types::ElementTypes;
+pub use element_types::{ElementTypes, TypeOrigin};
 pub use element_use::{DataLayout, ElementUse, LayoutField, NO_OFFSET};
 pub use field_use::FieldUse;
 pub use run_phases::{ObjectMisses, RunInterval, RunPhase, RunPhases};

@@ -1,6 +1,6 @@
 //! The objects whose accesses are broken down by field, in whatever format they are shown.
 
-use reuselens_locality::{DataLayout, FieldUse, Object, Profile};
+use reuselens_locality::{DataLayout, ElementUse, FieldUse, Object, Profile, TypeOrigin};
 
 use crate::numbers::{count, percent};
 
@@ -9,6 +9,8 @@ pub(super) struct ObjectFields<'a> {
     pub object: &'a Object,
     /// Its type, if it is known.
     pub layout: Option<&'a DataLayout>,
+    /// Where the type is from, if that is known.
+    pub origin: Option<TypeOrigin>,
     /// Bytes of an element.
     pub bytes: u64,
     pub fields: Vec<FieldUse>,
@@ -21,7 +23,15 @@ impl ObjectFields<'_> {
         misses.fold(0, u64::saturating_add)
     }
 
-    /// What its elements are: `Entry, 48 bytes`.
+    /// The share of the program's own accesses that show the type, if it is from these.
+    pub fn shown_share(&self) -> Option<f64> {
+        match self.origin {
+            Some(TypeOrigin::Accesses { agree, all }) if all > 0 => Some(agree as f64 / all as f64),
+            _ => None,
+        }
+    }
+
+    /// What its elements are: `Entry, 48 bytes`; of a type that accesses show, with their share.
     pub fn element(&self) -> String {
         let unit = if self.bytes == 1 { "byte" } else { "bytes" };
         let name = match self.layout.map_or("", |layout| &layout.name) {
@@ -29,7 +39,14 @@ impl ObjectFields<'_> {
             name if name.contains("(unnamed)") => "type without a name",
             name => name,
         };
-        format!("{name}, {} {unit}", self.bytes)
+        let element = format!("{name}, {} {unit}", self.bytes);
+        match self.origin {
+            Some(TypeOrigin::Accesses { agree, all }) => {
+                let share = percent(agree, all);
+                format!("{element}; type by {share} of the program's own accesses")
+            }
+            _ => element,
+        }
     }
 
     /// The numbers of a row, as [`HEADS`] has them.
@@ -81,25 +98,20 @@ pub(super) fn of(profile: &Profile) -> Vec<ObjectFields<'_>> {
     let Some(causes) = &profile.causes else {
         return Vec::new();
     };
-    let object = |element: &'_ reuselens_locality::ElementUse| {
+    let object = |element: &'_ ElementUse| {
         let layout = element
             .layout
             .and_then(|number| causes.layouts.get(number as usize));
         let object = profile.objects.get(element.object as usize)?;
-        Some((
+        Some(ObjectFields {
             object,
             layout,
-            element.accesses.len() as u64,
-            element.by_field(layout),
-        ))
+            origin: element.origin,
+            bytes: element.accesses.len() as u64,
+            fields: element.by_field(layout),
+        })
     };
     let all = causes.elements.iter().filter_map(object);
-    let all = all.map(|(object, layout, bytes, fields)| ObjectFields {
-        object,
-        layout,
-        bytes,
-        fields,
-    });
     let fills = profile.cells.iter().map(|cell| cell.causes.fills);
     let fills = fills.fold(0, u64::saturating_add);
     let is_shown = |it: &ObjectFields<'_>| {

@@ -1,6 +1,6 @@
 //! Fields of objects in JSON.
 
-use reuselens_locality::Profile;
+use reuselens_locality::{Profile, TypeOrigin};
 use serde::Serialize;
 
 use super::fields;
@@ -12,6 +12,11 @@ pub(crate) struct FieldsJson<'a> {
     /// Null if the type is unknown: fields are then ranges of bytes without names.
     #[serde(rename = "type")]
     kind: Option<&'a str>,
+    /// Where the type is from: `declaration`, `allocation` or `accesses`; null if it is unknown.
+    type_from: Option<&'static str>,
+    /// The share of the program's own accesses that show the type, if it is from these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    type_share: Option<f64>,
     element_bytes: u64,
     fields: Vec<FieldJson>,
 }
@@ -37,6 +42,12 @@ pub(super) fn of(profile: &Profile) -> Vec<FieldsJson<'_>> {
     let objects = objects.map(|object| FieldsJson {
         object: &object.object.name,
         kind: object.layout.map(|layout| layout.name.as_str()),
+        type_from: object.origin.map(|origin| match origin {
+            TypeOrigin::Declaration => "declaration",
+            TypeOrigin::Allocation => "allocation",
+            TypeOrigin::Accesses { .. } => "accesses",
+        }),
+        type_share: object.shown_share(),
         element_bytes: object.bytes,
         fields: object
             .fields

@@ -28,7 +28,7 @@ impl<'a> Layouts<'a> {
     /// The members of a structure. Empty if the structure has too many. `None` if the budget is
     /// spent.
     pub(super) fn members(&mut self, structure: UnitOffset) -> Option<Arc<[Member]>> {
-        if let Some(members) = self.members.get(&structure) {
+        if let Some(members) = self.memory.members.get(&structure) {
             return Some(Arc::clone(members));
         }
         let mut members = Vec::new();
@@ -42,7 +42,7 @@ impl<'a> Layouts<'a> {
             members.clear();
         }
         let members: Arc<[Member]> = members.into();
-        self.members.insert(structure, Arc::clone(&members));
+        self.memory.members.insert(structure, Arc::clone(&members));
         Some(members)
     }
 

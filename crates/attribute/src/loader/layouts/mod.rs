@@ -17,6 +17,7 @@
 
 mod flatten;
 mod members;
+mod pointers;
 mod type_names;
 
 use std::collections::BTreeMap;
@@ -36,37 +37,46 @@ const BUDGET_PER_BYTE: u64 = 64;
 /// The layouts of the types of a unit.
 pub(super) struct Layouts<'a> {
     unit: Unit<'a>,
+    memory: LayoutMemory,
+}
+
+/// What was read of the types of a unit, to be kept while the unit is not.
+#[derive(Default)]
+pub(super) struct LayoutMemory {
     /// By the offset of a type: that of its element.
     known: BTreeMap<UnitOffset, Option<Arc<DataLayout>>>,
     /// The members of structures, as they are declared.
     members: BTreeMap<UnitOffset, Arc<[Member]>>,
     /// What structures are in: built where names need it.
     scopes: Option<Scopes>,
-    /// What may still be spent; see [`BUDGET_PER_BYTE`].
-    budget: u64,
+    /// What may still be spent, once something was; see [`BUDGET_PER_BYTE`].
+    budget: Option<u64>,
 }
 
 impl<'a> Layouts<'a> {
     /// The layouts of a unit, of which none is read yet.
     pub fn new(unit: Unit<'a>) -> Self {
-        let bytes = unit.header.length_including_self() as u64;
-        Layouts {
-            unit,
-            known: BTreeMap::new(),
-            members: BTreeMap::new(),
-            scopes: None,
-            budget: bytes.saturating_mul(BUDGET_PER_BYTE),
-        }
+        Layouts::with(unit, LayoutMemory::default())
+    }
+
+    /// The layouts of a unit, of which these are read.
+    pub fn with(unit: Unit<'a>, memory: LayoutMemory) -> Self {
+        Layouts { unit, memory }
+    }
+
+    /// What was read.
+    pub fn into_memory(self) -> LayoutMemory {
+        self.memory
     }
 
     /// The layout of a type, or that of the innermost element if the type is an array. `None` if
     /// its size is unknown.
     pub fn of_element(&mut self, kind: UnitOffset) -> Option<Arc<DataLayout>> {
-        if let Some(known) = self.known.get(&kind) {
+        if let Some(known) = self.memory.known.get(&kind) {
             return known.clone();
         }
         let layout = self.read(kind).map(Arc::new);
-        self.known.insert(kind, layout.clone());
+        self.memory.known.insert(kind, layout.clone());
         layout
     }
 
@@ -128,7 +138,10 @@ impl<'a> Layouts<'a> {
 
     /// Takes a cost off the budget; `None` if that is spent.
     fn spend(&mut self, cost: usize) -> Option<()> {
-        self.budget = self.budget.checked_sub(cost as u64)?;
+        let bytes = || self.unit.header.length_including_self() as u64;
+        let all = || bytes().saturating_mul(BUDGET_PER_BYTE);
+        let left = self.memory.budget.get_or_insert_with(all);
+        *left = left.checked_sub(cost as u64)?;
         Some(())
     }
 }

@@ -116,7 +116,10 @@ impl<'a> Layouts<'a> {
         if !is_scoped || !types::has_namespaces(self.unit) {
             return name;
         }
-        let scopes = self.scopes.get_or_insert_with(|| Scopes::of(self.unit));
+        let scopes = self
+            .memory
+            .scopes
+            .get_or_insert_with(|| Scopes::of(self.unit));
         let around: Vec<UnitOffset> = scopes.around(kind).collect();
         around.into_iter().fold(name, |name, scope| {
             let scope = self.unit.entry(scope).ok();

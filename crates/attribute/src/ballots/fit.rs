@@ -1,0 +1,221 @@
+//! Whether an access is one that data of a type can have.
+
+use std::ops::Range;
+
+use reuselens_locality::{DataLayout, LayoutField};
+
+use crate::symbols::AccessedType;
+
+/// What an access says of data of a type. Those of the same instruction that begin in this range
+/// of bytes say the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// The data have this type.
+    Agrees(Range<u32>),
+    /// Nothing.
+    Open(Range<u32>),
+    /// The data do not have this type.
+    Against(Range<u32>),
+}
+
+/// Whether an access at an offset of an element is one that elements of a type can have.
+///
+/// - An instruction that accesses a field of the same type must do so where the field is. What it
+///   adds to an address may be one that no element has, if it goes with a constant.
+/// - One of another structure, such as a base class or a part, must access a field of the same
+///   name, type and bytes.
+/// - One of a number must find a number of that size there.
+/// - What is in unions, arrays and types of libraries says nothing.
+pub(super) fn fit(access: &AccessedType, layout: &DataLayout, at: u32) -> Fit {
+    let here = leaf(layout, at);
+    let range = match here {
+        Some(field) => range(field),
+        None => at..at + 1,
+    };
+    if is_same(&access.layout, layout) {
+        return match access.offset {
+            Some(offset) if leaf(layout, offset) == here => Fit::Agrees(range),
+            Some(_) if !access.is_indexed => Fit::Against(range),
+            _ => Fit::Agrees(0..layout.bytes as u32),
+        };
+    }
+    // The first bytes of an element that is free are often a link to the next one.
+    if at == 0 && is_link(access) {
+        return Fit::Open(0..1);
+    }
+    let Some(here) = here else {
+        return Fit::Against(range);
+    };
+    let inner = u64::from(at) - here.offset;
+    let bytes = access.layout.bytes;
+    if access.layout.fields.is_empty() {
+        let is_number = here.bytes == bytes && inner == 0;
+        return match is_number || is_opaque(here) {
+            true => Fit::Open(range),
+            false => Fit::Against(range),
+        };
+    }
+    let Some(offset) = access.offset else {
+        return Fit::Open(0..layout.bytes as u32);
+    };
+    match leaf(&access.layout, offset) {
+        None => Fit::Open(range),
+        Some(there) => {
+            let is_there = u64::from(offset) - there.offset == inner && there.bytes == here.bytes;
+            let is_alike =
+                there.type_name == here.type_name && last(&there.name) == last(&here.name);
+            match (is_there && is_alike, is_opaque(here)) {
+                (true, _) => Fit::Agrees(at..at + 1),
+                (_, true) => Fit::Open(range),
+                _ => Fit::Against(range),
+            }
+        }
+    }
+}
+
+/// Whether a type begins with all the fields of another: a class and its base.
+pub(super) fn extends(layout: &DataLayout, base: &DataLayout) -> bool {
+    let has_more = layout.fields.len() > base.fields.len();
+    let is_field = |field: &LayoutField| {
+        let same = layout.fields.iter().find(|it| it.offset == field.offset);
+        same.is_some_and(|same| {
+            let is_alike = last(&same.name) == last(&field.name);
+            same.bytes == field.bytes && is_alike && same.type_name == field.type_name
+        })
+    };
+    has_more && base.fields.iter().all(is_field)
+}
+
+/// Whether two layouts describe one type: typedefs give one type several names, and elements may
+/// be further apart than the type has bytes.
+fn is_same(one: &DataLayout, other: &DataLayout) -> bool {
+    let is_number = one.fields.is_empty();
+    one.fields == other.fields && (one.bytes == other.bytes || !is_number)
+}
+
+/// The field that a byte of a type is in; `None` for padding.
+fn leaf(layout: &DataLayout, at: u32) -> Option<&LayoutField> {
+    let at = u64::from(at);
+    let after = layout.fields.partition_point(|field| field.offset <= at);
+    let field = layout.fields[..after].last()?;
+    (at - field.offset < field.bytes).then_some(field)
+}
+
+fn range(field: &LayoutField) -> Range<u32> {
+    field.offset as u32..(field.offset + field.bytes) as u32
+}
+
+/// Whether a field may hold data of several types: a union, an array, a type of a library.
+fn is_opaque(field: &LayoutField) -> bool {
+    field.bytes > 8 || field.type_name.contains(['[', '/'])
+}
+
+/// Whether an access is to a pointer alone.
+pub(super) fn is_link(access: &AccessedType) -> bool {
+    let layout = &access.layout;
+    let is_pointer = match &*layout.fields {
+        [] => layout.name.ends_with('*'),
+        [field] => field.type_name.ends_with('*'),
+        _ => false,
+    };
+    is_pointer && layout.bytes == 8 && access.offset == Some(0)
+}
+
+/// The last part of the name of a field.
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn layout(name: &str, bytes: u64, fields: &[(&str, &str, u64, u64)]) -> DataLayout {
+        let field = |&(name, kind, offset, bytes): &(&str, &str, u64, u64)| LayoutField {
+            name: name.into(),
+            type_name: kind.into(),
+            offset,
+            bytes,
+        };
+        DataLayout {
+            name: name.into(),
+            bytes,
+            fields: fields.iter().map(field).collect(),
+        }
+    }
+
+    fn node() -> DataLayout {
+        let fields = [
+            ("kind", "int", 0, 4),
+            ("next", "node*", 8, 8),
+            ("text", "char[16]", 16, 16),
+            ("at.x", "double", 32, 8),
+        ];
+        layout("node", 40, &fields)
+    }
+
+    fn at(layout: DataLayout, offset: Option<u32>) -> AccessedType {
+        let layout = Arc::new(layout);
+        AccessedType {
+            layout,
+            offset,
+            is_indexed: false,
+        }
+    }
+
+    #[test]
+    fn a_field_is_where_its_type_says() {
+        assert_eq!(fit(&at(node(), Some(8)), &node(), 8), Fit::Agrees(8..16));
+        assert_eq!(fit(&at(node(), Some(8)), &node(), 0), Fit::Against(0..4));
+        assert_eq!(fit(&at(node(), Some(16)), &node(), 21), Fit::Agrees(16..32));
+        assert_eq!(fit(&at(node(), None), &node(), 21), Fit::Agrees(0..40));
+    }
+
+    #[test]
+    fn an_index_may_go_with_a_constant() {
+        let indexed = AccessedType {
+            is_indexed: true,
+            ..at(node(), Some(8))
+        };
+        assert_eq!(fit(&indexed, &node(), 8), Fit::Agrees(8..16));
+        assert_eq!(fit(&indexed, &node(), 0), Fit::Agrees(0..40));
+    }
+
+    #[test]
+    fn parts_have_the_fields_that_the_whole_has() {
+        let point = layout("point", 8, &[("x", "double", 0, 8)]);
+        assert_eq!(
+            fit(&at(point.clone(), Some(0)), &node(), 32),
+            Fit::Agrees(32..33)
+        );
+        assert_eq!(fit(&at(point, Some(0)), &node(), 8), Fit::Against(8..16));
+        let base = layout(
+            "base",
+            16,
+            &[("kind", "int", 0, 4), ("next", "node*", 8, 8)],
+        );
+        assert!(extends(&node(), &base) && !extends(&base, &node()));
+    }
+
+    #[test]
+    fn numbers_are_where_numbers_of_their_size_are() {
+        let number = |bytes| at(layout("number", bytes, &[]), Some(0));
+        assert_eq!(fit(&number(4), &node(), 0), Fit::Open(0..4));
+        assert_eq!(fit(&number(8), &node(), 0), Fit::Against(0..4));
+        assert_eq!(fit(&number(4), &node(), 4), Fit::Against(4..5), "padding");
+        assert_eq!(
+            fit(&number(8), &node(), 20),
+            Fit::Open(16..32),
+            "an array of bytes"
+        );
+    }
+
+    #[test]
+    fn a_link_between_free_elements_says_nothing() {
+        let link = layout("link", 8, &[("next", "link*", 0, 8)]);
+        assert_eq!(fit(&at(link.clone(), Some(0)), &node(), 0), Fit::Open(0..1));
+        assert_eq!(fit(&at(link, Some(0)), &node(), 32), Fit::Against(32..40));
+    }
+}

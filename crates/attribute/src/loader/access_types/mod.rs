@@ -1,0 +1,214 @@
+//! The types of data by the instructions that access them.
+//!
+//! Debug information says which variables are pointers to structures, and in which registers and
+//! stack slots they are at each instruction. [`flow`] follows these addresses through the code: a
+//! pointer that is loaded from `p->next`, one that a loop advances, `&a[i]`. So the instruction
+//! `mov 8(%rax),%rdx` accesses the field at offset 8 of the structure that `%rax` points to.
+//!
+//! A function is read once, when the first of its instructions is asked for. Instructions of
+//! programs that are compiled for tracing are not the ones that access memory: of these, nothing is
+//! known.
+
+mod facts;
+mod flow;
+mod pointer;
+mod step;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use gimli::UnitOffset;
+use object::{Object, ObjectSection, ReadCache, SectionKind};
+use reuselens_locality::DataLayout;
+
+use super::CheckedFile;
+use super::frames::Debug;
+use super::layouts::{LayoutMemory, Layouts};
+use super::variables::{Unit, address, offset};
+use crate::symbols::AccessedType;
+use facts::{Facts, Statics, ranges, storage};
+use flow::Accessed;
+use pointer::Pointer;
+
+/// Bytes of code of a function beyond which it is not read.
+const MAX_CODE: u64 = 1 << 18;
+/// Bytes of units that are walked over for a file: a few seconds.
+const MAX_WALKED: usize = 256 << 20;
+
+/// What the instructions of a file access.
+pub(super) struct AccessTypes {
+    /// The file with the code, and where it has code: address, bytes, place in the file.
+    file: CheckedFile,
+    sections: Vec<(u64, u64, u64)>,
+    /// By number of a unit, those that instructions were asked of.
+    units: BTreeMap<usize, UnitAccesses>,
+    /// Bytes of units that may still be walked over.
+    left: usize,
+}
+
+/// What the instructions of a unit access.
+#[derive(Default)]
+struct UnitAccesses {
+    /// Functions: first address, first address after, entry; in the order of the addresses.
+    functions: Vec<(u64, u64, UnitOffset)>,
+    /// The functions that were read.
+    read: BTreeSet<UnitOffset>,
+    statics: Statics,
+    layouts: LayoutMemory,
+    accessed: Accessed,
+}
+
+impl AccessTypes {
+    /// Those of a file with code. `None` if it cannot be read, or is for another processor.
+    pub fn of(file: CheckedFile) -> Option<AccessTypes> {
+        let cache = ReadCache::new(&file.file);
+        let parsed = object::File::parse(&cache).ok()?;
+        if parsed.architecture() != object::Architecture::X86_64 {
+            return None;
+        }
+        let code = parsed
+            .sections()
+            .filter(|it| it.kind() == SectionKind::Text);
+        let sections = code.filter_map(|section| {
+            let (at, bytes) = section.file_range()?;
+            Some((section.address(), bytes, at))
+        });
+        let sections = sections.collect();
+        Some(AccessTypes {
+            sections,
+            file,
+            units: BTreeMap::new(),
+            left: MAX_WALKED,
+        })
+    }
+
+    /// What the loads, or else the stores, of an instruction are to.
+    pub fn of_access(&mut self, debug: &Debug, address: u64, writes: bool) -> Option<AccessedType> {
+        let number = debug.unit_at(address)?;
+        let mut known = match self.units.remove(&number) {
+            Some(known) => known,
+            None => {
+                let known = debug.with_unit(number, |unit| self.read_unit(unit));
+                known.unwrap_or_default()
+            }
+        };
+        let found = debug.with_unit(number, |unit| {
+            self.read_function(unit, debug, &mut known, address);
+            let pointer = known.accessed.get(&(address, writes)).copied()?;
+            let mut layouts = Layouts::with(unit, std::mem::take(&mut known.layouts));
+            let layout = layouts.of_element(pointer.kind);
+            known.layouts = layouts.into_memory();
+            accessed_type(pointer, layout?)
+        });
+        self.units.insert(number, known);
+        found.flatten()
+    }
+
+    /// Finds the functions and the static variables of a unit.
+    fn read_unit(&mut self, unit: Unit<'_>) -> UnitAccesses {
+        let mut found = UnitAccesses::default();
+        let Some(left) = self.left.checked_sub(unit.header.length_including_self()) else {
+            return found;
+        };
+        self.left = left;
+        // A part that cannot be read ends the walk: what was found stays.
+        let _ = walk(unit, &mut found);
+        found
+            .functions
+            .sort_unstable_by_key(|(low, high, _)| (*low, *high));
+        found
+    }
+
+    /// Reads the function around an instruction, unless it was read.
+    fn read_function(
+        &self,
+        unit: Unit<'_>,
+        debug: &Debug,
+        known: &mut UnitAccesses,
+        address: u64,
+    ) -> Option<()> {
+        let after = known.functions.partition_point(|(low, ..)| *low <= address);
+        let &(_, high, function) = known.functions[..after].last()?;
+        if address >= high || !known.read.insert(function) {
+            return None;
+        }
+        let mut layouts = Layouts::with(unit, std::mem::take(&mut known.layouts));
+        let facts = Facts::of(unit, &mut layouts, debug.unwind(), function);
+        let code: Option<Vec<(u64, Vec<u8>)>> = facts.code.iter().map(|it| self.code(it)).collect();
+        if let Some(code) = code {
+            let found = flow::accessed(&mut layouts, &facts, &known.statics, &code);
+            known.accessed.extend(found);
+        }
+        known.layouts = layouts.into_memory();
+        Some(())
+    }
+
+    /// The bytes of some code.
+    fn code(&self, code: &std::ops::Range<u64>) -> Option<(u64, Vec<u8>)> {
+        let bytes = code.end - code.start;
+        let is_in = |&&(low, length, _): &&(u64, u64, u64)| {
+            low <= code.start && bytes <= length && code.start - low <= length - bytes
+        };
+        let (low, _, at) = self.sections.iter().find(is_in)?;
+        let mut found = vec![0; usize::try_from(bytes).ok().filter(|_| bytes <= MAX_CODE)?];
+        let place = at.checked_add(code.start - low)?;
+        self.file.file.read_exact_at(&mut found, place).ok()?;
+        Some((code.start, found))
+    }
+}
+
+/// Finds the functions and the static variables of a unit.
+fn walk(unit: Unit<'_>, found: &mut UnitAccesses) -> gimli::Result<()> {
+    let mut layouts = Layouts::new(unit);
+    let mut entries = unit.entries_raw(None)?;
+    while !entries.is_empty() {
+        let place = entries.next_offset();
+        let Some(abbreviation) = entries.read_abbreviation()? else {
+            continue;
+        };
+        entries.skip_attributes(abbreviation.attributes())?;
+        let has = |name| abbreviation.attributes().iter().any(|it| it.name() == name);
+        match abbreviation.tag() {
+            gimli::DW_TAG_subprogram if has(gimli::DW_AT_low_pc) || has(gimli::DW_AT_ranges) => {
+                let entry = unit.entry(place)?;
+                let code = ranges(unit, &entry).into_iter();
+                found
+                    .functions
+                    .extend(code.map(|range| (range.start, range.end, place)));
+            }
+            gimli::DW_TAG_variable if has(gimli::DW_AT_location) => {
+                let entry = unit.entry(place)?;
+                let declared = super::variables::declaration(unit, &entry);
+                let kind =
+                    super::variables::attribute_of(&entry, declared.as_ref(), gimli::DW_AT_type);
+                let of_kind = |kind| storage(&layouts, kind);
+                let storage = kind.and_then(offset).and_then(of_kind);
+                found.statics.extend(address(unit, &entry).zip(storage));
+            }
+            _ => {}
+        }
+    }
+    found.layouts = std::mem::replace(&mut layouts, Layouts::new(unit)).into_memory();
+    Ok(())
+}
+
+/// What an instruction accesses, by the address that it has. `None` if the address is before the
+/// data that it points to, as pointers to a member of larger data are.
+fn accessed_type(pointer: Pointer, layout: Arc<DataLayout>) -> Option<AccessedType> {
+    let bytes = i64::try_from(layout.bytes).ok()?;
+    let offset = pointer
+        .offset
+        .map(|offset| (offset, offset.rem_euclid(bytes)));
+    if offset.is_some_and(|(offset, _)| offset < 0 && !pointer.is_indexed) {
+        return None;
+    }
+    let offset = offset.and_then(|(_, within)| u32::try_from(within).ok());
+    let is_indexed = pointer.is_indexed;
+    // Bytes are pointed to whatever is there.
+    (layout.bytes > 1).then_some(AccessedType {
+        layout,
+        offset,
+        is_indexed,
+    })
+}

@@ -1,0 +1,335 @@
+//! Types of blocks of the heap by the instructions that access them, on programs made by hand.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::{Run, STACK, at};
+use proptest::prelude::*;
+use reuselens_attribute::{AccessedType, Options};
+use reuselens_locality::{DataLayout, LayoutField, NO_OFFSET, TypeOrigin};
+use reuselens_trace::{Event, Process};
+
+const HEAP: u64 = 0x10_0000;
+/// The call that allocates.
+const CALL: u64 = 1;
+
+/// Fields by name, type, offset and bytes.
+fn layout(name: &str, bytes: u64, fields: &[(&str, &str, u64, u64)]) -> Arc<DataLayout> {
+    let field = |&(name, kind, offset, bytes): &(&str, &str, u64, u64)| LayoutField {
+        name: name.into(),
+        type_name: kind.into(),
+        offset,
+        bytes,
+    };
+    Arc::new(DataLayout {
+        name: name.into(),
+        bytes,
+        fields: fields.iter().map(field).collect(),
+    })
+}
+
+fn node() -> Arc<DataLayout> {
+    let fields = [
+        ("next", "node*", 0, 8),
+        ("key", "long", 8, 8),
+        ("kind", "int", 16, 4),
+    ];
+    layout("node", 24, &fields)
+}
+
+fn edge() -> Arc<DataLayout> {
+    let fields = [("weight", "float", 0, 4), ("to", "int", 4, 4)];
+    layout("edge", 8, &fields)
+}
+
+/// Instructions by their lines in `main`, with what they access. Those of lines from 50 on show
+/// nothing, and those from 60 on use indices.
+fn instructions() -> BTreeMap<u64, AccessedType> {
+    let of = |(line, layout, offset): (u64, Arc<DataLayout>, Option<u32>)| {
+        let is_indexed = line >= 60;
+        let access = AccessedType {
+            layout,
+            offset,
+            is_indexed,
+        };
+        (0x100 + line, access)
+    };
+    let link = layout("link", 8, &[("next", "link*", 0, 8)]);
+    let chunk = layout(
+        "chunk",
+        16,
+        &[("next", "chunk*", 0, 8), ("used", "long", 8, 8)],
+    );
+    let all = [
+        (10, node(), Some(0)),
+        (11, node(), Some(8)),
+        (12, node(), Some(16)),
+        (13, node(), None),
+        (20, edge(), Some(0)),
+        (21, edge(), Some(4)),
+        (30, link, Some(0)),
+        (31, layout("long", 8, &[]), Some(0)),
+        (40, chunk.clone(), Some(0)),
+        (41, chunk, Some(8)),
+        (60, node(), Some(8)),
+        (61, node(), Some(16)),
+    ];
+    all.into_iter().map(of).collect()
+}
+
+fn run() -> Run {
+    run_with(None)
+}
+
+/// A run in which all calls allocate a type.
+fn run_with(allocated: Option<Arc<DataLayout>>) -> Run {
+    let mut run = Run::bare(Options {
+        offsets: true,
+        ..Options::default()
+    });
+    run.symbols.accessed = instructions();
+    run.symbols.allocated = allocated;
+    run.event(Event::Process(Process::default()));
+    run.map_module(0);
+    run.thread(0, 0, STACK);
+    run
+}
+
+/// What is known of the elements of the one object that was accessed.
+#[derive(Debug, PartialEq)]
+struct Found {
+    name: Option<String>,
+    bytes: u32,
+    origin: TypeOrigin,
+    offsets: Vec<u32>,
+}
+
+fn found(run: Run) -> Found {
+    let finished = run.finish();
+    let cell = finished.columns.cells[0] as usize;
+    let object = finished.tables.cells[cell].object as usize;
+    let types = finished.tables.element_types;
+    let name = |number: u32| types.layouts[number as usize].name.clone();
+    Found {
+        name: types.objects[object].map(name),
+        bytes: types.bytes[object],
+        origin: types.origins[object],
+        offsets: finished.columns.offsets,
+    }
+}
+
+/// Accesses by lines of `main` to offsets of a block.
+fn accesses(run: &mut Run, block: u64, accesses: &[(u64, u64)]) {
+    for (line, offset) in accesses {
+        run.load(at(0x100, *line), block + offset);
+    }
+}
+
+#[test]
+fn a_small_block_has_the_type_of_its_accesses() {
+    let mut run = run();
+    run.alloc(at(0x400, CALL), HEAP, 24);
+    accesses(&mut run, HEAP, &[(50, 8), (11, 8), (10, 0), (12, 16)]);
+    let found = found(run);
+    assert_eq!((found.name.as_deref(), found.bytes), (Some("node"), 24));
+    let origin = TypeOrigin::Accesses { agree: 3, all: 4 };
+    assert_eq!(found.origin, origin);
+    assert_eq!(found.offsets, [8, 8, 0, 16]);
+}
+
+#[test]
+fn a_pool_has_elements_from_the_first_access_that_shows_a_type() {
+    let mut run = run();
+    run.alloc(at(0x400, CALL), HEAP, 10_000);
+    accesses(
+        &mut run,
+        HEAP,
+        &[(50, 80), (11, 8), (10, 24), (12, 64), (50, 80)],
+    );
+    accesses(&mut run, HEAP, &[(11, 9 * 24 + 8), (13, 7)]);
+    let found = found(run);
+    assert_eq!((found.name.as_deref(), found.bytes), (Some("node"), 24));
+    assert_eq!(found.offsets, [NO_OFFSET, 8, 0, 16, 8, 8, 7]);
+}
+
+#[test]
+fn blocks_of_several_sizes_are_arrays() {
+    let mut run = run();
+    for (number, elements) in [2, 4, 8].into_iter().enumerate() {
+        let block = HEAP + 0x1000 * number as u64;
+        run.alloc(at(0x400, CALL), block, 24 * elements);
+        accesses(&mut run, block, &[(11, 24 * (elements - 1) + 8)]);
+    }
+    let found = found(run);
+    assert_eq!((found.name.as_deref(), found.bytes), (Some("node"), 24));
+    // Of the first block, offsets are those in the block: it has two elements.
+    assert_eq!(found.offsets, [32, 8, 8]);
+}
+
+/// The name of the type after accesses to a block of some bytes.
+fn name(bytes: u64, list: &[(u64, u64)]) -> Option<String> {
+    let mut run = run();
+    run.alloc(at(0x400, CALL), HEAP, bytes);
+    accesses(&mut run, HEAP, list);
+    found(run).name
+}
+
+#[test]
+fn a_block_with_two_types_has_none() {
+    for bytes in [240, 10_000] {
+        let nodes = [(11, 8), (10, 24), (12, 64)];
+        assert_eq!(name(bytes, &nodes).as_deref(), Some("node"));
+        for (line, offset) in [(20, 72), (21, 76), (21, 12), (31, 88), (11, 96)] {
+            let mut both = nodes.to_vec();
+            both.push((line, offset));
+            assert_eq!(name(bytes, &both), None, "{line} {offset}");
+            both.rotate_right(1);
+            assert_eq!(name(bytes, &both), None, "{line} {offset} first");
+        }
+    }
+}
+
+#[test]
+fn numbers_and_links_where_the_type_has_them_say_nothing() {
+    for (line, offset) in [(30, 72), (31, 80), (31, 72)] {
+        let list = [(11, 8), (10, 24), (12, 64), (line, offset)];
+        assert_eq!(name(240, &list).as_deref(), Some("node"), "{line} {offset}");
+    }
+}
+
+#[test]
+fn a_head_is_no_element() {
+    // Only the first bytes of a larger block are accessed as a node.
+    assert_eq!(name(240, &[(11, 8), (10, 0), (12, 16)]), None);
+    assert_eq!(name(10_000, &[(11, 8), (10, 0), (12, 16)]), None);
+    assert_eq!(name(100, &[(11, 8), (10, 24)]), None, "no multiple");
+}
+
+#[test]
+fn elements_after_the_head_of_a_chunk_are_found() {
+    // The head is two numbers of 8 bytes; nodes follow, the third one first.
+    let mut run = run();
+    run.alloc(at(0x400, CALL), HEAP, 10_000);
+    accesses(
+        &mut run,
+        HEAP,
+        &[(40, 0), (41, 8), (11, 72), (40, 0), (10, 16), (12, 56)],
+    );
+    let found = found(run);
+    assert_eq!((found.name.as_deref(), found.bytes), (Some("node"), 24));
+    assert_eq!(found.offsets, [0, 8, 8, NO_OFFSET, 0, 16]);
+    // A second chunk, in which a node is not where the first chunk says.
+    let heads = [(40, 0), (41, 8), (11, 72), (10, 16)];
+    for (second, expected) in [(11, None), (12, Some("node"))] {
+        let mut run = run_with(None);
+        for (block, more) in [(HEAP, (12, 32)), (HEAP + 0x4000, (second, 56))] {
+            run.alloc(at(0x400, CALL), block, 10_000);
+            accesses(&mut run, block, &heads);
+            accesses(&mut run, block, &[more]);
+        }
+        assert_eq!(self::found(run).name.as_deref(), expected);
+    }
+}
+
+#[test]
+fn an_index_may_hide_a_constant() {
+    // The code has 16 for the field at 8, and adds 24 * i - 8.
+    let list = [(60, 8), (61, 32), (60, 56), (61, 80)];
+    assert_eq!(name(240, &list).as_deref(), Some("node"));
+    assert_eq!(name(10_000, &list).as_deref(), Some("node"));
+    // No field was where the code says.
+    assert_eq!(name(240, &[(61, 32), (61, 80)]), None);
+}
+
+#[test]
+fn two_structures_in_turn_are_no_type() {
+    let list = [
+        (40, 0),
+        (11, 24),
+        (40, 40),
+        (11, 64),
+        (40, 80),
+        (11, 104),
+        (10, 120),
+    ];
+    assert_eq!(name(10_000, &list), None);
+    assert_eq!(
+        name(10_000, &[(11, 8), (40, 24), (11, 48), (40, 64), (11, 88)]),
+        None
+    );
+}
+
+#[test]
+fn elements_may_be_further_apart_than_their_bytes() {
+    let mut run = run();
+    run.alloc(at(0x400, CALL), HEAP, 10_000);
+    accesses(
+        &mut run,
+        HEAP,
+        &[(11, 8), (10, 32), (12, 80), (50, 31), (11, 104)],
+    );
+    let found = found(run);
+    assert_eq!((found.name.as_deref(), found.bytes), (Some("node"), 32));
+    assert_eq!(found.offsets, [8, 0, 16, 31, 8]);
+}
+
+#[test]
+fn a_type_that_few_accesses_show_is_none() {
+    let mut list = vec![(11, 8), (10, 24)];
+    list.extend([(50, 8), (51, 16)]);
+    assert_eq!(name(240, &list).as_deref(), Some("node"));
+    list.extend([(50, 8), (51, 16)]);
+    assert_eq!(name(240, &list), None);
+}
+
+#[test]
+fn a_type_whose_fields_are_not_known_where_is_none() {
+    assert_eq!(name(240, &[(13, 8), (13, 24), (13, 100)]), None);
+}
+
+#[test]
+fn accesses_check_the_type_of_the_allocating_call() {
+    for (line, expected) in [(20, None), (50, Some("node")), (30, Some("node"))] {
+        let mut run = run_with(Some(node()));
+        run.alloc(at(0x400, CALL), HEAP, 240);
+        accesses(&mut run, HEAP, &[(11, 8), (line, 48), (12, 16)]);
+        let found = found(run);
+        assert_eq!(found.name.as_deref(), expected, "{line}");
+        assert_eq!(found.origin, TypeOrigin::Allocation);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// What is known of an instruction is remembered: that must not show, however rows are cut.
+    #[test]
+    fn cuts_between_blocks_of_rows_do_not_show(
+        bytes in prop_oneof![Just(48_u64), Just(240), Just(4800)],
+        list in prop::collection::vec((0..10_usize, 0..200_u64), 1..60),
+    ) {
+        let found_with = |is_cut: bool| {
+            let mut run = run();
+            run.alloc(at(0x400, CALL), HEAP, bytes);
+            for (which, element) in &list {
+                let (line, offset) = [
+                    (10, 0), (11, 8), (12, 16), (13, 4), (30, 0), (31, 8), (50, 3), (10, 0),
+                    (11, 8), (20, 4),
+                ][*which];
+                // Another type is rare.
+                let line = if line == 20 && *element > 20 { 50 } else { line };
+                run.load(at(0x100, line), HEAP + (24 * element + offset) % bytes);
+                if is_cut {
+                    run.flush();
+                }
+            }
+            found(run)
+        };
+        let (one, cut) = (found_with(false), found_with(true));
+        prop_assert_eq!(&one, &cut);
+        let is_node = one.name.as_deref() == Some("node");
+        prop_assert!(one.name.is_none() || is_node && one.bytes == 24, "{:?}", one);
+    }
+}
