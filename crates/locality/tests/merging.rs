@@ -76,6 +76,7 @@ fn object() -> impl Strategy<Value = Object> {
             }]],
             path,
             bytes,
+            longest: bytes % 7,
             element_bytes: bytes % 2,
             blocks,
             elements,
