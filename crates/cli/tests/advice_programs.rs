@@ -163,6 +163,16 @@ fn tiled_matrix_product_has_nothing_to_change() {
     assert_eq!(tiled, [Value::Null; 0]);
 }
 
+/// A program of some nine hundred lines, all of whose parts are laid out well.
+#[test]
+fn well_laid_out_program_has_nothing_to_change() {
+    for build in [GCC_O1, GCC_O2] {
+        let place = Place::new();
+        let found = findings(&place, build, "advice/workshop", &WHY, &[]);
+        assert_eq!(found, [Value::Null; 0], "{build:?}");
+    }
+}
+
 #[test]
 fn streamed_results_evict_a_table() {
     let finding = is_found("streaming", ["stream", "collect"], &WHY);

@@ -99,6 +99,15 @@ impl<'a> StructureUse<'a> {
         self.fields.iter().map(used_share).sum()
     }
 
+    /// How many fields are used of an element that is used, by an estimate: of fields that are used
+    /// together the first one misses; of those that are used one at a time each misses as often as
+    /// it is used.
+    pub fn fields_of_a_visit(&self) -> f64 {
+        let used = self.fields.iter().map(used_share);
+        let missing = self.fields.iter().map(|field| field.misses as f64);
+        in_proportion(used) / in_proportion(missing)
+    }
+
     /// The share of the elements brought in that are used: that of the field that is used most.
     pub fn visited(&self) -> f64 {
         self.fields.iter().map(used_share).fold(0.0, f64::max)
@@ -127,6 +136,18 @@ impl<'a> StructureUse<'a> {
             is_pointer && field.used > 0 && bare(target) == own
         };
         self.fields.iter().find(is_link)
+    }
+}
+
+/// The sum in proportion to the largest: as many as there are if all are equal, 1 if one is all,
+/// and 1 of nothing.
+fn in_proportion(counts: impl Iterator<Item = f64>) -> f64 {
+    let (sum, most) = counts.fold((0.0, 0.0_f64), |(sum, most), count| {
+        (sum + count, most.max(count))
+    });
+    match most > 0.0 {
+        true => sum / most,
+        false => 1.0,
     }
 }
 

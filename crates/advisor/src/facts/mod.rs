@@ -133,6 +133,12 @@ impl<'a> MissFacts<'a> {
         }
     }
 
+    /// Whether a cell's accesses load, or do both.
+    pub fn is_load(&self, cell: &Cell) -> bool {
+        let site = self.profile.sites.get(cell.site as usize);
+        site.is_some_and(|site| site.kind.contains("load"))
+    }
+
     /// The name of the cache on the profile's machine.
     pub fn cache_name(&self) -> Option<String> {
         let caches = self.profile.machine.data_caches();
@@ -207,13 +213,16 @@ impl<'a> MissFacts<'a> {
         self.profile.sums(self.profile.objects.len(), key)
     }
 
-    /// What each object's accesses are to within elements, where that is known.
+    /// What each object's accesses are to within elements, where that is known of most of them.
     pub fn structures(&self) -> impl Iterator<Item = StructureUse<'a>> {
         let causes = self.causes;
         let elements = self.elements.iter();
         elements.filter_map(|elements| {
             let layout = layout_of(causes, elements);
-            StructureUse::new(elements.object, elements, layout)
+            let structure = StructureUse::new(elements.object, elements, layout)?;
+            let fills = self.object_sums(structure.object).misses;
+            let brought = fills.saturating_mul(self.line_bytes());
+            (structure.brought >= brought / 2).then_some(structure)
         })
     }
 
@@ -222,16 +231,6 @@ impl<'a> MissFacts<'a> {
         let cold = self.object_sums(structure.object).cold;
         let later = structure.after_first_touches(cold.saturating_mul(self.line_bytes()));
         later.unwrap_or_else(|| structure.clone())
-    }
-
-    /// The distances of an object. Cost: linear in the cells.
-    pub fn object_histogram(&self, object: u32) -> FineHistogram {
-        let mut sum = FineHistogram::default();
-        let cells = self.profile.cells.iter();
-        for cell in cells.filter(|cell| self.object_of(cell.object) == object) {
-            sum.merge(&cell.histogram);
-        }
-        sum
     }
 
     /// The use of an object's elements: by type and size.

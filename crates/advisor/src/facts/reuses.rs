@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{Carrier, Cell, CellCauses, FineHistogram, MissScope, ScopeKind};
+use reuselens_locality::{
+    Carrier, Cell, CellCauses, FineHistogram, MissScope, ObjectKind, ScopeKind,
+};
 use reuselens_units::grouped;
 
 use super::{MissFacts, total};
@@ -105,6 +107,20 @@ impl<'a> MissFacts<'a> {
                 self.causes.scopes.get(scope as usize)
             }
         }
+    }
+
+    /// Whether a loop carries a reuse of the memory alone: of local variables of a function that
+    /// the loop calls, which are other variables in each iteration.
+    pub fn is_new_in_each_iteration(&self, route: &ReuseRoute<'_>) -> bool {
+        let object = self.object(route.object);
+        let own = object
+            .name
+            .rsplit_once(" in ")
+            .map(|(_, function)| function);
+        let (Some(own), Some(scope)) = (own, route.scope) else {
+            return false;
+        };
+        object.kind == ObjectKind::Stack && own != scope.frame.function
     }
 
     /// Whether both ends of a route are code that the user can change.

@@ -5,7 +5,7 @@ use reuselens_locality::FieldUse;
 use reuselens_units::grouped;
 
 use super::{cost, list, part};
-use crate::facts::{MissFacts, StructureUse, octave_share, per_cent, share_words, total};
+use crate::facts::{MissFacts, StructureUse, per_cent, share_words, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -34,8 +34,6 @@ pub static RULE: FindingRule = FindingRule {
 const MOST_UTILISATION: f64 = 0.5;
 /// The most fields of an element that may be used while it is in the cache.
 const MOST_FIELDS: f64 = 1.5;
-/// The least share of the distances that are alike of loops which use one field each.
-const LEAST_REGULARITY: f64 = 0.7;
 /// Elements that an array has at least; fewer are a few structures with names.
 const LEAST_ELEMENTS: u64 = 16;
 
@@ -56,11 +54,7 @@ pub(super) fn applies(facts: &MissFacts<'_>, later: &StructureUse<'_>) -> bool {
         && fields <= MOST_FIELDS
         // Few fields may also be those of a few elements, all used together: that is so where the
         // elements are chosen by an index or a hash.
-        && (fields <= MOST_FIELDS * later.visited() || is_looped_over(facts, later.object))
-}
-
-fn is_looped_over(facts: &MissFacts<'_>, object: u32) -> bool {
-    octave_share(&facts.object_histogram(object), facts.items) >= LEAST_REGULARITY
+        && later.fields_of_a_visit() <= MOST_FIELDS
 }
 
 fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Finding> {

@@ -38,7 +38,9 @@ pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
 
 fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
     let cost = cost(facts, route.misses)?;
-    let is_loop = route.is_carried_by_loop() && is_far_beyond(facts, route);
+    let is_loop = route.is_carried_by_loop()
+        && is_far_beyond(facts, route)
+        && !facts.is_new_in_each_iteration(route);
     if !is_loop || !facts.is_known(route.object) {
         return None;
     }

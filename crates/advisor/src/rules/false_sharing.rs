@@ -6,7 +6,7 @@ use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_locality::{ElementUse, SharedData, SharedEnd};
 use reuselens_units::{counted, grouped};
 
-use super::cost_of;
+use super::{cost_of, part};
 use crate::facts::{MissFacts, per_cent};
 
 /// The rule.
@@ -80,7 +80,7 @@ fn finding(
         Some(cost) => (cost, Confidence::Certain),
         None if pairs.false_sharing < LEAST_TURNS => return None,
         None => {
-            let accesses = losing_accesses(facts, objects);
+            let accesses = losing_accesses(facts, objects, pairs);
             evidence.push(format!(
                 "The threads ran mostly one after the other while they were recorded. Where they \
                  run at one time, up to {} accesses may find their line invalidated.",
@@ -128,14 +128,21 @@ fn evidence(facts: &MissFacts<'_>, pairs: &Pairs<'_>, worst: &SharedData) -> Vec
     evidence
 }
 
-/// Accesses to the objects by cells that lost a line by false sharing.
-fn losing_accesses(facts: &MissFacts<'_>, objects: [u32; 2]) -> u64 {
+/// Accesses to the objects by cells that lost a line by false sharing: of large objects those to
+/// the share of the lines that were lost, as only the borders of what each thread uses are.
+fn losing_accesses(facts: &MissFacts<'_>, objects: [u32; 2], pairs: &Pairs<'_>) -> u64 {
+    let lines = pairs
+        .pairs
+        .iter()
+        .fold(0, |sum: u64, pair| sum.saturating_add(pair.lines));
+    let lost = lines.saturating_mul(facts.line_bytes()) as f64;
     let cells = facts.profile.cells.iter();
     let losing = cells.filter(|cell| {
         cell.causes.false_sharing > 0 && objects.contains(&facts.object_of(cell.object))
     });
     losing.fold(0, |sum: u64, cell| {
-        sum.saturating_add(cell.histogram.accesses())
+        let bytes = facts.object_bytes(facts.object_of(cell.object)).max(1);
+        sum.saturating_add(part(cell.histogram.accesses(), lost / bytes as f64))
     })
 }
 

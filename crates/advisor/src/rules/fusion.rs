@@ -27,6 +27,9 @@ pub static RULE: FindingRule = FindingRule {
 
 /// The least share of the distances that are within an octave of each other.
 const LEAST_REGULARITY: f64 = 0.7;
+/// The least share of an object's misses that are between two passes. What is less happens once, as
+/// when data are read in, beside loops that go over them again and again.
+const LEAST_OF_OBJECT: f64 = 0.1;
 /// The least share of first touches among the misses of a pass that initialises data.
 const LEAST_FIRST: f64 = 0.9;
 
@@ -43,6 +46,10 @@ fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
     let cost = cost(facts, route.misses)?;
     let is_pair = route.is_between_passes() && !route.is_same_place && facts.is_of_own_code(route);
     if !is_pair || !is_far_beyond(facts, route) || !facts.is_known(route.object) {
+        return None;
+    }
+    let of_object = facts.object_sums(route.object).misses;
+    if (route.misses as f64) < LEAST_OF_OBJECT * of_object as f64 {
         return None;
     }
     let sums = facts.sink_sums(route);
@@ -68,7 +75,7 @@ fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
 }
 
 /// Whether the first pass only initialises the data: it touches them for the first time, and its
-/// line brings in nothing else. A pass over other data with results in these is more than that.
+/// line loads nothing else that misses. A pass over other data with results in these is more.
 fn initialises(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> bool {
     let line = route.source.as_deref();
     let sites = 0..facts.profile.sites.len() as u32;
@@ -81,7 +88,7 @@ fn initialises(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> bool {
         if facts.object_of(cell.object) == route.object {
             fills = fills.saturating_add(cell.causes.fills);
             first = first.saturating_add(cell.histogram.cold());
-        } else {
+        } else if facts.is_load(cell) {
             other = other.saturating_add(cell.causes.fills);
         }
     }

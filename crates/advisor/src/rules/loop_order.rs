@@ -20,7 +20,7 @@ pub static RULE: FindingRule = FindingRule {
         after: "for (i = 0; i < n; i++)\n  for (j = 0; j < n; j++)\n    sum[j] += a[i][j];",
     },
     limits: "Whether loops may be exchanged depends on what else they do. Where the size of \
-             elements is not known, unused fields look the same.",
+             elements is not known, unused fields look the same, so the rule does not apply.",
     source: "Marin and Mellor-Crummey, Pinpointing and Exploiting Opportunities for Enhancing Data \
              Reuse, ISPASS 2008, section 3, table I; McKinley, Carr and Tseng, TOPLAS 1996",
 };
@@ -30,10 +30,6 @@ const MOST_UTILISATION: f64 = 0.5;
 /// The least share of an element that must be used at all: else fields are left out, which another
 /// order does not change.
 const LEAST_OF_ELEMENT: f64 = 0.75;
-
-/// The least share of the accesses that miss where the size of elements is not known: each
-/// iteration goes to another line. Several accesses to a line are to fields of an element.
-const LEAST_OF_ACCESSES: f64 = 0.5;
 
 /// Where it applies.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
@@ -62,10 +58,7 @@ fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
     let elements = use_of_elements(facts, route.object);
     let is_meant = is_strided(facts, &sums)
         && loops_often(facts, route, &sums)
-        && match elements {
-            Some(share) => share >= LEAST_OF_ELEMENT,
-            None => route.misses as f64 >= LEAST_OF_ACCESSES * sums.accesses as f64,
-        };
+        && elements.is_some_and(|share| share >= LEAST_OF_ELEMENT);
     if !is_meant {
         return None;
     }
@@ -81,10 +74,7 @@ fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
              of {object} one element after the other. Where that makes another array stride, work \
              in tiles, or store {object} transposed."
         ),
-        confidence: match elements {
-            Some(_) => Confidence::Likely,
-            None => Confidence::Possible,
-        },
+        confidence: Confidence::Likely,
     })
 }
 

@@ -57,7 +57,11 @@ pub(crate) static ALL: [MissRule; 12] = [
         &[Addresses, Exact, Breakdown, Pages],
         huge_pages::find,
     ),
-    rule(&loop_order::RULE, with_causes![Loops], loop_order::find),
+    rule(
+        &loop_order::RULE,
+        with_causes![Loops, Elements],
+        loop_order::find,
+    ),
     rule(
         &mixed_fields::RULE,
         with_causes![Elements],

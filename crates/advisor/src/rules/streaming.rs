@@ -31,6 +31,8 @@ const LEAST_OF_FILLS: f64 = 0.2;
 /// The most: beyond, nearly nothing else is there that could be evicted.
 const MOST_OF_FILLS: f64 = 0.9;
 
+/// The least share of the misses of stores, for stores past the cache to be the change.
+const LEAST_STORED: f64 = 0.75;
 /// The least share of all misses that must be saved: less is within the error of an estimate that
 /// spreads the streamed lines evenly.
 const LEAST_SAVED: f64 = 0.15;
@@ -117,7 +119,7 @@ fn remedy(facts: &MissFacts<'_>, object: u32, name: &str) -> String {
             stored = u64::saturating_add(stored, misses);
         }
     }
-    match stored >= part(all, 0.5) {
+    match stored >= part(all, LEAST_STORED) {
         true => format!("Write {name} past the cache with non-temporal stores (_mm_stream_pd)."),
         false => format!(
             "Prefetch {name} with the non-temporal hint (_mm_prefetch with _MM_HINT_NTA), so that \

@@ -2,9 +2,8 @@
 
 use reuselens_advice::Confidence;
 use reuselens_locality::ObjectKind;
-use reuselens_units::Distance;
 
-use crate::support::{Accesses, LINES, Sketch};
+use crate::support::{Accesses, Sketch};
 
 /// An object of which 50,000 of 100,000 accesses miss.
 fn missing(kind: ObjectKind, blocks: u64, used: u64) -> Sketch {
@@ -66,6 +65,10 @@ fn loops_that_use_one_field_each_are_the_same_fault() {
     let mut sketch = missing(ObjectKind::Static, 1, 16);
     let field = |name| (name, "double", 1000, 250);
     sketch.fields(1, "Particle", &["x", "y", "z", "mass"].map(field));
+    // Used together, the first one would miss.
+    for at in [0, 8, 16, 24] {
+        sketch.causes().elements[0].misses[at] = 12_500;
+    }
     assert_eq!(sketch.rules(), ["array-of-structures"]);
 }
 
@@ -95,14 +98,9 @@ fn first_pass_over_all_fields_hides_no_unused_ones() {
 #[test]
 fn random_elements_of_which_all_is_used_are_no_arrays_of_fields() {
     let mut sketch = missing(ObjectKind::Static, 1, 16);
-    let cell = &mut sketch.0.cells[0];
-    cell.histogram = Default::default();
-    for step in 0..50_000 {
-        let distance = LINES + step * 7 * LINES / 50_000;
-        cell.histogram.add(Distance::new(distance), 1);
-    }
     let fields = ["key", "value"].map(|name| (name, "long", 1000, 250));
     sketch.fields(1, "Entry", &fields);
+    sketch.causes().elements[0].misses[0] = 50_000;
     assert_eq!(sketch.rules(), [""; 0]);
     // One field of them is worth an array of its own in any order.
     sketch.causes().elements.clear();
@@ -110,6 +108,20 @@ fn random_elements_of_which_all_is_used_are_no_arrays_of_fields() {
     sketch.fields(1, "Entry", &fields);
     sketch.causes().elements[0].layout = Some(1);
     assert_eq!(sketch.rules(), ["array-of-structures"]);
+}
+
+/// Blocks of several sizes, of which a few are elements of the size that is known.
+#[test]
+fn elements_that_are_few_of_an_object_say_nothing_of_it() {
+    let mut sketch = missing(ObjectKind::Heap, 500, 16);
+    let field = |name, used| (name, "double", 1000, used);
+    sketch.fields(1, "Particle", &[field("x", 1000), field("y", 0)]);
+    assert_eq!(sketch.rules(), ["array-of-structures"]);
+    let elements = &mut sketch.causes().elements[0];
+    for count in elements.brought.iter_mut().chain(&mut elements.used) {
+        *count /= 3;
+    }
+    assert_eq!(sketch.rules(), [""; 0]);
 }
 
 #[test]
@@ -220,5 +232,8 @@ fn rows_of_one_name_are_one_finding() {
         panic!("{advice:?}");
     };
     assert_eq!(finding.cost.amount, 37_500);
-    assert!(finding.evidence[0].contains("64,000 bytes"), "{finding:?}");
+    assert!(
+        finding.evidence[0].contains("3,232,000 bytes"),
+        "{finding:?}"
+    );
 }

@@ -1,6 +1,6 @@
 //! Rules about what carries a reuse.
 
-use reuselens_locality::{Carrier, ScopeKind};
+use reuselens_locality::{Carrier, ObjectKind, ScopeKind};
 use reuselens_units::Distance;
 
 use crate::support::{Accesses, LINES, Sketch};
@@ -19,6 +19,7 @@ fn strided(used: u64) -> Sketch {
     sketch.accesses(site, object, accesses);
     let scope = sketch.scope(ScopeKind::Loop, 10);
     sketch.carried([site, site], object, Carrier::Scope(scope), 70_000);
+    sketch.untyped(object, 8, 1000 * used / 64);
     sketch
 }
 
@@ -94,22 +95,37 @@ fn random_elements_are_not_for_another_order() {
     }
 }
 
-/// Four accesses to each line that is brought in, and 32 bytes of it: fields of structures.
+/// They may be structures of which a field is used.
 #[test]
-fn pieces_of_unknown_elements_are_not_for_another_order() {
-    let mut sketch = strided(32);
-    let hits = Accesses {
-        hits: 210_000,
-        ..Accesses::default()
-    };
-    sketch.accesses(1, 1, hits);
+fn unknown_elements_are_not_for_another_order() {
+    let mut sketch = strided(8);
+    let other = sketch.array("b (a.c)", 4096);
+    sketch.causes().elements[0].object = other;
     assert_eq!(sketch.rules(), [""; 0]);
+    sketch.causes().elements.clear();
+    let advice = sketch.advise();
+    assert_eq!(advice.findings, []);
+    let mut unknown = advice.unknown.iter();
+    assert!(unknown.any(|unknown| unknown.rules.contains(&"loop-order")));
+}
+
+/// A loop calls a function with a local array.
+#[test]
+fn memory_of_local_variables_is_no_reuse_that_blocking_shortens() {
+    let mut sketch = strided(64);
+    let object = &mut sketch.0.objects[1];
+    (object.kind, object.name) = (ObjectKind::Stack, "odd in advance".to_owned());
+    assert_eq!(sketch.rules(), [""; 0]);
+    // An array of the function with the loop.
+    sketch.0.objects[1].name = "odd in work".to_owned();
+    assert_eq!(sketch.rules(), ["blocking"]);
 }
 
 #[test]
 fn elements_of_unused_fields_are_not_for_another_order() {
     let mut sketch = strided(8);
     let fields = [("x", "double", 1000, 1000), ("y", "double", 1000, 0)];
+    sketch.causes().elements.clear();
     sketch.fields(1, "Pair", &fields);
     assert!(!sketch.rules().contains(&"loop-order"));
 }
@@ -215,6 +231,20 @@ fn data_that_are_only_initialised_before_ask_for_no_fusion() {
 fn passes_that_stride_are_for_another_order_and_not_for_fusion() {
     let mut sketch = two_passes(Carrier::Iteration, ScopeKind::Loop);
     sketch.0.cells[1].causes.used_bytes = 10_000 * 8;
+    assert_eq!(sketch.rules(), [""; 0]);
+}
+
+/// They are read in, and then used again and again.
+#[test]
+fn passes_that_are_few_among_all_ask_for_no_fusion() {
+    let mut sketch = two_passes(Carrier::Scope, ScopeKind::Function);
+    let (site, object) = (sketch.site(40, "load"), 1);
+    let accesses = Accesses {
+        far: 90_000,
+        used: 64,
+        ..Accesses::default()
+    };
+    sketch.accesses(site, object, accesses);
     assert_eq!(sketch.rules(), [""; 0]);
 }
 

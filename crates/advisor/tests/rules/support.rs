@@ -155,18 +155,32 @@ impl Sketch {
     /// Elements of an object whose type is not known: so many of 1,000 that are brought in are
     /// used.
     pub fn untyped(&mut self, object: u32, bytes: usize, used: u64) {
-        self.causes().elements.push(ElementUse {
+        let elements = ElementUse {
             object,
             accesses: vec![1000; bytes],
             misses: vec![0; bytes],
             brought: vec![1000; bytes],
             used: vec![used; bytes],
             ..ElementUse::default()
-        });
+        };
+        let elements = self.of_all_fills(elements);
+        self.causes().elements.push(elements);
     }
 
-    /// An object's elements of fields of 8 bytes: how many fills brought each in, and in which it
-    /// was used.
+    /// The same shares of all bytes that the object's fills bring in.
+    fn of_all_fills(&self, mut elements: ElementUse) -> ElementUse {
+        let cells = self.0.cells.iter();
+        let mine = cells.filter(|cell| cell.object == elements.object);
+        let fills: u64 = mine.map(|cell| cell.causes.fills).sum();
+        let factor = (fills * 64 / elements.brought.iter().sum::<u64>()).max(1);
+        for count in elements.brought.iter_mut().chain(&mut elements.used) {
+            *count *= factor;
+        }
+        elements
+    }
+
+    /// An object's elements of fields of 8 bytes: in how many of its fills each is brought in, and
+    /// in how many it is used, as shares.
     pub fn fields(&mut self, object: u32, type_name: &str, fields: &[(&str, &str, u64, u64)]) {
         let layout = DataLayout {
             name: type_name.to_owned(),
@@ -199,6 +213,7 @@ impl Sketch {
             used: column(|field| field.3),
             ..ElementUse::default()
         };
+        let elements = self.of_all_fills(elements);
         let causes = self.causes();
         causes.layouts.push(layout);
         causes.elements.push(elements);

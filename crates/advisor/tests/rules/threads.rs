@@ -81,6 +81,10 @@ fn threads_that_took_few_turns_may_share_a_line_at_all_accesses() {
         (finding.cost.amount, &*finding.cost.unit),
         (200_000, "invalidations at most")
     );
+    // Of 1 MiB a few lines are those of both threads.
+    let mut large = shared(100, 0);
+    large.0.objects[1].bytes = 1 << 20;
+    assert_eq!(large.rules(), [""; 0]);
     let last = finding.evidence.last().unwrap();
     assert!(last.contains("up to 200,000 accesses"), "{last}");
 }
