@@ -116,7 +116,7 @@ fn an_arena_of_two_types_has_none() {
         // them by instructions that show nothing.
         let is_clever = words == ["clang", "-O2"];
         let numbers = ["-DMIXED=4", "-DMIXED=6"];
-        for numbers in numbers.iter().take(if is_clever { 1 } else { 2 }) {
+        for numbers in numbers.into_iter().take(if is_clever { 1 } else { 2 }) {
             let place = Place::new();
             build(&place, &[&words[..], &[numbers]].concat(), "arena.c");
             let (_, data) = fields(&place);
