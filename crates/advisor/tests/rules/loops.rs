@@ -298,6 +298,7 @@ fn files_of_one_name_are_two_places() {
         sketch.accesses(site, object, accesses);
         sketch.carried([site, site], object, Carrier::Scope(scope), 70_000);
     }
+    sketch.untyped(object, 8, 125);
     let advice = sketch.advise();
     let lines = ["src/a.c:12", "other/a.c:12"];
     for (finding, line) in advice.findings.iter().zip(lines) {
