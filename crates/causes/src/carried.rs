@@ -74,8 +74,8 @@ const PATIENCE: u64 = 1 << 16;
 /// If no block is seen among the first 65,536 accesses, last accesses are not kept from then on.
 /// Should blocks come later, reuses of items without a last access count as those of rare pairs do.
 ///
-/// Memory: 16 bytes per distinct item once there are blocks, 90 bytes per block of code and thread,
-/// and up to 60 bytes for each pair of cells and a carrier.
+/// Memory: 16 bytes per distinct item once there are blocks, 300 bytes per block of code and
+/// thread, and up to 60 bytes for each pair of cells and a carrier.
 pub(crate) struct Carried {
     cache: u64,
     /// By number of the item.

@@ -70,7 +70,7 @@ impl CodeScopes {
         number
     }
 
-    /// Takes in how far the loops of a thread reach.
+    /// Takes in by which branches the loops of a thread are named.
     pub fn end_loops(&mut self, tracker: &ScopeTracker, known: &ThreadScopes) {
         for (first, &number) in (0..).zip(&known.loops) {
             if let Some(scope) = self.list.get_mut(number as usize) {

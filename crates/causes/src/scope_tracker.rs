@@ -1,42 +1,7 @@
 //! [`ScopeTracker`]: the loops and calls that a thread is in, with the times when they began.
 
-use reuselens_control_flow::{BasicBlock, LoopState, LoopTracker};
+use reuselens_control_flow::{BasicBlock, NestTracker};
 use reuselens_locality::ScopeKind;
-
-/// The time: item accesses of all threads so far.
-#[derive(Clone, Debug)]
-struct ScopeTime(u64);
-
-impl LoopState for ScopeTime {
-    type Moment = u64;
-    /// When the present iteration began.
-    type Iteration = u64;
-    /// When the function was called.
-    type Call = u64;
-
-    #[inline]
-    fn now(&self) -> u64 {
-        self.0
-    }
-
-    #[inline]
-    fn first_iteration(&self, entry: &u64) -> u64 {
-        *entry
-    }
-
-    #[inline]
-    fn iterate(&mut self, _: &u64, iteration: &mut u64) {
-        *iteration = self.0;
-    }
-
-    #[inline]
-    fn leave(&mut self, _: &u64) {}
-
-    #[inline]
-    fn call(&mut self) -> u64 {
-        self.0
-    }
-}
 
 /// The scope that was active at an earlier time and still is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,25 +16,24 @@ pub(crate) struct ActiveScope {
 /// The scopes of one thread.
 ///
 /// A loop is known from the first time that it is closed: before, what is in its first iteration
-/// counts for the scope around it. See [`LoopTracker`].
+/// counts for the scope around it. See [`NestTracker`].
 #[derive(Clone, Debug)]
 pub(crate) struct ScopeTracker {
-    flow: LoopTracker<ScopeTime>,
+    flow: NestTracker,
 }
 
 impl ScopeTracker {
     /// A thread that begins at a time.
     pub fn new(now: u64) -> Self {
         ScopeTracker {
-            flow: LoopTracker::new(ScopeTime(now)),
+            flow: NestTracker::new(now),
         }
     }
 
     /// The thread begins a block at a time.
     #[inline]
     pub fn enter(&mut self, block: &BasicBlock, now: u64) {
-        self.flow.state.0 = now;
-        self.flow.enter(block);
+        self.flow.enter(block, now);
     }
 
     /// The innermost scope that was active when the access number `time` was made.
@@ -78,7 +42,7 @@ impl ScopeTracker {
     pub fn innermost(&self, time: u64) -> ActiveScope {
         let (calls, loops) = (self.flow.calls(), self.flow.loops());
         // Calls began in the order of the stack. The first one is the thread.
-        let after = calls.partition_point(|call| call.state <= time);
+        let after = calls.partition_point(|call| call.entry <= time);
         let index = after.saturating_sub(1);
         let call = &calls[index];
         let end = calls.get(after).map_or(loops.len(), |inner| inner.loops);
@@ -100,8 +64,7 @@ impl ScopeTracker {
         }
     }
 
-    /// The first address of a block, and that after the last edge so far that closed the loop that
-    /// begins there; 0 if none does.
+    /// Where a scope begins, and of a loop the address after the branch whose line names it.
     pub fn code(&self, first: u32) -> (u64, u64) {
         self.flow.code(first)
     }

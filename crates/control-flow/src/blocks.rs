@@ -1,5 +1,5 @@
 //! [`BasicBlock`]: a basic block of code that a thread is about to run, as the capture reports it
-//! to a [`LoopTracker`](crate::LoopTracker).
+//! to a [`NestTracker`](crate::NestTracker) or a [`LoopTracker`](crate::LoopTracker).
 
 /// How a basic block ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

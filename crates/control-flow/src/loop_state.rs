@@ -1,8 +1,8 @@
-//! [`LoopState`]: what is remembered of loops and calls.
+//! [`LoopState`]: what is remembered of loops.
 
 use std::fmt::Debug;
 
-/// What changes while a thread runs, and is remembered of the loops and calls that it is in.
+/// What changes while a thread runs, and is remembered of the loops that it is in.
 ///
 /// A [`LoopTracker`](crate::LoopTracker) calls these methods. It asks for the present moment once
 /// per block.
@@ -11,8 +11,6 @@ pub trait LoopState {
     type Moment: Copy + Default + Debug;
     /// What is remembered of the iterations of a loop that the thread is in.
     type Iteration: Copy + Debug;
-    /// What is remembered of a call that the thread is in.
-    type Call: Copy + Debug;
 
     /// The present moment.
     fn now(&self) -> Self::Moment;
@@ -25,7 +23,4 @@ pub trait LoopState {
 
     /// The thread left a loop that it had entered at `entry`, and the loops inside it.
     fn leave(&mut self, entry: &Self::Moment);
-
-    /// The thread calls a function.
-    fn call(&mut self) -> Self::Call;
 }

@@ -14,13 +14,13 @@ const MOST_LEFT: usize = 64;
 
 /// A loop that the thread is in.
 #[derive(Clone, Copy, Debug)]
-pub struct ActiveLoop<S: LoopState> {
-    /// The block that it begins with: [`LoopTracker::code`] has its addresses.
-    pub header: u32,
+struct ActiveLoop<S: LoopState> {
+    /// The block that it begins with.
+    header: u32,
     /// When it was entered.
-    pub entry: S::Moment,
+    entry: S::Moment,
     /// What is remembered of its iterations.
-    pub iteration: S::Iteration,
+    iteration: S::Iteration,
     /// The addresses of its code: first and end.
     low: u64,
     high: u64,
@@ -30,22 +30,20 @@ pub struct ActiveLoop<S: LoopState> {
     within: (u64, u64),
 }
 
-/// A call that the thread is in.
+/// A call that the thread is in. The first one is what nothing called.
 #[derive(Clone, Copy, Debug)]
-pub struct ActiveCall<S: LoopState> {
-    /// The function's first block; 0 for what runs first, which nothing called.
-    pub first: u32,
-    /// What is remembered of it.
-    pub state: S::Call,
+struct ActiveCall {
     /// Loops of its callers.
-    pub loops: usize,
+    loops: usize,
     /// Where it returns to.
     back: u64,
     /// A number of its own.
     activation: u32,
 }
 
-/// Follows one thread from block to block.
+/// Follows one thread from block to block, and takes loops for ranges of addresses: paths are
+/// defined by these. A loop whose way back is not at its end has fewer iterations than it runs, or
+/// seems to be several; [`NestTracker`](crate::NestTracker) has those of the control flow.
 ///
 /// An edge closes a loop if it goes backwards, to an address before the end of the block that it
 /// comes from, in the same call, and it is the taken edge of a conditional branch, or its block is
@@ -76,7 +74,7 @@ pub struct LoopTracker<S: LoopState> {
     last_number: u32,
     known: VisitedBlocks<S::Moment>,
     loops: Vec<ActiveLoop<S>>,
-    calls: Vec<ActiveCall<S>>,
+    calls: Vec<ActiveCall>,
     /// Calls that are not in `calls`.
     deeper: u64,
     activations: u32,
@@ -95,7 +93,7 @@ impl<S: LoopState> LoopTracker<S> {
             deeper: 0,
             activations: 0,
         };
-        tracker.call(0, 0);
+        tracker.call(0);
         tracker
     }
 
@@ -105,30 +103,11 @@ impl<S: LoopState> LoopTracker<S> {
         &self.last
     }
 
-    /// The loops that the thread is in, outermost first, those of all calls.
-    #[inline]
-    pub fn loops(&self) -> &[ActiveLoop<S>] {
-        &self.loops
-    }
-
-    /// The calls that the thread is in, outermost first. The first one is what nothing called.
-    #[inline]
-    pub fn calls(&self) -> &[ActiveCall<S>] {
-        &self.calls
-    }
-
-    /// The first address of a block, and that after the last edge so far that closed the loop that
-    /// begins there; 0 if none does.
-    #[inline]
-    pub fn code(&self, number: u32) -> (u64, u64) {
-        self.known.range(number)
-    }
-
     /// Bytes held.
     pub fn memory(&self) -> usize {
         self.known.memory()
             + self.loops.capacity() * size_of::<ActiveLoop<S>>()
-            + self.calls.capacity() * size_of::<ActiveCall<S>>()
+            + self.calls.capacity() * size_of::<ActiveCall>()
     }
 
     /// The thread goes on with this block.
@@ -139,7 +118,7 @@ impl<S: LoopState> LoopTracker<S> {
         let number = self.known.find(block, self.last_number);
         // A call of code that is not seen continues after it at once.
         if self.last.end == BlockEnd::Call && block.start != self.last.back() {
-            self.call(self.last.back(), number);
+            self.call(self.last.back());
             self.begin(number);
         } else if self.last.end == BlockEnd::Return && self.returned(block.start) {
             self.begin(number);
@@ -175,15 +154,13 @@ impl<S: LoopState> LoopTracker<S> {
         self.calls.last().map_or(0, |call| call.activation)
     }
 
-    fn call(&mut self, back: u64, first: u32) {
+    fn call(&mut self, back: u64) {
         if self.calls.len() >= MOST_CALLS {
             self.deeper += 1;
             return;
         }
         self.activations = self.activations.wrapping_add(1).max(1);
         self.calls.push(ActiveCall {
-            first,
-            state: self.state.call(),
             loops: self.loops.len(),
             back,
             activation: self.activations,

@@ -16,7 +16,6 @@ impl LoopState for PathState {
     type Moment = Path;
     /// Iterations since the loop's outcomes were squashed last.
     type Iteration = u32;
-    type Call = ();
 
     #[inline]
     fn now(&self) -> Path {
@@ -41,9 +40,6 @@ impl LoopState for PathState {
     fn leave(&mut self, entry: &Path) {
         self.path = *entry;
     }
-
-    #[inline]
-    fn call(&mut self) {}
 }
 
 /// Follows one thread from block to block.

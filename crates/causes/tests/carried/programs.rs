@@ -1,4 +1,4 @@
-//! Random programs of nested loops, branches and calls, laid out as a compiler does.
+//! Random programs of nested loops, branches and calls.
 
 use reuselens_control_flow::{BasicBlock, BlockEnd};
 
@@ -28,8 +28,6 @@ pub enum Step {
     Call(u64),
     /// Enters the loop that begins there.
     Loop(u64),
-    /// The same, from the condition at its end.
-    LoopFromBelow(u64),
     /// Another iteration of the innermost loop begins.
     Iterate,
     /// Leaves the innermost loop or call.
@@ -37,11 +35,13 @@ pub enum Step {
 }
 
 /// Bytes of a block.
-const BYTES: u64 = 16;
+pub const BYTES: u64 = 16;
+/// Where the code of a program begins.
+pub const FIRST: u64 = 0x1000;
 /// Functions of a program; each calls later ones, and itself where no loop is.
 const FUNCTIONS: usize = 4;
-/// Blocks that a run has, about.
-const BLOCKS: usize = 400;
+/// Where functions are called from.
+const DRIVER: u64 = 0x100;
 /// Items that the accesses of all threads share.
 const ITEMS: u64 = 16;
 
@@ -56,18 +56,22 @@ enum Statement {
     DoWhile(u64, Vec<Statement>, u64),
     /// Header with the condition, body, jump at the end.
     While(u64, Vec<Statement>, u64),
-    /// Jump to the condition, first block, body, condition at the end.
+    /// Jump to the condition, first block, body, condition at the end, where the loop begins.
     For(u64, u64, Vec<Statement>, u64),
     /// Leaves the innermost loop.
     Break(u64),
     Call(u64, usize),
-    /// A branch past a return, and the return.
+    /// A branch past a return, and the return, which is in no loop.
     Return(u64, u64),
 }
 
 /// A random program.
 pub struct Program {
     functions: Vec<(u64, Vec<Statement>, u64)>,
+    /// Blocks that end with a call.
+    pub calls: Vec<u64>,
+    /// The address after its code.
+    pub end: u64,
 }
 
 /// Writes a program.
@@ -75,6 +79,7 @@ struct Writer<'a> {
     random: &'a mut Random,
     next: u64,
     function: usize,
+    calls: Vec<u64>,
 }
 
 impl Writer<'_> {
@@ -104,7 +109,9 @@ impl Writer<'_> {
                         let more = self.random.below((last - later + 1) as u64) as usize;
                         // Itself, only as the choice above has it.
                         let more = if later == self.function { 0 } else { more };
-                        Statement::Call(self.address(), later + more)
+                        let at = self.address();
+                        self.calls.push(at);
+                        Statement::Call(at, later + more)
                     }
                 }
             }
@@ -138,8 +145,9 @@ impl Program {
     pub fn new(random: &mut Random) -> Program {
         let mut writer = Writer {
             random,
-            next: 0x1000,
+            next: FIRST,
             function: 0,
+            calls: Vec::new(),
         };
         let mut functions = Vec::new();
         for function in 0..FUNCTIONS {
@@ -148,24 +156,45 @@ impl Program {
             let body = writer.statements(3, 0);
             functions.push((entry, body, writer.address()));
         }
-        Program { functions }
+        Program {
+            functions,
+            calls: writer.calls,
+            end: writer.next,
+        }
     }
 
-    /// What a thread does that runs the first function several times.
-    pub fn run(&self, random: &mut Random) -> Vec<Step> {
+    /// What a thread does that runs the first function several times, in about this many blocks.
+    /// What it does is a loop itself.
+    pub fn run(&self, random: &mut Random, blocks: usize) -> Vec<Step> {
         let mut run = Run {
             program: self,
             random,
             steps: Vec::new(),
+            most: blocks,
             blocks: 0,
             calls: 0,
         };
-        while run.blocks < BLOCKS {
-            run.call(0x100, 0);
-            run.block(0x100 + BYTES, BlockEnd::Falls, 0);
+        while run.blocks < blocks {
+            run.steps.push(Step::Iterate);
+            run.call(DRIVER, 0);
+            run.block(DRIVER + BYTES, BlockEnd::Falls, 0);
         }
         run.steps
     }
+}
+
+/// The beginning of what a thread does: a block, then the loop of its driver.
+pub fn begin() -> Vec<Step> {
+    let block = BasicBlock {
+        start: DRIVER - BYTES,
+        length: BYTES as u32,
+        end: BlockEnd::Jump,
+        ..BasicBlock::default()
+    };
+    let access = |item| Step::Access { item, cell: 0 };
+    let accesses = (0..ITEMS).map(access);
+    let steps = [Step::Block(block)].into_iter().chain(accesses);
+    steps.chain([Step::Loop(DRIVER)]).collect()
 }
 
 /// How a statement ends.
@@ -181,11 +210,14 @@ struct Run<'a> {
     program: &'a Program,
     random: &'a mut Random,
     steps: Vec<Step>,
+    most: usize,
     blocks: usize,
     calls: usize,
 }
 
 impl Run<'_> {
+    /// A block. Those that go on with the next one have no accesses, so that they can be parts of
+    /// longer blocks; nor have returns, which are in no loop.
     fn block(&mut self, start: u64, end: BlockEnd, taken: u64) {
         self.blocks += 1;
         self.steps.push(Step::Block(BasicBlock {
@@ -195,6 +227,9 @@ impl Run<'_> {
             end,
             ..BasicBlock::default()
         }));
+        if matches!(end, BlockEnd::Falls | BlockEnd::Return) {
+            return;
+        }
         for access in 0..self.random.below(4) {
             self.steps.push(Step::Access {
                 item: self.random.below(ITEMS),
@@ -205,7 +240,7 @@ impl Run<'_> {
 
     /// Whether a loop goes on: long runs come to their end.
     fn goes_on(&mut self) -> bool {
-        self.blocks < BLOCKS && self.random.below(4) > 0
+        self.blocks < self.most && self.random.below(4) > 0
     }
 
     fn call(&mut self, from: u64, function: usize) {
@@ -255,7 +290,8 @@ impl Run<'_> {
                 }
             }
             Statement::Call(at, function) if self.calls < 8 => self.call(*at, *function),
-            Statement::Call(at, _) => self.block(*at, BlockEnd::Falls, 0),
+            // It calls code that is not seen.
+            Statement::Call(at, _) => self.block(*at, BlockEnd::Call, 0),
             Statement::Return(branch, at) => {
                 let returns = self.random.below(3) == 0;
                 self.block(*branch, BlockEnd::Branch, at + BYTES);
@@ -311,24 +347,20 @@ impl Run<'_> {
                     self.steps.push(Step::Iterate);
                 }
             }
-            Statement::For(jump, header, body, condition) => {
+            Statement::For(jump, first, body, condition) => {
                 self.block(*jump, BlockEnd::Jump, *condition);
-                self.block(*condition, BlockEnd::Branch, *header);
-                if !self.goes_on() {
-                    return Flow::Next;
-                }
-                self.steps.push(Step::LoopFromBelow(*header));
+                self.steps.push(Step::Loop(*condition));
                 loop {
-                    self.steps.push(Step::Iterate);
-                    self.block(*header, BlockEnd::Falls, 0);
+                    self.block(*condition, BlockEnd::Branch, *first);
+                    if !self.goes_on() {
+                        break Flow::Next;
+                    }
+                    self.block(*first, BlockEnd::Jump, 0);
                     let flow = self.statements(body);
                     if flow != Flow::Next {
                         break flow;
                     }
-                    self.block(*condition, BlockEnd::Branch, *header);
-                    if !self.goes_on() {
-                        break Flow::Next;
-                    }
+                    self.steps.push(Step::Iterate);
                 }
             }
             _ => Flow::Next,

@@ -45,7 +45,8 @@ pub struct CodeScope {
     pub process: u16,
     /// Where it begins: the loop's header, the function's entry; 0 for a thread.
     pub start: u64,
-    /// Of a loop, the address after the last jump back to its header; else 0.
+    /// Of a loop, the address after a branch that has the loop's line: the last one back to its
+    /// header, or the condition in its header; else 0.
     pub end: u64,
 }
 

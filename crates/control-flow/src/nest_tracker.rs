@@ -1,0 +1,453 @@
+//! [`NestTracker`]: follows a thread from basic block to basic block, and keeps the loops and calls
+//! that it is in, wherever the compiler put their code.
+
+use crate::flow_graph::{FlowGraph, FlowStep, PlaceRun};
+use crate::loop_forest::LoopForest;
+use crate::{BasicBlock, BlockEnd};
+
+/// Loops that a thread can be in; those further in are not kept.
+const MOST_LOOPS: usize = 256;
+/// Calls that a thread can be in; those further in share the loops of the last one.
+const MOST_CALLS: usize = 4096;
+/// Callers that a return may leave at one time, as after an exception.
+const MOST_LEFT: usize = 64;
+
+/// A loop that the thread is in.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NestedLoop {
+    /// The place that it begins at: [`NestTracker::code`] has its addresses.
+    pub header: u32,
+    /// When it was entered.
+    pub entry: u64,
+    /// When its present iteration began.
+    pub iteration: u64,
+    /// The same by the thread's blocks.
+    entry_clock: u64,
+    iteration_clock: u64,
+    /// The call that it is in.
+    activation: u32,
+}
+
+/// A call that the thread is in.
+#[derive(Clone, Copy, Debug)]
+pub struct NestedCall {
+    /// The function's first place; 0 for what runs first, which nothing called.
+    pub first: u32,
+    /// When it was called.
+    pub entry: u64,
+    /// Loops of its callers.
+    pub loops: usize,
+    /// Where it returns to.
+    back: u64,
+    /// The place that called it.
+    caller: u32,
+    /// A number of its own.
+    activation: u32,
+    /// When it was called, or went on from where is unknown, by the thread's blocks.
+    clock: u64,
+}
+
+/// Follows one thread from block to block.
+///
+/// The blocks and the ways that the thread took between them, within calls of a function, are a
+/// graph. Its cycles are the loops, which no order of the code in memory changes, and a cycle's
+/// header is the block that it is entered at. The thread is in the loops that its block is in. A
+/// loop is entered when its header runs, and begins an iteration each time that the header runs
+/// again. It is known from the first time that its header runs again: its entry is then when the
+/// header ran before.
+///
+/// A block that runs for the first time is in no known loop. Until it leads back to a header, it
+/// counts for the loops that have its address between the header and the first way back. If it
+/// leads back although it was taken to be outside, the loop goes on as if it had not been left. If
+/// it was taken to be inside and did not lead back, it is outside the next time.
+///
+/// A call has loops of its own, so that recursion is not taken for iteration. A return finds its
+/// call by the address that it goes to, past others if an exception left them; one that no call
+/// fits changes no call. A call whose next block is the one that it returns to called code that is
+/// not seen, and is none.
+///
+/// A loop that is entered by falling through begins inside a longer block: it begins when that
+/// block runs.
+///
+/// Cost: per block, one comparison where the way to it is one of the last two from the block
+/// before, else a hashed look-up; where loops begin, end or are iterated, the loops of the block.
+/// Memory: 300 bytes per place where a block begins.
+#[derive(Clone, Debug)]
+pub struct NestTracker {
+    graph: FlowGraph,
+    forest: LoopForest,
+    /// By place, the loop that begins there as it was when it was left last.
+    left: Vec<NestedLoop>,
+    loops: Vec<NestedLoop>,
+    calls: Vec<NestedCall>,
+    /// Calls that are not in `calls`.
+    deeper: u64,
+    activations: u32,
+    /// The last place that ran.
+    at: u32,
+    /// How the block that ran last ends, the address after it, and where its call returns to.
+    end: BlockEnd,
+    after: u64,
+    back: u64,
+    clock: u64,
+    now: u64,
+    /// The loops of a block, innermost first.
+    nest: Vec<u32>,
+}
+
+impl NestTracker {
+    /// Before the first block, at a time.
+    pub fn new(now: u64) -> Self {
+        let mut tracker = NestTracker {
+            graph: FlowGraph::new(),
+            forest: LoopForest::new(),
+            left: vec![NestedLoop::default()],
+            loops: Vec::with_capacity(16),
+            calls: Vec::with_capacity(16),
+            deeper: 0,
+            activations: 0,
+            at: 0,
+            // The first block has no block before.
+            end: BlockEnd::Return,
+            after: 0,
+            back: 0,
+            clock: 0,
+            now,
+            nest: Vec::with_capacity(16),
+        };
+        tracker.call(0, 0, 0);
+        tracker
+    }
+
+    /// The loops that the thread is in, outermost first, those of all calls.
+    #[inline]
+    pub fn loops(&self) -> &[NestedLoop] {
+        &self.loops
+    }
+
+    /// The calls that the thread is in, outermost first. The first one is what nothing called.
+    #[inline]
+    pub fn calls(&self) -> &[NestedCall] {
+        &self.calls
+    }
+
+    /// The address of a place, and of a loop's header the address after the branch whose line is
+    /// that of the loop: a way back to the header, conditional if there is one, and the last one of
+    /// these; else the condition in the header. 0 if no loop begins there.
+    pub fn code(&self, place: u32) -> (u64, u64) {
+        (self.graph.start(place), self.forest.named(place))
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        self.graph.memory()
+            + self.forest.memory()
+            + (self.loops.capacity() + self.left.capacity()) * size_of::<NestedLoop>()
+            + self.calls.capacity() * size_of::<NestedCall>()
+    }
+
+    /// The thread goes on with this block at a time.
+    // Inlined, so that the block's fields are used one by one: a block that is passed by reference
+    // is written to memory in small pieces and read in large ones, for which the processor waits.
+    #[inline]
+    pub fn enter(&mut self, block: &BasicBlock, now: u64) {
+        self.now = now;
+        self.clock += 1;
+        let to = match self.end {
+            // A call of code that is not seen continues after it at once.
+            BlockEnd::Call if block.start != self.back => self.called(block),
+            BlockEnd::Return => self.returned(block),
+            _ => self.step(block),
+        };
+        self.runs(to);
+        if self.graph.inside(to) != 0 {
+            self.run_inside(block.after());
+        }
+        self.end = block.end;
+        self.after = block.after();
+        self.back = block.back();
+    }
+
+    #[inline]
+    fn runs(&mut self, place: u32) {
+        self.at = place;
+        let run = PlaceRun {
+            activation: self.activation(),
+            clock: self.clock,
+            time: self.now,
+        };
+        self.graph.ran(place, run);
+    }
+
+    /// Goes on in the same call.
+    #[inline]
+    fn step(&mut self, block: &BasicBlock) -> u32 {
+        match self.graph.known_step(self.at, block) {
+            Some(step) => {
+                if !step.keeps_loops {
+                    self.settle(step.to);
+                }
+                step.to
+            }
+            None => {
+                let to = self.place(block, true);
+                self.follow(to);
+                to
+            }
+        }
+    }
+
+    /// The places inside the block before an address run too.
+    fn run_inside(&mut self, after: u64) {
+        loop {
+            let to = self.graph.inside(self.at);
+            // The block may have been longer.
+            if to == 0 || self.graph.start(to) >= after {
+                return;
+            }
+            match self.graph.step_to(self.at, to) {
+                Some(step) if step.keeps_loops => {}
+                Some(_) => self.settle(to),
+                None => {
+                    (self.end, self.after) = (BlockEnd::Falls, self.graph.start(to));
+                    self.follow(to);
+                }
+            }
+            self.runs(to);
+        }
+    }
+
+    /// The place where a block begins, which may be new. A new place that is reached within a call
+    /// may be in one of its loops.
+    #[cold]
+    fn place(&mut self, block: &BasicBlock, within: bool) -> u32 {
+        let (place, around) = self.graph.place(block);
+        if let Some(around) = around {
+            self.forest.add_place(around);
+            self.left.push(NestedLoop::default());
+            if around == 0 && within {
+                let mine = self.loops[self.outermost()..].iter().rev();
+                let mut mine = mine.map(|one| one.header);
+                let guess = mine.find(|header| self.forest.spans(*header, block.start));
+                self.forest.guess(place, guess.unwrap_or_default());
+            }
+            if around != 0 && around == self.at && block.start < self.after {
+                self.at = place;
+            }
+        }
+        place
+    }
+
+    /// Goes on at a place in the same call, on a way that may be new.
+    #[cold]
+    fn follow(&mut self, to: u32) {
+        let from = self.at;
+        if self.graph.add_edge(from, to) {
+            self.forest.add_way(&mut self.graph, from, to);
+            if self.forest.holds(to, from) {
+                // That of an inner loop, if it is not taken, is none back to this header.
+                let falls = self.graph.start(to) == self.after;
+                let end = match falls && self.forest.innermost(from) != to {
+                    true => BlockEnd::Falls,
+                    false => self.end,
+                };
+                self.forest.set_named(to, end, self.after);
+            }
+        }
+        self.settle_all(to);
+        // A place that is only guessed to be in a loop is asked again.
+        let innermost = self.forest.innermost(to);
+        let keeps_loops = innermost == self.forest.innermost(from)
+            && innermost != to
+            && self.forest.guessed(to).is_none();
+        self.graph.remember(from, FlowStep { to, keeps_loops });
+    }
+
+    /// Goes on with the first block of a function.
+    fn called(&mut self, block: &BasicBlock) -> u32 {
+        let to = match self.graph.known_step(self.at, block) {
+            Some(step) => step.to,
+            None => {
+                let to = self.place(block, false);
+                self.forest.set_entry(to);
+                let keeps_loops = false;
+                self.graph.remember(self.at, FlowStep { to, keeps_loops });
+                to
+            }
+        };
+        self.call(self.back, to, self.at);
+        if self.forest.innermost(to) != 0 {
+            self.settle_all(to);
+        }
+        to
+    }
+
+    fn call(&mut self, back: u64, first: u32, caller: u32) {
+        if self.calls.len() >= MOST_CALLS {
+            self.deeper += 1;
+            return;
+        }
+        self.activations = self.activations.wrapping_add(1).max(1);
+        self.calls.push(NestedCall {
+            first,
+            entry: self.now,
+            loops: self.loops.len(),
+            back,
+            caller,
+            activation: self.activations,
+            clock: self.clock,
+        });
+    }
+
+    /// Goes on after a return.
+    fn returned(&mut self, block: &BasicBlock) -> u32 {
+        if self.deeper > 0 {
+            self.deeper -= 1;
+            return self.appear(block);
+        }
+        // The first one is no call: nothing returns from it.
+        let calls = self.calls.iter().skip(1).rev().take(MOST_LEFT);
+        let mut backs = calls.map(|call| call.back);
+        let Some(index) = backs.position(|back| back == block.start) else {
+            let to = self.appear(block);
+            self.forest.set_entry(to);
+            return to;
+        };
+        let left = self.calls.len() - 1 - index;
+        let NestedCall { loops, caller, .. } = self.calls[left];
+        self.leave_loops(loops);
+        self.calls.truncate(left);
+        self.at = caller;
+        // Others may have been found inside the block since.
+        while let inside = self.graph.inside(self.at)
+            && inside != 0
+            && self.graph.start(inside) < block.start
+        {
+            self.at = inside;
+        }
+        (self.end, self.after) = (BlockEnd::Call, block.start);
+        self.step(block)
+    }
+
+    /// Goes on at a block to which no way is known.
+    fn appear(&mut self, block: &BasicBlock) -> u32 {
+        let to = self.place(block, false);
+        // What ran before is not on a way to it.
+        if let Some(call) = self.calls.last_mut() {
+            call.clock = self.clock;
+        }
+        self.settle_all(to);
+        to
+    }
+
+    /// The first loop of this call.
+    #[inline]
+    fn outermost(&self) -> usize {
+        self.calls.last().map_or(0, |call| call.loops)
+    }
+
+    #[inline]
+    fn activation(&self) -> u32 {
+        self.calls.last().map_or(0, |call| call.activation)
+    }
+
+    /// Enters, leaves and iterates loops, as the thread goes on at a place of this call.
+    #[inline]
+    fn settle(&mut self, to: u32) {
+        let outermost = self.outermost();
+        let mine = self.loops.get_mut(outermost..);
+        match mine.and_then(<[NestedLoop]>::last_mut) {
+            Some(innermost) if innermost.header == to => {
+                innermost.iteration = self.now;
+                innermost.iteration_clock = self.clock;
+            }
+            _ => self.settle_all(to),
+        }
+    }
+
+    /// The same, for all loops of this call.
+    fn settle_all(&mut self, to: u32) {
+        self.doubt(to);
+        let mut nest = std::mem::take(&mut self.nest);
+        nest.clear();
+        let mut header = self.forest.innermost(to);
+        while header != 0 {
+            nest.push(header);
+            header = self.forest.around(header);
+        }
+        let outermost = self.outermost();
+        let mine = self.loops[outermost..].iter().map(|one| one.header);
+        let same = mine.zip(nest.iter().rev()).take_while(|(a, b)| a == *b);
+        let same = same.count();
+        self.leave_loops(outermost + same);
+        for &header in nest[..nest.len() - same].iter().rev() {
+            self.enter_loop(header, to);
+        }
+        if same > 0 && same == nest.len() && nest[0] == to {
+            self.iterate();
+        }
+        self.nest = nest;
+    }
+
+    /// A place that was taken for a part of a loop when it ran before, and did not lead back to the
+    /// header since, is outside of it.
+    fn doubt(&mut self, to: u32) {
+        let Some(guess) = self.forest.guessed(to) else {
+            return;
+        };
+        let run = self.graph.run(to);
+        let mine = self.loops[self.outermost()..].iter();
+        let mut mine = mine.filter(|one| one.header == guess);
+        let since = mine.next().map(|one| one.entry_clock);
+        let is_present = |since| run.activation == self.activation() && run.clock >= since;
+        if run.activation != 0 && !since.is_some_and(is_present) {
+            self.forest.guess(to, 0);
+            self.graph.forget_steps(to);
+        }
+    }
+
+    fn iterate(&mut self) {
+        if let Some(innermost) = self.loops.last_mut() {
+            innermost.iteration = self.now;
+            innermost.iteration_clock = self.clock;
+        }
+    }
+
+    /// Enters a loop as the thread goes on at a place in it: now, or in fact before, if the loop
+    /// was not known then.
+    fn enter_loop(&mut self, header: u32, to: u32) {
+        if self.loops.len() >= MOST_LOOPS {
+            return;
+        }
+        let activation = self.activation();
+        let around = self.loops.get(self.outermost()..).and_then(<[_]>::last);
+        let since = around.map_or(0, |around| around.iteration_clock);
+        let since = since.max(self.calls.last().map_or(0, |call| call.clock));
+        let (left, run) = (self.left[header as usize], self.graph.run(header));
+        let begun = |time, clock| NestedLoop {
+            header,
+            entry: time,
+            iteration: time,
+            entry_clock: clock,
+            iteration_clock: clock,
+            activation,
+        };
+        let is_left = left.activation == activation && left.entry_clock >= since;
+        let has_run = run.activation == activation && run.clock >= since;
+        self.loops.push(match (is_left, has_run) {
+            (true, _) => left,
+            (false, true) => begun(run.time, run.clock),
+            (false, false) => begun(self.now, self.clock),
+        });
+        if header == to && (is_left || has_run) {
+            self.iterate();
+        }
+    }
+
+    /// Leaves all loops but the outer `stay`.
+    fn leave_loops(&mut self, stay: usize) {
+        for left in self.loops.drain(stay.min(self.loops.len())..) {
+            self.left[left.header as usize] = left;
+        }
+    }
+}
