@@ -39,8 +39,8 @@ const DRIVER_NAMES: [&str; 3] = ["cuInit", "cuLaunchKernel", "cuModuleLoadData"]
 const MAX_TEXTS: u64 = 16 << 20;
 
 /// How the program at `path` reaches CUDA; `None` if it does not, or is no program that can be
-/// read. Cost: of the file its sections' headers and its symbols are read, and the constants of
-/// programs that can load libraries.
+/// read. Cost: files up to 64 MiB are read whole; of larger ones sections' headers
+/// and symbols, and the constants of programs that can load libraries.
 pub fn cuda_use(path: &Path) -> Option<CudaUse> {
     let (mut file, length) = open_regular_file(path).ok()?;
     if length > READ_AT_ONCE {

@@ -112,7 +112,7 @@ fn redirect_file(path: &OsStr, base: u64, own: *mut c_void) -> Option<Vec<usize>
             }
         }
     }
-    jump(&jumps);
+    jump(&mut jumps);
     Some(starts)
 }
 
@@ -146,18 +146,33 @@ fn own_function_for(name: &CStr, own: *mut c_void) -> Option<usize> {
     Some(function as usize)
 }
 
-/// Puts jumps at functions of one file: where each is, and to where. Their code is made writable at
-/// once, since the system changes rights of a range in about the time of those of a page.
-fn jump(jumps: &[(usize, usize)]) {
-    let entries = || jumps.iter().map(|(entry, _)| *entry);
-    let (Some(first), Some(last)) = (entries().min(), entries().max()) else {
-        return;
+/// Puts jumps at functions of one file: where each is, and to where. Code that is near each other
+/// is made writable at once, since the system changes rights of a range in about the time of those
+/// of a page.
+fn jump(jumps: &mut [(usize, usize)]) {
+    jumps.sort_unstable();
+    let is_near = |a: &(usize, usize), b: &(usize, usize)| b.0 - a.0 <= NEAR_BYTES;
+    for group in jumps.chunk_by(is_near) {
+        // A range with a hole in it is refused.
+        if !jump_in_range(group) {
+            for one in group {
+                jump_in_range(std::slice::from_ref(one));
+            }
+        }
+    }
+}
+
+/// Puts jumps at functions, ascending by address, all pages from the first to the last of which are
+/// code; false if their rights cannot be changed.
+fn jump_in_range(jumps: &[(usize, usize)]) -> bool {
+    let (Some((first, _)), Some((last, _))) = (jumps.first(), jumps.last()) else {
+        return true;
     };
     let page = first & !(PAGE - 1);
     let bytes = (last + JUMP_BYTES).next_multiple_of(PAGE) - page;
     // SAFETY: these pages are code of the program or a library, which has not begun to run.
     if unsafe { mprotect(page as *mut c_void, bytes, ALL_RIGHTS) } != 0 {
-        return;
+        return false;
     }
     for &(entry, function) in jumps {
         let mut jump = [0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0];
@@ -167,6 +182,7 @@ fn jump(jumps: &[(usize, usize)]) {
     }
     // SAFETY: as above.
     unsafe { mprotect(page as *mut c_void, bytes, CODE_RIGHTS) };
+    true
 }
 
 /// Whether the program was made for CUDA 12: it has that runtime linked in, or names its library.
@@ -181,6 +197,9 @@ pub fn is_cuda_12() -> bool {
 
 /// `mov rax, address; jmp rax`.
 const JUMP_BYTES: usize = 12;
+/// Functions of a runtime follow each other; between those that are further apart may be other
+/// pages than code.
+const NEAR_BYTES: usize = 64 << 10;
 
 /// The address of our function of a name.
 pub fn own_symbol(name: &CStr) -> Option<usize> {
