@@ -1,7 +1,9 @@
 //! Prints text of commands. Control characters in it are shown as escapes, since names of files and
 //! lines of clients come from anywhere; line breaks stay.
+//! [`NamedOutput`] is for bytes as they are.
 
-use std::io::{self, Write};
+use std::io::{self, StdoutLock, Write};
+use std::path::Path;
 
 use reuselens_units::shown_lines;
 
@@ -27,5 +29,49 @@ pub fn error_line(text: &str) {
 pub fn line(text: &str) -> io::Result<()> {
     let mut line = shown_lines(text).into_owned();
     line.push('\n');
-    io::stdout().write_all(line.as_bytes())
+    stdout().write_all(line.as_bytes())
+}
+
+/// Locks standard output, to write bytes as they are. Errors say that they are of standard output.
+pub fn stdout() -> NamedOutput<StdoutLock<'static>> {
+    NamedOutput {
+        out: io::stdout().lock(),
+        failure: "cannot write to standard output".to_owned(),
+    }
+}
+
+/// An output whose errors say where it writes to.
+#[derive(Debug)]
+pub struct NamedOutput<W> {
+    /// The output itself.
+    pub out: W,
+    failure: String,
+}
+
+impl<W> NamedOutput<W> {
+    /// The output to a file.
+    pub fn file(out: W, path: &Path) -> Self {
+        Self {
+            out,
+            failure: format!("cannot write {}", path.display()),
+        }
+    }
+
+    /// The kind stays: a command whose pipe is closed has not failed, and an interrupted call is
+    /// tried again.
+    fn named(&self, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.failure))
+    }
+}
+
+impl<W: Write> Write for NamedOutput<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        written.map_err(|error| self.named(error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        flushed.map_err(|error| self.named(error))
+    }
 }

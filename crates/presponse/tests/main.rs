@@ -2,6 +2,7 @@
 //!
 //! `cargo test -p reuselens-presponse --test commands serve::` runs the tests of `serve.rs`.
 
+mod bad_input;
 mod common;
 
 mod compare;

@@ -3,7 +3,6 @@
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use reuselens_graph::EdgeKind;
 use reuselens_io::AtomicFile;
 use reuselens_units::counted;
@@ -12,7 +11,7 @@ use super::shared::StreamOptions;
 use crate::differences::DifferenceWriter;
 use crate::exit::{Outcome, WrongUsage};
 use crate::input::read_graph;
-use crate::say::tell;
+use crate::say::{NamedOutput, stdout, tell};
 use crate::state;
 
 /// Write batches as lines `from to batch difference`, for differential dataflow and others
@@ -61,15 +60,12 @@ impl Args {
             .as_deref()
             .filter(|path| *path != Path::new("-"));
         let Some(path) = target else {
-            return self
-                .write(BufWriter::new(std::io::stdout().lock()))?
-                .0
-                .flush()
-                .map_err(Into::into);
+            return Ok(self.write(BufWriter::new(stdout()))?.0.flush()?);
         };
         AtomicFile::protect(&self.from);
-        let (file, lines) = self.write(AtomicFile::create(path, self.force)?)?;
-        file.commit()?;
+        let file = AtomicFile::create(path, self.force)?;
+        let (file, lines) = self.write(NamedOutput::file(file, path))?;
+        file.out.commit()?;
         tell!("{}: {lines}", path.display());
         Ok(())
     }
@@ -114,9 +110,7 @@ impl Args {
         let loaded = read_graph(&self.from, self.format.as_deref())?;
         let mut writer = DifferenceWriter::new(out, kind)?;
         let edges = loaded.census(kind).edges;
-        writer
-            .begin(0, loaded.names, edges)
-            .context("cannot write")?;
+        writer.begin(0, loaded.names, edges)?;
         let (mut records, mut batch) = (Vec::new(), 0);
         while batches.next_batch(&mut records)? {
             batch += 1;

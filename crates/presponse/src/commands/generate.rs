@@ -14,7 +14,7 @@ use reuselens_units::counted;
 
 use crate::exit::{Outcome, WrongUsage};
 use crate::input::{open_stream, read_graph};
-use crate::say::tell;
+use crate::say::{stdout, tell};
 
 /// Write a graph or a stream made up from random numbers; the same seed gives the same one
 #[derive(clap::Args, Debug)]
@@ -212,10 +212,9 @@ impl Args {
             .as_deref()
             .filter(|path| *path != Path::new("-"))
         else {
-            let mut out = BufWriter::new(std::io::stdout().lock());
+            let mut out = BufWriter::new(stdout());
             lines(&mut out)?;
-            out.flush()?;
-            return Ok(());
+            return Ok(out.flush()?);
         };
         let mut file = AtomicFile::create(path, self.force)?;
         let count = lines(&mut file);

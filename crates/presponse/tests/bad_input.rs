@@ -1,0 +1,336 @@
+//! Bad input and full disks: what each command says, and what it leaves.
+
+use std::fs::OpenOptions;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::common::Place;
+
+const GRAPH: &str = "10 20\n20 30\n30 40\n40 50\n30 50\n";
+
+#[test]
+fn bad_input_is_a_message_with_a_line_and_what_to_do() {
+    let place = Place::new();
+    place.write("graph", GRAPH);
+    place.write("names", "anna ben\n");
+    place.write("cut.graph", "3 2\n2\n");
+    place.write("stream", "+ 1 2\n+ 1\n");
+    place.write("untimed", "+ 1 2\n");
+    place.write("empty", "");
+    place.write("binary", "\u{7f}ELF\0\0 \n\0");
+    for (arguments, code, wanted) in [
+        (
+            vec!["run", "none", "--stream", "stream"],
+            1,
+            "there is no such file; `presponse generate",
+        ),
+        (
+            vec!["run", "graph", "--stream", "none"],
+            1,
+            "there is no such file",
+        ),
+        (
+            vec!["run", "names", "--stream", "stream"],
+            1,
+            "line 1: 'anna' is no id of a vertex",
+        ),
+        (
+            vec!["run", "cut.graph", "--stream", "stream"],
+            1,
+            "line 2: the file ends after 1 of 3",
+        ),
+        (
+            vec!["run", "graph", "--stream", "stream"],
+            1,
+            "the stream stream: line 2: '+ 1' has too few",
+        ),
+        (
+            vec!["run", "graph", "--stream", "untimed", "--every", "5"],
+            2,
+            "line 1 has no time",
+        ),
+        (
+            vec!["run", "empty", "--stream", "untimed"],
+            1,
+            "empty is empty",
+        ),
+        (
+            vec!["run", "binary", "--stream", "stream"],
+            1,
+            "the file is binary or UTF-16; graphs and streams are text",
+        ),
+        (
+            vec!["run", "graph", "--stream", "binary"],
+            1,
+            "the stream binary: line 1: the file is binary",
+        ),
+        (
+            vec!["run", "graph", "--stream", "stream", "--batch", "-5"],
+            2,
+            "invalid value '-5' for '--batch <N>'",
+        ),
+        (
+            vec!["generate", "delaunay", "--vertices", "-1"],
+            2,
+            "invalid value '-1' for '--vertices <VERTICES>'",
+        ),
+        (
+            vec!["run", "-", "--stream", "-"],
+            2,
+            "cannot both be standard input",
+        ),
+        (
+            vec!["run", "graph", "--stream", "untimed", "-o", "graph"],
+            1,
+            "it is read or run here",
+        ),
+        (
+            vec!["run", "graph", "--stream", "untimed", "-f", "-o", "graph"],
+            1,
+            "would be lost",
+        ),
+        (
+            vec!["run", "graph", "--stream", "untimed", "--format", "x"],
+            2,
+            "formats are edges, ",
+        ),
+        (
+            vec!["run", "graph", "--stream", "untimed", "--batch", "0"],
+            2,
+            "--batch",
+        ),
+        (
+            vec!["generate", "delaunay", "--vertices", "2"],
+            2,
+            "needs 3 vertices",
+        ),
+        (
+            vec!["generate", "rmat", "--scale", "31", "--degree", "64"],
+            2,
+            "2^36 are the most",
+        ),
+        (
+            "generate erdos-renyi --directed --vertices 4000000000 --edges 9000000000000000000"
+                .split(' ')
+                .collect(),
+            2,
+            "2^36 are the most",
+        ),
+        (
+            "generate barabasi-albert --vertices 4294967295 --each 2147483647"
+                .split(' ')
+                .collect(),
+            2,
+            "at most 4294967294 vertices",
+        ),
+        (
+            vec!["generate", "changes", "graph", "--deletions", "2"],
+            2,
+            "from 0 to 1",
+        ),
+        (
+            vec!["generate", "window", "untimed", "--length", "5"],
+            2,
+            "line 1 has none",
+        ),
+    ] {
+        let (found, error) = place.fail(&arguments);
+        assert!(
+            found == code && error.contains(wanted),
+            "{arguments:?}: {code} {error}"
+        );
+        assert!(!error.contains("panicked"), "{error}");
+    }
+}
+
+#[test]
+fn an_error_that_cannot_be_written_is_still_an_error() {
+    let place = Place::new();
+    let mut command = crate::common::presponse(&["run", "nothing", "--stream", "nowhere"]);
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = command
+        .current_dir(place.path(""))
+        .stderr(full)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(1));
+}
+
+/// Standard error of a run that fails because its standard output is full.
+fn fail_when_full(place: &Place, arguments: &[&str]) -> String {
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = crate::common::presponse(arguments);
+    command.current_dir(place.path("")).stdout(full);
+    let output = command.output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+    error
+}
+
+#[test]
+fn full_standard_output_is_named() {
+    let place = Place::new();
+    place.write("graph", GRAPH);
+    place.write("stream", "+ 1 2\n");
+    place.succeed(&["generate", "delaunay", "--vertices", "2000", "-o", "large"]);
+    let run = ["run", "graph", "--stream", "stream"];
+    for arguments in [
+        run.to_vec(),
+        [&run[..], &["--json", "-"]].concat(),
+        [&run[..], &["--answers", "-"]].concat(),
+        vec!["compare", "graph", "--stream", "stream", "--no-peers"],
+        vec!["generate", "delaunay", "--vertices", "50"],
+        vec!["export", "graph", "--stream", "stream"],
+        // These fail before the last bytes.
+        vec!["generate", "delaunay", "--vertices", "2000"],
+        vec!["export", "large", "--stream", "stream"],
+    ] {
+        let error = fail_when_full(&place, &arguments);
+        assert!(
+            error.contains("cannot write to standard output: No space left"),
+            "{arguments:?}: {error}"
+        );
+    }
+}
+
+/// Runs the binary where no file may be longer than this many KiB, which stands for a full disk.
+fn run_with_limit(place: &Place, kibibytes: u32, arguments: &str) -> Output {
+    let binary = env!("CARGO_BIN_EXE_presponse");
+    // The shell ignores the signal, so that writing fails.
+    let script = format!("trap '' XFSZ; ulimit -f {kibibytes}; exec {binary} {arguments}");
+    let mut command = Command::new("bash");
+    command.args(["-c", &script]).current_dir(place.path(""));
+    command.output().unwrap()
+}
+
+#[test]
+fn full_disk_is_an_error_and_leaves_no_part_of_a_file() {
+    let place = Place::new();
+    for (vertices, file) in [("2000", "graph"), ("40000", "large")] {
+        place.succeed(&["generate", "delaunay", "--vertices", vertices, "-o", file]);
+    }
+    place.succeed(&[
+        "generate", "changes", "graph", "--count", "2000", "-o", "stream",
+    ]);
+    for (arguments, file) in [
+        ("generate rmat --scale 10 -o new", "new"),
+        ("generate changes graph --count 2000 -o new", "new"),
+        ("export graph --stream stream -o new", "new"),
+        // This one fails before the last bytes.
+        ("export large --stream stream -o new", "new"),
+        ("run graph --stream stream --answers new", "new"),
+        ("run graph --stream stream -o page.html", "page.html"),
+        (
+            "run graph --stream stream --quiet --force --answers stream.old",
+            "stream.old",
+        ),
+    ] {
+        let old = place.write("stream.old", "kept");
+        let output = run_with_limit(&place, 4, arguments);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {error}");
+        // The path of a file that is replaced is shown in full.
+        let wanted = format!("{file}: File too large");
+        assert!(
+            error.contains("cannot write ") && error.contains(&wanted),
+            "{error}"
+        );
+        assert!(error.contains("free some space"), "{error}");
+        assert_eq!(std::fs::read_to_string(old).unwrap(), "kept");
+        let mut files: Vec<_> = std::fs::read_dir(place.path("")).unwrap().collect();
+        files.retain(|entry| {
+            entry
+                .as_ref()
+                .is_ok_and(|entry| entry.file_name() != "stream.old")
+        });
+        assert_eq!(files.len(), 3, "{arguments}: {files:?}");
+    }
+}
+
+#[test]
+fn packed_files_that_are_cut_off_are_errors() {
+    let place = Place::new();
+    place.succeed(&["generate", "delaunay", "--vertices", "3000", "-o", "graph"]);
+    place.succeed(&[
+        "generate", "changes", "graph", "--count", "3000", "-o", "stream",
+    ]);
+    for name in ["graph", "stream"] {
+        let packed = Command::new("gzip")
+            .arg("-c")
+            .arg(place.path(name))
+            .output()
+            .unwrap();
+        let bytes = packed.stdout;
+        std::fs::write(place.path(&format!("{name}.gz")), &bytes).unwrap();
+        std::fs::write(
+            place.path(&format!("{name}.cut.gz")),
+            &bytes[..bytes.len() / 2],
+        )
+        .unwrap();
+    }
+    let all = place.succeed(&["run", "graph", "--stream", "stream", "--answers", "-"]);
+    let packed = ["run", "graph.gz", "--stream", "stream.gz", "--answers", "-"];
+    assert_eq!(place.succeed(&packed), all);
+    for arguments in [
+        ["run", "graph.cut.gz", "--stream", "stream"],
+        ["run", "graph", "--stream", "stream.cut.gz"],
+    ] {
+        let (code, error) = place.fail(&arguments);
+        assert!(
+            code == 1 && error.contains("its gzip data is cut off"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn loops_repeats_and_absent_edges_change_nothing() {
+    let place = Place::new();
+    place.write("graph", "1 2\n2 1\n1 2\n3 3\n18446744073709551615 1\n");
+    place.write(
+        "stream",
+        "- 5 6\n+ 1 2\n+ 4 4\n- 4 4\n- 1 2\n+ 2 1\n- 2 3\n",
+    );
+    let run = [
+        "run", "graph", "--stream", "stream", "--batch", "7", "--verify",
+    ];
+    let text = place.succeed(&run);
+    for wanted in [
+        // The id of the loop, too, is a vertex.
+        "4 vertices, 2 edges (undirected); 1 self loop left out; 2 repeats left out",
+        "0 edges inserted, 0 deleted",
+        "All answers equal recomputed ones",
+    ] {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
+    let json = place.succeed(&[&run[..], &["--json", "-"]].concat());
+    let json: Value = serde_json::from_str(&json).unwrap();
+    // Vertices that are only named by a change exist from then on.
+    assert_eq!((&json["vertices"], &json["edges"]), (&7.into(), &2.into()));
+    // One by one, the edge goes and comes back.
+    let single = [
+        "run", "graph", "--stream", "stream", "--batch", "1", "--verify",
+    ];
+    assert!(
+        place
+            .succeed(&single)
+            .contains("1 edge inserted, 1 deleted")
+    );
+}
+
+#[test]
+fn ids_beyond_64_bits_are_refused_with_their_line() {
+    let place = Place::new();
+    place.write("graph", "1 2\n");
+    place.write("large", "1 2\n1 18446744073709551616\n");
+    for arguments in [
+        ["run", "large", "--stream", "graph"],
+        ["run", "graph", "--stream", "large"],
+    ] {
+        let (code, error) = place.fail(&arguments);
+        let wanted = "line 2: '18446744073709551616'";
+        assert!(code == 1 && error.contains(wanted), "{error}");
+        assert!(error.contains("below 2^64"), "{error}");
+    }
+}
