@@ -19,6 +19,32 @@ pub enum BatchLimit {
     Time(u64),
 }
 
+/// The latest time of a stream so far, and the count of times before it.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamClock {
+    /// The latest time; the least one of all before the first.
+    pub latest: i64,
+    /// Times that were earlier than one before.
+    pub late: u64,
+}
+
+impl Default for StreamClock {
+    fn default() -> Self {
+        Self {
+            latest: i64::MIN,
+            late: 0,
+        }
+    }
+}
+
+impl StreamClock {
+    /// Takes the time of the next change into account.
+    pub fn add(&mut self, time: i64) {
+        self.late += u64::from(time < self.latest);
+        self.latest = self.latest.max(time);
+    }
+}
+
 /// The batches of a stream.
 ///
 /// By time, a change that is earlier than the one before belongs to the current batch
@@ -29,9 +55,7 @@ pub struct Batches {
     shown: String,
     limit: BatchLimit,
     next: Option<StreamRecord>,
-    latest: i64,
-    /// The count of changes that were earlier than the one before.
-    pub late: u64,
+    clock: StreamClock,
 }
 
 impl Batches {
@@ -46,9 +70,13 @@ impl Batches {
             shown,
             limit,
             next: None,
-            latest: i64::MIN,
-            late: 0,
+            clock: StreamClock::default(),
         }
+    }
+
+    /// The count of changes that were earlier than one before; 0 if batches end by count.
+    pub fn late(&self) -> u64 {
+        self.clock.late
     }
 
     /// Puts the next batch into `batch`; false at the end of the stream.
@@ -66,7 +94,7 @@ impl Batches {
         };
         let end = match self.limit {
             BatchLimit::Count(_) => None,
-            BatchLimit::Time(length) => Some(self.latest.saturating_add_unsigned(length)),
+            BatchLimit::Time(length) => Some(self.clock.latest.saturating_add_unsigned(length)),
         };
         batch.push(first);
         loop {
@@ -77,7 +105,7 @@ impl Batches {
             }
             match self.read()? {
                 None => return Ok(true),
-                Some(record) if end.is_some_and(|end| self.latest >= end) => {
+                Some(record) if end.is_some_and(|end| self.clock.latest >= end) => {
                     self.next = Some(record);
                     return Ok(true);
                 }
@@ -100,8 +128,7 @@ impl Batches {
                     self.shown
                 ))
             })?;
-            self.late += u64::from(time < self.latest);
-            self.latest = self.latest.max(time);
+            self.clock.add(time);
         }
         Ok(Some(record))
     }

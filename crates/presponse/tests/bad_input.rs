@@ -334,3 +334,23 @@ fn ids_beyond_64_bits_are_refused_with_their_line() {
         assert!(error.contains("below 2^64"), "{error}");
     }
 }
+
+#[test]
+fn window_of_unsorted_times_is_warned_of() {
+    let place = Place::new();
+    // A window leaves out deletions, so their times do not matter.
+    place.write("sorted", "1 2 5\n- 1 2 3\n2 3 10\n2 3 10\n");
+    place.write("unsorted", "1 2 10\n2 3 5\n3 4 7\n");
+    let window = |stream: &str| {
+        let output = place.run(&["generate", "window", stream, "--length", "3"]);
+        assert!(output.status.success());
+        let [out, error] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (out, error)
+    };
+    assert_eq!(window("sorted").1, "");
+    let (out, error) = window("unsorted");
+    let wanted = "2 records are earlier than one before, and got the latest time so far";
+    assert!(error.contains(wanted), "{error}");
+    assert_eq!(out, "+ 1 2 10\n+ 2 3 10\n+ 3 4 10\n");
+}

@@ -94,7 +94,7 @@ impl Args {
         while stream.next_batch(&mut batch)? {
             batches.push(batch.clone());
         }
-        warn_of_late(stream.late, self.out.quiet);
+        warn_of_late(stream.late(), self.out.quiet);
         let input = ComparedInput { ready, batches };
         let mut results = Vec::new();
         for rules in [

@@ -12,6 +12,7 @@ use reuselens_graph::{Edge, EdgeChange, EdgeKind};
 use reuselens_io::AtomicFile;
 use reuselens_units::counted;
 
+use crate::batches::StreamClock;
 use crate::exit::{Outcome, WrongUsage};
 use crate::input::{open_stream, read_graph};
 use crate::say::{stdout, tell};
@@ -142,6 +143,7 @@ impl Args {
             } => {
                 AtomicFile::protect(stream);
                 let records = read_records(stream)?;
+                warn_of_early(&records);
                 let records = window(kind(*directed), &records, *length);
                 return self.write_stream(records.into_iter());
             }
@@ -239,6 +241,23 @@ fn share(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "it should be a number from 0 to 1".to_owned())
+}
+
+/// Warns of insertions that are earlier than one before: [`window`] gives them the latest time so
+/// far. Deletions are left out of a window, whatever their times are.
+fn warn_of_early(records: &[StreamRecord]) {
+    let mut clock = StreamClock::default();
+    let insertions = records.iter().filter(|record| record.inserts);
+    insertions
+        .filter_map(|record| record.time)
+        .for_each(|time| clock.add(time));
+    if clock.late > 0 {
+        tell!(
+            "presponse: warning: {} earlier than one before, and got the latest time so far; sort \
+             the stream by time",
+            counted(clock.late, "record is", "records are")
+        );
+    }
 }
 
 fn read_records(path: &Path) -> anyhow::Result<Vec<StreamRecord>> {

@@ -106,7 +106,7 @@ impl Args {
             args: &self,
             about,
             root: names.id(root).unwrap_or_default(),
-            late: batches.late,
+            late: batches.late(),
             summary,
             answers,
         };

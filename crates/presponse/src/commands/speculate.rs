@@ -101,7 +101,7 @@ impl Args {
             meter.tick(total, "changes");
         }
         drop(meter);
-        warn_of_late(batches.late, self.out.quiet);
+        warn_of_late(batches.late(), self.out.quiet);
         check_agreement(&lanes)?;
         let (changes, batches) = (
             counted(total, "change", "changes"),
