@@ -103,6 +103,56 @@ fn vanished_and_hostile_clients_change_nothing() {
 }
 
 #[test]
+fn batch_of_a_client_that_does_not_wait_is_applied_once() {
+    let place = Place::new();
+    let service = Service::start(&place.path("socket"), &[]);
+    for id in 1..=50 {
+        let mut client = service.client();
+        assert!(client.send(format!("apply 2\n+ 0 {id}\n+ {id} 1000\n").as_bytes()));
+        // It goes before the batch is applied, or while it is.
+        drop(client);
+    }
+    let begun = Instant::now();
+    while service.client().ask("totals\n")["batch"] != 50 {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let statistics = service.client().ask("statistics\n");
+    assert_eq!(
+        (&statistics["edges"], &statistics["refused"]),
+        (&json!(100), &json!(0))
+    );
+}
+
+#[test]
+fn client_that_reads_no_reply_delays_nobody() {
+    let place = Place::new();
+    let service = Service::start(&place.path("socket"), &[]);
+    // The reply takes more than a megabyte, several times what a socket holds.
+    let question = format!("query{}\n", " 1".repeat(30_000));
+    let mut silent = service.client();
+    assert!(silent.send(format!("{question}apply 1\n+ 1 1000\n").as_bytes()));
+    silent.wait_for_reply();
+    let mut client = service.client();
+    for batch in 1..=20 {
+        let reply = client.ask(&format!("apply 1\n+ 1 {}\n", batch + 1));
+        assert_eq!(reply["batch"], batch);
+    }
+    // The batch of the silent client waits: the service cannot finish the reply before it.
+    let totals = client.ask("totals\n");
+    assert_eq!(
+        (&totals["batch"], &totals["reached"]),
+        (&json!(20), &json!(21))
+    );
+    let reply = silent
+        .reply()
+        .expect("the reply within the patience of the service");
+    assert_eq!(reply["batch"], 0);
+    assert_eq!(reply["vertices"].as_array().unwrap().len(), 30_000);
+    assert_eq!(silent.reply().unwrap()["batch"], 21);
+}
+
+#[test]
 fn too_many_clients_are_refused_until_one_leaves() {
     let place = Place::new();
     let service = Service::start(&place.path("socket"), &["--max-clients", "2"]);

@@ -109,6 +109,11 @@ impl Client {
         }
     }
 
+    /// Waits until the first bytes of a reply are here, which stay unread.
+    pub fn wait_for_reply(&mut self) {
+        assert!(!self.input.fill_buf().unwrap().is_empty());
+    }
+
     /// Sends bytes; false if the service has gone.
     pub fn send(&mut self, bytes: &[u8]) -> bool {
         self.output.write_all(bytes).is_ok()
