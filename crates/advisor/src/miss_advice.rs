@@ -26,6 +26,12 @@ pub struct MissAdvice {
 }
 
 impl MissAdvice {
+    /// Whether any rule was applied: without one, no finding means nothing.
+    pub fn is_applied(&self) -> bool {
+        let left_out = self.unknown.iter().map(|unknown| unknown.rules.len());
+        left_out.sum::<usize>() < ALL.len()
+    }
+
     /// What the profile lacks without which most rules have nothing to look at.
     pub fn lacks(&self) -> Option<&Unknown> {
         self.unknown.iter().find(|unknown| unknown.is_essential)

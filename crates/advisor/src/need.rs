@@ -1,6 +1,7 @@
 //! [`Need`]: what a rule needs a profile to have; and [`Unknown`], what a profile lacks.
 
-use reuselens_locality::{Profile, Site};
+use reuselens_locality::{Profile, Sharing, Site};
+use reuselens_units::Granularity;
 
 /// What a profile lacks, so that rules were not applied or places have no names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +74,7 @@ impl Need {
 
     /// What to report where the profile lacks it.
     pub(crate) fn unknown(self, profile: &Profile, rules: Vec<&'static str>) -> Unknown {
-        let (what, why) = self.words();
+        let (what, why) = self.words(profile);
         Unknown {
             what,
             why,
@@ -83,16 +84,17 @@ impl Need {
         }
     }
 
-    fn words(self) -> (&'static str, &'static str) {
+    fn words(self, profile: &Profile) -> (&'static str, &'static str) {
         match self {
             Need::Addresses => (
                 "where data is in memory",
                 "The trace has ids, which have no place in memory and no size.",
             ),
-            Need::Exact => (
+            Need::Exact if profile.method.exact => (
                 "exact distances",
-                "The distances were sampled, or not measured beyond a limit.",
+                "Distances beyond a limit were not measured.",
             ),
+            Need::Exact => ("exact distances", "Distances were sampled."),
             Need::Breakdown => (
                 "which line and object misses",
                 "All accesses were counted together.",
@@ -140,7 +142,8 @@ impl Need {
             Need::Addresses => "Record a trace with addresses.".to_owned(),
             Need::Exact => profiled("--why --engine counting"),
             Need::Breakdown => profiled("--why --by line,object"),
-            Need::CacheLines | Need::Causes | Need::Sets | Need::Machine => profiled("--why"),
+            Need::CacheLines => profiled("--why --granularity auto"),
+            Need::Causes | Need::Sets | Need::Machine => profiled("--why"),
             Need::Loops if profile.method.recorded => {
                 "Traces have no loops. Run: reuselens profile --why -- PROGRAM".to_owned()
             }
@@ -155,13 +158,55 @@ impl Need {
 }
 
 /// The command that makes a profile of the same run, or of the same recorded trace, with other
-/// options.
+/// options. It has the options of the profile that choose what is measured and go together with
+/// `options`: `--granularity`, `--data`, `--capture`, and without `--why` also `--kind` and
+/// `--sharing`. Which part of a run was recorded is not in a profile, nor in the command.
 pub fn repeated(profile: &Profile, options: &str) -> String {
     let command = profile.command_line();
+    let mut all = vec![options.to_owned()];
+    all.extend(kept_options(profile, options));
+    let options = all.join(" ");
     match profile.method.recorded {
         true => format!("reuselens analyze {options} {command}"),
         false => format!("reuselens profile {options} -- {command}"),
     }
+}
+
+/// The code of the warning of a program that carries hooks and was rewritten.
+const REWRITTEN_HOOKS: &str = "hooks-measured";
+
+/// The options of a profile that `options` leaves as they are, where they are not the defaults.
+fn kept_options(profile: &Profile, options: &str) -> Vec<String> {
+    let method = &profile.method;
+    let line = profile
+        .machine
+        .data_caches()
+        .first()
+        .map(|it| it.line.get());
+    let items = profile.granularity.bytes();
+    let is_default = items == line.unwrap_or(Granularity::LINE_64.bytes());
+    let is_other = |choice: &str| !["", "all"].contains(&choice);
+    // Why accesses miss is known of all accesses and a cache of all threads only.
+    let has_causes = options.contains("--why");
+    let has_hooks = profile.warnings.iter().any(|it| it.code == REWRITTEN_HOOKS);
+    let sharing = match method.sharing {
+        Sharing::Shared => None,
+        Sharing::Private => Some("private"),
+        Sharing::Coherent => Some("coherent"),
+    };
+    let kept = [
+        (!method.ids && !is_default).then(|| ("--granularity", items.to_string())),
+        is_other(&method.data).then(|| ("--data", method.data.clone())),
+        (has_hooks && !method.recorded).then(|| ("--capture", "rewriting".to_owned())),
+        (!has_causes && is_other(&method.kinds)).then(|| ("--kind", method.kinds.clone())),
+        sharing
+            .filter(|_| !has_causes)
+            .map(|sharing| ("--sharing", sharing.to_owned())),
+    ];
+    let kept = kept.into_iter().flatten();
+    let kept = kept.filter(|(name, _)| !options.contains(name));
+    kept.map(|(name, value)| format!("{name} {value}"))
+        .collect()
 }
 
 fn has_line(site: &Site) -> bool {

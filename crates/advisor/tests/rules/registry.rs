@@ -1,6 +1,8 @@
 //! The registry, and what profiles lack.
 
 use reuselens_advisor::rules;
+use reuselens_locality::{Profile, Sharing, Warning};
+use reuselens_units::Granularity;
 
 use crate::support::{Accesses, Sketch};
 
@@ -40,6 +42,51 @@ fn profile_without_causes_names_what_is_missing_and_the_command() {
         "Run: reuselens profile --why -- ./prog"
     );
     assert!(advice.unknown[0].rules.contains(&"false-sharing"));
+}
+
+#[test]
+fn command_keeps_what_chose_the_measured_accesses() {
+    let how = |change: fn(&mut Profile), what: &str| {
+        let mut sketch = Sketch::new();
+        sketch.0.causes = None;
+        change(&mut sketch.0);
+        let unknown = sketch.advise().unknown.into_iter();
+        let mut same = unknown.filter(|it| it.what == what);
+        same.next().map(|it| it.how)
+    };
+    let small = |profile: &mut Profile| {
+        profile.granularity = Granularity::new(8).unwrap();
+        profile.method.data = "heap".to_owned();
+        profile.method.kinds = "loads".to_owned();
+        profile.method.sharing = Sharing::Private;
+        profile.warnings.push(Warning {
+            code: "hooks-measured".to_owned(),
+            ..Warning::default()
+        });
+    };
+    // Causes are those of all kinds, in a cache of all threads.
+    assert_eq!(
+        how(small, "why accesses miss").unwrap(),
+        "Run: reuselens profile --why --granularity 8 --data heap --capture rewriting -- ./prog"
+    );
+    assert_eq!(
+        how(small, "misses of the TLB").unwrap(),
+        "Run: reuselens profile --granularity 4K --data heap --capture rewriting --kind loads \
+         --sharing private -- ./prog"
+    );
+    let pages = |profile: &mut Profile| profile.granularity = Granularity::new(4096).unwrap();
+    assert_eq!(
+        how(pages, "what happens to cache lines").unwrap(),
+        "Run: reuselens profile --why --granularity auto -- ./prog"
+    );
+    let trace = |profile: &mut Profile| {
+        profile.method.recorded = true;
+        profile.method.data = "stack".to_owned();
+    };
+    assert_eq!(
+        how(trace, "why accesses miss").unwrap(),
+        "Run: reuselens analyze --why --data stack ./prog"
+    );
 }
 
 #[test]
