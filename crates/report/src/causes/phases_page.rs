@@ -85,12 +85,13 @@ impl TimePicture {
         }
         out.push_str("</svg></div><div class=\"x\" aria-hidden=\"true\">");
         for share in [0, 25, 50, 75, 100] {
-            let minor = if share % 50 == 0 {
-                ""
-            } else {
-                " class=\"minor\""
+            // A word in the middle below the right end would jut over the card where it is narrow.
+            let class = match share {
+                100 => " class=\"end\"",
+                25 | 75 => " class=\"minor\"",
+                _ => "",
             };
-            let _ = write!(out, "<span{minor} style=\"left:{share}%\">{share} %</span>");
+            let _ = write!(out, "<span{class} style=\"left:{share}%\">{share} %</span>");
         }
         out.push_str(
             "</div><div class=\"axis-name\" aria-hidden=\"true\">of the run's accesses</div></div></figure>",
