@@ -103,7 +103,7 @@ fn profile_without_causes_asks_for_them() {
     let place = place(&profile);
     let done = place.run(&["advise", "p.rlprof"]).succeeds();
     done.prints(&[
-        "nothing to change was found",
+        "no rule was applied",
         "why accesses miss",
         "Next: reuselens profile --why -- ./prog 7",
     ]);

@@ -112,7 +112,7 @@ struct ProfileDocument<'a> {
     advice: Option<AdviceJson>,
     /// Bytes used of the lines that misses bring in; only where causes were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    line_use: Option<LinesJson<'a>>,
+    line_use: Option<LinesJson>,
     /// Accesses, misses and used bytes by field of objects; only where causes were recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fields: Vec<FieldsJson<'a>>,

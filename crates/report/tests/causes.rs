@@ -229,3 +229,105 @@ fn rows_of_few_misses_are_in_the_json_alone() {
     let carried = document["causes"]["carried"].as_array().map(Vec::len);
     assert_eq!(carried, Some(3));
 }
+
+fn parsed(profile: &Profile) -> Value {
+    serde_json::from_str(&json(profile, &JsonOptions::default())).unwrap()
+}
+
+#[test]
+fn sampled_profile_says_that_no_rule_was_applied() {
+    let mut profile = profile();
+    profile.method.exact = false;
+    let text = summary(&profile, &TextOptions::default());
+    assert!(text.contains("\nNo rule was applied\n"), "{text}");
+    let joined = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    let hint = "Distances were sampled. For findings: reuselens profile --why --engine counting -- \
+                ./matmul 16";
+    assert!(joined.contains(hint), "{text}");
+    let page = page(&profile, &HtmlOptions::default());
+    assert!(page.contains(hint) && page.contains("<p>No rule was applied.</p>"));
+    for shown in [text, page] {
+        assert!(
+            !shown.to_lowercase().contains("nothing to change"),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn json_of_a_sample_has_its_rate_and_null_for_what_was_not_counted() {
+    let mut profile = profile();
+    let exact = parsed(&profile);
+    assert!(exact["causes"]["sample_rate"].is_null());
+    profile.causes = Some(Causes {
+        cache: Bytes(32 << 10),
+        sample_rate: Some(0.05),
+        ..Causes::default()
+    });
+    let causes = &parsed(&profile)["causes"];
+    assert_eq!(causes["sample_rate"], 0.05);
+    for part in [
+        "shared",
+        "carried",
+        "conflicts",
+        "set_caches",
+        "phases",
+        "has_loops",
+    ] {
+        assert!(causes.get(part).is_some_and(Value::is_null), "{part}");
+        assert!(!exact["causes"][part].is_null(), "{part}");
+    }
+    let object = &causes["by_object"][0];
+    assert_eq!(object["misses"], 50);
+    for part in ["true_sharing", "false_sharing", "set_misses"] {
+        assert!(object.get(part).is_some_and(Value::is_null), "{part}");
+    }
+}
+
+#[test]
+fn rarer_pairs_that_share_lines_are_no_unknown_code() {
+    let mut profile = profile();
+    let pair = |site, true_sharing| SharedData {
+        victim: SharedEnd {
+            site,
+            ..SharedEnd::default()
+        },
+        writer: SharedEnd::default(),
+        true_sharing,
+        ..SharedData::default()
+    };
+    let causes = profile.causes.as_mut().unwrap();
+    causes.shared.extend([pair(0, 40), pair(1, 30)]);
+    causes.unlisted_pairs = Some(UnlistedPairs {
+        invalidations: 40,
+        most_of_a_pair: 7,
+    });
+    let text = summary(&profile, &TextOptions::default());
+    let row = text.lines().find(|line| line.contains("rarer pairs"));
+    assert!(
+        row.is_some_and(|row| row.trim_start().starts_with("40 ")),
+        "{text}"
+    );
+    assert!(page(&profile, &HtmlOptions::default()).contains("rarer pairs"));
+    let document = parsed(&profile);
+    let causes = &document["causes"];
+    let unlisted = value!({ "invalidations": 40, "most_of_a_pair": 7 });
+    assert_eq!(causes["unlisted_pairs"], unlisted);
+    assert_eq!(causes["shared"][1]["true_sharing"], 40);
+    assert!(causes["shared"][1]["writer"].is_null());
+    assert!(causes["shared"][2]["writer"].is_object());
+    // Without rarer pairs, the same entry is of unknown code.
+    profile.causes.as_mut().unwrap().unlisted_pairs = None;
+    let text = summary(&profile, &TextOptions::default());
+    assert!(!text.contains("rarer pairs"), "{text}");
+    let document = parsed(&profile);
+    assert!(document["causes"]["shared"][1]["writer"].is_object());
+    assert!(document["causes"]["unlisted_pairs"].is_null());
+}
+
+#[test]
+fn last_tick_of_a_picture_ends_at_the_edge() {
+    let text = page(&profile(), &HtmlOptions::default());
+    assert!(text.contains("<span class=\"end\" style=\"left:100%\">100 %</span>"));
+    assert!(text.contains(".plot .x span.end { transform: translateX(-100%); }"));
+}

@@ -144,3 +144,18 @@ fn without_causes_there_are_no_fields() {
     let json = json(&profile, &JsonOptions::default());
     assert!(!json.contains("\"fields\":"));
 }
+
+#[test]
+fn fields_of_a_sample_are_marked_as_estimates() {
+    let mut profile = profile(Some(node()));
+    profile.causes.as_mut().unwrap().sample_rate = Some(0.01);
+    let estimates = "Node<1>, 16 bytes; estimates from a sample of 1.00 % of the lines";
+    let text = summary(&profile, &TextOptions::default());
+    let joined = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    assert!(joined.contains(estimates), "{text}");
+    let page = page(&profile, &HtmlOptions::default());
+    assert!(page.contains(&estimates.replace('<', "&lt;").replace('>', "&gt;")));
+    let json: serde_json::Value =
+        serde_json::from_str(&json(&profile, &JsonOptions::default())).unwrap();
+    assert_eq!(json["fields"][0]["sample_rate"], 0.01);
+}

@@ -69,15 +69,16 @@ fn exact_use_has_no_bound() {
     assert!(page.contains("<section id=\"lines\">") && page.contains("href=\"#lines\""));
     assert!(page.contains("a cache of 4 KiB") && page.contains("62.5 %"));
     let known = &parsed(&profile)["line_use"];
-    assert_eq!(
-        (&known["cache_bytes"], &known["sample_rate"]),
-        (&json!(4096), &Value::Null)
-    );
     let expected = json!({
-        "object": null, "misses": 1000, "bytes_brought": 64000, "bytes_used": 40000,
-        "utilisation": 0.625, "utilisation_bound": 0.0,
+        "cache_bytes": 4096, "sample_rate": null, "misses": 1000, "bytes_brought": 64000,
+        "bytes_used": 40000, "utilisation": 0.625, "utilisation_bound": 0.0,
     });
-    assert_eq!(known["data"][0], expected);
+    assert_eq!(*known, expected);
+    let object = &parsed(&profile)["causes"]["by_object"][0];
+    assert_eq!(
+        (&object["misses"], &object["utilisation"]),
+        (&json!(500), &json!(0.25))
+    );
 }
 
 #[test]
@@ -93,10 +94,44 @@ fn a_sample_shows_its_bound_or_that_nothing_is_known() {
     assert!(page.contains("sample of 1.00 % of the lines"));
     let known = &parsed(&profile)["line_use"];
     assert_eq!(known["sample_rate"], 0.01);
-    let data = known["data"].as_array().unwrap();
-    let bounds: Vec<&Value> = data.iter().map(|it| &it["utilisation_bound"]).collect();
+    assert_eq!(known["utilisation"], 0.626);
+    let causes = &parsed(&profile)["causes"];
+    let objects = causes["by_object"].as_array().unwrap();
+    let bounds = (objects.iter()).map(|it| &it["utilisation_bound"]);
+    let bounds: Vec<&Value> = [&known["utilisation_bound"]]
+        .into_iter()
+        .chain(bounds)
+        .collect();
     assert_eq!(bounds, [&json!(0.03), &json!(0.02), &Value::Null]);
-    assert_eq!(data[0]["utilisation"], 0.626);
+}
+
+#[test]
+fn rows_that_a_table_leaves_out_are_counted() {
+    let mut profile = profile(None);
+    let known = profile.objects.len();
+    for number in 0..50 {
+        let mut object = profile.objects[1].clone();
+        object.name = format!("table {number}");
+        profile.objects.push(object);
+        let mut cell = profile.cells[0].clone();
+        cell.object = (known + number) as u32;
+        // The last object has too few of the misses to be shown.
+        cell.causes.fills = if number < 49 { 100 } else { 1 };
+        profile.cells.push(cell);
+    }
+    let text = summary(&profile, &TextOptions::default());
+    let lines = lines_of(&text);
+    // The heading and the heads of columns, all data, five of 52 objects.
+    assert_eq!(lines[8], ["47", "others"], "{text}");
+    let page = page(&profile, &HtmlOptions::default());
+    let section = page.split("<section id=\"lines\">").nth(1).unwrap();
+    let section = section.split("</section>").next().unwrap();
+    assert!(
+        section.contains("13 more rows are in the JSON"),
+        "{section}"
+    );
+    let objects = parsed(&profile)["causes"]["by_object"].clone();
+    assert_eq!(objects.as_array().map(Vec::len), Some(52));
 }
 
 #[test]

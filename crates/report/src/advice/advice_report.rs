@@ -107,6 +107,33 @@ impl<'a> AdviceReport<'a> {
         }
     }
 
+    /// Whether any rule was applied.
+    pub(super) fn is_applied(&self) -> bool {
+        self.misses.is_none_or(MissAdvice::is_applied)
+    }
+
+    /// That nothing was found, and how many rules were not applied, as a clause.
+    pub(super) fn nothing_found(&self) -> String {
+        let left_out: usize = self.unknown.iter().map(|it| it.rules.len()).sum();
+        let nothing = "nothing to change was found";
+        match left_out {
+            _ if !self.is_applied() => "no rule was applied".to_owned(),
+            0 => nothing.to_owned(),
+            1 => format!("{nothing}; 1 rule was not applied"),
+            _ => format!("{nothing}; {left_out} rules were not applied"),
+        }
+    }
+
+    /// Why most rules were not applied, and the command that records what they need, as sentences.
+    pub(super) fn lacking(&self) -> Option<String> {
+        let unknown = self.misses?.lacks()?;
+        let how = match unknown.how.strip_prefix("Run: ") {
+            Some(command) => format!("For findings: {command}"),
+            None => unknown.how.clone(),
+        };
+        Some(format!("{} {how}", unknown.why))
+    }
+
     /// The cache that costs are of, and its misses: `1.2 M misses in L1d (32 KiB)`; nothing of GPU
     /// kernels.
     pub(super) fn cache(&self) -> Option<String> {

@@ -9,6 +9,7 @@ use super::{AdviceReport, PlaceNames};
 use crate::ShownProfile;
 use crate::html::{escape, page};
 use crate::numbers::{count, ratio_percent};
+use crate::words::capitalised;
 
 /// Findings that are shown at most.
 const FINDINGS: usize = 50;
@@ -25,14 +26,18 @@ pub(crate) fn for_page<'a>(shown: &'a ShownProfile<'_>) -> Option<AdviceReport<'
 /// Appends the section, if there is something to show.
 pub(crate) fn write(out: &mut String, report: Option<&AdviceReport<'_>>) {
     let Some(report) = report else { return };
-    let explain = format!(
-        "The costliest first. The cost is what could be saved at most, and its share of all of its \
-         kind; there are {}.",
-        escape(&report.cache().unwrap_or_default())
-    );
+    let is_empty = report.findings.is_empty();
+    let explain = match report.lacking().filter(|_| is_empty) {
+        Some(lacking) => escape(&lacking),
+        None => format!(
+            "The costliest first. The cost is what could be saved at most, and its share of all of \
+             its kind; there are {}.",
+            escape(&report.cache().unwrap_or_default())
+        ),
+    };
     page::picture(out, "advice", "What to change", &explain, |out| {
-        if report.findings.is_empty() {
-            out.push_str("<p>No rule applied.</p>");
+        if is_empty {
+            let _ = write!(out, "<p>{}.</p>", capitalised(&report.nothing_found()));
         }
         write_findings(out, report.findings);
         for note in &report.notes {

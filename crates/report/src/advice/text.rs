@@ -8,6 +8,7 @@ use reuselens_advisor::Unknown;
 use super::{AdviceReport, PlaceNames, cost};
 use crate::ShownProfile;
 use crate::text::{Paint, TextStyle, heading, wrap};
+use crate::words::capitalised;
 
 /// Findings that a summary of a profile shows.
 const FIRST: usize = 3;
@@ -25,16 +26,6 @@ pub struct AdviceTextOptions {
     pub color: bool,
 }
 
-/// How many rules were not applied, for the title of no findings.
-fn left_out(report: &AdviceReport<'_>) -> String {
-    let rules: usize = report.unknown.iter().map(|it| it.rules.len()).sum();
-    match rules {
-        0 => String::new(),
-        1 => "; 1 rule was not applied".to_owned(),
-        _ => format!("; {rules} rules were not applied"),
-    }
-}
-
 /// Findings as text for a terminal, the costliest first, and what is not known. Ends with a line
 /// break.
 pub fn advice_text(report: &AdviceReport<'_>, options: &AdviceTextOptions) -> String {
@@ -46,11 +37,11 @@ pub fn advice_text(report: &AdviceReport<'_>, options: &AdviceTextOptions) -> St
     let mut out = String::new();
     let (command, findings) = (&report.command, report.findings);
     let title = match findings.len() {
-        0 => format!("{command}: nothing to change was found{}", left_out(report)),
+        0 => format!("{command}: {}", report.nothing_found()),
         _ => format!("{command}: what to change"),
     };
     // Other costs are not of that cache.
-    let is_of_cache = findings.iter().all(|it| it.cost.unit == "misses");
+    let is_of_cache = report.is_applied() && findings.iter().all(|it| it.cost.unit == "misses");
     let cache = report.cache().filter(|_| is_of_cache);
     let aside = cache.map_or(String::new(), |cache| format!("({cache})"));
     heading(&mut out, &title, &aside, writer.width, writer.paint);
@@ -85,11 +76,15 @@ pub(crate) fn write_first(out: &mut String, shown: &ShownProfile<'_>, width: usi
         paint,
     };
     let title = match findings.len() {
-        0 => "Nothing to change was found",
-        _ => "What to change",
+        0 => capitalised(&report.nothing_found()),
+        _ => "What to change".to_owned(),
     };
-    let cache = report.cache().unwrap_or_default();
-    heading(out, title, &format!("({cache})"), width, paint);
+    let cache = report.cache().filter(|_| report.is_applied());
+    let aside = cache.map_or(String::new(), |cache| format!("({cache})"));
+    heading(out, &title, &aside, width, paint);
+    if let Some(lacking) = report.lacking().filter(|_| findings.is_empty()) {
+        let _ = writeln!(out, "{}", wrap(&lacking, width, 0));
+    }
     for (number, finding) in (1..).zip(findings.iter().take(FIRST)) {
         writer.head(out, number, finding);
         writer.remedy(out, finding);

@@ -17,7 +17,8 @@ pub(super) struct CarriedRow {
     pub sink: String,
     /// The object.
     pub object: String,
-    /// The kind of the carrier: `loop`, `one iteration`, `call`, `thread`, `threads`, `others`.
+    /// The kind of the carrier: `loop`, `function`, `thread` (its outermost code), `iteration` (one
+    /// of a loop), `threads` (from one to another), `others` (rarer ones together), `unknown`.
     pub kind: &'static str,
     /// The carrier for people.
     pub carrier: String,

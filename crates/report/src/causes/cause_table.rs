@@ -43,6 +43,24 @@ const TEXT_ROWS: usize = 5;
 /// Rows of a table on a page.
 const PAGE_ROWS: usize = 100;
 
+/// Appends to a table of a summary how many rows it leaves out, if any.
+pub(super) fn write_others(out: &mut String, others: usize) {
+    if others > 0 {
+        let _ = writeln!(out, "  {others} others");
+    }
+}
+
+/// Appends to a table of a page how many more rows the JSON has, if any.
+pub(super) fn write_more(out: &mut String, more: usize) {
+    if more > 0 {
+        let more = noun(more as u64, "more row is", "more rows are");
+        let _ = write!(
+            out,
+            "<p class=\"more\">{more} in the JSON (<code>--json</code>).</p>"
+        );
+    }
+}
+
 impl CauseTable {
     /// Appends the first rows as text; nothing without rows.
     pub fn write_text(&self, out: &mut String, width: usize, paint: Paint) {
@@ -55,10 +73,7 @@ impl CauseTable {
         let columns: Vec<TextColumn> = numbers.chain(words).collect();
         let shown = self.rows.len().min(TEXT_ROWS);
         rows(out, &columns, &self.rows[..shown], width, paint);
-        let others = self.rows.len() - shown + self.small;
-        if others > 0 {
-            out.push_str(&format!("  {others} others\n"));
-        }
+        write_others(out, self.rows.len() - shown + self.small);
     }
 
     /// Appends the table with its heading as a card of a page; nothing without rows.
@@ -73,14 +88,7 @@ impl CauseTable {
             escape(self.explain)
         );
         self.write_rows(out, |_| None);
-        let more = self.rows.len().saturating_sub(PAGE_ROWS) + self.small;
-        if more > 0 {
-            let more = noun(more as u64, "more row is", "more rows are");
-            let _ = write!(
-                out,
-                "<p class=\"more\">{more} in the JSON (<code>--json</code>).</p>"
-            );
-        }
+        write_more(out, self.rows.len().saturating_sub(PAGE_ROWS) + self.small);
         out.push_str("</div>");
     }
 

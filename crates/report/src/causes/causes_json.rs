@@ -8,69 +8,104 @@ use serde_json::{Value, json};
 
 use super::cause_table::CauseNames;
 use super::sharing::SharedPlace;
-use super::{carried, phases, sets, sharing};
+use super::{carried, lines, phases, sets, sharing};
 
 /// Why accesses miss: what belongs to lines, objects, pairs of accesses, and the time.
 #[derive(Serialize)]
 pub(crate) struct CausesJson {
     /// The cache that misses are of: fully associative.
     cache_bytes: u64,
-    /// Whether the capture saw loops.
-    has_loops: bool,
+    /// The share of the lines that was counted, if a sample was: misses and bytes are then scaled
+    /// to all lines, and all that belongs to no line is null.
+    sample_rate: Option<f64>,
+    /// Whether the capture saw loops; null if a sample was counted.
+    has_loops: Option<bool>,
     by_line: Vec<Value>,
     by_object: Vec<Value>,
-    set_caches: Vec<Value>,
-    conflicts: Vec<Value>,
-    shared: Vec<Value>,
-    carried: Vec<Value>,
-    phases: Value,
+    set_caches: Option<Vec<Value>>,
+    /// Null also where no cache has known sets.
+    conflicts: Option<Vec<Value>>,
+    shared: Option<Vec<Value>>,
+    /// The pairs of accesses that `shared` does not list, if there are any.
+    unlisted_pairs: Option<Value>,
+    /// Null also where the capture saw no loops.
+    carried: Option<Vec<Value>>,
+    phases: Option<Value>,
 }
 
 /// The causes of a profile, if it has them.
 pub(super) fn of(profile: &Profile) -> Option<CausesJson> {
     let names = CauseNames::of(profile)?;
     let causes = names.causes();
+    // A sample is of lines: what belongs to none is not counted.
+    let all = causes.sample_rate.is_none();
+    let has_carried = all && (causes.has_loops || !causes.carried.is_empty());
     Some(CausesJson {
         cache_bytes: causes.cache.get(),
-        has_loops: causes.has_loops,
-        by_line: sums(&names, "line", |cell| names.line(cell.site)),
-        by_object: sums(&names, "object", |cell| names.object(cell.object)),
-        set_caches: causes.set_caches.iter().map(set_cache).collect(),
-        conflicts: conflicts(&names),
-        shared: shared(&names),
-        carried: carried(&names),
-        phases: over_time(&names),
+        sample_rate: causes.sample_rate,
+        has_loops: all.then_some(causes.has_loops),
+        by_line: by_line(&names),
+        by_object: by_object(&names),
+        set_caches: all.then(|| causes.set_caches.iter().map(set_cache).collect()),
+        conflicts: (all && !causes.set_caches.is_empty()).then(|| conflicts(&names)),
+        shared: all.then(|| shared(&names)),
+        unlisted_pairs: causes.unlisted_pairs.map(|it| {
+            json!({
+                "invalidations": it.invalidations,
+                "most_of_a_pair": it.most_of_a_pair,
+            })
+        }),
+        carried: has_carried.then(|| carried(&names)),
+        phases: all.then(|| over_time(&names)),
     })
 }
 
-/// The causes of cells by name, the most misses first.
-fn sums<'n>(
-    names: &CauseNames<'_>,
-    what: &str,
-    name: impl Fn(&reuselens_locality::Cell) -> &'n str,
-) -> Vec<Value> {
+/// The causes of cells by line, the most misses first.
+fn by_line(names: &CauseNames<'_>) -> Vec<Value> {
     let mut all: BTreeMap<&str, CellCauses> = BTreeMap::new();
     for cell in &names.profile().cells {
         if !cell.causes.is_empty() {
-            all.entry(name(cell)).or_default().merge(&cell.causes);
+            let sum = all.entry(names.line(cell.site)).or_default();
+            sum.merge(&cell.causes);
         }
     }
     let mut all: Vec<(&str, CellCauses)> = all.into_iter().collect();
     all.sort_by_key(|(_, causes)| std::cmp::Reverse(causes.fills));
-    let line = names.profile().granularity.bytes();
-    let entry = |(name, causes): (&str, CellCauses)| {
-        json!({
-            what: name,
-            "misses": causes.fills,
-            "bytes_brought": causes.fills.saturating_mul(line),
-            "bytes_used": causes.used_bytes,
-            "single_use": causes.single_use_fills,
-            "true_sharing": causes.true_sharing,
-            "false_sharing": causes.false_sharing,
-            "set_misses": causes.set_misses,
-        })
+    let entry = |(line, causes): (&str, CellCauses)| {
+        let mut value = cell_causes(names, &causes);
+        value["line"] = json!(line);
+        value
     };
     all.into_iter().map(entry).collect()
+}
+
+/// The causes of cells by object, with the use of their lines, the most misses first.
+fn by_object(names: &CauseNames<'_>) -> Vec<Value> {
+    let all = lines::of(names.profile()).into_iter();
+    let objects = all.filter(|it| it.object.is_some());
+    let entry = |it: lines::ObjectLines<'_>| {
+        let mut value = cell_causes(names, &it.causes);
+        value["object"] = json!(it.name());
+        value["utilisation"] = json!((it.brought > 0).then(|| it.utilisation()));
+        value["utilisation_bound"] = json!(it.bound());
+        value
+    };
+    objects.map(entry).collect()
+}
+
+/// The counts of cells together; what a sample does not count is null.
+fn cell_causes(names: &CauseNames<'_>, causes: &CellCauses) -> Value {
+    let line = names.profile().granularity.bytes();
+    let all = names.causes().sample_rate.is_none();
+    json!({
+        "misses": causes.fills,
+        "bytes_brought": causes.fills.saturating_mul(line),
+        "bytes_used": causes.used_bytes,
+        "single_use": causes.single_use_fills,
+        "true_sharing": all.then_some(causes.true_sharing),
+        "false_sharing": all.then_some(causes.false_sharing),
+        "set_misses": all.then_some(&causes.set_misses),
+    })
 }
 
 fn set_cache(cache: &SetCache) -> Value {
@@ -101,9 +136,13 @@ fn conflicts(names: &CauseNames<'_>) -> Vec<Value> {
 fn shared(names: &CauseNames<'_>) -> Vec<Value> {
     let side = |place: &SharedPlace| json!({ "line": place.line, "object": place.object, "field": place.field });
     let entry = |row: &sharing::SharedRow| {
+        let [writer, victim] = match &row.places {
+            Some(places) => places.each_ref().map(side),
+            None => [Value::Null, Value::Null],
+        };
         json!({
-            "writer": side(&row.writer),
-            "victim": side(&row.victim),
+            "writer": writer,
+            "victim": victim,
             "true_sharing": row.true_sharing,
             "false_sharing": row.false_sharing,
             "lines": row.lines,

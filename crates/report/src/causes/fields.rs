@@ -2,6 +2,7 @@
 
 use reuselens_locality::{DataLayout, ElementUse, FieldUse, Object, Profile, TypeOrigin};
 
+use super::lines;
 use crate::numbers::{count, percent};
 
 /// The fields of an object.
@@ -14,6 +15,8 @@ pub(super) struct ObjectFields<'a> {
     /// Bytes of an element.
     pub bytes: u64,
     pub fields: Vec<FieldUse>,
+    /// That counts are estimates, and of which sample; `None` if all lines were counted.
+    pub estimates: Option<String>,
 }
 
 impl ObjectFields<'_> {
@@ -31,8 +34,18 @@ impl ObjectFields<'_> {
         }
     }
 
+    /// What its elements are, and whether counts are estimates: `Entry, 48 bytes; estimates from a
+    /// sample of 1.00 % of the lines`.
+    pub fn described(&self) -> String {
+        let element = self.element();
+        match &self.estimates {
+            Some(estimates) => format!("{element}; {estimates}"),
+            None => element,
+        }
+    }
+
     /// What its elements are: `Entry, 48 bytes`; of a type that accesses show, with their share.
-    pub fn element(&self) -> String {
+    fn element(&self) -> String {
         let unit = if self.bytes == 1 { "byte" } else { "bytes" };
         let name = match self.layout.map_or("", |layout| &layout.name) {
             "" => "unknown type",
@@ -109,6 +122,7 @@ pub(super) fn of(profile: &Profile) -> Vec<ObjectFields<'_>> {
             origin: element.origin,
             bytes: element.accesses.len() as u64,
             fields: element.by_field(layout),
+            estimates: lines::estimates(causes),
         })
     };
     let all = causes.elements.iter().filter_map(object);

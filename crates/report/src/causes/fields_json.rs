@@ -18,6 +18,8 @@ pub(crate) struct FieldsJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     type_share: Option<f64>,
     element_bytes: u64,
+    /// The share of the lines that was counted, if a sample was; counts are scaled to all lines.
+    sample_rate: Option<f64>,
     fields: Vec<FieldJson>,
 }
 
@@ -38,6 +40,7 @@ struct FieldJson {
 
 /// The objects whose accesses are broken down by field, the most misses first.
 pub(super) fn of(profile: &Profile) -> Vec<FieldsJson<'_>> {
+    let sample_rate = profile.causes.as_ref().and_then(|it| it.sample_rate);
     let objects = fields::of(profile).into_iter();
     let objects = objects.map(|object| FieldsJson {
         object: &object.object.name,
@@ -49,6 +52,7 @@ pub(super) fn of(profile: &Profile) -> Vec<FieldsJson<'_>> {
         }),
         type_share: object.shown_share(),
         element_bytes: object.bytes,
+        sample_rate,
         fields: object
             .fields
             .into_iter()

@@ -36,7 +36,7 @@ pub(super) fn write(out: &mut String, profile: &Profile) {
 
 fn write_object(out: &mut String, object: &ObjectFields<'_>, is_open: bool) {
     let name = escape(words::or(&object.object.name, "(unknown object)"));
-    let element = object.element();
+    let element = object.described();
     let open = if is_open { " open" } else { "" };
     let _ = write!(
         out,

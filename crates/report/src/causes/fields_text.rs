@@ -29,7 +29,7 @@ fn write_object(out: &mut String, object: &ObjectFields<'_>, width: usize, paint
     heading(
         out,
         &title,
-        &format!("({})", object.element()),
+        &format!("({})", object.described()),
         width,
         paint,
     );

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{CellCauses, Profile, SampledUse};
+use reuselens_locality::{Causes, CellCauses, Profile, SampledUse};
 
 use crate::numbers::{count, ratio_percent};
 use crate::words;
@@ -12,12 +12,10 @@ use crate::words;
 pub(super) struct ObjectLines<'a> {
     /// Its name; that of all data together is `None`.
     pub object: Option<&'a str>,
-    /// Misses, each of which brings a line in. About as many, if a sample was counted.
-    pub fills: u64,
-    /// Bytes that they brought in.
+    /// Its counts: a fill is a miss, which brings a line in. Estimates, if a sample was counted.
+    pub causes: CellCauses,
+    /// Bytes that the fills brought in.
     pub brought: u64,
-    /// Of these, bytes that were used before the line's next miss.
-    pub used: u64,
     /// How well a sample knows the share of used bytes; `None` if all lines were counted.
     pub sampled: Option<SampledUse>,
 }
@@ -25,7 +23,7 @@ pub(super) struct ObjectLines<'a> {
 impl ObjectLines<'_> {
     /// The share of the bytes that was used.
     pub fn utilisation(&self) -> f64 {
-        let counted = self.used as f64 / self.brought.max(1) as f64;
+        let counted = self.causes.used_bytes as f64 / self.brought.max(1) as f64;
         self.sampled.map_or(counted, |sampled| sampled.utilisation)
     }
 
@@ -44,7 +42,7 @@ impl ObjectLines<'_> {
             (Some(_), Some(bound)) => format!("{share} ± {}", ratio_percent(bound)),
             (Some(_), None) => "not known".to_owned(),
         };
-        [count(self.fills), count(self.brought), used]
+        [count(self.causes.fills), count(self.brought), used]
     }
 
     /// The name of a row.
@@ -65,20 +63,32 @@ pub(super) const TITLE: &str = "Bytes used of the lines that misses bring in";
 /// One in so many of all misses are an object's at least, or it is not shown.
 const LEAST_SHARE: u64 = 100;
 
-/// All data together, and then the objects, the most misses first. Empty if nothing missed, or the
-/// profile has no causes.
+/// The rows of a table of at most `most` rows: all data together, and then the objects, the most
+/// misses first; and how many objects are left out. Empty if nothing missed, or the profile has no
+/// causes.
+pub(super) fn shown(profile: &Profile, most: usize) -> (Vec<ObjectLines<'_>>, usize) {
+    let mut lines = of(profile);
+    let missing = lines.iter().take_while(|it| it.causes.fills > 0).count();
+    lines.truncate(missing);
+    let all = lines.first().map_or(0, |all| all.causes.fills);
+    let is_shown = |it: &&ObjectLines<'_>| it.causes.fills.saturating_mul(LEAST_SHARE) >= all;
+    let shown = lines.iter().take_while(is_shown).count().min(most);
+    let others = lines.split_off(shown).len();
+    (lines, others)
+}
+
+/// All data together, and then every object with causes, the most misses first. Empty if no access
+/// has causes.
 pub(super) fn of(profile: &Profile) -> Vec<ObjectLines<'_>> {
     let Some(causes) = &profile.causes else {
         return Vec::new();
     };
     let mut sums: BTreeMap<Option<u32>, CellCauses> = BTreeMap::new();
-    for cell in profile.cells.iter().filter(|cell| cell.causes.fills > 0) {
+    for cell in profile.cells.iter().filter(|it| !it.causes.is_empty()) {
         for object in [None, Some(cell.object)] {
             sums.entry(object).or_default().merge(&cell.causes);
         }
     }
-    let all = sums.get(&None).map_or(0, |sum| sum.fills);
-    sums.retain(|_, sum| sum.fills.saturating_mul(LEAST_SHARE) >= all);
     let line = profile.granularity.bytes();
     let lines = sums.into_iter().map(|(object, sum)| {
         let known = causes.sampled_use.iter().find(|it| it.object == object);
@@ -93,19 +103,18 @@ pub(super) fn of(profile: &Profile) -> Vec<ObjectLines<'_>> {
                 let object = profile.objects.get(object as usize);
                 object.map_or("", |object| object.name.as_str())
             }),
-            fills: sum.fills,
             brought: sum.fills.saturating_mul(line),
-            used: sum.used_bytes,
+            causes: sum,
             sampled: is_sampled.then(|| known.copied().unwrap_or(unknown)),
         }
     });
     let mut lines: Vec<ObjectLines<'_>> = lines.collect();
-    lines.sort_by_key(|it| (it.object.is_some(), std::cmp::Reverse(it.fills)));
+    lines.sort_by_key(|it| (it.object.is_some(), std::cmp::Reverse(it.causes.fills)));
     lines
 }
 
-/// Of which cache the misses are, and of which sample: `of L2 (512 KiB); a sample of 1 % of the
-/// lines, bounds with 95 % confidence`.
+/// Of which cache the misses are, and of which sample: `of L2 512 KiB; estimates from a sample of
+/// 1.00 % of the lines, bounds with 95 % confidence`.
 pub(super) fn of_what(profile: &Profile) -> String {
     let Some(causes) = &profile.causes else {
         return String::new();
@@ -115,11 +124,15 @@ pub(super) fn of_what(profile: &Profile) -> String {
         Some(cache) => format!("{} {}", cache.name(), cache.size),
         None => format!("a cache of {}", causes.cache),
     };
-    match causes.sample_rate {
+    match estimates(causes) {
         None => format!("of {cache}"),
-        Some(rate) => format!(
-            "of {cache}; estimates from a sample of {} of the lines, bounds with 95 % confidence",
-            ratio_percent(rate)
-        ),
+        Some(estimates) => format!("of {cache}; {estimates}, bounds with 95 % confidence"),
     }
+}
+
+/// That counts of lines, objects and fields are estimates, and of which sample; nothing if all
+/// lines were counted.
+pub(super) fn estimates(causes: &Causes) -> Option<String> {
+    let rate = ratio_percent(causes.sample_rate?);
+    Some(format!("estimates from a sample of {rate} of the lines"))
 }

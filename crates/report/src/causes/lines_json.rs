@@ -5,20 +5,13 @@ use serde::Serialize;
 
 use super::lines;
 
-/// Bytes used of the lines that misses bring in.
+/// Bytes used of the lines that misses bring in, of all data together. Those of each object are in
+/// the causes.
 #[derive(Serialize)]
-pub(crate) struct LinesJson<'a> {
+pub(crate) struct LinesJson {
     cache_bytes: u64,
     /// The share of the lines that was counted, if a sample was; counts are scaled to all lines.
     sample_rate: Option<f64>,
-    /// All data together, whose name is null, then the objects of the most misses.
-    data: Vec<LineUseJson<'a>>,
-}
-
-/// The lines of an object.
-#[derive(Serialize)]
-struct LineUseJson<'a> {
-    object: Option<&'a str>,
     misses: u64,
     bytes_brought: u64,
     bytes_used: u64,
@@ -29,23 +22,17 @@ struct LineUseJson<'a> {
 }
 
 /// The use of lines; `None` if nothing missed, or the profile has no causes.
-pub(super) fn of<'a>(profile: &'a Profile) -> Option<LinesJson<'a>> {
+pub(super) fn of(profile: &Profile) -> Option<LinesJson> {
     let causes = profile.causes.as_ref()?;
-    let lines = lines::of(profile);
-    if lines.is_empty() {
-        return None;
-    }
-    let line_use = |it: lines::ObjectLines<'a>| LineUseJson {
-        utilisation: it.utilisation(),
-        utilisation_bound: it.bound(),
-        object: it.object,
-        misses: it.fills,
-        bytes_brought: it.brought,
-        bytes_used: it.used,
-    };
+    let (lines, _) = lines::shown(profile, 1);
+    let all = lines.first()?;
     Some(LinesJson {
         cache_bytes: causes.cache.get(),
         sample_rate: causes.sample_rate,
-        data: lines.into_iter().map(line_use).collect(),
+        misses: all.causes.fills,
+        bytes_brought: all.brought,
+        bytes_used: all.causes.used_bytes,
+        utilisation: all.utilisation(),
+        utilisation_bound: all.bound(),
     })
 }

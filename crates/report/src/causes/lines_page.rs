@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use reuselens_locality::Profile;
 
+use super::cause_table;
 use super::lines::{self, HEADS, ObjectLines, TITLE};
 use crate::html::{escape, table};
 
@@ -15,7 +16,7 @@ const EXPLAIN: &str = "A miss brings a line into the cache. Bytes count as used 
 
 /// Appends the section, if something missed.
 pub(super) fn write(out: &mut String, profile: &Profile) {
-    let lines = lines::of(profile);
+    let (lines, others) = lines::shown(profile, ROWS);
     if lines.is_empty() {
         return;
     }
@@ -29,7 +30,8 @@ pub(super) fn write(out: &mut String, profile: &Profile) {
         let name = [it.name().to_owned()].into_iter();
         name.chain(it.numbers()).collect()
     };
-    let rows: Vec<Vec<String>> = lines.iter().take(ROWS).map(row).collect();
+    let rows: Vec<Vec<String>> = lines.iter().map(row).collect();
     table(out, &(heads.collect(), rows), &[0]);
+    cause_table::write_more(out, others);
     out.push_str("</section>");
 }

@@ -2,6 +2,7 @@
 
 use reuselens_locality::Profile;
 
+use super::cause_table;
 use super::lines::{self, HEADS, TITLE};
 use crate::text::{Paint, TextColumn, heading, rows};
 
@@ -10,7 +11,7 @@ const ROWS: usize = 6;
 
 /// Appends the table, if something missed.
 pub(super) fn write(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
-    let lines = lines::of(profile);
+    let (lines, others) = lines::shown(profile, ROWS);
     if lines.is_empty() {
         return;
     }
@@ -23,6 +24,7 @@ pub(super) fn write(out: &mut String, profile: &Profile, width: usize, paint: Pa
         row.push(it.name().to_owned());
         row
     };
-    let cells: Vec<Vec<String>> = lines.iter().take(ROWS).map(row).collect();
+    let cells: Vec<Vec<String>> = lines.iter().map(row).collect();
     rows(out, &columns, &cells, width, paint);
+    cause_table::write_others(out, others);
 }

@@ -87,7 +87,7 @@ pub(crate) fn fields_json(profile: &Profile) -> Vec<FieldsJson<'_>> {
 }
 
 /// Bytes used of lines, for JSON; `None` if the profile has no causes, or nothing missed.
-pub(crate) fn lines_json(profile: &Profile) -> Option<LinesJson<'_>> {
+pub(crate) fn lines_json(profile: &Profile) -> Option<LinesJson> {
     lines_json::of(profile)
 }
 

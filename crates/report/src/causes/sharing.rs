@@ -10,8 +10,8 @@ use crate::numbers::{count, percent};
 /// A store, and the access of another thread that found its line invalidated by it.
 #[derive(Clone, Debug)]
 pub(super) struct SharedRow {
-    pub writer: SharedPlace,
-    pub victim: SharedPlace,
+    /// The store and the access; `None` of the rarer pairs together, which are not listed.
+    pub places: Option<[SharedPlace; 2]>,
     /// Invalidations after which the thread used what the other had written.
     pub true_sharing: u64,
     /// Invalidations after which it did not.
@@ -47,21 +47,35 @@ impl SharedPlace {
 }
 
 impl SharedRow {
+    /// The store, the access, and their data.
+    fn words(&self) -> [String; 3] {
+        let Some([writer, victim]) = &self.places else {
+            return ["rarer pairs".to_owned(), String::new(), String::new()];
+        };
+        let objects = match writer.object == victim.object {
+            true => victim.object.clone(),
+            false => format!("{}, {}", writer.object, victim.object),
+        };
+        [writer.words(), victim.words(), objects]
+    }
+
     fn invalidations(&self) -> u64 {
         self.true_sharing.saturating_add(self.false_sharing)
     }
 }
 
-/// The pairs, the most invalidations first. Instructions of one line are one.
+/// The pairs, the most invalidations first. Instructions of one line are one. Where there were too
+/// many pairs, the rarer ones are a row without places. Pairs of unknown code on unknown data are
+/// then in this row too, as a profile has one entry for both.
 pub(super) fn rows(names: &CauseNames<'_>) -> Vec<SharedRow> {
-    let mut all: BTreeMap<(SharedPlace, SharedPlace), SharedRow> = BTreeMap::new();
+    let mut all: BTreeMap<Option<[SharedPlace; 2]>, SharedRow> = BTreeMap::new();
+    let has_unlisted = names.causes().unlisted_pairs.is_some();
     for pair in &names.causes().shared {
         let ends = [&pair.writer, &pair.victim];
-        let [writer, victim] = ends.map(|end| SharedPlace::of(names, end));
-        let key = (writer.clone(), victim.clone());
-        let row = all.entry(key).or_insert_with(|| SharedRow {
-            writer,
-            victim,
+        let is_listed = !has_unlisted || ends != [&SharedEnd::default(); 2];
+        let places = is_listed.then(|| ends.map(|end| SharedPlace::of(names, end)));
+        let row = all.entry(places.clone()).or_insert_with(|| SharedRow {
+            places,
             true_sharing: 0,
             false_sharing: 0,
             lines: 0,
@@ -80,17 +94,12 @@ pub(super) fn rows(names: &CauseNames<'_>) -> Vec<SharedRow> {
 pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
     let (rows, small) = noticeable(rows(names), SharedRow::invalidations);
     let cells = |row: &SharedRow| {
-        vec![
+        let numbers = [
             count(row.invalidations()),
             percent(row.false_sharing, row.invalidations()),
             count(row.lines),
-            row.writer.words(),
-            row.victim.words(),
-            match row.writer.object == row.victim.object {
-                true => row.victim.object.clone(),
-                false => format!("{}, {}", row.writer.object, row.victim.object),
-            },
-        ]
+        ];
+        numbers.into_iter().chain(row.words()).collect()
     };
     CauseTable {
         title: "Threads that take lines from each other",
