@@ -36,6 +36,7 @@ use std::collections::HashMap;
 use reuselens_locality::ElementUse;
 use reuselens_units::Granularity;
 
+use crate::table_memory::table_memory;
 use crate::{CauseCell, CellPlace};
 
 /// log2 of the patterns that are kept.
@@ -219,8 +220,7 @@ impl ElementCounts {
         let bytes = self.counts.capacity() * size_of::<ByteCounts>()
             + self.patterns.capacity() * size_of::<Pattern>()
             + self.cells.capacity() * size_of::<Counters>()
-            // A slot of the map: key, value, a byte; at least half of them are used.
-            + self.objects.capacity() * 26;
+            + table_memory::<((u32, u32), u32)>(self.objects.capacity());
         bytes as u64
     }
 

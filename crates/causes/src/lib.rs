@@ -47,6 +47,7 @@ mod reuse_pairs;
 mod scope_tracker;
 mod shared_pairs;
 mod sharing;
+mod table_memory;
 
 pub use carried::CarriedCounts;
 pub use cause_counts::{CauseCounts, CauseOptions};

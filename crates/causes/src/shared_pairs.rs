@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use reuselens_locality::{CellCauses, SharedData, SharedEnd, UnlistedPairs};
 
+use crate::table_memory::table_memory;
 use crate::{CauseCell, CellPlace, NO_OFFSET};
 
 /// Of a thread without an invalidation so far.
@@ -221,14 +222,12 @@ impl SharedPairs {
 
     /// The memory held.
     pub fn memory(&self) -> u64 {
-        // Slots of the tables have a byte more; at least half of them are used.
-        let table = |capacity: usize, bytes: usize| capacity * 2 * (bytes + 1);
         let bytes = self.cells.capacity() * 8
             + self.counts.capacity() * 16
             + self.pairs.capacity() * size_of::<Pair>()
             + self.free.capacity() * 2
-            + table(self.numbers.capacity(), size_of::<(PairKey, u32)>())
-            + table(self.lines.capacity(), size_of::<(u32, u32)>());
+            + table_memory::<(PairKey, u32)>(self.numbers.capacity())
+            + table_memory::<(u32, u32)>(self.lines.capacity());
         bytes as u64
     }
 

@@ -51,6 +51,7 @@ use reuselens_locality::{CellCauses, SharedData, UnlistedPairs};
 
 use crate::chunk::PreparedChunk;
 use crate::shared_pairs::{AccessPlace, NO_PAIR, SharedPairs};
+use crate::table_memory::table_memory;
 use crate::{CauseCell, CellPlace, MissColumns};
 
 /// The state of a line that no thread has accessed.
@@ -307,8 +308,7 @@ impl LineSharing {
         let bytes = self.states.capacity() * 4
             + self.lines.capacity() * size_of::<SharedLine>()
             + self.slots.capacity() * size_of::<LineCopy>()
-            // A slot of the map: key, value, a byte; at least half of them are used.
-            + self.threads.capacity() * 18
+            + table_memory::<(u32, u32)>(self.threads.capacity())
             + self.ended.capacity()
             + free;
         bytes as u64 + self.pairs.memory()
