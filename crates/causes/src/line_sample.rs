@@ -16,7 +16,11 @@
 //!   estimate at the size `C` of the cache has the standard deviation `√(C · (1 − f) / f)`
 //!   ([`ItemSample`](reuselens_distance::ItemSample)). All fills are counted for caches that are
 //!   two of these deviations smaller and larger, too, and the doubt is the larger one of the
-//!   differences of their utilisations from `R`.
+//!   differences of their utilisations from `R`. That assumes that the utilisation of a cache in
+//!   between is not further from `R` than those of both ends: nothing bounds it where it swings.
+//!
+//! How often the bound holds is tested for rates of 10 to 50 % with a cache of 400 items, and for 1
+//! and 2 % with one of 8,000 (`tests/brute_force/sample.rs`). Other rates rest on the formulae.
 
 use std::collections::{BTreeMap, HashMap};
 
