@@ -59,6 +59,11 @@ fn profile(length: usize, options: &AnalysisOptions) -> Profile {
     analyze(&mut program(length), vec![], options, &mut |_| {}).unwrap()
 }
 
+/// The codes of the warnings. The programs above name no data, which is among them.
+fn codes(profile: &Profile) -> Vec<&str> {
+    profile.warnings.iter().map(|it| it.code.as_str()).collect()
+}
+
 #[test]
 fn causes_agree_with_the_distances_of_their_cells() {
     let profile = profile(64, &options(1));
@@ -214,10 +219,7 @@ fn a_sample_bounds_the_bytes_used_and_warns_of_what_is_not_known() {
         let fills = sums(&sampled).fills as f64 / exact.fills as f64;
         assert!((0.9..1.1).contains(&fills), "{fills}");
         assert!(causes.phases.intervals.is_empty() && causes.set_caches.is_empty());
-        let codes: Vec<&str> = (sampled.warnings.iter())
-            .map(|it| it.code.as_str())
-            .collect();
-        assert_eq!(codes, ["sampled-causes"]);
+        assert_eq!(codes(&sampled), ["causes-in-part", "sampled-causes"]);
         assert_eq!(Profile::from_bytes(&sampled.to_bytes()).unwrap(), sampled);
         let threads = AnalysisOptions {
             threads: NonZeroUsize::new(3),
@@ -227,8 +229,7 @@ fn a_sample_bounds_the_bytes_used_and_warns_of_what_is_not_known() {
         // Bounds of several runs do not add up.
         let merged = Profile::merge(&[sampled.clone(), sampled]).unwrap();
         assert_eq!(merged.causes, None);
-        let mut codes = merged.warnings.iter().map(|it| it.code.as_str());
-        assert!(codes.any(|code| code == "causes-of-one-run"));
+        assert!(codes(&merged).contains(&"causes-of-one-run"));
     }
 }
 
@@ -242,8 +243,8 @@ fn a_sample_of_a_short_trace_has_all_causes() {
     let (mut sampled, mut exact) = (profile(64, &asked), profile(64, &options(1)));
     assert!(sampled.method.exact);
     assert_eq!(sampled.causes.as_ref().unwrap().sample_rate, None);
-    assert_eq!(sampled.warnings[0].code, "sampled-causes");
-    assert_eq!(exact.warnings[0].code, "no-basic-blocks");
+    assert_eq!(codes(&sampled), ["causes-in-part", "sampled-causes"]);
+    assert_eq!(codes(&exact), ["causes-in-part", "no-basic-blocks"]);
     for profile in [&mut sampled, &mut exact] {
         profile.warnings.clear();
         profile.method.engine.clear();
@@ -279,4 +280,77 @@ fn causes_refuse_what_they_do_not_go_together_with() {
     assert!(refused(|it| it.totals_only = true).contains("--by program"));
     assert!(refused(|it| it.engine = "hp-rda".to_owned()).contains("engine"));
     assert!(refused(|it| it.causes = Some(Bytes(63))).contains("holds no item"));
+}
+
+/// Passes over 40 KiB: 8 bytes of each line are loaded, and 8 others stored to.
+fn passes() -> impl Iterator<Item = (u64, bool)> {
+    let lines = (0..6).flat_map(|_| 0..640);
+    lines.flat_map(|line| {
+        let address = 0x1f00_0000 + 64 * line;
+        [(address, false), (address + 8, true)]
+    })
+}
+
+/// Entries of DynamoRIO's drmemtrace, of one thread: kind, size and address.
+fn drmemtrace() -> Vec<u8> {
+    let mut entries = vec![(25, 0, 5), (22, 4, 71), (24, 4, 70)];
+    for (address, stores) in passes() {
+        let (kind, pc) = match stores {
+            false => (0, 0x40_1000),
+            true => (1, 0x40_1003),
+        };
+        entries.extend([(10_u16, 3_u16, pc), (kind, 8, address)]);
+    }
+    entries.extend([(23, 4, 71), (26, 0, 0)]);
+    let bytes = |(kind, size, address): (u16, u16, u64)| {
+        let head = [kind.to_le_bytes(), size.to_le_bytes()].concat();
+        [head, address.to_le_bytes().to_vec()].concat()
+    };
+    entries.into_iter().flat_map(bytes).collect()
+}
+
+/// Warnings list what a trace of another tool does not have, and what it has is counted.
+#[test]
+fn foreign_traces_warn_of_what_is_not_known() {
+    let text = |row: fn((u64, bool)) -> String| passes().map(row).collect::<String>().into_bytes();
+    let lackey = text(|(address, stores)| match stores {
+        false => format!("I  04001000,3\n L {address:08x},8\n"),
+        true => format!(" S {address:08x},8\n"),
+    });
+    // As tools for Pin write: program counter, kind, address, size, thread.
+    let rows = text(|(address, stores)| {
+        let kind = if stores { "W" } else { "R" };
+        format!("0x401000,{kind},0x{address:x},8,{}\n", u8::from(stores))
+    });
+    let pin = [b"pc,kind,address,size,thread\n".as_slice(), &rows].concat();
+    let (instructions, data, threads) = (
+        "which instructions miss",
+        "which data they miss",
+        "threads share lines",
+    );
+    for (format, trace, unknown) in [
+        // Its rows of instructions come before those of their accesses.
+        ("lackey", lackey, [false, true, true]),
+        ("csv", pin, [false, true, false]),
+        ("drmemtrace", drmemtrace(), [false, true, true]),
+    ] {
+        let input = reuselens_io::Input::new(std::io::Cursor::new(trace), "trace");
+        let mut source = reuselens_formats::read(input, Some(format)).unwrap();
+        let profile = analyze(&mut *source, vec![], &options(1), &mut |_| {}).unwrap();
+        assert_eq!(
+            codes(&profile),
+            ["causes-in-part", "no-basic-blocks"],
+            "{format}"
+        );
+        let message = &profile.warnings[0].message;
+        let says = [instructions, data, threads].map(|part| message.contains(part));
+        assert_eq!(says, unknown, "{format}: {message}");
+        let mut sum = reuselens::locality::CellCauses::default();
+        (profile.cells.iter()).for_each(|cell| sum.merge(&cell.causes));
+        assert_eq!(
+            (sum.fills, sum.used_bytes),
+            (6 * 640, 6 * 640 * 16),
+            "{format}"
+        );
+    }
 }
