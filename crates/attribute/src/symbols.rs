@@ -75,6 +75,10 @@ pub struct AccessedType {
     /// Whether a number was added that only the run knows. The offset is then right if that is one
     /// of complete elements, as it mostly is.
     pub is_indexed: bool,
+    /// Bytes of the access; 0 if they are unknown.
+    pub bytes: u32,
+    /// Whether data of the type may go on behind it: its last member is an array of any length.
+    pub has_tail: bool,
 }
 
 /// The types of blocks of the heap.

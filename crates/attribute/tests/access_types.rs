@@ -121,6 +121,67 @@ fn instructions_of_c_access_fields() {
     );
 }
 
+const TAILS: &str = "\
+#include <stddef.h>
+struct vec { size_t len; long data[]; };
+struct string { size_t len; char data[]; };
+struct old { size_t len; long data[1]; };
+struct head { size_t used, room; };
+long of_vec(struct vec *v) {
+  long sum = 0;
+  for (size_t i = 0; i < v->len; i++)
+    sum += v->data[i];
+  return sum;
+}
+long of_string(struct string *s, size_t at) {
+  return s->len
+    + s->data[at];
+}
+long of_old(struct old *o, size_t at) {
+  return o->len
+    + o->data[at];
+}
+long of_head(struct head *h, size_t at) {
+  return h->used
+    + ((long *)(h + 1))[at];
+}
+int main(int argc, char **argv) {
+  long space[4] = {1, argc, 2, 3};
+  void *to = space;
+  return of_vec(to) + of_string(to, argc) + of_old(to, argc) + of_head(to, argc) + !argv;
+}
+";
+
+#[test]
+fn data_behind_a_structure_are_none_of_its_fields() {
+    let compilers = ["gcc -O0 -g", "gcc -O2 -fno-inline -g", "clang -O0 -g"];
+    let compilers = [&compilers[..], &["clang -O2 -fno-inline -g"]].concat();
+    with_each(("tails.c", TAILS), &compilers, |binary, compiler| {
+        let (module, mut loader) = (module(binary), Loader::new());
+        let mut types = loader.block_types().unwrap();
+        for (function, kind) in [
+            ("of_vec", "vec"),
+            ("of_string", "string"),
+            ("of_old", "old"),
+        ] {
+            let mut accessed = code(binary, function).into_iter();
+            let mut of = |address| types.of_access(&module, address, false);
+            let found =
+                accessed.find_map(|address| of(address).filter(|it| it.layout.name == kind));
+            let found = found.unwrap_or_else(|| panic!("no {kind}: {compiler}"));
+            assert!(found.has_tail, "{kind}: {compiler}");
+        }
+        // Without optimisation, gcc adds the bytes of the head to the index.
+        if compiler.contains("-O2") {
+            for address in code(binary, "of_head") {
+                let accessed = types.of_access(&module, address, false);
+                let behind = accessed.filter(|it| it.is_indexed && it.layout.name == "head");
+                assert_eq!(behind.and_then(|it| it.offset), None, "{compiler}");
+            }
+        }
+    });
+}
+
 #[test]
 fn without_debug_information_nothing_is_known() {
     with_each(("small.c", C), &["gcc -O2"], |binary, _| {

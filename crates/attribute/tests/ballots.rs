@@ -39,13 +39,19 @@ fn node() -> Arc<DataLayout> {
     layout("node", 24, &fields)
 }
 
+fn entry() -> Arc<DataLayout> {
+    let fields = [("text", "char[16]", 0, 16), ("id", "long", 16, 8)];
+    layout("entry", 24, &fields)
+}
+
 fn edge() -> Arc<DataLayout> {
     let fields = [("weight", "float", 0, 4), ("to", "int", 4, 4)];
     layout("edge", 8, &fields)
 }
 
 /// Instructions by their lines in `main`, with what they access. Those of lines from 50 on show
-/// nothing, and those from 60 on use indices.
+/// nothing, and those from 60 on use indices. From 70 on, elements may go on behind their
+/// type.
 fn instructions() -> BTreeMap<u64, AccessedType> {
     let of = |(line, layout, offset): (u64, Arc<DataLayout>, Option<u32>)| {
         let is_indexed = line >= 60;
@@ -53,6 +59,8 @@ fn instructions() -> BTreeMap<u64, AccessedType> {
             layout,
             offset,
             is_indexed,
+            bytes: 0,
+            has_tail: line >= 70,
         };
         (0x100 + line, access)
     };
@@ -75,6 +83,9 @@ fn instructions() -> BTreeMap<u64, AccessedType> {
         (41, chunk, Some(8)),
         (60, node(), Some(8)),
         (61, node(), Some(16)),
+        (62, entry(), Some(0)),
+        (63, entry(), Some(16)),
+        (70, layout("vec", 8, &[("len", "long", 0, 8)]), Some(0)),
     ];
     all.into_iter().map(of).collect()
 }
@@ -132,11 +143,12 @@ fn a_small_block_has_the_type_of_its_accesses() {
     let mut run = run();
     run.alloc(at(0x400, CALL), HEAP, 24);
     accesses(&mut run, HEAP, &[(50, 8), (11, 8), (10, 0), (12, 16)]);
+    accesses(&mut run, HEAP, &[(11, 8); 7]);
     let found = found(run);
     assert_eq!((found.name.as_deref(), found.bytes), (Some("node"), 24));
-    let origin = TypeOrigin::Accesses { agree: 3, all: 4 };
+    let origin = TypeOrigin::Accesses { agree: 10, all: 11 };
     assert_eq!(found.origin, origin);
-    assert_eq!(found.offsets, [8, 8, 0, 16]);
+    assert_eq!(found.offsets[..5], [8, 8, 0, 16, 8]);
 }
 
 #[test]
@@ -149,9 +161,10 @@ fn a_pool_has_elements_from_the_first_access_that_shows_a_type() {
         &[(50, 80), (11, 8), (10, 24), (12, 64), (50, 80)],
     );
     accesses(&mut run, HEAP, &[(11, 9 * 24 + 8), (13, 7)]);
+    accesses(&mut run, HEAP, &[(11, 8); 14]);
     let found = found(run);
     assert_eq!((found.name.as_deref(), found.bytes), (Some("node"), 24));
-    assert_eq!(found.offsets, [NO_OFFSET, 8, 0, 16, 8, 8, 7]);
+    assert_eq!(found.offsets[..7], [NO_OFFSET, 8, 0, 16, 8, 8, 7]);
 }
 
 #[test]
@@ -270,18 +283,80 @@ fn elements_may_be_further_apart_than_their_bytes() {
         HEAP,
         &[(11, 8), (10, 32), (12, 80), (50, 31), (11, 104)],
     );
+    accesses(&mut run, HEAP, &[(11, 40); 6]);
     let found = found(run);
     assert_eq!((found.name.as_deref(), found.bytes), (Some("node"), 32));
-    assert_eq!(found.offsets, [8, 0, 16, 31, 8]);
+    assert_eq!(found.offsets[..5], [8, 0, 16, 31, 8]);
 }
 
 #[test]
 fn a_type_that_few_accesses_show_is_none() {
-    let mut list = vec![(11, 8), (10, 24)];
-    list.extend([(50, 8), (51, 16)]);
-    assert_eq!(name(240, &list).as_deref(), Some("node"));
-    list.extend([(50, 8), (51, 16)]);
-    assert_eq!(name(240, &list), None);
+    // Half of the accesses say where it is; the others could be to it, or to its number.
+    for (line, offset) in [(13, 40), (31, 32), (61, 8)] {
+        let mut list = vec![(11, 8), (10, 24), (line, offset), (line, offset)];
+        let of = |list: &[(u64, u64)]| name(240, list);
+        assert_eq!(of(&list).as_deref(), Some("node"), "{line}");
+        list.push((line, offset));
+        assert_eq!(of(&list), None, "{line}");
+    }
+}
+
+#[test]
+fn there_is_no_type_if_a_tenth_of_the_accesses_shows_none() {
+    for bytes in [240, 10_000] {
+        let mut list = vec![(11, 8), (50, 32)];
+        list.extend([(10, 24); 9]);
+        assert_eq!(name(bytes, &list).as_deref(), Some("node"));
+        list.push((50, 32));
+        assert_eq!(name(bytes, &list), None);
+    }
+}
+
+#[test]
+fn indexed_accesses_to_a_pool_with_a_head_show_no_place() {
+    // Entries begin at 8, so their identifiers are where an array from 0 on has its texts.
+    let list = (0..20).flat_map(|i| [(62, 8 + 24 * i), (63, 24 + 24 * i)]);
+    let list = list.collect::<Vec<_>>();
+    assert_eq!(name(10_000, &list), None);
+    let from_zero: Vec<_> = list.iter().map(|(line, at)| (*line, at - 8)).collect();
+    assert_eq!(name(10_000, &from_zero).as_deref(), Some("entry"));
+}
+
+#[test]
+fn an_index_moves_by_whole_elements() {
+    // Numbers behind a head, by an address in the head: each third is where a node has its key.
+    for bytes in [240, 10_000] {
+        let mut list = vec![(11, 8), (10, 0), (12, 16)];
+        list.extend([(10, 24); 20]);
+        list.extend([(60, 32), (60, 56)]);
+        assert_eq!(name(bytes, &list).as_deref(), Some("node"));
+        list.push((60, 64));
+        assert_eq!(name(bytes, &list), None, "{bytes}");
+    }
+}
+
+#[test]
+fn elements_that_go_on_behind_their_type_are_none() {
+    for bytes in [240, 10_000] {
+        let list: Vec<_> = (0..30).map(|i| (70, 8 * i)).collect();
+        assert_eq!(name(bytes, &list), None);
+        // They also contradict another type.
+        let nodes = [(11, 8), (10, 24), (12, 64)];
+        assert_eq!(name(bytes, &[&nodes[..], &[(70, 12)]].concat()), None);
+    }
+}
+
+#[test]
+fn a_type_of_a_block_of_one_size_leaves_its_cells() {
+    let mut run = run();
+    run.alloc(at(0x400, CALL), HEAP, 240);
+    accesses(
+        &mut run,
+        HEAP,
+        &[(50, 8), (11, 8), (50, 8), (10, 24), (50, 8)],
+    );
+    let cells = run.finish().columns.cells;
+    assert_eq!([cells[2], cells[4]], [cells[0]; 2]);
 }
 
 #[test]
@@ -299,6 +374,27 @@ fn accesses_check_the_type_of_the_allocating_call() {
         assert_eq!(found.name.as_deref(), expected, "{line}");
         assert_eq!(found.origin, TypeOrigin::Allocation);
     }
+}
+
+#[test]
+fn one_of_a_hundred_accesses_contradicts_the_allocating_call() {
+    for (agree, expected) in [(99, None), (149, Some("node"))] {
+        let mut run = run_with(Some(node()));
+        run.alloc(at(0x400, CALL), HEAP, 240);
+        accesses(&mut run, HEAP, &vec![(11, 8); agree]);
+        accesses(&mut run, HEAP, &[(20, 48)]);
+        assert_eq!(found(run).name.as_deref(), expected, "{agree}");
+    }
+}
+
+#[test]
+fn types_of_more_than_4_gib_are_left_alone() {
+    let edge = (1 << 32) - 8;
+    let large = layout("large", 1 << 33, &[("text", "char[16]", edge, 16)]);
+    let mut run = run_with(Some(large));
+    run.alloc(at(0x400, CALL), 1 << 40, 1 << 33);
+    accesses(&mut run, 1 << 40, &[(31, edge), (13, edge), (11, 0)]);
+    assert_ne!(found(run).name.as_deref(), Some("node"));
 }
 
 proptest! {

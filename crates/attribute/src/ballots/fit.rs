@@ -20,8 +20,9 @@ pub(super) enum Fit {
 
 /// Whether an access at an offset of an element is one that elements of a type can have.
 ///
-/// - An instruction that accesses a field of the same type must do so where the field is. What it
-///   adds to an address may be one that no element has, if it goes with a constant.
+/// - An instruction that accesses a field of the same type must do so where the field is, and
+///   access whole fields. What it adds to an address may be one that no element has, if it goes
+///   with a constant: with an index, an access elsewhere says nothing.
 /// - One of another structure, such as a base class or a part, must access a field of the same
 ///   name, type and bytes.
 /// - One of a number must find a number of that size there.
@@ -33,11 +34,7 @@ pub(super) fn fit(access: &AccessedType, layout: &DataLayout, at: u32) -> Fit {
         None => at..at + 1,
     };
     if is_same(&access.layout, layout) {
-        return match access.offset {
-            Some(offset) if leaf(layout, offset) == here => Fit::Agrees(range),
-            Some(_) if !access.is_indexed => Fit::Against(range),
-            _ => Fit::Agrees(0..layout.bytes as u32),
-        };
+        return fit_of_same(access, layout, at);
     }
     // The first bytes of an element that is free are often a link to the next one.
     if at == 0 && is_link(access) {
@@ -65,12 +62,64 @@ pub(super) fn fit(access: &AccessedType, layout: &DataLayout, at: u32) -> Fit {
             let is_alike =
                 there.type_name == here.type_name && last(&there.name) == last(&here.name);
             match (is_there && is_alike, is_opaque(here)) {
-                (true, _) => Fit::Agrees(at..at + 1),
+                (true, _) if is_whole(access, layout, at) => Fit::Agrees(at..at + 1),
+                (true, _) => Fit::Open(at..at + 1),
                 (_, true) => Fit::Open(range),
                 _ => Fit::Against(range),
             }
         }
     }
+}
+
+/// [`fit`] of an access to the same type.
+fn fit_of_same(access: &AccessedType, layout: &DataLayout, at: u32) -> Fit {
+    let all = 0..layout.bytes as u32;
+    let Some(offset) = access.offset else {
+        return Fit::Open(all);
+    };
+    if at == offset {
+        return match is_whole(access, layout, at) {
+            true => Fit::Agrees(at..at + 1),
+            false => Fit::Open(at..at + 1),
+        };
+    }
+    let here = leaf(layout, at);
+    let is_inner = here.is_some_and(|here| leaf(layout, offset) == Some(here));
+    if !access.is_indexed && !is_inner {
+        return Fit::Against(here.map_or(at..at + 1, range));
+    }
+    if has_one_place(access, layout) {
+        return Fit::Open(at..at + 1);
+    }
+    let around = match here.filter(|_| !access.is_indexed) {
+        Some(here) => range(here),
+        None => all,
+    };
+    // All but the one place that agrees.
+    Fit::Open(match at < offset {
+        true => around.start..offset,
+        false => offset + 1..around.end,
+    })
+}
+
+/// Whether an access by an index to elements of a type is at one offset of them each time. In
+/// arrays within an element it is not.
+pub(super) fn has_one_place(access: &AccessedType, layout: &DataLayout) -> bool {
+    let field = access.offset.and_then(|offset| leaf(layout, offset));
+    let is_single = field.is_some_and(|field| !is_opaque(field));
+    access.is_indexed && is_single && is_same(&access.layout, layout)
+}
+
+/// Whether an access of this type is to whole fields, or to a part of what may hold several data.
+fn is_whole(access: &AccessedType, layout: &DataLayout, at: u32) -> bool {
+    let Some(first) = leaf(layout, at) else {
+        return false;
+    };
+    let (begin, end) = (u64::from(at), u64::from(at) + u64::from(access.bytes));
+    let is_part = is_opaque(first) && end <= first.offset + first.bytes;
+    let is_border = |field: &LayoutField| field.offset == end || field.offset + field.bytes == end;
+    let ends = end == layout.bytes || layout.fields.iter().any(is_border);
+    access.bytes == 0 || is_part || first.offset == begin && ends
 }
 
 /// Whether a type begins with all the fields of another: a class and its base.
@@ -162,15 +211,34 @@ mod tests {
             layout,
             offset,
             is_indexed: false,
+            bytes: 0,
+            has_tail: false,
         }
     }
 
     #[test]
     fn a_field_is_where_its_type_says() {
-        assert_eq!(fit(&at(node(), Some(8)), &node(), 8), Fit::Agrees(8..16));
+        assert_eq!(fit(&at(node(), Some(8)), &node(), 8), Fit::Agrees(8..9));
         assert_eq!(fit(&at(node(), Some(8)), &node(), 0), Fit::Against(0..4));
-        assert_eq!(fit(&at(node(), Some(16)), &node(), 21), Fit::Agrees(16..32));
-        assert_eq!(fit(&at(node(), None), &node(), 21), Fit::Agrees(0..40));
+        assert_eq!(fit(&at(node(), Some(16)), &node(), 21), Fit::Open(17..32));
+        assert_eq!(fit(&at(node(), Some(22)), &node(), 21), Fit::Open(16..22));
+        assert_eq!(fit(&at(node(), None), &node(), 21), Fit::Open(0..40));
+    }
+
+    #[test]
+    fn accesses_to_parts_of_numbers_say_nothing() {
+        let of = |offset, bytes| AccessedType {
+            bytes,
+            ..at(node(), Some(offset))
+        };
+        for (offset, bytes) in [(0, 4), (0, 8), (8, 8), (8, 24), (20, 1), (32, 8)] {
+            let found = fit(&of(offset, bytes), &node(), offset);
+            assert_eq!(found, Fit::Agrees(offset..offset + 1), "{offset} {bytes}");
+        }
+        for (offset, bytes) in [(0, 2), (8, 4), (12, 4), (28, 8), (4, 4), (32, 16)] {
+            let found = fit(&of(offset, bytes), &node(), offset);
+            assert_eq!(found, Fit::Open(offset..offset + 1), "{offset} {bytes}");
+        }
     }
 
     #[test]
@@ -179,8 +247,14 @@ mod tests {
             is_indexed: true,
             ..at(node(), Some(8))
         };
-        assert_eq!(fit(&indexed, &node(), 8), Fit::Agrees(8..16));
-        assert_eq!(fit(&indexed, &node(), 0), Fit::Agrees(0..40));
+        assert_eq!(fit(&indexed, &node(), 8), Fit::Agrees(8..9));
+        assert_eq!(fit(&indexed, &node(), 0), Fit::Open(0..1));
+        assert_eq!(fit(&indexed, &node(), 34), Fit::Open(34..35));
+        let array = AccessedType {
+            offset: Some(20),
+            ..indexed
+        };
+        assert_eq!(fit(&array, &node(), 34), Fit::Open(21..40));
     }
 
     #[test]

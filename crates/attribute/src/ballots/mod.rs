@@ -18,7 +18,7 @@ use std::sync::Arc;
 use reuselens_locality::{DataLayout, ElementUse, TypeOrigin};
 
 use crate::symbols::AccessedType;
-use fit::{Fit, extends, fit, is_link};
+use fit::{Fit, extends, fit, has_one_place, is_link};
 
 /// What an access counts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,13 +27,16 @@ enum Class {
     Agrees,
     /// It shows no type, and is the program's own.
     Untyped,
-    /// It says nothing: of a library, or as [`Fit::Open`].
+    /// It is the program's own and shows what the data may be, but does not have to be:
+    /// [`Fit::Open`].
     Open,
+    /// It is of a library.
+    Outside,
     /// It shows another type.
     Against,
 }
 
-const CLASSES: usize = 4;
+const CLASSES: usize = 5;
 
 /// The accesses of an instruction that are counted without another look.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +73,9 @@ const MAX_EARLIER: usize = 64;
 const PATIENCE: u32 = 1 << 10;
 /// The share of the program's own accesses that must show the type: one in so many.
 const LEAST_SHARE: u64 = 2;
+/// There is no type if one in so many of the program's own accesses shows nothing at all: those may
+/// be to data of another type that has as many bytes.
+const MOST_UNTYPED: u64 = 10;
 /// A type by the allocating call is dropped if one in so many accesses shows another.
 const MOST_AGAINST: u64 = 100;
 
@@ -80,6 +86,11 @@ pub(crate) struct ElementPlacement {
     pub start: u32,
     /// Bytes of one; 0 if they are unknown.
     pub bytes: u32,
+}
+
+/// Whether some of all are one in so many at least.
+fn is_share(some: u64, all: u64, many: u64) -> bool {
+    some.saturating_mul(many) >= all
 }
 
 /// A type whose elements are so many bytes apart.
@@ -114,7 +125,8 @@ struct Ballot {
     has_head: bool,
     /// Whether two accesses contradict each other.
     is_broken: bool,
-    /// Whether an access to a known field was seen, and whether one beyond the first element.
+    /// Whether an access to a known field was seen where it is, and whether one beyond the first
+    /// element.
     has_field: bool,
     has_several: bool,
     patience: u32,
@@ -167,8 +179,13 @@ pub(crate) enum Shown {
 }
 
 impl Ballots {
-    /// An object gets a ballot, with its first block.
+    /// An object gets a ballot, with its first block. It has none if it has elements of 4 GiB or
+    /// more.
     pub fn open(&mut self, object: u32, allocated: Option<Arc<DataLayout>>, bytes: u64) {
+        let has_place = |it: &Arc<DataLayout>| u32::try_from(it.bytes).is_ok();
+        if !allocated.as_ref().is_none_or(has_place) {
+            return;
+        }
         let index = object as usize;
         if self.numbers.len() <= index {
             self.numbers.resize(index + 1, 0);
@@ -273,7 +290,7 @@ impl Ballots {
                 return;
             }
             Shown::Nothing => Class::Untyped,
-            Shown::OfLibrary => Class::Open,
+            Shown::OfLibrary => Class::Outside,
         };
         self.known[index] = KnownAccesses {
             tag: ANY,
@@ -286,13 +303,20 @@ impl Ballots {
     /// now on, if these change.
     pub fn vote(&mut self, object: u32, site: u32, at: u64) -> Option<ElementPlacement> {
         let access = Arc::clone(self.accesses.get(site as usize)?.as_ref()?);
+        let tag = self.tags.get(object as usize).copied().unwrap_or(0);
+        let last = self.known.get(site as usize).filter(|it| it.tag == tag);
+        let last = last.map(|it| it.low);
         let ballot = self.ballot(object)?;
         let before = (
             ballot.elements(),
             ballot.is_broken,
             ballot.candidate.clone(),
         );
-        let (class, range) = ballot.look(&access, at);
+        let (mut class, range) = ballot.look(&access, at);
+        if last.is_some_and(|last| ballot.is_elsewhere(&access, last, range.start)) {
+            class = Class::Against;
+            ballot.is_broken |= ballot.allocated.is_none();
+        }
         let is_final = ballot.is_final();
         let after = (
             ballot.elements(),
@@ -311,7 +335,7 @@ impl Ballots {
                 class,
             };
         }
-        (before != after).then_some(after.0)
+        (before.0 != after.0).then_some(after.0)
     }
 
     /// What became of an object's ballot, if it has one.
@@ -324,9 +348,10 @@ impl Ballots {
             present.saturating_add(ballot.counts[class as usize])
         };
         let (agree, untyped) = (sum(Class::Agrees), sum(Class::Untyped));
-        let against = sum(Class::Against);
+        let (open, against) = (sum(Class::Open), sum(Class::Against));
         if ballot.allocated.is_some() {
-            let is_against = against > 0 && against >= (agree + against) / MOST_AGAINST;
+            let is_against =
+                against > 0 && is_share(against, agree.saturating_add(against), MOST_AGAINST);
             return Some(match is_against {
                 true => BallotOutcome::Contradicted,
                 false => {
@@ -334,10 +359,10 @@ impl Ballots {
                 }
             });
         }
-        let all = agree.saturating_add(untyped);
-        let elected = ballot
-            .elected()
-            .filter(|_| agree > 0 && agree >= all / LEAST_SHARE);
+        let all = agree.saturating_add(untyped).saturating_add(open);
+        let is_shown = agree > 0 && is_share(agree, all, LEAST_SHARE);
+        let is_clear = untyped == 0 || !is_share(untyped, all, MOST_UNTYPED);
+        let elected = ballot.elected().filter(|_| is_shown && is_clear);
         Some(match elected {
             Some(layout) => {
                 let origin = TypeOrigin::Accesses { agree, all };
@@ -432,8 +457,7 @@ impl Ballot {
             Fit::Open(range) => (Class::Open, range),
             Fit::Against(range) => (Class::Against, range),
         };
-        let is_field = u64::from(range.end - range.start) < bytes || known.fields.len() == 1;
-        self.has_field |= class == Class::Agrees && is_field;
+        self.has_field |= class == Class::Agrees;
         self.has_several |= class == Class::Agrees && inner >= bytes;
         self.is_broken |= class == Class::Against && self.allocated.is_none();
         // Offsets are those in the block, where it has one size.
@@ -442,6 +466,17 @@ impl Ballot {
             false => 0,
         };
         (class, range.start + element..range.end + element)
+    }
+
+    /// Whether two accesses of an instruction that is at one offset of all elements are not. Then
+    /// it is to an array of something else, behind the structure that its address is of.
+    fn is_elsewhere(&self, access: &AccessedType, one: u32, other: u32) -> bool {
+        let known = self.allocated.as_ref().or(self.candidate.as_ref());
+        let Some(known) = known.filter(|known| has_one_place(access, known)) else {
+            return false;
+        };
+        let within = |at: u32| u64::from(at) % known.bytes;
+        one.max(other) < HEAD && within(one) != within(other)
     }
 
     /// An access to a byte before the first element. It says nothing, unless it is to an element.
@@ -467,7 +502,7 @@ impl Ballot {
     ) -> Option<(Arc<DataLayout>, u32)> {
         // A class derived from it. Elements stay as far apart as they are.
         let layout = &access.layout;
-        if self.may_be(layout) && extends(layout, known) {
+        if self.may_be(access) && extends(layout, known) {
             let bytes = layout.bytes.max(known.bytes);
             return Some((apart(layout, bytes), self.start));
         }
@@ -486,7 +521,7 @@ impl Ballot {
             return is_stride.then(|| (apart(layout, stride), self.start));
         }
         // Another type: what was seen so far is a head.
-        if self.has_head || !self.may_be(layout) {
+        if self.has_head || !self.may_be(access) {
             return None;
         }
         let further = after.checked_sub(known.bytes)? % layout.bytes;
@@ -497,11 +532,11 @@ impl Ballot {
 
     /// The same without a type to check against: the access may show one.
     fn look_first(&mut self, access: &Arc<AccessedType>, at: u64) -> (Class, Range<u32>) {
-        if !self.may_be(&access.layout) || is_link(access) {
+        if !self.may_be(access) || is_link(access) {
             if self.earlier.len() < MAX_EARLIER {
                 self.earlier.push((Arc::clone(access), at));
             }
-            return (Class::Untyped, 0..u32::MAX);
+            return (Class::Open, 0..u32::MAX);
         }
         let candidate = Arc::clone(&access.layout);
         let is_exact = self.is_pool && !access.is_indexed;
@@ -521,13 +556,15 @@ impl Ballot {
         self.look(access, at)
     }
 
-    /// Whether blocks can be arrays of a type.
-    fn may_be(&self, layout: &DataLayout) -> bool {
+    /// Whether blocks can be arrays of the type of an access.
+    fn may_be(&self, access: &AccessedType) -> bool {
+        let layout = &access.layout;
         let fits = match self.block {
             0 => layout.bytes <= self.largest,
             block => u64::from(block).is_multiple_of(layout.bytes),
         };
-        fits && !layout.fields.is_empty() && layout.bytes <= ElementUse::MOST_BYTES
+        let is_small = layout.bytes <= ElementUse::MOST_BYTES;
+        fits && is_small && !layout.fields.is_empty() && !access.has_tail
     }
 
     /// Whether further accesses of the same instruction to the same field need no other look. As

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 use gimli::{Expression, Operation, UnitOffset};
 
@@ -17,8 +18,10 @@ use crate::loader::variables::{Entry, Reader, Unit, attribute_of, declaration, o
 const POINTER_BYTES: u64 = 8;
 /// The registers of the stack, `%rsp` and `%rbp`.
 const STACK: [usize; 2] = [4, 5];
-/// Variables of a function beyond which the rest is left out.
+/// Places of a function's variables beyond which the rest is left out.
 const MAX_FACTS: usize = 1 << 14;
+/// What an entry of a list of places costs, in the budget of a unit.
+const PLACE_COST: usize = 16;
 
 /// A register that has an address in some code.
 pub(super) struct RegisterFact {
@@ -85,7 +88,7 @@ impl Facts {
         let mut entries = unit.entries_at_offset(function)?;
         let mut depth = None;
         // The code of the blocks around, the innermost last. A nested function has none.
-        let mut around: Vec<(isize, Vec<Range<u64>>)> = Vec::new();
+        let mut around: Vec<(isize, Rc<[Range<u64>]>)> = Vec::new();
         while let Some(entry) = entries.next_dfs()? {
             let first = *depth.get_or_insert(entry.depth());
             if entry.depth() <= first && entry.offset() != function {
@@ -98,22 +101,22 @@ impl Facts {
             let of_outer = around.last().map(|(_, code)| code);
             match entry.tag() {
                 gimli::DW_TAG_subprogram if entry.offset() != function => {
-                    around.push((entry.depth(), Vec::new()));
+                    around.push((entry.depth(), Rc::default()));
                 }
-                gimli::DW_TAG_subprogram => around.push((entry.depth(), self.code.clone())),
+                gimli::DW_TAG_subprogram => {
+                    around.push((entry.depth(), self.code.as_slice().into()));
+                }
                 gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_lexical_block => {
                     let own = ranges(unit, entry);
                     let code = match own.is_empty() {
                         true => of_outer.cloned().unwrap_or_default(),
-                        false => own,
+                        false => own.into(),
                     };
                     around.push((entry.depth(), code));
                 }
                 gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter => {
-                    let code = of_outer.cloned().unwrap_or_default();
-                    if self.registers.len() + self.slots.len() < MAX_FACTS {
-                        self.variable(unit, layouts, entry, (&code, base));
-                    }
+                    let code: &[Range<u64>] = of_outer.map_or(&[], |code| code);
+                    self.variable(unit, layouts, entry, (code, base));
                 }
                 _ => {}
             }
@@ -135,12 +138,14 @@ impl Facts {
         if let Some(expression) = location.exprloc_value() {
             let places = places(unit, expression, base)?;
             for code in code {
+                layouts.spend(PLACE_COST)?;
                 self.add(layouts, kind, (code, &places));
             }
             return Some(());
         }
         let mut list = unit.attr_locations(location).ok()??;
         while let Ok(Some(entry)) = list.next() {
+            layouts.spend(PLACE_COST)?;
             let range = entry.range.begin..entry.range.end;
             if let Some(places) = places(unit, entry.data, base) {
                 self.add(layouts, kind, (&range, &places));
@@ -156,6 +161,9 @@ impl Facts {
         (code, places): (&Range<u64>, &[(u64, VariablePlace)]),
     ) {
         for (at, place) in places {
+            if self.is_full() {
+                return;
+            }
             let code = code.clone();
             match *place {
                 VariablePlace::Value { register, plus } => {
@@ -198,6 +206,16 @@ impl Facts {
                 VariablePlace::Memory { .. } => {}
             }
         }
+    }
+
+    /// Whether no more places are kept.
+    fn is_full(&self) -> bool {
+        self.registers.len() + self.slots.len() + self.addresses.len() >= MAX_FACTS
+    }
+
+    /// How many stack slots are looked at for an instruction.
+    pub fn slots(&self) -> usize {
+        self.slots.len() + self.addresses.len()
     }
 
     /// The variable on the stack at this distance from a register, at an instruction.
@@ -248,6 +266,7 @@ pub(super) fn storage(layouts: &Layouts<'_>, kind: UnitOffset) -> Option<Pointer
         bytes: layouts.bytes(kind).filter(|bytes| *bytes > 0)?,
         offset: Some(0),
         is_indexed: false,
+        is_strided: false,
     })
 }
 
@@ -287,7 +306,7 @@ fn places<'a>(
 ) -> Option<Vec<(u64, VariablePlace)>> {
     let mut operations = expression.operations(unit.encoding());
     let mut found = Vec::new();
-    let (mut at, mut place) = (0, None);
+    let (mut at, mut place): (u64, _) = (0, None);
     while let Some(operation) = operations.next().ok()? {
         let Operation::Piece {
             size_in_bits,
@@ -299,7 +318,7 @@ fn places<'a>(
         };
         let whole = place.take().filter(|_| bit_offset.is_none());
         found.extend(whole.map(|place| (at, place)));
-        at += size_in_bits / 8;
+        at = at.checked_add(size_in_bits / 8)?;
     }
     found.extend(place.map(|place| (at, place)));
     Some(found)

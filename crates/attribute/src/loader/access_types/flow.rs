@@ -18,11 +18,22 @@ use crate::loader::layouts::Layouts;
 const MAX_INSTRUCTIONS: usize = 1 << 16;
 /// Registers with facts, over all instructions, beyond which a function is not followed.
 const MAX_ACTIVE: usize = 1 << 20;
+/// Stack slots that are looked at, over all instructions, beyond which a function is not followed:
+/// some tenths of a second.
+const MAX_LOOKED_AT: usize = 1 << 26;
 /// How often a block is looked at, on the average.
 const ROUNDS: usize = 64;
 
 /// What a function's instructions access: by the address of the last byte, for loads and stores.
-pub(super) type Accessed = BTreeMap<(u64, bool), Pointer>;
+pub(super) type Accessed = BTreeMap<(u64, bool), PointerAccess>;
+
+/// An access by an address within data of a type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PointerAccess {
+    pub pointer: Pointer,
+    /// Bytes of the access; 0 if they are unknown.
+    pub bytes: usize,
+}
 
 /// The instructions of a function, and its blocks.
 struct FunctionCode {
@@ -72,20 +83,24 @@ fn note(
 ) {
     // Places of accesses are those of the last byte of an instruction.
     let address = instruction.next_ip().wrapping_sub(1);
+    let bytes = instruction.memory_size().size();
     if let Some(which) = accesses(instruction)
         && let Some(pointer) = stepper.operand(instruction, state)
     {
         for writes in [false, true] {
             if which == Accesses::All || which == (Accesses::Only { writes }) {
-                into.insert((address, writes), pointer);
+                into.insert((address, writes), PointerAccess { pointer, bytes });
             }
         }
     }
     let operands = string_operands(instruction);
     for (register, writes) in operands.into_iter().zip([false, true]) {
         let pointer = register.and_then(|register| state[register].pointer());
-        if let Some(pointer) = pointer {
-            into.insert((address, writes), pointer);
+        if let Some(mut pointer) = pointer {
+            if instruction.has_rep_prefix() || instruction.has_repne_prefix() {
+                pointer = pointer.indexed();
+            }
+            into.insert((address, writes), PointerAccess { pointer, bytes });
         }
     }
 }
@@ -109,6 +124,9 @@ impl FunctionCode {
                 leaders.extend(target(&instruction));
                 instructions.push(instruction);
             }
+        }
+        if instructions.len().saturating_mul(facts.slots()) > MAX_LOOKED_AT {
+            return None;
         }
         instructions.sort_by_key(Instruction::ip);
         let mut function = FunctionCode {

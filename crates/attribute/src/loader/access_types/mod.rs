@@ -28,8 +28,7 @@ use super::layouts::{LayoutMemory, Layouts};
 use super::variables::{Unit, address, offset};
 use crate::symbols::AccessedType;
 use facts::{Facts, Statics, ranges, storage};
-use flow::Accessed;
-use pointer::Pointer;
+use flow::{Accessed, PointerAccess};
 
 /// Bytes of code of a function beyond which it is not read.
 const MAX_CODE: u64 = 1 << 18;
@@ -95,11 +94,12 @@ impl AccessTypes {
         };
         let found = debug.with_unit(number, |unit| {
             self.read_function(unit, debug, &mut known, address);
-            let pointer = known.accessed.get(&(address, writes)).copied()?;
+            let access = known.accessed.get(&(address, writes)).copied()?;
             let mut layouts = Layouts::with(unit, std::mem::take(&mut known.layouts));
-            let layout = layouts.of_element(pointer.kind);
+            let kind = access.pointer.kind;
+            let (layout, has_tail) = (layouts.of_element(kind), layouts.has_tail(kind));
             known.layouts = layouts.into_memory();
-            accessed_type(pointer, layout?)
+            accessed_type(access, layout?, has_tail)
         });
         self.units.insert(number, known);
         found.flatten()
@@ -194,21 +194,28 @@ fn walk(unit: Unit<'_>, found: &mut UnitAccesses) -> gimli::Result<()> {
 }
 
 /// What an instruction accesses, by the address that it has. `None` if the address is before the
-/// data that it points to, as pointers to a member of larger data are.
-fn accessed_type(pointer: Pointer, layout: Arc<DataLayout>) -> Option<AccessedType> {
+/// data that it points to, as pointers to a member of larger data are, or behind them, as those to
+/// what follows a head are.
+fn accessed_type(
+    access: PointerAccess,
+    layout: Arc<DataLayout>,
+    has_tail: bool,
+) -> Option<AccessedType> {
+    let pointer = access.pointer;
+    // Of an array of structures, the offset is one in the array.
+    let all = i64::try_from(pointer.bytes).ok()?;
     let bytes = i64::try_from(layout.bytes).ok()?;
-    let offset = pointer
-        .offset
-        .map(|offset| (offset, offset.rem_euclid(bytes)));
-    if offset.is_some_and(|(offset, _)| offset < 0 && !pointer.is_indexed) {
+    let is_outside = |offset: i64| offset < 0 || offset >= all;
+    if pointer.offset.is_some_and(is_outside) && !pointer.is_indexed {
         return None;
     }
-    let offset = offset.and_then(|(_, within)| u32::try_from(within).ok());
-    let is_indexed = pointer.is_indexed;
+    let within = pointer.offset.map(|offset| offset.rem_euclid(bytes));
     // Bytes are pointed to whatever is there.
     (layout.bytes > 1).then_some(AccessedType {
         layout,
-        offset,
-        is_indexed,
+        offset: within.and_then(|within| u32::try_from(within).ok()),
+        is_indexed: pointer.is_indexed,
+        bytes: u32::try_from(access.bytes).unwrap_or(0),
+        has_tail,
     })
 }

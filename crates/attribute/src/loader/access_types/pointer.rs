@@ -24,6 +24,8 @@ pub(super) struct Pointer {
     pub offset: Option<i64>,
     /// Whether a number was added that only the run knows.
     pub is_indexed: bool,
+    /// Whether all that was added is known to be whole elements, as a loop does that advances it.
+    pub is_strided: bool,
 }
 
 impl Pointer {
@@ -33,21 +35,31 @@ impl Pointer {
         Pointer { offset, ..self }.reduced()
     }
 
-    /// The address a number of elements further, or a number of elements of an inner array.
+    /// The address a number of elements further, or a number of elements of an inner array, or of
+    /// other data that begin after this one.
     pub fn indexed(self) -> Pointer {
-        let is_indexed = true;
-        Pointer { is_indexed, ..self }.reduced()
+        Pointer {
+            is_indexed: true,
+            is_strided: false,
+            ..self
+        }
+        .reduced()
     }
 
-    /// Of an address in any element, the offset is one in the first.
+    /// Of an address in any element, the offset is one in the first. What is behind an element is
+    /// the next one if whole elements were added; else it may be anything.
     fn reduced(self) -> Pointer {
-        let bytes = i64::try_from(self.bytes).ok().filter(|bytes| *bytes > 0);
-        match (self.is_indexed, bytes) {
-            (true, Some(bytes)) => Pointer {
-                offset: self.offset.map(|offset| offset.rem_euclid(bytes)),
-                ..self
-            },
-            _ => self,
+        let Some(bytes) = i64::try_from(self.bytes).ok().filter(|bytes| *bytes > 0) else {
+            return self;
+        };
+        if !self.is_indexed {
+            return self;
+        }
+        let is_element = |offset: &i64| self.is_strided || *offset < bytes;
+        let offset = self.offset.filter(is_element);
+        Pointer {
+            offset: offset.map(|offset| offset.rem_euclid(bytes)),
+            ..self
         }
     }
 
@@ -59,9 +71,24 @@ impl Pointer {
         if self == other {
             return Some(self);
         }
-        let (one, other) = (self.indexed(), other.indexed());
+        let (one, other) = (self.strided(), other.strided());
         let offset = one.offset.filter(|_| one.offset == other.offset);
-        Some(Pointer { offset, ..one })
+        let is_strided = one.is_strided && other.is_strided;
+        Some(Pointer {
+            offset,
+            is_strided,
+            ..one
+        })
+    }
+
+    /// The address in any element that a loop advances it to.
+    fn strided(self) -> Pointer {
+        Pointer {
+            is_strided: self.is_strided || !self.is_indexed,
+            is_indexed: true,
+            ..self
+        }
+        .reduced()
     }
 }
 
@@ -112,7 +139,21 @@ mod tests {
             bytes: 24,
             offset: Some(offset),
             is_indexed: false,
+            is_strided: false,
         }
+    }
+
+    #[test]
+    fn data_behind_a_structure_are_not_the_next_one() {
+        assert_eq!(pointer(24).indexed().offset, None);
+        assert_eq!(pointer(8).indexed().plus(24).offset, None);
+        assert_eq!(pointer(-8).indexed().offset, Some(16));
+        // A loop advances by whole elements.
+        let Some(any) = pointer(8).or(pointer(32)) else {
+            panic!("it is a pointer on both ways");
+        };
+        assert_eq!(any.plus(24).offset, Some(8));
+        assert_eq!(any.indexed().plus(24).offset, None);
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl<'a> Layouts<'a> {
     }
 
     /// Takes a cost off the budget; `None` if that is spent.
-    fn spend(&mut self, cost: usize) -> Option<()> {
+    pub fn spend(&mut self, cost: usize) -> Option<()> {
         let bytes = || self.unit.header.length_including_self() as u64;
         let all = || bytes().saturating_mul(BUDGET_PER_BYTE);
         let left = self.memory.budget.get_or_insert_with(all);

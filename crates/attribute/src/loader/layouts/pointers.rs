@@ -59,6 +59,30 @@ impl Layouts<'_> {
         }
     }
 
+    /// Whether elements of a type may have more bytes than the type: its last member is an array
+    /// of unknown length, or of none or one, as such arrays were declared before there were others.
+    pub fn has_tail(&mut self, kind: UnitOffset) -> bool {
+        let element = self.element(kind);
+        element.is_some_and(|(element, _)| self.ends_with_tail(element, MAX_STEPS))
+    }
+
+    fn ends_with_tail(&mut self, kind: UnitOffset, steps: usize) -> bool {
+        let (Some(steps), Some((kind, tag))) = (steps.checked_sub(1), self.resolved(kind)) else {
+            return false;
+        };
+        if tag == gimli::DW_TAG_array_type {
+            let element = self.unit.entry(kind).ok();
+            let element = element.and_then(|entry| entry.attr_value(gimli::DW_AT_type));
+            let one = element.and_then(offset).and_then(|it| self.bytes(it));
+            return self.bytes(kind).is_none_or(|bytes| Some(bytes) <= one);
+        }
+        let members = is_structure(tag).then(|| self.members(kind)).flatten();
+        let members = members.unwrap_or_default();
+        let last = members.iter().map(|member| member.begin).max();
+        let mut ends = members.iter().filter(|it| Some(it.begin) == last);
+        ends.any(|member| self.ends_with_tail(member.kind, steps))
+    }
+
     /// Whether a type has no members, as base classes can.
     fn is_empty(&mut self, kind: UnitOffset) -> bool {
         let structure = self.resolved(kind).filter(|(_, tag)| is_structure(*tag));
