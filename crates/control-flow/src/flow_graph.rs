@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_hugepages::random_key;
-
+use crate::address_hash::AddressHash;
+use crate::way_set::WaySet;
 use crate::{BasicBlock, BlockEnd};
 
 /// Places that are asked whether their block reaches to another one. A rewriter's block has at most
@@ -39,35 +39,54 @@ struct FlowNode {
     length: u32,
     /// The next place inside that block; 0 if there is none.
     inside: u32,
-    /// The ways that were taken last.
+    /// The ways within a call that were taken last.
     steps: [FlowStep; 2],
+    /// The functions that were called last; 0 if there is none. They have a memory of their own, so
+    /// that calls of several functions do not push out the way to where they return.
+    callees: [u32; 2],
     run: PlaceRun,
 }
 
-/// All ways to and from a place, and how its block ends.
+/// All ways to a place, and how its block ends.
 #[derive(Clone, Debug, Default)]
 struct FlowEdges {
-    to: Vec<u32>,
+    /// The exits that they come from.
     from: Vec<u32>,
+    /// The number of its own exit.
+    exit: u32,
     end: BlockEnd,
+}
+
+/// Where the ways that leave a block begin.
+#[derive(Clone, Copy, Debug, Default)]
+struct FlowExit {
+    /// The last place of that block.
+    place: u32,
+    /// Whether there is such a way.
+    leads_on: bool,
 }
 
 /// Places by address, numbered as they are found, from 1 on.
 ///
 /// Blocks may overlap: a block goes on to the next branch, past places that other branches lead to.
 /// Such a block is several places, one after the other, and what follows it follows the last one.
-/// A place that is found inside a block takes over the ways that leave the block.
+/// A place that is found inside a block takes over the ways that leave the block, which are those
+/// of an exit.
 ///
 /// Cost: per way that was taken before, one comparison for each of the last two from its place,
-/// else a hashed look-up. Memory: 250 bytes per place.
+/// else a hashed look-up, however many ways lead from the place. For a new place, the nearest 64 by
+/// address are asked.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowGraph {
     nodes: Vec<FlowNode>,
     edges: Vec<FlowEdges>,
+    /// By number of the exit.
+    exits: Vec<FlowExit>,
+    /// The ways, from exits to places.
+    ways: WaySet,
     /// Open addressing: numbers, or 0. At most half full.
     slots: Vec<u32>,
-    /// A random key of the hash, so that nobody can choose addresses that collide.
-    key: u64,
+    hash: AddressHash,
     ordered: BTreeMap<u64, u32>,
 }
 
@@ -77,8 +96,10 @@ impl FlowGraph {
         FlowGraph {
             nodes: vec![FlowNode::default()],
             edges: vec![FlowEdges::default()],
+            exits: vec![FlowExit::default()],
+            ways: WaySet::new(),
             slots: vec![0; 256],
-            key: random_key(),
+            hash: AddressHash::new(),
             ordered: BTreeMap::new(),
         }
     }
@@ -87,11 +108,28 @@ impl FlowGraph {
     #[inline]
     pub fn known_step(&self, from: u32, block: &BasicBlock) -> Option<FlowStep> {
         let steps = &self.nodes[from as usize].steps;
-        let leads = |step: &&FlowStep| {
-            let to = &self.nodes[step.to as usize];
-            to.start == block.start && to.length >= block.length && step.to != 0
-        };
+        let leads = |step: &&FlowStep| self.begins(step.to, block);
         steps.iter().find(leads).copied()
+    }
+
+    /// The place where a called block begins, if it is one of the last two called from a place.
+    #[inline]
+    pub fn known_callee(&self, from: u32, block: &BasicBlock) -> Option<u32> {
+        let callees = self.nodes[from as usize].callees;
+        callees.into_iter().find(|to| self.begins(*to, block))
+    }
+
+    /// Whether a block begins at a place, and is no longer than the others from there.
+    #[inline]
+    fn begins(&self, place: u32, block: &BasicBlock) -> bool {
+        let node = &self.nodes[place as usize];
+        node.start == block.start && node.length >= block.length && place != 0
+    }
+
+    /// Remembers a function as the last one called from a place.
+    pub fn remember_callee(&mut self, from: u32, to: u32) {
+        let callees = &mut self.nodes[from as usize].callees;
+        *callees = [to, callees[0]];
     }
 
     /// Whether the way from one place to another keeps the loops, if it is one of the last two.
@@ -123,8 +161,9 @@ impl FlowGraph {
         for step in &mut self.nodes[place as usize].steps {
             step.keeps_loops = false;
         }
-        for from in &self.edges[place as usize].from {
-            for step in &mut self.nodes[*from as usize].steps {
+        for exit in &self.edges[place as usize].from {
+            let from = self.exits[*exit as usize].place;
+            for step in &mut self.nodes[from as usize].steps {
                 step.keeps_loops &= step.to != place;
             }
         }
@@ -149,8 +188,7 @@ impl FlowGraph {
 
     fn slot(&self, start: u64) -> usize {
         let mask = self.slots.len() - 1;
-        let hash = (start ^ self.key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        let mut slot = hash as usize & mask;
+        let mut slot = self.hash.slot(start, self.slots.len());
         loop {
             match self.slots[slot] {
                 0 => return slot,
@@ -166,7 +204,14 @@ impl FlowGraph {
             start,
             ..FlowNode::default()
         });
-        self.edges.push(FlowEdges::default());
+        self.edges.push(FlowEdges {
+            exit: number,
+            ..FlowEdges::default()
+        });
+        self.exits.push(FlowExit {
+            place: number,
+            leads_on: false,
+        });
         if self.nodes.len() * 2 > self.slots.len() {
             self.slots = vec![0; self.slots.len() * 2];
             for number in 1..self.nodes.len() {
@@ -206,17 +251,13 @@ impl FlowGraph {
         self.nodes[inner].run = self.nodes[outer].run;
         self.nodes[outer].inside = inside;
         self.nodes[outer].steps = [FlowStep::default(); 2];
-        let leading = std::mem::replace(&mut self.edges[outer].to, vec![inside]);
-        for to in &leading {
-            for from in &mut self.edges[*to as usize].from {
-                if *from == around {
-                    *from = inside;
-                }
-            }
-        }
-        self.edges[inner].to = leading;
-        self.edges[inner].from.push(around);
+        self.nodes[inner].callees = std::mem::take(&mut self.nodes[outer].callees);
+        let exit = std::mem::replace(&mut self.edges[outer].exit, inside);
+        self.edges[inner].exit = exit;
+        self.exits[exit as usize].place = inside;
+        self.exits[inner].place = around;
         self.edges[inner].end = self.edges[outer].end;
+        self.add_edge(around, inside);
     }
 
     /// A block is longer than those from its place were.
@@ -232,23 +273,24 @@ impl FlowGraph {
 
     /// Adds a way; false if it was there.
     pub fn add_edge(&mut self, from: u32, to: u32) -> bool {
-        let leading = &mut self.edges[from as usize].to;
-        if leading.contains(&to) {
+        let exit = self.edges[from as usize].exit;
+        if !self.ways.insert(exit, to) {
             return false;
         }
-        leading.push(to);
-        self.edges[to as usize].from.push(from);
+        self.exits[exit as usize].leads_on = true;
+        self.edges[to as usize].from.push(exit);
         true
     }
 
     /// Whether a way leads from a place.
     pub fn leads_on(&self, place: u32) -> bool {
-        !self.edges[place as usize].to.is_empty()
+        self.exits[self.edges[place as usize].exit as usize].leads_on
     }
 
     /// The places that a way leads from to this one.
-    pub fn before(&self, place: u32) -> &[u32] {
-        &self.edges[place as usize].from
+    pub fn before(&self, place: u32) -> impl ExactSizeIterator<Item = u32> {
+        let exits = self.edges[place as usize].from.iter();
+        exits.map(|exit| self.exits[*exit as usize].place)
     }
 
     /// How the block from a place ends, and the address after it.
@@ -285,12 +327,12 @@ impl FlowGraph {
     /// Bytes held.
     pub fn memory(&self) -> usize {
         let edges = self.edges.iter();
-        let edges: usize = edges
-            .map(|edges| edges.to.capacity() + edges.from.capacity())
-            .sum();
+        let edges: usize = edges.map(|edges| edges.from.capacity()).sum();
         // A node of the tree is two thirds full.
         self.nodes.capacity() * size_of::<FlowNode>()
             + self.edges.capacity() * size_of::<FlowEdges>()
+            + self.exits.capacity() * size_of::<FlowExit>()
+            + self.ways.memory()
             + (self.slots.capacity() + edges) * size_of::<u32>()
             + self.ordered.len() * 18
     }

@@ -8,6 +8,7 @@
 //! For: analyses of basic blocks that were captured. Not for: the control-flow graph of code that
 //! has not run.
 
+mod address_hash;
 mod blocks;
 mod flow_graph;
 mod loop_forest;
@@ -15,6 +16,7 @@ mod loop_state;
 mod loop_tracker;
 mod nest_tracker;
 mod visited_blocks;
+mod way_set;
 
 pub use blocks::{BasicBlock, BlockEnd};
 pub use loop_state::LoopState;

@@ -5,9 +5,12 @@ use crate::flow_graph::FlowGraph;
 
 /// Places that are looked at for what one way closes.
 const MOST_SEARCHED: usize = 1 << 16;
-/// Places that are looked at in all: afterwards no more loops are found. Code that is no attack
-/// needs far less.
+/// Ways and loops that searches go through in all: afterwards no more loops are found. Code that is
+/// no attack needs far less.
 const MOST_SEARCHED_IN_ALL: usize = 1 << 28;
+/// Loops that are in each other. One that would be further in, or that has so many in it, is not
+/// found.
+pub(crate) const MOST_LOOPS: usize = 256;
 
 /// What is known of a place.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +27,9 @@ struct ForestNode {
     search: u32,
     /// If a loop begins here, what a new place in it is guessed by.
     span: (u64, u64),
+    /// The most loops in each other from one that begins here inwards, itself counted; 0 if none
+    /// begins here.
+    height: usize,
     /// How well `named` names a loop that begins here.
     rank: u8,
     /// The address after the branch whose line is that of the loop.
@@ -42,8 +48,10 @@ struct ForestNode {
 /// If the cycle can be entered elsewhere (the search comes to where the function begins, or to the
 /// header of the loop around), only what ran since the way's end ran is put into the loop.
 ///
-/// Cost: per new way between known places, the places that lead to it, at most 65,536, and 2^28 in
-/// all.
+/// Loops are at most 256 deep, so that a step through the loops of a place is short.
+///
+/// Cost: per new way between known places, the loops of both, and the places and ways that lead to
+/// it: at most 65,536 places, and in all 2^28 ways, and loops around their begins.
 ///
 /// Source: natural loops and their nest are Tarjan, *Testing flow graph reducibility*, 1974, and
 /// Havlak, *Nesting of reducible and irreducible loops*, 1997. That the ways come one by one, and
@@ -52,7 +60,7 @@ struct ForestNode {
 pub(crate) struct LoopForest {
     nodes: Vec<ForestNode>,
     searches: u32,
-    /// Places that were looked at.
+    /// Ways and loops that searches went through.
     searched: usize,
 }
 
@@ -155,29 +163,45 @@ impl LoopForest {
     /// Puts what a way closes into a loop of the innermost one that is known to hold both of its
     /// ends. The loop's header, if the way closes any.
     fn add_cycle(&mut self, graph: &mut FlowGraph, from: u32, to: u32) -> Option<u32> {
-        let both = |header: &u32| self.holds(*header, from);
-        let common = self.known(to).find(both).unwrap_or_default();
+        let common = self.common(from, to);
         if common == to {
             return None; // Another way back to the header.
         }
         let (first, target) = (self.part(from, common)?, self.part(to, common)?);
         let body = self.cycle(graph, first, target, common)?;
-        self.put(graph, &body, target, common);
+        if !self.put(graph, &body, target, common) {
+            return None;
+        }
         // What is in no loop with the way's begin yet would be found again and again.
         self.holds(target, from).then_some(target)
     }
 
+    /// The innermost loop that is known to hold both places; 0 for none.
+    fn common(&mut self, from: u32, to: u32) -> u32 {
+        self.searches = self.searches.wrapping_add(1);
+        let mut header = self.nodes[from as usize].innermost;
+        while header != 0 {
+            let node = &mut self.nodes[header as usize];
+            node.search = self.searches;
+            header = node.parent;
+        }
+        let is_found = |header: &u32| self.nodes[*header as usize].search == self.searches;
+        self.known(to).find(is_found).unwrap_or_default()
+    }
+
     /// What a place is a part of, as seen from directly in a loop: a loop in that one, by its
     /// header, or itself. None if it is not in that loop.
-    fn part(&self, place: u32, common: u32) -> Option<u32> {
-        let mut part = place;
-        for header in self.known(place) {
-            if header == common {
-                return Some(part);
+    fn part(&mut self, place: u32, common: u32) -> Option<u32> {
+        let (mut part, mut header) = (place, self.nodes[place as usize].innermost);
+        while header != common {
+            if header == 0 {
+                return None;
             }
+            self.searched += 1;
             part = header;
+            header = self.nodes[header as usize].parent;
         }
-        (common == 0).then_some(part)
+        Some(part)
     }
 
     /// The parts on the cycle that a way from `first` to `target` closes, without `target`.
@@ -188,13 +212,15 @@ impl LoopForest {
         target: u32,
         common: u32,
     ) -> Option<Vec<u32>> {
+        if self.searched > MOST_SEARCHED_IN_ALL {
+            return None;
+        }
         self.searches = self.searches.wrapping_add(1);
         let mut found = vec![first];
         self.nodes[first as usize].search = self.searches;
         let (mut next, mut closes, mut is_entered) = (0, false, false);
         while let Some(&part) = found.get(next) {
             next += 1;
-            self.searched += 1;
             if part == target {
                 closes = true;
                 continue;
@@ -205,7 +231,8 @@ impl LoopForest {
             }
             is_entered |= self.nodes[part as usize].is_entry;
             for before in graph.before(part) {
-                let Some(before) = self.part(*before, common) else {
+                self.searched += 1;
+                let Some(before) = self.part(before, common) else {
                     is_entered = true;
                     continue;
                 };
@@ -228,8 +255,15 @@ impl LoopForest {
         closes.then_some(found)
     }
 
-    /// Puts parts into the loop that begins at `header`, inside of `common`.
-    fn put(&mut self, graph: &mut FlowGraph, parts: &[u32], header: u32, common: u32) {
+    /// Puts parts into the loop that begins at `header`, inside of `common`. False, and nothing is
+    /// changed, if too many loops would be in each other.
+    fn put(&mut self, graph: &mut FlowGraph, parts: &[u32], header: u32, common: u32) -> bool {
+        let heights = parts.iter().map(|part| self.nodes[*part as usize].height);
+        let height = 1 + heights.max().unwrap_or_default();
+        if self.known(common).count() + height > MOST_LOOPS {
+            return false;
+        }
+        self.raise(header, common, height);
         for &part in parts {
             let node = &mut self.nodes[part as usize];
             if node.innermost == part {
@@ -240,26 +274,45 @@ impl LoopForest {
             graph.forget_steps(part);
         }
         let node = &mut self.nodes[header as usize];
-        (node.innermost, node.parent) = (header, common);
-        graph.forget_steps(header);
+        // A loop that only grew has many ways to its header, if that is a hub.
+        if (node.innermost, node.parent) != (header, common) {
+            (node.innermost, node.parent) = (header, common);
+            self.searched += graph.before(header).len();
+            graph.forget_steps(header);
+        }
         self.forget_wrong_guess(header);
+        true
     }
 
-    /// What a loop is guessed to be in may be in the loop now.
+    /// A loop inside of `common` has so many loops in each other, itself counted.
+    fn raise(&mut self, header: u32, common: u32, mut height: usize) {
+        let header = &mut self.nodes[header as usize].height;
+        *header = height.max(*header);
+        let mut around = common;
+        while around != 0 {
+            height += 1;
+            let node = &mut self.nodes[around as usize];
+            node.height = height.max(node.height);
+            around = node.parent;
+        }
+    }
+
+    /// What a loop is guessed to be in may be in the loop now, or in too many others.
     fn forget_wrong_guess(&mut self, header: u32) {
         let (mut at, mut guessed) = (header, header);
-        loop {
+        for _ in 0..MOST_LOOPS {
             if self.nodes[at as usize].parent == 0 {
                 guessed = at;
             }
             at = self.around(at);
-            if at == header {
-                self.nodes[guessed as usize].guess = 0;
-            }
-            if at == header || at == 0 {
+            if at == 0 {
                 return;
             }
+            if at == header {
+                break;
+            }
         }
+        self.nodes[guessed as usize].guess = 0;
     }
 
     /// The addresses between the header of a new loop and the way back to it.

@@ -43,7 +43,9 @@ struct ActiveCall {
 
 /// Follows one thread from block to block, and takes loops for ranges of addresses: paths are
 /// defined by these. A loop whose way back is not at its end has fewer iterations than it runs, or
-/// seems to be several; [`NestTracker`](crate::NestTracker) has those of the control flow.
+/// seems to be several. [`NestTracker`](crate::NestTracker) has those of the control flow, for what
+/// carries reuses. This one stays beside it because published results stand on its paths: another
+/// definition would change the predictions.
 ///
 /// An edge closes a loop if it goes backwards, to an address before the end of the block that it
 /// comes from, in the same call, and it is the taken edge of a conditional branch, or its block is

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_hugepages::random_key;
-
 use crate::BasicBlock;
+use crate::address_hash::AddressHash;
 
 /// Neighbours of a block, by address, that are asked whether they overlap it. A rewriter's block
 /// has at most 64 instructions, and each other block that overlaps it begins at one of them.
@@ -50,8 +49,7 @@ pub(crate) struct VisitedBlocks<M> {
     blocks: Vec<VisitedBlock<M>>,
     /// Open addressing: number of a block and one, or 0. At most half full.
     slots: Vec<u32>,
-    /// A random key of the hash, so that nobody can choose addresses that collide.
-    key: u64,
+    hash: AddressHash,
     /// Numbers of blocks by where they start.
     ordered: BTreeMap<u64, u32>,
     overlaps: Vec<Overlap>,
@@ -65,7 +63,7 @@ impl<M: Copy + Default> VisitedBlocks<M> {
         let mut known = VisitedBlocks {
             blocks: Vec::new(),
             slots: vec![0; 256],
-            key: random_key(),
+            hash: AddressHash::new(),
             ordered: BTreeMap::new(),
             overlaps: vec![Overlap::default()],
             time: 0,
@@ -96,8 +94,7 @@ impl<M: Copy + Default> VisitedBlocks<M> {
 
     fn slot(&self, start: u64) -> usize {
         let mask = self.slots.len() - 1;
-        let mut slot =
-            ((start ^ self.key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & mask;
+        let mut slot = self.hash.slot(start, self.slots.len());
         loop {
             match self.slots[slot].checked_sub(1) {
                 Some(number) if self.blocks[number as usize].start != start => {

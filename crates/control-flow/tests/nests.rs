@@ -375,3 +375,58 @@ proptest! {
         }
     }
 }
+
+/// Code with a place for each block and a way on from each, and a loop around every tenth one.
+#[test]
+fn places_take_the_memory_that_is_stated() {
+    for count in [70_000_u64, 100_000, 140_000] {
+        let mut thread = Thread::new();
+        let before = thread.tracker.memory();
+        for place in 1..=count {
+            thread.run(&[place]);
+            if place % 10 == 0 {
+                thread.run(&[place - 1, place]);
+            }
+        }
+        let held = (thread.tracker.memory() - before) as u64 / count;
+        assert!(
+            (200..=500).contains(&held),
+            "{held} bytes per place of {count}"
+        );
+    }
+}
+
+/// A dispatcher that leads to more and more handlers, each of which leads back to it.
+#[test]
+fn hub_with_many_ways_costs_one_look_up_per_way() {
+    const HANDLERS: u64 = 300_000;
+    let mut thread = Thread::new();
+    thread.run(&[1]);
+    for handler in 0..HANDLERS {
+        thread.run(&[2, 10 + handler]);
+    }
+    // In another order, where no way is one of the last two.
+    for handler in 0..HANDLERS {
+        thread.run(&[2, 10 + handler * 7 % HANDLERS]);
+        assert_eq!(thread.headers(), [2]);
+    }
+    // A loop is still found so late: no search was long.
+    let late = 10 + HANDLERS;
+    thread.run(&[late, late, 2, late, late]);
+    assert_eq!(thread.headers(), [2, late]);
+}
+
+/// Each call from one place is of another function, and returns.
+#[test]
+fn calls_of_several_functions_keep_the_loop() {
+    let mut thread = Thread::new();
+    for round in 0..1000 {
+        thread.run(&[1]);
+        thread.enter(&block(2, BlockEnd::Call));
+        let function = 10 + round % 5 * 2;
+        thread.run(&[function]);
+        thread.enter(&block(function + 1, BlockEnd::Return));
+        thread.run(&[3]);
+    }
+    assert_eq!(thread.loops(), [(1, 0, 999 * 5)]);
+}
