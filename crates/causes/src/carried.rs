@@ -1,10 +1,7 @@
 //! [`Carried`]: what carries the reuses that miss.
 //!
-//! Cost: 20 ns per access beside the look-up of its item, of a matrix product, which has a basic
-//! block for every second access, on a busy machine of two processors; 6 % of the accesses missing
-//! adds less than 1 ns (`cargo run --release -p reuselens-causes --example carried_cost`). An
-//! access costs a look at its item's last access, a block a step of the loop tracker, a miss a look
-//! at the stack of scopes.
+//! Cost: an access costs a look at its item's last access, a block a step of the loop tracker, a
+//! miss a look at the stack of scopes. The figure is in `docs/design/advice.md`.
 //!
 //! Source: Marin and Mellor-Crummey, *Pinpointing and exploiting opportunities for enhancing data
 //! reuse*, ISPASS 2008, section 2. The paper keeps the time of each block of memory's last access
@@ -74,8 +71,9 @@ const PATIENCE: u64 = 1 << 16;
 /// If no block is seen among the first 65,536 accesses, last accesses are not kept from then on.
 /// Should blocks come later, reuses of items without a last access count as those of rare pairs do.
 ///
-/// Memory: 16 bytes per distinct item once there are blocks, 300 bytes per block of code and
-/// thread, and up to 60 bytes for each pair of cells and a carrier.
+/// Memory: 16 bytes per distinct item once there are blocks, that of a
+/// [`NestTracker`](reuselens_control_flow::NestTracker) per thread, and up to 60 bytes for each
+/// pair of cells and a carrier.
 pub(crate) struct Carried {
     cache: u64,
     /// By number of the item.

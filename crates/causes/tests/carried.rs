@@ -370,12 +370,11 @@ proptest! {
 /// The random programs have what they are to try.
 #[test]
 fn random_traces_have_all_kinds_of_carriers() {
-    let (mut kinds, mut all_seen): (BTreeMap<&str, u64>, u32) = (BTreeMap::new(), 0);
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
     let mut joined = 0;
     for seed in 0..100 {
         let mut random = Random(seed);
         let trace = Trace::new(&mut random, 2, Layout::Random);
-        all_seen += u32::from(trace.all_seen);
         let overlapping = Trace::new(&mut Random(seed), 2, Layout::Overlapping);
         joined += trace.events.len() - overlapping.events.len();
         for (key, (misses, _)) in expected(&trace.events, 3, 0) {
@@ -393,7 +392,6 @@ fn random_traces_have_all_kinds_of_carriers() {
     }
     assert_eq!(kinds.len(), 5, "{kinds:?}");
     assert!(kinds.values().all(|misses| *misses > 100), "{kinds:?}");
-    assert!(all_seen > 10, "{all_seen}");
     assert!(joined > 10_000, "blocks are joined: {joined}");
 }
 
@@ -412,7 +410,24 @@ fn first_run_has_nearly_the_same_carriers() {
                 all += misses;
             }
         }
-        assert!(same * 10 > all * 9, "{layout:?}: {same} of {all}");
+        println!("{layout:?}: {same} of {all} misses");
+        assert!(same * 100 >= all * 97, "{layout:?}: {same} of {all}");
+    }
+}
+
+/// How many traces [`carriers_are_those_of_the_complete_history`] does not compare, because a block
+/// of a loop did not lead back.
+#[test]
+fn many_traces_are_compared() {
+    for threads in 1..4 {
+        let traces = 500;
+        let seeds = (0..traces).map(Random);
+        let is_compared = |mut random| Trace::new(&mut random, threads, Layout::Source).all_seen;
+        let compared = seeds.map(is_compared).filter(|is_compared| *is_compared);
+        let compared = compared.count() as u64;
+        let rejected = traces - compared;
+        println!("{threads} threads: {rejected} of {traces} traces rejected");
+        assert!(compared * 2 >= traces, "{compared}");
     }
 }
 
