@@ -85,6 +85,7 @@ fn instructions() -> BTreeMap<u64, AccessedType> {
         (61, node(), Some(16)),
         (62, entry(), Some(0)),
         (63, entry(), Some(16)),
+        (64, entry(), Some(16)),
         (70, layout("vec", 8, &[("len", "long", 0, 8)]), Some(0)),
     ];
     all.into_iter().map(of).collect()
@@ -320,6 +321,18 @@ fn indexed_accesses_to_a_pool_with_a_head_show_no_place() {
     assert_eq!(name(10_000, &list), None);
     let from_zero: Vec<_> = list.iter().map(|(line, at)| (*line, at - 8)).collect();
     assert_eq!(name(10_000, &from_zero).as_deref(), Some("entry"));
+}
+
+#[test]
+fn an_index_may_hide_where_an_array_begins() {
+    // The code has 16 for the array at 0, and adds 24 * i + j - 16.
+    let mut list = vec![(63, 16), (63, 40)];
+    assert_eq!(name(240, &list).as_deref(), Some("entry"));
+    list.extend([(63, 64), (63, 88), (64, 24), (64, 27), (64, 51)]);
+    list.push((63, 112));
+    assert_eq!(name(240, &list).as_deref(), Some("entry"));
+    list.push((64, 64));
+    assert_eq!(name(240, &list), None);
 }
 
 #[test]

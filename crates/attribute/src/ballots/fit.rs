@@ -110,6 +110,12 @@ pub(super) fn has_one_place(access: &AccessedType, layout: &DataLayout) -> bool 
     access.is_indexed && is_single && is_same(&access.layout, layout)
 }
 
+/// Whether two bytes of an element are in one array: an index may hide where that begins.
+pub(super) fn are_in_one_array(layout: &DataLayout, one: u32, other: u32) -> bool {
+    let field = leaf(layout, one).filter(|field| is_opaque(field));
+    field.is_some() && field == leaf(layout, other)
+}
+
 /// Whether an access of this type is to whole fields, or to a part of what may hold several data.
 fn is_whole(access: &AccessedType, layout: &DataLayout, at: u32) -> bool {
     let Some(first) = leaf(layout, at) else {

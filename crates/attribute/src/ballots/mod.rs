@@ -18,7 +18,7 @@ use std::sync::Arc;
 use reuselens_locality::{DataLayout, ElementUse, TypeOrigin};
 
 use crate::symbols::AccessedType;
-use fit::{Fit, extends, fit, has_one_place, is_link};
+use fit::{Fit, are_in_one_array, extends, fit, has_one_place, is_link};
 
 /// What an access counts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -475,8 +475,9 @@ impl Ballot {
         let Some(known) = known.filter(|known| has_one_place(access, known)) else {
             return false;
         };
-        let within = |at: u32| u64::from(at) % known.bytes;
-        one.max(other) < HEAD && within(one) != within(other)
+        let [inner, other_inner] = [one, other].map(|at| (u64::from(at) % known.bytes) as u32);
+        let is_moved = inner != other_inner && !are_in_one_array(known, inner, other_inner);
+        is_moved && one.max(other) < HEAD
     }
 
     /// An access to a byte before the first element. It says nothing, unless it is to an element.
