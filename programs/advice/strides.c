@@ -9,7 +9,7 @@ double table[ROWS][COLUMNS];
 int main(void)
 {
     double sum = 0;
-    for (int round = 0; round < 12; round++)
+    for (int round = 0; round < 4; round++)
         for (int column = 0; column < COLUMNS; column++)
             for (int row = 0; row < ROWS; row++)
                 sum += table[row][column];

@@ -1,8 +1,8 @@
 //! `reuselens advise`.
 
 use reuselens::locality::{
-    Cache, CacheKind, CarriedReuse, Carrier, Causes, Cell, CellCauses, Frame, Machine, Method,
-    MissScope, Object, ObjectKind, Profile, ScopeKind, Site,
+    Cache, CacheKind, CarriedReuse, Carrier, Causes, Cell, CellCauses, ElementUse, Frame, Machine,
+    Method, MissScope, Object, ObjectKind, Profile, ScopeKind, Site,
 };
 use reuselens::units::{Bytes, Distance, Granularity};
 
@@ -67,9 +67,22 @@ fn strided() -> Profile {
             misses: 100_000,
             distance_sum: 500_000_000,
         }],
+        elements: vec![numbers()],
         ..Causes::default()
     });
     profile
+}
+
+/// Of the array, one number of each line is used.
+fn numbers() -> ElementUse {
+    ElementUse {
+        object: 1,
+        accesses: vec![100_000, 0, 0, 0, 0, 0, 0, 0],
+        misses: vec![100_000, 0, 0, 0, 0, 0, 0, 0],
+        brought: vec![800_000; 8],
+        used: vec![100_000; 8],
+        ..ElementUse::default()
+    }
 }
 
 fn place(profile: &Profile) -> Place {

@@ -57,3 +57,4 @@ mod shard;
 mod simulation;
 mod types;
 mod weigh;
+mod why;

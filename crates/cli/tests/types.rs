@@ -62,12 +62,7 @@ fn are_counted(words: &[&str], file: &str, kind: &str) {
 
 #[test]
 fn fields_of_nodes_of_an_arena_are_counted() {
-    for words in [
-        ["gcc", "-O0"],
-        ["gcc", "-O2"],
-        ["clang", "-O0"],
-        ["clang", "-O2"],
-    ] {
+    for words in [["gcc", "-O1"], ["gcc", "-O2"], ["clang", "-O0"]] {
         are_counted(&words, "arena.c", "node");
     }
 }
