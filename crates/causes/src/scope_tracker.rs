@@ -42,7 +42,7 @@ impl ScopeTracker {
     pub fn innermost(&self, time: u64) -> ActiveScope {
         let (calls, loops) = (self.flow.calls(), self.flow.loops());
         // Calls began in the order of the stack. The first one is the thread.
-        let after = calls.partition_point(|call| call.entry <= time);
+        let after = calls.partition_point(|call| call.state.entry <= time);
         let index = after.saturating_sub(1);
         let call = &calls[index];
         let end = calls.get(after).map_or(loops.len(), |inner| inner.loops);
@@ -59,7 +59,7 @@ impl ScopeTracker {
                 0 => ScopeKind::Thread,
                 _ => ScopeKind::Function,
             },
-            first: call.first,
+            first: call.state.first,
             in_iteration: false,
         }
     }

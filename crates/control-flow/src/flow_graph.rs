@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::address_hash::AddressHash;
-use crate::way_set::WaySet;
+use hashbrown::{HashMap, HashSet};
+
 use crate::{BasicBlock, BlockEnd};
 
 /// Places that are asked whether their block reaches to another one. A rewriter's block has at most
@@ -83,10 +83,9 @@ pub(crate) struct FlowGraph {
     /// By number of the exit.
     exits: Vec<FlowExit>,
     /// The ways, from exits to places.
-    ways: WaySet,
-    /// Open addressing: numbers, or 0. At most half full.
-    slots: Vec<u32>,
-    hash: AddressHash,
+    ways: HashSet<(u32, u32)>,
+    /// By address. Its hash has a random key, so that nobody can choose addresses that collide.
+    numbers: HashMap<u64, u32>,
     ordered: BTreeMap<u64, u32>,
 }
 
@@ -97,9 +96,8 @@ impl FlowGraph {
             nodes: vec![FlowNode::default()],
             edges: vec![FlowEdges::default()],
             exits: vec![FlowExit::default()],
-            ways: WaySet::new(),
-            slots: vec![0; 256],
-            hash: AddressHash::new(),
+            ways: HashSet::new(),
+            numbers: HashMap::new(),
             ordered: BTreeMap::new(),
         }
     }
@@ -172,13 +170,12 @@ impl FlowGraph {
     /// The place where a block begins, and for a new one `Some` of the place whose block it is
     /// inside of, which is 0 if there is none.
     pub fn place(&mut self, block: &BasicBlock) -> (u32, Option<u32>) {
-        let slot = self.slot(block.start);
-        let (number, around) = match self.slots[slot] {
-            0 => {
-                let (number, around) = self.insert(block.start, slot);
+        let (number, around) = match self.numbers.get(&block.start) {
+            Some(number) => (*number, None),
+            None => {
+                let (number, around) = self.insert(block.start);
                 (number, Some(around))
             }
-            number => (number, None),
         };
         if self.nodes[number as usize].length < block.length || around.is_some() {
             self.lengthen(number, block);
@@ -186,19 +183,7 @@ impl FlowGraph {
         (number, around)
     }
 
-    fn slot(&self, start: u64) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut slot = self.hash.slot(start, self.slots.len());
-        loop {
-            match self.slots[slot] {
-                0 => return slot,
-                number if self.nodes[number as usize].start == start => return slot,
-                _ => slot = (slot + 1) & mask,
-            }
-        }
-    }
-
-    fn insert(&mut self, start: u64, slot: usize) -> (u32, u32) {
+    fn insert(&mut self, start: u64) -> (u32, u32) {
         let number = self.nodes.len() as u32;
         self.nodes.push(FlowNode {
             start,
@@ -212,15 +197,7 @@ impl FlowGraph {
             place: number,
             leads_on: false,
         });
-        if self.nodes.len() * 2 > self.slots.len() {
-            self.slots = vec![0; self.slots.len() * 2];
-            for number in 1..self.nodes.len() {
-                let slot = self.slot(self.nodes[number].start);
-                self.slots[slot] = number as u32;
-            }
-        } else {
-            self.slots[slot] = number;
-        }
+        self.numbers.insert(start, number);
         let mut before = self.ordered.range(..start).rev().take(MOST_NEIGHBOURS);
         let around = before.find(|(_, other)| self.reaches(**other, start));
         let mut around = around.map_or(0, |(_, other)| *other);
@@ -274,7 +251,7 @@ impl FlowGraph {
     /// Adds a way; false if it was there.
     pub fn add_edge(&mut self, from: u32, to: u32) -> bool {
         let exit = self.edges[from as usize].exit;
-        if !self.ways.insert(exit, to) {
+        if !self.ways.insert((exit, to)) {
             return false;
         }
         self.exits[exit as usize].leads_on = true;
@@ -332,8 +309,9 @@ impl FlowGraph {
         self.nodes.capacity() * size_of::<FlowNode>()
             + self.edges.capacity() * size_of::<FlowEdges>()
             + self.exits.capacity() * size_of::<FlowExit>()
-            + self.ways.memory()
-            + (self.slots.capacity() + edges) * size_of::<u32>()
+            + self.ways.allocation_size()
+            + self.numbers.allocation_size()
+            + edges * size_of::<u32>()
             + self.ordered.len() * 18
     }
 }

@@ -10,15 +10,16 @@
 
 mod address_hash;
 mod blocks;
+mod call_stack;
 mod flow_graph;
 mod loop_forest;
 mod loop_state;
 mod loop_tracker;
 mod nest_tracker;
 mod visited_blocks;
-mod way_set;
 
 pub use blocks::{BasicBlock, BlockEnd};
+pub use call_stack::ActiveCall;
 pub use loop_state::LoopState;
 pub use loop_tracker::LoopTracker;
 pub use nest_tracker::{NestTracker, NestedCall, NestedLoop};

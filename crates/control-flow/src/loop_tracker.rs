@@ -2,15 +2,12 @@
 //! that it is in.
 
 use crate::blocks::BlockEnd;
+use crate::call_stack::{CallReturn, CallStack};
 use crate::visited_blocks::VisitedBlocks;
 use crate::{BasicBlock, LoopState};
 
 /// Loops that a thread can be in; those further in are not kept.
 const MOST_LOOPS: usize = 256;
-/// Calls that a thread can be in; those further in share the loops of the last one.
-const MOST_CALLS: usize = 4096;
-/// Callers that a return may leave at one time, as after an exception.
-const MOST_LEFT: usize = 64;
 
 /// A loop that the thread is in.
 #[derive(Clone, Copy, Debug)]
@@ -28,17 +25,6 @@ struct ActiveLoop<S: LoopState> {
     outermost: usize,
     /// The code that is in it and in all loops of its call around it.
     within: (u64, u64),
-}
-
-/// A call that the thread is in. The first one is what nothing called.
-#[derive(Clone, Copy, Debug)]
-struct ActiveCall {
-    /// Loops of its callers.
-    loops: usize,
-    /// Where it returns to.
-    back: u64,
-    /// A number of its own.
-    activation: u32,
 }
 
 /// Follows one thread from block to block, and takes loops for ranges of addresses: paths are
@@ -76,27 +62,20 @@ pub struct LoopTracker<S: LoopState> {
     last_number: u32,
     known: VisitedBlocks<S::Moment>,
     loops: Vec<ActiveLoop<S>>,
-    calls: Vec<ActiveCall>,
-    /// Calls that are not in `calls`.
-    deeper: u64,
-    activations: u32,
+    calls: CallStack<()>,
 }
 
 impl<S: LoopState> LoopTracker<S> {
     /// Before the first block.
     pub fn new(state: S) -> Self {
-        let mut tracker = LoopTracker {
+        LoopTracker {
             state,
             last: BasicBlock::default(),
             last_number: 0,
             known: VisitedBlocks::new(),
             loops: Vec::with_capacity(MOST_LOOPS),
-            calls: Vec::with_capacity(16),
-            deeper: 0,
-            activations: 0,
-        };
-        tracker.call(0);
-        tracker
+            calls: CallStack::new(()),
+        }
     }
 
     /// The block that was entered last; one at address 0 before any.
@@ -109,7 +88,7 @@ impl<S: LoopState> LoopTracker<S> {
     pub fn memory(&self) -> usize {
         self.known.memory()
             + self.loops.capacity() * size_of::<ActiveLoop<S>>()
-            + self.calls.capacity() * size_of::<ActiveCall>()
+            + self.calls.memory()
     }
 
     /// The thread goes on with this block.
@@ -120,7 +99,7 @@ impl<S: LoopState> LoopTracker<S> {
         let number = self.known.find(block, self.last_number);
         // A call of code that is not seen continues after it at once.
         if self.last.end == BlockEnd::Call && block.start != self.last.back() {
-            self.call(self.last.back());
+            self.calls.call(self.last.back(), self.loops.len(), ());
             self.begin(number);
         } else if self.last.end == BlockEnd::Return && self.returned(block.start) {
             self.begin(number);
@@ -128,7 +107,7 @@ impl<S: LoopState> LoopTracker<S> {
             self.edge(block.start, number);
         }
         self.begin_inside(number, block);
-        (self.known).ran(number, self.activation(), &self.state.now());
+        (self.known).ran(number, self.calls.activation(), &self.state.now());
         self.last = *block;
         self.last_number = number;
     }
@@ -145,44 +124,13 @@ impl<S: LoopState> LoopTracker<S> {
         }
     }
 
-    /// The first loop of this call.
-    #[inline]
-    fn outermost(&self) -> usize {
-        self.calls.last().map_or(0, |call| call.loops)
-    }
-
-    #[inline]
-    fn activation(&self) -> u32 {
-        self.calls.last().map_or(0, |call| call.activation)
-    }
-
-    fn call(&mut self, back: u64) {
-        if self.calls.len() >= MOST_CALLS {
-            self.deeper += 1;
-            return;
-        }
-        self.activations = self.activations.wrapping_add(1).max(1);
-        self.calls.push(ActiveCall {
-            loops: self.loops.len(),
-            back,
-            activation: self.activations,
-        });
-    }
-
     /// Leaves the calls that a return to `to` leaves; false if there is none.
     fn returned(&mut self, to: u64) -> bool {
-        if self.deeper > 0 {
-            self.deeper -= 1;
-            return true;
+        match self.calls.leave(to) {
+            CallReturn::Call(left) => self.leave_loops(left.loops),
+            CallReturn::Deeper => {}
+            CallReturn::Unknown => return false,
         }
-        // The first one is no call: nothing returns from it.
-        let calls = self.calls.iter().skip(1).rev().take(MOST_LEFT);
-        let Some(index) = calls.map(|call| call.back).position(|back| back == to) else {
-            return false;
-        };
-        let left = self.calls.len() - 1 - index;
-        self.leave_loops(self.calls[left].loops);
-        self.calls.truncate(left);
         true
     }
 
@@ -192,14 +140,14 @@ impl<S: LoopState> LoopTracker<S> {
         if self.closes(start, number) {
             return self.close(start, number);
         }
-        self.leave_others(self.outermost(), start);
+        self.leave_others(self.calls.outermost(), start);
         self.begin(number);
     }
 
     /// The edge to this block closes a loop.
     fn close(&mut self, start: u64, number: u32) {
-        let outermost = self.outermost();
-        let entered = self.known.ran_in(number, self.activation()).copied();
+        let outermost = self.calls.outermost();
+        let entered = self.known.ran_in(number, self.calls.activation()).copied();
         let new = self.known.loops(number, self.last.after());
         let mine = self.loops[outermost..]
             .iter()
@@ -235,7 +183,7 @@ impl<S: LoopState> LoopTracker<S> {
             BlockEnd::Jump | BlockEnd::Indirect => {
                 self.last.closes_if_taken
                     || self.is_innermost(number)
-                    || self.known.ran_in(number, self.activation()).is_some()
+                    || self.known.ran_in(number, self.calls.activation()).is_some()
             }
             BlockEnd::Falls | BlockEnd::Call | BlockEnd::Return => false,
         }
@@ -244,7 +192,7 @@ impl<S: LoopState> LoopTracker<S> {
     /// Whether the innermost loop of this call begins with this block.
     #[inline]
     fn is_innermost(&self, number: u32) -> bool {
-        let mine = self.loops.get(self.outermost()..);
+        let mine = self.loops.get(self.calls.outermost()..);
         mine.and_then(<[ActiveLoop<S>]>::last)
             .is_some_and(|l| l.header == number)
     }
@@ -276,7 +224,7 @@ impl<S: LoopState> LoopTracker<S> {
 
     fn push(&mut self, header: u32, entry: S::Moment) {
         let (low, high) = self.known.range(header);
-        let outermost = self.outermost();
+        let outermost = self.calls.outermost();
         if self.loops.len() < MOST_LOOPS {
             self.loops.push(ActiveLoop {
                 header,

@@ -1,14 +1,11 @@
 //! [`NestTracker`]: follows a thread from basic block to basic block, and keeps the loops and calls
 //! that it is in, wherever the compiler put their code.
 
+use crate::call_stack::{ActiveCall, CallReturn, CallStack};
 use crate::flow_graph::{FlowGraph, FlowStep, PlaceRun};
 use crate::loop_forest::{LoopForest, MOST_LOOPS};
 use crate::{BasicBlock, BlockEnd};
 
-/// Calls that a thread can be in; those further in share the loops of the last one.
-const MOST_CALLS: usize = 4096;
-/// Callers that a return may leave at one time, as after an exception.
-const MOST_LEFT: usize = 64;
 /// Places inside a block that run with it. A rewriter's block has at most 64 instructions.
 const MOST_INSIDE: usize = 64;
 
@@ -28,21 +25,15 @@ pub struct NestedLoop {
     activation: u32,
 }
 
-/// A call that the thread is in.
+/// What is remembered of a call that the thread is in.
 #[derive(Clone, Copy, Debug)]
 pub struct NestedCall {
     /// The function's first place; 0 for what runs first, which nothing called.
     pub first: u32,
     /// When it was called.
     pub entry: u64,
-    /// Loops of its callers.
-    pub loops: usize,
-    /// Where it returns to.
-    back: u64,
     /// The place that called it.
     caller: u32,
-    /// A number of its own.
-    activation: u32,
     /// When it was called, or went on from where is unknown, by the thread's blocks.
     clock: u64,
 }
@@ -87,10 +78,7 @@ pub struct NestTracker {
     /// By place, the loop that begins there as it was when it was left last.
     left: Vec<NestedLoop>,
     loops: Vec<NestedLoop>,
-    calls: Vec<NestedCall>,
-    /// Calls that are not in `calls`.
-    deeper: u64,
-    activations: u32,
+    calls: CallStack<NestedCall>,
     /// The last place that ran.
     at: u32,
     /// How the block that ran last ends, the address after it, and where its call returns to.
@@ -106,14 +94,17 @@ pub struct NestTracker {
 impl NestTracker {
     /// Before the first block, at a time.
     pub fn new(now: u64) -> Self {
-        let mut tracker = NestTracker {
+        NestTracker {
             graph: FlowGraph::new(),
             forest: LoopForest::new(),
             left: vec![NestedLoop::default()],
             loops: Vec::with_capacity(16),
-            calls: Vec::with_capacity(16),
-            deeper: 0,
-            activations: 0,
+            calls: CallStack::new(NestedCall {
+                first: 0,
+                entry: now,
+                caller: 0,
+                clock: 0,
+            }),
             at: 0,
             // The first block has no block before.
             end: BlockEnd::Return,
@@ -122,9 +113,7 @@ impl NestTracker {
             clock: 0,
             now,
             nest: Vec::with_capacity(16),
-        };
-        tracker.call(0, 0, 0);
-        tracker
+        }
     }
 
     /// The loops that the thread is in, outermost first, those of all calls.
@@ -135,8 +124,8 @@ impl NestTracker {
 
     /// The calls that the thread is in, outermost first. The first one is what nothing called.
     #[inline]
-    pub fn calls(&self) -> &[NestedCall] {
-        &self.calls
+    pub fn calls(&self) -> &[ActiveCall<NestedCall>] {
+        self.calls.calls()
     }
 
     /// The address of a place, and of a loop's header the address after the branch whose line is
@@ -151,7 +140,7 @@ impl NestTracker {
         self.graph.memory()
             + self.forest.memory()
             + (self.loops.capacity() + self.left.capacity()) * size_of::<NestedLoop>()
-            + self.calls.capacity() * size_of::<NestedCall>()
+            + self.calls.memory()
     }
 
     /// The thread goes on with this block at a time.
@@ -180,7 +169,7 @@ impl NestTracker {
     fn runs(&mut self, place: u32) {
         self.at = place;
         let run = PlaceRun {
-            activation: self.activation(),
+            activation: self.calls.activation(),
             clock: self.clock,
             time: self.now,
         };
@@ -234,7 +223,7 @@ impl NestTracker {
             self.forest.add_place(around);
             self.left.push(NestedLoop::default());
             if around == 0 && within {
-                let mine = self.loops[self.outermost()..].iter().rev();
+                let mine = self.loops[self.calls.outermost()..].iter().rev();
                 let mut mine = mine.map(|one| one.header);
                 let guess = mine.find(|header| self.forest.spans(*header, block.start));
                 self.forest.guess(place, guess.unwrap_or_default());
@@ -282,49 +271,32 @@ impl NestTracker {
                 to
             }
         };
-        self.call(self.back, to, self.at);
+        let call = NestedCall {
+            first: to,
+            entry: self.now,
+            caller: self.at,
+            clock: self.clock,
+        };
+        self.calls.call(self.back, self.loops.len(), call);
         if self.forest.innermost(to) != 0 {
             self.settle_all(to);
         }
         to
     }
 
-    fn call(&mut self, back: u64, first: u32, caller: u32) {
-        if self.calls.len() >= MOST_CALLS {
-            self.deeper += 1;
-            return;
-        }
-        self.activations = self.activations.wrapping_add(1).max(1);
-        self.calls.push(NestedCall {
-            first,
-            entry: self.now,
-            loops: self.loops.len(),
-            back,
-            caller,
-            activation: self.activations,
-            clock: self.clock,
-        });
-    }
-
     /// Goes on after a return.
     fn returned(&mut self, block: &BasicBlock) -> u32 {
-        if self.deeper > 0 {
-            self.deeper -= 1;
-            return self.appear(block);
-        }
-        // The first one is no call: nothing returns from it.
-        let calls = self.calls.iter().skip(1).rev().take(MOST_LEFT);
-        let mut backs = calls.map(|call| call.back);
-        let Some(index) = backs.position(|back| back == block.start) else {
-            let to = self.appear(block);
-            self.forest.set_entry(to);
-            return to;
+        let left = match self.calls.leave(block.start) {
+            CallReturn::Call(left) => left,
+            CallReturn::Deeper => return self.appear(block),
+            CallReturn::Unknown => {
+                let to = self.appear(block);
+                self.forest.set_entry(to);
+                return to;
+            }
         };
-        let left = self.calls.len() - 1 - index;
-        let NestedCall { loops, caller, .. } = self.calls[left];
-        self.leave_loops(loops);
-        self.calls.truncate(left);
-        self.at = caller;
+        self.leave_loops(left.loops);
+        self.at = left.state.caller;
         // Others may have been found inside the block since.
         for _ in 0..MOST_INSIDE {
             let inside = self.graph.inside(self.at);
@@ -348,27 +320,12 @@ impl NestTracker {
         to
     }
 
-    /// The first loop of this call.
-    #[inline]
-    fn outermost(&self) -> usize {
-        self.calls.last().map_or(0, |call| call.loops)
-    }
-
-    #[inline]
-    fn activation(&self) -> u32 {
-        self.calls.last().map_or(0, |call| call.activation)
-    }
-
     /// Enters, leaves and iterates loops, as the thread goes on at a place of this call.
     #[inline]
     fn settle(&mut self, to: u32) {
-        let outermost = self.outermost();
-        let mine = self.loops.get_mut(outermost..);
-        match mine.and_then(<[NestedLoop]>::last_mut) {
-            Some(innermost) if innermost.header == to => {
-                innermost.iteration = self.now;
-                innermost.iteration_clock = self.clock;
-            }
+        let mine = self.loops.get(self.calls.outermost()..);
+        match mine.and_then(<[NestedLoop]>::last) {
+            Some(innermost) if innermost.header == to => self.iterate(),
             _ => self.settle_all(to),
         }
     }
@@ -384,7 +341,7 @@ impl NestTracker {
             nest.push(header);
             header = self.forest.around(header);
         }
-        let outermost = self.outermost();
+        let outermost = self.calls.outermost();
         let mine = self.loops[outermost..].iter().map(|one| one.header);
         let same = mine.zip(nest.iter().rev()).take_while(|(a, b)| a == *b);
         let same = same.count();
@@ -405,10 +362,10 @@ impl NestTracker {
             return;
         };
         let run = self.graph.run(to);
-        let mine = self.loops[self.outermost()..].iter();
+        let mine = self.loops[self.calls.outermost()..].iter();
         let mut mine = mine.filter(|one| one.header == guess);
         let since = mine.next().map(|one| one.entry_clock);
-        let is_present = |since| run.activation == self.activation() && run.clock >= since;
+        let is_present = |since| run.activation == self.calls.activation() && run.clock >= since;
         if run.activation != 0 && !since.is_some_and(is_present) {
             self.forest.guess(to, 0);
             self.graph.forget_steps(to);
@@ -428,10 +385,13 @@ impl NestTracker {
         if self.loops.len() >= MOST_LOOPS {
             return;
         }
-        let activation = self.activation();
-        let around = self.loops.get(self.outermost()..).and_then(<[_]>::last);
+        let activation = self.calls.activation();
+        let around = self
+            .loops
+            .get(self.calls.outermost()..)
+            .and_then(<[_]>::last);
         let since = around.map_or(0, |around| around.iteration_clock);
-        let since = since.max(self.calls.last().map_or(0, |call| call.clock));
+        let since = since.max(self.calls.calls().last().map_or(0, |call| call.state.clock));
         let (left, run) = (self.left[header as usize], self.graph.run(header));
         let begun = |time, clock| NestedLoop {
             header,

@@ -362,7 +362,7 @@ proptest! {
             let now = thread.blocks;
             thread.enter(block);
             let (calls, loops) = (thread.tracker.calls(), thread.tracker.loops());
-            prop_assert!(calls.is_sorted_by_key(|call| (call.entry, call.loops)));
+            prop_assert!(calls.is_sorted_by_key(|call| (call.state.entry, call.loops)));
             prop_assert!(calls.iter().all(|call| call.loops <= loops.len()));
             prop_assert!(loops.iter().all(|one| one.entry <= one.iteration && one.iteration <= now));
             for (at, call) in calls.iter().enumerate() {
