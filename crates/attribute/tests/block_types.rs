@@ -5,7 +5,7 @@ mod compiled;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use compiled::{build, code, module, with_each};
+use compiled::{CPP_COMPILERS, build, code, module, with_each};
 use reuselens_attribute::{Loader, SymbolSource};
 
 /// The types that calls at the places of a line would allocate, whose callers are at `outer`.
@@ -123,37 +123,28 @@ int main(int argc, char **) {
 
 #[test]
 fn blocks_of_cpp_have_the_types_of_allocators() {
-    with_each(
-        ("small.cc", CPP),
-        &[
-            "g++ -O0 -g",
-            "g++ -O2 -g",
-            "clang++ -O0 -g",
-            "clang++ -O2 -g",
-        ],
-        |binary, compiler| {
-            // All functions of the program, those of templates included.
-            let found = of_code(binary, "");
-            for name in ["grid::Cell", "grid::Pair<float>"] {
-                assert!(found.contains(name), "{name} in {found:?}: {compiler}");
-            }
-            if compiler.contains("-O0") {
-                assert_eq!(
-                    of_line(binary, "main", 8, &[]),
-                    one("grid::Cell"),
-                    "{compiler}"
-                );
-                let allocators = of_code(binary, "allocateE");
-                let expected: BTreeSet<String> = ["grid::Cell", "grid::Pair<float>"]
-                    .map(str::to_owned)
-                    .into();
-                assert!(
-                    allocators.is_superset(&expected),
-                    "{allocators:?}: {compiler}"
-                );
-            }
-        },
-    );
+    with_each(("small.cc", CPP), &CPP_COMPILERS, |binary, compiler| {
+        // All functions of the program, those of templates included.
+        let found = of_code(binary, "");
+        for name in ["grid::Cell", "grid::Pair<float>"] {
+            assert!(found.contains(name), "{name} in {found:?}: {compiler}");
+        }
+        if compiler.contains("-O0") {
+            assert_eq!(
+                of_line(binary, "main", 8, &[]),
+                one("grid::Cell"),
+                "{compiler}"
+            );
+            let allocators = of_code(binary, "allocateE");
+            let expected: BTreeSet<String> = ["grid::Cell", "grid::Pair<float>"]
+                .map(str::to_owned)
+                .into();
+            assert!(
+                allocators.is_superset(&expected),
+                "{allocators:?}: {compiler}"
+            );
+        }
+    });
 }
 
 const RUST: &str = "\

@@ -8,6 +8,14 @@ use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use reuselens_testing::has;
 use reuselens_trace::Module;
 
+/// What builds programs in C++, without optimisation and with it.
+pub const CPP_COMPILERS: [&str; 4] = [
+    "g++ -O0 -g",
+    "g++ -O2 -g",
+    "clang++ -O0 -g",
+    "clang++ -O2 -g",
+];
+
 /// A program of this source, built by a compiler with options; `None` without the compiler.
 pub fn build(folder: &Path, source: (&str, &str), compiler: &[&str]) -> Option<PathBuf> {
     let [tool, options @ ..] = compiler else {
@@ -35,6 +43,29 @@ pub fn with_each(source: (&str, &str), compilers: &[&str], check: impl Fn(&Path,
         if let Some(binary) = build(folder.path(), source, &words) {
             check(&binary, compiler);
         }
+    }
+}
+
+/// Calls a check with 200 versions of a program: up to 8 bytes of some of its sections are random.
+/// Each version is written in the place of the program.
+pub fn with_each_damage(binary: &Path, sections: &[&str], mut check: impl FnMut()) {
+    let whole = std::fs::read(binary).unwrap();
+    let places: Vec<(u64, u64)> = sections.iter().map(|name| section(&whole, name)).collect();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    for case in 0..200 {
+        let mut bytes = whole.clone();
+        for _ in 0..=case % 8 {
+            let (start, length) = places[random(places.len() as u64) as usize];
+            bytes[(start + random(length)) as usize] = random(256) as u8;
+        }
+        std::fs::write(binary, bytes).unwrap();
+        check();
     }
 }
 
