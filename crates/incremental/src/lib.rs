@@ -21,6 +21,7 @@
 //! once, and graphs with weights.
 
 mod components;
+mod costs;
 mod depths;
 mod maintain;
 mod triangles;

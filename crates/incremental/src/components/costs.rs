@@ -1,31 +1,20 @@
 //! What cuts cost, and whether recomputing costs less.
 //!
-//! The constants below were measured on meshes and social graphs; the unit is an id that a search
-//! reads. The example `regret` measures how good they are: how much longer batches take by this
-//! choice than by the better one for each batch.
-//!
-//! ```text
-//! cargo run --release -p reuselens-incremental --example regret -- FOLDER components n15 10000 24
-//! ```
-//!
-//! FOLDER has the files of the graphs: n15 is a mesh; `mathoverflow`, `email-Eu` and `ca-HepPh`
-//! are other names. `docs/design/graphs.md` has the results for 3,000, 10,000 and 30,000 changes.
+//! The unit is an id that a search reads. `costs.rs` beside this folder has the other constants, and
+//! how they are checked.
 
 use reuselens_graph::StoredGraph;
 
-use crate::weak;
+use crate::{costs, weak};
 
 /// A cut costs as much as reading this many ids, beside those that it reads.
 const CUT: u64 = 30;
 /// An id that a search for a replacement reads costs as much as this many that are read in order.
 const REPAIR_ID: u64 = 4;
-/// To look whether a deletion cuts costs as much as reading this many ids.
-const LOOK: u64 = 3;
 /// So many steps from a vertex to its parent cost as much as an id that a search reads. Trees of
 /// meshes are deep, so there these steps are most of the work.
 const STEPS: u64 = 3;
-/// A vertex that recomputing reaches costs as much as reading this many ids.
-const RECOMPUTED_VERTEX: u64 = 16;
+
 /// What cuts cost: the mean of the batch so far, beginning with that of the batches before.
 ///
 /// A few cuts read a thousand times as much as the others. So a cut counts up to 16 times the
@@ -71,8 +60,7 @@ impl CutCosts {
     /// Begins a batch, in which so many deletions made so many cuts.
     pub fn begin(&mut self, deletions: usize, cuts: usize) {
         if deletions > ENOUGH {
-            let new = cuts as f64 / deletions as f64;
-            self.share = Some(self.share.map_or(new, |share| (share + new) / 2.0));
+            costs::learn(&mut self.share, cuts as f64 / deletions as f64);
         }
         // Cuts come in the order of their vertices, and those that came first to the graph are its
         // hubs: the first cuts of a batch read three times as much as the others. So the batches
@@ -98,9 +86,9 @@ impl CutCosts {
     /// Whether it is predicted to be more work than recomputing to look whether so many deletions
     /// cut, and to make so many cuts.
     pub fn exceed<G: StoredGraph>(self, deletions: usize, cuts: usize, graph: &G) -> bool {
-        let recomputing = weak::ids(graph) + RECOMPUTED_VERTEX * u64::from(graph.vertices());
+        let recomputing = costs::recomputing(weak::ids(graph), graph.vertices().into());
         let repair = cuts as u64 * (REPAIR_ID * self.mean() + CUT);
-        LOOK * deletions as u64 + repair > recomputing
+        costs::looking(deletions) + repair > recomputing
     }
 }
 

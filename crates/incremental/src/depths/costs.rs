@@ -2,16 +2,7 @@
 //!
 //! A repair reads the lists of each vertex that loses its depth three times, in no order;
 //! recomputing reads one list of each vertex in the order of the search. The constants below weigh
-//! these; the unit is an id that a search reads. They were measured on meshes and social graphs.
-//! The example `regret` measures how good they are: how much longer batches take by this choice
-//! than by the better one for each batch.
-//!
-//! ```text
-//! cargo run --release -p reuselens-incremental --example regret -- FOLDER depths n15 10000 24
-//! ```
-//!
-//! FOLDER has the files of the graphs: n15 is a mesh; `mathoverflow`, `email-Eu` and `ca-HepPh`
-//! are other names. `docs/design/graphs.md` has the results for 3,000, 10,000 and 30,000 changes.
+//! these; `costs.rs` beside this folder has the others, and how they are checked.
 //!
 //! Three predictions are made, each with more knowledge than the one before:
 //! 1. From a sample of a large batch, before all of its changes are looked at, which costs a tenth
@@ -22,6 +13,8 @@
 
 use reuselens_graph::{EdgeKind, StoredGraph};
 
+use crate::costs;
+
 /// How often a repair reads the lists of a vertex that loses its depth: for a parent, for
 /// children, for offers and to offer on; the first is often cut short.
 const READS: u64 = 3;
@@ -29,10 +22,6 @@ const READS: u64 = 3;
 const REPAIR_ID: u64 = 3;
 /// A vertex that a repair loses or gives a depth costs as much as this many of these.
 const REPAIR_VERTEX: u64 = 12;
-/// A vertex that a search reaches costs as much as reading this many ids.
-const RECOMPUTED_VERTEX: u64 = 16;
-/// A changed edge costs as much as reading this many ids before a repair begins: 2 to 4.5.
-const LOOK: u64 = 3;
 /// What is left of the experience after a batch that was recomputed, of which nothing is learned.
 /// Without that, one bad batch would rule out repairs for ever.
 const FORGOTTEN: f64 = 15.0 / 16.0;
@@ -108,8 +97,7 @@ impl Experience {
 fn learn(each: &mut Option<f64>, causes: f64, vertices: u64, reached: u32) {
     if causes > 0.0 {
         let share = (vertices as f64 / f64::from(reached.max(1))).min(0.999);
-        let new = -(1.0 - share).ln() / causes;
-        *each = Some(each.map_or(new, |each| (each + new) / 2.0));
+        costs::learn(each, -(1.0 - share).ln() / causes);
     }
 }
 
@@ -142,7 +130,7 @@ impl Recomputing {
     /// Whether to look at so many changes costs enough to judge them by a sample first: more than a
     /// 32nd of recomputing.
     pub fn wants_sample(self, changes: usize) -> bool {
-        32 * LOOK * changes as u64 > self.ids + RECOMPUTED_VERTEX * self.reached
+        32 * costs::looking(changes) > costs::recomputing(self.ids, self.reached)
     }
 
     /// Whether recomputing is less work than to look at so many changes that were not looked at so
@@ -151,7 +139,7 @@ impl Recomputing {
         // A vertex that is lost is given a depth again; one that gains reads its list once.
         let vertices = 2 * affected.lost + affected.gained;
         let repair = self.reads(affected) * REPAIR_ID + vertices * REPAIR_VERTEX;
-        LOOK * changes as u64 + repair > self.ids + RECOMPUTED_VERTEX * self.reached
+        costs::looking(changes) + repair > costs::recomputing(self.ids, self.reached)
     }
 }
 

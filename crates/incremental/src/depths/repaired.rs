@@ -241,12 +241,16 @@ impl Depths {
         work: &mut Work,
     ) -> Result<(), Affected> {
         let recomputing = Recomputing::new(graph, self.reached);
-        let is_free = self.policy == Policy::Predict;
-        work.predicted = recomputing.reads(likely);
+        let may_give_up = self.policy == Policy::Predict;
+        let judge = |likely: Affected, work: &mut Work| {
+            work.predicted = recomputing.reads(likely);
+            match may_give_up && recomputing.is_less(0, likely) {
+                true => Err(likely),
+                false => Ok(()),
+            }
+        };
         self.scratch.lost.clear();
-        if is_free && recomputing.is_less(0, likely) {
-            return Err(likely);
-        }
+        judge(likely, work)?;
         let mut orphans = std::mem::take(&mut self.scratch.orphans);
         let mut now = std::mem::take(&mut self.scratch.now);
         let mut next = std::mem::take(&mut self.scratch.next);
@@ -279,10 +283,7 @@ impl Depths {
                     lost: all,
                     ..likely
                 };
-                work.predicted = recomputing.reads(likely);
-                if is_free && recomputing.is_less(0, likely) {
-                    result = Err(likely);
-                }
+                result = judge(likely, work);
             }
             std::mem::swap(&mut now, &mut next);
             depth += 1;
