@@ -1,6 +1,6 @@
 //! Bad input and full disks: what each command says, and what it leaves.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -19,139 +19,108 @@ fn bad_input_is_a_message_with_a_line_and_what_to_do() {
     place.write("untimed", "+ 1 2\n");
     place.write("empty", "");
     place.write("binary", "\u{7f}ELF\0\0 \n\0");
-    for (arguments, code, wanted) in [
+    for (line, code, wanted) in [
         (
-            vec!["run", "none", "--stream", "stream"],
+            "run none --stream stream",
             1,
             "there is no such file; `presponse generate",
         ),
+        ("run graph --stream none", 1, "there is no such file"),
         (
-            vec!["run", "graph", "--stream", "none"],
-            1,
-            "there is no such file",
-        ),
-        (
-            vec!["run", "names", "--stream", "stream"],
+            "run names --stream stream",
             1,
             "line 1: 'anna' is no id of a vertex",
         ),
         (
-            vec!["run", "cut.graph", "--stream", "stream"],
+            "run cut.graph --stream stream",
             1,
             "line 2: the file ends after 1 of 3",
         ),
         (
-            vec!["run", "graph", "--stream", "stream"],
+            "run graph --stream stream",
             1,
             "the stream stream: line 2: '+ 1' has too few",
         ),
         (
-            vec!["run", "graph", "--stream", "untimed", "--every", "5"],
+            "run graph --stream untimed --every 5",
             2,
             "line 1 has no time",
         ),
+        ("run empty --stream untimed", 1, "empty is empty"),
         (
-            vec!["run", "empty", "--stream", "untimed"],
-            1,
-            "empty is empty",
-        ),
-        (
-            vec!["run", "binary", "--stream", "stream"],
+            "run binary --stream stream",
             1,
             "the file is binary or UTF-16; graphs and streams are text",
         ),
         (
-            vec!["run", "graph", "--stream", "binary"],
+            "run graph --stream binary",
             1,
             "the stream binary: line 1: the file is binary",
         ),
         (
-            vec!["run", "graph", "--stream", "stream", "--batch", "-5"],
+            "run graph --stream stream --batch -5",
             2,
             "invalid value '-5' for '--batch <N>'",
         ),
         (
-            vec!["generate", "delaunay", "--vertices", "-1"],
+            "generate delaunay --vertices -1",
             2,
             "invalid value '-1' for '--vertices <VERTICES>'",
         ),
+        ("run - --stream -", 2, "cannot both be standard input"),
         (
-            vec!["run", "-", "--stream", "-"],
-            2,
-            "cannot both be standard input",
-        ),
-        (
-            vec!["run", "graph", "--stream", "untimed", "-o", "graph"],
+            "run graph --stream untimed -o graph",
             1,
             "it is read or run here",
         ),
+        ("run graph --stream untimed -f -o graph", 1, "would be lost"),
         (
-            vec!["run", "graph", "--stream", "untimed", "-f", "-o", "graph"],
-            1,
-            "would be lost",
-        ),
-        (
-            vec!["run", "graph", "--stream", "untimed", "--format", "x"],
+            "run graph --stream untimed --format x",
             2,
             "formats are edges, ",
         ),
+        ("run graph --stream untimed --batch 0", 2, "--batch"),
+        ("generate delaunay --vertices 2", 2, "needs 3 vertices"),
         (
-            vec!["run", "graph", "--stream", "untimed", "--batch", "0"],
-            2,
-            "--batch",
-        ),
-        (
-            vec!["generate", "delaunay", "--vertices", "2"],
-            2,
-            "needs 3 vertices",
-        ),
-        (
-            vec!["generate", "rmat", "--scale", "31", "--degree", "64"],
+            "generate rmat --scale 31 --degree 64",
             2,
             "2^36 are the most",
         ),
         (
-            "generate erdos-renyi --directed --vertices 4000000000 --edges 9000000000000000000"
-                .split(' ')
-                .collect(),
+            "generate erdos-renyi --directed --vertices 4000000000 --edges 9000000000000000000",
             2,
             "2^36 are the most",
         ),
         (
-            "generate barabasi-albert --vertices 4294967295 --each 2147483647"
-                .split(' ')
-                .collect(),
+            "generate barabasi-albert --vertices 4294967295 --each 2147483647",
             2,
             "at most 4294967294 vertices",
         ),
-        (
-            vec!["generate", "changes", "graph", "--deletions", "2"],
-            2,
-            "from 0 to 1",
-        ),
-        (
-            vec!["generate", "window", "untimed", "--length", "5"],
-            2,
-            "line 1 has none",
-        ),
+        ("generate changes graph --deletions 2", 2, "from 0 to 1"),
+        ("generate window untimed --length 5", 2, "line 1 has none"),
     ] {
+        let arguments: Vec<&str> = line.split(' ').collect();
         let (found, error) = place.fail(&arguments);
         assert!(
             found == code && error.contains(wanted),
-            "{arguments:?}: {code} {error}"
+            "{line}: {found} {error}"
         );
         assert!(!error.contains("panicked"), "{error}");
     }
+}
+
+/// A file on a disk that is always full.
+fn full() -> File {
+    OpenOptions::new().write(true).open("/dev/full").unwrap()
 }
 
 #[test]
 fn an_error_that_cannot_be_written_is_still_an_error() {
     let place = Place::new();
     let mut command = crate::common::presponse(&["run", "nothing", "--stream", "nowhere"]);
-    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let status = command
         .current_dir(place.path(""))
-        .stderr(full)
+        .stderr(full())
         .status()
         .unwrap();
     assert_eq!(status.code(), Some(1));
@@ -159,9 +128,8 @@ fn an_error_that_cannot_be_written_is_still_an_error() {
 
 /// Standard error of a run that fails because its standard output is full.
 fn fail_when_full(place: &Place, arguments: &[&str]) -> String {
-    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = crate::common::presponse(arguments);
-    command.current_dir(place.path("")).stdout(full);
+    command.current_dir(place.path("")).stdout(full());
     let output = command.output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
