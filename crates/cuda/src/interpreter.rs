@@ -250,12 +250,12 @@ fn linked(fat_binaries: &[u8]) -> Result<PtxModule, CudaFault> {
     match containers(fat_binaries)[..] {
         [] | [_] => parse(fat_binaries),
         [_, ref parts @ ..] => {
-            let in_file = |(index, fault): (usize, CudaFault)| {
-                let message = format!("linked file {}: {}", index + 1, fault.message);
-                CudaFault { message, ..fault }
-            };
-            let parts = parts.iter().enumerate();
-            let parts = parts.map(|(at, part)| parse(part).map_err(|fault| in_file((at, fault))));
+            let parts = parts.iter().enumerate().map(|(index, part)| {
+                parse(part).map_err(|fault| CudaFault {
+                    message: format!("linked file {}: {}", index + 1, fault.message),
+                    ..fault
+                })
+            });
             let modules = parts.collect::<Result<Vec<_>, CudaFault>>()?;
             Ok(PtxModule::link(modules).map_err(DeviceError::from)?)
         }

@@ -95,7 +95,8 @@ pub fn library_use(path: &Path) -> Option<CudaUse> {
     SECTIONS
         .iter()
         .find_map(|name| object.section_by_name(name))?;
-    let found = use_of_file(&object);
+    // Most libraries have none, and are not read; the symbols of one are read at once.
+    let found = cuda_use(path);
     found.filter(|found| matches!(found, CudaUse::Shared | CudaUse::Static))
 }
 

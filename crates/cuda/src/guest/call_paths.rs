@@ -81,15 +81,12 @@ fn walk() -> impl Iterator<Item = CallCursor> {
 /// The return addresses of the calls that lead here, the innermost first; none in a fork handler,
 /// as for [`here`].
 #[inline(never)]
-pub fn return_addresses() -> impl Iterator<Item = u64> {
-    let calls: Vec<u64> = match is_forking() {
-        true => Vec::new(),
-        false => walk()
-            .map(|call| call.return_address)
-            .take(MAX_FRAMES)
-            .collect(),
-    };
-    calls.into_iter()
+pub fn return_addresses() -> Vec<u64> {
+    if is_forking() {
+        return Vec::new();
+    }
+    let calls = walk().map(|call| call.return_address);
+    calls.take(MAX_FRAMES).collect()
 }
 
 /// The number of the call path that leads here; 0 if there are too many, and in a fork handler of

@@ -24,7 +24,11 @@ const LIBRARIES: [&[u8]; 12] = [
 
 /// A function that is not provided, with the function of such a library that needs it, if one does.
 pub fn with_library(name: &str) -> String {
-    match call_paths::return_addresses().filter_map(of_library).last() {
+    match call_paths::return_addresses()
+        .into_iter()
+        .rev()
+        .find_map(of_library)
+    {
         Some((function, library)) => {
             format!("{name}, called by {function} of {library}, a library of machine code")
         }
