@@ -34,8 +34,15 @@ impl Mirrored {
 struct Block {
     bytes: usize,
     kind: Mirrored,
-    /// Its address on the device: another one only if it is registered.
+    /// Its address on the device: another one if it is registered, or a variable that is apart.
     device: usize,
+}
+
+impl Block {
+    /// Whether it is a managed variable that the program has at another address than the device.
+    fn is_apart(self, begin: usize) -> bool {
+        self.kind == Mirrored::Managed && self.device != begin
+    }
 }
 
 /// Memory that the program and kernels both access, by its address in the program. The program's
@@ -130,13 +137,24 @@ pub fn unregister(address: usize) -> Result<(), Status> {
     ask_number(Operation::Free, &[block.device as u64]).map(drop)
 }
 
+/// The block that holds an address, and where it begins.
+fn around(address: usize) -> Option<(usize, Block)> {
+    let blocks = lock(&MIRRORED);
+    let (&begin, &block) = blocks.range(..=address).next_back()?;
+    (address - begin < block.bytes).then_some((begin, block))
+}
+
 /// The address on the device of memory that kernels access too.
 pub fn on_device(address: usize) -> Result<usize, Status> {
-    let blocks = lock(&MIRRORED);
-    let before = blocks.range(..=address).next_back();
-    let found = before.filter(|(begin, block)| address - *begin < block.bytes);
-    let (begin, block) = found.ok_or(Status::INVALID_VALUE)?;
+    let (begin, block) = around(address).ok_or(Status::INVALID_VALUE)?;
     Ok(block.device + address - begin)
+}
+
+/// The same for managed variables that the program has at another address alone.
+pub fn apart_on_device(address: usize) -> Option<usize> {
+    let (begin, block) = around(address)?;
+    let is_apart = block.is_apart(begin);
+    is_apart.then(|| block.device + address - begin)
 }
 
 /// Makes memory that the device has already, a variable, accessible to the program at its address,
@@ -246,8 +264,7 @@ pub fn clear() {
 
 /// Whether a block is a variable of a module, which is never given back.
 fn is_variable(address: usize, block: Block, pages: &BTreeSet<usize>) -> bool {
-    let is_apart = block.kind == Mirrored::Managed && block.device != address;
-    is_apart || pages.contains(&(address & !(PAGE - 1)))
+    block.is_apart(address) || pages.contains(&(address & !(PAGE - 1)))
 }
 
 fn all() -> Vec<(usize, Block)> {

@@ -2,7 +2,6 @@
 //! variable on the host is an ordinary variable, at another address than the device's. It is in a
 //! section that the program reports before its variables are registered.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -16,14 +15,11 @@ struct Managed {
     sections: Vec<Range<usize>>,
     /// Registered, and not yet filled with the values of the device.
     waiting: Vec<usize>,
-    /// Bytes and address on the device, by the address on the host.
-    placed: BTreeMap<usize, (usize, u64)>,
 }
 
 static MANAGED: Mutex<Managed> = Mutex::new(Managed {
     sections: Vec::new(),
     waiting: Vec::new(),
-    placed: BTreeMap::new(),
 });
 
 /// Called by the start-up code of our headers, before that of clang registers variables.
@@ -32,14 +28,14 @@ pub extern "C" fn __cudaReuselensManaged(begin: usize, end: usize) {
     lock(&MANAGED).sections.push(begin..end);
 }
 
-/// Takes a variable that was registered, if it is managed.
+/// Takes a variable that was registered for the first time, if it is managed.
 pub fn registered(host: usize) {
     let mut managed = lock(&MANAGED);
     let is_managed = managed
         .sections
         .iter()
         .any(|section| section.contains(&host));
-    if is_managed && !managed.placed.contains_key(&host) && !managed.waiting.contains(&host) {
+    if is_managed {
         managed.waiting.push(host);
     }
 }
@@ -49,33 +45,27 @@ pub fn registered(host: usize) {
 pub fn begin() {
     let waiting = std::mem::take(&mut lock(&MANAGED).waiting);
     for host in waiting {
-        match place(host) {
-            Ok(placed) => drop(lock(&MANAGED).placed.insert(host, placed)),
-            Err(_) => modules::report_missing("__managed__ variable"),
+        if place(host).is_err() {
+            modules::report_missing("__managed__ variable");
         }
     }
 }
 
-fn place(host: usize) -> Result<(usize, u64), Status> {
+fn place(host: usize) -> Result<(), Status> {
     let (device, bytes) = modules::variable(host)?;
-    blocks::mirror_apart(host, device as usize, bytes as usize)?;
-    Ok((bytes as usize, device))
+    blocks::mirror_apart(host, device as usize, bytes as usize)
 }
 
 /// Parameters of a kernel with the addresses of the device where they are those of such variables.
 /// What is behind pointers stays as it is.
 pub fn translate(params: &mut [u8]) {
-    let managed = lock(&MANAGED);
-    if managed.placed.is_empty() {
+    if lock(&MANAGED).sections.is_empty() {
         return;
     }
     for word in params.chunks_exact_mut(8) {
         let address = usize::from_le_bytes(word.try_into().unwrap_or_default());
-        let before = managed.placed.range(..=address).next_back();
-        if let Some((&host, &(bytes, device))) = before
-            && address - host < bytes
-        {
-            word.copy_from_slice(&(device + (address - host) as u64).to_le_bytes());
+        if let Some(device) = blocks::apart_on_device(address) {
+            word.copy_from_slice(&device.to_le_bytes());
         }
     }
 }

@@ -176,8 +176,10 @@ pub extern "C" fn __cudaRegisterVar(
     name: *const c_char,
 ) {
     let named = named(module, name);
-    lock(&REGISTRY).variables.insert(host as usize, named);
-    managed::registered(host as usize);
+    let before = lock(&REGISTRY).variables.insert(host as usize, named);
+    if before.is_none() {
+        managed::registered(host as usize);
+    }
 }
 
 fn named(module: *mut *mut c_void, name: *const c_char) -> Named {
