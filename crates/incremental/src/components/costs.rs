@@ -1,7 +1,7 @@
 //! What cuts cost, and whether recomputing costs less.
 //!
-//! The unit is an id that a search reads. `costs.rs` beside this folder has the other constants, and
-//! how they are checked.
+//! The unit is an id that a search reads. `costs.rs` beside this folder has the other constants,
+//! and how they are checked.
 
 use reuselens_graph::StoredGraph;
 
