@@ -101,6 +101,7 @@ impl LineSample {
             // Rounding must not make more bytes used than there are.
             let brought = cell.fills.saturating_mul(line_bytes);
             cell.used_bytes = self.scale(cell.used_bytes).min(brought);
+            cell.new_bytes = self.scale(cell.new_bytes).min(cell.used_bytes);
             cell.single_use_fills = self.scale(cell.single_use_fills).min(cell.fills);
         }
     }

@@ -49,6 +49,8 @@ const NO_CELL: u32 = u32::MAX;
 struct Line {
     /// The bytes that were accessed.
     bytes: u64,
+    /// The bytes that were accessed during earlier fills.
+    before: u64,
     /// The cell of the access that made the fill.
     cell: u32,
     /// The byte of an element that is the line's first.
@@ -60,6 +62,7 @@ struct Line {
 impl Line {
     const EMPTY: Line = Line {
         bytes: 0,
+        before: 0,
         cell: NO_CELL,
         phase: NO_PHASE,
         is_single: true,
@@ -71,12 +74,13 @@ impl Line {
 struct CellFills {
     fills: u64,
     used_bytes: u64,
+    new_bytes: u64,
     single: u64,
 }
 
 /// Counts fills and the bytes that are used during them.
 ///
-/// Memory: 16 bytes per distinct item, 32 bytes per cell, and that of the counters of elements.
+/// Memory: 24 bytes per distinct item, 40 bytes per cell, and that of the counters of elements.
 pub(crate) struct LineUse {
     /// The distance from which on an access misses.
     cache: u64,
@@ -165,13 +169,15 @@ impl LineUse {
             self.elements.access(cell, offset, misses);
             if misses {
                 let phase = self.elements.phase(cell, offset, bytes);
+                let line = &mut self.lines[number];
                 let fill = Line {
                     bytes,
+                    before: line.before | line.bytes,
                     cell,
                     phase,
                     is_single: true,
                 };
-                let ended = std::mem::replace(&mut self.lines[number], fill);
+                let ended = std::mem::replace(line, fill);
                 self.fills[cell as usize].fills += 1;
                 self.end(number as u32, &ended);
                 continue;
@@ -193,6 +199,8 @@ impl LineUse {
         if let Some(fills) = self.fills.get_mut(line.cell as usize) {
             let used = u64::from(line.bytes.count_ones()) << self.bit_shift;
             fills.used_bytes += used;
+            let new = line.bytes & !line.before;
+            fills.new_bytes += u64::from(new.count_ones()) << self.bit_shift;
             fills.single += u64::from(line.is_single);
             self.elements.end(line.cell, line.phase, line.bytes);
             if let Some(sample) = &mut self.sample {
@@ -254,6 +262,7 @@ impl LineUse {
         for (cell, counts) in cells.iter_mut().zip(&self.fills) {
             cell.fills = counts.fills;
             cell.used_bytes = counts.used_bytes;
+            cell.new_bytes = counts.new_bytes;
             cell.single_use_fills = counts.single;
         }
         let mut elements = self.elements.finish(places);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reuselens_causes::{CauseOptions, NO_OFFSET};
+use reuselens_locality::CellCauses;
 
 use crate::random_trace::RandomTrace;
 use crate::{cases, count};
@@ -38,7 +39,8 @@ fn fills_and_used_bytes_follow_from_the_accesses_of_a_fill() {
     for (trace, options) in cases() {
         let (cells, _) = count(&trace, &options, 1);
         let unit = options.granularity.bytes().div_ceil(64);
-        let mut right = vec![(0, 0, 0); cells.len()];
+        let mut right = vec![(0, 0, 0, 0); cells.len()];
+        let mut before = BTreeSet::new();
         for fill in fills(&trace, cache_items(&options)) {
             let used = fill.iter().flat_map(|at| bits(trace.bytes[*at]));
             let used: Vec<u64> = used.collect();
@@ -48,12 +50,16 @@ fn fills_and_used_bytes_follow_from_the_accesses_of_a_fill() {
             let cell = &mut right[trace.in_cells[fill[0]] as usize];
             cell.0 += 1;
             cell.1 += distinct as u64 * unit;
-            cell.2 += u64::from(sites.len() == 1 && all == distinct);
+            let item = trace.items[fill[0]];
+            let new = used.iter().filter(|byte| before.insert((item, **byte)));
+            cell.2 += new.count() as u64 * unit;
+            cell.3 += u64::from(sites.len() == 1 && all == distinct);
         }
-        let counted = cells
-            .iter()
-            .map(|cell| (cell.fills, cell.used_bytes, cell.single_use_fills));
-        assert_eq!(counted.collect::<Vec<_>>(), right);
+        let counts = |cell: &CellCauses| {
+            let (used, new) = (cell.used_bytes, cell.new_bytes);
+            (cell.fills, used, new, cell.single_use_fills)
+        };
+        assert_eq!(cells.iter().map(counts).collect::<Vec<_>>(), right);
     }
 }
 

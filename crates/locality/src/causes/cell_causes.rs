@@ -12,6 +12,10 @@ pub struct CellCauses {
     /// Of the bytes of these fills, those that any access read or wrote during the fill.
     #[serde(default)]
     pub used_bytes: u64,
+    /// Of the used bytes, those that no earlier fill of the same line had used. Over all cells of
+    /// an object: the bytes of its lines that were ever used. 0 in profiles of earlier versions.
+    #[serde(default)]
+    pub new_bytes: u64,
     /// Fills during which the line was accessed by no instruction but the one that made it, and
     /// each byte at most once.
     #[serde(default)]
@@ -41,6 +45,7 @@ impl CellCauses {
         let sum = |into: &mut u64, other: u64| *into = into.saturating_add(other);
         sum(&mut self.fills, other.fills);
         sum(&mut self.used_bytes, other.used_bytes);
+        sum(&mut self.new_bytes, other.new_bytes);
         sum(&mut self.single_use_fills, other.single_use_fills);
         sum(&mut self.true_sharing, other.true_sharing);
         sum(&mut self.false_sharing, other.false_sharing);

@@ -101,6 +101,7 @@ fn cell_causes(names: &CauseNames<'_>, causes: &CellCauses) -> Value {
         "misses": causes.fills,
         "bytes_brought": causes.fills.saturating_mul(line),
         "bytes_used": causes.used_bytes,
+        "bytes_new": causes.new_bytes,
         "single_use": causes.single_use_fills,
         "true_sharing": all.then_some(causes.true_sharing),
         "false_sharing": all.then_some(causes.false_sharing),
