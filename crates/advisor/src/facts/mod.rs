@@ -44,6 +44,8 @@ pub(crate) struct MissFacts<'a> {
     longest: Vec<u64>,
     /// Use of elements by that index, type and size.
     elements: Vec<ElementUse>,
+    /// The reuses that miss, the most misses first.
+    pub routes: Vec<ReuseRoute<'a>>,
 }
 
 /// Sums over cells.
@@ -100,8 +102,10 @@ impl<'a> MissFacts<'a> {
             blocks: vec![0; profile.objects.len()],
             longest: vec![0; profile.objects.len()],
             elements: Vec::new(),
+            routes: Vec::new(),
         };
         facts.elements = facts.united_elements();
+        facts.routes = facts.united_routes();
         for (row, object) in profile.objects.iter().zip(&facts.same) {
             let bytes = &mut facts.bytes[*object as usize];
             *bytes = bytes.saturating_add(row.bytes);

@@ -58,8 +58,9 @@ impl SinkSums {
 }
 
 impl<'a> MissFacts<'a> {
-    /// The reuses that miss, the most misses first.
-    pub fn routes(&self) -> Vec<ReuseRoute<'a>> {
+    /// The reuses that miss, with those of the instructions of two lines as one, the most misses
+    /// first.
+    pub(super) fn united_routes(&self) -> Vec<ReuseRoute<'a>> {
         let mut routes = BTreeMap::new();
         for reuse in &self.causes.carried {
             let (source, sink) = (self.site_line(reuse.source), self.site_line(reuse.sink));

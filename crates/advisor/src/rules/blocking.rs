@@ -3,8 +3,9 @@
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
+use super::route_group::RouteGroup;
 use super::{cost, is_far_beyond, loop_order, loops_often};
-use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent};
+use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -27,17 +28,20 @@ pub static RULE: FindingRule = FindingRule {
              and Optimizations of Blocked Algorithms, ASPLOS 1991",
 };
 
-/// Where it applies.
+/// Where it applies: once for each loop that carries reuses.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
-    let routes = facts.routes();
-    routes
-        .iter()
-        .filter_map(|route| finding(facts, route))
-        .collect()
+    let meant = facts.routes.iter().filter_map(|route| {
+        let sums = applies(facts, route)?;
+        Some((route, sums))
+    });
+    let groups = RouteGroup::by_key(meant, |route| route.carrier);
+    let findings = groups.iter().filter_map(|group| finding(facts, group));
+    findings.collect()
 }
 
-fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
-    let cost = cost(facts, route.misses)?;
+/// The sums of a route's sinks, if blocking would shorten its reuses.
+fn applies(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<SinkSums> {
+    cost(facts, route.misses)?;
     let is_loop = route.is_carried_by_loop()
         && is_far_beyond(facts, route)
         && !facts.is_new_in_each_iteration(route);
@@ -46,46 +50,53 @@ fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
     }
     let sums = facts.sink_sums(route);
     let is_meant = !loop_order::is_strided(facts, &sums) && loops_often(facts, route, &sums);
-    if !is_meant {
-        return None;
-    }
-    let (object, scope) = (&facts.object(route.object).name, route.scope_words());
+    is_meant.then_some(sums)
+}
+
+fn finding(facts: &MissFacts<'_>, group: &RouteGroup<'_, '_>) -> Option<Finding> {
+    let (route, _) = group.heaviest();
     Some(Finding {
         rule: &RULE,
         place: facts.place(Some(route.object), |cell| facts.is_sink(route, cell)),
-        evidence: evidence(facts, route, &sums),
-        cost,
+        evidence: evidence(facts, group),
+        cost: cost(facts, total(group.routes().map(|(route, _)| route.misses)))?,
         remedy: format!(
-            "Block the loops: put a loop over tiles of {object} around {scope}, with tiles of less \
-             than half of {}, so that all iterations use a tile while it is there.",
+            "Block the loops: put a loop over tiles of {} around {}, with tiles of less than half \
+             of {}, so that all iterations use a tile while it is there.",
+            group.objects(facts),
+            route.scope_words(),
             facts.cache
         ),
         confidence: Confidence::Likely,
     })
 }
 
-fn evidence(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> Vec<String> {
+fn evidence(facts: &MissFacts<'_>, group: &RouteGroup<'_, '_>) -> Vec<String> {
+    let mut evidence = group.evidence(|(route, sums)| carried(facts, route, sums));
+    let (route, _) = group.heaviest();
+    evidence.push(format!(
+        "Between two uses are {}; the cache holds {}.",
+        route.distance_words(facts.line_bytes()),
+        grouped(facts.items)
+    ));
+    evidence
+}
+
+/// What the loop carries of one route.
+fn carried(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> String {
     let sink = route.sink.as_deref().unwrap_or("this code");
-    let object = &facts.object(route.object).name;
     let from = match &route.source {
         Some(source) if !route.is_same_place => format!(" (last used at {source})"),
         _ => String::new(),
     };
-    vec![
-        format!(
-            "{} carries {} reuses of {object} that miss in {}: {} of the accesses of {sink} to \
-             it{from}.",
-            capitalised(&route.scope_words()),
-            grouped(route.misses),
-            facts.cache_words(),
-            per_cent(route.misses, sums.accesses),
-        ),
-        format!(
-            "Between two uses are {}; the cache holds {}.",
-            route.distance_words(facts.line_bytes()),
-            grouped(facts.items)
-        ),
-    ]
+    format!(
+        "{} carries {} reuses of {} that miss in {}: {} of the accesses of {sink} to it{from}.",
+        capitalised(&route.scope_words()),
+        grouped(route.misses),
+        facts.object(route.object).name,
+        facts.cache_words(),
+        per_cent(route.misses, sums.accesses),
+    )
 }
 
 fn capitalised(text: &str) -> String {

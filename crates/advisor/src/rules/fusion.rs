@@ -3,8 +3,9 @@
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
+use super::route_group::RouteGroup;
 use super::{cost, is_far_beyond, loop_order, misses_often};
-use crate::facts::{MissFacts, ReuseRoute, SinkSums, octave_share, per_cent};
+use crate::facts::{MissFacts, ReuseRoute, SinkSums, octave_share, per_cent, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -33,17 +34,20 @@ const LEAST_OF_OBJECT: f64 = 0.1;
 /// The least share of first touches among the misses of a pass that initialises data.
 const LEAST_FIRST: f64 = 0.9;
 
-/// Where it applies.
+/// Where it applies: once for each pair of lines.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
-    let routes = facts.routes();
-    routes
-        .iter()
-        .filter_map(|route| finding(facts, route))
-        .collect()
+    let meant = facts.routes.iter().filter_map(|route| {
+        let sums = applies(facts, route)?;
+        Some((route, sums))
+    });
+    let groups = RouteGroup::by_key(meant, |route| (route.carrier, ends(route)));
+    let findings = groups.iter().filter_map(|group| finding(facts, group));
+    findings.collect()
 }
 
-fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
-    let cost = cost(facts, route.misses)?;
+/// The sums of a route's sinks, if its reuses are between two passes that could be one.
+fn applies(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<SinkSums> {
+    cost(facts, route.misses)?;
     let is_pair = route.is_between_passes() && !route.is_same_place && facts.is_of_own_code(route);
     if !is_pair || !is_far_beyond(facts, route) || !facts.is_known(route.object) {
         return None;
@@ -56,19 +60,23 @@ fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
     // Where each pass strides, its loops are in the wrong order: fused, it would stride as well.
     let is_loop = !loop_order::is_strided(facts, &sums)
         && octave_share(&sums.histogram, facts.items) >= LEAST_REGULARITY;
-    if !is_loop || !misses_often(route.misses, sums.accesses) || initialises(facts, route) {
-        return None;
-    }
+    let is_meant =
+        is_loop && misses_often(route.misses, sums.accesses) && !initialises(facts, route);
+    is_meant.then_some(sums)
+}
+
+fn finding(facts: &MissFacts<'_>, group: &RouteGroup<'_, '_>) -> Option<Finding> {
+    let (route, _) = group.heaviest();
     let (source, sink) = ends(route);
     Some(Finding {
         rule: &RULE,
         place: facts.place(Some(route.object), |cell| facts.is_sink(route, cell)),
-        evidence: evidence(facts, route, &sums),
-        cost,
+        evidence: evidence(facts, group),
+        cost: cost(facts, total(group.routes().map(|(route, _)| route.misses)))?,
         remedy: format!(
             "Fuse the loops of {source} and {sink}: use each part of {} in both while it is in the \
              cache.",
-            facts.object(route.object).name
+            group.objects(facts)
         ),
         confidence: Confidence::Likely,
     })
@@ -101,23 +109,28 @@ fn ends<'a>(route: &'a ReuseRoute<'_>) -> (&'a str, &'a str) {
     (source, sink)
 }
 
-fn evidence(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> Vec<String> {
+fn evidence(facts: &MissFacts<'_>, group: &RouteGroup<'_, '_>) -> Vec<String> {
+    let mut evidence = group.evidence(|(route, sums)| fetched_again(facts, route, sums));
+    let (route, _) = group.heaviest();
+    evidence.push(format!(
+        "Between the two uses are {}; {} holds {}.",
+        route.distance_words(facts.line_bytes()),
+        facts.cache_words(),
+        grouped(facts.items)
+    ));
+    evidence
+}
+
+/// What the second pass fetches again of one route.
+fn fetched_again(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> String {
     let (source, sink) = ends(route);
-    let object = &facts.object(route.object).name;
-    vec![
-        format!(
-            "{} of {} accesses of {sink} to {object} ({}) find a line evicted that {source} used \
-             before, within {}.",
-            grouped(route.misses),
-            grouped(sums.accesses),
-            per_cent(route.misses, sums.accesses),
-            route.scope_words(),
-        ),
-        format!(
-            "Between the two uses are {}; {} holds {}.",
-            route.distance_words(facts.line_bytes()),
-            facts.cache_words(),
-            grouped(facts.items)
-        ),
-    ]
+    format!(
+        "{} of {} accesses of {sink} to {} ({}) find a line evicted that {source} used before, \
+         within {}.",
+        grouped(route.misses),
+        grouped(sums.accesses),
+        facts.object(route.object).name,
+        per_cent(route.misses, sums.accesses),
+        route.scope_words(),
+    )
 }

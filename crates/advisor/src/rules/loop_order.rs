@@ -3,16 +3,17 @@
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
+use super::route_group::RouteGroup;
 use super::{cost, loops_often, part};
-use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent, share_words};
+use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent, share_words, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
     name: "loop-order",
     title: "Loops in the wrong order",
     what: "Accesses whose lines an outer loop uses again only after they were evicted, at distances \
-           that are alike, while at most half of each line is used until then; of data whose \
-           elements are used completely.",
+           that are alike, while at most half of each line is used until then, and at most half of \
+           what is ever used of it; of data whose elements are used completely.",
     why: "The inner loop strides over the lines: each one is fetched for one element, evicted, and \
           fetched again for the next one.",
     example: Example {
@@ -31,13 +32,15 @@ const MOST_UTILISATION: f64 = 0.5;
 /// order does not change.
 const LEAST_OF_ELEMENT: f64 = 0.75;
 
-/// Where it applies.
+/// Where it applies: once for each loop that carries reuses.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
-    let routes = facts.routes();
-    routes
-        .iter()
-        .filter_map(|route| finding(facts, route))
-        .collect()
+    let meant = facts.routes.iter().filter_map(|route| {
+        let sums = applies(facts, route)?;
+        Some((route, sums))
+    });
+    let groups = RouteGroup::by_key(meant, |route| route.carrier);
+    let findings = groups.iter().filter_map(|group| finding(facts, group));
+    findings.collect()
 }
 
 /// Whether the lines of a route's sinks are used in part, because the loop that carries the reuse
@@ -46,36 +49,55 @@ pub(super) fn is_strided(facts: &MissFacts<'_>, sums: &SinkSums) -> bool {
     sums.utilisation(facts.line_bytes()) <= MOST_UTILISATION
 }
 
-fn finding(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<Finding> {
-    if cost(facts, route.misses).is_none()
-        || !route.is_carried_by_loop()
-        || !facts.is_known(route.object)
-    {
+/// The sums of a route's sinks, if another order of loops would use their lines better.
+fn applies(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<SinkSums> {
+    cost(facts, route.misses)?;
+    if !route.is_carried_by_loop() || !facts.is_known(route.object) {
         return None;
     }
     let sums = facts.sink_sums(route);
-    let utilisation = sums.utilisation(facts.line_bytes());
     let elements = use_of_elements(facts, route.object);
     let is_meant = is_strided(facts, &sums)
+        && used_of_ever_used(facts, route, &sums) <= MOST_UTILISATION
         && loops_often(facts, route, &sums)
         && elements.is_some_and(|share| share >= LEAST_OF_ELEMENT);
-    if !is_meant {
-        return None;
-    }
-    let (object, scope) = (&facts.object(route.object).name, route.scope_words());
+    is_meant.then_some(sums)
+}
+
+fn finding(facts: &MissFacts<'_>, group: &RouteGroup<'_, '_>) -> Option<Finding> {
+    let (route, _) = group.heaviest();
+    let (objects, scope) = (group.objects(facts), route.scope_words());
+    // Without those that remain where each fill uses all bytes that are ever used.
+    let saved = group.routes().map(|(route, sums)| {
+        let needed = used_of_ever_used(facts, route, sums);
+        part(route.misses, 1.0 - needed)
+    });
     Some(Finding {
         rule: &RULE,
         place: facts.place(Some(route.object), |cell| facts.is_sink(route, cell)),
-        evidence: evidence(facts, route, &sums),
-        // Without those that remain where each line is used completely.
-        cost: cost(facts, part(route.misses, 1.0 - utilisation))?,
+        evidence: evidence(facts, group),
+        cost: cost(facts, total(saved))?,
         remedy: format!(
             "Exchange the loops, so that {scope} is the innermost one and walks through the lines \
-             of {object} one element after the other. Where that makes another array stride, work \
-             in tiles, or store {object} transposed."
+             of {objects} one element after the other. Where that makes another array stride, work \
+             in tiles, or store {objects} transposed."
         ),
         confidence: Confidence::Likely,
     })
+}
+
+/// The bytes that a fill of a route's sinks uses, as a share of those of a line that are ever used,
+/// from 0 to 1. Where each pass uses the same bytes of the lines, it is 1: no order of loops uses
+/// more of them. Profiles of earlier versions do not have it; all bytes count as used there.
+fn used_of_ever_used(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> f64 {
+    let line = facts.line_bytes();
+    let object = facts.object_sums(route.object);
+    let lines = object.cold.saturating_mul(line) as f64;
+    let ever = match object.causes.new_bytes {
+        0 => 1.0,
+        new => (new as f64 / lines.max(1.0)).min(1.0),
+    };
+    (sums.utilisation(line) / ever).min(1.0)
 }
 
 /// How evenly the bytes of an object's elements are used while they are in the cache, from 0 to 1:
@@ -102,19 +124,11 @@ fn use_of_elements(facts: &MissFacts<'_>, object: u32) -> Option<f64> {
     })
 }
 
-fn evidence(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> Vec<String> {
+fn evidence(facts: &MissFacts<'_>, group: &RouteGroup<'_, '_>) -> Vec<String> {
+    let mut evidence = group.evidence(|(route, sums)| evicted(facts, route, sums));
     let line = facts.line_bytes();
-    let sink = route.sink.as_deref().unwrap_or("this code");
-    vec![
-        format!(
-            "{} of {} accesses of {sink} to {} ({}) find a line evicted that an earlier iteration \
-             of {} used.",
-            grouped(route.misses),
-            grouped(sums.accesses),
-            facts.object(route.object).name,
-            per_cent(route.misses, sums.accesses),
-            route.scope_words(),
-        ),
+    let (route, sums) = group.heaviest();
+    evidence.extend([
         format!(
             "{} of each line is used before it is evicted.",
             share_words(sums.utilisation(line))
@@ -125,5 +139,20 @@ fn evidence(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> V
             facts.cache_words(),
             grouped(facts.items)
         ),
-    ]
+    ]);
+    evidence
+}
+
+/// What is fetched again of one route.
+fn evicted(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> String {
+    let sink = route.sink.as_deref().unwrap_or("this code");
+    format!(
+        "{} of {} accesses of {sink} to {} ({}) find a line evicted that an earlier iteration of \
+         {} used.",
+        grouped(route.misses),
+        grouped(sums.accesses),
+        facts.object(route.object).name,
+        per_cent(route.misses, sums.accesses),
+        route.scope_words(),
+    )
 }

@@ -10,6 +10,7 @@ mod huge_pages;
 mod loop_order;
 mod mixed_fields;
 mod pointer_chasing;
+mod route_group;
 mod set_conflicts;
 mod short_lived_allocations;
 mod streaming;

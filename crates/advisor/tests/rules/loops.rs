@@ -44,6 +44,57 @@ fn strided_lines_ask_for_another_order_of_loops() {
     );
 }
 
+/// Each pass uses the same byte of each line.
+#[test]
+fn bytes_that_are_never_used_are_not_for_another_order() {
+    let mut sketch = strided(8);
+    let cold = 1000;
+    let all_used = cold * 64;
+    sketch.0.cells[0].causes.new_bytes = all_used;
+    assert_eq!(sketch.rules(), ["loop-order"]);
+    // Of half of the bytes that are ever used, a fill uses a quarter.
+    sketch.0.cells[0].causes.new_bytes = all_used / 2;
+    let advice = sketch.advise();
+    assert_eq!(advice.findings[0].cost.amount, 70_000 / 4 * 3);
+    sketch.0.cells[0].causes.new_bytes = cold * 8;
+    assert_eq!(sketch.rules(), [""; 0]);
+}
+
+/// Adds `b`, which line 14 walks through in the loop at line 10.
+fn with_another_array(mut sketch: Sketch, used: u64) -> Sketch {
+    let (site, object) = (sketch.site(14, "load"), sketch.array("b (a.c)", 8 << 20));
+    let accesses = Accesses {
+        hits: 9000,
+        far: 40_000,
+        used,
+        ..Accesses::default()
+    };
+    sketch.accesses(site, object, accesses);
+    sketch.carried([site, site], object, Carrier::Scope(0), 40_000);
+    sketch.untyped(object, 8, 1000 * used / 64);
+    sketch
+}
+
+#[test]
+fn arrays_of_one_loop_are_one_finding() {
+    for (used, rule, cost) in [
+        (8, "loop-order", 110_000 / 8 * 7),
+        (64, "blocking", 110_000),
+    ] {
+        let advice = with_another_array(strided(used), used).advise();
+        let [finding] = &advice.findings[..] else {
+            panic!("{advice:?}");
+        };
+        assert_eq!((finding.rule.name, finding.cost.amount), (rule, cost));
+        assert_eq!(finding.place.object.as_deref(), Some("a (a.c)"));
+        assert!(finding.evidence[1].contains("b (a.c)"), "{finding:?}");
+        assert!(
+            finding.remedy.contains("a (a.c) and b (a.c)"),
+            "{finding:?}"
+        );
+    }
+}
+
 #[test]
 fn lines_that_are_used_well_ask_for_blocking() {
     let advice = strided(64).advise();
@@ -287,8 +338,8 @@ fn files_of_one_name_are_two_places() {
     let sites = [sketch.site(12, "load"), sketch.site(12, "load")];
     let object = sketch.array("a (a.c)", 8 << 20);
     sketch.0.sites[sites[1] as usize].frames[0].file = "/src/other/a.c".to_owned();
-    let scope = sketch.scope(ScopeKind::Loop, 10);
-    for site in sites {
+    for (line, site) in (10..).zip(sites) {
+        let scope = sketch.scope(ScopeKind::Loop, line);
         let accesses = Accesses {
             hits: 9000,
             cold: 1000,
