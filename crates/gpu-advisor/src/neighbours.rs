@@ -6,6 +6,12 @@
 //! in the 1st, 4th, 16th, … launch of a kernel from one call path. Of these launches, the one with
 //! the largest gain is reported. So memory does not grow with the run, and time with the logarithm
 //! of the launches.
+//!
+//! The partitioner takes about 0.1 s for a thousand threads. It does not run where no order of
+//! threads can save enough for a finding ([`KeptBlocks::least_sectors`]): 10,000 launches of four
+//! kernels from 32 call paths take MEASURED.
+
+use std::collections::{HashMap, HashSet};
 
 use reuselens_simt::mapping::{Common, Mapping, MappingDepth, map};
 use reuselens_simt::transactions::{DataLayout, Transactions};
@@ -13,6 +19,7 @@ use reuselens_simt::{KernelRun, Loading};
 use reuselens_warp::{Extent, LANES, Launch, WarpBatch, WarpRow, WarpSink, WarpStream};
 
 use crate::SECTOR_BYTES;
+use crate::rules::LEAST_OF_PLACE;
 
 /// What an order of threads asks of the memories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,7 +110,23 @@ impl KeptBlocks {
         }
     }
 
-    /// Maps the threads of the blocks. None if there are fewer than two warps, blocks are no
+    /// The fewest sectors that requests can access, whatever the order of threads: each instruction
+    /// accesses each of its sectors at least once, and a request has at most [`LANES`] accesses.
+    fn least_sectors(&self) -> u64 {
+        let mut sites: HashMap<u32, (HashSet<u64>, u64)> = HashMap::new();
+        for row in self.batches.iter().flat_map(WarpBatch::rows) {
+            let (sectors, accesses) = sites.entry(row.site).or_default();
+            sectors.extend(row.addresses.iter().map(|address| address / SECTOR_BYTES));
+            *accesses += row.addresses.len() as u64;
+        }
+        let least = |(sectors, accesses): (HashSet<u64>, u64)| {
+            accesses.div_ceil(LANES as u64).max(sectors.len() as u64)
+        };
+        sites.into_values().map(least).sum()
+    }
+
+    /// Maps the threads of the blocks. The order stays as it is where no other one saves
+    /// [`LEAST_OF_PLACE`] of the sectors. None if there are fewer than two warps, blocks are no
     /// multiple of a warp, or nothing is accessed.
     pub fn map(self, launch: &Launch, number: u64) -> Option<MappingReport> {
         let blocks = self.batches.len() as u32;
@@ -121,17 +144,26 @@ impl KeptBlocks {
             stream.batch(batch).ok()?;
         }
         let run = KernelRun::read(&mut stream.source(), Loading::default()).ok()?;
-        let (layout, common) = (DataLayout::Kept, Common::Requests);
-        let mapping = map(&run, layout, common, LANES, MappingDepth::Blocks, SEED).ok()?;
-        let moved = moved(mapping.threads());
         let counted = |mapping: &Mapping| counts(&mapping.apply(&run).ok()?);
-        Some(MappingReport {
+        let before = counted(&Mapping::identity(&run).ok()?)?;
+        let unchanged = MappingReport {
             launch: number,
             blocks: blocks.into(),
             threads,
-            moved,
-            before: counted(&Mapping::identity(&run).ok()?)?,
+            moved: 0,
+            before,
+            after: before,
+        };
+        let most_saved = before.sectors.saturating_sub(self.least_sectors());
+        if (most_saved as f64) < LEAST_OF_PLACE * before.sectors as f64 {
+            return Some(unchanged);
+        }
+        let (layout, common) = (DataLayout::Kept, Common::Requests);
+        let mapping = map(&run, layout, common, LANES, MappingDepth::Blocks, SEED).ok()?;
+        Some(MappingReport {
+            moved: moved(mapping.threads()),
             after: counted(&mapping)?,
+            ..unchanged
         })
     }
 }

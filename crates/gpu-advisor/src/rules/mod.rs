@@ -64,7 +64,7 @@ pub fn findings(facts: &RunFacts<'_>) -> Vec<Finding> {
 }
 
 /// The least share of a place's own counts for which a rule applies.
-const LEAST_OF_PLACE: f64 = 0.1;
+pub(crate) const LEAST_OF_PLACE: f64 = 0.1;
 /// The least share of the run's counts for which a rule applies.
 const LEAST_OF_RUN: f64 = 0.01;
 
