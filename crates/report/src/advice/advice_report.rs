@@ -4,6 +4,7 @@ use reuselens_advice::Finding;
 use reuselens_advisor::{MissAdvice, Unknown, repeated};
 use reuselens_locality::Profile;
 
+use crate::gpu::STOPPED;
 use crate::numbers::count;
 use crate::{GpuFindings, GpuRun, ShownProfile, caches};
 
@@ -16,6 +17,8 @@ pub struct AdviceReport<'a> {
     pub(super) findings: &'a [Finding],
     /// What is not known.
     pub(super) unknown: &'a [Unknown],
+    /// Whether a fault stopped the run, so that what came after it is not known.
+    pub(super) is_stopped: bool,
     /// What costs in misses are of; `None` of GPU kernels.
     pub(super) misses: Option<&'a MissAdvice>,
     /// What to know of all findings, as sentences.
@@ -70,7 +73,12 @@ impl<'a> AdviceReport<'a> {
         AdviceReport {
             command: run.command.clone(),
             findings: &run.findings,
-            notes: run.stopped_note().into_iter().collect(),
+            is_stopped: run.is_stopped(),
+            notes: run
+                .is_stopped()
+                .then(|| STOPPED.to_owned())
+                .into_iter()
+                .collect(),
             ..AdviceReport::default()
         }
     }
@@ -80,6 +88,7 @@ impl<'a> AdviceReport<'a> {
         AdviceReport {
             command: run.command.clone(),
             findings: &run.findings,
+            is_stopped: run.is_stopped,
             notes: run.notes(),
             ..AdviceReport::default()
         }
@@ -118,6 +127,7 @@ impl<'a> AdviceReport<'a> {
         let nothing = "nothing to change was found";
         match left_out {
             _ if !self.is_applied() => "no rule was applied".to_owned(),
+            _ if self.is_stopped => "what to change is not known".to_owned(),
             0 => nothing.to_owned(),
             1 => format!("{nothing}; 1 rule was not applied"),
             _ => format!("{nothing}; {left_out} rules were not applied"),

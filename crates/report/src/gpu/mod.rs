@@ -87,9 +87,9 @@ pub struct GpuRun {
 }
 
 impl GpuRun {
-    /// A note on the findings, if kernels were stopped.
-    pub(crate) fn stopped_note(&self) -> Option<String> {
-        (!self.ledger.faults.is_empty()).then(|| STOPPED.to_owned())
+    /// Whether a fault stopped kernels.
+    pub(crate) fn is_stopped(&self) -> bool {
+        !self.ledger.faults.is_empty()
     }
 
     /// The calls of a call path; none if it is unknown.
@@ -197,7 +197,8 @@ impl<'a> ShortNames<'a> {
 }
 
 /// What findings are worth where kernels were stopped.
-const STOPPED: &str = "Kernels were stopped, and rules apply only to what ran before that.";
+pub(crate) const STOPPED: &str =
+    "Kernels were stopped, and rules apply only to what ran before that.";
 
 /// What addresses of no known object are called.
 const UNKNOWN_OBJECT: &str = "(unknown memory)";

@@ -11,6 +11,7 @@ use reuselens_warp::{DeviceCall, Extent, KernelSite, Launch, Space, WarpKind, Wa
 use serde_json::Value;
 
 use super::*;
+use crate::{AdviceReport, AdviceTextOptions, advice_text};
 
 /// Where the object of the device begins.
 const DATA: u64 = 0x1000;
@@ -397,6 +398,16 @@ fn stopped_kernels_leave_open_what_to_change() {
     );
     let page = gpu_page(&SummedRun::of(&stopped), &GpuPageOptions::default());
     assert!(!page.contains("No rule applied") && page.contains("Kernels were stopped"));
+    let options = AdviceTextOptions {
+        most: 5,
+        width: 110,
+        color: false,
+    };
+    let advice = advice_text(&AdviceReport::of_gpu_run(&stopped), &options);
+    assert!(
+        advice.contains("what to change is not known") && !advice.contains("nothing to change"),
+        "{advice}"
+    );
 }
 
 #[test]

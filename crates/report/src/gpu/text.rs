@@ -183,7 +183,7 @@ impl Writer<'_> {
 
     fn findings(&self, out: &mut String) {
         let findings = &self.run.findings;
-        let is_stopped = !self.run.ledger.faults.is_empty();
+        let is_stopped = self.run.is_stopped();
         let title = match (findings.len(), is_stopped) {
             (0, false) => "Nothing to change was found",
             (0, true) => "What to change is not known",

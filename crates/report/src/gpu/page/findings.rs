@@ -12,7 +12,7 @@ this run.";
 /// Appends the section.
 pub(super) fn write(out: &mut String, run: &GpuRun) {
     page::picture(out, "findings", "What to change", EXPLAIN, |out| {
-        if !run.ledger.faults.is_empty() {
+        if run.is_stopped() {
             let _ = write!(out, "<p>{STOPPED}</p>");
         } else if run.findings.is_empty() {
             out.push_str("<p>No rule applied.</p>");
