@@ -169,7 +169,7 @@ impl Advisor {
         };
         let kernel = &mut self.kernels[running.kernel];
         if let Some((launch, number, kept)) = running.mapped.take() {
-            kernel.offer(kept.map(&launch, number));
+            kernel.map(&launch, number, kept);
         }
         let caches = self.caches.as_mut().map(|caches| {
             let oracle = caches.end();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use reuselens_warp::{KernelSite, Launch, Space, WarpKind};
 
+use crate::neighbours::KeptBlocks;
 use crate::tally::{NO_OBJECT, ObjectTally, OfObject, SiteObject, SiteTally, Tally};
 use crate::{
     AdvisorOptions, BankCounts, BranchReport, BypassInputs, BypassOracle, BypassReport,
@@ -29,6 +30,8 @@ pub(crate) struct KernelTotals {
     /// Launches that began.
     begun: u64,
     mapping: Option<MappingReport>,
+    /// Of the accesses for which an order of threads was looked for last.
+    mapped_digest: Option<u64>,
     /// The most warps of a block.
     warps: u64,
     /// The most bytes of shared memory of a block.
@@ -53,6 +56,7 @@ impl KernelTotals {
             launches: LaunchStatistics::default(),
             begun: 0,
             mapping: None,
+            mapped_digest: None,
             warps: 0,
             shared_bytes: 0,
             has_run: false,
@@ -71,8 +75,14 @@ impl KernelTotals {
         self.begun
     }
 
-    /// Keeps a mapping if it gains more than those of earlier launches.
-    pub fn offer(&mut self, mapping: Option<MappingReport>) {
+    /// Maps the threads of a launch with this number, unless the last one that was mapped had the
+    /// same accesses. Keeps the mapping if it gains more than those of earlier launches.
+    pub fn map(&mut self, launch: &Launch, number: u64, kept: KeptBlocks) {
+        let digest = Some(kept.digest());
+        if std::mem::replace(&mut self.mapped_digest, digest) == digest {
+            return;
+        }
+        let mapping = kept.map(launch, number);
         let saved = |report: &Option<MappingReport>| report.as_ref().map(MappingReport::saved);
         if saved(&mapping) > saved(&self.mapping) {
             self.mapping = mapping;

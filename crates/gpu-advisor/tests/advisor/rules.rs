@@ -480,6 +480,25 @@ fn neighbours_that_share_nothing_further_away_stay() {
 }
 
 #[test]
+fn launch_with_other_accesses_is_mapped_again() {
+    let mut advisor = Advisor::new(AdvisorOptions {
+        mapped_accesses: 1 << 17,
+        ..AdvisorOptions::default()
+    });
+    let words = [
+        |thread: u64| thread,
+        |thread: u64| thread,
+        |thread: u64| thread,
+        |thread: u64| thread % 32 * 8 + thread / 32,
+    ];
+    for word in words {
+        run(&mut advisor, &launch(4, 64), &context(), &gather(word));
+    }
+    let mapping = advisor.finish().remove(0).mapping.unwrap();
+    assert_eq!((mapping.launch, mapping.saved()), (4, 8 * (32 - 4)));
+}
+
+#[test]
 fn only_blocks_that_fit_are_mapped() {
     let scattered = |thread: u64| thread % 32 * 8 + thread / 32;
     let (_, report) = mapped(scattered, 64 * 2);
