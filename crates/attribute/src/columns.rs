@@ -10,6 +10,9 @@ pub struct CellObject {
     /// Bytes of one of its elements, of which offsets are given; 0 if that is unknown when the
     /// cell's first access comes, or if no offsets are.
     pub element_bytes: u32,
+    /// Whether no block of the object so far is longer than one element, as far as that is known
+    /// when the cell's first access comes.
+    pub is_single: bool,
 }
 
 /// Item accesses, in the order of the accesses: for each the item, and the numbers of the cell and

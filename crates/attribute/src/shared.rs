@@ -317,9 +317,15 @@ impl Shared {
         }
         if options.bytes {
             let new = &keys[columns.objects.len()..];
-            let object = |key: &CellKey| CellObject {
-                object: key.object,
-                element_bytes: self.objects.spans.get(key.object).unwrap_or(0),
+            let object = |key: &CellKey| {
+                let element = self.objects.spans.get(key.object).unwrap_or(0);
+                let end = self.objects.spans.start(key.object) + u64::from(element);
+                let longest = self.objects.usage(key.object).longest;
+                CellObject {
+                    object: key.object,
+                    element_bytes: element,
+                    is_single: (1..=end).contains(&longest),
+                }
             };
             columns.objects.extend(new.iter().map(object));
         }

@@ -196,6 +196,7 @@ fn measure(trace: &Trace, work: Work, accesses: u64) -> (f64, Bytes) {
         site: cell,
         object: cell,
         element_bytes: 16,
+        ..CauseCell::default()
     }));
     let mut engine = CountingTree::new();
     let mut distances = vec![Distance::COLD; PIECE as usize];

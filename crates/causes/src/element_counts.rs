@@ -4,6 +4,10 @@
 //! Where these begin in the line follows from that access: from its offset in its element, and from
 //! its first byte in the line. If that offset is unknown, the fill counts for no element.
 //!
+//! A block that is a single element has other data around it. Its elements are counted as if they
+//! had a line of padding: whatever a line has before or after the element is in the padding, which
+//! is left out in the end.
+//!
 //! Elements of 48 bytes, and a line that begins 16 bytes before the end of one. The access is to
 //! the bytes 8 to 15 of the next element:
 //!
@@ -55,8 +59,11 @@ const MOST_COUNTED_BYTES: usize = 1 << 20;
 struct Counters {
     /// Its first counter.
     base: u32,
-    /// Counters, of which each has a byte of an element; 0 if there are none.
+    /// Counters, of which each has a byte of an element or of the padding after it; 0 if there are
+    /// none.
     bytes: u32,
+    /// Bytes of the padding after an element that is a block by itself; 0 of other elements.
+    padding: u32,
 }
 
 /// The counters of a byte.
@@ -94,8 +101,8 @@ pub(crate) struct ElementCounts {
     cells: Vec<Counters>,
     counts: Vec<ByteCounts>,
     patterns: Vec<Pattern>,
-    /// By object and bytes of an element, a cell.
-    objects: HashMap<(u32, u32), u32>,
+    /// By object and by the bytes of its counters and of the padding in them, a cell.
+    objects: HashMap<(u32, u32, u32), u32>,
     /// Cells of objects without counters for lack of room.
     cells_left_out: u64,
 }
@@ -122,8 +129,13 @@ impl ElementCounts {
     }
 
     pub fn add_cell(&mut self, cell: CauseCell) {
-        let mut bytes = cell.counted_bytes();
-        let is_known = self.objects.contains_key(&(cell.object, bytes));
+        let padding = if cell.is_single { self.line_bytes } else { 0 };
+        let mut bytes = match cell.counted_bytes() {
+            0 => 0,
+            element => element + padding,
+        };
+        let key = (cell.object, bytes, padding);
+        let is_known = self.objects.contains_key(&key);
         if !is_known && self.counts.len() + bytes as usize > MOST_COUNTED_BYTES {
             self.cells_left_out += 1;
             bytes = 0;
@@ -131,12 +143,13 @@ impl ElementCounts {
         let number = self.cells.len() as u32;
         let first = match bytes {
             0 => number,
-            _ => *self.objects.entry((cell.object, bytes)).or_insert(number),
+            _ => *self.objects.entry(key).or_insert(number),
         };
         let counters = self.cells.get(first as usize).copied();
         self.cells.push(counters.unwrap_or(Counters {
             base: self.counts.len() as u32,
             bytes,
+            padding,
         }));
         if first == number {
             let more = self.counts.len() + bytes as usize;
@@ -220,7 +233,7 @@ impl ElementCounts {
         let bytes = self.counts.capacity() * size_of::<ByteCounts>()
             + self.patterns.capacity() * size_of::<Pattern>()
             + self.cells.capacity() * size_of::<Counters>()
-            + table_memory::<((u32, u32), u32)>(self.objects.capacity());
+            + table_memory::<((u32, u32, u32), u32)>(self.objects.capacity());
         bytes as u64
     }
 
@@ -243,13 +256,15 @@ impl ElementCounts {
     fn element_use(&self, object: u32, counters: Counters) -> ElementUse {
         let range = counters.base as usize..(counters.base + counters.bytes) as usize;
         let counts = &self.counts[range];
-        let column = |of: fn(&ByteCounts) -> u64| counts.iter().map(of).collect();
+        let element = (counters.bytes - counters.padding) as usize;
+        let column = |of: fn(&ByteCounts) -> u64| counts[..element].iter().map(of).collect();
         let mut brought = vec![0; counts.len()];
         for (phase, count) in counts.iter().enumerate() {
             for byte in 0..self.line_bytes as usize {
                 brought[(phase + byte) % counts.len()] += count.phases;
             }
         }
+        brought.truncate(element);
         ElementUse {
             object,
             layout: None,

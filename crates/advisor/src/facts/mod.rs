@@ -225,15 +225,28 @@ impl<'a> MissFacts<'a> {
             let layout = layout_of(causes, elements);
             let structure = StructureUse::new(elements.object, elements, layout)?;
             let fills = self.object_sums(structure.object).misses;
-            let brought = fills.saturating_mul(self.line_bytes());
-            (structure.brought >= brought / 2).then_some(structure)
+            // Of a line with a node that is a block by itself, the bytes around the node are not
+            // counted: there the misses in nodes are compared.
+            let of_bytes = structure.brought >= fills.saturating_mul(self.line_bytes()) / 2;
+            let of_misses = total(elements.misses.iter().copied()) >= fills.div_ceil(2);
+            (of_bytes || of_misses).then_some(structure)
         })
+    }
+
+    /// Whether each block of an object is a single element, so that what a line has beside the
+    /// element is other data. Not known of profiles of earlier versions, which counts as no.
+    pub fn is_single(&self, structure: &StructureUse<'_>) -> bool {
+        let longest = self.longest.get(structure.object as usize);
+        longest.is_some_and(|longest| (1..=structure.element).contains(longest))
     }
 
     /// The use of an object's elements after a pass that initialises all fields, if there is one.
     pub fn later_use(&self, structure: &StructureUse<'a>) -> StructureUse<'a> {
-        let cold = self.object_sums(structure.object).cold;
-        let later = structure.after_first_touches(cold.saturating_mul(self.line_bytes()));
+        let sums = self.object_sums(structure.object);
+        let brought = sums.misses.saturating_mul(self.line_bytes());
+        let of_elements = (structure.brought as f64 / brought.max(1) as f64).min(1.0);
+        let cold = sums.cold.saturating_mul(self.line_bytes()) as f64 * of_elements;
+        let later = structure.after_first_touches(cold as u64);
         later.unwrap_or_else(|| structure.clone())
     }
 

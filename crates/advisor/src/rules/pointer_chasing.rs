@@ -60,8 +60,7 @@ fn finding(
     let misses_often = sums.misses as f64 >= LEAST_MISS_RATIO * sums.accesses as f64;
     // Blocks of several sizes are no nodes of which the size is known.
     let node = structure?.element;
-    // The field that is used most is used of each node that is visited.
-    let nodes = structure?.visited() * facts.line_bytes() as f64 / node.max(1) as f64;
+    let nodes = nodes_of_a_line(facts, sums, structure?);
     if node > MOST_NODE_BYTES || nodes > MOST_NODES || !are_nodes || !misses_often {
         return None;
     }
@@ -101,6 +100,19 @@ fn finding(
             None => Confidence::Possible,
         },
     })
+}
+
+/// How many nodes of a line are used before it is evicted, on average, by an estimate. Beside a node
+/// that is a block by itself, the other bytes used of its line are taken for those of more nodes.
+/// Of other nodes, the field that is used most is used of each node that is visited.
+fn nodes_of_a_line(facts: &MissFacts<'_>, sums: &MissSums, structure: &StructureUse<'_>) -> f64 {
+    match facts.is_single(structure) {
+        true => sums.causes.used_bytes as f64 / structure.used.max(1) as f64,
+        false => {
+            let nodes = facts.line_bytes() as f64 / structure.element.max(1) as f64;
+            structure.visited() * nodes
+        }
+    }
 }
 
 /// Whether an object is many small blocks of the heap.

@@ -77,6 +77,7 @@ fn element_uses(trace: &RandomTrace, options: &CauseOptions) -> BTreeMap<u32, Ve
     let fills = fills(trace, cache_items(options));
     let misses: BTreeSet<usize> = fills.iter().map(|fill| fill[0]).collect();
     let place = |at: usize| trace.places[trace.in_cells[at] as usize].object;
+    let is_single = |at: usize| trace.cells[trace.in_cells[at] as usize].is_single;
     for at in (0..trace.len()).filter(|at| trace.offsets[*at] != NO_OFFSET) {
         let counts = &mut uses.get_mut(&place(at)).unwrap()[trace.offsets[at] as usize];
         counts[0] += 1;
@@ -90,6 +91,9 @@ fn element_uses(trace: &RandomTrace, options: &CauseOptions) -> BTreeMap<u32, Ve
         let used: BTreeSet<u64> = fill.iter().flat_map(|at| bits(trace.bytes[*at])).collect();
         for byte in 0..line {
             let offset = i64::from(trace.offsets[fill[0]]) + byte - first;
+            if is_single(fill[0]) && !(0..counts.len() as i64).contains(&offset) {
+                continue;
+            }
             let at = offset.rem_euclid(counts.len() as i64) as usize;
             let counts = &mut counts[at];
             counts[2] += 1;

@@ -140,12 +140,14 @@ impl RandomTrace {
 fn cells(random: &mut Random) -> (Vec<CauseCell>, Vec<CellPlace>) {
     let elements = [0, 4, 8, 12, 24, 64, 100, 1024];
     let of_objects: Vec<u32> = (0..4).map(|_| elements[random.below(8)]).collect();
+    let are_single: Vec<bool> = (0..4).map(|_| random.below(3) == 0).collect();
     let cell = |random: &mut Random| {
         let object = random.below(4);
         CauseCell {
             site: random.below(5) as u32,
             object: object as u32 * 1000,
             element_bytes: of_objects[object],
+            is_single: are_single[object],
         }
     };
     let count = 1 + random.below(12);

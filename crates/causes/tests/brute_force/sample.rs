@@ -86,6 +86,7 @@ impl Trace {
             site: 1,
             object,
             element_bytes: 8,
+            ..CauseCell::default()
         }));
         let columns = |of: &[u64]| places.iter().map(|at| of[*at as usize]).collect::<Vec<_>>();
         let items = columns(&self.items);

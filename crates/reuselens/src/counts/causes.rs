@@ -169,6 +169,7 @@ pub(super) fn add_cells(counts: &mut CauseCounts, columns: &Columns) {
         site: *site,
         object: cell.object,
         element_bytes: cell.element_bytes,
+        is_single: cell.is_single,
     }));
 }
 
