@@ -70,8 +70,13 @@ impl MissFacts<'_> {
         let Some(site) = self.profile.sites.get(site as usize) else {
             return false;
         };
-        let is_system = SYSTEM.iter().any(|name| site.module.starts_with(name));
-        !is_system && own_frame(site).is_some_and(|frame| !frame.is_library_source())
+        !is_system(site) && own_frame(site).is_some_and(|frame| !frame.is_library_source())
+    }
+
+    /// Whether a site is code of the system's libraries.
+    pub fn is_system(&self, site: u32) -> bool {
+        let site = self.profile.sites.get(site as usize);
+        site.is_some_and(is_system)
     }
 
     fn cell_place(&self, cell: &Cell) -> FindingPlace {
@@ -122,6 +127,11 @@ impl MissFacts<'_> {
         path.reverse();
         path
     }
+}
+
+/// Whether a site is code of the system's libraries.
+fn is_system(site: &Site) -> bool {
+    SYSTEM.iter().any(|name| site.module.starts_with(name))
 }
 
 /// A function, and the line in it that calls another.

@@ -130,6 +130,11 @@ impl<'a> MissFacts<'a> {
         ends.all(|site| self.is_own(*site))
     }
 
+    /// Whether only the system's libraries miss, as where a vector that grows is copied.
+    pub fn is_of_system(&self, route: &ReuseRoute<'_>) -> bool {
+        route.sinks.iter().all(|site| self.is_system(*site))
+    }
+
     /// Whether a cell is of a route's sinks and object.
     pub fn is_sink(&self, route: &ReuseRoute<'_>, cell: &Cell) -> bool {
         self.object_of(cell.object) == route.object && route.sinks.contains(&cell.site)

@@ -13,7 +13,7 @@ pub static RULE: FindingRule = FindingRule {
     title: "Reuse that blocking would shorten",
     what: "Accesses whose lines are used well, but which a loop uses again only after they were \
            evicted, at distances that are alike, on average of at least one and a half times the \
-           cache.",
+           cache; in other code than the system's libraries.",
     why: "The loop goes through more data than the cache holds before it begins anew, so that each \
           iteration fetches all of it again.",
     example: Example {
@@ -44,6 +44,7 @@ fn applies(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<SinkSums> {
     cost(facts, route.misses)?;
     let is_loop = route.is_carried_by_loop()
         && is_far_beyond(facts, route)
+        && !facts.is_of_system(route)
         && !facts.is_new_in_each_iteration(route);
     if !is_loop || !facts.is_known(route.object) {
         return None;

@@ -108,6 +108,15 @@ fn lines_that_are_used_well_ask_for_blocking() {
     assert!(finding.evidence[0].starts_with("The loop at a.c:10 carries 70,000"));
 }
 
+/// A vector that grows is copied by the C library.
+#[test]
+fn copies_of_the_system_ask_for_no_blocking() {
+    let mut sketch = strided(64);
+    assert_eq!(sketch.rules(), ["blocking"]);
+    sketch.0.sites[1].module = "libc.so.6".to_owned();
+    assert_eq!(sketch.rules(), [""; 0]);
+}
+
 /// Tiles that are hardly too large for the cache, or data that nearly fit.
 #[test]
 fn distances_hardly_beyond_the_cache_ask_for_no_blocking() {
