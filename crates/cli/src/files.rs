@@ -13,6 +13,7 @@ use reuselens::shard::{Part, PartError};
 use reuselens::trace::Confidence;
 use reuselens::trace::{Selection, Unsegmented, WithRemark};
 use reuselens::units::Bytes;
+use reuselens_report::StoredGpuRun;
 use reuselens_warp::file as warps;
 
 use crate::part;
@@ -283,13 +284,14 @@ pub fn is_gpu_run(path: &Path) -> bool {
     head.is_ok_and(|head| starts_gpu_run(&head))
 }
 
-/// The text of a run of a CUDA program.
-pub fn read_gpu_run(path: &Path) -> anyhow::Result<String> {
+/// Reads a run of a CUDA program.
+pub fn read_gpu_run(path: &Path) -> anyhow::Result<StoredGpuRun> {
     let next = "`reuselens profile -- PROGRAM` of a CUDA program makes a run, NAME.rlgpu";
     let bytes = read_if(path, starts_gpu_run).map_err(|error| unreadable(path, &error, next))?;
     if !starts_gpu_run(&bytes) {
         anyhow::bail!("{} is no run of a CUDA program; {next}", path.display());
     }
-    String::from_utf8(bytes)
-        .map_err(|_| anyhow::anyhow!("{} is damaged: it is not UTF-8", path.display()))
+    let text = String::from_utf8(bytes)
+        .map_err(|_| anyhow::anyhow!("{} is damaged: it is not UTF-8", path.display()))?;
+    StoredGpuRun::parse(&text).with_context(|| path.display().to_string())
 }

@@ -57,9 +57,9 @@ pub use diff_json::{DIFF_SCHEMA, diff_json};
 pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};
 pub use gpu::{
-    GPU_SCHEMA, GpuDiffError, GpuFindings, GpuPageOptions, GpuRun, GpuRunSummary, GpuTextOptions,
-    HostAccesses, HostCall, HostSum, RunOrigin, SummedRun, gpu_csv, gpu_diff, gpu_json, gpu_page,
-    gpu_text,
+    GPU_SCHEMA, GpuFindings, GpuPageOptions, GpuRun, GpuTextOptions, HostAccesses, HostCall,
+    HostSum, RunOrigin, StoredGpuRun, StoredGpuRunError, SummedRun, UnlikeOrigins, gpu_csv,
+    gpu_diff, gpu_json, gpu_page, gpu_text,
 };
 pub use html::{
     CompareOptions, HtmlOptions, ProfileVariant, SheetSection, compare, page, page_of, sheet,

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use reuselens::io::AtomicFile;
 use reuselens::units::{counted, shown_json};
 use reuselens_gpu_advisor::AdvisorOptions;
@@ -57,8 +56,7 @@ impl Args {
     pub fn run(self) -> Outcome {
         self.check_outputs()?;
         if is_gpu_run(&self.profile) {
-            let run = GpuFindings::parse(&read_gpu_run(&self.profile)?)
-                .with_context(|| self.profile.display().to_string())?;
+            let run = GpuFindings::from(read_gpu_run(&self.profile)?);
             return self.show(&AdviceReport::of_gpu_file(&run));
         }
         if is_warp_stream(&self.profile) {

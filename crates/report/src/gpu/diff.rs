@@ -3,142 +3,33 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use serde::Deserialize;
-
 use super::RunOrigin;
-use super::json::GPU_SCHEMA;
+use super::rows::short_place;
+use super::stored::{StoredCache, StoredFinding, StoredGpuRun, StoredKernel, StoredLine};
 use super::text::{GpuTextOptions, columns};
 use crate::numbers::{change, count, noun, ratio_percent};
 use crate::text::{Paint, TextStyle, heading, rows, wrap};
 
-/// Why a file is not a run of a GPU program.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum GpuDiffError {
-    /// It is not JSON, or not with these fields.
-    #[error("it is no run of a GPU program: {0}")]
-    NotARun(String),
-    /// It has another schema.
-    #[error("its schema is {0:?}; this version reads {GPU_SCHEMA:?}")]
-    Schema(String),
-    /// One is of a program and the other of a stream.
-    #[error(
-        "one run is of a program (profile), and the other of a stream (gpu report), which has no data \
-         objects, branches and copies; make both in the same way"
-    )]
-    Origins,
-}
+/// One run is of a program and the other of a stream, so they cannot be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "one run is of a program (profile), and the other of a stream (gpu report), which has no data \
+     objects, branches and copies; make both in the same way"
+)]
+pub struct UnlikeOrigins;
 
-/// What two runs are compared by, read from the JSON of a run.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub struct GpuRunSummary {
-    schema: String,
-    command: String,
-    /// Files of earlier versions do not have it.
-    #[serde(default)]
-    origin: String,
-    #[serde(default)]
-    model: Option<ModelEntry>,
-    #[serde(default)]
-    faults: Vec<FaultEntry>,
-    by_kernel: Vec<KernelEntry>,
-    by_line: Vec<LineEntry>,
-    by_object: Vec<ObjectEntry>,
-    findings: Vec<FindingEntry>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-struct ModelEntry {
-    name: String,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-struct FaultEntry {}
-
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-struct KernelEntry {
-    kernel: String,
-    launches: u64,
-    thread_instructions: u64,
-    global: GlobalEntry,
-    shared: BankEntry,
-    l1: Option<CacheEntry>,
-    block_executions: u64,
-    divergent_block_executions: u64,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-struct LineEntry {
-    line: String,
-    kernels: Vec<String>,
-    global: GlobalEntry,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-struct ObjectEntry {
-    name: String,
-    loads: GlobalEntry,
-    stores: GlobalEntry,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-struct GlobalEntry {
-    requests: u64,
-    sectors: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-struct BankEntry {
-    wavefronts: u64,
-    ideal_wavefronts: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-struct CacheEntry {
-    loads: u64,
-    load_hits: u64,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-struct FindingEntry {
-    rule: String,
-    title: String,
-    source: Option<String>,
-    function: Option<String>,
-    object: Option<String>,
-    cost: CostEntry,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-struct CostEntry {
-    amount: u64,
-    unit: String,
-}
-
-impl GpuRunSummary {
-    /// Reads the JSON of [`gpu_json`](super::gpu_json).
-    ///
-    /// # Errors
-    /// If it is none, or of another schema.
-    pub fn parse(text: &str) -> Result<GpuRunSummary, GpuDiffError> {
-        let run: GpuRunSummary =
-            serde_json::from_str(text).map_err(|error| GpuDiffError::NotARun(error.to_string()))?;
-        match run.schema == GPU_SCHEMA {
-            true => Ok(run),
-            false => Err(GpuDiffError::Schema(run.schema)),
-        }
-    }
-
+impl StoredGpuRun {
     /// What makes this run and a later one different beside the program, as sentences.
     ///
     /// # Errors
     /// If they cannot be compared at all.
-    pub fn unlike(&self, after: &GpuRunSummary) -> Result<Vec<String>, GpuDiffError> {
-        let is_stream = |run: &GpuRunSummary| run.origin == RunOrigin::Stream.word();
+    pub fn unlike(&self, after: &StoredGpuRun) -> Result<Vec<String>, UnlikeOrigins> {
+        let is_stream = |run: &StoredGpuRun| run.origin == RunOrigin::Stream.word();
         if is_stream(self) != is_stream(after) {
-            return Err(GpuDiffError::Origins);
+            return Err(UnlikeOrigins);
         }
         let mut unlike = Vec::new();
-        let model = |run: &GpuRunSummary| {
+        let model = |run: &StoredGpuRun| {
             let name = run.model.as_ref().map(|model| model.name.clone());
             name.unwrap_or_else(|| "no model".to_owned())
         };
@@ -166,7 +57,7 @@ impl GpuRunSummary {
 
 /// Two runs compared, as text for a terminal: kernels, source lines and objects by how much their
 /// sectors changed, and the findings that are gone and new. Ends with a line break.
-pub fn gpu_diff(before: &GpuRunSummary, after: &GpuRunSummary, options: &GpuTextOptions) -> String {
+pub fn gpu_diff(before: &StoredGpuRun, after: &StoredGpuRun, options: &GpuTextOptions) -> String {
     let mut out = String::new();
     let (paint, width) = (Paint::new(options.color), options.width.max(60));
     let _ = writeln!(out, "before  {}", reuselens_units::shown(&before.command));
@@ -236,9 +127,9 @@ const KERNEL_HEADS: [&str; 7] = [
 ];
 
 /// The kernels of either run, those whose sectors changed most first.
-fn kernels(before: &GpuRunSummary, after: &GpuRunSummary, top: usize) -> Vec<Vec<String>> {
-    let none = KernelEntry::default();
-    let of = |run: &GpuRunSummary| -> BTreeMap<String, KernelEntry> {
+fn kernels(before: &StoredGpuRun, after: &StoredGpuRun, top: usize) -> Vec<Vec<String>> {
+    let none = StoredKernel::default();
+    let of = |run: &StoredGpuRun| -> BTreeMap<String, StoredKernel> {
         let kernels = run.by_kernel.iter();
         kernels.map(|it| (it.kernel.clone(), it.clone())).collect()
     };
@@ -265,32 +156,13 @@ fn kernels(before: &GpuRunSummary, after: &GpuRunSummary, top: usize) -> Vec<Vec
             change(old.global.sectors, new.global.sectors),
             change(old.shared.conflicts(), new.shared.conflicts()),
             two_shares(
-                old.l1.and_then(CacheEntry::hit_rate),
-                new.l1.and_then(CacheEntry::hit_rate),
+                old.l1.and_then(StoredCache::hit_rate),
+                new.l1.and_then(StoredCache::hit_rate),
             ),
             two_shares(old.divergence(), new.divergence()),
         ]
     });
     rows.collect()
-}
-
-impl BankEntry {
-    fn conflicts(self) -> u64 {
-        self.wavefronts.saturating_sub(self.ideal_wavefronts)
-    }
-}
-
-impl CacheEntry {
-    fn hit_rate(self) -> Option<f64> {
-        (self.loads > 0).then(|| self.load_hits as f64 / self.loads as f64)
-    }
-}
-
-impl KernelEntry {
-    fn divergence(&self) -> Option<f64> {
-        let all = self.block_executions;
-        (all > 0).then(|| self.divergent_block_executions as f64 / all as f64)
-    }
 }
 
 fn two(before: u64, after: u64) -> String {
@@ -317,7 +189,7 @@ type Sectors = BTreeMap<String, u64>;
 /// The lines of both runs, by equal names. A kernel that has as many lines in both has them in the
 /// same order, whatever their numbers are: comments may have been added. Its lines have the names
 /// of the second run.
-fn line_sectors(before: &GpuRunSummary, after: &GpuRunSummary) -> (Sectors, Sectors) {
+fn line_sectors(before: &StoredGpuRun, after: &StoredGpuRun) -> (Sectors, Sectors) {
     let (old, new) = (lines_by_kernel(before), lines_by_kernel(after));
     let (mut first, mut second) = (Sectors::new(), Sectors::new());
     for (kernels, lines) in &old {
@@ -326,20 +198,20 @@ fn line_sectors(before: &GpuRunSummary, after: &GpuRunSummary) -> (Sectors, Sect
             .filter(|others| others.len() == lines.len());
         for (at, (_, entry)) in lines.iter().enumerate() {
             let name = others.map_or(&entry.line, |others| &others[at].1.line);
-            *first.entry(short(name)).or_default() += entry.global.sectors;
+            *first.entry(without_folders(name)).or_default() += entry.global.sectors;
         }
     }
     for (_, entry) in new.into_values().flatten() {
-        *second.entry(short(&entry.line)).or_default() += entry.global.sectors;
+        *second.entry(without_folders(&entry.line)).or_default() += entry.global.sectors;
     }
     (first, second)
 }
 
 /// A line and its number.
-type NumberedLine<'a> = (u64, &'a LineEntry);
+type NumberedLine<'a> = (u64, &'a StoredLine);
 
 /// The lines of a run by the kernels that execute them, in the order of their numbers.
-fn lines_by_kernel(run: &GpuRunSummary) -> BTreeMap<&[String], Vec<NumberedLine<'_>>> {
+fn lines_by_kernel(run: &StoredGpuRun) -> BTreeMap<&[String], Vec<NumberedLine<'_>>> {
     let mut lines: BTreeMap<&[String], Vec<NumberedLine>> = BTreeMap::new();
     for entry in &run.by_line {
         let number = entry
@@ -355,13 +227,13 @@ fn lines_by_kernel(run: &GpuRunSummary) -> BTreeMap<&[String], Vec<NumberedLine<
     lines
 }
 
-/// A place without folders, which differ between two versions of a program.
-fn short(place: &str) -> String {
-    place.rsplit('/').next().unwrap_or(place).to_owned()
+/// A place without its folders, which differ between two versions of a program.
+fn without_folders(place: &str) -> String {
+    short_place(place).to_owned()
 }
 
 /// The objects of a run by their names, without the lines that allocate them.
-fn object_sectors(run: &GpuRunSummary) -> Sectors {
+fn object_sectors(run: &StoredGpuRun) -> Sectors {
     let mut sectors = Sectors::new();
     for entry in &run.by_object {
         let sum = entry.loads.sectors.saturating_add(entry.stores.sectors);
@@ -399,7 +271,7 @@ fn changes(before: Sectors, after: Sectors, top: usize) -> Vec<Vec<String>> {
 
 /// The findings that are gone, new, and of another amount, each with a heading; without those of
 /// which there are none.
-fn findings(before: &GpuRunSummary, after: &GpuRunSummary) -> Vec<(&'static str, Vec<String>)> {
+fn findings(before: &StoredGpuRun, after: &StoredGpuRun) -> Vec<(&'static str, Vec<String>)> {
     let (old, new) = (findings_by_key(before), findings_by_key(after));
     let only = |mine: &Findings, theirs: &Findings| -> Vec<String> {
         let only = mine.iter().filter(|(key, _)| !theirs.contains_key(*key));
@@ -423,9 +295,9 @@ fn findings(before: &GpuRunSummary, after: &GpuRunSummary) -> Vec<(&'static str,
 }
 
 /// By rule, kernel and object, or else line: a finding, and the sum of what they cost.
-type Findings<'a> = BTreeMap<[String; 4], (&'a FindingEntry, u64)>;
+type Findings<'a> = BTreeMap<[String; 4], (&'a StoredFinding, u64)>;
 
-fn findings_by_key(run: &GpuRunSummary) -> Findings<'_> {
+fn findings_by_key(run: &StoredGpuRun) -> Findings<'_> {
     let mut findings = Findings::new();
     for finding in &run.findings {
         let text = |part: &Option<String>| part.clone().unwrap_or_default();
@@ -441,8 +313,8 @@ fn findings_by_key(run: &GpuRunSummary) -> Findings<'_> {
     findings
 }
 
-fn finding_text(finding: &FindingEntry) -> String {
-    let source = finding.source.as_deref().map(short);
+fn finding_text(finding: &StoredFinding) -> String {
+    let source = finding.source.as_deref().map(without_folders);
     let parts = [source, finding.function.clone(), finding.object.clone()];
     let words: Vec<String> = parts.into_iter().flatten().collect();
     format!("{}: {}", finding.title, words.join(", "))

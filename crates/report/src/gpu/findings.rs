@@ -1,15 +1,12 @@
-//! [`GpuFindings`]: what to change, from the JSON of a run of a GPU program.
+//! [`GpuFindings`]: what to change, from a run of a GPU program that was read back from its JSON.
 
 use reuselens_advice::{Confidence, Cost, Finding, FindingPlace};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::STOPPED;
-use super::diff::GpuDiffError;
-use super::json::GPU_SCHEMA;
+use super::stored::{StoredFinding, StoredGpuRun};
 use crate::numbers::noun;
 
-/// The findings of a run of a GPU program, read from its JSON.
+/// The findings of a run of a GPU program that was read back from its JSON.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GpuFindings {
     /// The command of the run, as one line.
@@ -22,59 +19,21 @@ pub struct GpuFindings {
     pub is_stopped: bool,
 }
 
-#[derive(Deserialize)]
-struct StoredRun {
-    schema: String,
-    command: String,
-    findings: Vec<StoredFinding>,
-    #[serde(default)]
-    faults: Vec<IgnoredAny>,
-}
-
-/// As [`finding_json`](crate::advice::finding_json) writes it.
-#[derive(Deserialize)]
-struct StoredFinding {
-    rule: String,
-    source: Option<String>,
-    function: Option<String>,
-    #[serde(default)]
-    call_path: Vec<String>,
-    object: Option<String>,
-    evidence: Vec<String>,
-    cost: StoredCost,
-    remedy: String,
-    confidence: String,
-}
-
-#[derive(Deserialize)]
-struct StoredCost {
-    amount: u64,
-    unit: String,
-    share: f64,
-}
-
-impl GpuFindings {
-    /// Reads the JSON of [`gpu_json`](super::gpu_json).
-    ///
-    /// # Errors
-    /// If it is none, or of another schema.
-    pub fn parse(text: &str) -> Result<GpuFindings, GpuDiffError> {
-        let run: StoredRun =
-            serde_json::from_str(text).map_err(|error| GpuDiffError::NotARun(error.to_string()))?;
-        if run.schema != GPU_SCHEMA {
-            return Err(GpuDiffError::Schema(run.schema));
-        }
+impl From<StoredGpuRun> for GpuFindings {
+    fn from(run: StoredGpuRun) -> Self {
         let all = run.findings.len();
         let known = run.findings.into_iter().filter_map(finding);
         let findings: Vec<Finding> = known.collect();
-        Ok(GpuFindings {
+        GpuFindings {
             command: run.command,
             left_out: (all - findings.len()) as u64,
             findings,
             is_stopped: !run.faults.is_empty(),
-        })
+        }
     }
+}
 
+impl GpuFindings {
     /// What to know of all findings, as sentences.
     pub(crate) fn notes(&self) -> Vec<String> {
         let left_out = (self.left_out > 0).then(|| {
@@ -87,29 +46,29 @@ impl GpuFindings {
 }
 
 /// A finding of a rule of this version; `None` of another one.
-fn finding(entry: StoredFinding) -> Option<Finding> {
-    let rule = reuselens_gpu_advisor::rules().find(|rule| rule.name == entry.rule)?;
+fn finding(stored: StoredFinding) -> Option<Finding> {
+    let rule = reuselens_gpu_advisor::rules().find(|rule| rule.name == stored.rule)?;
     let all = [
         Confidence::Certain,
         Confidence::Likely,
         Confidence::Possible,
     ];
-    let confidence = all.into_iter().find(|it| it.name() == entry.confidence);
+    let confidence = all.into_iter().find(|it| it.name() == stored.confidence);
     Some(Finding {
         rule,
         place: FindingPlace {
-            source: entry.source,
-            function: entry.function,
-            call_path: entry.call_path,
-            object: entry.object,
+            source: stored.source,
+            function: stored.function,
+            call_path: stored.call_path,
+            object: stored.object,
         },
-        evidence: entry.evidence,
+        evidence: stored.evidence,
         cost: Cost {
-            amount: entry.cost.amount,
-            unit: entry.cost.unit.into(),
-            share: entry.cost.share,
+            amount: stored.cost.amount,
+            unit: stored.cost.unit.into(),
+            share: stored.cost.share,
         },
-        remedy: entry.remedy,
+        remedy: stored.remedy,
         confidence: confidence.unwrap_or(Confidence::Possible),
     })
 }

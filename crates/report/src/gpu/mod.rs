@@ -1,5 +1,6 @@
 //! Runs of GPU programs: [`GpuRun`] as text ([`gpu_text`]), page ([`gpu_page`]), JSON
-//! ([`gpu_json`]) and CSV ([`gpu_csv`]), and two of them compared ([`gpu_diff`]).
+//! ([`gpu_json`]) and CSV ([`gpu_csv`]); and runs read back from JSON ([`StoredGpuRun`]), compared
+//! ([`gpu_diff`]) or with their findings ([`GpuFindings`]).
 
 mod csv;
 mod diff;
@@ -8,17 +9,19 @@ mod host;
 mod json;
 mod page;
 mod rows;
+mod stored;
 mod sums;
 #[cfg(test)]
 mod tests;
 mod text;
 
 pub use csv::gpu_csv;
-pub use diff::{GpuDiffError, GpuRunSummary, gpu_diff};
+pub use diff::{UnlikeOrigins, gpu_diff};
 pub use findings::GpuFindings;
 pub use host::{HostAccesses, HostSum};
 pub use json::{GPU_SCHEMA, gpu_json};
 pub use page::{GpuPageOptions, gpu_page};
+pub use stored::{StoredGpuRun, StoredGpuRunError};
 pub use sums::SummedRun;
 pub use text::{GpuTextOptions, gpu_text};
 

@@ -320,7 +320,7 @@ fn page_of_many_launches_is_small() {
 
 #[test]
 fn difference_shows_what_changed_and_nothing_else() {
-    let read = |run: &GpuRun| GpuRunSummary::parse(&gpu_json(&SummedRun::of(run))).unwrap();
+    let read = |run: &GpuRun| StoredGpuRun::parse(&gpu_json(&SummedRun::of(run))).unwrap();
     let (before, after) = (read(&run(&[128])), read(&run(&[4])));
     let text = gpu_diff(&before, &after, &OPTIONS);
     for part in [
@@ -340,7 +340,7 @@ fn difference_shows_what_changed_and_nothing_else() {
 
 #[test]
 fn difference_states_what_else_differs() {
-    let read = |run: &GpuRun| GpuRunSummary::parse(&gpu_json(&SummedRun::of(run))).unwrap();
+    let read = |run: &GpuRun| StoredGpuRun::parse(&gpu_json(&SummedRun::of(run))).unwrap();
     let (before, mut after) = (run(&[128]), run(&[128]));
     assert_eq!(read(&before).unlike(&read(&after)).unwrap(), [""; 0]);
     let caches = after.kernels[0].caches.as_mut().expect("modelled caches");
@@ -375,13 +375,13 @@ fn fault() -> LaunchFault {
 /// A stream has neither objects nor branches: all of them would seem to be gone.
 #[test]
 fn a_program_is_not_compared_with_a_stream() {
-    let read = |run: &GpuRun| GpuRunSummary::parse(&gpu_json(&SummedRun::of(run))).unwrap();
+    let read = |run: &GpuRun| StoredGpuRun::parse(&gpu_json(&SummedRun::of(run))).unwrap();
     let stream = GpuRun {
         origin: RunOrigin::Stream,
         ..run(&[128])
     };
     let (program, stream) = (read(&run(&[128])), read(&stream));
-    assert_eq!(program.unlike(&stream), Err(GpuDiffError::Origins));
+    assert_eq!(program.unlike(&stream), Err(UnlikeOrigins));
     assert!(stream.unlike(&stream).is_ok());
 }
 
@@ -413,13 +413,19 @@ fn stopped_kernels_leave_open_what_to_change() {
 #[test]
 fn files_that_are_no_runs_are_refused() {
     for text in ["", "{}", "[1]", "{\"schema\": \"reuselens-gpu/1\"}"] {
-        let error = GpuRunSummary::parse(text).unwrap_err();
-        assert!(matches!(error, GpuDiffError::NotARun(_)), "{text}: {error}");
+        let error = StoredGpuRun::parse(text).unwrap_err();
+        assert!(
+            matches!(error, StoredGpuRunError::NotARun(_)),
+            "{text}: {error}"
+        );
     }
     let other =
         gpu_json(&SummedRun::of(&run(&[4]))).replacen("reuselens-gpu/1", "reuselens-gpu/9", 1);
-    let error = GpuRunSummary::parse(&other).unwrap_err();
-    assert_eq!(error, GpuDiffError::Schema("reuselens-gpu/9".to_owned()));
+    let error = StoredGpuRun::parse(&other).unwrap_err();
+    assert_eq!(
+        error,
+        StoredGpuRunError::Schema("reuselens-gpu/9".to_owned())
+    );
 }
 
 #[test]
@@ -463,7 +469,7 @@ fn copies_of_impossible_sizes_do_not_overflow() {
 fn lines_that_only_moved_are_not_different() {
     let text = gpu_json(&SummedRun::of(&run(&[128])));
     let moved = text.replace("k.cu:", "k.cu:1").replace("/src/", "/other/");
-    let read = |text: &str| GpuRunSummary::parse(text).unwrap();
+    let read = |text: &str| StoredGpuRun::parse(text).unwrap();
     let text = gpu_diff(&read(&text), &read(&moved), &OPTIONS);
     assert!(
         !text.contains("Source lines") && !text.contains("are gone"),
@@ -473,7 +479,7 @@ fn lines_that_only_moved_are_not_different() {
 
 #[test]
 fn findings_of_another_amount_are_shown_with_both() {
-    let read = |run: &GpuRun| GpuRunSummary::parse(&gpu_json(&SummedRun::of(run))).unwrap();
+    let read = |run: &GpuRun| StoredGpuRun::parse(&gpu_json(&SummedRun::of(run))).unwrap();
     let (before, after) = (read(&run(&[128])), read(&run(&[16])));
     let text = gpu_diff(&before, &after, &OPTIONS);
     assert!(text.contains("28 → 12 excessive sectors"), "{text}");

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Context as _;
-use reuselens_report::{GpuRunSummary, GpuTextOptions, gpu_diff};
+use reuselens_report::{GpuTextOptions, gpu_diff};
 
 use super::input::Output;
 use crate::exit::Usage;
@@ -27,7 +26,7 @@ pub fn compare(before: &Path, after: &Path, output: &Output) -> anyhow::Result<O
                     runs of a CUDA program is text";
         return Err(Usage(text.to_owned()).into());
     }
-    let (before, after) = (read(before)?, read(after)?);
+    let (before, after) = (read_gpu_run(before)?, read_gpu_run(after)?);
     before.unlike(&after)?;
     if !output.quiet {
         let options = GpuTextOptions {
@@ -38,9 +37,4 @@ pub fn compare(before: &Path, after: &Path, output: &Output) -> anyhow::Result<O
         write_text(Path::new("-"), &gpu_diff(&before, &after, &options), false)?;
     }
     Ok(Some(()))
-}
-
-fn read(path: &Path) -> anyhow::Result<GpuRunSummary> {
-    let text = read_gpu_run(path)?;
-    GpuRunSummary::parse(&text).with_context(|| path.display().to_string())
 }
