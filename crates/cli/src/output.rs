@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::thread::{Builder, ScopedJoinHandle};
 
 use clap::{Args, ValueEnum};
-use reuselens::io::AtomicFile;
 use reuselens::locality::{Dimension, Profile};
 use reuselens::units::shown_json;
 use reuselens_report::{
@@ -15,7 +14,10 @@ use reuselens_report::{
 
 use crate::exit::Usage;
 use crate::options::dimension;
-pub use crate::results::{Results, name_of, numbered, stem, with_ending, write_text, write_whole};
+pub use crate::results::{
+    Results, check_outputs, is_standard_output, name_of, numbered, stem, with_ending, write_text,
+    write_whole,
+};
 use crate::say;
 use crate::sources::{Embedding, ProfileOrigin};
 
@@ -122,12 +124,7 @@ impl Show {
 
     /// Whether standard output belongs to an export.
     pub fn standard_output_is_taken(&self) -> bool {
-        self.exports_to_standard_output() > 0
-    }
-
-    fn exports_to_standard_output(&self) -> usize {
-        let files = self.export_files();
-        files.filter(|path| *path == Path::new("-")).count()
+        self.export_files().any(|path| is_standard_output(path))
     }
 
     /// The files of exports that were asked for.
@@ -316,7 +313,7 @@ impl Show {
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-        if path == Path::new("-") {
+        if is_standard_output(path) {
             std::io::stdout().write_all(bytes)?;
             return Ok(());
         }
@@ -356,12 +353,9 @@ impl Show {
 
     /// Fails before the work if exports cannot be written.
     pub fn check_exports(&self) -> anyhow::Result<()> {
-        if self.exports_to_standard_output() > 1 {
+        if check_outputs(self.export_files(), self.force)? > 1 {
             let text = "only one export can have standard output; name a file for the others";
             return Err(Usage(text.to_owned()).into());
-        }
-        for path in self.export_files().filter(|path| *path != Path::new("-")) {
-            AtomicFile::check(path, self.force)?;
         }
         Ok(())
     }

@@ -182,9 +182,30 @@ pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()>
     Ok(())
 }
 
+/// Whether an output is standard output: `-`.
+pub fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Fails before the work if one of these outputs cannot be written after it. Returns how many of
+/// them are standard output.
+pub fn check_outputs<'a>(
+    outputs: impl IntoIterator<Item = &'a PathBuf>,
+    force: bool,
+) -> anyhow::Result<usize> {
+    let mut standard = 0;
+    for path in outputs {
+        match is_standard_output(path) {
+            true => standard += 1,
+            false => AtomicFile::check(path, force)?,
+        }
+    }
+    Ok(standard)
+}
+
 /// Writes a file completely or not at all; `-` is standard output.
 pub fn write_text(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
-    if path == Path::new("-") {
+    if is_standard_output(path) {
         std::io::stdout().write_all(text.as_bytes())?;
         return Ok(());
     }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use reuselens::io::AtomicFile;
 use reuselens::units::{counted, shown_json};
 use reuselens_gpu_advisor::AdvisorOptions;
 use reuselens_report::{
@@ -15,7 +14,9 @@ use super::explain::rule_named;
 use super::gpu::{input, report::stream_run};
 use crate::exit::{LIMIT_BROKEN, Outcome, Usage};
 use crate::files::{is_gpu_run, is_warp_stream, read_gpu_run, read_profile};
-use crate::output::{color, rows_of_list, terminal_width, write_text};
+use crate::output::{
+    check_outputs, color, is_standard_output, rows_of_list, terminal_width, write_text,
+};
 use crate::say::{say, tell};
 
 /// Say what to change in a program: where it misses needlessly, why, and what would help
@@ -54,7 +55,11 @@ const ANY: &str = "any";
 impl Args {
     /// Applies the rules.
     pub fn run(self) -> Outcome {
-        self.check_outputs()?;
+        if check_outputs(self.outputs(), self.force)? > 1 {
+            let text = "only one of --json and --sarif can have standard output; name a file for \
+                        the other";
+            return Err(Usage(text.to_owned()).into());
+        }
         if is_gpu_run(&self.profile) {
             let run = GpuFindings::from(read_gpu_run(&self.profile)?);
             return self.show(&AdviceReport::of_gpu_file(&run));
@@ -70,6 +75,11 @@ impl Args {
         self.show(&AdviceReport::of(&ShownProfile::new(&profile)))
     }
 
+    /// The outputs that were asked for.
+    fn outputs(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.json, &self.sarif].into_iter().flatten()
+    }
+
     /// Writes the findings in all forms that are wanted.
     fn show(&self, report: &AdviceReport<'_>) -> Outcome {
         if let Some(path) = &self.json {
@@ -78,7 +88,7 @@ impl Args {
         if let Some(path) = &self.sarif {
             write_text(path, &shown_json(&advice_sarif(report)), self.force)?;
         }
-        if !self.standard_output_is_taken() {
+        if !self.outputs().any(|path| is_standard_output(path)) {
             let options = AdviceTextOptions {
                 most: self.most,
                 width: terminal_width(),
@@ -122,31 +132,6 @@ impl Args {
         let findings = counted(rules.len() as u64, "finding", "findings");
         tell!("reuselens: {findings} that --fail-on names, the first of {first}");
         ExitCode::from(LIMIT_BROKEN)
-    }
-
-    fn standard_output_is_taken(&self) -> bool {
-        self.is_standard_output(&self.json) || self.is_standard_output(&self.sarif)
-    }
-
-    fn is_standard_output(&self, path: &Option<PathBuf>) -> bool {
-        path.as_deref() == Some(Path::new("-"))
-    }
-
-    /// Fails before the work if an output cannot be written.
-    fn check_outputs(&self) -> anyhow::Result<()> {
-        let files = [&self.json, &self.sarif].into_iter();
-        for path in files
-            .filter(|path| !self.is_standard_output(path))
-            .flatten()
-        {
-            AtomicFile::check(path, self.force)?;
-        }
-        if self.is_standard_output(&self.json) && self.is_standard_output(&self.sarif) {
-            let text = "only one of --json and --sarif can have standard output; name a file for \
-                        the other";
-            return Err(Usage(text.to_owned()).into());
-        }
-        Ok(())
     }
 }
 

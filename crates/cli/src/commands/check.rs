@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use reuselens::io::AtomicFile;
 use reuselens::locality::LocalityChange;
 use reuselens::units::shown_json;
 use reuselens_report::{Checked, check_json, check_markdown, check_text};
@@ -10,7 +9,7 @@ use reuselens_report::{Checked, check_json, check_markdown, check_text};
 use crate::exit::{Outcome, Usage};
 use crate::files::read_profile;
 use crate::limits::{self, Rules};
-use crate::output::{color, terminal_width, write_text};
+use crate::output::{check_outputs, color, terminal_width, write_text};
 use crate::say::{say, tell};
 
 /// Hold a profile against limits: exit code 3 if one is broken, for instance in continuous
@@ -48,7 +47,13 @@ pub struct Args {
 impl Args {
     /// Checks.
     pub fn run(self) -> Outcome {
-        let standard_output = self.prepare_outputs()?;
+        let outputs = [&self.markdown, &self.json].into_iter().flatten();
+        let to_standard_output = check_outputs(outputs, self.force)?;
+        if to_standard_output > 1 {
+            let text = "only one of --markdown and --json can have standard output; name a file for the other";
+            return Err(Usage(text.to_owned()).into());
+        }
+        let standard_output_is_taken = to_standard_output > 0;
         if !self.rules.are_given() {
             let text = "there is no limit to check; add for instance --fail-if \"miss-ratio@256K > 2 %\", or --limits FILE";
             return Err(Usage(text.to_owned()).into());
@@ -82,7 +87,7 @@ impl Args {
         if let Some(path) = &self.json {
             write_text(path, &shown_json(&check_json(&checked)), self.force)?;
         }
-        if !self.quiet && !standard_output {
+        if !self.quiet && !standard_output_is_taken {
             let text = check_text(&checked, terminal_width(), color());
             write_text(Path::new("-"), &text, false)?;
             match base_name.as_str() {
@@ -90,29 +95,12 @@ impl Args {
                 base => say!("Next: reuselens diff {base} {name} --by line,object")?,
             }
         }
-        if self.quiet || standard_output {
+        if self.quiet || standard_output_is_taken {
             // The table is not shown, and a limit that holds for half a run must not pass silently.
             for warning in checked.warnings() {
                 tell!("reuselens: warning: {warning}");
             }
         }
         Ok(limits::finish(&checked))
-    }
-
-    /// Fails before the work if an output cannot be written. Returns whether standard output
-    /// belongs to one.
-    fn prepare_outputs(&self) -> anyhow::Result<bool> {
-        let files = [&self.markdown, &self.json].into_iter().flatten();
-        let (standard, named): (Vec<_>, Vec<_>) = files.partition(|path| *path == Path::new("-"));
-        for path in named {
-            AtomicFile::check(path, self.force)?;
-        }
-        match standard.len() {
-            0 | 1 => Ok(!standard.is_empty()),
-            _ => {
-                let text = "only one of --markdown and --json can have standard output; name a file for the other";
-                Err(Usage(text.to_owned()).into())
-            }
-        }
     }
 }

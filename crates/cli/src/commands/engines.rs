@@ -9,13 +9,12 @@ use reuselens::distance::Simd;
 use reuselens::distance::generate::YARDSTICK;
 use reuselens::engines::ENGINES;
 use reuselens::formats;
-use reuselens::io::AtomicFile;
 use reuselens::units::{Accesses, Granularity, shown_json, shown_lines};
 use reuselens::{Error, Progress};
 
 use crate::exit::{self, Outcome, Usage};
 use crate::options::granularity;
-use crate::output::write_whole;
+use crate::output::{check_outputs, write_whole};
 use crate::progress::Meter;
 use crate::say::tell;
 use crate::watched::DamageWatch;
@@ -136,10 +135,7 @@ impl BenchOptions {
         if let Some(text) = self.contradiction() {
             return Err(Usage(text.to_owned()).into());
         }
-        let json = self.json.iter().filter(|path| *path != Path::new("-"));
-        for path in json.chain(&self.svg) {
-            AtomicFile::check(path, self.force)?;
-        }
+        check_outputs(self.json.iter().chain(&self.svg), self.force)?;
         for path in &self.trace {
             formats::open(path, None)?;
         }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use reuselens::formats::survey;
-use reuselens::io::AtomicFile;
 use reuselens::locality::Profile;
 use reuselens::units::{Bytes, counted, shown_json, shown_lines};
 use reuselens_report::grouped;
@@ -14,7 +13,7 @@ use crate::exit::{self, Outcome};
 use crate::files::{is_profile, read_profile, refuse_what_is_no_trace};
 use crate::holdings;
 use crate::options;
-use crate::output::write_whole;
+use crate::output::{check_outputs, write_whole};
 use crate::part::{self, PartArgs};
 use crate::say::say;
 
@@ -48,11 +47,7 @@ impl Args {
         }
         refuse_what_is_no_trace(&self.trace, self.format.as_deref())?;
         let format = self.format.as_deref();
-        let json_is_out = self.json.as_deref() == Some(Path::new("-"));
-        if let Some(path) = self.json.as_deref().filter(|_| !json_is_out) {
-            // What cannot be written is known before the work.
-            AtomicFile::check(path, self.force)?;
-        }
+        let json_is_out = check_outputs(&self.json, self.force)? > 0;
         let part = self.part.selection(&self.trace, format)?;
         let mut survey = survey(&self.trace, format, &part)?;
         let is_nothing = survey.summary.accesses() == 0 && survey.incomplete.is_none();
