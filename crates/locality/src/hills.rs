@@ -2,7 +2,7 @@
 //! peaks of a histogram.
 
 use crate::Log2Histogram;
-use crate::histogram::{Histogram, ratio};
+use crate::histogram::{Histogram, ratio, total};
 
 /// A bin with less than one reuse in this many belongs to no hill.
 const GROUND: u64 = 1000;
@@ -99,10 +99,7 @@ fn cut(histogram: &Log2Histogram, start: usize, end: usize) -> Vec<(usize, usize
 
 fn hill(histogram: &Log2Histogram, low_bin: usize, high_bin: usize, reuses: u64) -> Hill {
     let bins = low_bin..=high_bin;
-    let accesses = bins
-        .clone()
-        .map(|bin| histogram.count(bin))
-        .fold(0, u64::saturating_add);
+    let accesses = total(bins.clone().map(|bin| histogram.count(bin)));
     let peak = bins.rev().max_by_key(|bin| histogram.count(*bin));
     Hill {
         low_bin,

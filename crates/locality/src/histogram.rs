@@ -24,9 +24,10 @@ pub trait Histogram {
     }
 }
 
-/// The sum of counts; saturates, so that it is the same in every order.
-pub(crate) fn total(counts: impl Iterator<Item = u64>) -> u64 {
-    counts.fold(0, u64::saturating_add)
+/// The sum of counts. Beyond 64 bits, as in a damaged profile, it saturates, so that it is the same
+/// in every order.
+pub fn total(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
 }
 
 /// The misses that a bin gives in a fully associative LRU cache of `items` items: all of its

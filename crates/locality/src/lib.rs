@@ -118,7 +118,7 @@ pub use group::{CrossGroup, Group};
 pub use group_change::{GroupChange, GroupChanges};
 pub use grouping::Grouping;
 pub use hills::{Hill, hills};
-pub use histogram::Histogram;
+pub use histogram::{Histogram, total};
 pub use keyed::KeyedHistograms;
 pub use limit::{
     Bound, Certainty, CheckError, Judgement, Limit, LimitError, Measured, Metric, NamedError, Side,

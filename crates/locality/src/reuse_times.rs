@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::FineHistogram;
 use crate::gaps::{GapCounts, Gaps};
+use crate::histogram::total;
 
 /// Counts the reuse times of one trace, access by access.
 ///
@@ -99,7 +100,7 @@ impl ReuseTimes {
             histogram.add_to_bin(bin, count);
         }
         let first = self.runs.iter().map(|run| run.distinct);
-        histogram.add(Distance::COLD, first.fold(0, u64::saturating_add));
+        histogram.add(Distance::COLD, total(first));
         histogram
     }
 

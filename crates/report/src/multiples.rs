@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::Pattern;
+use reuselens_locality::{Pattern, total};
 
 use crate::html::escape;
 use crate::numbers::count;
@@ -143,7 +143,7 @@ fn bars(out: &mut String, row: &PatternRow, y: f64, top: f64) {
         escape(&row.name)
     );
     let counts = row.bars.iter().map(|bar| bar.pattern.accesses);
-    let all = counts.fold(0, u64::saturating_add);
+    let all = total(counts);
     // Rings are drawn over bars, or the few rare ones would be hidden.
     for rare in [false, true] {
         for one in row.bars.iter().filter(|one| one.rare == rare) {

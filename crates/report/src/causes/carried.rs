@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reuselens_locality::{CarriedReuse, Carrier};
+use reuselens_locality::{CarriedReuse, Carrier, total};
 
 use super::cause_table::{CauseNames, CauseTable, noticeable};
 use crate::caches;
@@ -91,8 +91,7 @@ fn row(names: &CauseNames<'_>, reuse: &CarriedReuse) -> CarriedRow {
 /// The reuses as a table.
 pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
     let rows = rows(names);
-    let all = rows.iter().map(|row| row.misses);
-    let all = all.fold(0, u64::saturating_add);
+    let all = total(rows.iter().map(|row| row.misses));
     let (rows, small) = noticeable(rows, |row| row.misses);
     let granularity = names.profile().granularity;
     let cells = |row: &CarriedRow| {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{Causes, Dimension, MissScope, Profile, ScopeKind, ShortPaths};
+use reuselens_locality::{Causes, Dimension, MissScope, Profile, ScopeKind, ShortPaths, total};
 
 use crate::html::escape;
 use crate::numbers::noun;
@@ -31,7 +31,7 @@ pub(super) const LEAST_SHARE: u64 = 1000;
 /// The rows to show of all, which are in falling order of what `count` counts, and how many are
 /// left out.
 pub(super) fn noticeable<R>(mut rows: Vec<R>, count: impl Fn(&R) -> u64) -> (Vec<R>, usize) {
-    let all = rows.iter().map(&count).fold(0, u64::saturating_add);
+    let all = total(rows.iter().map(&count));
     let is_shown = |row: &R| count(row).saturating_mul(LEAST_SHARE) >= all;
     let shown = rows.iter().take_while(|row| is_shown(row)).count();
     let small = rows.split_off(shown).len();

@@ -1,6 +1,6 @@
 //! The objects whose accesses are broken down by field, in whatever format they are shown.
 
-use reuselens_locality::{DataLayout, ElementUse, FieldUse, Object, Profile, TypeOrigin};
+use reuselens_locality::{DataLayout, ElementUse, FieldUse, Object, Profile, TypeOrigin, total};
 
 use super::lines;
 use crate::numbers::{count, percent};
@@ -22,8 +22,7 @@ pub(super) struct ObjectFields<'a> {
 impl ObjectFields<'_> {
     /// Misses of all fields.
     pub fn misses(&self) -> u64 {
-        let misses = self.fields.iter().map(|field| field.misses);
-        misses.fold(0, u64::saturating_add)
+        total(self.fields.iter().map(|field| field.misses))
     }
 
     /// The share of the program's own accesses that show the type, if it is from these.
@@ -126,8 +125,7 @@ pub(super) fn of(profile: &Profile) -> Vec<ObjectFields<'_>> {
         })
     };
     let all = causes.elements.iter().filter_map(object);
-    let fills = profile.cells.iter().map(|cell| cell.causes.fills);
-    let fills = fills.fold(0, u64::saturating_add);
+    let fills = total(profile.cells.iter().map(|cell| cell.causes.fills));
     let is_shown = |it: &ObjectFields<'_>| {
         it.fields.len() > 1 && it.misses().saturating_mul(LEAST_SHARE) >= fills
     };

@@ -1,6 +1,6 @@
 //! The phases of a run: what a picture over time and its table show.
 
-use reuselens_locality::RunPhases;
+use reuselens_locality::{RunPhases, total};
 use reuselens_units::counted;
 
 use super::cause_table::{CauseNames, CauseTable};
@@ -55,8 +55,7 @@ pub(super) fn rows(names: &CauseNames<'_>) -> Vec<PhaseRow> {
 /// The phases as a table.
 pub(super) fn table(names: &CauseNames<'_>) -> CauseTable {
     let rows = rows(names);
-    let all = rows.iter().map(|row| row.accesses);
-    let all = all.fold(0, u64::saturating_add);
+    let all = total(rows.iter().map(|row| row.accesses));
     let granularity = names.profile().granularity;
     let cells = |row: &PhaseRow| {
         vec![

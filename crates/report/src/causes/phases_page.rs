@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{RunInterval, RunPhases};
+use reuselens_locality::{RunInterval, RunPhases, total};
 use reuselens_units::Granularity;
 
 use super::cause_table::CauseNames;
@@ -126,11 +126,8 @@ fn legend(out: &mut String, names: &CauseNames<'_>) {
     table.write_rows(out, |at| Some(at % COLOURS));
     let run = &names.causes().phases;
     let first = run.intervals.first().map_or(0, |it| it.accesses);
-    let colds = run.intervals.iter().map(|it| it.first_touches);
-    let (cold, all) = (
-        colds.fold(0, u64::saturating_add),
-        (run.intervals.iter().map(|it| it.misses)).fold(0, u64::saturating_add),
-    );
+    let cold = total(run.intervals.iter().map(|it| it.first_touches));
+    let all = total(run.intervals.iter().map(|it| it.misses));
     let _ = write!(
         out,
         "<p class=\"soft\">{} intervals of {} accesses; {} of the misses are first touches.</p>",

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{Element, Object};
+use reuselens_locality::{Element, Object, total};
 
 use super::escape::{escape, percent};
 use super::scene::Scene;
@@ -32,8 +32,7 @@ pub(crate) fn strips(out: &mut String, scene: &Scene) {
 
 /// The accesses whose distances are known.
 fn accesses(elements: &[Element]) -> u64 {
-    let each = elements.iter().map(|element| element.histogram.accesses());
-    each.fold(0, u64::saturating_add)
+    total(elements.iter().map(|element| element.histogram.accesses()))
 }
 
 fn strip(out: &mut String, scene: &Scene, object: &Object, accesses: u64) {
@@ -42,10 +41,10 @@ fn strip(out: &mut String, scene: &Scene, object: &Object, accesses: u64) {
     let len = last.unwrap_or(0).saturating_add(1);
     let columns = columns(elements, len, scene.chosen.items);
     let highest = columns.iter().map(|column| column.0).fold(0.0, f64::max);
-    let misses: u64 = elements
+    let misses = elements
         .iter()
-        .map(|element| element.histogram.misses(scene.chosen.items))
-        .fold(0, u64::saturating_add);
+        .map(|element| element.histogram.misses(scene.chosen.items));
+    let misses = total(misses);
     let words = format!(
         "elements 0 to {}; {} accesses, of which {} miss in {}",
         grouped(len - 1),

@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use std::fmt::Write;
 
 use reuselens_locality::{
-    Histogram, Path, PathProfile, PathSite, Pattern, PatternBin, PatternBins,
+    Histogram, Path, PathProfile, PathSite, Pattern, PatternBin, PatternBins, total,
 };
 use reuselens_predict::Merging;
 
@@ -93,10 +93,9 @@ impl PathLine {
     fn misses(&self, items: u64) -> u64 {
         let of = |bins: &PatternBins| {
             let far = bins.iter().filter(|bin| bin.mean >= items as f64);
-            far.map(|bin| bin.accesses)
-                .fold(bins.cold(), u64::saturating_add)
+            total(far.map(|bin| bin.accesses).chain([bins.cold()]))
         };
-        self.paths.values().map(of).fold(0, u64::saturating_add)
+        total(self.paths.values().map(of))
     }
 
     /// A row for all paths together, and one for each of those with most accesses.

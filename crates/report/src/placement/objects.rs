@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use reuselens_locality::Frame;
+use reuselens_locality::{Frame, total};
 use reuselens_placement::{Objective, Placed, PlacementPlan, Reason, exact_size};
 use reuselens_units::{Bytes, shown};
 
@@ -205,10 +205,7 @@ fn others(out: &mut String, all: &[ObjectRow], shown: &[&ObjectRow]) {
     let fast = hidden
         .iter()
         .filter(|row| row.first.reason == Reason::Placed);
-    let bytes = hidden
-        .iter()
-        .map(|row| row.bytes)
-        .fold(0, u64::saturating_add);
+    let bytes = total(hidden.iter().map(|row| row.bytes));
     let _ = writeln!(
         out,
         "  {} others of {} together, {} of them in fast memory",

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use reuselens_locality::total;
 use reuselens_placement::{CapacityPoint, Placed, PlacementPlan, Reason, capacity_curve};
 use reuselens_units::Bytes;
 
@@ -225,10 +226,7 @@ fn tiers(out: &mut String, plan: &PlacementPlan) {
             .map(|(at, it)| part(it.candidate.name.clone(), it.candidate.bytes, Some(at)))
             .collect();
         if let Some(others) = inside.get(PARTS..).filter(|others| !others.is_empty()) {
-            let bytes = others
-                .iter()
-                .map(|it| it.candidate.bytes)
-                .fold(0, u64::saturating_add);
+            let bytes = total(others.iter().map(|it| it.candidate.bytes));
             let named =
                 |it: &&Placed| format!("{} {}", it.candidate.name, Bytes(it.candidate.bytes));
             let mut members: Vec<String> = others.iter().take(ROWS).map(named).collect();

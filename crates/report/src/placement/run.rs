@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::os::unix::process::ExitStatusExt;
 
+use reuselens_locality::total;
 use reuselens_placement::{FileObject, PlacedKind, PlacementFile};
 use reuselens_preload::{ObjectOutcome, PlacedRun};
 use reuselens_units::{Bytes, counted, shown};
@@ -101,10 +102,6 @@ fn sum_of(a: &ObjectOutcome, b: &ObjectOutcome) -> ObjectOutcome {
         untouched: a.untouched.saturating_add(b.untouched),
         ..a.clone()
     }
-}
-
-fn total(counts: impl Iterator<Item = u64>) -> u64 {
-    counts.fold(0, u64::saturating_add)
 }
 
 /// The bytes that the program allocated for an object.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use reuselens_locality::total;
 use reuselens_placement::{Objective, Placed, PlacementPlan, Reason, TierScope};
 use reuselens_units::{Bytes, shown};
 
@@ -161,10 +162,7 @@ fn data(plan: &PlacementPlan) -> String {
         .filter(|(_, accesses)| *accesses > 0)
         .map(|(what, accesses)| format!("{what} {}", percent(*accesses, plan.accesses)))
         .collect();
-    let bytes = plan
-        .tiers
-        .iter()
-        .fold(0_u64, |sum, tier| sum.saturating_add(tier.bytes));
+    let bytes = total(plan.tiers.iter().map(|tier| tier.bytes));
     let mut text = format!(
         "{} accesses; {} objects can be placed, {} together",
         count(plan.accesses),

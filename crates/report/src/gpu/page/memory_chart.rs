@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use reuselens_gpu_advisor::{Direction, SECTOR_BYTES};
+use reuselens_locality::total;
 use reuselens_units::Bytes;
 
 use crate::gpu::sums::KernelSum;
@@ -109,8 +110,7 @@ fn arrows(run: &GpuRun, all: &KernelSum) -> Vec<Arrow> {
     let copied = |direction: Direction| {
         let copies = run.ledger.copies.iter();
         let copies = copies.filter(|copy| copy.direction == direction);
-        let bytes = copies.map(|copy| copy.bytes).fold(0, u64::saturating_add);
-        Bytes(bytes).to_string()
+        Bytes(total(copies.map(|copy| copy.bytes))).to_string()
     };
     let arrow = |from, to, words| Arrow { from, to, words };
     let mut arrows = vec![arrow(

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use reuselens_gpu_advisor::{KernelReport, LaunchMetric};
+use reuselens_locality::total;
 use reuselens_units::Bytes;
 
 use super::sums::{KernelSum, LineSum};
@@ -174,11 +175,8 @@ fn faults(out: &mut String, run: &GpuRun) {
 
 fn tiles(out: &mut String, run: &GpuRun, all: &KernelSum) {
     let copies = &run.ledger.copies;
-    let copied = copies
-        .iter()
-        .map(|it| it.bytes)
-        .fold(0, u64::saturating_add);
-    let redundant = (copies.iter().map(|it| it.redundant_bytes)).fold(0, u64::saturating_add);
+    let copied = total(copies.iter().map(|it| it.bytes));
+    let redundant = total(copies.iter().map(|it| it.redundant_bytes));
     let global = &all.global;
     let tiles = [
         (
