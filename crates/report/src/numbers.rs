@@ -25,16 +25,24 @@ pub fn count(value: u64) -> String {
     format!("{scaled:.decimals$} {}", units[unit])
 }
 
+/// Shown in place of a number that does not exist.
+pub(crate) const DASH: &str = "—";
+
+/// A value as text, or a dash where there is none.
+pub(crate) fn or_dash<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| DASH.to_owned(), text)
+}
+
 /// A count, or a dash where there is none.
 pub(crate) fn count_or_dash(value: Option<u64>) -> String {
-    value.map_or_else(|| "—".to_owned(), count)
+    or_dash(value, count)
 }
 
 /// `part` of `total` in percent: `0 %` only if it is none, `100 %` only if it is all, `—` of
 /// nothing.
 pub fn percent(part: u64, total: u64) -> String {
     if total == 0 {
-        return "—".to_owned();
+        return DASH.to_owned();
     }
     if part == 0 || part == total {
         return if part == 0 { "0 %" } else { "100 %" }.to_owned();
@@ -46,7 +54,7 @@ pub fn percent(part: u64, total: u64) -> String {
 pub fn ratio_percent(ratio: f64) -> String {
     let value = ratio * 100.0;
     if !value.is_finite() {
-        "—".to_owned()
+        DASH.to_owned()
     } else if value == 0.0 || value == 100.0 {
         format!("{value:.0} %")
     } else if value > 0.0 && value < 0.01 {
@@ -92,7 +100,7 @@ pub fn change(before: u64, after: u64) -> String {
 /// A mean or a factor: three significant digits, grouped when large.
 pub fn significant(value: f64) -> String {
     if !value.is_finite() {
-        "—".to_owned()
+        DASH.to_owned()
     } else if value >= 10_000.0 {
         count(value.round() as u64)
     } else if value >= 999.5 {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::matmul;
+use common::{matmul, parsed};
 use reuselens_locality::*;
 use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, json, page, summary};
 use reuselens_units::Bytes;
@@ -194,7 +194,7 @@ fn without_causes_nothing_of_them_is_shown() {
     let text = summary(&profile, &TextOptions::default());
     assert!(!text.contains("over time"), "{text}");
     assert!(!page(&profile, &HtmlOptions::default()).contains("id=\"why\""));
-    let document: Value = serde_json::from_str(&json(&profile, &JsonOptions::default())).unwrap();
+    let document = parsed(&profile);
     assert!(document.get("causes").is_none());
 }
 
@@ -225,13 +225,9 @@ fn rows_of_few_misses_are_in_the_json_alone() {
     assert!(text.contains("2 more rows are in the JSON"), "{text}");
     let text = summary(&profile, &TextOptions::default());
     assert!(text.contains("  2 others\n"), "{text}");
-    let document: Value = serde_json::from_str(&json(&profile, &JsonOptions::default())).unwrap();
+    let document = parsed(&profile);
     let carried = document["causes"]["carried"].as_array().map(Vec::len);
     assert_eq!(carried, Some(3));
-}
-
-fn parsed(profile: &Profile) -> Value {
-    serde_json::from_str(&json(profile, &JsonOptions::default())).unwrap()
 }
 
 #[test]

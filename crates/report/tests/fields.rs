@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::matmul;
+use common::{matmul, parsed, words_from};
 use reuselens_locality::{Causes, DataLayout, ElementUse, LayoutField, Profile, TypeOrigin};
 use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, json, page, summary};
 
@@ -43,27 +43,16 @@ fn node() -> DataLayout {
     }
 }
 
-/// The lines of a summary from the heading of the fields on.
-fn fields_of(text: &str) -> Vec<Vec<&str>> {
-    let lines = text
-        .lines()
-        .skip_while(|line| !line.starts_with("Fields of "));
-    lines
-        .map(|line| line.split_whitespace().collect())
-        .collect()
-}
+/// What the headings of the tables in a summary begin with.
+const HEADING: &str = "Fields of ";
 
 #[test]
 fn a_type_that_accesses_show_has_their_share() {
     let mut profile = profile(Some(node()));
-    let value = |profile: &Profile| -> serde_json::Value {
-        let text = json(profile, &JsonOptions::default());
-        serde_json::from_str(&text).unwrap()
-    };
-    assert!(value(&profile)["fields"][0]["type_from"].is_null());
+    assert!(parsed(&profile)["fields"][0]["type_from"].is_null());
     let causes = profile.causes.as_mut().unwrap();
     causes.elements[0].origin = Some(TypeOrigin::Accesses { agree: 3, all: 4 });
-    let shown = &value(&profile)["fields"][0];
+    let shown = &parsed(&profile)["fields"][0];
     assert_eq!(shown["type_from"], "accesses");
     assert_eq!(shown["type_share"], 0.75);
     let text = summary(&profile, &TextOptions::default());
@@ -77,7 +66,7 @@ fn a_type_that_accesses_show_has_their_share() {
 fn fields_are_shown_with_padding() {
     let profile = profile(Some(node()));
     let text = summary(&profile, &TextOptions::default());
-    let lines = fields_of(&text);
+    let lines = words_from(&text, HEADING);
     assert!(lines[0].ends_with(&["(Node<1>,", "16", "bytes)"]), "{text}");
     assert_eq!(
         lines[2],
@@ -99,8 +88,7 @@ fn fields_are_shown_with_padding() {
     assert!(page.contains("<section id=\"fields\">") && page.contains("href=\"#fields\""));
     assert!(page.contains("Node&lt;1&gt;, 16 bytes") && page.contains("(padding)"));
 
-    let json = json(&profile, &JsonOptions::default());
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let json = parsed(&profile);
     let object = &json["fields"][0];
     assert_eq!(
         (&object["type"], &object["element_bytes"]),
@@ -118,7 +106,7 @@ fn fields_are_shown_with_padding() {
 fn without_a_type_there_are_offsets_and_a_statement() {
     let profile = profile(None);
     let text = summary(&profile, &TextOptions::default());
-    let lines = fields_of(&text);
+    let lines = words_from(&text, HEADING);
     assert!(
         lines[0].ends_with(&["(unknown", "type,", "16", "bytes)"]),
         "{text}"
@@ -130,8 +118,7 @@ fn without_a_type_there_are_offsets_and_a_statement() {
     );
     assert!(text.contains("compile with -g"), "{text}");
     assert!(page(&profile, &HtmlOptions::default()).contains("compile with -g"));
-    let json = json(&profile, &JsonOptions::default());
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let json = parsed(&profile);
     assert!(json["fields"][0]["type"].is_null());
 }
 
@@ -139,7 +126,7 @@ fn without_a_type_there_are_offsets_and_a_statement() {
 fn without_causes_there_are_no_fields() {
     let mut profile = profile(None);
     profile.causes = None;
-    assert!(fields_of(&summary(&profile, &TextOptions::default())).is_empty());
+    assert!(words_from(&summary(&profile, &TextOptions::default()), HEADING).is_empty());
     assert!(!page(&profile, &HtmlOptions::default()).contains("id=\"fields\""));
     let json = json(&profile, &JsonOptions::default());
     assert!(!json.contains("\"fields\":"));
@@ -155,7 +142,6 @@ fn fields_of_a_sample_are_marked_as_estimates() {
     assert!(joined.contains(estimates), "{text}");
     let page = page(&profile, &HtmlOptions::default());
     assert!(page.contains(&estimates.replace('<', "&lt;").replace('>', "&gt;")));
-    let json: serde_json::Value =
-        serde_json::from_str(&json(&profile, &JsonOptions::default())).unwrap();
+    let json = parsed(&profile);
     assert_eq!(json["fields"][0]["sample_rate"], 0.01);
 }

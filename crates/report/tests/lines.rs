@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::matmul;
+use common::{matmul, parsed, words_from};
 use reuselens_locality::{Causes, Profile, SampledUse};
-use reuselens_report::{HtmlOptions, JsonOptions, TextOptions, json, page, summary};
+use reuselens_report::{HtmlOptions, TextOptions, page, summary};
 use reuselens_units::Bytes;
 use serde_json::{Value, json};
 
@@ -38,25 +38,14 @@ fn profile(sample: Option<f64>) -> Profile {
     profile
 }
 
-/// The lines of a summary from the heading of the table on.
-fn lines_of(text: &str) -> Vec<Vec<&str>> {
-    let lines = text
-        .lines()
-        .skip_while(|line| !line.starts_with("Bytes used of the lines"));
-    lines
-        .map(|line| line.split_whitespace().collect())
-        .collect()
-}
-
-fn parsed(profile: &Profile) -> Value {
-    serde_json::from_str(&json(profile, &JsonOptions::default())).unwrap()
-}
+/// The heading of the table in a summary.
+const HEADING: &str = "Bytes used of the lines";
 
 #[test]
 fn exact_use_has_no_bound() {
     let profile = profile(None);
     let text = summary(&profile, &TextOptions::default());
-    let lines = lines_of(&text);
+    let lines = words_from(&text, HEADING);
     assert_eq!(
         lines[2],
         ["1,000", "64.0", "k", "62.5", "%", "all", "data"],
@@ -120,7 +109,7 @@ fn rows_that_a_table_leaves_out_are_counted() {
         profile.cells.push(cell);
     }
     let text = summary(&profile, &TextOptions::default());
-    let lines = lines_of(&text);
+    let lines = words_from(&text, HEADING);
     // The heading and the heads of columns, all data, five of 52 objects.
     assert_eq!(lines[8], ["47", "others"], "{text}");
     let page = page(&profile, &HtmlOptions::default());
@@ -141,7 +130,7 @@ fn without_misses_there_is_no_table() {
         cell.causes = Default::default();
     }
     assert_eq!(
-        lines_of(&summary(&profile, &TextOptions::default())).len(),
+        words_from(&summary(&profile, &TextOptions::default()), HEADING).len(),
         0
     );
     assert!(!page(&profile, &HtmlOptions::default()).contains("id=\"lines\""));

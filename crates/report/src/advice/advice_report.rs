@@ -19,8 +19,8 @@ pub struct AdviceReport<'a> {
     pub(super) unknown: &'a [Unknown],
     /// Whether a fault stopped the run, so that what came after it is not known.
     pub(super) is_stopped: bool,
-    /// What costs in misses are of; `None` of GPU kernels.
-    pub(super) misses: Option<&'a MissAdvice>,
+    /// The advice on misses, with the cache that they are of; `None` for GPU kernels.
+    pub(super) miss_advice: Option<&'a MissAdvice>,
     /// What to know of all findings, as sentences.
     pub(super) notes: Vec<String>,
     /// The cache to ask about next, if it is another than that of the findings.
@@ -63,7 +63,7 @@ impl<'a> AdviceReport<'a> {
             command,
             findings: &advice.findings,
             unknown: &advice.unknown,
-            misses: Some(advice),
+            miss_advice: Some(advice),
             ..AdviceReport::default()
         }
     }
@@ -101,7 +101,7 @@ impl<'a> AdviceReport<'a> {
 
     /// Whether they are of GPU kernels.
     pub fn is_of_gpu(&self) -> bool {
-        self.misses.is_none()
+        self.miss_advice.is_none()
     }
 
     /// The command that finds more, if one is known and nothing was found.
@@ -109,7 +109,7 @@ impl<'a> AdviceReport<'a> {
         if !self.findings.is_empty() {
             return None;
         }
-        let lacking = self.misses.and_then(MissAdvice::lacks);
+        let lacking = self.miss_advice.and_then(MissAdvice::lacks);
         match (lacking, &self.other_cache) {
             (Some(unknown), _) => Some(unknown.how.trim_start_matches("Run: ").to_owned()),
             (None, other) => other.as_ref().map(|other| other.command.clone()),
@@ -118,7 +118,7 @@ impl<'a> AdviceReport<'a> {
 
     /// Whether any rule was applied.
     pub(super) fn is_applied(&self) -> bool {
-        self.misses.is_none_or(MissAdvice::is_applied)
+        self.miss_advice.is_none_or(MissAdvice::is_applied)
     }
 
     /// That nothing was found, and how many rules were not applied, as a clause.
@@ -136,7 +136,7 @@ impl<'a> AdviceReport<'a> {
 
     /// Why most rules were not applied, and the command that records what they need, as sentences.
     pub(super) fn lacking(&self) -> Option<String> {
-        let unknown = self.misses?.lacks()?;
+        let unknown = self.miss_advice?.lacks()?;
         let how = match unknown.how.strip_prefix("Run: ") {
             Some(command) => format!("For findings: {command}"),
             None => unknown.how.clone(),
@@ -147,7 +147,7 @@ impl<'a> AdviceReport<'a> {
     /// The cache that costs are of, and its misses: `1.2 M misses in L1d (32 KiB)`; nothing of GPU
     /// kernels.
     pub(super) fn cache(&self) -> Option<String> {
-        let advice = self.misses?;
+        let advice = self.miss_advice?;
         Some(format!(
             "{} misses in {}",
             count(advice.misses),

@@ -23,7 +23,7 @@ struct AdviceDocument<'a> {
 /// Findings, and what is not known: the field `advice` of a profile's JSON.
 #[derive(Serialize)]
 pub(crate) struct AdviceJson {
-    /// Null for GPU kernels, as the next two.
+    /// This and the next two are null for GPU kernels.
     cache_bytes: Option<u64>,
     cache_name: Option<String>,
     misses: Option<u64>,
@@ -34,11 +34,11 @@ pub(crate) struct AdviceJson {
 
 impl From<&AdviceReport<'_>> for AdviceJson {
     fn from(report: &AdviceReport<'_>) -> Self {
-        let misses = report.misses;
+        let miss_advice = report.miss_advice;
         AdviceJson {
-            cache_bytes: misses.map(|advice| advice.cache.get()),
-            cache_name: misses.and_then(|advice| advice.cache_name.clone()),
-            misses: misses.map(|advice| advice.misses),
+            cache_bytes: miss_advice.map(|advice| advice.cache.get()),
+            cache_name: miss_advice.and_then(|advice| advice.cache_name.clone()),
+            misses: miss_advice.map(|advice| advice.misses),
             findings: report.findings.iter().map(finding_json).collect(),
             unknown: report.unknown.iter().map(unknown_json).collect(),
             notes: report.notes.clone(),

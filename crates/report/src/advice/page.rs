@@ -5,10 +5,9 @@ use std::fmt::Write;
 use reuselens_advice::Finding;
 use reuselens_advisor::Unknown;
 
-use super::{AdviceReport, PlaceNames};
+use super::{AdviceReport, PlaceNames, cost};
 use crate::ShownProfile;
 use crate::html::{escape, page};
-use crate::numbers::{count, ratio_percent};
 use crate::words::capitalised;
 
 /// Findings that are shown at most.
@@ -63,13 +62,11 @@ fn write_finding(out: &mut String, finding: &Finding, place: &str, is_open: bool
     let rule = finding.rule;
     let _ = write!(
         out,
-        "<details class=\"finding\"{}><summary><b>{}</b> {} <span class=\"soft\">{} {}, {} of all</span></summary>",
+        "<details class=\"finding\"{}><summary><b>{}</b> {} <span class=\"soft\">{}</span></summary>",
         if is_open { " open" } else { "" },
         escape(rule.title),
         escape(place),
-        count(finding.cost.amount),
-        escape(&finding.cost.unit),
-        ratio_percent(finding.cost.share),
+        escape(&cost(&finding.cost)),
     );
     if !finding.place.call_path.is_empty() {
         let _ = write!(

@@ -11,7 +11,7 @@ use crate::numbers::{count, percent};
 /// Reuses that miss, of one pair of lines and one object, with one carrier.
 #[derive(Clone, Debug)]
 pub(super) struct CarriedRow {
-    /// The line of the access before.
+    /// The line of the access before; empty for rarer ones together.
     pub source: String,
     /// The line of the access that misses.
     pub sink: String,
@@ -20,7 +20,7 @@ pub(super) struct CarriedRow {
     /// The kind of the carrier: `loop`, `function`, `thread` (its outermost code), `iteration` (one
     /// of a loop), `threads` (from one to another), `others` (rarer ones together), `unknown`.
     pub kind: &'static str,
-    /// The carrier for people.
+    /// The carrier in words: `the loop at matmul.c:35`.
     pub carrier: String,
     /// Reuses that miss.
     pub misses: u64,
@@ -35,7 +35,7 @@ impl CarriedRow {
     }
 }
 
-/// The reuses, the most misses first. Instructions of one line are one.
+/// The reuses, the most misses first. Those of the instructions of one line are one row.
 pub(super) fn rows(names: &CauseNames<'_>) -> Vec<CarriedRow> {
     let mut all: BTreeMap<(String, String, String, String), CarriedRow> = BTreeMap::new();
     for reuse in &names.causes().carried {

@@ -1,4 +1,5 @@
-//! [`CauseTable`]: a table about causes, in whatever format it is shown; and what such tables name.
+//! [`CauseTable`]: a table about causes, which a summary and a page show; and [`CauseNames`], the
+//! names of what its rows refer to by number.
 
 use std::fmt::Write;
 
@@ -14,22 +15,22 @@ pub(super) struct CauseTable {
     pub title: &'static str,
     /// How to read it.
     pub explain: &'static str,
-    /// The heads of its columns, those of numbers first.
+    /// The heads of its columns of numbers, which come first.
     pub numbers: &'static [&'static str],
     /// The heads of its columns of words.
     pub words: &'static [&'static str],
-    /// The cells, the row that matters most first.
+    /// The cells of each row, the row that matters most first.
     pub rows: Vec<Vec<String>>,
-    /// Rows that count too little to be shown.
+    /// The number of rows that are too small to be shown.
     pub small: usize,
 }
 
-/// One in so many of all is a row's at least, or the row is not shown: the dynamic loader alone has
-/// a hundred rows of a few misses.
-pub(super) const LEAST_SHARE: u64 = 1000;
+/// A row is shown if it has at least one in this many of what all rows count: the dynamic loader
+/// alone has a hundred rows of a few misses.
+const LEAST_SHARE: u64 = 1000;
 
-/// The rows to show of all, which are in falling order of what `count` counts, and how many are
-/// left out.
+/// Splits rows, which are in falling order of `count`, into those to show and the number of those
+/// that are too small.
 pub(super) fn noticeable<R>(mut rows: Vec<R>, count: impl Fn(&R) -> u64) -> (Vec<R>, usize) {
     let all = total(rows.iter().map(&count));
     let is_shown = |row: &R| count(row).saturating_mul(LEAST_SHARE) >= all;

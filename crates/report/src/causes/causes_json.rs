@@ -1,4 +1,4 @@
-//! Causes in JSON.
+//! The field `causes` of a profile's JSON.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::{carried, lines, phases, sets, sharing};
 /// Why accesses miss: what belongs to lines, objects, pairs of accesses, and the time.
 #[derive(Serialize)]
 pub(crate) struct CausesJson {
-    /// The cache that misses are of: fully associative.
+    /// The size of the fully associative cache whose misses these are.
     cache_bytes: u64,
     /// The share of the lines that was counted, if a sample was: misses and bytes are then scaled
     /// to all lines, and all that belongs to no line is null.
@@ -23,12 +23,12 @@ pub(crate) struct CausesJson {
     by_line: Vec<Value>,
     by_object: Vec<Value>,
     set_caches: Option<Vec<Value>>,
-    /// Null also where no cache has known sets.
+    /// Null also if no cache has known sets.
     conflicts: Option<Vec<Value>>,
     shared: Option<Vec<Value>>,
     /// The pairs of accesses that `shared` does not list, if there are any.
     unlisted_pairs: Option<Value>,
-    /// Null also where the capture saw no loops.
+    /// Null also if the capture saw no loops.
     carried: Option<Vec<Value>>,
     phases: Option<Value>,
 }
@@ -37,18 +37,18 @@ pub(crate) struct CausesJson {
 pub(super) fn of(profile: &Profile) -> Option<CausesJson> {
     let names = CauseNames::of(profile)?;
     let causes = names.causes();
-    // A sample is of lines: what belongs to none is not counted.
-    let all = causes.sample_rate.is_none();
-    let has_carried = all && (causes.has_loops || !causes.carried.is_empty());
+    // A sample is of lines: what belongs to no line is not counted.
+    let is_complete = causes.sample_rate.is_none();
+    let has_carried = is_complete && (causes.has_loops || !causes.carried.is_empty());
     Some(CausesJson {
         cache_bytes: causes.cache.get(),
         sample_rate: causes.sample_rate,
-        has_loops: all.then_some(causes.has_loops),
+        has_loops: is_complete.then_some(causes.has_loops),
         by_line: by_line(&names),
         by_object: by_object(&names),
-        set_caches: all.then(|| causes.set_caches.iter().map(set_cache).collect()),
-        conflicts: (all && !causes.set_caches.is_empty()).then(|| conflicts(&names)),
-        shared: all.then(|| shared(&names)),
+        set_caches: is_complete.then(|| causes.set_caches.iter().map(set_cache).collect()),
+        conflicts: (is_complete && !causes.set_caches.is_empty()).then(|| conflicts(&names)),
+        shared: is_complete.then(|| shared(&names)),
         unlisted_pairs: causes.unlisted_pairs.map(|it| {
             json!({
                 "invalidations": it.invalidations,
@@ -56,11 +56,11 @@ pub(super) fn of(profile: &Profile) -> Option<CausesJson> {
             })
         }),
         carried: has_carried.then(|| carried(&names)),
-        phases: all.then(|| over_time(&names)),
+        phases: is_complete.then(|| over_time(&names)),
     })
 }
 
-/// The causes of cells by line, the most misses first.
+/// The causes of each line, the most misses first.
 fn by_line(names: &CauseNames<'_>) -> Vec<Value> {
     let mut all: BTreeMap<&str, CellCauses> = BTreeMap::new();
     for cell in &names.profile().cells {
@@ -79,7 +79,8 @@ fn by_line(names: &CauseNames<'_>) -> Vec<Value> {
     all.into_iter().map(entry).collect()
 }
 
-/// The causes of cells by object, with the use of their lines, the most misses first.
+/// The causes of each object, with the share of the fetched bytes that was used, the most misses
+/// first.
 fn by_object(names: &CauseNames<'_>) -> Vec<Value> {
     let all = lines::of(names.profile()).into_iter();
     let objects = all.filter(|it| it.object.is_some());
@@ -93,19 +94,19 @@ fn by_object(names: &CauseNames<'_>) -> Vec<Value> {
     objects.map(entry).collect()
 }
 
-/// The counts of cells together; what a sample does not count is null.
+/// Causes of a group of cells; what a sample does not count is null.
 fn cell_causes(names: &CauseNames<'_>, causes: &CellCauses) -> Value {
     let line = names.profile().granularity.bytes();
-    let all = names.causes().sample_rate.is_none();
+    let is_complete = names.causes().sample_rate.is_none();
     json!({
         "misses": causes.fills,
         "bytes_brought": causes.fills.saturating_mul(line),
         "bytes_used": causes.used_bytes,
         "bytes_new": causes.new_bytes,
         "single_use": causes.single_use_fills,
-        "true_sharing": all.then_some(causes.true_sharing),
-        "false_sharing": all.then_some(causes.false_sharing),
-        "set_misses": all.then_some(&causes.set_misses),
+        "true_sharing": is_complete.then_some(causes.true_sharing),
+        "false_sharing": is_complete.then_some(causes.false_sharing),
+        "set_misses": is_complete.then_some(&causes.set_misses),
     })
 }
 

@@ -1,4 +1,5 @@
-//! The objects whose accesses are broken down by field, in whatever format they are shown.
+//! The objects whose accesses are broken down by field, with the rows of their tables. Text, page and
+//! JSON have them in common.
 
 use reuselens_locality::{DataLayout, ElementUse, FieldUse, Object, Profile, TypeOrigin, total};
 
@@ -15,7 +16,8 @@ pub(super) struct ObjectFields<'a> {
     /// Bytes of an element.
     pub bytes: u64,
     pub fields: Vec<FieldUse>,
-    /// That counts are estimates, and of which sample; `None` if all lines were counted.
+    /// The remark that counts are estimates, with the rate of the sample; `None` if all lines were
+    /// counted.
     pub estimates: Option<String>,
 }
 
@@ -96,11 +98,11 @@ pub(super) const HEADS: [&str; 6] = [
     "bytes",
 ];
 
-/// What has to be known of objects of unknown type.
+/// The explanation of the rows of objects of unknown type.
 pub(super) const UNKNOWN_TYPE: &str = "The debug information has no type for these data, or there is none (compile with -g): rows are \
     ranges of bytes within a block, each from an offset where accesses begin to the next.";
 
-/// One in so many of all misses are an object's at least, or it is not shown: a C library has some
+/// An object is shown if it has at least one in this many of all misses: a C library has some
 /// hundred structures.
 const LEAST_SHARE: u64 = 100;
 

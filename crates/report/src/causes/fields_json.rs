@@ -1,4 +1,4 @@
-//! Fields of objects in JSON.
+//! The field `fields` of a profile's JSON: fields of objects.
 
 use reuselens_locality::{Profile, TypeOrigin};
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! How many of the bytes that misses bring in are used, of all data and by object, in whatever
-//! format it is shown.
+//! The rows of the tables about lines: how many of the bytes that misses bring in are used, of all
+//! data and of each object. Text, page and JSON have them in common.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,8 @@ pub(super) struct ObjectLines<'a> {
     pub causes: CellCauses,
     /// Bytes that the fills brought in.
     pub brought: u64,
-    /// How well a sample knows the share of used bytes; `None` if all lines were counted.
+    /// The share of used bytes as a sample has it, and how far off that may be; `None` if all lines
+    /// were counted.
     pub sampled: Option<SampledUse>,
 }
 
@@ -27,8 +28,8 @@ impl ObjectLines<'_> {
         self.sampled.map_or(counted, |sampled| sampled.utilisation)
     }
 
-    /// How far the share of all lines may be from that of the sample; `None` where too few were
-    /// sampled to say so.
+    /// How far the share of all lines may be from that of the sample; `None` if too few were
+    /// sampled to know it.
     pub fn bound(&self) -> Option<f64> {
         let bound = self.sampled.map_or(0.0, |sampled| sampled.half_width);
         (bound < 1.0).then_some(bound)
@@ -60,7 +61,7 @@ pub(super) const HEADS: [&str; 3] = ["misses", "bytes brought", "used"];
 /// What the table is about, as a heading.
 pub(super) const TITLE: &str = "Bytes used of the lines that misses bring in";
 
-/// One in so many of all misses are an object's at least, or it is not shown.
+/// An object is shown if it has at least one in this many of all misses.
 const LEAST_SHARE: u64 = 100;
 
 /// The rows of a table of at most `most` rows: all data together, and then the objects, the most
@@ -113,8 +114,8 @@ pub(super) fn of(profile: &Profile) -> Vec<ObjectLines<'_>> {
     lines
 }
 
-/// Of which cache the misses are, and of which sample: `of L2 512 KiB; estimates from a sample of
-/// 1.00 % of the lines, bounds with 95 % confidence`.
+/// The cache that the misses are of, and the sample if one was counted: `of L2 512 KiB; estimates
+/// from a sample of 1.00 % of the lines, bounds with 95 % confidence`.
 pub(super) fn of_what(profile: &Profile) -> String {
     let Some(causes) = &profile.causes else {
         return String::new();
@@ -130,8 +131,8 @@ pub(super) fn of_what(profile: &Profile) -> String {
     }
 }
 
-/// That counts of lines, objects and fields are estimates, and of which sample; nothing if all
-/// lines were counted.
+/// The remark that counts of lines, objects and fields are estimates, with the rate of the sample;
+/// nothing if all lines were counted.
 pub(super) fn estimates(causes: &Causes) -> Option<String> {
     let rate = ratio_percent(causes.sample_rate?);
     Some(format!("estimates from a sample of {rate} of the lines"))

@@ -1,4 +1,4 @@
-//! Bytes used of lines in JSON.
+//! The field `line_use` of a profile's JSON: bytes used of lines.
 
 use reuselens_locality::Profile;
 use serde::Serialize;
@@ -17,7 +17,7 @@ pub(crate) struct LinesJson {
     bytes_used: u64,
     utilisation: f64,
     /// How far the utilisation of all lines may be from that of the sample, with 95 % confidence:
-    /// 0 if all lines were counted, null where too few were to say so.
+    /// 0 if all lines were counted, null if too few were sampled to know it.
     utilisation_bound: Option<f64>,
 }
 

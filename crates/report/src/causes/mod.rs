@@ -1,4 +1,8 @@
-//! Why accesses miss, where a profile has that.
+//! Why accesses miss, in all reports of a profile whose causes were recorded.
+//!
+//! A module has the rows of one subject: what [`carried`] reuses, [`fields`], [`lines`], [`phases`],
+//! [`sets`], [`sharing`]. Where formats differ in more than a [`CauseTable`] does, its siblings
+//! `…_text`, `…_page` and `…_json` write the rows.
 
 mod carried;
 mod cause_table;
@@ -36,7 +40,7 @@ fn tables(names: &CauseNames<'_>) -> [CauseTable; 3] {
     ]
 }
 
-/// Appends what a summary says of causes.
+/// Appends the tables of causes to a summary.
 pub(crate) fn write_text(out: &mut String, profile: &Profile, width: usize, paint: Paint) {
     lines_text::write(out, profile, width, paint);
     fields_text::write(out, profile, width, paint);
@@ -48,7 +52,7 @@ pub(crate) fn write_text(out: &mut String, profile: &Profile, width: usize, pain
     }
 }
 
-/// What a page says of causes.
+/// The parts of a page about causes.
 #[derive(Default)]
 pub(crate) struct CauseSections {
     /// Phases and tables; empty if there are none.

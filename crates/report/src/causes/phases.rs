@@ -1,4 +1,4 @@
-//! The phases of a run: what a picture over time and its table show.
+//! The phases of a run: the rows of their table, and a line over time in a summary.
 
 use reuselens_locality::{RunPhases, total};
 use reuselens_units::counted;
@@ -87,15 +87,15 @@ fn objects(row: &PhaseRow) -> String {
     words.join(", ")
 }
 
-/// Whether a run has more than one phase. What one phase has, the other tables show.
-pub(super) fn are_several(run: &RunPhases) -> bool {
+/// Whether a run has more than one phase. The other tables show the same as those of a single one.
+pub(super) fn has_several(run: &RunPhases) -> bool {
     run.phases.len() > 1 && !run.intervals.is_empty()
 }
 
-/// Appends a line with the number of the phase at each time, and the table.
+/// Appends the table, and a line with the number of the phase at each time.
 pub(super) fn write_text(out: &mut String, names: &CauseNames<'_>, width: usize, paint: Paint) {
     let run = &names.causes().phases;
-    if !are_several(run) {
+    if !has_several(run) {
         return;
     }
     table(names).write_text(out, width, paint);

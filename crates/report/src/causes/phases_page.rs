@@ -6,12 +6,12 @@ use reuselens_locality::{RunInterval, RunPhases, total};
 use reuselens_units::Granularity;
 
 use super::cause_table::CauseNames;
-use super::phases::{are_several, table};
+use super::phases::{has_several, table};
 use crate::caches;
 use crate::html::{escape, percent};
 use crate::numbers::{count, ratio_percent};
 
-/// Colours that phases have; a later one has that of an earlier one again.
+/// Colours of phases. Later phases take them in turn again.
 const COLOURS: usize = 6;
 /// The sides of a picture in its own units.
 const SIDE: f64 = 1000.0;
@@ -23,7 +23,7 @@ phase misses.";
 /// Appends the picture and the table, if there are several phases.
 pub(super) fn write(out: &mut String, names: &CauseNames<'_>) {
     let run = &names.causes().phases;
-    if !are_several(run) {
+    if !has_several(run) {
         return;
     }
     let _ = write!(
@@ -51,12 +51,12 @@ pub(super) fn write(out: &mut String, names: &CauseNames<'_>) {
     out.push_str("</div>");
 }
 
-/// A picture of a number over time.
+/// A picture of a number of each interval over the time of the run.
 struct TimePicture {
     title: &'static str,
     /// The number of an interval.
     value: fn(&RunInterval) -> f64,
-    /// A number for people.
+    /// That number as text.
     label: fn(f64, Granularity) -> String,
 }
 

@@ -1,4 +1,4 @@
-//! Misses of objects because the lines of a cache are in sets.
+//! Misses of objects that a cache has because its lines are in sets: conflicts.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ impl ConflictRow {
     }
 }
 
-/// One in so many of a cache's misses are conflicts of an object at least, or it is not shown.
+/// An object is shown if its conflicts are at least one in this many of the cache's misses.
 const LEAST_SHARE: u64 = 100;
 
 /// Objects and caches, the most conflicts first.

@@ -1,4 +1,4 @@
-//! Accesses of threads that take lines from each other.
+//! Lines that threads take from each other: which store, and which access then misses.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use crate::numbers::{count, percent};
 /// A store, and the access of another thread that found its line invalidated by it.
 #[derive(Clone, Debug)]
 pub(super) struct SharedRow {
-    /// The store and the access; `None` of the rarer pairs together, which are not listed.
+    /// The store and the access; `None` for the rarer pairs together, which are not listed.
     pub places: Option<[SharedPlace; 2]>,
     /// Invalidations after which the thread used what the other had written.
     pub true_sharing: u64,
     /// Invalidations after which it did not.
     pub false_sharing: u64,
-    /// Distinct lines; of instructions of one line of the source the sum.
+    /// Distinct cache lines, summed over the pairs of instructions of the two source lines.
     pub lines: u64,
 }
 
-/// One side.
+/// One side of a pair: its source line and its data.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SharedPlace {
     pub line: String,
@@ -64,9 +64,9 @@ impl SharedRow {
     }
 }
 
-/// The pairs, the most invalidations first. Instructions of one line are one. Where there were too
-/// many pairs, the rarer ones are a row without places. Pairs of unknown code on unknown data are
-/// then in this row too, as a profile has one entry for both.
+/// The pairs, the most invalidations first. Those of the instructions of one line are one row. If
+/// there were too many pairs, the rarer ones are a row without places. Pairs of unknown code on
+/// unknown data are then in this row too, as a profile has one entry for both.
 pub(super) fn rows(names: &CauseNames<'_>) -> Vec<SharedRow> {
     let mut all: BTreeMap<Option<[SharedPlace; 2]>, SharedRow> = BTreeMap::new();
     let has_unlisted = names.causes().unlisted_pairs.is_some();

@@ -7,7 +7,7 @@ use super::RunOrigin;
 use super::rows::short_place;
 use super::stored::{StoredCache, StoredFinding, StoredGpuRun, StoredKernel, StoredLine};
 use super::text::{GpuTextOptions, columns};
-use crate::numbers::{change, count, noun, ratio_percent};
+use crate::numbers::{change, count, noun, or_dash, ratio_percent};
 use crate::text::{Paint, TextStyle, heading, rows, wrap};
 
 /// One run is of a program and the other of a stream, so they cannot be compared.
@@ -173,8 +173,7 @@ fn two(before: u64, after: u64) -> String {
 }
 
 fn two_shares(before: Option<f64>, after: Option<f64>) -> String {
-    let text = |share: Option<f64>| share.map_or_else(|| "—".to_owned(), ratio_percent);
-    let (before, after) = (text(before), text(after));
+    let [before, after] = [before, after].map(|share| or_dash(share, ratio_percent));
     match before == after {
         true => after,
         false => format!("{before} → {after}"),

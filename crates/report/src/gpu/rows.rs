@@ -6,7 +6,7 @@ use reuselens_units::Bytes;
 use super::sums::{KernelSum, LineSum, ObjectSum};
 use super::{GpuRun, ShortNames};
 pub(super) use crate::advice::short_place;
-use crate::numbers::{count, percent, ratio_percent};
+use crate::numbers::{DASH, count, or_dash, percent, ratio_percent};
 
 /// Heads of [`kernel`].
 pub(super) const KERNEL_HEADS: [&str; 10] = [
@@ -28,16 +28,16 @@ pub(super) fn kernel(sum: &KernelSum, total: u64) -> Vec<String> {
         sum.name.clone(),
         count(sum.launches),
         match sum.instructions.threads {
-            0 => dash(),
+            0 => DASH.to_owned(),
             threads => count(threads),
         },
         percent(sum.instructions.threads, total),
         mean(sum.instructions.threads, sum.instructions.warps),
-        share(sum.branches.divergent(), sum.branches.executions()),
+        percent(sum.branches.divergent(), sum.branches.executions()),
         count(sum.global.requests),
         mean(sum.global.sectors, sum.global.requests),
-        sum.l1.as_ref().map_or_else(dash, hit_rate),
-        sum.l2.as_ref().map_or_else(dash, hit_rate),
+        or_dash(sum.l1.as_ref(), hit_rate),
+        or_dash(sum.l2.as_ref(), hit_rate),
     ]
 }
 
@@ -62,11 +62,11 @@ pub(super) fn line(sum: &LineSum, total: u64) -> Vec<String> {
         sum.function(),
         count(global.requests),
         count(global.sectors),
-        share(global.sectors, total),
+        percent(global.sectors, total),
         mean(global.sectors, global.requests),
-        share(global.excessive_sectors(), global.sectors),
+        percent(global.excessive_sectors(), global.sectors),
         hit_rate(&sum.counts.l1),
-        share(sum.splits, sum.branches),
+        percent(sum.splits, sum.branches),
     ]
 }
 
@@ -108,12 +108,12 @@ pub(super) fn object(
     vec![
         short.name(sum.object).to_owned(),
         tied,
-        memory.map_or_else(dash, |memory| Bytes(memory.peak_bytes).to_string()),
+        or_dash(memory, |memory| Bytes(memory.peak_bytes).to_string()),
         count(all.sectors),
-        share(all.sectors, total),
+        percent(all.sectors, total),
         mean(all.sectors, all.requests),
         hit_rate(&sum.counts.l1),
-        share(sum.counts.reuse.reuses, sum.counts.reuse.loads),
+        percent(sum.counts.reuse.reuses, sum.counts.reuse.loads),
     ]
 }
 
@@ -129,7 +129,7 @@ pub(super) fn copy(run: &GpuRun, sum: &CopySum) -> Vec<String> {
         sum.direction.name().to_owned(),
         count(sum.count),
         Bytes(sum.bytes).to_string(),
-        share(sum.redundant_bytes, sum.bytes),
+        percent(sum.redundant_bytes, sum.bytes),
     ]
 }
 
@@ -144,27 +144,15 @@ fn is_host(run: &GpuRun, object: u32) -> bool {
 /// The share of the loads' sectors that a cache had; a dash if nothing was loaded.
 pub(super) fn hit_rate(counts: &CacheCounts) -> String {
     match counts.loads {
-        0 => dash(),
+        0 => DASH.to_owned(),
         _ => ratio_percent(counts.load_hit_rate()),
     }
 }
 
-/// A part of a total; a dash of nothing.
-pub(super) fn share(part: u64, total: u64) -> String {
-    match total {
-        0 => dash(),
-        total => percent(part, total),
-    }
-}
-
-/// A mean; a dash of nothing.
+/// A mean; a dash if there is nothing to take it of.
 pub(super) fn mean(sum: u64, number: u64) -> String {
     match number {
-        0 => dash(),
+        0 => DASH.to_owned(),
         number => format!("{:.1}", sum as f64 / number as f64),
     }
-}
-
-fn dash() -> String {
-    "—".to_owned()
 }

@@ -157,6 +157,16 @@ fn run(strides: &[u64]) -> GpuRun {
     }
 }
 
+/// A run read back from its JSON.
+fn stored(run: &GpuRun) -> StoredGpuRun {
+    StoredGpuRun::parse(&gpu_json(&SummedRun::of(run))).unwrap()
+}
+
+/// The JSON of a run.
+fn parsed(summed: &SummedRun<'_>) -> Value {
+    serde_json::from_str(&gpu_json(summed)).unwrap()
+}
+
 const OPTIONS: GpuTextOptions = GpuTextOptions {
     top: 5,
     width: 110,
@@ -219,7 +229,7 @@ fn lines_of_device_functions_have_the_way_from_the_kernel() {
     };
     run.kernels[0].by_site[1].code.calls = [call("helper"), call("inner")].into();
     let summed = SummedRun::of(&run);
-    let json: Value = serde_json::from_str(&gpu_json(&summed)).unwrap();
+    let json = parsed(&summed);
     let paths = &json["by_line"][0]["paths"];
     assert!(
         paths[0].as_str().unwrap().ends_with(" › helper › inner"),
@@ -272,7 +282,7 @@ fn page_is_offline_and_escapes_names() {
 fn heat_map_shows_the_parts_that_each_kernel_accesses() {
     let run = run(&[128, 1 << 14]);
     let summed = SummedRun::of(&run);
-    let json: Value = serde_json::from_str(&gpu_json(&summed)).unwrap();
+    let json = parsed(&summed);
     // Parts of 16 KiB: neighbouring words twice and lines once, then a word in each of 32 parts.
     let heat = &json["by_object"][0]["heat"];
     assert_eq!(heat["part_bytes"], 1 << 14);
@@ -298,7 +308,7 @@ fn heat_map_shows_the_parts_that_each_kernel_accesses() {
 fn lanes_that_a_guard_switches_off_are_shown() {
     let run = run(&[4]);
     let summed = SummedRun::of(&run);
-    let json: Value = serde_json::from_str(&gpu_json(&summed)).unwrap();
+    let json = parsed(&summed);
     let lines = json["by_line"].as_array().unwrap();
     let line = lines.iter().find(|it| it["line"] == "/src/k.cu:7").unwrap();
     let counts = [&line["guarded"], &line["guarded_lanes"], &line["lanes_off"]];
@@ -320,8 +330,7 @@ fn page_of_many_launches_is_small() {
 
 #[test]
 fn difference_shows_what_changed_and_nothing_else() {
-    let read = |run: &GpuRun| StoredGpuRun::parse(&gpu_json(&SummedRun::of(run))).unwrap();
-    let (before, after) = (read(&run(&[128])), read(&run(&[4])));
+    let (before, after) = (stored(&run(&[128])), stored(&run(&[4])));
     let text = gpu_diff(&before, &after, &OPTIONS);
     for part in [
         "−77.8 %",
@@ -340,13 +349,12 @@ fn difference_shows_what_changed_and_nothing_else() {
 
 #[test]
 fn difference_states_what_else_differs() {
-    let read = |run: &GpuRun| StoredGpuRun::parse(&gpu_json(&SummedRun::of(run))).unwrap();
     let (before, mut after) = (run(&[128]), run(&[128]));
-    assert_eq!(read(&before).unlike(&read(&after)).unwrap(), [""; 0]);
+    assert_eq!(stored(&before).unlike(&stored(&after)).unwrap(), [""; 0]);
     let caches = after.kernels[0].caches.as_mut().expect("modelled caches");
     caches.model = reuselens_gpu_advisor::GpuModel::KEPLER;
     after.ledger.faults.push(fault());
-    let text = gpu_diff(&read(&before), &read(&after), &OPTIONS);
+    let text = gpu_diff(&stored(&before), &stored(&after), &OPTIONS);
     for part in [
         "capability 9.0, then compute capability 3.5",
         "hit rates are not comparable",
@@ -359,7 +367,7 @@ fn difference_states_what_else_differs() {
         );
     }
     after.kernels[0].caches = None;
-    let text = gpu_diff(&read(&before), &read(&after), &OPTIONS);
+    let text = gpu_diff(&stored(&before), &stored(&after), &OPTIONS);
     assert!(text.contains("no model"), "{text}");
 }
 
@@ -375,12 +383,11 @@ fn fault() -> LaunchFault {
 /// A stream has neither objects nor branches: all of them would seem to be gone.
 #[test]
 fn a_program_is_not_compared_with_a_stream() {
-    let read = |run: &GpuRun| StoredGpuRun::parse(&gpu_json(&SummedRun::of(run))).unwrap();
     let stream = GpuRun {
         origin: RunOrigin::Stream,
         ..run(&[128])
     };
-    let (program, stream) = (read(&run(&[128])), read(&stream));
+    let (program, stream) = (stored(&run(&[128])), stored(&stream));
     assert_eq!(program.unlike(&stream), Err(UnlikeOrigins));
     assert!(stream.unlike(&stream).is_ok());
 }
@@ -429,13 +436,13 @@ fn files_that_are_no_runs_are_refused() {
 }
 
 #[test]
-fn what_was_cut_short_is_said() {
+fn analyses_that_were_cut_short_are_reported() {
     let mut cut = run(&[4]);
     assert!(!gpu_text(&SummedRun::of(&cut), &OPTIONS).contains("than are kept"));
     cut.ledger.is_cut = true;
     assert!(gpu_text(&SummedRun::of(&cut), &OPTIONS).contains("than are kept"));
     assert!(gpu_page(&SummedRun::of(&cut), &GpuPageOptions::default()).contains("than are kept"));
-    let json: Value = serde_json::from_str(&gpu_json(&SummedRun::of(&cut))).unwrap();
+    let json = parsed(&SummedRun::of(&cut));
     assert_eq!(json["is_cut"], true);
 }
 
@@ -445,9 +452,9 @@ fn blocks_that_the_cache_model_cut_are_named() {
     let caches = run.kernels[0].caches.as_mut().expect("modelled caches");
     caches.cut_blocks = 2;
     let text = gpu_text(&SummedRun::of(&run), &OPTIONS);
-    let said = "2 blocks were too long for the cache model";
-    assert!(text.contains(said), "{text}");
-    let json: Value = serde_json::from_str(&gpu_json(&SummedRun::of(&run))).unwrap();
+    let cut = "2 blocks were too long for the cache model";
+    assert!(text.contains(cut), "{text}");
+    let json = parsed(&SummedRun::of(&run));
     assert_eq!(json["kernels"][0]["waves"]["cut_blocks"], 2);
 }
 
@@ -479,8 +486,7 @@ fn lines_that_only_moved_are_not_different() {
 
 #[test]
 fn findings_of_another_amount_are_shown_with_both() {
-    let read = |run: &GpuRun| StoredGpuRun::parse(&gpu_json(&SummedRun::of(run))).unwrap();
-    let (before, after) = (read(&run(&[128])), read(&run(&[16])));
+    let (before, after) = (stored(&run(&[128])), stored(&run(&[16])));
     let text = gpu_diff(&before, &after, &OPTIONS);
     assert!(text.contains("28 → 12 excessive sectors"), "{text}");
 }

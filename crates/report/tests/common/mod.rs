@@ -1,10 +1,24 @@
-//! Profiles made by hand: a real reuse-distance count over the accesses of small programs.
+//! Profiles made by hand, of a real reuse-distance count over the accesses of small programs; and
+//! ways to read what is reported of them.
 #![allow(dead_code)]
 
 use std::collections::{BTreeMap, HashMap};
 
 use reuselens_locality::*;
 use reuselens_units::{Bytes, Distance, Granularity};
+
+/// The JSON of a profile, with the options that it has by default.
+pub fn parsed(profile: &Profile) -> serde_json::Value {
+    let text = reuselens_report::json(profile, &reuselens_report::JsonOptions::default());
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The words of each line of a text, from the first line on that begins with `heading`.
+pub fn words_from<'t>(text: &'t str, heading: &str) -> Vec<Vec<&'t str>> {
+    let lines = text.lines().skip_while(|line| !line.starts_with(heading));
+    let words = lines.map(|line| line.split_whitespace().collect());
+    words.collect()
+}
 
 /// Indices of an access: site, object, context, thread.
 pub type Key = (u32, u32, u32, u32);

@@ -13,7 +13,7 @@ use crate::numbers::{count, percent};
 struct LabelledBar {
     label: String,
     value: u64,
-    /// What its colour says: `hit`, `miss` or `cold`.
+    /// The class of its colour: `hit`, `miss` or `cold`.
     class: &'static str,
 }
 

@@ -9,7 +9,7 @@ use reuselens_units::Bytes;
 use crate::gpu::sums::KernelSum;
 use crate::gpu::{GpuRun, SummedRun, rows};
 use crate::html::escape;
-use crate::numbers::{count, noun};
+use crate::numbers::{count, noun, or_dash};
 
 /// A box of the chart.
 struct ChartBox {
@@ -84,11 +84,7 @@ fn write_arrow(out: &mut String, arrow: &Arrow) {
 }
 
 fn boxes(all: &KernelSum) -> Vec<ChartBox> {
-    let hit = |cache: &Option<_>| {
-        cache
-            .as_ref()
-            .map_or_else(|| "—".to_owned(), rows::hit_rate)
-    };
+    let hit = |cache: &Option<_>| or_dash(cache.as_ref(), rows::hit_rate);
     let at = |name, fact: String, x, y| ChartBox { name, fact, x, y };
     vec![
         at("Kernels", noun(all.launches, "launch", "launches"), 0, 20),

@@ -17,7 +17,7 @@ use reuselens_units::Bytes;
 use super::sums::{KernelSum, LineSum};
 use super::{GpuRun, ShortNames, SummedRun, rows};
 use crate::html::{escape, page};
-use crate::numbers::{count, noun, percent, ratio_percent, significant};
+use crate::numbers::{count, noun, or_dash, percent, ratio_percent, significant};
 use tables::{ROWS, TableRow, noted_section, section};
 
 /// What a page of a run shows.
@@ -197,14 +197,12 @@ fn tiles(out: &mut String, run: &GpuRun, all: &KernelSum) {
         ),
         (
             "excessive sectors",
-            rows::share(global.excessive_sectors(), global.sectors),
+            percent(global.excessive_sectors(), global.sectors),
             "fetched, but not asked for".to_owned(),
         ),
         (
             "L1 hit rate",
-            all.l1
-                .as_ref()
-                .map_or_else(|| "—".to_owned(), rows::hit_rate),
+            or_dash(all.l1.as_ref(), rows::hit_rate),
             "by a model".to_owned(),
         ),
         (
@@ -316,11 +314,11 @@ fn branch_rows(lines: &[LineSum]) -> Vec<Vec<String>> {
             rows::line_name(&sum.line),
             sum.paths.join(", "),
             count(sum.branches),
-            rows::share(sum.splits, sum.branches),
+            percent(sum.splits, sum.branches),
             count(sum.executions),
-            rows::share(sum.divergent, sum.executions),
+            percent(sum.divergent, sum.executions),
             count(sum.guarded),
-            rows::share(sum.lanes_off, sum.guarded_lanes),
+            percent(sum.lanes_off, sum.guarded_lanes),
         ]
     };
     lines.iter().map(row).collect()
@@ -401,11 +399,8 @@ fn bypass_rows(run: &GpuRun) -> Vec<Vec<String>> {
             bypass.per_warp.warps_per_block.to_string(),
             per_warp.to_string(),
             per_cta.to_string(),
-            oracle.map_or_else(|| "—".to_owned(), |oracle| oracle.best().to_string()),
-            oracle.map_or_else(
-                || "—".to_owned(),
-                |oracle| ratio_percent(oracle.distance(per_warp)),
-            ),
+            or_dash(oracle, |oracle| oracle.best().to_string()),
+            or_dash(oracle, |oracle| ratio_percent(oracle.distance(per_warp))),
         ])
     });
     rows.collect()

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use crate::gpu::rows;
 use crate::gpu::sums::LineSum;
 use crate::html::escape;
-use crate::numbers::count;
+use crate::numbers::{count, percent};
 
 /// Lines shown around a line of a kernel that was executed.
 const AROUND: usize = 4;
@@ -77,7 +77,7 @@ pub(super) fn write(out: &mut String, total: u64, files: &[SourceFile]) {
              scope=\"col\">Excessive</th><th scope=\"col\">L1</th><th scope=\"col\">Splits</th><th \
              scope=\"col\">Line</th><th scope=\"col\"><span class=\"sr\">Text</span></th></tr></thead><tbody>",
             escape(file.path),
-            rows::share(file.sectors(), total),
+            percent(file.sectors(), total),
         );
         write_file(out, file, total, end);
         out.push_str("</tbody></table></div></details>");
@@ -119,9 +119,9 @@ fn write_line(out: &mut String, sum: Option<&LineSum>, total: u64, (number, text
                     String::new()
                 },
                 rows::mean(global.sectors, global.requests),
-                rows::share(global.excessive_sectors(), global.sectors),
+                percent(global.excessive_sectors(), global.sectors),
                 rows::hit_rate(&sum.counts.l1),
-                rows::share(sum.splits, sum.branches),
+                percent(sum.splits, sum.branches),
             );
         }
         None => out.push_str("<td></td><td></td><td></td><td></td><td></td>"),
