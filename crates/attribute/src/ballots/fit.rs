@@ -6,13 +6,13 @@ use reuselens_locality::{DataLayout, LayoutField};
 
 use crate::symbols::AccessedType;
 
-/// What an access says of data of a type. Those of the same instruction that begin in this range
-/// of bytes say the same.
+/// What an access shows about data of a type. Accesses of the same instruction that begin in this
+/// range of bytes show the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fit {
     /// The data have this type.
     Agrees(Range<u32>),
-    /// Nothing.
+    /// The data may have this type, or another.
     Open(Range<u32>),
     /// The data do not have this type.
     Against(Range<u32>),
@@ -21,14 +21,14 @@ pub(super) enum Fit {
 /// Whether an access at an offset of an element is one that elements of a type can have.
 ///
 /// - An instruction that accesses a field of the same type must do so where the field is, and
-///   access whole fields. What it adds to an address may be one that no element has, if it goes
-///   with a constant: with an index, an access elsewhere says nothing.
+///   access whole fields. With an index, an access elsewhere shows nothing: optimised code may add
+///   a part of the offset to the index, so that the instruction has another one.
 /// - One of another structure, such as a base class or a part, must access a field of the same
 ///   name, type and bytes.
 /// - One of a number must find a number of that size there.
-/// - What is in unions, arrays and types of libraries says nothing.
+/// - Accesses to unions, arrays and types of libraries show nothing.
 pub(super) fn fit(access: &AccessedType, layout: &DataLayout, at: u32) -> Fit {
-    let here = leaf(layout, at);
+    let here = field_at(layout, at);
     let range = match here {
         Some(field) => range(field),
         None => at..at + 1,
@@ -55,12 +55,12 @@ pub(super) fn fit(access: &AccessedType, layout: &DataLayout, at: u32) -> Fit {
     let Some(offset) = access.offset else {
         return Fit::Open(0..layout.bytes as u32);
     };
-    match leaf(&access.layout, offset) {
+    match field_at(&access.layout, offset) {
         None => Fit::Open(range),
         Some(there) => {
             let is_there = u64::from(offset) - there.offset == inner && there.bytes == here.bytes;
-            let is_alike =
-                there.type_name == here.type_name && last(&there.name) == last(&here.name);
+            let is_alike = there.type_name == here.type_name
+                && last_part(&there.name) == last_part(&here.name);
             match (is_there && is_alike, is_opaque(here)) {
                 (true, _) if is_whole(access, layout, at) => Fit::Agrees(at..at + 1),
                 (true, _) => Fit::Open(at..at + 1),
@@ -83,8 +83,8 @@ fn fit_of_same(access: &AccessedType, layout: &DataLayout, at: u32) -> Fit {
             false => Fit::Open(at..at + 1),
         };
     }
-    let here = leaf(layout, at);
-    let is_inner = here.is_some_and(|here| leaf(layout, offset) == Some(here));
+    let here = field_at(layout, at);
+    let is_inner = here.is_some_and(|here| field_at(layout, offset) == Some(here));
     if !access.is_indexed && !is_inner {
         return Fit::Against(here.map_or(at..at + 1, range));
     }
@@ -102,23 +102,24 @@ fn fit_of_same(access: &AccessedType, layout: &DataLayout, at: u32) -> Fit {
     })
 }
 
-/// Whether an access by an index to elements of a type is at one offset of them each time. In
-/// arrays within an element it is not.
+/// Whether an access by an index to elements of a type is at the same offset of each element. It is
+/// not if it may be to an array within an element.
 pub(super) fn has_one_place(access: &AccessedType, layout: &DataLayout) -> bool {
-    let field = access.offset.and_then(|offset| leaf(layout, offset));
+    let field = access.offset.and_then(|offset| field_at(layout, offset));
     let is_single = field.is_some_and(|field| !is_opaque(field));
     access.is_indexed && is_single && is_same(&access.layout, layout)
 }
 
 /// Whether two bytes of an element are in one array: an index may hide where that begins.
 pub(super) fn are_in_one_array(layout: &DataLayout, one: u32, other: u32) -> bool {
-    let field = leaf(layout, one).filter(|field| is_opaque(field));
-    field.is_some() && field == leaf(layout, other)
+    let field = field_at(layout, one).filter(|field| is_opaque(field));
+    field.is_some() && field == field_at(layout, other)
 }
 
-/// Whether an access of this type is to whole fields, or to a part of what may hold several data.
+/// Whether an access to a field of a type is to whole fields, or within one that may hold several
+/// data.
 fn is_whole(access: &AccessedType, layout: &DataLayout, at: u32) -> bool {
-    let Some(first) = leaf(layout, at) else {
+    let Some(first) = field_at(layout, at) else {
         return false;
     };
     let (begin, end) = (u64::from(at), u64::from(at) + u64::from(access.bytes));
@@ -134,7 +135,7 @@ pub(super) fn extends(layout: &DataLayout, base: &DataLayout) -> bool {
     let is_field = |field: &LayoutField| {
         let same = layout.fields.iter().find(|it| it.offset == field.offset);
         same.is_some_and(|same| {
-            let is_alike = last(&same.name) == last(&field.name);
+            let is_alike = last_part(&same.name) == last_part(&field.name);
             same.bytes == field.bytes && is_alike && same.type_name == field.type_name
         })
     };
@@ -149,7 +150,7 @@ fn is_same(one: &DataLayout, other: &DataLayout) -> bool {
 }
 
 /// The field that a byte of a type is in; `None` for padding.
-fn leaf(layout: &DataLayout, at: u32) -> Option<&LayoutField> {
+fn field_at(layout: &DataLayout, at: u32) -> Option<&LayoutField> {
     let at = u64::from(at);
     let after = layout.fields.partition_point(|field| field.offset <= at);
     let field = layout.fields[..after].last()?;
@@ -176,8 +177,8 @@ pub(super) fn is_link(access: &AccessedType) -> bool {
     is_pointer && layout.bytes == 8 && access.offset == Some(0)
 }
 
-/// The last part of the name of a field.
-fn last(name: &str) -> &str {
+/// The last part of a field's name: `x` of `position.x`.
+fn last_part(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 

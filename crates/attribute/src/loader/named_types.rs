@@ -9,7 +9,7 @@ use reuselens_locality::DataLayout;
 use super::CheckedFile;
 use super::frames::Debug;
 use super::layouts::Layouts;
-use super::variables::{MAX_STEPS, Unit, offset};
+use super::variables::{MAX_STEPS, Unit, for_each_entry, offset};
 
 /// Bytes of units that are walked over for questions about a file: about a second.
 const MAX_WALKED: usize = 256 << 20;
@@ -108,22 +108,10 @@ fn candidates(unit: Unit<'_>, question: &Question) -> Vec<UnitOffset> {
         Question::Pointee(name, _) => (name, is_variable),
     };
     let mut found = Vec::new();
-    let Ok(mut entries) = unit.entries_raw(None) else {
-        return found;
-    };
-    while !entries.is_empty() {
-        let place = entries.next_offset();
-        let Ok(abbreviation) = entries.read_abbreviation() else {
-            break;
-        };
-        let Some(abbreviation) = abbreviation else {
-            continue;
-        };
-        if entries.skip_attributes(abbreviation.attributes()).is_err() {
-            break;
-        }
+    // A part that cannot be read ends the walk: what was found stays.
+    let _ = for_each_entry(unit, |place, _, abbreviation| {
         if !is_kind(abbreviation.tag()) {
-            continue;
+            return Ok(());
         }
         let name = unit.entry(place).ok();
         let name = name.and_then(|entry| entry.attr_value(gimli::DW_AT_name));
@@ -131,7 +119,8 @@ fn candidates(unit: Unit<'_>, question: &Question) -> Vec<UnitOffset> {
         if name.is_some_and(|name| is_equal(&name.to_string_lossy(), wanted)) {
             found.push(place);
         }
-    }
+        Ok(())
+    });
     found
 }
 

@@ -94,19 +94,32 @@ fn walk_unit<'a>(
     mut layouts: Option<&mut Layouts<'a>>,
     variables: &mut BTreeMap<u64, Variable>,
 ) -> gimli::Result<()> {
-    let mut entries = unit.entries_raw(None)?;
-    while !entries.is_empty() {
-        let offset = entries.next_offset();
-        let Some(abbreviation) = entries.read_abbreviation()? else {
-            continue;
-        };
-        entries.skip_attributes(abbreviation.attributes())?;
+    for_each_entry(unit, |offset, _, abbreviation| {
         if !may_have_address(abbreviation) {
-            continue;
+            return Ok(());
         }
         let entry = unit.entry(offset)?;
         if let Some(address) = address(unit, &entry) {
             variables.insert(address, variable(unit, layouts.as_deref_mut(), &entry));
+        }
+        Ok(())
+    })
+}
+
+/// Calls `visit` on each entry of a unit, with its offset, its depth and its abbreviation, which has
+/// its tag and the names of its attributes. The attributes themselves are skipped. Ends with the
+/// first error, also of `visit`.
+pub(super) fn for_each_entry(
+    unit: Unit<'_>,
+    mut visit: impl FnMut(UnitOffset, isize, &Abbreviation) -> gimli::Result<()>,
+) -> gimli::Result<()> {
+    let mut entries = unit.entries_raw(None)?;
+    while !entries.is_empty() {
+        let (offset, depth) = (entries.next_offset(), entries.next_depth());
+        // Without an abbreviation, it is the end of a list of siblings.
+        if let Some(abbreviation) = entries.read_abbreviation()? {
+            entries.skip_attributes(abbreviation.attributes())?;
+            visit(offset, depth, abbreviation)?;
         }
     }
     Ok(())

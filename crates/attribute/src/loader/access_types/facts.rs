@@ -1,5 +1,5 @@
-//! Where debug information says that pointers of a function are: in registers, in stack slots, and
-//! in static variables.
+//! [`Facts`]: the registers and stack slots that hold a function's variables, by its debug
+//! information; and [`Statics`], the static variables of a unit.
 //!
 //! Source: DWARF 5, sections 2.6 (locations), 3.3.8 (inlined functions) and 4.1 (variables).
 
@@ -18,9 +18,9 @@ use crate::loader::variables::{Entry, Reader, Unit, attribute_of, declaration, o
 const POINTER_BYTES: u64 = 8;
 /// The registers of the stack, `%rsp` and `%rbp`.
 const STACK: [usize; 2] = [4, 5];
-/// Places of a function's variables beyond which the rest is left out.
+/// The most places of a function's variables that are kept; the rest is left out.
 const MAX_FACTS: usize = 1 << 14;
-/// What an entry of a list of places costs, in the budget of a unit.
+/// The cost of an entry of a list of places, in the budget of a unit.
 const PLACE_COST: usize = 16;
 
 /// A register that has an address in some code.
@@ -39,7 +39,7 @@ enum SlotBase {
     Register(usize),
 }
 
-/// Memory that is a variable in some code.
+/// Memory of the stack that is a variable, or holds its address, in some code.
 struct StackSlot {
     code: Range<u64>,
     base: SlotBase,
@@ -54,14 +54,15 @@ pub(super) struct Facts {
     pub code: Vec<Range<u64>>,
     pub registers: Vec<RegisterFact>,
     slots: Vec<StackSlot>,
-    /// Slots with the addresses of variables: arguments of Fortran.
+    /// Slots that hold the address of a variable, as with arguments of Fortran. `storage` is the
+    /// variable.
     addresses: Vec<StackSlot>,
-    /// Where the canonical frame address is.
+    /// How the canonical frame address follows from a register, by ranges of code.
     frames: Vec<CfaRow>,
 }
 
 impl Facts {
-    /// Those of a function: as far as its entries can be read.
+    /// The facts of a function, as far as its entries can be read.
     pub fn of(
         unit: Unit<'_>,
         layouts: &mut Layouts<'_>,
@@ -87,7 +88,8 @@ impl Facts {
         let base = frame_base(unit, &root);
         let mut entries = unit.entries_at_offset(function)?;
         let mut depth = None;
-        // The code of the blocks around, the innermost last. A nested function has none.
+        // The depth and the code of the blocks around, the innermost last. Variables of a nested
+        // function have no code here: it is read by itself.
         let mut around: Vec<(isize, Rc<[Range<u64>]>)> = Vec::new();
         while let Some(entry) = entries.next_dfs()? {
             let first = *depth.get_or_insert(entry.depth());
@@ -124,7 +126,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Adds where a variable is, of which `code` is the code around.
+    /// Adds the places of a variable. `code` is the code of the block that declares it.
     fn variable<'a>(
         &mut self,
         unit: Unit<'a>,
@@ -154,6 +156,8 @@ impl Facts {
         Some(())
     }
 
+    /// Adds the places that a variable of type `kind` has in some code, each with the offset in the
+    /// variable of the part that is there.
     fn add(
         &mut self,
         layouts: &mut Layouts<'_>,
@@ -208,12 +212,12 @@ impl Facts {
         }
     }
 
-    /// Whether no more places are kept.
+    /// Whether [`MAX_FACTS`] places are kept.
     fn is_full(&self) -> bool {
         self.registers.len() + self.slots.len() + self.addresses.len() >= MAX_FACTS
     }
 
-    /// How many stack slots are looked at for an instruction.
+    /// The number of stack slots, which are all looked at for each access.
     pub fn slots(&self) -> usize {
         self.slots.len() + self.addresses.len()
     }

@@ -1,9 +1,9 @@
 //! Follows addresses through the code of a function, along all paths.
 //!
 //! A forward data-flow analysis over basic blocks: what is known of a register where paths meet is
-//! what holds on all of them. Code that no path seen reaches (the cases of a `switch`) begins
-//! without knowledge. At each instruction, what debug information says of a register replaces what
-//! the analysis knows.
+//! what holds on all of them. Blocks that no known path leads to (the cases of a `switch`) begin with
+//! unknown registers. At each instruction, the [facts](Facts) of debug information about a register
+//! replace what the analysis knows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,17 +14,18 @@ use super::pointer::{Pointer, REGISTERS, RegisterStates, RegisterValue};
 use super::step::{Accesses, Stepper, accesses, string_operands};
 use crate::loader::layouts::Layouts;
 
-/// Instructions of a function beyond which it is not followed.
+/// A function with more instructions is not followed.
 const MAX_INSTRUCTIONS: usize = 1 << 16;
-/// Registers with facts, over all instructions, beyond which a function is not followed.
+/// A function with more registers with facts, summed over its instructions, is not followed.
 const MAX_ACTIVE: usize = 1 << 20;
-/// Stack slots that are looked at, over all instructions, beyond which a function is not followed:
-/// some tenths of a second.
+/// A function with more stack slots to look at, summed over its instructions, is not followed: some
+/// tenths of a second.
 const MAX_LOOKED_AT: usize = 1 << 26;
-/// How often a block is looked at, on the average.
+/// How often a block is looked at on average, at most.
 const ROUNDS: usize = 64;
 
-/// What a function's instructions access: by the address of the last byte, for loads and stores.
+/// What a function's instructions access, by the address of their last byte and whether it is a
+/// store.
 pub(super) type Accessed = BTreeMap<(u64, bool), PointerAccess>;
 
 /// An access by an address within data of a type.
@@ -38,7 +39,7 @@ pub(super) struct PointerAccess {
 /// The instructions of a function, and its blocks.
 struct FunctionCode {
     instructions: Vec<Instruction>,
-    /// By instruction, the registers of which debug information says what they are.
+    /// By instruction, the registers that debug information gives a value, with that.
     active: Vec<Vec<(usize, Pointer)>>,
     /// The first instruction of each block, and the first after it.
     blocks: Vec<(usize, usize)>,
@@ -67,15 +68,15 @@ pub(super) fn accessed(
         for at in first..after {
             function.apply_facts(at, &mut state);
             let instruction = &function.instructions[at];
-            note(instruction, &stepper, &state, &mut found);
+            record_accesses(instruction, &stepper, &state, &mut found);
             stepper.step(instruction, &mut state);
         }
     }
     found
 }
 
-/// Notes what an instruction accesses.
-fn note(
+/// Adds what an instruction accesses.
+fn record_accesses(
     instruction: &Instruction,
     stepper: &Stepper<'_, '_>,
     state: &RegisterStates,
@@ -168,9 +169,9 @@ impl FunctionCode {
         Some(())
     }
 
-    /// Puts what debug information says before an instruction into the registers. Of several
-    /// addresses that one register is, the one in the largest data counts; it is unknown if two of
-    /// one size differ.
+    /// Sets the registers to which debug information gives a value before an instruction. Of several
+    /// addresses for one register, the one in the largest data counts; the register is unknown if
+    /// two of these are in data of different types.
     fn apply_facts(&self, at: usize, state: &mut RegisterStates) {
         let active = &self.active[at];
         for register in active.iter().map(|(register, _)| *register) {

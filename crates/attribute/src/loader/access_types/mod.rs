@@ -5,9 +5,10 @@
 //! pointer that is loaded from `p->next`, one that a loop advances, `&a[i]`. So the instruction
 //! `mov 8(%rax),%rdx` accesses the field at offset 8 of the structure that `%rax` points to.
 //!
-//! A function is read once, when the first of its instructions is asked for. Instructions of
-//! programs that are compiled for tracing are not the ones that access memory: of these, nothing is
-//! known.
+//! A function is read once, when the first of its instructions is asked for.
+//!
+//! Programs that are compiled for tracing have no such types: their accesses are recorded with other
+//! instructions than those that access memory.
 
 mod facts;
 mod flow;
@@ -25,25 +26,34 @@ use reuselens_locality::DataLayout;
 use super::CheckedFile;
 use super::frames::Debug;
 use super::layouts::{LayoutMemory, Layouts};
-use super::variables::{Unit, address, offset};
+use super::variables::{Unit, address, attribute_of, declaration, for_each_entry, offset};
 use crate::symbols::AccessedType;
 use facts::{Facts, Statics, ranges, storage};
 use flow::{Accessed, PointerAccess};
 
-/// Bytes of code of a function beyond which it is not read.
+/// A function with more bytes of code is not read.
 const MAX_CODE: u64 = 1 << 18;
-/// Bytes of units that are walked over for a file: a few seconds.
+/// Bytes of units that are walked over for a file at most: a few seconds.
 const MAX_WALKED: usize = 256 << 20;
 
 /// What the instructions of a file access.
 pub(super) struct AccessTypes {
-    /// The file with the code, and where it has code: address, bytes, place in the file.
+    /// The file with the code.
     file: CheckedFile,
-    sections: Vec<(u64, u64, u64)>,
+    sections: Vec<CodeSection>,
     /// By number of a unit, those that instructions were asked of.
     units: BTreeMap<usize, UnitAccesses>,
     /// Bytes of units that may still be walked over.
     left: usize,
+}
+
+/// A section of the file with code.
+struct CodeSection {
+    /// The address of its first byte.
+    address: u64,
+    bytes: u64,
+    /// Where it begins in the file.
+    file_offset: u64,
 }
 
 /// What the instructions of a unit access.
@@ -70,8 +80,12 @@ impl AccessTypes {
             .sections()
             .filter(|it| it.kind() == SectionKind::Text);
         let sections = code.filter_map(|section| {
-            let (at, bytes) = section.file_range()?;
-            Some((section.address(), bytes, at))
+            let (file_offset, bytes) = section.file_range()?;
+            Some(CodeSection {
+                address: section.address(),
+                bytes,
+                file_offset,
+            })
         });
         let sections = sections.collect();
         Some(AccessTypes {
@@ -82,7 +96,8 @@ impl AccessTypes {
         })
     }
 
-    /// What the loads, or else the stores, of an instruction are to.
+    /// What the loads of an instruction are to; with `writes`, what its stores are to. `None` if
+    /// that is not known.
     pub fn of_access(&mut self, debug: &Debug, address: u64, writes: bool) -> Option<AccessedType> {
         let number = debug.unit_at(address)?;
         let mut known = match self.units.remove(&number) {
@@ -147,12 +162,16 @@ impl AccessTypes {
     /// The bytes of some code.
     fn code(&self, code: &std::ops::Range<u64>) -> Option<(u64, Vec<u8>)> {
         let bytes = code.end - code.start;
-        let is_in = |&&(low, length, _): &&(u64, u64, u64)| {
-            low <= code.start && bytes <= length && code.start - low <= length - bytes
+        let is_in = |section: &&CodeSection| {
+            section.address <= code.start
+                && bytes <= section.bytes
+                && code.start - section.address <= section.bytes - bytes
         };
-        let (low, _, at) = self.sections.iter().find(is_in)?;
+        let section = self.sections.iter().find(is_in)?;
         let mut found = vec![0; usize::try_from(bytes).ok().filter(|_| bytes <= MAX_CODE)?];
-        let place = at.checked_add(code.start - low)?;
+        let place = section
+            .file_offset
+            .checked_add(code.start - section.address)?;
         self.file.file.read_exact_at(&mut found, place).ok()?;
         Some((code.start, found))
     }
@@ -160,14 +179,8 @@ impl AccessTypes {
 
 /// Finds the functions and the static variables of a unit.
 fn walk(unit: Unit<'_>, found: &mut UnitAccesses) -> gimli::Result<()> {
-    let mut layouts = Layouts::new(unit);
-    let mut entries = unit.entries_raw(None)?;
-    while !entries.is_empty() {
-        let place = entries.next_offset();
-        let Some(abbreviation) = entries.read_abbreviation()? else {
-            continue;
-        };
-        entries.skip_attributes(abbreviation.attributes())?;
+    let layouts = Layouts::new(unit);
+    for_each_entry(unit, |place, _, abbreviation| {
         let has = |name| abbreviation.attributes().iter().any(|it| it.name() == name);
         match abbreviation.tag() {
             gimli::DW_TAG_subprogram if has(gimli::DW_AT_low_pc) || has(gimli::DW_AT_ranges) => {
@@ -179,23 +192,21 @@ fn walk(unit: Unit<'_>, found: &mut UnitAccesses) -> gimli::Result<()> {
             }
             gimli::DW_TAG_variable if has(gimli::DW_AT_location) => {
                 let entry = unit.entry(place)?;
-                let declared = super::variables::declaration(unit, &entry);
-                let kind =
-                    super::variables::attribute_of(&entry, declared.as_ref(), gimli::DW_AT_type);
+                let declared = declaration(unit, &entry);
+                let kind = attribute_of(&entry, declared.as_ref(), gimli::DW_AT_type);
                 let of_kind = |kind| storage(&layouts, kind);
                 let storage = kind.and_then(offset).and_then(of_kind);
                 found.statics.extend(address(unit, &entry).zip(storage));
             }
             _ => {}
         }
-    }
-    found.layouts = std::mem::replace(&mut layouts, Layouts::new(unit)).into_memory();
-    Ok(())
+        Ok(())
+    })
 }
 
-/// What an instruction accesses, by the address that it has. `None` if the address is before the
-/// data that it points to, as pointers to a member of larger data are, or behind them, as those to
-/// what follows a head are.
+/// What an access by a pointer shows of the data. Nothing (`None`) if its address is outside the
+/// data that the pointer is to: before them, as with a pointer to a member of larger data, or after
+/// them, as with a pointer to a head that other data follow.
 fn accessed_type(
     access: PointerAccess,
     layout: Arc<DataLayout>,
@@ -210,7 +221,7 @@ fn accessed_type(
         return None;
     }
     let within = pointer.offset.map(|offset| offset.rem_euclid(bytes));
-    // Bytes are pointed to whatever is there.
+    // Pointers to bytes are used for data of all types.
     (layout.bytes > 1).then_some(AccessedType {
         layout,
         offset: within.and_then(|within| u32::try_from(within).ok()),

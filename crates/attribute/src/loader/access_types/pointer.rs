@@ -1,4 +1,5 @@
-//! Values of registers, as far as debug information gives them types.
+//! [`Pointer`]: an address within data of a known type; and [`RegisterValue`], what is known of a
+//! register: such an address, or nothing.
 
 use gimli::UnitOffset;
 
@@ -35,8 +36,8 @@ impl Pointer {
         Pointer { offset, ..self }.reduced()
     }
 
-    /// The address a number of elements further, or a number of elements of an inner array, or of
-    /// other data that begin after this one.
+    /// The address plus a number that only the run knows: whole elements, elements of an inner
+    /// array, or the distance to other data that begin after these.
     pub fn indexed(self) -> Pointer {
         Pointer {
             is_indexed: true,
@@ -46,8 +47,9 @@ impl Pointer {
         .reduced()
     }
 
-    /// Of an address in any element, the offset is one in the first. What is behind an element is
-    /// the next one if whole elements were added; else it may be anything.
+    /// Brings the offset of an address in any element into the first one. After an element comes
+    /// the next one if whole elements were added; else it may be anything, and the offset is
+    /// unknown.
     fn reduced(self) -> Pointer {
         let Some(bytes) = i64::try_from(self.bytes).ok().filter(|bytes| *bytes > 0) else {
             return self;
@@ -63,7 +65,7 @@ impl Pointer {
         }
     }
 
-    /// What is known of an address that is one of two.
+    /// What is known of an address that is one of these two.
     fn or(self, other: Pointer) -> Option<Pointer> {
         if self.kind != other.kind {
             return None;
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn data_behind_a_structure_are_not_the_next_one() {
+    fn data_after_a_structure_are_not_the_next_element() {
         assert_eq!(pointer(24).indexed().offset, None);
         assert_eq!(pointer(8).indexed().plus(24).offset, None);
         assert_eq!(pointer(-8).indexed().offset, Some(16));

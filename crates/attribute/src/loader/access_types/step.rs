@@ -6,7 +6,7 @@ use super::facts::{Facts, Statics, in_statics, pointee};
 use super::pointer::{Pointer, RegisterStates, RegisterValue};
 use crate::loader::layouts::Layouts;
 
-/// Registers that a called function may change.
+/// The general-purpose registers that a called function may change.
 ///
 /// Source: System V ABI for AMD64, section 3.2.1.
 const CALL_CLOBBERED: [Register; 9] = [
@@ -79,7 +79,7 @@ impl<'s, 'a> Stepper<'s, 'a> {
         Some(if has_index { found.indexed() } else { found })
     }
 
-    /// Brings the registers up to date.
+    /// Applies an instruction to what is known of registers.
     pub fn step(&mut self, instruction: &Instruction, state: &mut RegisterStates) {
         let written = self.written(instruction, state);
         let info = self.info.info(instruction);
@@ -100,7 +100,8 @@ impl<'s, 'a> Stepper<'s, 'a> {
         self.stored(instruction, state);
     }
 
-    /// A register that is stored to a variable has the variable's value.
+    /// An unknown register that is stored to a variable gets the variable's type: what is stored to
+    /// a pointer to nodes points to nodes.
     fn stored(&mut self, instruction: &Instruction, state: &mut RegisterStates) -> Option<()> {
         let is_store = instruction.mnemonic() == Mnemonic::Mov
             && instruction.op0_kind() == OpKind::Memory
@@ -177,6 +178,7 @@ impl<'s, 'a> Stepper<'s, 'a> {
         found.filter(|_| is_slot)
     }
 
+    /// The sum of a register, `to`, and the second operand, if one of them is an address.
     fn sum(
         &mut self,
         instruction: &Instruction,

@@ -3,16 +3,16 @@
 use gimli::UnitOffset;
 
 use super::{Layouts, is_qualifier, is_structure, types};
-use crate::loader::variables::{Entry, MAX_STEPS, Unit, offset};
+use crate::loader::variables::{Entry, MAX_STEPS, Unit, for_each_entry, offset};
 
 /// Bytes of a name that are kept.
 const MAX_NAME: usize = 256;
-/// Namespaces that a name has at most.
+/// Namespaces and types that a name begins with at most.
 const MAX_SCOPES: usize = 8;
 
 /// What the types of a unit are declared in: namespaces, and other types.
 pub(super) struct Scopes {
-    /// By offset: each with the index of the one around.
+    /// Each by its offset, ascending, with the index of the one around.
     list: Vec<(UnitOffset, Option<u32>)>,
 }
 
@@ -25,14 +25,9 @@ impl Scopes {
     }
 
     fn read(&mut self, unit: Unit<'_>) -> gimli::Result<()> {
+        // Depth and index of the entries around, the innermost last.
         let mut around: Vec<(isize, u32)> = Vec::new();
-        let mut entries = unit.entries_raw(None)?;
-        while !entries.is_empty() {
-            let (place, depth) = (entries.next_offset(), entries.next_depth());
-            let Some(abbreviation) = entries.read_abbreviation()? else {
-                continue;
-            };
-            entries.skip_attributes(abbreviation.attributes())?;
+        for_each_entry(unit, |place, depth, abbreviation| {
             while around.pop_if(|(outer, _)| *outer >= depth).is_some() {}
             let tag = abbreviation.tag();
             let is_named = is_structure(tag) || tag == gimli::DW_TAG_enumeration_type;
@@ -41,8 +36,8 @@ impl Scopes {
                 around.push((depth, self.list.len() as u32));
                 self.list.push((place, outer));
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// What a type is declared in, innermost first.
@@ -68,8 +63,8 @@ impl<'a> Layouts<'a> {
         Some(name)
     }
 
-    /// The name of a type: `grid::Cell`, `Node*`, `int[16]`. Without qualifiers, which say nothing
-    /// of its bytes.
+    /// The name of a type: `grid::Cell`, `Node*`, `int[16]`. Qualifiers are left out, as they do not
+    /// change its bytes.
     pub(super) fn type_name(&mut self, kind: UnitOffset) -> String {
         let mut kind = kind;
         // What follows the name, the last part first.
@@ -131,14 +126,14 @@ impl<'a> Layouts<'a> {
     }
 }
 
-/// A name with what follows it.
+/// A name with its suffixes, of which the last comes first in `after`.
 fn ended(name: &str, after: &[String]) -> String {
     let after: Vec<&str> = after.iter().rev().map(String::as_str).collect();
     format!("{name}{}", after.concat())
 }
 
-/// Whether a type is one of a standard library, whose members say nothing to its users. Pairs and
-/// tuples are what they hold.
+/// Whether a type is one of a standard library, whose members mean nothing to its users. A
+/// `std::pair` is none: its members are the user's.
 pub(super) fn is_library_type(name: &str) -> bool {
     const LIBRARIES: [&str; 5] = ["std::", "core::", "alloc::", "__gnu_cxx::", "hashbrown::"];
     // Rust's references to slices, strings and trait objects are pairs of pointers.
