@@ -1,56 +1,11 @@
 //! `--why` with samples, and of traces that do not have all that it asks for.
 
 use crate::common::{Json, Place};
-
-/// Passes over 40 KiB: each line is loaded, and a half of it stored to.
-fn accesses() -> impl Iterator<Item = (u64, bool)> {
-    let lines = (0..6).flat_map(|_| 0..640);
-    lines.flat_map(|line| {
-        let address = 0x1f00_0000 + 64 * line;
-        [(address, false), (address + 8, true)]
-    })
-}
-
-fn lackey() -> Vec<u8> {
-    let row = |(address, stores)| match stores {
-        false => format!("I  04001000,3\n L {address:08x},8\n"),
-        true => format!(" S {address:08x},8\n"),
-    };
-    accesses().map(row).collect::<String>().into_bytes()
-}
+use reuselens_testing::traces::foreign::{self, PASS_LINES, PASSES, passes};
 
 fn dinero() -> Vec<u8> {
     let row = |(address, stores)| format!("{} {address:x}\n", u8::from(stores));
-    accesses().map(row).collect::<String>().into_bytes()
-}
-
-/// As tools for Pin write: program counter, kind, address, size, thread.
-fn pin() -> Vec<u8> {
-    let mut text = "pc,kind,address,size,thread\n".to_owned();
-    for (at, (address, stores)) in accesses().enumerate() {
-        let kind = if stores { "W" } else { "R" };
-        let (pc, thread) = (0x40_1000 + 4 * u64::from(stores), at % 2);
-        text += &format!("0x{pc:x},{kind},0x{address:x},8,{thread}\n");
-    }
-    text.into_bytes()
-}
-
-/// DynamoRIO's, of one thread. An entry is kind, size and address.
-fn drmemtrace() -> Vec<u8> {
-    let mut entries = vec![(25, 0, 5), (22, 4, 71), (24, 4, 70)];
-    for (address, stores) in accesses() {
-        let (kind, pc) = match stores {
-            false => (0, 0x40_1000),
-            true => (1, 0x40_1003),
-        };
-        entries.extend([(10_u16, 3_u16, pc), (kind, 8, address)]);
-    }
-    entries.extend([(23, 4, 71), (26, 0, 0)]);
-    let bytes = |(kind, size, address): (u16, u16, u64)| {
-        let head = [kind.to_le_bytes(), size.to_le_bytes()].concat();
-        [head, address.to_le_bytes().to_vec()].concat()
-    };
-    entries.into_iter().flat_map(bytes).collect()
+    passes().map(row).collect::<String>().into_bytes()
 }
 
 /// ChampSim's: an instruction with the addresses that it writes and reads.
@@ -64,7 +19,7 @@ fn champsim() -> Vec<u8> {
         }
         bytes
     };
-    accesses().flat_map(record).collect()
+    passes().flat_map(record).collect()
 }
 
 const INSTRUCTIONS: &str = "which instructions miss";
@@ -79,15 +34,15 @@ fn foreign_traces_report_what_is_not_known() {
     for (name, trace, unknown, known) in [
         (
             "t.lackey",
-            lackey(),
+            foreign::lackey(),
             &[DATA, THREADS][..],
             &[INSTRUCTIONS][..],
         ),
         ("t.din", dinero(), &[INSTRUCTIONS, DATA, THREADS], &[]),
-        ("t.csv", pin(), &[DATA], &[INSTRUCTIONS, THREADS]),
+        ("t.csv", foreign::pin(), &[DATA], &[INSTRUCTIONS, THREADS]),
         (
             "t.memtrace",
-            drmemtrace(),
+            foreign::drmemtrace(),
             &[DATA, THREADS],
             &[INSTRUCTIONS],
         ),
@@ -128,10 +83,10 @@ fn foreign_traces_report_what_is_not_known() {
         );
         // Each pass misses in 4 KiB, and uses 16 bytes of each line.
         let all = &json.0["line_use"];
-        assert_eq!(all["misses"], 6 * 640, "{name}");
+        assert_eq!(all["misses"], PASSES * PASS_LINES, "{name}");
         // Two traces do not have the size of an access.
         let has_sizes = !["t.din", "t.champsim"].contains(&name);
-        let used = 6 * 640 * if has_sizes { 16 } else { 2 };
+        let used = PASSES * PASS_LINES * if has_sizes { 16 } else { 2 };
         assert_eq!(all["bytes_used"], used, "{name}: {all}");
         place
             .run(&["advise", "out.rlprof"])

@@ -11,6 +11,7 @@ use reuselens::locality::{Profile, Sharing};
 use reuselens::trace::{Kind, Row};
 use reuselens::units::{Bytes, Granularity};
 use reuselens::{AnalysisOptions, analyze, check};
+use reuselens_testing::traces::foreign::{self, PASS_LINES, PASSES};
 
 /// Bytes of the cache, and the lines that it holds.
 const CACHE: Bytes = Bytes(4096);
@@ -282,47 +283,9 @@ fn causes_refuse_what_they_do_not_go_together_with() {
     assert!(refused(|it| it.causes = Some(Bytes(63))).contains("holds no item"));
 }
 
-/// Passes over 40 KiB: 8 bytes of each line are loaded, and 8 others stored to.
-fn passes() -> impl Iterator<Item = (u64, bool)> {
-    let lines = (0..6).flat_map(|_| 0..640);
-    lines.flat_map(|line| {
-        let address = 0x1f00_0000 + 64 * line;
-        [(address, false), (address + 8, true)]
-    })
-}
-
-/// Entries of DynamoRIO's drmemtrace, of one thread: kind, size and address.
-fn drmemtrace() -> Vec<u8> {
-    let mut entries = vec![(25, 0, 5), (22, 4, 71), (24, 4, 70)];
-    for (address, stores) in passes() {
-        let (kind, pc) = match stores {
-            false => (0, 0x40_1000),
-            true => (1, 0x40_1003),
-        };
-        entries.extend([(10_u16, 3_u16, pc), (kind, 8, address)]);
-    }
-    entries.extend([(23, 4, 71), (26, 0, 0)]);
-    let bytes = |(kind, size, address): (u16, u16, u64)| {
-        let head = [kind.to_le_bytes(), size.to_le_bytes()].concat();
-        [head, address.to_le_bytes().to_vec()].concat()
-    };
-    entries.into_iter().flat_map(bytes).collect()
-}
-
 /// Warnings list what a trace of another tool does not have, and what it has is counted.
 #[test]
 fn foreign_traces_warn_of_what_is_not_known() {
-    let text = |row: fn((u64, bool)) -> String| passes().map(row).collect::<String>().into_bytes();
-    let lackey = text(|(address, stores)| match stores {
-        false => format!("I  04001000,3\n L {address:08x},8\n"),
-        true => format!(" S {address:08x},8\n"),
-    });
-    // As tools for Pin write: program counter, kind, address, size, thread.
-    let rows = text(|(address, stores)| {
-        let kind = if stores { "W" } else { "R" };
-        format!("0x401000,{kind},0x{address:x},8,{}\n", u8::from(stores))
-    });
-    let pin = [b"pc,kind,address,size,thread\n".as_slice(), &rows].concat();
     let (instructions, data, threads) = (
         "which instructions miss",
         "which data they miss",
@@ -330,9 +293,9 @@ fn foreign_traces_warn_of_what_is_not_known() {
     );
     for (format, trace, unknown) in [
         // Its rows of instructions come before those of their accesses.
-        ("lackey", lackey, [false, true, true]),
-        ("csv", pin, [false, true, false]),
-        ("drmemtrace", drmemtrace(), [false, true, true]),
+        ("lackey", foreign::lackey(), [false, true, true]),
+        ("csv", foreign::pin(), [false, true, false]),
+        ("drmemtrace", foreign::drmemtrace(), [false, true, true]),
     ] {
         let input = reuselens_io::Input::new(std::io::Cursor::new(trace), "trace");
         let mut source = reuselens_formats::read(input, Some(format)).unwrap();
@@ -349,7 +312,7 @@ fn foreign_traces_warn_of_what_is_not_known() {
         (profile.cells.iter()).for_each(|cell| sum.merge(&cell.causes));
         assert_eq!(
             (sum.fills, sum.used_bytes),
-            (6 * 640, 6 * 640 * 16),
+            (PASSES * PASS_LINES, PASSES * PASS_LINES * 16),
             "{format}"
         );
     }

@@ -1,6 +1,7 @@
 //! Traces to try, and a way to read sources to their end.
 
 pub mod damage;
+pub mod foreign;
 pub mod segments;
 
 use std::path::Path;

@@ -2,21 +2,7 @@
 
 use std::io::Write;
 
-/// An entry of drmemtrace.
-pub fn entry(kind: u16, size: u16, addr: u64) -> Vec<u8> {
-    let mut bytes = kind.to_le_bytes().to_vec();
-    bytes.extend_from_slice(&size.to_le_bytes());
-    bytes.extend_from_slice(&addr.to_le_bytes());
-    bytes
-}
-
-/// Entries of drmemtrace, one after the other.
-pub fn entries(entries: &[(u16, u16, u64)]) -> Vec<u8> {
-    let entries = entries.iter();
-    entries
-        .flat_map(|&(kind, size, addr)| entry(kind, size, addr))
-        .collect()
-}
+pub use reuselens_testing::traces::foreign::drmemtrace_entries as entries;
 
 /// A small drmemtrace of two threads, with all that is skipped.
 pub fn drmemtrace() -> Vec<u8> {
