@@ -217,19 +217,7 @@ fn analyze_rejects_files_that_are_no_traces() {
 
 /// Records a run of more than one chunk; its accesses.
 fn long_trace(place: &Place) -> u64 {
-    place.build("count/count.c", &["-pthread"]);
-    place
-        .run(&[
-            "record",
-            "-q",
-            "-o",
-            "t.rltrace",
-            "--",
-            "./count",
-            "5000",
-            "220",
-        ])
-        .succeeds();
+    place.record_count("t.rltrace", common::LONG_RUN);
     let json = analyzed(place, &["t.rltrace"]);
     assert_eq!(json.warnings(), [""; 0]);
     json.number("accesses")

@@ -5,19 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{Done, Place, expected, has, source};
-
-/// Holds `./NAME` built of `count.c` against its own numbers.
-fn is_seen(place: &Place, program: &str) {
-    place.counts_are_exact(&[], &[program, "40", "25", "2"]);
-}
-
-/// A folder with `count.c` in it.
-fn with_count() -> Place {
-    let place = Place::new();
-    place.write("count.c", std::fs::read(source("count/count.c")).unwrap());
-    place
-}
+use crate::common::{Done, Place, expected, has, source, with_count_source};
 
 fn binary() -> &'static str {
     env!("CARGO_BIN_EXE_reuselens")
@@ -87,7 +75,7 @@ fn compiler_failures_keep_message_and_status() {
 
 #[test]
 fn a_static_program_is_refused_with_the_reason() {
-    let place = with_count();
+    let place = with_count_source();
     let done = place
         .run(&["cc", "-static", "count.c", "-o", "count"])
         .fails(1);
@@ -97,19 +85,19 @@ fn a_static_program_is_refused_with_the_reason() {
 
 #[test]
 fn link_named_reuselens_cc_works_as_the_command() {
-    let place = with_count();
+    let place = with_count_source();
     std::os::unix::fs::symlink(binary(), place.path("reuselens-cc")).unwrap();
     let mut command = Command::new(place.path("reuselens-cc"));
     command
         .args(["-O1", "-pthread", "count.c", "-o", "count"])
         .current_dir(place.path(""));
     Done::of(&mut command).succeeds();
-    is_seen(&place, "./count");
+    place.counts_of_count_are_exact("./count");
 }
 
 #[test]
 fn preprocessing_and_dependency_files_are_unchanged() {
-    let place = with_count();
+    let place = with_count_source();
     for query in [
         &["-E", "count.c"][..],
         &["-MM", "count.c"],
@@ -125,18 +113,18 @@ fn preprocessing_and_dependency_files_are_unchanged() {
 
 #[test]
 fn every_level_of_optimisation_is_seen() {
-    let place = with_count();
+    let place = with_count_source();
     for level in ["-O0", "-Og", "-O1", "-O2", "-O3", "-Os"] {
         place
             .run(&["cc", level, "-pthread", "count.c", "-o", "count"])
             .succeeds();
-        is_seen(&place, "./count");
+        place.counts_of_count_are_exact("./count");
     }
 }
 
 #[test]
 fn code_models_and_debug_levels_are_seen() {
-    let place = with_count();
+    let place = with_count_source();
     for flags in [
         &["-fPIE", "-pie"][..],
         &["-no-pie"],
@@ -171,23 +159,23 @@ fn code_models_and_debug_levels_are_seen() {
 
 #[test]
 fn link_time_optimisation_is_seen_in_one_step_and_in_two() {
-    let place = with_count();
+    let place = with_count_source();
     place
         .run(&["cc", "-O2", "-flto", "-pthread", "count.c", "-o", "one"])
         .succeeds();
-    is_seen(&place, "./one");
+    place.counts_of_count_are_exact("./one");
     place
         .run(&["cc", "-O2", "-flto", "-c", "count.c"])
         .succeeds();
     place
         .run(&["cc", "-O2", "-flto", "-pthread", "count.o", "-o", "two"])
         .succeeds();
-    is_seen(&place, "./two");
+    place.counts_of_count_are_exact("./two");
 }
 
 #[test]
 fn sources_are_found_however_they_are_named() {
-    let place = with_count();
+    let place = with_count_source();
     let text = place.text("count.c");
     place
         .run_on(
@@ -195,14 +183,14 @@ fn sources_are_found_however_they_are_named() {
             &["cc", "-O1", "-x", "c", "-", "-pthread", "-o", "input"],
         )
         .succeeds();
-    is_seen(&place, "./input");
+    place.counts_of_count_are_exact("./input");
     place
         .run_on(&text, &["cc", "-O1", "-c", "-xc", "-", "-o", "object.o"])
         .succeeds();
     place
         .run(&["cc", "object.o", "-pthread", "-o", "object"])
         .succeeds();
-    is_seen(&place, "./object");
+    place.counts_of_count_are_exact("./object");
     place.write("count.txt", &text);
     place
         .run(&[
@@ -218,15 +206,15 @@ fn sources_are_found_however_they_are_named() {
             "txt",
         ])
         .succeeds();
-    is_seen(&place, "./txt");
+    place.counts_of_count_are_exact("./txt");
     place.run(&["cc", "-S", "-O1", "count.c"]).succeeds();
     place
         .run(&["cc", "count.s", "-pthread", "-o", "assembly"])
         .succeeds();
-    is_seen(&place, "./assembly");
+    place.counts_of_count_are_exact("./assembly");
     place.write("words", "-O1 -pthread \"count.c\"\n-o response");
     place.run(&["cc", "@words"]).succeeds();
-    is_seen(&place, "./response");
+    place.counts_of_count_are_exact("./response");
 }
 
 #[test]
@@ -234,7 +222,7 @@ fn other_compilers_are_seen_too() {
     if !has("clang") {
         return;
     }
-    let place = with_count();
+    let place = with_count_source();
     for flags in [&["-O0"][..], &["-O2"], &["-O3"]] {
         let words = [
             "cc",
@@ -245,7 +233,7 @@ fn other_compilers_are_seen_too() {
             "count",
         ];
         place.run(&[&words[..], flags].concat()).succeeds();
-        is_seen(&place, "./count");
+        place.counts_of_count_are_exact("./count");
     }
     let mut command = place.command(&["cc", "-O2", "-c", "count.c"]);
     Done::of(command.env("REUSELENS_CC", "clang")).succeeds();
@@ -259,12 +247,12 @@ fn other_compilers_are_seen_too() {
             "two",
         ])
         .succeeds();
-    is_seen(&place, "./two");
+    place.counts_of_count_are_exact("./two");
     // Objects of one compiler, linked by the other.
     place
         .run(&["cc", "-pthread", "count.o", "-o", "mixed"])
         .succeeds();
-    is_seen(&place, "./mixed");
+    place.counts_of_count_are_exact("./mixed");
     // Some clangs leave memcpy alone, some call a hook for it: each byte counts once.
     let range = source("count/range.c");
     place
@@ -367,7 +355,7 @@ fn object_built_by_gcc_links_and_records_nothing() {
 
 #[test]
 fn built_program_runs_without_reuselens() {
-    let place = with_count();
+    let place = with_count_source();
     let others = ["forking", "signals"];
     for name in others {
         let path = source(&format!("count/{name}.c"));
@@ -664,7 +652,7 @@ fn rust_programs_are_seen_with_the_flags_that_are_printed() {
 
 #[test]
 fn compilers_that_start_together_install_the_run_time_once() {
-    let place = with_count();
+    let place = with_count_source();
     let cache = place.path("cache");
     let compilers: Vec<_> = (0..8)
         .map(|number| {
@@ -681,7 +669,7 @@ fn compilers_that_start_together_install_the_run_time_once() {
         Done::from(compiler.wait_with_output().unwrap()).succeeds();
     }
     for number in 0..8 {
-        is_seen(&place, &format!("./count{number}"));
+        place.counts_of_count_are_exact(&format!("./count{number}"));
     }
     let versions: Vec<_> = std::fs::read_dir(cache.join("reuselens"))
         .unwrap()
@@ -691,7 +679,7 @@ fn compilers_that_start_together_install_the_run_time_once() {
 
 #[test]
 fn missing_cache_folder_falls_back_to_the_temporary_one() {
-    let place = with_count();
+    let place = with_count_source();
     place.write("file", "");
     let mut command = place.command(&["cc", "-O1", "-pthread", "count.c", "-o", "count"]);
     command
@@ -703,7 +691,7 @@ fn missing_cache_folder_falls_back_to_the_temporary_one() {
         name.starts_with("reuselens-") && mode & 0o777 == 0o700
     };
     assert!(place.files().iter().any(is_own), "{:?}", place.files());
-    is_seen(&place, "./count");
+    place.counts_of_count_are_exact("./count");
     let mut command = place.command(&["cc", "-O1", "-pthread", "count.c", "-o", "count"]);
     command
         .env("XDG_CACHE_HOME", place.path("file/below"))

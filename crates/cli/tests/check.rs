@@ -2,19 +2,7 @@
 
 use std::process::Command;
 
-use crate::common::{Done, Json, Place, source};
-
-/// `old` and `new`: 3 and 4 items, each used twice, so every reuse has a distance of 2, and of 3.
-fn traces() -> Place {
-    let place = Place::new();
-    place.write("old.txt", "a b c a b c\n");
-    place.write("new.txt", "a b c d a b c d\n");
-    for name in ["old", "new"] {
-        let trace = format!("{name}.txt");
-        place.run(&["analyze", "-q", &trace]).succeeds();
-    }
-    place
-}
+use crate::common::{Done, Json, Place, old_and_new, source};
 
 /// `naive` and `tiled`: two orders of loops of one product of matrices.
 fn products() -> Place {
@@ -40,7 +28,7 @@ fn products() -> Place {
 
 #[test]
 fn limits_hold_or_end_with_3_and_a_message_each() {
-    let place = traces();
+    let place = old_and_new();
     let words = [
         "check",
         "new.rlprof",
@@ -80,7 +68,7 @@ fn limits_hold_or_end_with_3_and_a_message_each() {
 
 #[test]
 fn rules_that_cannot_be_read_are_wrong_usage() {
-    let place = traces();
+    let place = old_and_new();
     let rules = [
         (
             "mises@3 > 7",
@@ -104,7 +92,7 @@ fn rules_that_cannot_be_read_are_wrong_usage() {
 
 #[test]
 fn check_fails_for_metrics_that_the_profile_lacks() {
-    let place = traces();
+    let place = old_and_new();
     let rules = [
         ("misses@L9 > 7", "ids"),
         ("misses@0 > 7", "not even one item"),
@@ -137,7 +125,7 @@ fn check_fails_for_metrics_that_the_profile_lacks() {
 
 #[test]
 fn limits_file_is_read_with_comments() {
-    let place = traces();
+    let place = old_and_new();
     place.write(
         "limits.toml",
         "[[limit]]\nfail-if = \"misses@3 > 7\"\nnote = \"why | `so`\"\n\n[[limit]]\nfail-if = \"cold > 4\"\n",

@@ -2,18 +2,8 @@
 
 use std::fs::File;
 
-use crate::common::{self, Json, Place};
+use crate::common::{self, Json, LONG_RUN, Place, recorded};
 use parquet::file::reader::{FileReader, SerializedFileReader};
-
-/// A folder with `count.rltrace`.
-fn recorded() -> Place {
-    let place = Place::new();
-    place.build("count/count.c", &["-pthread"]);
-    place
-        .run(&["record", "-q", "--", "./count", "100", "30"])
-        .succeeds();
-    place
-}
 
 fn analyzed(place: &Place, trace: &str, options: &[&str]) -> Json {
     let words = [
@@ -289,10 +279,7 @@ fn convert_rejects_wrong_usage() {
 #[test]
 fn truncated_trace_is_copied_up_to_the_cut() {
     let place = Place::new();
-    place.build("count/count.c", &["-pthread"]);
-    place
-        .run(&["record", "-q", "--", "./count", "5000", "220"])
-        .succeeds();
+    place.record_count("count.rltrace", LONG_RUN);
     let whole = place.read("count.rltrace");
     place.write("cut.rltrace", &whole[..whole.len() - 40]);
     let done = place

@@ -1,6 +1,6 @@
 //! `reuselens diff`.
 
-use crate::common::{self, Place, is_offline_page};
+use crate::common::{self, Place, is_offline_page, old_and_new};
 
 /// `naive` and `tiled`: two orders of loops of one product of matrices.
 fn products() -> Place {
@@ -212,13 +212,7 @@ fn diff_rejects_files_that_are_no_profiles() {
 
 #[test]
 fn a_comparison_is_exported_and_gated() {
-    let place = Place::new();
-    place.write("old.txt", "a b c a b c\n");
-    place.write("new.txt", "a b c d a b c d\n");
-    for name in ["old", "new"] {
-        let trace = format!("{name}.txt");
-        place.run(&["analyze", "-q", &trace]).succeeds();
-    }
+    let place = old_and_new();
     let words = [
         "diff",
         "old.rlprof",

@@ -1,16 +1,6 @@
 //! `reuselens info`, and the options that choose a part of a trace.
 
-use crate::common::{Json, Place};
-
-/// A folder with `count.rltrace`, of two threads.
-fn recorded() -> Place {
-    let place = Place::new();
-    place.build("count/count.c", &["-pthread"]);
-    place
-        .run(&["record", "-q", "--", "./count", "100", "30"])
-        .succeeds();
-    place
-}
+use crate::common::{Json, Place, recorded};
 
 fn info(place: &Place, words: &[&str]) -> Json {
     let words = [&["info", "--json", "-"], words].concat();

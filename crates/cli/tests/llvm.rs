@@ -7,7 +7,7 @@ use std::process::Command;
 
 use reuselens::trace::{BasicBlock, Block, BlockEnd, Kind, Row, Source, Step};
 
-use crate::common::{Done, Place, expected, has, source};
+use crate::common::{Done, Place, expected, has, source, with_count_source};
 
 /// Whether LLVM 19 is there: compilers and the headers that the pass is made with.
 fn has_llvm() -> bool {
@@ -25,20 +25,9 @@ fn build(place: &Place, path: &str, flags: &[&str]) -> String {
     format!("./{name}")
 }
 
-/// Holds `./NAME` built of `count.c` against its own numbers.
-fn is_seen(place: &Place, program: &str) {
-    place.counts_are_exact(&[], &[program, "40", "25", "2"]);
-}
-
-fn with_count() -> Place {
-    let place = Place::new();
-    place.write("count.c", std::fs::read(source("count/count.c")).unwrap());
-    place
-}
-
 #[test]
 fn missing_llvm_fails_with_the_package_to_install() {
-    let place = with_count();
+    let place = with_count_source();
     let mut command = place.command(&["cc", "--llvm", "-c", "count.c"]);
     command
         .env("PATH", place.path(""))
@@ -53,7 +42,7 @@ fn missing_llvm_fails_with_the_package_to_install() {
 /// none.
 #[test]
 fn first_use_reports_that_the_pass_is_built() {
-    let place = with_count();
+    let place = with_count_source();
     for folder in ["bin", "include/llvm/Passes"] {
         std::fs::create_dir_all(place.path(folder)).unwrap();
     }
@@ -87,7 +76,7 @@ fn threads_are_counted_exactly_at_every_level_of_optimisation() {
     if !has_llvm() {
         return;
     }
-    let place = with_count();
+    let place = with_count_source();
     for flags in [
         &["-O0"][..],
         &["-O1"],
@@ -112,7 +101,7 @@ fn threads_are_counted_exactly_at_every_level_of_optimisation() {
         };
         let words = ["cc", "--llvm", "-pthread", "count.c", "-o", "count"];
         place.run(&[&words[..], flags, lld].concat()).succeeds();
-        is_seen(&place, "./count");
+        place.counts_of_count_are_exact("./count");
         place.counts_are_exact(&[], &["./count", "30", "40"]);
     }
 }
@@ -281,18 +270,7 @@ fn libraries_linked_and_opened_are_found_under_their_own_names() {
         return;
     }
     let place = Place::new();
-    let library = source("count/dl_lib.c");
-    let words = [
-        "cc",
-        "--llvm",
-        "-O1",
-        "-shared",
-        "-fPIC",
-        &library,
-        "-o",
-        "libcells.so",
-    ];
-    place.run(&words).succeeds();
+    place.build_library(&["--llvm"]);
     let program = build(&place, "count/dl_main.c", &["-ldl"]);
     let command = [program.as_str(), "./libcells.so"];
     place.counts_are_exact(&[], &command);
@@ -535,7 +513,7 @@ fn program_built_by_the_pass_runs_without_reuselens() {
     if !has_llvm() {
         return;
     }
-    let place = with_count();
+    let place = with_count_source();
     place
         .run(&["cc", "--llvm", "-O1", "-pthread", "count.c", "-o", "count"])
         .succeeds();
@@ -553,7 +531,7 @@ fn unreadable_block_records_get_a_warning() {
     if !has_llvm() || !has("llvm-objcopy-19") {
         return;
     }
-    let place = with_count();
+    let place = with_count_source();
     place
         .run(&["cc", "--llvm", "-O1", "-pthread", "count.c", "-o", "count"])
         .succeeds();

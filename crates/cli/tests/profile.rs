@@ -1,7 +1,9 @@
 //! `reuselens profile`: exact counts of real programs, however they are built and end, and what is
 //! written where.
 
-use crate::common::{self, DIMENSIONS, Done, Json, Place, expected, is_offline_page, triples};
+use crate::common::{
+    self, DIMENSIONS, Done, Json, Place, counter, expected, is_offline_page, triples,
+};
 use reuselens::locality::{ObjectKind, Profile};
 
 /// A program that leaves a file behind, so that it shows whether it ran.
@@ -22,12 +24,6 @@ fn marker() -> Place {
     place
         .run(&["cc", "-O1", "marker.c", "-o", "marker"])
         .succeeds();
-    place
-}
-
-fn counter() -> Place {
-    let place = Place::new();
-    place.build("count/count.c", &["-pthread"]);
     place
 }
 
@@ -246,17 +242,7 @@ fn heap_objects_are_broken_down_by_allocating_call() {
 #[test]
 fn a_library_opened_at_run_time_is_found_under_its_own_names() {
     let place = Place::new();
-    let library = common::source("count/dl_lib.c");
-    let words = [
-        "cc",
-        "-O1",
-        "-shared",
-        "-fPIC",
-        &library,
-        "-o",
-        "libcells.so",
-    ];
-    place.run(&words).succeeds();
+    place.build_library(&[]);
     let program = place.build("count/dl_main.c", &["-ldl"]);
     let command = [program.as_str(), "./libcells.so"];
     place.counts_are_exact(&[], &command);
@@ -879,14 +865,8 @@ fn quiet_profile_prints_nothing() {
 #[test]
 fn profile_succeeds_when_its_reader_closes_the_pipe() {
     let place = marker();
-    let mut child = place
-        .command(&["profile", "-f", "--json", "-", "--", "./marker"])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let done = Done::from(child.wait_with_output().unwrap()).succeeds();
+    let words = ["profile", "-f", "--json", "-", "--", "./marker"];
+    let done = place.run_into_closed_pipe(&words).succeeds();
     assert_eq!(done.err, "");
     assert!(place.path("marker.rlprof").is_file());
 }

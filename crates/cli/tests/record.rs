@@ -3,13 +3,7 @@
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use crate::common::{self, DIMENSIONS, Place, expected};
-
-fn counter() -> Place {
-    let place = Place::new();
-    place.build("count/count.c", &["-pthread"]);
-    place
-}
+use crate::common::{self, DIMENSIONS, Place, counter, expected};
 
 #[test]
 fn analysis_of_a_recorded_run_equals_its_profile() {

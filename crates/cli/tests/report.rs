@@ -2,13 +2,12 @@
 
 use std::process::Command;
 
-use crate::common::{self, DIMENSIONS, Done, Json, Place, has, is_offline_page};
+use crate::common::{self, DIMENSIONS, Done, Json, Place, counter, has, is_offline_page};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 /// A folder with `count.rlprof` and the JSON that was written with it.
 fn profiled() -> (Place, Json) {
-    let place = Place::new();
-    place.build("count/count.c", &["-pthread"]);
+    let place = counter();
     let by = DIMENSIONS.join(",");
     let (_, json) = place.profile(&["--by", &by], &["./count", "200", "20"]);
     (place, json)
@@ -371,14 +370,7 @@ fn commands_succeed_when_their_reader_closes_the_pipe() {
         &["completions", "bash"],
         &["report", "count.rlprof", "--csv", "-"],
     ] {
-        let mut child = place
-            .command(words)
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        drop(child.stdout.take());
-        let done = Done::from(child.wait_with_output().unwrap()).succeeds();
+        let done = place.run_into_closed_pipe(words).succeeds();
         assert_eq!(done.err, "", "{words:?}");
     }
 }
@@ -386,10 +378,7 @@ fn commands_succeed_when_their_reader_closes_the_pipe() {
 #[test]
 fn report_names_the_command_for_other_files() {
     let place = Place::new();
-    place.build("count/count.c", &["-pthread"]);
-    place
-        .run(&["record", "-q", "--", "./count", "10", "3"])
-        .succeeds();
+    place.record_count("count.rltrace", ["10", "3"]);
     for what in ["one.rlprof", "two.rlprof"] {
         place
             .run(&["analyze", "-q", "count.rltrace", "-o", what])

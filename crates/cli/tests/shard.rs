@@ -1,6 +1,6 @@
 //! `reuselens shard`: pieces of native, text and raw traces.
 
-use crate::common::Place;
+use crate::common::{LONG_RUN, Place};
 
 /// Items with reuses over all distances, more than a block of them.
 fn items() -> impl Iterator<Item = u64> {
@@ -74,18 +74,7 @@ fn parts_of_text_and_numbers_merge_into_the_same_profile() {
 #[test]
 fn parts_of_a_program_merge_into_the_same_profile() {
     let place = Place::new();
-    place.build("count/count.c", &["-pthread"]);
-    let record = [
-        "record",
-        "-q",
-        "-o",
-        "t.rltrace",
-        "--",
-        "./count",
-        "5000",
-        "220",
-    ];
-    place.run(&record).succeeds();
+    place.record_count("t.rltrace", LONG_RUN);
     same(&place, "t.rltrace", 1, &[]);
     same(&place, "t.rltrace", 3, &["--elements"]);
     same(

@@ -59,6 +59,45 @@ pub fn source(path: &str) -> String {
     source.into_os_string().into_string().unwrap()
 }
 
+/// Arguments of `count` for a short run.
+pub const SHORT_RUN: [&str; 2] = ["100", "30"];
+/// Arguments of `count` for a run whose trace has more than one chunk.
+pub const LONG_RUN: [&str; 2] = ["5000", "220"];
+
+/// A folder with the program `count`.
+pub fn counter() -> Place {
+    let place = Place::new();
+    place.build("count/count.c", &["-pthread"]);
+    place
+}
+
+/// A folder with the program `count` and `count.rltrace`, a short run of it with two threads.
+pub fn recorded() -> Place {
+    let place = Place::new();
+    place.record_count("count.rltrace", SHORT_RUN);
+    place
+}
+
+/// A folder with `count.c`.
+pub fn with_count_source() -> Place {
+    let place = Place::new();
+    place.write("count.c", std::fs::read(source("count/count.c")).unwrap());
+    place
+}
+
+/// A folder with the profiles `old.rlprof` and `new.rlprof` of 3 and 4 items, each used twice, so
+/// every reuse has a distance of 2, and of 3.
+pub fn old_and_new() -> Place {
+    let place = Place::new();
+    place.write("old.txt", "a b c a b c\n");
+    place.write("new.txt", "a b c d a b c d\n");
+    for name in ["old", "new"] {
+        let trace = format!("{name}.txt");
+        place.run(&["analyze", "-q", &trace]).succeeds();
+    }
+    place
+}
+
 /// A folder that goes away with the test.
 pub struct Place(tempfile::TempDir);
 
@@ -151,6 +190,38 @@ impl Place {
         words.extend(flags);
         self.run(&words).succeeds();
         format!("./{name}")
+    }
+
+    /// Builds `count` and records a run of it to this file.
+    pub fn record_count(&self, trace: &str, arguments: [&str; 2]) {
+        self.build("count/count.c", &["-pthread"]);
+        let words = ["record", "-q", "-o", trace, "--", "./count"];
+        self.run(&[&words[..], &arguments].concat()).succeeds();
+    }
+
+    /// Builds `libcells.so`, the library that `count/dl_main.c` opens, with `cc` and these flags.
+    pub fn build_library(&self, flags: &[&str]) {
+        let library = source("count/dl_lib.c");
+        let words = ["-O1", "-shared", "-fPIC", &library, "-o", "libcells.so"];
+        let words = [&["cc"], flags, &words].concat();
+        self.run(&words).succeeds();
+    }
+
+    /// Holds `count`, built as `./NAME`, against its own numbers.
+    pub fn counts_of_count_are_exact(&self, program: &str) {
+        self.counts_are_exact(&[], &[program, "40", "25", "2"]);
+    }
+
+    /// Runs the binary while nobody reads its standard output.
+    pub fn run_into_closed_pipe(&self, arguments: &[&str]) -> Done {
+        let mut child = self
+            .command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        Done::from(child.wait_with_output().unwrap())
     }
 
     /// Profiles a program; returns what ran and the JSON.
