@@ -175,6 +175,7 @@ const FOR_TESTS: &[(&str, &str, &str)] = &[
     ),
     ("rltrace", "testing", TRACES),
     ("formats", "testing", TRACES),
+    ("reuselens", "testing", TRACES),
     (
         "attribute",
         "rltrace",

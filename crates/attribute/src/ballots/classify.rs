@@ -1,5 +1,5 @@
-//! How a ballot classifies accesses: by the type that the allocating call shows, or by the candidate
-//! that earlier accesses made, which a later one may revise.
+//! How a ballot classifies accesses: by the type that the allocating call shows, or by the
+//! candidate that earlier accesses made, which a later one may revise.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -64,8 +64,8 @@ impl Ballot {
         is_moved && one.max(other) < HEAD
     }
 
-    /// Classifies an access to a byte before the first element. It shows nothing, unless it is to an
-    /// element: then the elements begin elsewhere.
+    /// Classifies an access to a byte before the first element. It shows nothing, unless it is to
+    /// an element: then the elements begin elsewhere.
     fn classify_in_head(&mut self, access: &AccessedType, at: u32) -> (Class, Range<u32>) {
         let candidate = self.candidate.as_ref();
         let is_element = candidate.is_some_and(|it| it.fields == access.layout.fields);
@@ -78,8 +78,8 @@ impl Ballot {
         (class, HEAD + at..HEAD + at + 1)
     }
 
-    /// Another type and start of the first element, of which both an access that does not agree with
-    /// the present type and all accesses before can be: `None` if there is none.
+    /// Another type and start of the first element, of which both an access that does not agree
+    /// with the present type and all accesses before can be: `None` if there is none.
     fn revised(
         &mut self,
         access: &AccessedType,

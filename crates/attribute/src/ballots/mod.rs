@@ -3,9 +3,9 @@
 //! Each heap object has a *ballot*. An instruction whose debug information says that it accesses a
 //! field of a structure votes for that structure with each of its accesses to the object's blocks.
 //! The first such type is the *candidate*, and every access that shows a type is checked against
-//! it: the field must be where the candidate has it, counted from the begin of the block
-//! ([`fit`]). The object has no type if one access does not fit: blocks that an allocator carves for
-//! several types have none.
+//! it: the field must be where the candidate has it, counted from the begin of the block ([`fit`]).
+//! The object has no type if one access does not fit: blocks that an allocator carves for several
+//! types have none.
 //!
 //! Most accesses cost one comparison ([`Ballots::count_known`]): where the instruction accessed the
 //! same field of this object before, the access is only counted. The rest ([`Ballots::vote`]) runs
@@ -62,8 +62,8 @@ impl KnownAccesses {
     };
 }
 
-/// Bytes before the first element have their offsets in the block from here on, so that these differ
-/// from offsets in elements.
+/// Bytes before the first element have their offsets in the block from here on, so that these
+/// differ from offsets in elements.
 pub(crate) const HEAD: u32 = 1 << 16;
 /// Bytes that may be before the first element, at most.
 const MAX_START: u64 = 1 << 12;
@@ -75,8 +75,8 @@ const MAX_EARLIER: usize = 64;
 const PATIENCE: u32 = 1 << 10;
 /// There is a type if at least one in this many of the program's own accesses shows it.
 const LEAST_SHARE: u64 = 2;
-/// There is no type if at least one in this many of the program's own accesses shows nothing at all:
-/// those may be to data of another type that has as many bytes.
+/// There is no type if at least one in this many of the program's own accesses shows nothing at
+/// all: those may be to data of another type that has as many bytes.
 const MOST_UNTYPED: u64 = 10;
 /// A type by the allocating call is dropped if at least one in this many accesses shows another.
 const MOST_AGAINST: u64 = 100;

@@ -106,9 +106,9 @@ fn walk_unit<'a>(
     })
 }
 
-/// Calls `visit` on each entry of a unit, with its offset, its depth and its abbreviation, which has
-/// its tag and the names of its attributes. The attributes themselves are skipped. Ends with the
-/// first error, also of `visit`.
+/// Calls `visit` on each entry of a unit, with its offset, its depth and its abbreviation, which
+/// has its tag and the names of its attributes. The attributes themselves are skipped. Ends with
+/// the first error, also of `visit`.
 pub(super) fn for_each_entry(
     unit: Unit<'_>,
     mut visit: impl FnMut(UnitOffset, isize, &Abbreviation) -> gimli::Result<()>,

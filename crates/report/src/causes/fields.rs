@@ -1,5 +1,5 @@
-//! The objects whose accesses are broken down by field, with the rows of their tables. Text, page and
-//! JSON have them in common.
+//! The objects whose accesses are broken down by field, with the rows of their tables. Text, page
+//! and JSON have them in common.
 
 use reuselens_locality::{DataLayout, ElementUse, FieldUse, Object, Profile, TypeOrigin, total};
 

@@ -1,8 +1,8 @@
 //! Why accesses miss, in all reports of a profile whose causes were recorded.
 //!
-//! A module has the rows of one subject: what [`carried`] reuses, [`fields`], [`lines`], [`phases`],
-//! [`sets`], [`sharing`]. Where formats differ in more than a [`CauseTable`] does, its siblings
-//! `…_text`, `…_page` and `…_json` write the rows.
+//! A module has the rows of one subject: [`carried`] reuses, [`fields`], [`lines`], [`phases`],
+//! conflicts in [`sets`], [`sharing`]. Where formats differ in more than a [`CauseTable`] does, its
+//! siblings `…_text`, `…_page` and `…_json` write the rows.
 
 mod carried;
 mod cause_table;

@@ -1,6 +1,6 @@
-//! [`StoredGpuRun`]: what is read back from the JSON of a run of a GPU program ([`gpu_json`]). It is
-//! for comparing runs ([`gpu_diff`]) and for their findings ([`GpuFindings`]); fields that neither
-//! needs are skipped.
+//! [`StoredGpuRun`]: what is read back from the JSON of a run of a GPU program ([`gpu_json`]). It
+//! is for comparing runs ([`gpu_diff`]) and for their findings ([`GpuFindings`]); fields that
+//! neither needs are skipped.
 //!
 //! [`gpu_json`]: super::gpu_json
 //! [`gpu_diff`]: super::gpu_diff

@@ -1,7 +1,7 @@
 //! The same accesses as the traces of other tools, which know more or less about each.
 
-/// Passes over 40 KiB, as addresses of accesses of 8 bytes and whether each is a store: a load and a
-/// store to each line, to different bytes of it. More than a small cache holds, so that each load
+/// Passes over 40 KiB, as addresses of accesses of 8 bytes and whether each is a store: a load and
+/// a store to each line, to different bytes of it. More than a small cache holds, so that each load
 /// misses there.
 pub fn passes() -> impl Iterator<Item = (u64, bool)> {
     let lines = (0..PASSES).flat_map(|_| 0..PASS_LINES);

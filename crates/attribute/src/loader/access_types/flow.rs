@@ -1,9 +1,9 @@
 //! Follows addresses through the code of a function, along all paths.
 //!
 //! A forward data-flow analysis over basic blocks: what is known of a register where paths meet is
-//! what holds on all of them. Blocks that no known path leads to (the cases of a `switch`) begin with
-//! unknown registers. At each instruction, the [facts](Facts) of debug information about a register
-//! replace what the analysis knows.
+//! what holds on all of them. Blocks that no known path leads to (the cases of a `switch`) begin
+//! with unknown registers. At each instruction, the [facts](Facts) of debug information about a
+//! register replace what the analysis knows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -169,9 +169,9 @@ impl FunctionCode {
         Some(())
     }
 
-    /// Sets the registers to which debug information gives a value before an instruction. Of several
-    /// addresses for one register, the one in the largest data counts; the register is unknown if
-    /// two of these are in data of different types.
+    /// Sets the registers to which debug information gives a value before an instruction. Of
+    /// several addresses for one register, the one in the largest data counts; the register is
+    /// unknown if two of these are in data of different types.
     fn apply_facts(&self, at: usize, state: &mut RegisterStates) {
         let active = &self.active[at];
         for register in active.iter().map(|(register, _)| *register) {

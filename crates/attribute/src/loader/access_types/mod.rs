@@ -7,8 +7,8 @@
 //!
 //! A function is read once, when the first of its instructions is asked for.
 //!
-//! Programs that are compiled for tracing have no such types: their accesses are recorded with other
-//! instructions than those that access memory.
+//! Programs that are compiled for tracing have no such types: their accesses are recorded with
+//! other instructions than those that access memory.
 
 mod facts;
 mod flow;

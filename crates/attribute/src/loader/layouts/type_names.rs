@@ -63,8 +63,8 @@ impl<'a> Layouts<'a> {
         Some(name)
     }
 
-    /// The name of a type: `grid::Cell`, `Node*`, `int[16]`. Qualifiers are left out, as they do not
-    /// change its bytes.
+    /// The name of a type: `grid::Cell`, `Node*`, `int[16]`. Qualifiers are left out, as they do
+    /// not change its bytes.
     pub(super) fn type_name(&mut self, kind: UnitOffset) -> String {
         let mut kind = kind;
         // What follows the name, the last part first.
