@@ -102,9 +102,9 @@ fn finding(
     })
 }
 
-/// How many nodes of a line are used before it is evicted, on average, by an estimate. Beside a node
-/// that is a block by itself, the other bytes used of its line are taken for those of more nodes.
-/// Of other nodes, the field that is used most is used of each node that is visited.
+/// How many nodes of a line are used before it is evicted, on average, by an estimate. Beside a
+/// node that is a block by itself, the other bytes used of its line are taken for those of more
+/// nodes. Of other nodes, the field that is used most is used of each node that is visited.
 fn nodes_of_a_line(facts: &MissFacts<'_>, sums: &MissSums, structure: &StructureUse<'_>) -> f64 {
     match facts.is_single(structure) {
         true => sums.causes.used_bytes as f64 / structure.used.max(1) as f64,
