@@ -1,7 +1,9 @@
-//! Programs on libraries that are all headers: Thrust and CUB, and cuRAND's functions for kernels.
+//! Programs on libraries: on those that are all headers (Thrust, CUB, and cuRAND's functions for
+//! kernels), and on one of machine code (cuRAND's functions for the host).
 //!
 //! Needs nvcc (`NVCC` says which), and the libraries where it finds them.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use tempfile::TempDir;
@@ -48,4 +50,61 @@ fn algorithms_of_cub_give_the_results_of_the_host() {
 #[test]
 fn random_numbers_of_kernels_are_those_of_curand() {
     runs("curand", "curand_kernel.h");
+}
+
+/// The folder and the file of cuRAND's library for the host beside an nvcc.
+fn host_curand(nvcc: &str) -> Option<(PathBuf, PathBuf)> {
+    let folders = std::env::var_os("PATH")?;
+    let mut folders = std::env::split_paths(&folders);
+    let bin = folders.find(|folder| folder.join(nvcc).is_file())?;
+    let libraries = ["../lib", "../lib64", "../targets/x86_64-linux/lib"];
+    let found = libraries.iter().find_map(|folder| {
+        let folder = bin.join(folder).canonicalize().ok()?;
+        let files = std::fs::read_dir(&folder).ok()?;
+        let paths = files.filter_map(|file| Some(file.ok()?.path()));
+        let mut libraries = paths.filter(|path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with("libcurand.so."))
+        });
+        Some((folder.clone(), libraries.next()?))
+    });
+    if found.is_none() {
+        reuselens_testing::skip(&format!("there is no libcurand.so beside {nvcc}"));
+    }
+    found
+}
+
+#[test]
+fn library_of_machine_code_is_refused_with_its_name_and_function() {
+    let Some(nvcc) = nvcc() else { return };
+    let Some((libraries, library)) = host_curand(&nvcc) else {
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    let program = folder.path().join("host_random");
+    std::os::unix::fs::symlink(library, folder.path().join("libcurand.so")).unwrap();
+    let flags = [
+        format!("-L{}", folder.path().display()),
+        "-lcurand".to_owned(),
+        format!("-Xlinker=-rpath={}", libraries.display()),
+    ];
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let source = programs().join("libraries/host_random.cu");
+    compile(&nvcc, &source, &program, &flags);
+    let Ran {
+        ended,
+        refused,
+        kernels,
+        ..
+    } = run_program(&program, &[]);
+    assert!(!ended.success() && kernels.is_empty(), "{refused:#?}");
+    let missing: Vec<&String> = refused.missing.keys().collect();
+    let [function] = &missing[..] else {
+        panic!("{refused:#?}");
+    };
+    let (_, caller) = function.split_once(", called by ").unwrap();
+    assert!(
+        caller.starts_with("curandCreateGenerator of libcurand.so."),
+        "{function}"
+    );
 }
