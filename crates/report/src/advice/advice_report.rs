@@ -124,11 +124,14 @@ impl<'a> AdviceReport<'a> {
     /// That nothing was found, and how many rules were not applied, as a clause.
     pub(super) fn nothing_found(&self) -> String {
         let left_out: usize = self.unknown.iter().map(|it| it.rules.len()).sum();
-        let nothing = "nothing to change was found";
+        let nothing = match &self.other_cache {
+            Some(other) => format!("nothing was found in this cache; look in {}", other.label),
+            None => "nothing to change was found".to_owned(),
+        };
         match left_out {
             _ if !self.is_applied() => "no rule was applied".to_owned(),
             _ if self.is_stopped => "what to change is not known".to_owned(),
-            0 => nothing.to_owned(),
+            0 => nothing,
             1 => format!("{nothing}; 1 rule was not applied"),
             _ => format!("{nothing}; {left_out} rules were not applied"),
         }
