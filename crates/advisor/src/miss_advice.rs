@@ -6,7 +6,7 @@ use reuselens_units::Bytes;
 
 use crate::facts::MissFacts;
 use crate::need::{Need, Unknown};
-use crate::rules::ALL;
+use crate::rules::{ALL, MissRule};
 
 /// What the rules found in a profile.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +50,17 @@ pub fn advise(profile: &Profile) -> MissAdvice {
                 Some((_, names)) => names.push(rule.rule.name),
                 None => lacks.push((*need, vec![rule.rule.name])),
             },
+        }
+    }
+    if !facts.knows_elements() {
+        let is_partly_applied = |rule: &&MissRule| {
+            let mut needs = rule.needs.iter();
+            rule.needs.contains(&Need::Elements) && needs.all(|need| need.is_met(profile))
+        };
+        let rules = ALL.iter().filter(is_partly_applied);
+        let names: Vec<&str> = rules.map(|it| it.rule.name).collect();
+        if !names.is_empty() {
+            lacks.push((Need::Elements, names));
         }
     }
     if !Need::Lines.is_met(profile) {

@@ -113,8 +113,8 @@ impl Need {
             ),
             Need::Elements => (
                 "which fields of structures are used",
-                "No object has elements of a known size: neither its debug information nor \
-                 its accesses give it.",
+                "The data that misses most has elements of unknown size: neither debug information \
+                 nor accesses give it.",
             ),
             Need::Sets => (
                 "which misses are conflicts",
@@ -148,9 +148,10 @@ impl Need {
                 "Traces have no loops. Run: reuselens profile --why -- PROGRAM".to_owned()
             }
             Need::Loops => profiled("--why --capture rewriting"),
-            Need::Elements | Need::Lines => {
-                "Compile the program with -g, and profile it again.".to_owned()
+            Need::Elements => {
+                "Compile the program with -g (not -g1), and profile it again.".to_owned()
             }
+            Need::Lines => "Compile the program with -g, and profile it again.".to_owned(),
             Need::Pages => profiled("--granularity 4K"),
             Need::Blocks => profiled("--why --placement"),
         }

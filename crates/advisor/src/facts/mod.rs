@@ -13,6 +13,8 @@ use reuselens_locality::{
 };
 use reuselens_units::Bytes;
 
+use crate::rules::LEAST_MISSES;
+
 pub(crate) use field_use::StructureUse;
 pub(crate) use reuses::{ReuseRoute, SinkSums, octave_share, regularity};
 pub(crate) use words::{per_cent, share_words, total};
@@ -238,6 +240,14 @@ impl<'a> MissFacts<'a> {
     pub fn is_single(&self, structure: &StructureUse<'_>) -> bool {
         let longest = self.longest.get(structure.object as usize);
         longest.is_some_and(|longest| (1..=structure.element).contains(longest))
+    }
+
+    /// Whether the sizes of elements are known of the data that misses most: of half of all misses,
+    /// or of all but a few.
+    pub fn knows_elements(&self) -> bool {
+        let known = total((self.elements.iter()).map(|it| total(it.misses.iter().copied())));
+        let unknown = self.misses.saturating_sub(known);
+        unknown < LEAST_MISSES || unknown <= self.misses / 2
     }
 
     /// The use of an object's elements after a pass that initialises all fields, if there is one.

@@ -1,5 +1,7 @@
 //! Where a finding is: the line of the user's own code that misses most, and how it is called.
 
+use std::collections::HashMap;
+
 use reuselens_advice::FindingPlace;
 use reuselens_locality::{Cell, Context, Frame, Site};
 
@@ -25,12 +27,33 @@ const SYSTEM: [&str; 9] = [
 ];
 
 impl MissFacts<'_> {
-    /// The place of the cell with the most misses among those that `is_meant` chooses. `object` is
-    /// the object that the finding is about, if it is about one.
+    /// The line with the most misses among those of the cells that `is_meant` chooses, called as by
+    /// the cell of it that misses most. `object` is the object that the finding is about, if it is
+    /// about one.
     pub fn place(&self, object: Option<u32>, is_meant: impl Fn(&Cell) -> bool) -> FindingPlace {
-        let cells = self.profile.cells.iter().filter(|cell| is_meant(cell));
+        let cells: Vec<&Cell> = self
+            .profile
+            .cells
+            .iter()
+            .filter(|it| is_meant(it))
+            .collect();
+        // A loop that the compiler unrolled has several instructions of one line.
+        let mut of_lines: HashMap<String, u64> = HashMap::new();
+        for cell in &cells {
+            if let Some(line) = self.site_line(cell.site) {
+                let misses = of_lines.entry(line).or_default();
+                *misses = misses.saturating_add(self.misses_of(cell));
+            }
+        }
+        let of_line = |cell: &Cell| {
+            let line = self.site_line(cell.site);
+            line.and_then(|line| of_lines.get(&line).copied())
+        };
         // Of equal ones the first, whose indices are the smallest.
-        let worst = cells.rev().max_by_key(|cell| self.misses_of(cell));
+        let worst = cells.into_iter().rev().max_by_key(|cell| {
+            let own = self.misses_of(cell);
+            (of_line(cell).unwrap_or(own), own)
+        });
         let object = object.map(|object| self.object(object).name.clone());
         match worst {
             Some(cell) => FindingPlace {
@@ -52,6 +75,13 @@ impl MissFacts<'_> {
     /// The line of a site for people: that of the user's code which it is in or was inlined into.
     pub fn site_line(&self, site: u32) -> Option<String> {
         self.line_name(own_frame(self.profile.sites.get(site as usize)?)?)
+    }
+
+    /// The function of the user's code that a site is in or was inlined into; `None` if it has no
+    /// name.
+    pub fn own_function(&self, site: u32) -> Option<&str> {
+        let frame = own_frame(self.profile.sites.get(site as usize)?)?;
+        Some(frame.function.as_str()).filter(|name| !name.is_empty())
     }
 
     /// A place in the source for people: `matmul.c:35`, with folders where files of other folders

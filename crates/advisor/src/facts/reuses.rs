@@ -130,6 +130,15 @@ impl<'a> MissFacts<'a> {
         ends.all(|site| self.is_own(*site))
     }
 
+    /// Whether the accesses that miss are in the function whose loop carries the reuses. Code that was
+    /// inlined into it is in a function of its own; a function without a name counts as the same one.
+    pub fn is_in_function_of_scope(&self, route: &ReuseRoute<'_>) -> bool {
+        let function = route.scope.map_or("", |scope| &scope.frame.function);
+        let mut sinks = route.sinks.iter();
+        let is_inside = |site: &u32| self.own_function(*site).is_none_or(|own| own == function);
+        function.is_empty() || sinks.any(is_inside)
+    }
+
     /// Whether only the system's libraries miss, as where a vector that grows is copied.
     pub fn is_of_system(&self, route: &ReuseRoute<'_>) -> bool {
         route.sinks.iter().all(|site| self.is_system(*site))

@@ -64,7 +64,7 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
         return None;
     }
     let misses = facts.object_sums(structure.object).misses;
-    let used: Vec<&FieldUse> = by_accesses(structure);
+    let used = by_misses(structure);
     let first = used.first()?;
     let (line, name) = (facts.line_bytes(), structure.name());
     let fits = line / first.field.bytes.max(1);
@@ -93,12 +93,13 @@ fn is_array(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> bool {
     bytes >= LEAST_ELEMENTS * structure.element && longest >= 2 * structure.element
 }
 
-/// The fields with accesses, the most accesses first.
-pub(super) fn by_accesses<'a>(structure: &'a StructureUse<'_>) -> Vec<&'a FieldUse> {
+/// The fields with accesses, the one that misses most first: a field that one pass initialises may
+/// have more accesses than the one that all later passes use.
+fn by_misses<'a>(structure: &'a StructureUse<'_>) -> Vec<&'a FieldUse> {
     let mut fields: Vec<&FieldUse> = structure.fields.iter().collect();
     fields.retain(|field| field.accesses > 0 || field.used > 0);
     // Stable: equal ones stay in the order of memory.
-    fields.sort_by_key(|field| std::cmp::Reverse(field.accesses));
+    fields.sort_by_key(|field| std::cmp::Reverse((field.misses, field.accesses)));
     fields
 }
 
@@ -107,31 +108,28 @@ fn evidence(
     structure: &StructureUse<'_>,
     used: &[&FieldUse],
 ) -> Vec<String> {
-    let all = total(structure.fields.iter().map(|field| field.accesses));
-    let shares = used.iter().take(3);
-    let shares: Vec<String> = shares
+    let all = total(structure.fields.iter().map(|field| field.misses));
+    let missing = used.iter().filter(|field| field.misses > 0).take(3);
+    let shares: Vec<String> = missing
         .map(|field| {
-            format!(
-                "`{}` has {}",
-                field.field.name,
-                per_cent(field.accesses, all)
-            )
+            let share = per_cent(field.misses, all);
+            format!("`{}` has {share}", field.field.name)
         })
         .collect();
     let unused = structure.fields.iter().filter(|field| field.used == 0);
     let unused: Vec<&str> = unused.map(|field| field.field.name.as_str()).collect();
-    let mut evidence = vec![
-        format!(
-            "Of the {} bytes of {} that misses in {} brought in, {} were used before they were \
+    let mut evidence = vec![format!(
+        "Of the {} bytes of {} that misses in {} brought in, {} were used before they were \
              evicted ({}).",
-            grouped(structure.brought),
-            structure.name(),
-            facts.cache_words(),
-            grouped(structure.used),
-            share_words(structure.utilisation())
-        ),
-        format!("Of its accesses, {}.", shares.join(", ")),
-    ];
+        grouped(structure.brought),
+        structure.name(),
+        facts.cache_words(),
+        grouped(structure.used),
+        share_words(structure.utilisation())
+    )];
+    if !shares.is_empty() {
+        evidence.push(format!("Of its misses, {}.", shares.join(", ")));
+    }
     if !unused.is_empty() {
         evidence.push(format!(
             "Never used while they were there: {}.",

@@ -11,8 +11,8 @@ use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent, total};
 pub static RULE: FindingRule = FindingRule {
     name: "blocking",
     title: "Reuse that blocking would shorten",
-    what: "Accesses whose lines are used well, but which a loop uses again only after they were \
-           evicted, at distances that are alike, on average of at least one and a half times the \
+    what: "Accesses whose lines are used as well as they ever are, but which a loop uses again only \
+           after they were evicted, at distances that are alike, on average of at least one and a half times the \
            cache; in other code than the system's libraries.",
     why: "The loop goes through more data than the cache holds before it begins anew, so that each \
           iteration fetches all of it again.",
@@ -50,7 +50,7 @@ fn applies(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<SinkSums> {
         return None;
     }
     let sums = facts.sink_sums(route);
-    let is_meant = !loop_order::is_strided(facts, &sums) && loops_often(facts, route, &sums);
+    let is_meant = !loop_order::is_strided(facts, route, &sums) && loops_often(facts, route, &sums);
     is_meant.then_some(sums)
 }
 

@@ -31,6 +31,8 @@ pub static RULE: FindingRule = FindingRule {
 /// Where fewer invalidations were counted than are worth a finding: the fewest that show that the
 /// threads use the line by turns, and not one after the other, as when data are handed over.
 const LEAST_TURNS: u64 = 16;
+/// As many turns at one line are enough: data that are handed over have one turn for each line.
+const LEAST_TURNS_OF_LINE: u64 = 4;
 
 /// The pairs of accesses to two objects, in either direction.
 #[derive(Default)]
@@ -78,7 +80,7 @@ fn finding(
     let mut evidence = evidence(facts, pairs, worst);
     let (cost, confidence) = match cost_of(pairs.false_sharing, all, "invalidations") {
         Some(cost) => (cost, Confidence::Certain),
-        None if pairs.false_sharing < LEAST_TURNS => return None,
+        None if !takes_turns(pairs) => return None,
         None => {
             let accesses = losing_accesses(facts, objects, pairs);
             evidence.push(format!(
@@ -101,6 +103,14 @@ fn finding(
         remedy: remedy(facts, objects),
         confidence,
     })
+}
+
+/// Whether the threads use lines by turns, as far as the few invalidations show it.
+fn takes_turns(pairs: &Pairs<'_>) -> bool {
+    // Pairs of accesses share lines; the pair with the most lines has most of them.
+    let lines = pairs.pairs.iter().map(|pair| pair.lines).max().unwrap_or(0);
+    let of_line = pairs.false_sharing / lines.max(1);
+    pairs.false_sharing >= LEAST_TURNS || of_line >= LEAST_TURNS_OF_LINE
 }
 
 fn evidence(facts: &MissFacts<'_>, pairs: &Pairs<'_>, worst: &SharedData) -> Vec<String> {

@@ -58,7 +58,7 @@ fn applies(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<SinkSums> {
     }
     let sums = facts.sink_sums(route);
     // Where each pass strides, its loops are in the wrong order: fused, it would stride as well.
-    let is_loop = !loop_order::is_strided(facts, &sums)
+    let is_loop = !loop_order::is_strided(facts, route, &sums)
         && octave_share(&sums.histogram, facts.items) >= LEAST_REGULARITY;
     let is_meant =
         is_loop && misses_often(route.misses, sums.accesses) && !initialises(facts, route);

@@ -43,22 +43,23 @@ pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Whether the lines of a route's sinks are used in part, because the loop that carries the reuse
-/// is the wrong one to be outside.
-pub(super) fn is_strided(facts: &MissFacts<'_>, sums: &SinkSums) -> bool {
-    sums.utilisation(facts.line_bytes()) <= MOST_UTILISATION
+/// Whether the lines of a route's sinks are used in part, while other accesses use the rest of
+/// them: as where the loop that carries the reuse is the wrong one to be outside.
+pub(super) fn is_strided(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> bool {
+    used_of_ever_used(facts, route, sums) <= MOST_UTILISATION
 }
 
 /// The sums of a route's sinks, if another order of loops would use their lines better.
 fn applies(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<SinkSums> {
     cost(facts, route.misses)?;
-    if !route.is_carried_by_loop() || !facts.is_known(route.object) {
+    // A loop that calls the function with the access is no loop of the same nest.
+    let is_nest = route.is_carried_by_loop() && facts.is_in_function_of_scope(route);
+    if !is_nest || !facts.is_known(route.object) {
         return None;
     }
     let sums = facts.sink_sums(route);
     let elements = use_of_elements(facts, route.object);
-    let is_meant = is_strided(facts, &sums)
-        && used_of_ever_used(facts, route, &sums) <= MOST_UTILISATION
+    let is_meant = is_strided(facts, route, &sums)
         && loops_often(facts, route, &sums)
         && elements.is_some_and(|share| share >= LEAST_OF_ELEMENT);
     is_meant.then_some(sums)

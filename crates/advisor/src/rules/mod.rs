@@ -101,7 +101,7 @@ pub fn rules() -> impl Iterator<Item = &'static FindingRule> {
 
 /// The fewest misses that a finding is about: 256 KiB of lines of 64 bytes. What every program does
 /// before `main` (loading, relocating) is below that, and so is what a change would not be worth.
-const LEAST_MISSES: u64 = 4096;
+pub(crate) const LEAST_MISSES: u64 = 4096;
 /// The least share of all misses that a finding is about. Smaller ones are lost in what a change
 /// does elsewhere.
 const LEAST_OF_RUN: f64 = 0.03;

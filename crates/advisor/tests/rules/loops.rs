@@ -57,7 +57,7 @@ fn bytes_that_are_never_used_are_not_for_another_order() {
     let advice = sketch.advise();
     assert_eq!(advice.findings[0].cost.amount, 70_000 / 4 * 3);
     sketch.0.cells[0].causes.new_bytes = cold * 8;
-    assert_eq!(sketch.rules(), [""; 0]);
+    assert_eq!(sketch.rules(), ["blocking"]);
 }
 
 /// Adds `b`, which line 14 walks through in the loop at line 10.
@@ -93,6 +93,18 @@ fn arrays_of_one_loop_are_one_finding() {
             "{finding:?}"
         );
     }
+}
+
+/// Steps in time, of which each calls a function with the nest.
+#[test]
+fn loop_that_calls_the_function_is_not_for_another_order() {
+    let mut sketch = strided(8);
+    sketch.causes().scopes[0].frame.function = "main".to_owned();
+    assert_eq!(sketch.rules(), [""; 0]);
+    // The call is inlined.
+    let outer = sketch.causes().scopes[0].frame.clone();
+    sketch.0.sites[1].frames.push(outer);
+    assert_eq!(sketch.rules(), [""; 0]);
 }
 
 #[test]

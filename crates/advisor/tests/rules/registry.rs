@@ -173,3 +173,30 @@ fn library_code_is_named_by_its_call() {
     assert_eq!(place.function.as_deref(), Some("solve"));
     assert_eq!(place.call_path, ["main (a.c:40)"]);
 }
+
+/// Without `-g`: small blocks have a size, and the array that misses has none.
+#[test]
+fn unknown_elements_of_what_misses_most_are_named() {
+    let mut sketch = Sketch::new();
+    let site = sketch.site(12, "load");
+    let (small, large) = (sketch.array("small", 4096), sketch.array("large", 8 << 20));
+    for (object, far) in [(small, 9000), (large, 10_000)] {
+        let accesses = Accesses {
+            far,
+            used: 8,
+            ..Accesses::default()
+        };
+        sketch.accesses(site, object, accesses);
+    }
+    sketch.untyped(small, 8, 1000);
+    let lacks_types = |sketch: &Sketch| {
+        let unknown = sketch.advise().unknown.into_iter();
+        let mut unknown = unknown.filter(|it| it.what == "which fields of structures are used");
+        unknown.next().map(|it| (it.rules, it.how))
+    };
+    let (rules, how) = lacks_types(&sketch).unwrap();
+    assert_eq!(rules, ["array-of-structures", "loop-order", "mixed-fields"]);
+    assert!(how.contains("-g"), "{how}");
+    sketch.causes().elements[0].misses[0] = 9_600;
+    assert_eq!(lacks_types(&sketch), None);
+}

@@ -65,7 +65,19 @@ fn fields_of_both_threads_are_named() {
 #[test]
 fn data_that_threads_hand_to_each_other_is_no_false_sharing() {
     assert_eq!(shared(4000, 40_000).rules(), [""; 0]);
-    assert_eq!(shared(7, 0).rules(), [""; 0]);
+    // A line that went there and back.
+    assert_eq!(shared(1, 0).rules(), [""; 0]);
+    // Twelve lines, each of which went from one thread to the other.
+    let mut lines = shared(6, 0);
+    for pair in &mut lines.causes().shared {
+        pair.lines = 6;
+    }
+    assert_eq!(lines.rules(), [""; 0]);
+}
+
+#[test]
+fn few_turns_at_one_line_are_turns() {
+    assert_eq!(shared(2, 0).rules(), ["false-sharing"]);
 }
 
 /// Where a busy machine ran them so, few turns were counted.
