@@ -84,7 +84,7 @@ impl Files {
         DEMOS.iter().find(|demo| demo.name == name)
     }
 
-    /// What its `demo.toml` says.
+    /// Reads its `demo.toml`.
     pub fn read(&self) -> anyhow::Result<Demo> {
         toml::from_str(self.description)
             .with_context(|| format!("programs/{}/demo.toml", self.name))

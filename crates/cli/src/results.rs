@@ -25,7 +25,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// `output` is what `-o` says; otherwise the files are called `name` and are in this directory:
+    /// `output` is the value of `-o`; without it, the files are called `name` and are in this directory:
     /// with the next number if there are such files, unless they are to be overwritten.
     pub fn begin(output: Option<&Path>, name: &str, force: bool) -> anyhow::Result<Results> {
         let profile_path = match output {

@@ -64,7 +64,7 @@ pub enum ProfileOrigin {
 
 impl Embedding {
     /// The texts of the source files that a profile names and that may be shown, by name. A warning
-    /// on standard error says how many `--embed-source` could not take.
+    /// on standard error has the number of those that `--embed-source` could not take.
     pub fn texts(&self, profile: &Profile, origin: ProfileOrigin) -> BTreeMap<String, String> {
         self.texts_of(source_files(profile), origin)
     }

@@ -1,5 +1,5 @@
-//! The types of blocks of the heap, by the calls that allocate them. By the instructions that
-//! access them: [`super::access_types`].
+//! The types of blocks of the heap, by the calls that allocate them. [`super::access_types`] has
+//! those by the instructions that access the blocks.
 //!
 //! Going outward from the call of the allocator, the first frame that shows a type decides:
 //! - A frame of a standard library by its name: `std::__new_allocator<Node>::allocate`,

@@ -1,5 +1,4 @@
-//! Members of Fortran's COMMON blocks: a block is one symbol, and its members are what programs
-//! work on.
+//! Members of Fortran's COMMON blocks: a block is one symbol, but programs access its members.
 
 use std::collections::{BTreeMap, BTreeSet};
 

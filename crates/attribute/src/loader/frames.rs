@@ -1,8 +1,8 @@
-//! Where DWARF says that local variables are in the frames of functions.
+//! The places of local variables in the frames of functions, by DWARF.
 //!
-//! A program that the LLVM pass instrumented has its accesses in code that is never run: each
-//! function has a stand-in in a section of its own, with debug information that calls it as the
-//! function is called. A function's frames are thus those of its stand-in too.
+//! In a program that the LLVM pass instrumented, accesses are recorded with addresses of code that
+//! never runs: each function has a stand-in in a section of its own, whose debug information has
+//! the function's name. So the frames of a function are those of its stand-in too.
 //!
 //! Source: DWARF 5, sections 2.5 (expressions), 3.3.5 (frame bases) and 4.1 (variables); System V
 //! ABI for AMD64, section 3.6.2 (the canonical frame address).

@@ -99,8 +99,8 @@ impl CheckedFile {
         self.path.to_str().is_none_or(is_system_module)
     }
 
-    /// Where to open it once more: by its path, which tells where other files lie beside it, if it
-    /// is still there.
+    /// Where to open it once more: by its path, which shows the folder of other files beside it, if
+    /// the file still exists there.
     fn path(&self) -> PathBuf {
         let identity = |about: Metadata| (about.dev(), about.ino(), about.mtime(), about.size());
         let kept = self.file.metadata().map(identity);

@@ -1,4 +1,4 @@
-//! Which types and variables a statement of source names, that allocates a block.
+//! The types and variables that a statement of source names which allocates a block.
 //!
 //! C, C++ and Fortran; by patterns, without a parser. What a statement does not show clearly is not
 //! named.
@@ -8,14 +8,14 @@ use reuselens_locality::DataLayout;
 /// Lines before and after a line that a statement may have.
 const MORE_LINES: usize = 3;
 
-/// What a statement says of the type of a block.
+/// What a statement names that shows the type of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Mentioned {
     /// The block has elements of the type of this name.
     Type(String),
     /// The block has pointers.
     Pointer,
-    /// The block belongs to this variable or member, after so many `[…]` of it.
+    /// The block belongs to this variable or member, after this many `[…]` of it.
     Variable { name: String, steps: usize },
 }
 

@@ -1,4 +1,4 @@
-//! How large DWARF says that variables are, and in which language they are declared.
+//! The sizes of types by DWARF, and what depends on the language of a unit.
 
 use gimli::{AttributeValue, UnitOffset};
 

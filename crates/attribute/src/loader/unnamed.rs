@@ -1,10 +1,10 @@
-//! Static data without a symbol: what a stripped program has nothing else of, and string literals.
+//! Static data without a symbol: all of a stripped program, and string literals of any program.
 
 use object::{Object, ObjectSection, SectionFlags, elf};
 
 use crate::symbols::StaticSymbol;
 
-/// What data that the program may write is called, and what it may not.
+/// The names of data that the program may write, and of data that it may not.
 pub(super) const VARIABLES: &str = "unnamed variables";
 pub(super) const CONSTANTS: &str = "unnamed constants";
 

@@ -1,4 +1,4 @@
-//! Modules whose files name nothing.
+//! [`Unread`]: a module whose file gives no names, with the cause; and warnings about such modules.
 
 use reuselens_trace::Module;
 
@@ -6,7 +6,7 @@ use crate::Warning;
 use crate::naming::file_name;
 use crate::warnings::listed;
 
-/// A module whose file names nothing.
+/// A module whose file gives no names.
 pub(super) struct Unread {
     name: String,
     cause: String,

@@ -1,5 +1,6 @@
-//! Where registers point in the frames of functions, from the table that unwinding needs: what
-//! compilers that tell the places of variables by registers (clang before 21) leave to it.
+//! Where the canonical frame address of functions is, relative to registers, from the table that
+//! unwinding needs. Compilers that give the places of variables relative to registers (clang before
+//! 21) have it only there.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

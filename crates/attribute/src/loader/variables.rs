@@ -1,4 +1,5 @@
-//! What DWARF says of static variables: the file that defines them, and the size of an element.
+//! Static variables by DWARF: the file that defines each, the size of an element, and the type.
+//! Other readers of DWARF share its ways to go over files, units, entries and attributes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ pub(super) type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
 pub(super) type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
 pub(super) type Unit<'a> = gimli::UnitRef<'a, Reader<'a>>;
 
-/// Types are followed through so many qualifiers and names.
+/// Types are followed through at most this many qualifiers and names.
 pub(super) const MAX_STEPS: usize = 32;
 
 /// The variables of a file by address, with their types if `with_layouts`; what cannot be read is

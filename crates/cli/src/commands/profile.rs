@@ -118,7 +118,7 @@ impl Args {
             basic_blocks: options.paths,
             stop: interrupt::graceful(),
         };
-        // Causes are told without them too, but for what carries reuses.
+        // Without basic blocks, all causes are counted except what carries reuses.
         launch.basic_blocks |= options.needs_scopes() && launch.can_see_basic_blocks();
         Ok(HostCapture {
             launch,

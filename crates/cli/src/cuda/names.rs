@@ -243,7 +243,7 @@ impl HostFiles<'_> {
         let modules = &self.ledger.modules;
         let loader = self.loaders.entry(module).or_insert_with(|| {
             let path = Path::new(&modules.get(module as usize)?.path);
-            // The program says where its files are: a pipe would be waited for.
+            // The program names its files: it must not make the profiler wait for a pipe.
             open_regular_file(path).ok()?;
             Loader::new(path).ok()
         });

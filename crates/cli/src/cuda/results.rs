@@ -81,7 +81,7 @@ pub struct GpuResults {
 }
 
 impl GpuResults {
-    /// `output` is what `-o` says; otherwise the files are called `name`, with a number if there
+    /// `output` is the value of `-o`; without it, the files are called `name`, with a number if there
     /// are such files.
     pub fn begin(output: Option<&Path>, name: &str, show: &Show) -> anyhow::Result<GpuResults> {
         show.check_exports()?;
@@ -105,7 +105,7 @@ impl GpuResults {
         Results::begin(Some(&path), &stem(&path), show.force)
     }
 
-    /// Writes the files, then exports and summary, and says what to do next.
+    /// Writes the files, then exports and summary, and prints what to do next.
     pub fn finish(mut self, run: GpuRun, show: &Show) -> anyhow::Result<()> {
         let summed = SummedRun::of(&run);
         let json = shown_json(&gpu_json(&summed)).into_owned();

@@ -313,7 +313,7 @@ fn reuse_counts(counts: &ReuseCounts) -> Value {
     })
 }
 
-/// Bins as `[least distance, greatest distance, accesses]`; cold accesses apart.
+/// Bins as `[least distance, greatest distance, accesses]`; cold accesses are not among them.
 fn histogram(histogram: &Log2Histogram) -> Value {
     let bins: Vec<[u64; 3]> = histogram
         .iter()

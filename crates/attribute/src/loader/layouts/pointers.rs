@@ -60,7 +60,7 @@ impl Layouts<'_> {
     }
 
     /// Whether elements of a type may have more bytes than the type: its last member is an array
-    /// of unknown length, or of none or one, as such arrays were declared before there were others.
+    /// of unknown length, or of length 0 or 1, as such arrays were declared before C99.
     pub fn has_tail(&mut self, kind: UnitOffset) -> bool {
         let element = self.element(kind);
         element.is_some_and(|(element, _)| self.ends_with_tail(element, MAX_STEPS))

@@ -101,7 +101,7 @@ pub fn transactions(
 }
 
 /// Transactions before and after, in words: the sum, and the average of a request. A request is one
-/// memory instruction of one warp. `what` says where the data is.
+/// memory instruction of one warp. `what` is where the data are.
 pub fn gained(what: &str, (before, after): &Counts) -> String {
     let change = 100.0 * (after.sectors as f64 / before.sectors.max(1) as f64 - 1.0);
     format!(

@@ -41,7 +41,7 @@ pub struct SimtInput {
 /// Opens a stream.
 pub fn open(path: &Path) -> anyhow::Result<Box<dyn WarpSource>> {
     open_warps(path).map_err(|error| match error {
-        // What it says of --format is for traces of programs.
+        // Its advice on --format is for traces of programs.
         TraceError::UnknownFormat { path, what } => anyhow::anyhow!("{}: {what}", path.display()),
         error => error.into(),
     })
