@@ -167,15 +167,7 @@ fn eighths() -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reuselens_units::Distance;
-
-    fn histogram(pairs: &[(u64, u64)]) -> ExactHistogram {
-        let mut histogram = ExactHistogram::new();
-        for &(raw, accesses) in pairs {
-            histogram.add(Distance::new(raw), accesses);
-        }
-        histogram
-    }
+    use crate::testing::histogram;
 
     #[test]
     fn sizes_are_even_in_log2_and_edges_of_fine_bins() {

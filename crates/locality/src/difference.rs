@@ -292,16 +292,9 @@ fn ranges(sizes: &[SizeChange], belongs: impl Fn(&SizeChange) -> bool) -> Vec<Si
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ExactHistogram, testing};
-    use reuselens_units::{Distance, Granularity};
-
-    fn histogram(pairs: &[(u64, u64)]) -> ExactHistogram {
-        let mut histogram = ExactHistogram::new();
-        for &(raw, accesses) in pairs {
-            histogram.add(Distance::new(raw), accesses);
-        }
-        histogram
-    }
+    use crate::ExactHistogram;
+    use crate::testing::{self, histogram};
+    use reuselens_units::Granularity;
 
     #[test]
     fn wins_and_losses_are_ranges_of_sizes() {

@@ -1,8 +1,17 @@
-//! A small profile for tests.
+//! A small profile for tests, and what it is made of.
 
 use reuselens_units::{Distance, Granularity};
 
 use crate::*;
+
+/// A histogram of these distances with their accesses; `u64::MAX` is cold.
+pub(crate) fn histogram(pairs: &[(u64, u64)]) -> ExactHistogram {
+    let mut histogram = ExactHistogram::new();
+    for &(raw, accesses) in pairs {
+        histogram.add(Distance::new(raw), accesses);
+    }
+    histogram
+}
 
 /// A site of one frame.
 pub(crate) fn site(function: &str, file: &str, line: u32) -> Site {

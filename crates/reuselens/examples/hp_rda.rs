@@ -11,17 +11,16 @@
 //! engines must be equal. The last four columns of the second table read the publication another
 //! way: `BlockCount::Distinct`.
 
+mod trace_items;
+
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use reuselens::attribute::{Attributor, Columns, NoSymbols, Options};
 use reuselens::baselines::{Adjustment, BlockCount, HpRda, HpRdaSettings, HpRdaTimes, OlkenTree};
 use reuselens::distance::{CountingTree, Engine};
-use reuselens::formats;
 use reuselens::locality::ExactHistogram;
 use reuselens::locality::error::{average_bin_error, total_variation};
-use reuselens::trace::{Block, Step, TraceError};
 use reuselens::units::{Distance, Granularity};
 
 type Failure = Box<dyn std::error::Error>;
@@ -30,28 +29,6 @@ type Failure = Box<dyn std::error::Error>;
 const ROUNDS: usize = 3;
 /// Items that an engine is handed at a time.
 const PIECE: usize = 1 << 16;
-
-/// All items of a trace.
-fn read(path: &Path, granularity: Granularity) -> Result<Vec<u64>, TraceError> {
-    let mut source = formats::open(path, None)?;
-    let ids = !source.has_addresses();
-    let mut attributor = Attributor::new(Options {
-        granularity: if ids { Granularity::BYTE } else { granularity },
-        contexts: false,
-        ids,
-        ..Options::default()
-    });
-    let (mut block, mut columns, mut items) = (Block::new(), Columns::new(), Vec::new());
-    loop {
-        match source.next(&mut block)? {
-            Step::Block => attributor.pieces(&block, &mut columns, |piece| {
-                items.extend_from_slice(&piece.items);
-            }),
-            Step::Event(event) => attributor.event(&event, &mut NoSymbols),
-            Step::End => return Ok(items),
-        }
-    }
-}
 
 fn timed(work: impl FnOnce()) -> Duration {
     let start = Instant::now();
@@ -272,7 +249,7 @@ fn main() -> Result<(), Failure> {
     }
     let mut rows = Vec::new();
     for path in arguments.iter().map(Path::new) {
-        let items = read(path, granularity)?;
+        let items = trace_items::read(path, granularity)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         eprintln!("{name}: {} accesses", items.len());
         rows.push(measure(&name, &items, &threads)?);

@@ -5,15 +5,15 @@
 //! distances, histogram. The engine has its items in memory and makes distances and a histogram of
 //! them. Both run in turns; the best of five each.
 
+mod trace_items;
+
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use reuselens::attribute::{Attributor, Columns, NoSymbols, Options};
 use reuselens::distance::{CountingTree, Engine};
 use reuselens::formats;
 use reuselens::locality::ExactHistogram;
-use reuselens::trace::{Block, Step, TraceError};
 use reuselens::units::Granularity;
 use reuselens::{AnalysisOptions, TalliedHistogram, analyze_segmented};
 
@@ -29,27 +29,6 @@ fn options(threads: usize) -> AnalysisOptions {
         contexts: false,
         threads: NonZeroUsize::new(threads),
         ..AnalysisOptions::default()
-    }
-}
-
-fn read(path: &Path) -> Result<Vec<u64>, TraceError> {
-    let mut source = formats::open(path, None)?;
-    let mut attributor = Attributor::new(Options {
-        granularity: Granularity::LINE_64,
-        contexts: false,
-        totals_only: true,
-        ids: !source.has_addresses(),
-        ..Options::default()
-    });
-    let (mut block, mut columns, mut items) = (Block::new(), Columns::new(), Vec::new());
-    loop {
-        match source.next(&mut block)? {
-            Step::Block => attributor.pieces(&block, &mut columns, |piece| {
-                items.extend_from_slice(&piece.items);
-            }),
-            Step::Event(event) => attributor.event(&event, &mut NoSymbols),
-            Step::End => return Ok(items),
-        }
     }
 }
 
@@ -73,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     for path in arguments {
         let path = Path::new(&path);
-        let items = read(path)?;
+        let items = trace_items::read(path, Granularity::LINE_64)?;
         let (mut alone, mut whole) = (Duration::MAX, Duration::MAX);
         for _ in 0..ROUNDS {
             let begun = Instant::now();

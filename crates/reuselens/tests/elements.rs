@@ -1,46 +1,12 @@
 //! Elements of the program's data structures, from accesses to groups.
 
+mod common;
+
+use common::{Made, What};
 use reuselens::locality::{Dimension, Profile};
-use reuselens::trace::{Block, Kind, Projection, Row, Source, Step, TraceError};
-use reuselens::units::{Bytes, Granularity};
+use reuselens::trace::{Block, Kind, Row};
+use reuselens::units::Granularity;
 use reuselens::{AnalysisOptions, analyze};
-
-/// A trace of one block.
-struct OneBlock(Option<Block>);
-
-impl Source for OneBlock {
-    fn next(&mut self, block: &mut Block) -> Result<Step, TraceError> {
-        let Some(only) = self.0.take() else {
-            return Ok(Step::End);
-        };
-        *block = only;
-        Ok(Step::Block)
-    }
-
-    fn has_addresses(&self) -> bool {
-        true
-    }
-
-    fn describe(&self) -> String {
-        "rows made by hand".to_owned()
-    }
-
-    fn is_of_one_thread(&self) -> bool {
-        false
-    }
-
-    fn progress(&self) -> Option<(u64, u64)> {
-        None
-    }
-
-    fn memory(&self) -> Bytes {
-        Bytes(0)
-    }
-
-    fn project(&mut self, _projection: Projection) -> bool {
-        false
-    }
-}
 
 /// Two structures of eight words each, entered `rounds` times from end to end, and one word of
 /// neither in each round.
@@ -69,13 +35,11 @@ fn rounds(rounds: u64) -> Profile {
         granularity: Granularity::new(8).ok(),
         ..AnalysisOptions::default()
     };
-    analyze(
-        &mut OneBlock(Some(block)),
-        Vec::new(),
-        &options,
-        &mut |_| {},
-    )
-    .unwrap()
+    let mut trace = Made {
+        steps: vec![((0, 0), What::Block(block))],
+        at: 0,
+    };
+    analyze(&mut trace, Vec::new(), &options, &mut |_| {}).unwrap()
 }
 
 #[test]

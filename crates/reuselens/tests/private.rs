@@ -54,7 +54,7 @@ impl Made {
     fn loads(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let loads = self.steps.iter().filter_map(|(_, what)| match what {
             What::Loads(loads) => Some(loads),
-            What::Accesses(_) | What::Rows(_) | What::End | What::Note(_) => None,
+            What::Accesses(_) | What::Rows(_) | What::Block(_) | What::End | What::Note(_) => None,
         });
         loads.flatten().copied()
     }

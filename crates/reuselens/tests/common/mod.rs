@@ -29,6 +29,9 @@ pub enum What {
     /// Rows as they are.
     #[allow(dead_code, reason = "most of the tests need only items")]
     Rows(Vec<Row>),
+    /// A block as it is.
+    #[allow(dead_code, reason = "most of the tests need no operands")]
+    Block(Block),
     /// The thread ends.
     #[allow(dead_code, reason = "threads end in some of the tests only")]
     End,
@@ -74,6 +77,7 @@ impl Source for Made {
                 .iter()
                 .for_each(|&(kind, item, pc)| push(block, kind, item, pc)),
             What::Rows(rows) => rows.iter().for_each(|row| block.push(*row)),
+            What::Block(whole) => block.clone_from(whole),
             What::Note(note) => return Ok(Step::Event(Event::Note(note.clone()))),
             What::End => return Ok(Step::Event(Event::ThreadEnded(ThreadId(*thread)))),
         }
