@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use reuselens_locality::{Causes, Dimension, MissScope, Profile, ScopeKind, ShortPaths, total};
 
-use crate::html::escape;
+use crate::html::{StackedTable, escape};
 use crate::numbers::noun;
 use crate::text::{Paint, TextColumn, heading, rows};
 
@@ -93,36 +93,22 @@ impl CauseTable {
         out.push_str("</div>");
     }
 
-    /// Appends the table alone, columns of words first: where the page is narrow, rows become
-    /// blocks that begin with them. `series` is the colour of a row, if it has one.
+    /// Appends the table alone. Columns of words come first, so that the blocks that rows become on a
+    /// narrow page begin with them. `series` is the colour of a row, if it has one.
     pub fn write_rows(&self, out: &mut String, series: impl Fn(usize) -> Option<usize>) {
-        let words = self.words.iter().map(|head| ("words", *head));
-        let numbers = self.numbers.iter().map(|head| ("num", *head));
-        let heads: Vec<(&str, &str)> = words.chain(numbers).collect();
-        out.push_str("<div class=\"scroll\"><table class=\"stacks\"><thead><tr>");
-        for (class, head) in &heads {
-            let _ = write!(out, "<th class=\"{class}\">{}</th>", escape(head));
-        }
-        out.push_str("</tr></thead><tbody>");
+        let words = self.words.iter().map(|head| (true, *head));
+        let numbers = self.numbers.iter().map(|head| (false, *head));
+        let table = StackedTable::begin(out, words.chain(numbers));
         for (at, row) in self.rows.iter().take(PAGE_ROWS).enumerate() {
             let (numbers, words) = row.split_at(self.numbers.len().min(row.len()));
-            out.push_str("<tr>");
-            for (column, (cell, (class, head))) in
-                words.iter().chain(numbers).zip(&heads).enumerate()
-            {
-                let (head, cell) = (escape(head), escape(cell));
-                let swatch = match series(at).filter(|_| column == 0) {
-                    Some(series) => format!("<i class=\"swatch v{series}\"></i>"),
-                    None => String::new(),
-                };
-                let _ = write!(
-                    out,
-                    "<td class=\"{class}\" data-head=\"{head}\">{swatch}{cell}</td>"
-                );
-            }
-            out.push_str("</tr>");
+            let swatch = match series(at) {
+                Some(series) => format!("<i class=\"swatch v{series}\"></i>"),
+                None => String::new(),
+            };
+            let cells = words.iter().chain(numbers).map(String::as_str);
+            table.row(out, cells, &swatch, "");
         }
-        out.push_str("</tbody></table></div>");
+        table.end(out);
     }
 }
 

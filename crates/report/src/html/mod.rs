@@ -17,6 +17,7 @@ mod plot;
 mod scene;
 mod sheet;
 mod source;
+mod stacked;
 mod tables;
 mod weights;
 
@@ -25,3 +26,4 @@ pub(crate) use escape::{escape, percent};
 pub use page::{HtmlOptions, page, page_of};
 pub(crate) use sheet::table;
 pub use sheet::{SheetSection, sheet};
+pub(crate) use stacked::StackedTable;

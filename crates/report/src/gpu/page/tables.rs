@@ -1,9 +1,8 @@
-//! Sections of the page that are a table. On a wide page a table has its columns; on a narrow one
-//! each row is a block of its own, in which every number has its name: nothing is cut.
+//! Sections of the page that are a table.
 
 use std::fmt::Write;
 
-use crate::html::{escape, page};
+use crate::html::{StackedTable, page};
 
 /// Rows of a table, at most.
 pub(super) const ROWS: usize = 200;
@@ -57,36 +56,12 @@ pub(super) fn noted_section<R: Into<TableRow>>(
 }
 
 fn write<R: Into<TableRow>>(out: &mut String, heads: &[&str], rows: Vec<R>, words: &[usize]) {
-    let class = |at: usize| match words.contains(&at) {
-        true => "words",
-        false => "num",
-    };
-    out.push_str("<div class=\"scroll\"><table class=\"stacks\"><thead><tr>");
-    for (at, head) in heads.iter().enumerate() {
-        let _ = write!(out, "<th class=\"{}\">{}</th>", class(at), escape(head));
-    }
-    out.push_str("</tr></thead><tbody>");
+    let columns = heads.iter().enumerate();
+    let columns = columns.map(|(at, head)| (words.contains(&at), *head));
+    let table = StackedTable::begin(out, columns);
     for row in rows {
         let row: TableRow = row.into();
-        out.push_str(match row.below.is_empty() {
-            true => "<tr>",
-            false => "<tr class=\"over\">",
-        });
-        for (at, (cell, head)) in row.cells.iter().zip(heads).enumerate() {
-            let (class, head, cell) = (class(at), escape(head), escape(cell));
-            let _ = write!(
-                out,
-                "<td class=\"{class}\" data-head=\"{head}\">{cell}</td>"
-            );
-        }
-        out.push_str("</tr>");
-        if !row.below.is_empty() {
-            let (columns, below) = (heads.len(), escape(&row.below));
-            let _ = write!(
-                out,
-                "<tr class=\"below\"><td colspan=\"{columns}\">{below}</td></tr>"
-            );
-        }
+        table.row(out, row.cells.iter().map(String::as_str), "", &row.below);
     }
-    out.push_str("</tbody></table></div>");
+    table.end(out);
 }
