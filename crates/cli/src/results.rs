@@ -25,8 +25,8 @@ pub struct Results {
 }
 
 impl Results {
-    /// `output` is the value of `-o`; without it, the files are called `name` and are in this directory:
-    /// with the next number if there are such files, unless they are to be overwritten.
+    /// `output` is the value of `-o`; without it, the files are called `name` and are in this
+    /// directory: with the next number if there are such files, unless they are to be overwritten.
     pub fn begin(output: Option<&Path>, name: &str, force: bool) -> anyhow::Result<Results> {
         let profile_path = match output {
             Some(path) if path.extension().is_some_and(|e| e == "rlprof") => path.to_owned(),

@@ -61,8 +61,9 @@ impl Args {
         }
         refuse_what_is_no_trace(&self.trace, self.format.as_deref())?;
         let mut part = self.part.selection(&self.trace, self.format.as_deref())?;
-        // Allocations and calls before the part, and by other threads, show the objects and contexts
-        // of its accesses; of a program that names its accesses, the number of items of each.
+        // Allocations and calls before the part, and by other threads, show the objects and
+        // contexts of its accesses; of a program that names its accesses, the number of items of
+        // each.
         part.state = true;
         let chosen = part::chosen(&part);
         let source = open_part(&self.trace, self.format.as_deref(), part, false)?;

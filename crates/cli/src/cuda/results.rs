@@ -81,8 +81,8 @@ pub struct GpuResults {
 }
 
 impl GpuResults {
-    /// `output` is the value of `-o`; without it, the files are called `name`, with a number if there
-    /// are such files.
+    /// `output` is the value of `-o`; without it, the files are called `name`, with a number if
+    /// there are such files.
     pub fn begin(output: Option<&Path>, name: &str, show: &Show) -> anyhow::Result<GpuResults> {
         show.check_exports()?;
         let path = match output {

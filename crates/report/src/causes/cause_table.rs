@@ -93,8 +93,8 @@ impl CauseTable {
         out.push_str("</div>");
     }
 
-    /// Appends the table alone. Columns of words come first, so that the blocks that rows become on a
-    /// narrow page begin with them. `series` is the colour of a row, if it has one.
+    /// Appends the table alone. Columns of words come first, so that the blocks that rows become on
+    /// a narrow page begin with them. `series` is the colour of a row, if it has one.
     pub fn write_rows(&self, out: &mut String, series: impl Fn(usize) -> Option<usize>) {
         let words = self.words.iter().map(|head| (true, *head));
         let numbers = self.numbers.iter().map(|head| (false, *head));
