@@ -130,8 +130,9 @@ impl<'a> MissFacts<'a> {
         ends.all(|site| self.is_own(*site))
     }
 
-    /// Whether the accesses that miss are in the function whose loop carries the reuses. Code that was
-    /// inlined into it is in a function of its own; a function without a name counts as the same one.
+    /// Whether the accesses that miss are in the function whose loop carries the reuses. Code that
+    /// was inlined into it is in a function of its own; a function without a name counts as the
+    /// same one.
     pub fn is_in_function_of_scope(&self, route: &ReuseRoute<'_>) -> bool {
         let function = route.scope.map_or("", |scope| &scope.frame.function);
         let mut sinks = route.sinks.iter();
