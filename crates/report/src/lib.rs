@@ -58,8 +58,8 @@ pub use diff_text::{DiffOptions, diff};
 pub use forecast::{FORECAST_SCHEMA, Forecast, forecast, forecast_json, forecast_page};
 pub use gpu::{
     GPU_SCHEMA, GpuFindings, GpuPageOptions, GpuRun, GpuTextOptions, HostAccesses, HostCall,
-    HostSum, RunOrigin, StoredGpuRun, StoredGpuRunError, SummedRun, UnlikeOrigins, gpu_csv,
-    gpu_diff, gpu_json, gpu_page, gpu_text,
+    HostSum, RunOrigin, StoppedKernel, StoredGpuRun, StoredGpuRunError, SummedRun, UnlikeOrigins,
+    gpu_csv, gpu_diff, gpu_json, gpu_page, gpu_text,
 };
 pub use html::{
     CompareOptions, HtmlOptions, ProfileVariant, SheetSection, compare, page, page_of, sheet,

@@ -6,7 +6,7 @@ use reuselens_locality::Profile;
 
 use crate::gpu::STOPPED;
 use crate::numbers::count;
-use crate::{GpuFindings, GpuRun, ShownProfile, caches};
+use crate::{GpuFindings, GpuRun, ShownProfile, StoppedKernel, caches};
 
 /// Findings of a program or of a GPU run, with what was run and what is not known.
 #[derive(Clone, Debug, Default)]
@@ -17,8 +17,8 @@ pub struct AdviceReport<'a> {
     pub(super) findings: &'a [Finding],
     /// What is not known.
     pub(super) unknown: &'a [Unknown],
-    /// Whether a fault stopped the run, so that what came after it is not known.
-    pub(super) is_stopped: bool,
+    /// Kernels that faults stopped: what came after them is not known.
+    pub(super) stopped: Vec<StoppedKernel>,
     /// The advice on misses, with the cache that they are of; `None` for GPU kernels.
     pub(super) miss_advice: Option<&'a MissAdvice>,
     /// What to know of all findings, as sentences.
@@ -73,7 +73,7 @@ impl<'a> AdviceReport<'a> {
         AdviceReport {
             command: run.command.clone(),
             findings: &run.findings,
-            is_stopped: run.is_stopped(),
+            stopped: run.stopped_kernels(),
             notes: run
                 .is_stopped()
                 .then(|| STOPPED.to_owned())
@@ -88,7 +88,7 @@ impl<'a> AdviceReport<'a> {
         AdviceReport {
             command: run.command.clone(),
             findings: &run.findings,
-            is_stopped: run.is_stopped,
+            stopped: run.stopped.clone(),
             notes: run.notes(),
             ..AdviceReport::default()
         }
@@ -130,7 +130,7 @@ impl<'a> AdviceReport<'a> {
         };
         match left_out {
             _ if !self.is_applied() => "no rule was applied".to_owned(),
-            _ if self.is_stopped => "what to change is not known".to_owned(),
+            _ if !self.stopped.is_empty() => "what to change is not known".to_owned(),
             0 => nothing,
             1 => format!("{nothing}; 1 rule was not applied"),
             _ => format!("{nothing}; {left_out} rules were not applied"),

@@ -10,7 +10,7 @@ use crate::ShownProfile;
 use crate::text::{Paint, TextStyle, heading, wrap};
 use crate::words::capitalised;
 
-/// Findings that a summary of a profile shows.
+/// Findings that a summary of a profile shows, and stopped kernels that come before findings.
 const FIRST: usize = 3;
 /// Calls that are shown of the path to a place: the last ones.
 const CALLS: usize = 4;
@@ -35,6 +35,7 @@ pub fn advice_text(report: &AdviceReport<'_>, options: &AdviceTextOptions) -> St
         paint: Paint::new(options.color),
     };
     let mut out = String::new();
+    writer.stopped(&mut out, report);
     let (command, findings) = (&report.command, report.findings);
     let title = match findings.len() {
         0 => format!("{command}: {}", report.nothing_found()),
@@ -134,6 +135,25 @@ impl FindingWriter<'_> {
         let place = self.names.place(finding);
         if !place.is_empty() {
             self.indented(out, &place);
+        }
+    }
+
+    /// Kernels that were stopped: a fault is to be mended before anything else.
+    fn stopped(&self, out: &mut String, report: &AdviceReport<'_>) {
+        if report.stopped.is_empty() {
+            return;
+        }
+        heading(out, "Stopped kernels", "", self.width, self.paint);
+        for stopped in report.stopped.iter().take(FIRST) {
+            let message = wrap(&stopped.message, self.width, 3);
+            let _ = writeln!(out, "   {}", self.paint.ink(TextStyle::Warn, &message));
+            for fact in &stopped.facts {
+                self.indented(out, fact);
+            }
+        }
+        if report.stopped.len() > FIRST {
+            let more = report.stopped.len() - FIRST;
+            self.soft(out, &format!("   {more} more"));
         }
     }
 

@@ -3,7 +3,7 @@
 use reuselens_advice::{Confidence, Cost, Finding, FindingPlace};
 
 use super::STOPPED;
-use super::stored::{StoredFinding, StoredGpuRun};
+use super::stored::{StoppedKernel, StoredFinding, StoredGpuRun};
 use crate::numbers::noun;
 
 /// The findings of a run of a GPU program that was read back from its JSON.
@@ -15,8 +15,8 @@ pub struct GpuFindings {
     pub findings: Vec<Finding>,
     /// Findings of rules that this version does not have.
     pub left_out: u64,
-    /// Whether kernels were stopped.
-    pub is_stopped: bool,
+    /// Kernels that were stopped.
+    pub stopped: Vec<StoppedKernel>,
 }
 
 impl From<StoredGpuRun> for GpuFindings {
@@ -28,7 +28,7 @@ impl From<StoredGpuRun> for GpuFindings {
             command: run.command,
             left_out: (all - findings.len()) as u64,
             findings,
-            is_stopped: !run.faults.is_empty(),
+            stopped: run.faults,
         }
     }
 }
@@ -40,7 +40,7 @@ impl GpuFindings {
             let findings = noun(self.left_out, "finding is", "findings are");
             format!("{findings} of rules that this version does not have.")
         });
-        let stopped = self.is_stopped.then(|| STOPPED.to_owned());
+        let stopped = (!self.stopped.is_empty()).then(|| STOPPED.to_owned());
         stopped.into_iter().chain(left_out).collect()
     }
 }

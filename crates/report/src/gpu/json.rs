@@ -426,6 +426,7 @@ fn faults(run: &GpuRun) -> Value {
                 "call_path": fault.call_path,
                 "message": fault.message,
                 "object": fault.object,
+                "facts": run.fault_facts(fault),
             })
         })
         .collect()

@@ -21,7 +21,7 @@ pub use findings::GpuFindings;
 pub use host::{HostAccesses, HostSum};
 pub use json::{GPU_SCHEMA, gpu_json};
 pub use page::{GpuPageOptions, gpu_page};
-pub use stored::{StoredGpuRun, StoredGpuRunError};
+pub use stored::{StoppedKernel, StoredGpuRun, StoredGpuRunError};
 pub use sums::SummedRun;
 pub use text::{GpuTextOptions, gpu_text};
 
@@ -124,6 +124,16 @@ impl GpuRun {
             ));
         }
         facts
+    }
+
+    /// The kernels that were stopped, as reports show them.
+    pub(crate) fn stopped_kernels(&self) -> Vec<StoppedKernel> {
+        let faults = self.ledger.faults.iter();
+        let stopped = faults.map(|fault| StoppedKernel {
+            message: fault.message.clone(),
+            facts: self.fault_facts(fault),
+        });
+        stopped.collect()
     }
 
     /// The name of an object.

@@ -7,7 +7,6 @@
 //! [`GpuFindings`]: super::GpuFindings
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::json::GPU_SCHEMA;
 
@@ -33,7 +32,7 @@ pub struct StoredGpuRun {
     #[serde(default)]
     pub(super) model: Option<StoredModel>,
     #[serde(default)]
-    pub(super) faults: Vec<IgnoredAny>,
+    pub(super) faults: Vec<StoppedKernel>,
     pub(super) by_kernel: Vec<StoredKernel>,
     pub(super) by_line: Vec<StoredLine>,
     pub(super) by_object: Vec<StoredObject>,
@@ -53,6 +52,17 @@ impl StoredGpuRun {
             false => Err(StoredGpuRunError::Schema(run.schema)),
         }
     }
+}
+
+/// A kernel that was stopped, or a launch that was refused, as reports show it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct StoppedKernel {
+    /// What it did, and where: kernel, line and thread, as far as they are known.
+    pub message: String,
+    /// Who launched it, and which object it missed or misused, as phrases. Files of earlier
+    /// versions do not have them.
+    #[serde(default)]
+    pub facts: Vec<String>,
 }
 
 /// The GPU whose caches were modelled.

@@ -415,6 +415,14 @@ fn stopped_kernels_leave_open_what_to_change() {
         advice.contains("what to change is not known") && !advice.contains("nothing to change"),
         "{advice}"
     );
+    // The fault comes first, of the file too.
+    assert!(
+        advice.starts_with("Stopped kernels\n   scale: stopped\n"),
+        "{advice}"
+    );
+    let file = GpuFindings::from(stored(&stopped));
+    let of_file = advice_text(&AdviceReport::of_gpu_file(&file), &options);
+    assert_eq!(of_file, advice);
 }
 
 #[test]
