@@ -69,15 +69,16 @@ pub(crate) fn table(
     if heads.is_empty() {
         return;
     }
-    out.push_str("<div class=\"scroll\"><table><thead><tr>");
+    out.push_str("<div class=\"scroll\"><table class=\"stacks\"><thead><tr>");
     for (at, head) in heads.iter().enumerate() {
         let _ = write!(out, "<th{}>{}</th>", class(at), escape(head));
     }
     out.push_str("</tr></thead><tbody>");
     for row in rows {
         out.push_str("<tr>");
-        for (at, cell) in row.iter().enumerate() {
-            let _ = write!(out, "<td{}>{}</td>", class(at), escape(cell));
+        for (at, (cell, head)) in row.iter().zip(heads).enumerate() {
+            let (class, head, cell) = (class(at), escape(head), escape(cell));
+            let _ = write!(out, "<td{class} data-head=\"{head}\">{cell}</td>");
         }
         out.push_str("</tr>");
     }
