@@ -4,7 +4,7 @@
 use reuselens_locality::{Outcome, Profile};
 
 use crate::text::is_partial;
-use crate::words;
+use crate::{caches, words};
 
 /// Why a profile is of less than its run: how the run ended, and what was left out.
 pub(crate) fn partial(profile: &Profile) -> Vec<String> {
@@ -41,6 +41,30 @@ pub(crate) fn seen(before: &Profile, after: &Profile) -> Vec<String> {
         found.extend(parts.map(|part| format!("{name}: {part}")));
     }
     found
+}
+
+/// A sentence if distances of some of the profiles depend on a guessed order between threads, so
+/// that two runs of one program can differ. Each profile comes with its name.
+pub(crate) fn order_guess(profiles: &[(&str, &Profile)]) -> Option<String> {
+    let guessed = profiles.iter().filter_map(|(name, profile)| {
+        let items = profile.method.order_guessed_below?;
+        Some((*name, caches::size(items, profile.granularity)))
+    });
+    let guessed: Vec<(&str, String)> = guessed.collect();
+    let (_, first) = guessed.first()?;
+    let is_same = guessed.len() == profiles.len() && guessed.iter().all(|(_, size)| size == first);
+    let below = match is_same {
+        true => format!("below {first}"),
+        false => {
+            let all = guessed.iter();
+            let all = all.map(|(name, size)| format!("below {size} ({name})"));
+            all.collect::<Vec<_>>().join(" and ")
+        }
+    };
+    Some(format!(
+        "Between threads that did not synchronise, distances {below} are a guess: there, two runs \
+         of one program can differ."
+    ))
 }
 
 /// Why the two are not before and after of the same work.

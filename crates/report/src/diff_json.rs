@@ -6,10 +6,13 @@ use reuselens_locality::{
 };
 use reuselens_units::{Granularity, Items};
 use serde::Serialize;
+use serde_json::{Value, json};
 
+use crate::advice::finding_json;
 use crate::caches::{self, Level};
 use crate::check::{Checked, LimitJson, limits_json};
 use crate::diff_text::{DiffOptions, NOISE};
+use crate::finding_changes::{FindingChange, FindingChanges, Invalidations, counted_in_sets};
 use crate::json::to_text;
 use crate::{comparable, conflicts};
 
@@ -34,6 +37,12 @@ struct DiffDocument<'a> {
     /// `[lowest distance, highest, accesses before, accesses after]`.
     bins: Vec<(u64, u64, u64, u64)>,
     groups: Vec<GroupChangeJson>,
+    /// The findings of both; null if they cannot be compared.
+    findings: Option<Vec<Value>>,
+    /// Why findings, or those of some rules, are not compared.
+    findings_not_compared: Vec<String>,
+    /// Accesses that find their line invalidated; null unless both profiles have some counted.
+    invalidations: Option<Value>,
     /// In which caches conflict misses dominate, and what to do; null if in none.
     conflicts: Option<String>,
     limits: Vec<LimitJson<'a>>,
@@ -49,6 +58,8 @@ struct Side<'a> {
     accesses: u64,
     cold: u64,
     mean: f64,
+    /// In items; null where no order between threads is a guess.
+    order_guessed_below: Option<u64>,
 }
 
 /// Neighbouring sizes that all win, or all lose.
@@ -75,6 +86,9 @@ struct CacheChange {
     after: u64,
     set_associative_before: Option<u64>,
     set_associative_after: Option<u64>,
+    /// Misses that were counted with its sets; null unless both profiles have them.
+    counted_in_sets_before: Option<u64>,
+    counted_in_sets_after: Option<u64>,
 }
 
 /// Misses of a group in each of `caches`; null where the profile has no such group.
@@ -112,6 +126,7 @@ pub fn diff_json(
             levels.push(level);
         }
     }
+    let findings = FindingChanges::between(before, after);
     let unlike = comparable::unlike(before, after).map(str::to_owned);
     let range = |range: &SizeRange| range_json(range, granularity);
     let groups = options.by.iter();
@@ -143,6 +158,11 @@ pub fn diff_json(
             .filter(|by| before.has_names(**by) || after.has_names(**by))
             .flat_map(|by| group_changes(before, after, *by, &levels))
             .collect(),
+        findings: findings
+            .changes
+            .map(|all| all.iter().map(finding_change_json).collect()),
+        findings_not_compared: findings.notes,
+        invalidations: Invalidations::of_all(&[before, after]).map(|all| invalidations_json(&all)),
         conflicts: conflicts::sentence(&[("before", before), ("after", after)], &levels),
         limits: checked.map(limits_json).unwrap_or_default(),
         warnings: comparable::seen(before, after)
@@ -161,6 +181,7 @@ fn side<'a>(profile: &'a Profile, name: &'a str) -> Side<'a> {
         accesses: profile.histogram.accesses(),
         cold: profile.first_touches(),
         mean: profile.histogram.mean().unwrap_or(0.0),
+        order_guessed_below: profile.method.order_guessed_below,
     }
 }
 
@@ -188,6 +209,7 @@ fn range_json(range: &SizeRange, granularity: Granularity) -> RangeJson {
 }
 
 fn cache_change(before: &Profile, after: &Profile, level: &Level) -> CacheChange {
+    let counted = counted_in_sets(&[before, after], level);
     CacheChange {
         name: level.short().to_owned(),
         bytes: level.bytes.get(),
@@ -196,7 +218,28 @@ fn cache_change(before: &Profile, after: &Profile, level: &Level) -> CacheChange
         after: after.histogram.misses(level.items),
         set_associative_before: level.set_associative(&before.histogram),
         set_associative_after: level.set_associative(&after.histogram),
+        counted_in_sets_before: counted.as_ref().map(|all| all[0]),
+        counted_in_sets_after: counted.as_ref().map(|all| all[1]),
     }
+}
+
+/// A finding with its fate, and as it is before and after, as in the JSON of advice.
+fn finding_change_json(change: &FindingChange) -> Value {
+    json!({
+        "change": change.fate().name(),
+        "before": change.before.as_ref().map(finding_json),
+        "after": change.after.as_ref().map(finding_json),
+    })
+}
+
+fn invalidations_json(all: &[Invalidations]) -> Value {
+    let (before, after) = (all[0], all[1]);
+    json!({
+        "true_sharing_before": before.true_sharing,
+        "true_sharing_after": after.true_sharing,
+        "false_sharing_before": before.false_sharing,
+        "false_sharing_after": after.false_sharing,
+    })
 }
 
 /// The groups of one dimension: those whose misses in the first cache change most come first.

@@ -1,5 +1,6 @@
 //! [`diff`]: the comparison of two profiles as text for a terminal.
 
+mod findings;
 mod inputs;
 mod tables;
 
@@ -12,6 +13,7 @@ use reuselens_locality::{
 use reuselens_units::shown;
 
 use crate::caches::{self, Level};
+use crate::finding_changes::counted_in_sets;
 use crate::numbers::{change, count, percent};
 use crate::text::{Paint, TextColumn, TextStyle, heading, rows, wrap};
 use crate::words;
@@ -58,9 +60,10 @@ impl Default for DiffOptions {
     }
 }
 
-/// The locality change from one profile to another: totals, the cache sizes that win and that lose,
-/// the distances that moved, the groups that got better or worse; for two inputs of one program
-/// also the evadable reuses and what becomes of each hill. Ends with a line break.
+/// The locality change from one profile to another: totals, the findings that are gone, new and
+/// stay, the cache sizes that win and that lose, the distances that moved, the groups that got
+/// better or worse; for two inputs of one program also the evadable reuses and what becomes of each
+/// hill. Ends with a line break.
 ///
 /// # Errors
 /// If the profiles count items of different sizes.
@@ -108,6 +111,7 @@ pub fn diff(
         return Ok(out);
     }
     view.totals(&mut out);
+    view.findings(&mut out);
     if are_inputs {
         view.growth(&mut out);
     } else {
@@ -186,6 +190,7 @@ impl DiffView<'_> {
             levels.push(self.chosen.clone());
         }
         cells.extend(levels.iter().flat_map(|level| self.misses(level)));
+        cells.extend(self.invalidations());
         out.push('\n');
         let columns = [
             TextColumn::left(""),
@@ -195,6 +200,10 @@ impl DiffView<'_> {
         ];
         rows(out, &columns, &cells, self.width, self.paint);
         let both = [("before", self.before), ("after", self.after)];
+        if let Some(guess) = comparable::order_guess(&both) {
+            let guess = wrap(&guess, self.width, 2);
+            let _ = writeln!(out, "  {}", self.paint.ink(TextStyle::Soft, &guess));
+        }
         if let Some(conflicts) = conflicts::sentence(&both, &levels) {
             let _ = writeln!(out, "  {}", wrap(&conflicts, self.width, 2));
         }
@@ -215,7 +224,15 @@ impl DiffView<'_> {
         };
         let (then, now) = (old.misses(level.items), new.misses(level.items));
         let mut cells = vec![row(format!("misses in {}", level.label()), then, now)];
-        // Where lines compete for a few sets, the gain or loss is here.
+        // Where lines compete for a few sets, the gain or loss is here. What was counted is better
+        // than an estimate, which takes lines to fall on sets at random.
+        if let Some(counted) = counted_in_sets(&[self.before, self.after], level) {
+            if counted != [then, now] {
+                let name = "  with its sets, counted".to_owned();
+                cells.push(row(name, counted[0], counted[1]));
+            }
+            return cells;
+        }
         let sets = [old, new].map(|histogram| level.set_associative(histogram));
         if let [Some(before), Some(after)] = sets
             && (before, after) != (then, now)
@@ -243,7 +260,12 @@ impl DiffView<'_> {
     fn sizes(&self, out: &mut String, difference: &LocalityChange) {
         let (wins, losses) = (difference.wins(NOISE), difference.losses(NOISE));
         let title = "Cache sizes that gain or lose by more than 1 % of their misses";
-        let aside = match caches::counts_sets(&self.chosen, self.before, self.after) {
+        let both = [self.before, self.after];
+        let levels = caches::levels_within(self.before, caches::reach(both));
+        let mut counted = levels.iter().map(|level| counted_in_sets(&both, level));
+        let has_sets = counted.any(|it| it.is_some())
+            || caches::counts_sets(&self.chosen, self.before, self.after);
+        let aside = match has_sets {
             true => "(fully associative)",
             false => "",
         };

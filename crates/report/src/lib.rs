@@ -30,6 +30,7 @@ mod csv;
 mod curve;
 mod diff_json;
 mod diff_text;
+mod finding_changes;
 mod forecast;
 mod gpu;
 mod html;

@@ -32,8 +32,9 @@ pub(crate) struct PlaceNames<'a> {
 
 impl<'a> PlaceNames<'a> {
     /// For these findings together.
-    pub fn of(findings: &'a [Finding]) -> Self {
-        let sources = findings.iter().filter_map(|it| it.place.source.as_deref());
+    pub fn of(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
+        let findings = findings.into_iter();
+        let sources = findings.filter_map(|it| it.place.source.as_deref());
         PlaceNames {
             files: sources.map(file_of).collect(),
         }
@@ -81,7 +82,7 @@ pub(crate) fn short_place(place: &str) -> &str {
 }
 
 /// A cost for people: `875 k misses, 62.1 % of all`.
-fn cost(cost: &Cost) -> String {
+pub(crate) fn cost(cost: &Cost) -> String {
     let (amount, share) = (count(cost.amount), ratio_percent(cost.share));
     format!("{amount} {}, {share} of all", cost.unit)
 }

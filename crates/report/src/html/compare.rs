@@ -1,6 +1,7 @@
 //! [`compare`]: several profiles as one HTML page.
 
 mod changes;
+mod findings;
 mod pictures;
 mod totals;
 
@@ -15,6 +16,7 @@ use super::escape::{escape, inline, paragraphs};
 use super::plot::Axis;
 use super::{data, headline, lessons, page};
 use crate::caches::{self, Level};
+use crate::numbers::count;
 use crate::words;
 
 /// Changes of fewer misses than this share of those of the first profile are noise.
@@ -88,12 +90,18 @@ pub fn compare(
     let stage = ComparedProfiles::new(variants, first, options);
     let links = [
         ("totals", "Totals"),
+        ("findings", "Findings"),
         ("sizes", "Sizes"),
         ("distances", "Distances"),
         ("changes", "Changes"),
         ("method", "Method"),
     ];
-    page::top(&mut out, &links, |id| id != "changes" || variants.len() > 1);
+    let findings = stage.finding_changes();
+    page::top(&mut out, &links, |id| match id {
+        "changes" => variants.len() > 1,
+        "findings" => !findings.is_empty(),
+        _ => true,
+    });
     let _ = write!(
         out,
         "<h1 class=\"title\">{}</h1>\n<div class=\"intro\">{}</div>",
@@ -102,21 +110,9 @@ pub fn compare(
     );
     lessons::reuse_distance(&mut out);
     stage.totals(&mut out);
+    stage.findings(&mut out, &findings, options.top);
     if stage.any() {
-        page::picture(
-            &mut out,
-            "sizes",
-            "Which cache sizes each one needs",
-            COMPARE_CURVES,
-            |out| stage.curves(out, &changes),
-        );
-        page::picture(
-            &mut out,
-            "distances",
-            "How far apart each one reuses its data",
-            lessons::HISTOGRAM,
-            |out| stage.bars(out),
-        );
+        stage.pictures(&mut out, &changes);
     }
     stage.cards(&mut out);
     if variants.len() > 1 {
@@ -138,9 +134,13 @@ fn without_profiles(out: &mut String, options: &CompareOptions) {
     page::end(out, "{}");
 }
 
-const COMPARE_CURVES: &str = "Pick a cache size below and go up: <b>the lower curve misses less</b> at that size. Each curve falls \
-off a cliff where the cache becomes large enough for something that the program goes over again and again. A change that moves \
-a cliff to the left makes a smaller cache do. Curves may cross: a gain at one size can be a loss at another.";
+/// What the curves show, after what to compare.
+const COMPARE_CURVES: &str = "Each curve falls off a cliff where the cache becomes large enough for something that the \
+program goes over again and again. A change that moves a cliff to the left makes a smaller cache do. Curves may cross: a gain \
+at one size can be a loss at another.";
+
+/// Numbers of accesses that differ by more than this share are named beside curves of ratios.
+const UNEQUAL: f64 = 0.01;
 
 /// The profiles, and what their pictures share.
 struct ComparedProfiles<'a> {
@@ -192,6 +192,50 @@ impl<'a> ComparedProfiles<'a> {
     /// Whether any profile has accesses.
     fn any(&self) -> bool {
         self.fine.iter().any(|fine| !fine.is_empty())
+    }
+
+    /// What to read off the curves. They are ratios: only with as many accesses does the lower one
+    /// stand for fewer misses.
+    fn explain_curves(&self) -> String {
+        let all = self
+            .variants
+            .iter()
+            .map(|it| it.profile.histogram.accesses());
+        let (least, most) = (all.clone().min().unwrap_or(0), all.max().unwrap_or(0));
+        let compared = match (most - least) as f64 <= most as f64 * UNEQUAL {
+            true => "As all have equally many accesses, to within 1 %, <b>the lower curve misses \
+                     less</b> at that size."
+                .to_owned(),
+            false => format!(
+                "The numbers of accesses differ, from {} to {}: <b>a lower curve need not miss \
+                 less</b>. Compare the misses: those below the picture, and those that pointing at \
+                 it shows.",
+                count(least),
+                count(most)
+            ),
+        };
+        format!(
+            "Pick a cache size below and go up: each curve is the part of its own accesses that \
+             miss at that size. {compared} {COMPARE_CURVES}"
+        )
+    }
+
+    /// Appends the curves and the histograms, each over each other.
+    fn pictures(&self, out: &mut String, changes: &[LocalityChange]) {
+        page::picture(
+            out,
+            "sizes",
+            "Which cache sizes each one needs",
+            &self.explain_curves(),
+            |out| self.curves(out, changes),
+        );
+        page::picture(
+            out,
+            "distances",
+            "How far apart each one reuses its data",
+            lessons::HISTOGRAM,
+            |out| self.bars(out),
+        );
     }
 
     fn size(&self, items: u64) -> String {

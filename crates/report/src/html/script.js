@@ -559,7 +559,7 @@ function start() {
   function compare() {
     slider($("#curves .area"), D.axis, sizesOf(D.axis), 1, (here, area, cursor) => {
       cursor.classList.add("bare");
-      const words = D.compare.map(([name, h]) => `${name} ${percent(misses(h, here), accesses(h))}`).join(", ");
+      const words = D.compare.map(([name, h]) => `${name} ${percent(misses(h, here), accesses(h))} (${count(misses(h, here))})`).join(", ");
       $("#readout").replaceChildren(make("b", size(here, D.g)), `: ${words} miss.`);
       area.setAttribute("aria-valuetext", `${size(here, D.g)}: ${words} miss`);
     });

@@ -10,7 +10,7 @@ use crate::html::escape::{change, escape, paragraphs, percent};
 use crate::html::plot::{self, Plot};
 use crate::html::{curve, histogram};
 use crate::numbers::count;
-use crate::words;
+use crate::{comparable, words};
 
 impl ComparedProfiles<'_> {
     fn key(&self, out: &mut String, shape: impl Fn(usize) -> String) {
@@ -72,6 +72,14 @@ impl ComparedProfiles<'_> {
             "<div class=\"readout needs-js\" id=\"readout\" aria-live=\"polite\"><span class=\"soft\">Point at the curves, touch \
              them, or focus them and press ← →.</span></div>",
         );
+        let named: Vec<_> = self
+            .variants
+            .iter()
+            .map(|it| (it.name, it.profile))
+            .collect();
+        if let Some(guess) = comparable::order_guess(&named) {
+            let _ = write!(out, "<p class=\"soft\">{}</p>", escape(&guess));
+        }
         for (change, variant) in changes.iter().zip(&self.variants[1..]) {
             self.ranges(out, change, variant);
         }

@@ -8,26 +8,49 @@ use super::changes::verdict;
 use super::{ComparedProfiles, ProfileVariant, series};
 use crate::caches::Level;
 use crate::conflicts;
+use crate::finding_changes::{Invalidations, counted_in_sets};
 use crate::html::escape::{escape, percent};
 use crate::numbers::{count, grouped};
 
+/// A column of misses: a cache, and what is shown of its sets.
+struct CacheColumn<'l> {
+    level: &'l Level,
+    /// `Misses in L1d (32 KiB)`.
+    head: String,
+    /// Misses with its sets that were counted, of each profile; `None` unless all have them, and
+    /// one has others than without sets.
+    counted: Option<Vec<u64>>,
+    /// Whether an estimate of them is shown.
+    with_sets: bool,
+}
+
 impl<'a> ComparedProfiles<'a> {
     pub(super) fn totals(&self, out: &mut String) {
-        out.push_str(
-            "<section id=\"totals\"><h2>Totals</h2><div class=\"scroll\"><table class=\"variants-table\"><thead><tr>\
-             <th scope=\"col\">Variant</th><th scope=\"col\">Accesses</th><th scope=\"col\">Distinct data</th>",
-        );
         let mut levels = self.levels.clone();
         if self.chosen.name.is_none() {
             levels.push(self.chosen.clone());
         }
-        for level in &levels {
-            let _ = write!(out, "<th scope=\"col\">Misses in {}</th>", level.label());
+        let profiles: Vec<&Profile> = self.variants.iter().map(|it| it.profile).collect();
+        let columns: Vec<CacheColumn> = levels
+            .iter()
+            .map(|level| self.column(&profiles, level))
+            .collect();
+        let invalidations = Invalidations::of_all(&profiles);
+        out.push_str(
+            "<section id=\"totals\"><h2>Totals</h2><div class=\"scroll\"><table class=\"variants-table stacks\"><thead><tr>\
+             <th scope=\"col\">Variant</th><th scope=\"col\">Accesses</th><th scope=\"col\">Distinct data</th>",
+        );
+        let heads = columns.iter().map(|column| column.head.as_str());
+        for head in heads.chain(invalidations.iter().map(|_| SHARING)) {
+            let _ = write!(out, "<th scope=\"col\">{head}</th>");
         }
         out.push_str("</tr></thead><tbody>");
-        let with_sets: Vec<bool> = levels.iter().map(|level| self.sets_matter(level)).collect();
         for (index, variant) in self.variants.iter().enumerate() {
-            self.total(out, index, variant, levels.iter().zip(&with_sets));
+            self.total(out, index, variant, &columns);
+            if let Some(all) = &invalidations {
+                self.sharing(out, index, all);
+            }
+            out.push_str("</tr>");
         }
         out.push_str("</tbody></table></div>");
         let of = |variant: &ProfileVariant<'a>| (format!("in {}", variant.name), variant.profile);
@@ -45,6 +68,18 @@ impl<'a> ComparedProfiles<'a> {
         out.push_str("</section>");
     }
 
+    fn column<'l>(&self, profiles: &[&Profile], level: &'l Level) -> CacheColumn<'l> {
+        let counted = counted_in_sets(profiles, level);
+        let with_sets = counted.is_none() && self.sets_matter(level);
+        let associative = profiles.iter().map(|it| it.histogram.misses(level.items));
+        CacheColumn {
+            level,
+            head: format!("Misses in {}", level.label()),
+            with_sets,
+            counted: counted.filter(|all| !associative.eq(all.iter().copied())),
+        }
+    }
+
     /// Whether a cache misses another number of times with its sets, in one of the profiles at
     /// least. Its misses with sets are then shown in every row, so that the rows compare.
     fn sets_matter(&self, level: &Level) -> bool {
@@ -55,18 +90,19 @@ impl<'a> ComparedProfiles<'a> {
         })
     }
 
-    /// The row of a profile. Each cache comes with whether its misses with sets are shown.
-    fn total<'l>(
+    /// Begins the row of a profile, with its cells up to the misses in each cache.
+    fn total(
         &self,
         out: &mut String,
         index: usize,
         variant: &ProfileVariant,
-        levels: impl Iterator<Item = (&'l Level, &'l bool)>,
+        columns: &[CacheColumn<'_>],
     ) {
         let histogram = &variant.profile.histogram;
         let _ = write!(
             out,
-            "<tr><th scope=\"row\"><span class=\"v{} swatch\"></span>{}</th><td title=\"{}\">{}</td><td>{}</td>",
+            "<tr><th scope=\"row\"><span class=\"v{} swatch\"></span>{}</th>\
+             <td data-head=\"Accesses\" title=\"{}\">{}</td><td data-head=\"Distinct data\">{}</td>",
             series(index),
             escape(variant.name),
             grouped(histogram.accesses()),
@@ -77,30 +113,55 @@ impl<'a> ComparedProfiles<'a> {
             },
         );
         let base = (index > 0).then_some(&self.first.profile.histogram);
-        for (level, with_sets) in levels {
+        for column in columns {
+            let level = column.level;
             let misses = histogram.misses(level.items);
             let versus = base.map(|base| base.misses(level.items));
             let _ = write!(
                 out,
-                "<td title=\"{}\">{}",
+                "<td data-head=\"{}\" title=\"{}\">{}",
+                column.head,
                 grouped(misses),
                 share(misses, histogram.accesses(), versus)
             );
-            let sets = with_sets.then(|| level.set_associative(histogram));
-            if let Some(sets) = sets.flatten() {
-                let versus = base.and_then(|base| level.set_associative(base));
+            let sets = column.with_sets.then(|| level.set_associative(histogram));
+            let (how, sets, versus) = match &column.counted {
+                Some(all) => ("counted", Some(all[index]), base.map(|_| all[0])),
+                None => {
+                    let versus = base.and_then(|base| level.set_associative(base));
+                    ("about", sets.flatten(), versus)
+                }
+            };
+            if let Some(sets) = sets {
                 let _ = write!(
                     out,
-                    "<div class=\"sets\" title=\"{}\">with its sets, about {}</div>",
+                    "<div class=\"sets\" title=\"{}\">with its sets, {how} {}</div>",
                     grouped(sets),
                     share(sets, histogram.accesses(), versus)
                 );
             }
             out.push_str("</td>");
         }
-        out.push_str("</tr>");
+    }
+
+    /// The cell of the invalidations of a profile.
+    fn sharing(&self, out: &mut String, index: usize, all: &[Invalidations]) {
+        let cell = |of: fn(&Invalidations) -> u64| {
+            let (then, now) = (of(&all[0]), of(&all[index]));
+            let versus = (index > 0).then(|| verdict(then, now));
+            format!("{}{}", count(now), versus.unwrap_or_default())
+        };
+        let _ = write!(
+            out,
+            "<td data-head=\"{SHARING}\">{}<div class=\"sets\">by true sharing {}</div></td>",
+            cell(|it| it.false_sharing),
+            cell(|it| it.true_sharing)
+        );
     }
 }
+
+/// The head of the column of invalidations.
+const SHARING: &str = "Invalidations by false sharing";
 
 /// Misses, their part of the accesses, and the change from those of the first profile.
 fn share(misses: u64, accesses: u64, base: Option<u64>) -> String {
