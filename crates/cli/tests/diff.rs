@@ -271,3 +271,42 @@ fn the_two_files_are_named() {
     let done = place.run(&["diff", "old.rlprof", "new.rlprof"]).succeeds();
     done.prints(&["before  old.rlprof: trace", "after   new.rlprof: trace"]);
 }
+
+/// What `advise` finds in a program is gone in one with the remedy, and the totals say why.
+#[test]
+fn diff_confirms_what_advise_proposes() {
+    let place = Place::new();
+    for name in ["strides", "padded_rows"] {
+        place.build(&format!("advice/{name}.c"), &["-O2"]);
+        let program = format!("./{name}");
+        let words = ["profile", "-q", "--why=32K", "-o", name, "--", &program];
+        place.run(&words).succeeds();
+    }
+    let files = ["strides.rlprof", "padded_rows.rlprof"];
+    let words = [
+        &["diff"][..],
+        &files[..],
+        &["--json", "diff.json", "--html", "diff.html"],
+    ]
+    .concat();
+    let done = place.run(&words).succeeds();
+    done.prints(&[
+        "with its sets, counted",
+        "Findings that are gone",
+        "Strides that use a few sets of the cache",
+    ]);
+    let json = common::Json::parse(&place.text("diff.json"));
+    let findings = json.0["findings"].as_array().unwrap();
+    let gone = findings.iter().filter(|it| it["change"] == "gone");
+    let rules: Vec<&str> = gone
+        .filter_map(|it| it["before"]["rule"].as_str())
+        .collect();
+    assert!(rules.contains(&"set-conflicts"), "{findings:#?}");
+    assert!(place.text("diff.html").contains("Findings that are gone"));
+    // Another command compares runs on a GPU.
+    let refused = place.run(&[&["gpu", "diff"][..], &files].concat()).fails(2);
+    refused.says(&[
+        "is the profile of a program",
+        "reuselens diff strides.rlprof padded_rows.rlprof",
+    ]);
+}

@@ -17,7 +17,8 @@ use super::analyze::{heads, row};
 use super::diff_runs;
 use super::input::{Machine, Output, SimtInput};
 use super::pictures;
-use crate::exit::Outcome;
+use crate::exit::{Outcome, Usage};
+use crate::files;
 use crate::say::tell;
 
 /// What changed between two runs of a CUDA program (.rlgpu), or of a kernel (.rlwarp): its reuse
@@ -40,11 +41,28 @@ pub struct Args {
 }
 
 impl Args {
+    /// Refuses profiles of a program, which another command compares.
+    fn refuse_profiles(&self) -> Result<(), Usage> {
+        let (before, after) = (&self.before, &self.after);
+        let is_profile = |path: &&PathBuf| files::is_profile(path);
+        match [before, after].into_iter().find(is_profile) {
+            None => Ok(()),
+            Some(path) => Err(Usage(format!(
+                "{} is the profile of a program, and no run of a kernel; compare profiles with: \
+                 reuselens diff {} {}",
+                path.display(),
+                before.display(),
+                after.display()
+            ))),
+        }
+    }
+
     /// Reads both runs, prints what changed, and writes the files that the options ask for.
     pub fn run(self) -> Outcome {
         if diff_runs::compare(&self.before, &self.after, &self.output)?.is_some() {
             return Ok(ExitCode::SUCCESS);
         }
+        self.refuse_profiles()?;
         self.machine.warn();
         let runs = [&self.before, &self.after].map(|path| self.input.read(path));
         let [before, after] = runs;
