@@ -250,7 +250,6 @@ impl Depths {
             }
         };
         self.scratch.lost.clear();
-        judge(likely, work)?;
         let mut orphans = std::mem::take(&mut self.scratch.orphans);
         let mut now = std::mem::take(&mut self.scratch.now);
         let mut next = std::mem::take(&mut self.scratch.next);
@@ -276,7 +275,7 @@ impl Depths {
                 self.examine(graph, vertex, &mut next, work);
             }
             let lost = level - self.levels[depth as usize];
-            if outlook.is_due(depth, now.len(), lost) {
+            if outlook.is_due(depth, now.len(), lost, next.len()) {
                 let below = &self.levels[depth as usize + 1..];
                 let all = outlook.predict(lost, next.len(), orphans.len() - taken, below);
                 let likely = Affected {
@@ -414,9 +413,19 @@ impl<G: StoredGraph> Maintain<G> for Depths {
         };
         let reached = self.reached;
         let likely = self.experience.predict(causes, reached);
-        if let Err(likely) = self.take_losses(graph, likely, &mut work) {
-            self.experience.learn_losses(causes, likely, reached);
+        let recomputing = Recomputing::new(graph, reached);
+        work.predicted = recomputing.reads(likely);
+        if self.policy == Policy::Predict && recomputing.is_less(0, likely) {
+            // Nothing came to light that the experience did not say.
             self.experience.forget();
+            let again = self.recompute(graph);
+            return Work {
+                predicted: work.predicted,
+                ..again
+            };
+        }
+        if let Err(likely) = self.take_losses(graph, likely, &mut work) {
+            self.experience.learn_losses(causes, likely.lost, reached);
             let again = self.recompute(graph);
             return Work {
                 scanned: again.scanned + work.scanned,
