@@ -19,15 +19,13 @@
 
 use reuselens_graph::{Delta, StoredGraph, VertexId};
 
-use super::costs::CutCosts;
+use super::costs::{CutCosts, MARKED_STEP};
 use super::forest::{FOUND, Forest, NONE};
 use crate::{Choice, Maintain, Policy, Work, weak};
 
 /// A tree is small if its vertices have this many neighbours in all. In meshes and social graphs
 /// most cuts leave one.
 const SMALL: u64 = 64;
-/// A step up to a root costs as much as reading this many ids.
-const CLIMB: u64 = 2;
 
 /// Components that are repaired, or recomputed where that is predicted to be less work.
 #[derive(Clone, Debug)]
@@ -141,6 +139,8 @@ impl Components {
     fn replace<G: StoredGraph>(&mut self, graph: &G, work: &mut Work) -> bool {
         let cuts = std::mem::take(&mut self.cuts);
         let mut treated = 0;
+        // Those of the insertions of the batch before are no costs of cuts.
+        self.forest.take_steps();
         let go_on = 'all: {
             for cuts_of_part in cuts.chunk_by(|a, b| a.part == b.part) {
                 let part = cuts_of_part[0].part;
@@ -220,11 +220,12 @@ impl Components {
         (side.read, side.scanned) = (0, 0);
         while let Some(&vertex) = side.found.get(side.read) {
             side.read += 1;
-            side.scanned += weak::degree(graph, vertex) as u64;
-            if side.scanned > SMALL {
+            let degree = weak::degree(graph, vertex) as u64;
+            if side.scanned + degree > SMALL {
                 work.scanned += side.scanned;
                 return None;
             }
+            side.scanned += degree;
             for &neighbor in weak::neighbors(graph, vertex).flatten() {
                 if forest.parent(neighbor) == vertex && forest.mark(neighbor).is_none() {
                     forest.set_mark(neighbor, FOUND);
@@ -313,7 +314,7 @@ impl Components {
         side.read += 1;
         for block in weak::neighbors(graph, vertex) {
             side.scanned += block.len() as u64;
-            for &neighbor in block {
+            for (at, &neighbor) in block.iter().enumerate() {
                 if forest.mark(neighbor) == Some(FOUND + index as u32) {
                     continue;
                 }
@@ -322,8 +323,10 @@ impl Components {
                     side.found.push(neighbor);
                 } else if forest.part_of(neighbor) == part {
                     let (tree, steps) = forest.tree(neighbor, roots);
-                    side.scanned += CLIMB * steps as u64;
+                    side.scanned += MARKED_STEP * steps as u64;
                     if tree != index as u32 {
+                        // The rest of the list is not read.
+                        side.scanned -= (block.len() - at - 1) as u64;
                         // The child's tree is hung on another one, rather than the other way
                         // round.
                         let child_hangs = (index, tree) != (1, 0);
