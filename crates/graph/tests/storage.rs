@@ -171,6 +171,44 @@ fn hubs_grow_and_shrink_with_any_number_of_threads() {
     }
 }
 
+/// Only batches of so many changes are shared among threads.
+#[test]
+fn large_batches_do_not_depend_on_the_number_of_threads() {
+    const VERTICES: u32 = 30_000;
+    for kind in KINDS {
+        let mut numbers = Numbers(9);
+        let mut batch = |inserts| -> Vec<EdgeChange> {
+            let mut one = |at| {
+                // Each fourth change meets one of seven hubs.
+                let ends = if at % 4 == 0 { 7 } else { VERTICES };
+                let insert = numbers.below(10) < inserts;
+                change((insert, numbers.below(ends), numbers.below(VERTICES)))
+            };
+            (0..150_000).map(&mut one).collect()
+        };
+        let mut model = Model::new(kind, 0);
+        let mut graphs = [1, 2, 5].map(|threads| {
+            let mut graph = SortedGraph::new(kind, 0);
+            graph.set_threads(threads);
+            graph
+        });
+        let (first, second) = (batch(9), batch(5));
+        // Deletions of edges that are there, with some that are not.
+        let third = first.iter().map(|change| match change {
+            EdgeChange::Insert(edge) => EdgeChange::Delete(*edge),
+            other => *other,
+        });
+        for batch in [first.clone(), second, third.collect()] {
+            let delta = model.apply(&batch);
+            assert!(batch.len() > 1 << 17);
+            for graph in &mut graphs {
+                assert_eq!(graph.apply(&batch), delta);
+                check(graph, &model);
+            }
+        }
+    }
+}
+
 #[test]
 fn hubs_change_by_single_edges() {
     let kind = EdgeKind::Undirected;

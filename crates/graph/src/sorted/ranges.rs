@@ -7,9 +7,12 @@ use reuselens_workers::{lock, together};
 use super::list::NeighborList;
 use crate::requests::{EdgeRequest, ListChange};
 
-/// Below this number of changes a thread costs more than it saves: starting one costs 30 µs, a
-/// change 50 to 100 ns.
-const SHARED_FROM: usize = 4096;
+/// Below this number of changes a second thread saves nothing. To look a change up takes 10 to 100
+/// ns and to apply it 40 to 190, but that is half of the work for a batch, as sorting is not
+/// shared. A start takes 30 to 45 µs, and lists that grow on another thread take memory of its own:
+/// in batches of 10,000 to 30,000 changes, two threads took 1.1 to 1.3 times the processor time of
+/// one, and were slower in each of five graphs (`--example threads` of `reuselens-incremental`).
+const SHARED_FROM: usize = 1 << 16;
 
 /// Removes the requests that ask for what is so already.
 pub(super) fn keep_effective(

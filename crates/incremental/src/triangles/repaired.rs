@@ -21,9 +21,11 @@ use super::search::Oriented;
 use super::undirected::Undirected;
 use crate::{Choice, Maintain, Policy, Work};
 
-/// Below this prediction a second thread costs more than it saves: starting one takes as long as
-/// reading 30,000 ids.
-const SHARED_FROM: u64 = 200_000;
+/// Below this prediction a second thread costs more than it saves. It takes 30 to 45 µs to start one,
+/// as long as reading 10,000 ids, about 100 until it is at work, and 7 to 14 % of processor time to
+/// collect what it adds. From 1.3 million ids on it saved 15 to 30 % where a core was free; below
+/// 140,000 it cost 10 to 50 % (`--example threads`).
+const SHARED_FROM: u64 = 1_000_000;
 /// The edges that a thread takes at a time.
 const PART: usize = 64;
 /// The changes of counts that a thread collects before it takes the lock of all counts: 256 KiB,
@@ -249,9 +251,9 @@ mod tests {
     #[test]
     fn memory_of_threads_does_not_grow_with_the_vertices() {
         const THREADS: usize = 4;
-        let changed = delaunay(1 << 14, 1).unwrap();
+        let changed = delaunay(1 << 16, 1).unwrap();
         let insert: Vec<_> = changed.iter().copied().map(EdgeChange::Insert).collect();
-        for vertices in [1 << 14, 1 << 20] {
+        for vertices in [1 << 16, 1 << 20] {
             let mut graph = SortedGraph::new(EdgeKind::Undirected, vertices);
             let mut triangles = Triangles::new(&graph, Policy::Repair, THREADS);
             let delta = graph.apply(&insert);
