@@ -3,8 +3,8 @@
 //! or with SCALE on generated ones of 2^SCALE vertices whose name begins so.
 //!
 //! The storage and the triangles share work among threads; depths and components do not. The time
-//! of a batch is the least of some runs by turns, from the call to its return: other programs on the
-//! same cores make a run longer, and rarely all runs.
+//! of a batch is the least of some runs by turns, from the call to its return: other programs on
+//! the same cores make a run longer, and rarely all runs.
 
 mod graphs;
 

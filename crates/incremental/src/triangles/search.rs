@@ -182,6 +182,6 @@ impl Oriented {
 
 /// The vertices that a thread takes at a time.
 const PART: usize = 512;
-/// Below this number of edges a second thread costs more than it saves: it cost 5 to 9 % of counting
-/// in graphs of 12,000 to 25,000 edges, and saved 8 % with 98,000 and 37 % with 118,000.
+/// Below this number of edges a second thread costs more than it saves: it cost 5 to 9 % of
+/// counting in graphs of 12,000 to 25,000 edges, and saved 8 % with 98,000 and 37 % with 118,000.
 const SHARED_FROM: usize = 50_000;
