@@ -76,8 +76,8 @@ impl Experience {
     /// Takes the losses into account that were predicted when a repair was given up, and then
     /// forgets a little of all: such a batch shows nothing of what inserted edges lead to, and a
     /// repair is given up where its prediction is high, so the losses are predicted too high more
-    /// often than too low. (Without that, n15 in batches of 10,000 has 1 or 2 of 24 more recomputed,
-    /// and 1 to 3 % more regret.)
+    /// often than too low. (Without that, n15 in batches of 10,000 has 1 or 2 of 24 more
+    /// recomputed, and 1 to 3 % more regret.)
     pub fn learn_losses(&mut self, causes: BatchCauses, lost: u64, reached: u32) {
         self.loss.learn(causes.orphans, lost, reached);
         self.forget();

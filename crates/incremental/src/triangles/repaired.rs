@@ -23,8 +23,8 @@ use crate::{Choice, Maintain, Policy, Work};
 
 /// Below this prediction a second thread costs more than it saves. It takes 30 to 45 µs to start
 /// one, as long as reading 10,000 ids, about 100 until it is at work, and 7 to 14 % of processor
-/// time to collect what it adds. From 1.3 million ids on it saved 15 to 30 % where a core was free; below
-/// 140,000 it cost 10 to 50 % (`--example threads`).
+/// time to collect what it adds. From 1.3 million ids on it saved 15 to 30 % where a core was free;
+/// below 140,000 it cost 10 to 50 % (`--example threads`).
 const SHARED_FROM: u64 = 1_000_000;
 /// The edges that a thread takes at a time.
 const PART: usize = 64;
