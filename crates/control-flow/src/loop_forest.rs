@@ -62,6 +62,8 @@ pub(crate) struct LoopForest {
     searches: u32,
     /// Ways and loops that searches went through.
     searched: usize,
+    /// A number that changes with the loops that any place is in, or is taken to be in.
+    version: u64,
 }
 
 impl LoopForest {
@@ -71,6 +73,7 @@ impl LoopForest {
             nodes: vec![ForestNode::default()],
             searches: 0,
             searched: 0,
+            version: 1,
         }
     }
 
@@ -86,10 +89,18 @@ impl LoopForest {
 
     /// A place is taken for a part of a loop until more is known.
     pub fn guess(&mut self, place: u32, header: u32) {
+        self.version += 1;
         self.nodes[place as usize].guess = header;
     }
 
+    /// A number from 1 on that changes with the loops that any place is in, or is taken to be in.
+    #[inline]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
     /// The loop that a place is only guessed to be in, or the loop that begins there.
+    #[inline]
     pub fn guessed(&self, place: u32) -> Option<u32> {
         let node = &self.nodes[place as usize];
         let known = match node.innermost == place {
@@ -263,6 +274,7 @@ impl LoopForest {
         if self.known(common).count() + height > MOST_LOOPS {
             return false;
         }
+        self.version += 1;
         self.raise(header, common, height);
         for &part in parts {
             let node = &mut self.nodes[part as usize];

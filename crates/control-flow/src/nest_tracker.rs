@@ -36,6 +36,9 @@ pub struct NestedCall {
     caller: u32,
     /// When it was called, or went on from where is unknown, by the thread's blocks.
     clock: u64,
+    /// The version of the forest by which each of its loops is directly in the one before, and the
+    /// first one in none; 0 if that is not known.
+    settled: u64,
 }
 
 /// Follows one thread from block to block.
@@ -94,9 +97,9 @@ pub struct NestTracker {
 impl NestTracker {
     /// Before the first block, at a time.
     pub fn new(now: u64) -> Self {
+        let forest = LoopForest::new();
         NestTracker {
             graph: FlowGraph::new(),
-            forest: LoopForest::new(),
             left: vec![NestedLoop::default()],
             loops: Vec::with_capacity(16),
             calls: CallStack::new(NestedCall {
@@ -104,7 +107,9 @@ impl NestTracker {
                 entry: now,
                 caller: 0,
                 clock: 0,
+                settled: forest.version(),
             }),
+            forest,
             at: 0,
             // The first block has no block before.
             end: BlockEnd::Return,
@@ -276,6 +281,7 @@ impl NestTracker {
             entry: self.now,
             caller: self.at,
             clock: self.clock,
+            settled: self.forest.version(),
         };
         self.calls.call(self.back, self.loops.len(), call);
         if self.forest.innermost(to) != 0 {
@@ -332,6 +338,68 @@ impl NestTracker {
 
     /// The same, for all loops of this call.
     fn settle_all(&mut self, to: u32) {
+        if !self.settle_known(to) {
+            self.settle_unknown(to);
+        }
+    }
+
+    /// The same, where the thread is known to be in the loop of the place or in the one around it:
+    /// the loops around that one are the same then. False, and nothing is changed, if it is not.
+    ///
+    /// It replaces [`Self::settle_unknown`], which compares all loops: for 99 million accesses of
+    /// gzip, all steps that change loops took 0.20 s and not 0.34 s of processor time.
+    #[inline]
+    fn settle_known(&mut self, to: u32) -> bool {
+        let settled = self
+            .calls
+            .calls()
+            .last()
+            .map_or(0, |call| call.state.settled);
+        let is_known = settled == self.forest.version() && self.forest.guessed(to).is_none();
+        if !is_known || self.loops.len() >= MOST_LOOPS {
+            return false;
+        }
+        let innermost = self.forest.innermost(to);
+        if let Some(stay) = self.loops_up_to(innermost) {
+            self.leave_loops(stay);
+            if innermost == to {
+                self.iterate();
+            }
+            debug_assert!(self.is_settled(to));
+            return true;
+        }
+        let Some(stay) = self.loops_up_to(self.forest.around(innermost)) else {
+            return false;
+        };
+        self.leave_loops(stay);
+        self.enter_loop(innermost, to);
+        debug_assert!(self.is_settled(to));
+        true
+    }
+
+    /// Whether the loops of this call are those of a place.
+    fn is_settled(&self, to: u32) -> bool {
+        let some = |header: u32| Some(header).filter(|header| *header != 0);
+        let innermost = some(self.forest.innermost(to));
+        let nest = std::iter::successors(innermost, |header| some(self.forest.around(*header)));
+        let mine = self.loops[self.calls.outermost()..].iter().rev();
+        mine.map(|one| one.header).eq(nest.take(MOST_LOOPS))
+    }
+
+    /// The number of loops up to one of this call; up to the call if it is 0. `None` if the thread
+    /// is not in that loop.
+    #[inline]
+    fn loops_up_to(&self, header: u32) -> Option<usize> {
+        let outermost = self.calls.outermost();
+        if header == 0 {
+            return Some(outermost);
+        }
+        let mut mine = self.loops[outermost..].iter();
+        let at = mine.rposition(|one| one.header == header)?;
+        Some(outermost + at + 1)
+    }
+
+    fn settle_unknown(&mut self, to: u32) {
         self.doubt(to);
         let mut nest = std::mem::take(&mut self.nest);
         nest.clear();
@@ -351,6 +419,12 @@ impl NestTracker {
         }
         if same > 0 && same == nest.len() && nest[0] == to {
             self.iterate();
+        }
+        // A nest without an end, or one with more loops than there is room for, is not complete.
+        let is_complete = nest.len() < MOST_LOOPS && self.loops.len() == outermost + nest.len();
+        let version = self.forest.version();
+        if let Some(call) = self.calls.last_mut() {
+            call.settled = if is_complete { version } else { 0 };
         }
         self.nest = nest;
     }
