@@ -7,6 +7,7 @@ use std::path::Path;
 
 use compiled::{CPP_COMPILERS, build, code, module, with_each};
 use reuselens_attribute::{Loader, SymbolSource};
+use reuselens_testing::has;
 
 /// The types that calls at the places of a line would allocate, whose callers are at `outer`.
 fn of_line(path: &Path, function: &str, line: u32, outer: &[u64]) -> BTreeSet<String> {
@@ -167,19 +168,128 @@ fn main() {
 
 #[test]
 fn blocks_of_rust_have_the_types_of_their_owners() {
-    with_each(
-        ("small.rs", RUST),
-        &[
-            "rustc -g -Copt-level=0 -Csymbol-mangling-version=v0",
-            "rustc -g -Copt-level=2 -Csymbol-mangling-version=v0",
-        ],
-        |binary, compiler| {
-            let found = of_code(binary, "small");
-            for name in ["small::Node", "small::Leaf"] {
-                assert!(found.contains(name), "{name} in {found:?}: {compiler}");
+    for_each_mangling(("small.rs", RUST), |binary, compiler| {
+        let found = of_code(binary, "small");
+        // With legacy mangling, no symbol of the library's functions has the program's name.
+        let found = &found | &of_code(binary, "grow_one");
+        for name in ["small::Node", "small::Leaf"] {
+            assert!(found.contains(name), "{name} in {found:?}: {compiler}");
+        }
+    });
+}
+
+/// Builds a source in Rust without optimisation and with it, with each mangling of symbols.
+fn for_each_mangling(source: (&str, &str), check: impl Fn(&Path, &str)) {
+    // Stable compilers have one mangling by themselves, and take only v0 as an option.
+    let rustc = "env RUSTC_BOOTSTRAP=1 rustc -g -Zunstable-options";
+    for level in ["0", "2"] {
+        for mangling in ["legacy", "v0"] {
+            let options = format!("-Copt-level={level} -Csymbol-mangling-version={mangling}");
+            if has("rustc") {
+                with_each(source, &[&format!("{rustc} {options}")], &check);
             }
-        },
-    );
+        }
+    }
+}
+
+const RUST_OWNERS: &str = "\
+#[derive(Clone, Default)]
+pub struct Body { pub at: [f64; 3], pub mass: f64, pub tag: u64 }
+#[derive(Clone)]
+pub struct T { pub one: u8, pub two: f32 }
+#[inline(never)]
+fn pushed(n: usize) -> Vec<Body> {
+    let mut mass = Vec::new();
+    for tag in 0..n as u64 { mass.push(Body { tag, ..Body::default() }); }
+    mass
+}
+#[inline(never)]
+fn collected(n: usize) -> Vec<Body> {
+    let mass: Vec<Body> = (0..n as u64).map(|tag| Body { tag, ..Body::default() }).collect();
+    mass
+}
+#[inline(never)]
+fn filled(n: usize) -> Vec<Body> { vec![Body::default(); n] }
+#[inline(never)]
+fn sliced(n: usize) -> Box<[Body]> { vec![Body::default(); n].as_slice().into() }
+#[inline(never)]
+fn boxed(n: usize) -> Box<Body> { Box::new(Body { tag: n as u64, ..Body::default() }) }
+#[inline(never)]
+fn rows(n: usize) -> Vec<[f64; 3]> { vec![[n as f64; 3]; n] }
+#[inline(never)]
+fn pairs(n: usize) -> Vec<(u8, Body)> { vec![(1, Body::default()); n] }
+#[inline(never)]
+fn named(n: usize) -> Vec<T> { vec![T { one: 1, two: 2.0 }; n] }
+fn main() {
+    let n = std::env::args().count() + 1;
+    let (a, b, c) = (pushed(n), collected(n), filled(n));
+    let (d, e, f, g, h) = (sliced(n), boxed(n), rows(n), pairs(n), named(n));
+    println!(\"{} {} {}\", a[1].mass, b[1].tag, c[1].at[1] + d[1].mass + e.mass + f[1][2]);
+    println!(\"{} {}\", g[1].1.mass, h[1].two + f32::from(h[0].one));
+}
+";
+
+#[test]
+fn types_of_rust_do_not_depend_on_the_mangling() {
+    for_each_mangling(("owners.rs", RUST_OWNERS), |binary, compiler| {
+        let is_inlined = compiler.contains("opt-level=2");
+        for (function, name) in [
+            ("collected", "owners::Body"),
+            ("filled", "owners::Body"),
+            ("sliced", "owners::Body"),
+            ("boxed", "owners::Body"),
+            ("rows", "f64"),
+            ("pairs", "(u8, owners::Body)"),
+            ("named", "owners::T"),
+        ] {
+            let found = of_code(binary, function);
+            // Without optimisation, functions of the library show it.
+            let is_it = found == one(name) || !is_inlined && found.is_empty();
+            assert!(is_it, "{function}: {found:?}: {compiler}");
+        }
+        let grown = of_code(binary, "grow_one");
+        assert!(grown.contains("owners::Body"), "{grown:?}: {compiler}");
+        if !is_inlined {
+            let filled = of_code(binary, "from_elem");
+            for name in ["owners::Body", "f64", "(u8, owners::Body)", "owners::T"] {
+                assert!(filled.contains(name), "{name} in {filled:?}: {compiler}");
+            }
+        }
+    });
+}
+
+#[test]
+fn lines_alone_show_no_types() {
+    let rust = "rustc -Copt-level=2 -Cdebuginfo";
+    for (source, compilers) in [
+        (
+            ("owners.rs", RUST_OWNERS),
+            [
+                format!("{rust}=1"),
+                format!("{rust}=line-tables-only -Csymbol-mangling-version=v0"),
+            ],
+        ),
+        (
+            ("small.cc", CPP),
+            [
+                "g++ -O2 -g1".into(),
+                "clang++ -O2 -gline-tables-only".into(),
+            ],
+        ),
+    ] {
+        let compilers = compilers.each_ref().map(String::as_str);
+        with_each(source, &compilers, |binary, compiler| {
+            let (module, mut loader) = (module(binary), Loader::new());
+            let mut types = loader.block_types().unwrap();
+            let functions = ["main", "filled", "collected", "grow_one", "boxed"];
+            for address in functions.iter().flat_map(|name| code(binary, name)) {
+                let of_block = types.of_block(&[(&module, address)]);
+                assert_eq!(of_block, None, "{address:#x}: {compiler}");
+                let of_load = types.of_access(&module, address, false);
+                assert_eq!(of_load, None, "{address:#x}: {compiler}");
+            }
+        });
+    }
 }
 
 const FORTRAN: &str = "\

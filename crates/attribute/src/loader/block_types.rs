@@ -3,7 +3,8 @@
 //!
 //! Going outward from the call of the allocator, the first frame that shows a type decides:
 //! - A frame of a standard library by its name: `std::__new_allocator<Node>::allocate`,
-//!   `<alloc::raw_vec::RawVec<prog::Node>>::grow_one`.
+//!   `<alloc::raw_vec::RawVec<prog::Node>>::grow_one`. Where the name has a parameter, as in
+//!   `alloc::raw_vec::RawVec<T,A>::grow_one`, by what `T` stands for ([`super::type_parameters`]).
 //! - A frame of the program by the statement in its source ([`super::statements`]). If all types
 //!   that the statement names are one, it is that type. A statement that only returns the block
 //!   leaves the question to its caller.
@@ -32,6 +33,8 @@ use crate::wrappers::has_known_name;
 const MOST_SOURCE: u64 = 4 << 20;
 /// Source files that are kept.
 const MAX_SOURCES: usize = 64;
+/// What Rust's library calls the type of the elements of `Vec<T>` and `Box<T>`.
+const ELEMENT: &str = "T";
 /// Calls that are remembered.
 const MAX_CALLS: usize = 1 << 16;
 
@@ -110,7 +113,8 @@ impl BlockTypeReader {
         let frames = self.loader.frames(module, address);
         let of_frames = frames
             .iter()
-            .map(|frame| self.of_frame(module, address, frame));
+            .enumerate()
+            .map(|(index, frame)| self.of_frame(module, address, (index, frame)));
         let shown = of_frames.collect::<Vec<_>>().into_iter();
         let mut shown = shown.skip_while(|shown| matches!(shown, CallEvidence::Forwards));
         let found = shown.next().unwrap_or(CallEvidence::Forwards);
@@ -120,20 +124,15 @@ impl BlockTypeReader {
         found
     }
 
-    fn of_frame(&mut self, module: &Module, address: u64, frame: &Frame) -> CallEvidence {
+    /// What a frame shows, whose number is 0 for the innermost one that is inlined there.
+    fn of_frame(
+        &mut self,
+        module: &Module,
+        address: u64,
+        (index, frame): (usize, &Frame),
+    ) -> CallEvidence {
         if is_library_frame(frame) {
-            let Some(name) = statements::type_argument(&frame.function) else {
-                return CallEvidence::Forwards;
-            };
-            return match self
-                .types(module)
-                .and_then(|types| types.named(address, name))
-            {
-                Some(layout) => CallEvidence::Type(layout),
-                // A parameter of an older compiler's name, whose frames lack its argument.
-                None if name.len() == 1 => CallEvidence::Forwards,
-                None => CallEvidence::Unknown,
-            };
+            return self.of_library_frame(module, address, (index, &frame.function));
         }
         let Some(statement) = self.statement(frame) else {
             return CallEvidence::Unknown;
@@ -159,6 +158,32 @@ impl BlockTypeReader {
                 CallEvidence::Forwards
             }
             _ => CallEvidence::Unknown,
+        }
+    }
+
+    /// What a function of a standard library shows: which frame it is, and its name.
+    fn of_library_frame(
+        &mut self,
+        module: &Module,
+        address: u64,
+        frame: (usize, &str),
+    ) -> CallEvidence {
+        let Some(name) = statements::type_argument(frame.1) else {
+            return CallEvidence::Forwards;
+        };
+        let parameter = statements::type_parameter(frame.1, name);
+        let found = self.types(module).and_then(|types| match parameter {
+            Some(parameter) => types.argument(address, frame, parameter),
+            // Symbols name arrays and tuples otherwise than debug information.
+            None => types
+                .named(address, name)
+                .or_else(|| types.argument(address, frame, ELEMENT)),
+        });
+        match found {
+            Some(layout) => CallEvidence::Type(layout),
+            // Frames of older compilers lack what the parameter stands for.
+            None if parameter.is_some() => CallEvidence::Forwards,
+            None => CallEvidence::Unknown,
         }
     }
 

@@ -138,6 +138,12 @@ impl Debug {
         (address < high).then_some(unit)
     }
 
+    /// The number of the unit that has an entry.
+    pub fn unit_of(&self, entry: DebugInfoOffset) -> Option<usize> {
+        let after = self.units.partition_point(|(first, _)| *first <= entry);
+        after.checked_sub(1)
+    }
+
     fn at(&mut self, address: u64) -> Option<FrameLayout> {
         let unit = self.unit_at(address)?;
         if !std::mem::replace(&mut self.units[unit].1, true) {

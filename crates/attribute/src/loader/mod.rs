@@ -14,6 +14,7 @@ mod separate;
 mod statements;
 mod stubs;
 mod symbol_names;
+mod type_parameters;
 mod types;
 mod unnamed;
 mod unread;

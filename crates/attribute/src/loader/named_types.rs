@@ -1,4 +1,5 @@
-//! Types by their names, and what variables of a name point to, in the unit of an instruction.
+//! Types by their names, what variables of a name point to, in the unit of an instruction, and what
+//! generic functions are compiled for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use reuselens_locality::DataLayout;
 use super::CheckedFile;
 use super::frames::Debug;
 use super::layouts::Layouts;
+use super::type_parameters::{EntryPlace, TypeParameters};
 use super::variables::{MAX_STEPS, Unit, for_each_entry, offset};
 
 /// Bytes of units that are walked over for questions about a file: about a second.
@@ -31,6 +33,9 @@ pub(super) struct NamedTypes {
     left: usize,
     /// By unit.
     answers: BTreeMap<(usize, Question), Option<Arc<DataLayout>>>,
+    parameters: TypeParameters,
+    /// Types that parameters stand for.
+    arguments: BTreeMap<EntryPlace, Option<Arc<DataLayout>>>,
 }
 
 impl NamedTypes {
@@ -40,6 +45,8 @@ impl NamedTypes {
             debug: Debug::read(named)?,
             left: MAX_WALKED,
             answers: BTreeMap::new(),
+            parameters: TypeParameters::default(),
+            arguments: BTreeMap::new(),
         })
     }
 
@@ -52,6 +59,27 @@ impl NamedTypes {
     /// this many elements of arrays, if all have one type.
     pub fn pointee(&mut self, address: u64, name: &str, steps: usize) -> Option<Arc<DataLayout>> {
         self.ask(address, Question::Pointee(name.to_owned(), steps))
+    }
+
+    /// What a type parameter of a generic function stands for: see [`TypeParameters::find`].
+    pub fn argument(
+        &mut self,
+        address: u64,
+        frame: (usize, &str),
+        parameter: &str,
+    ) -> Option<Arc<DataLayout>> {
+        let (debug, left) = (&self.debug, &mut self.left);
+        let found = self
+            .parameters
+            .find((debug, left), address, frame, parameter)?;
+        let mut read = || {
+            debug.with_unit(found.0, |unit| {
+                *left = left.checked_sub(unit.header.length_including_self())?;
+                Layouts::new(unit).of_element(found.1)
+            })
+        };
+        let known = self.arguments.entry(found);
+        known.or_insert_with(|| read().flatten()).clone()
     }
 
     /// The debug information that they are from.

@@ -230,13 +230,29 @@ pub(super) fn type_argument(function: &str) -> Option<&str> {
         return Some(inside.trim());
     }
     const HOLDERS: [&str; 4] = ["RawVec<", "vec::Vec<", "boxed::Box<", "vec::from_elem::<"];
-    let start = function.trim_start_matches('<');
-    let is_rust = start.starts_with("alloc::");
-    let text = HOLDERS.iter().find_map(|holder| start.split_once(holder));
+    let text = HOLDERS
+        .iter()
+        .find_map(|holder| function.split_once(holder));
     let inside = text
-        .filter(|_| is_rust)
+        .filter(|_| is_of_rust(function))
         .and_then(|(_, text)| argument(text))?;
     Some(first_of(inside).trim())
+}
+
+/// The parameter of a function of Rust's library that its type argument is, or is a slice of: `T`
+/// of `Vec<T>` and of `Box<[T]>`. rustc's legacy mangling has parameters where others have types.
+pub(super) fn type_parameter<'n>(function: &str, argument: &'n str) -> Option<&'n str> {
+    let slice = argument
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let name = slice.unwrap_or(argument);
+    let is_parameter = name.len() == 1 && name.starts_with(|it: char| it.is_ascii_uppercase());
+    (is_parameter && is_of_rust(function)).then_some(name)
+}
+
+/// Whether a function is one of Rust's library for memory.
+fn is_of_rust(function: &str) -> bool {
+    function.trim_start_matches('<').starts_with("alloc::")
 }
 
 /// The text up to the `>` that closes a list of arguments.

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use gimli::{
@@ -196,6 +197,21 @@ pub(super) fn file_of<'a>(unit: Unit<'a>, value: AttributeValue<Reader<'a>>) -> 
     let header = unit.line_program.as_ref()?.header();
     let name = unit.attr_string(header.file(index)?.path_name()).ok()?;
     Some(name.to_string_lossy().into_owned())
+}
+
+/// The code of an entry.
+pub(super) fn ranges<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Vec<Range<u64>> {
+    let mut found = Vec::new();
+    let Ok(mut ranges) = unit.die_ranges(entry) else {
+        return found;
+    };
+    while let Ok(Some(range)) = ranges.next() {
+        // Code at 0 is what the linker threw away.
+        if 0 < range.begin && range.begin < range.end {
+            found.push(range.begin..range.end);
+        }
+    }
+    found
 }
 
 fn unit_name(unit: Unit<'_>) -> Option<String> {

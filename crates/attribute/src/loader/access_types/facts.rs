@@ -12,7 +12,7 @@ use gimli::{Expression, Operation, UnitOffset};
 use super::pointer::{Pointer, register};
 use crate::loader::layouts::Layouts;
 use crate::loader::unwind::{CfaRow, Unwind};
-use crate::loader::variables::{Entry, Reader, Unit, attribute_of, declaration, offset};
+use crate::loader::variables::{Entry, Reader, Unit, attribute_of, declaration, offset, ranges};
 
 /// Bytes of an address.
 const POINTER_BYTES: u64 = 8;
@@ -382,19 +382,4 @@ fn frame_base<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Option<SlotBase> {
         _ => return None,
     };
     operations.next().ok()?.is_none().then_some(base)
-}
-
-/// The code of an entry.
-pub(super) fn ranges<'a>(unit: Unit<'a>, entry: &Entry<'a>) -> Vec<Range<u64>> {
-    let mut found = Vec::new();
-    let Ok(mut ranges) = unit.die_ranges(entry) else {
-        return found;
-    };
-    while let Ok(Some(range)) = ranges.next() {
-        // Code at 0 is what the linker threw away.
-        if 0 < range.begin && range.begin < range.end {
-            found.push(range.begin..range.end);
-        }
-    }
-    found
 }

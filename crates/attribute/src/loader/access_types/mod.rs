@@ -26,9 +26,9 @@ use reuselens_locality::DataLayout;
 use super::CheckedFile;
 use super::frames::Debug;
 use super::layouts::{LayoutMemory, Layouts};
-use super::variables::{Unit, address, attribute_of, declaration, for_each_entry, offset};
+use super::variables::{Unit, address, attribute_of, declaration, for_each_entry, offset, ranges};
 use crate::symbols::AccessedType;
-use facts::{Facts, Statics, ranges, storage};
+use facts::{Facts, Statics, storage};
 use flow::{Accessed, PointerAccess};
 
 /// A function with more bytes of code is not read.
