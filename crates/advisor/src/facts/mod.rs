@@ -227,11 +227,8 @@ impl<'a> MissFacts<'a> {
             let layout = layout_of(causes, elements);
             let structure = StructureUse::new(elements.object, elements, layout)?;
             let fills = self.object_sums(structure.object).misses;
-            // Of a line with a node that is a block by itself, the bytes around the node are not
-            // counted: there the misses in nodes are compared.
-            let of_bytes = structure.brought >= fills.saturating_mul(self.line_bytes()) / 2;
-            let of_misses = total(elements.misses.iter().copied()) >= fills.div_ceil(2);
-            (of_bytes || of_misses).then_some(structure)
+            let known = total(elements.misses.iter().copied());
+            (known >= fills.div_ceil(2)).then_some(structure)
         })
     }
 
@@ -242,15 +239,20 @@ impl<'a> MissFacts<'a> {
         longest.is_some_and(|longest| (1..=structure.element).contains(longest))
     }
 
-    /// Whether the sizes of elements are known of the data that misses most: of half of all misses,
-    /// or of all but a few.
+    /// Whether the sizes of elements are known of half of the misses of known objects, or of all but
+    /// a few. Objects of larger elements than have counters are left out.
     pub fn knows_elements(&self) -> bool {
         let known = total((self.elements.iter()).map(|it| total(it.misses.iter().copied())));
-        let unknown = self.misses.saturating_sub(known);
-        unknown < LEAST_MISSES || unknown <= self.misses / 2
+        let objects = self
+            .known_objects()
+            .filter(|(object, _)| self.object(*object).element_bytes <= ElementUse::MOST_BYTES);
+        let all = total(objects.map(|(_, sums)| sums.misses));
+        let unknown = all.saturating_sub(known);
+        unknown < LEAST_MISSES || unknown <= all / 2
     }
 
-    /// The use of an object's elements after a pass that initialises all fields, if there is one.
+    /// The use of an object's elements after a pass that initialises all fields, if there is one. An
+    /// estimate: elements have the same share of the lines in first touches as in all fills.
     pub fn later_use(&self, structure: &StructureUse<'a>) -> StructureUse<'a> {
         let sums = self.object_sums(structure.object);
         let brought = sums.misses.saturating_mul(self.line_bytes());

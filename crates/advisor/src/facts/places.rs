@@ -1,6 +1,6 @@
 //! Where a finding is: the line of the user's own code that misses most, and how it is called.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use reuselens_advice::FindingPlace;
 use reuselens_locality::{Cell, Context, Frame, Site};
@@ -26,37 +26,42 @@ const SYSTEM: [&str; 9] = [
     "linux-vdso",
 ];
 
+/// The cells of a line.
+#[derive(Default)]
+struct LineCells<'a> {
+    /// Misses of all of them.
+    misses: u64,
+    /// The one that misses most, with its misses.
+    worst: Option<(&'a Cell, u64)>,
+}
+
+impl<'a> LineCells<'a> {
+    fn add(&mut self, cell: &'a Cell, misses: u64) {
+        self.misses = self.misses.saturating_add(misses);
+        if self.worst.is_none_or(|(_, most)| most < misses) {
+            self.worst = Some((cell, misses));
+        }
+    }
+}
+
 impl MissFacts<'_> {
     /// The line with the most misses among those of the cells that `is_meant` chooses, called as by
     /// the cell of it that misses most. `object` is the object that the finding is about, if it is
     /// about one.
     pub fn place(&self, object: Option<u32>, is_meant: impl Fn(&Cell) -> bool) -> FindingPlace {
-        let cells: Vec<&Cell> = self
-            .profile
-            .cells
-            .iter()
-            .filter(|it| is_meant(it))
-            .collect();
         // A loop that the compiler unrolled has several instructions of one line.
-        let mut of_lines: HashMap<String, u64> = HashMap::new();
-        for cell in &cells {
-            if let Some(line) = self.site_line(cell.site) {
-                let misses = of_lines.entry(line).or_default();
-                *misses = misses.saturating_add(self.misses_of(cell));
-            }
+        let mut lines: BTreeMap<(Option<String>, Option<String>), LineCells<'_>> = BTreeMap::new();
+        for cell in self.profile.cells.iter().filter(|cell| is_meant(cell)) {
+            let place = self.cell_place(cell);
+            let line = lines.entry((place.source, place.function)).or_default();
+            line.add(cell, self.misses_of(cell));
         }
-        let of_line = |cell: &Cell| {
-            let line = self.site_line(cell.site);
-            line.and_then(|line| of_lines.get(&line).copied())
-        };
-        // Of equal ones the first, whose indices are the smallest.
-        let worst = cells.into_iter().rev().max_by_key(|cell| {
-            let own = self.misses_of(cell);
-            (of_line(cell).unwrap_or(own), own)
-        });
+        // Of equal ones the first.
+        let worst = lines.into_values().rev().max_by_key(|line| line.misses);
+        let worst = worst.and_then(|line| line.worst);
         let object = object.map(|object| self.object(object).name.clone());
         match worst {
-            Some(cell) => FindingPlace {
+            Some((cell, _)) => FindingPlace {
                 object,
                 ..self.cell_place(cell)
             },

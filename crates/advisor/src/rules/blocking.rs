@@ -11,9 +11,10 @@ use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent, total};
 pub static RULE: FindingRule = FindingRule {
     name: "blocking",
     title: "Reuse that blocking would shorten",
-    what: "Accesses whose lines are used as well as they ever are, but which a loop uses again only \
-           after they were evicted, at distances that are alike, on average of at least one and a half times the \
-           cache; in other code than the system's libraries.",
+    what: "Accesses of whose lines more than half is used, or all that is ever used of them, but \
+           which a loop uses again only after they were evicted, at distances that are alike, on \
+           average of at least one and a half times the cache; in other code than the system's \
+           libraries. Structures of which a field is used are not meant.",
     why: "The loop goes through more data than the cache holds before it begins anew, so that each \
           iteration fetches all of it again.",
     example: Example {

@@ -31,8 +31,9 @@ pub static RULE: FindingRule = FindingRule {
 /// Where fewer invalidations were counted than are worth a finding: the fewest that show that the
 /// threads use the line by turns, and not one after the other, as when data are handed over.
 const LEAST_TURNS: u64 = 16;
-/// As many turns at one line are enough: data that are handed over have one turn for each line.
-const LEAST_TURNS_OF_LINE: u64 = 4;
+/// As many turns of a pair of accesses at one line are enough: data that are handed over have one
+/// turn for each line.
+const LEAST_TURNS_OF_LINE: u64 = 2;
 
 /// The pairs of accesses to two objects, in either direction.
 #[derive(Default)]
@@ -105,12 +106,12 @@ fn finding(
     })
 }
 
-/// Whether the threads use lines by turns, as far as the few invalidations show it.
+/// Whether the threads use lines by turns, as far as the few invalidations show it: many of them, or
+/// several of one pair of accesses for each line that it shares.
 fn takes_turns(pairs: &Pairs<'_>) -> bool {
-    // Pairs of accesses share lines; the pair with the most lines has most of them.
-    let lines = pairs.pairs.iter().map(|pair| pair.lines).max().unwrap_or(0);
-    let of_line = pairs.false_sharing / lines.max(1);
-    pairs.false_sharing >= LEAST_TURNS || of_line >= LEAST_TURNS_OF_LINE
+    let of_a_line = |pair: &&SharedData| pair.false_sharing / pair.lines.max(1);
+    let most = pairs.pairs.iter().map(of_a_line).max().unwrap_or(0);
+    pairs.false_sharing >= LEAST_TURNS || most >= LEAST_TURNS_OF_LINE
 }
 
 fn evidence(facts: &MissFacts<'_>, pairs: &Pairs<'_>, worst: &SharedData) -> Vec<String> {

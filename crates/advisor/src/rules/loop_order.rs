@@ -21,7 +21,9 @@ pub static RULE: FindingRule = FindingRule {
         after: "for (i = 0; i < n; i++)\n  for (j = 0; j < n; j++)\n    sum[j] += a[i][j];",
     },
     limits: "Whether loops may be exchanged depends on what else they do. Where the size of \
-             elements is not known, unused fields look the same, so the rule does not apply.",
+             elements is not known, unused fields look the same, so the rule does not apply; nor \
+             does it where the access is in another function than the loop. Bytes that a pass only \
+             initialises count as used.",
     source: "Marin and Mellor-Crummey, Pinpointing and Exploiting Opportunities for Enhancing Data \
              Reuse, ISPASS 2008, section 3, table I; McKinley, Carr and Tseng, TOPLAS 1996",
 };
@@ -44,9 +46,11 @@ pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
 }
 
 /// Whether the lines of a route's sinks are used in part, while other accesses use the rest of
-/// them: as where the loop that carries the reuse is the wrong one to be outside.
+/// them, or other fields of structures are in them. Other rules are about such lines.
 pub(super) fn is_strided(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> bool {
-    used_of_ever_used(facts, route, sums) <= MOST_UTILISATION
+    let has_fields = || facts.structures().any(|it| it.object == route.object);
+    sums.utilisation(facts.line_bytes()) <= MOST_UTILISATION
+        && (used_of_ever_used(facts, route, sums) <= MOST_UTILISATION || has_fields())
 }
 
 /// The sums of a route's sinks, if another order of loops would use their lines better.
@@ -59,7 +63,7 @@ fn applies(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<SinkSums> {
     }
     let sums = facts.sink_sums(route);
     let elements = use_of_elements(facts, route.object);
-    let is_meant = is_strided(facts, route, &sums)
+    let is_meant = used_of_ever_used(facts, route, &sums) <= MOST_UTILISATION
         && loops_often(facts, route, &sums)
         && elements.is_some_and(|share| share >= LEAST_OF_ELEMENT);
     is_meant.then_some(sums)
@@ -88,8 +92,11 @@ fn finding(facts: &MissFacts<'_>, group: &RouteGroup<'_, '_>) -> Option<Finding>
 }
 
 /// The bytes that a fill of a route's sinks uses, as a share of those of a line that are ever used,
-/// from 0 to 1. Where each pass uses the same bytes of the lines, it is 1: no order of loops uses
-/// more of them. Profiles of earlier versions do not have it; all bytes count as used there.
+/// from 0 to 1. Where all accesses to the object use the same bytes of the lines, it is 1: no order
+/// of loops uses more of them. A pass that initialises the other bytes uses them, too.
+///
+/// An estimate: what is ever used is the mean over the object, by the fills that accesses to it
+/// made. In profiles of earlier versions all bytes count as used.
 fn used_of_ever_used(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> f64 {
     let line = facts.line_bytes();
     let object = facts.object_sums(route.object);
@@ -131,8 +138,10 @@ fn evidence(facts: &MissFacts<'_>, group: &RouteGroup<'_, '_>) -> Vec<String> {
     let (route, sums) = group.heaviest();
     evidence.extend([
         format!(
-            "{} of each line is used before it is evicted.",
-            share_words(sums.utilisation(line))
+            "Of {}, {} of each line is used before it is evicted, and {} of what is ever used of it.",
+            facts.object(route.object).name,
+            share_words(sums.utilisation(line)),
+            share_words(used_of_ever_used(facts, route, sums))
         ),
         format!(
             "Between two uses of a line are {}; {} holds {}.",

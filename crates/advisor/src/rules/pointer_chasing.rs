@@ -5,7 +5,7 @@ use reuselens_locality::ObjectKind;
 use reuselens_units::grouped;
 
 use super::{cost, part};
-use crate::facts::{MissFacts, MissSums, StructureUse, per_cent, share_words};
+use crate::facts::{MissFacts, MissSums, StructureUse, per_cent, share_words, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -107,7 +107,12 @@ fn finding(
 /// nodes. Of other nodes, the field that is used most is used of each node that is visited.
 fn nodes_of_a_line(facts: &MissFacts<'_>, sums: &MissSums, structure: &StructureUse<'_>) -> f64 {
     match facts.is_single(structure) {
-        true => sums.causes.used_bytes as f64 / structure.used.max(1) as f64,
+        true => {
+            // Only nodes whose offset is known are in the structure.
+            let known = total(structure.fields.iter().map(|field| field.misses));
+            let known = (known as f64 / sums.misses.max(1) as f64).min(1.0);
+            known * sums.causes.used_bytes as f64 / structure.used.max(1) as f64
+        }
         false => {
             let nodes = facts.line_bytes() as f64 / structure.element.max(1) as f64;
             structure.visited() * nodes

@@ -1,7 +1,7 @@
 //! [`RouteGroup`]: reuses that one change would shorten. A loop that carries reuses of several
 //! arrays is one finding, not one for each array and line.
 
-use reuselens_units::grouped;
+use reuselens_units::{counted, grouped};
 
 use super::list;
 use crate::facts::{MissFacts, ReuseRoute, SinkSums, total};
@@ -61,9 +61,9 @@ impl<'f, 'a> RouteGroup<'f, 'a> {
         let mut sentences: Vec<String> = heaviest.iter().map(sentence).collect();
         if !others.is_empty() {
             let misses = total(others.iter().map(|(route, _)| route.misses));
+            let more = counted(others.len() as u64, "more pair", "more pairs");
             sentences.push(format!(
-                "{} more pairs of lines have {} such reuses.",
-                others.len(),
+                "{more} of a line and an object: {} such reuses.",
                 grouped(misses)
             ));
         }

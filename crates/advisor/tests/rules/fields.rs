@@ -1,7 +1,7 @@
 //! Rules about fields and nodes.
 
 use reuselens_advice::Confidence;
-use reuselens_locality::ObjectKind;
+use reuselens_locality::{ElementUse, ObjectKind};
 
 use crate::support::{Accesses, Sketch};
 
@@ -69,6 +69,7 @@ fn loops_that_use_one_field_each_are_the_same_fault() {
     let field = |name| (name, "double", 1000, 250);
     sketch.fields(1, "Particle", &["x", "y", "z", "mass"].map(field));
     // Used together, the first one would miss.
+    sketch.causes().elements[0].misses.fill(0);
     for at in [0, 8, 16, 24] {
         sketch.causes().elements[0].misses[at] = 12_500;
     }
@@ -121,7 +122,12 @@ fn elements_that_are_few_of_an_object_say_nothing_of_it() {
     sketch.fields(1, "Particle", &[field("x", 1000), field("y", 0)]);
     assert_eq!(sketch.rules(), ["array-of-structures"]);
     let elements = &mut sketch.causes().elements[0];
-    for count in elements.brought.iter_mut().chain(&mut elements.used) {
+    let columns = [
+        &mut elements.brought,
+        &mut elements.used,
+        &mut elements.misses,
+    ];
+    for count in columns.into_iter().flatten() {
         *count /= 3;
     }
     assert_eq!(sketch.rules(), [""; 0]);
@@ -212,6 +218,26 @@ fn small_blocks_without_types_may_be_nodes() {
     assert_eq!(buffer.rules(), [""; 0]);
     let advice = nodes(16, 16).advise();
     assert_eq!(advice.findings[0].confidence, Confidence::Possible);
+}
+
+/// Blocks of 24 bytes, all used. What else is used of their lines is of other blocks.
+#[test]
+fn blocks_with_used_neighbours_are_in_the_order_of_the_accesses() {
+    let rules = |used_of_lines| {
+        let mut sketch = missing(ObjectKind::Heap, 100_000, used_of_lines);
+        sketch.0.objects[1].longest = 24;
+        sketch.causes().elements.push(ElementUse {
+            object: 1,
+            accesses: vec![0; 24],
+            misses: [vec![50_000], vec![0; 23]].concat(),
+            brought: vec![50_000; 24],
+            used: vec![50_000; 24],
+            ..ElementUse::default()
+        });
+        sketch.rules()
+    };
+    assert_eq!(rules(24), ["pointer-chasing"]);
+    assert_eq!(rules(48), [""; 0]);
 }
 
 /// Blocks of one name from several call paths are one object.

@@ -37,7 +37,8 @@ fn strided_lines_ask_for_another_order_of_loops() {
     assert!((finding.cost.share - 61_250.0 / 71_000.0).abs() < 1e-9);
     assert!(finding.remedy.contains("the loop at a.c:10"), "{finding:?}");
     assert!(finding.evidence[0].starts_with("70,000 of 80,000 accesses of a.c:12"));
-    assert!(finding.evidence[1].starts_with("12.5 %"), "{finding:?}");
+    let share = "Of a (a.c), 12.5 % of each line is used";
+    assert!(finding.evidence[1].starts_with(share), "{finding:?}");
     assert!(
         finding.evidence[2].contains("5,000 other lines"),
         "{finding:?}"

@@ -167,7 +167,8 @@ impl Sketch {
         self.causes().elements.push(elements);
     }
 
-    /// The same shares of all bytes that the object's fills bring in.
+    /// The same shares of all bytes that the object's fills bring in. The first byte that is used is
+    /// the one that misses.
     fn of_all_fills(&self, mut elements: ElementUse) -> ElementUse {
         let cells = self.0.cells.iter();
         let mine = cells.filter(|cell| cell.object == elements.object);
@@ -176,6 +177,8 @@ impl Sketch {
         for count in elements.brought.iter_mut().chain(&mut elements.used) {
             *count *= factor;
         }
+        let missing = elements.used.iter().position(|used| *used > 0);
+        elements.misses[missing.unwrap_or(0)] = fills;
         elements
     }
 
