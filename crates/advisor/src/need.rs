@@ -113,8 +113,8 @@ impl Need {
             ),
             Need::Elements => (
                 "which fields of structures are used",
-                "The data that misses most has elements of unknown size: neither debug information \
-                 nor accesses give it.",
+                "Data with half of the misses or more has elements of unknown size: neither debug \
+                 information nor accesses give it.",
             ),
             Need::Sets => (
                 "which misses are conflicts",

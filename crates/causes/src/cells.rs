@@ -12,8 +12,9 @@ pub struct CauseCell {
     /// Bytes of an element of the object. 0, or more than [`ElementUse::MOST_BYTES`], if accesses
     /// are not to be broken down by their bytes.
     pub element_bytes: u32,
-    /// Whether each block of the object is a single element, as the nodes of a list are. What a
-    /// line has before and after the element is then no element of the object.
+    /// Whether each block of the object up to the cell's first access is a single element, as the
+    /// nodes of a list are. What a line has before and after the element then counts for no
+    /// element.
     pub is_single: bool,
 }
 

@@ -1,12 +1,14 @@
 //! [`ElementCounts`]: which bytes of an object's elements are accessed, brought in and used.
 //!
-//! A line is taken for elements of the object of the access that made the fill, one after another.
+//! Unless blocks are single elements, a line is taken for elements of the object of the access that
+//! made the fill, one after another.
 //! Where these begin in the line follows from that access: from its offset in its element, and from
 //! its first byte in the line. If that offset is unknown, the fill counts for no element.
 //!
 //! A block that is a single element has other data around it. Its elements are counted as if they
 //! had a line of padding: whatever a line has before or after the element is in the padding, which
-//! is left out in the end.
+//! is left out in the end. Whether blocks are single elements is decided at a cell's first access:
+//! a vector that begins with one element and grows has cells of both kinds, whose counts are added.
 //!
 //! Elements of 48 bytes, and a line that begins 16 bytes before the end of one. The access is to
 //! the bytes 8 to 15 of the next element:
@@ -92,8 +94,8 @@ struct Pattern {
 /// that is accessed by a hash, and only a pattern that another one replaces is counted by byte:
 /// that takes up to 64 additions, which would be more than all else that a miss costs.
 ///
-/// Memory: 32 bytes for each byte of the elements of each object, up to 2²⁰ bytes of elements; 8
-/// per cell, 40 KiB. Objects beyond have no counters.
+/// Memory: 32 bytes for each byte of the elements of each object, their padding included, up to 2²⁰
+/// such bytes; 12 per cell, 40 KiB. Objects beyond have no counters.
 pub(crate) struct ElementCounts {
     /// Bytes of a line; 0 if a bit of a line is more than a byte, so that lines have no elements.
     line_bytes: u32,

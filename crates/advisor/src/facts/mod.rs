@@ -16,8 +16,9 @@ use reuselens_units::Bytes;
 use crate::rules::LEAST_MISSES;
 
 pub(crate) use field_use::StructureUse;
+pub(crate) use reuselens_locality::total;
 pub(crate) use reuses::{ReuseRoute, SinkSums, octave_share, regularity};
-pub(crate) use words::{per_cent, share_words, total};
+pub(crate) use words::{per_cent, share_words};
 
 /// A profile and the sums of its cells that several rules need.
 pub(crate) struct MissFacts<'a> {
@@ -239,8 +240,8 @@ impl<'a> MissFacts<'a> {
         longest.is_some_and(|longest| (1..=structure.element).contains(longest))
     }
 
-    /// Whether the sizes of elements are known of half of the misses of known objects, or of all but
-    /// a few. Objects of larger elements than have counters are left out.
+    /// Whether the sizes of elements are known of half of the misses of known objects, or of all
+    /// but a few. Objects of larger elements than have counters are left out.
     pub fn knows_elements(&self) -> bool {
         let known = total((self.elements.iter()).map(|it| total(it.misses.iter().copied())));
         let objects = self
@@ -251,8 +252,8 @@ impl<'a> MissFacts<'a> {
         unknown < LEAST_MISSES || unknown <= all / 2
     }
 
-    /// The use of an object's elements after a pass that initialises all fields, if there is one. An
-    /// estimate: elements have the same share of the lines in first touches as in all fills.
+    /// The use of an object's elements after a pass that initialises all fields, if there is one.
+    /// An estimate: elements have the same share of the lines in first touches as in all fills.
     pub fn later_use(&self, structure: &StructureUse<'a>) -> StructureUse<'a> {
         let sums = self.object_sums(structure.object);
         let brought = sums.misses.saturating_mul(self.line_bytes());

@@ -16,8 +16,3 @@ pub(crate) fn share_words(share: f64) -> String {
         share => format!("{share:.2} %"),
     }
 }
-
-/// A sum of counts. Beyond 64 bits, as those of a damaged profile can be, it saturates.
-pub(crate) fn total(counts: impl IntoIterator<Item = u64>) -> u64 {
-    counts.into_iter().fold(0, u64::saturating_add)
-}

@@ -128,7 +128,8 @@ fn evidence(
         share_words(structure.utilisation())
     )];
     if !shares.is_empty() {
-        evidence.push(format!("Of its misses, {}.", shares.join(", ")));
+        let name = structure.name();
+        evidence.push(format!("Of the misses in {name}, {}.", shares.join(", ")));
     }
     if !unused.is_empty() {
         evidence.push(format!(

@@ -3,7 +3,7 @@
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
-use super::route_group::RouteGroup;
+use super::route_group::{self, RouteGroup};
 use super::{cost, is_far_beyond, loop_order, loops_often};
 use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent, total};
 
@@ -31,13 +31,12 @@ pub static RULE: FindingRule = FindingRule {
 
 /// Where it applies: once for each loop that carries reuses.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
-    let meant = facts.routes.iter().filter_map(|route| {
-        let sums = applies(facts, route)?;
-        Some((route, sums))
-    });
-    let groups = RouteGroup::by_key(meant, |route| route.carrier);
-    let findings = groups.iter().filter_map(|group| finding(facts, group));
-    findings.collect()
+    route_group::findings(
+        facts,
+        |route| applies(facts, route),
+        |route| route.carrier,
+        |group| finding(facts, group),
+    )
 }
 
 /// The sums of a route's sinks, if blocking would shorten its reuses.

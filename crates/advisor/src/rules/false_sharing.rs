@@ -106,8 +106,8 @@ fn finding(
     })
 }
 
-/// Whether the threads use lines by turns, as far as the few invalidations show it: many of them, or
-/// several of one pair of accesses for each line that it shares.
+/// Whether the threads use lines by turns, as far as the few invalidations show it: many of them,
+/// or several of one pair of accesses for each line that it shares.
 fn takes_turns(pairs: &Pairs<'_>) -> bool {
     let of_a_line = |pair: &&SharedData| pair.false_sharing / pair.lines.max(1);
     let most = pairs.pairs.iter().map(of_a_line).max().unwrap_or(0);

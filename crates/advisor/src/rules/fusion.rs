@@ -3,7 +3,7 @@
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
-use super::route_group::RouteGroup;
+use super::route_group::{self, RouteGroup};
 use super::{cost, is_far_beyond, loop_order, misses_often};
 use crate::facts::{MissFacts, ReuseRoute, SinkSums, octave_share, per_cent, total};
 
@@ -36,13 +36,12 @@ const LEAST_FIRST: f64 = 0.9;
 
 /// Where it applies: once for each pair of lines.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
-    let meant = facts.routes.iter().filter_map(|route| {
-        let sums = applies(facts, route)?;
-        Some((route, sums))
-    });
-    let groups = RouteGroup::by_key(meant, |route| (route.carrier, ends(route)));
-    let findings = groups.iter().filter_map(|group| finding(facts, group));
-    findings.collect()
+    route_group::findings(
+        facts,
+        |route| applies(facts, route),
+        |route| (route.carrier, ends(route)),
+        |group| finding(facts, group),
+    )
 }
 
 /// The sums of a route's sinks, if its reuses are between two passes that could be one.

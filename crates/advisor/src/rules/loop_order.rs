@@ -3,7 +3,7 @@
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_units::grouped;
 
-use super::route_group::RouteGroup;
+use super::route_group::{self, RouteGroup};
 use super::{cost, loops_often, part};
 use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent, share_words, total};
 
@@ -22,7 +22,7 @@ pub static RULE: FindingRule = FindingRule {
     },
     limits: "Whether loops may be exchanged depends on what else they do. Where the size of \
              elements is not known, unused fields look the same, so the rule does not apply; nor \
-             does it where the access is in another function than the loop. Bytes that a pass only \
+             does it where the access is in a function with loops that the loop calls. Bytes that a pass only \
              initialises count as used.",
     source: "Marin and Mellor-Crummey, Pinpointing and Exploiting Opportunities for Enhancing Data \
              Reuse, ISPASS 2008, section 3, table I; McKinley, Carr and Tseng, TOPLAS 1996",
@@ -36,13 +36,12 @@ const LEAST_OF_ELEMENT: f64 = 0.75;
 
 /// Where it applies: once for each loop that carries reuses.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
-    let meant = facts.routes.iter().filter_map(|route| {
-        let sums = applies(facts, route)?;
-        Some((route, sums))
-    });
-    let groups = RouteGroup::by_key(meant, |route| route.carrier);
-    let findings = groups.iter().filter_map(|group| finding(facts, group));
-    findings.collect()
+    route_group::findings(
+        facts,
+        |route| applies(facts, route),
+        |route| route.carrier,
+        |group| finding(facts, group),
+    )
 }
 
 /// Whether the lines of a route's sinks are used in part, while other accesses use the rest of
@@ -57,7 +56,7 @@ pub(super) fn is_strided(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &S
 fn applies(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<SinkSums> {
     cost(facts, route.misses)?;
     // A loop that calls the function with the access is no loop of the same nest.
-    let is_nest = route.is_carried_by_loop() && facts.is_in_function_of_scope(route);
+    let is_nest = route.is_carried_by_loop() && facts.is_in_nest_of_scope(route);
     if !is_nest || !facts.is_known(route.object) {
         return None;
     }

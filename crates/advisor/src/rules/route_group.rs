@@ -1,6 +1,7 @@
 //! [`RouteGroup`]: reuses that one change would shorten. A loop that carries reuses of several
 //! arrays is one finding, not one for each array and line.
 
+use reuselens_advice::Finding;
 use reuselens_units::{counted, grouped};
 
 use super::list;
@@ -15,9 +16,23 @@ pub(super) type MeantRoute<'f, 'a> = (&'f ReuseRoute<'a>, SinkSums);
 /// Routes that one change is for, the most misses first.
 pub(super) struct RouteGroup<'f, 'a>(Vec<MeantRoute<'f, 'a>>);
 
+/// The findings of a rule on routes: one for each group of those that the rule applies to and that
+/// have the same `key`. `applies` gives the sums of a route's sinks, or `None`.
+pub(super) fn findings<'f, 'a, K: PartialEq>(
+    facts: &'f MissFacts<'a>,
+    applies: impl Fn(&ReuseRoute<'a>) -> Option<SinkSums>,
+    key: impl Fn(&'f ReuseRoute<'a>) -> K,
+    finding: impl Fn(&RouteGroup<'f, 'a>) -> Option<Finding>,
+) -> Vec<Finding> {
+    let routes = facts.routes.iter();
+    let meant = routes.filter_map(|route| Some((route, applies(route)?)));
+    let groups = RouteGroup::by_key(meant, key);
+    groups.iter().filter_map(finding).collect()
+}
+
 impl<'f, 'a> RouteGroup<'f, 'a> {
     /// The routes in groups of those with the same `key`, in the order of the heaviest one of each.
-    pub fn by_key<K: PartialEq>(
+    fn by_key<K: PartialEq>(
         routes: impl Iterator<Item = MeantRoute<'f, 'a>>,
         key: impl Fn(&'f ReuseRoute<'a>) -> K,
     ) -> Vec<Self> {

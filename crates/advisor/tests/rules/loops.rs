@@ -102,9 +102,12 @@ fn loop_that_calls_the_function_is_not_for_another_order() {
     let mut sketch = strided(8);
     sketch.causes().scopes[0].frame.function = "main".to_owned();
     assert_eq!(sketch.rules(), [""; 0]);
-    // The call is inlined.
+    // A function that computes an address is inlined.
     let outer = sketch.causes().scopes[0].frame.clone();
     sketch.0.sites[1].frames.push(outer);
+    assert_eq!(sketch.rules(), ["loop-order"]);
+    // A function with the nest is.
+    sketch.scope(ScopeKind::Loop, 11);
     assert_eq!(sketch.rules(), [""; 0]);
 }
 

@@ -167,8 +167,8 @@ impl Sketch {
         self.causes().elements.push(elements);
     }
 
-    /// The same shares of all bytes that the object's fills bring in. The first byte that is used is
-    /// the one that misses.
+    /// The same shares of all bytes that the object's fills bring in. The first byte that is used
+    /// is the one that misses.
     fn of_all_fills(&self, mut elements: ElementUse) -> ElementUse {
         let cells = self.0.cells.iter();
         let mine = cells.filter(|cell| cell.object == elements.object);

@@ -75,7 +75,7 @@ fn data_that_threads_hand_to_each_other_is_no_false_sharing() {
     assert_eq!(lines.rules(), [""; 0]);
     // Ten instructions, each with a line of its own.
     let mut lines = shared(1, 0);
-    let pair = lines.causes().shared[0].clone();
+    let pair = lines.causes().shared[0];
     lines.causes().shared = vec![pair; 10];
     assert_eq!(lines.rules(), [""; 0]);
 }

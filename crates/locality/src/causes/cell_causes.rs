@@ -13,7 +13,8 @@ pub struct CellCauses {
     #[serde(default)]
     pub used_bytes: u64,
     /// Of the used bytes, those that no earlier fill of the same line had used. Over all cells of
-    /// an object: the bytes of its lines that were ever used. 0 in profiles of earlier versions.
+    /// an object: the bytes of its lines that were ever used, as far as no other object is in
+    /// them. 0 in profiles of earlier versions.
     #[serde(default)]
     pub new_bytes: u64,
     /// Fills during which the line was accessed by no instruction but the one that made it, and
