@@ -82,13 +82,6 @@ impl MissFacts<'_> {
         self.line_name(own_frame(self.profile.sites.get(site as usize)?)?)
     }
 
-    /// The function of the user's code that a site is in or was inlined into; `None` if it has no
-    /// name.
-    pub fn own_function(&self, site: u32) -> Option<&str> {
-        let frame = own_frame(self.profile.sites.get(site as usize)?)?;
-        Some(frame.function.as_str()).filter(|name| !name.is_empty())
-    }
-
     /// A place in the source for people: `matmul.c:35`, with folders where files of other folders
     /// have that name; the function without a line, or nothing.
     pub fn line_name(&self, frame: &Frame) -> Option<String> {

@@ -130,26 +130,6 @@ impl<'a> MissFacts<'a> {
         ends.all(|site| self.is_own(*site))
     }
 
-    /// Whether an access that misses is in the nest of the loop that carries the reuses: in its
-    /// function, or in a function without a loop of its own that is inlined into it. A function
-    /// without a name counts as the same one.
-    pub fn is_in_nest_of_scope(&self, route: &ReuseRoute<'_>) -> bool {
-        let function = route.scope.map_or("", |scope| &scope.frame.function);
-        let has_loop = |function: &str| {
-            let mut scopes = self.causes.scopes.iter();
-            scopes.any(|it| it.kind == ScopeKind::Loop && it.frame.function == function)
-        };
-        let is_inside = |site: &u32| {
-            let Some(own) = self.own_function(*site) else {
-                return true;
-            };
-            let frames = &self.profile.sites[*site as usize].frames;
-            let is_inlined = frames.iter().any(|frame| frame.function == function);
-            own == function || is_inlined && !has_loop(own)
-        };
-        function.is_empty() || route.sinks.iter().any(is_inside)
-    }
-
     /// Whether only the system's libraries miss, as where a vector that grows is copied.
     pub fn is_of_system(&self, route: &ReuseRoute<'_>) -> bool {
         route.sinks.iter().all(|site| self.is_system(*site))

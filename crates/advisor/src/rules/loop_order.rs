@@ -21,9 +21,9 @@ pub static RULE: FindingRule = FindingRule {
         after: "for (i = 0; i < n; i++)\n  for (j = 0; j < n; j++)\n    sum[j] += a[i][j];",
     },
     limits: "Whether loops may be exchanged depends on what else they do. Where the size of \
-             elements is not known, unused fields look the same, so the rule does not apply; nor \
-             does it where the access is in a function with loops that the loop calls. Bytes that a pass only \
-             initialises count as used.",
+             elements is not known, unused fields look the same, so the rule does not apply. Of the \
+             loops that carry reuses of a line of code, the one with the most is meant. Bytes that \
+             a pass only initialises count as used.",
     source: "Marin and Mellor-Crummey, Pinpointing and Exploiting Opportunities for Enhancing Data \
              Reuse, ISPASS 2008, section 3, table I; McKinley, Carr and Tseng, TOPLAS 1996",
 };
@@ -55,9 +55,8 @@ pub(super) fn is_strided(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &S
 /// The sums of a route's sinks, if another order of loops would use their lines better.
 fn applies(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<SinkSums> {
     cost(facts, route.misses)?;
-    // A loop that calls the function with the access is no loop of the same nest.
-    let is_nest = route.is_carried_by_loop() && facts.is_in_nest_of_scope(route);
-    if !is_nest || !facts.is_known(route.object) {
+    let is_loop = route.is_carried_by_loop() && is_heaviest(facts, route);
+    if !is_loop || !facts.is_known(route.object) {
         return None;
     }
     let sums = facts.sink_sums(route);
@@ -66,6 +65,17 @@ fn applies(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> Option<SinkSums> {
         && loops_often(facts, route, &sums)
         && elements.is_some_and(|share| share >= LEAST_OF_ELEMENT);
     is_meant.then_some(sums)
+}
+
+/// Whether no other loop carries more reuses of a route's line and object. The loop that should be
+/// inside carries those of the other elements of a line; a loop around the nest, as over steps in
+/// time, carries only those from its last element to its first one.
+fn is_heaviest(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> bool {
+    let of_loops = facts.routes.iter().filter(|it| it.is_carried_by_loop());
+    let mut same = of_loops.filter(|it| (it.object, &it.sink) == (route.object, &route.sink));
+    // The heaviest route is the first one.
+    same.next()
+        .is_none_or(|first| first.carrier == route.carrier)
 }
 
 fn finding(facts: &MissFacts<'_>, group: &RouteGroup<'_, '_>) -> Option<Finding> {

@@ -96,19 +96,18 @@ fn arrays_of_one_loop_are_one_finding() {
     }
 }
 
-/// Steps in time, of which each calls a function with the nest.
+/// Steps in time around the nest.
 #[test]
-fn loop_that_calls_the_function_is_not_for_another_order() {
+fn loop_around_the_nest_is_not_for_another_order() {
     let mut sketch = strided(8);
-    sketch.causes().scopes[0].frame.function = "main".to_owned();
-    assert_eq!(sketch.rules(), [""; 0]);
-    // A function that computes an address is inlined.
-    let outer = sketch.causes().scopes[0].frame.clone();
-    sketch.0.sites[1].frames.push(outer);
-    assert_eq!(sketch.rules(), ["loop-order"]);
-    // A function with the nest is.
-    sketch.scope(ScopeKind::Loop, 11);
-    assert_eq!(sketch.rules(), [""; 0]);
+    let steps = sketch.scope(ScopeKind::Loop, 8);
+    sketch.carried([1, 1], 1, Carrier::Scope(steps), 8000);
+    let advice = sketch.advise();
+    let [finding] = &advice.findings[..] else {
+        panic!("{advice:?}");
+    };
+    assert!(finding.remedy.contains("the loop at a.c:10"), "{finding:?}");
+    assert_eq!(finding.cost.amount, 61_250);
 }
 
 #[test]
