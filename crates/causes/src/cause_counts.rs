@@ -60,7 +60,7 @@ impl Default for CauseOptions {
 ///
 /// All analyses are exact. They share one look-up of each item in a hash table.
 ///
-/// Memory: 24 to 48 bytes per distinct item, and what each analysis adds (16 for the use of lines,
+/// Memory: 24 to 48 bytes per distinct item, and what each analysis adds (24 for the use of lines,
 /// 16 for what carries reuses where there are basic blocks, 1 for phases, 4 for sharing where there
 /// are several threads, and up to twice that where a table has just grown); it does not grow with
 /// the length of the trace.
@@ -73,7 +73,8 @@ impl Default for CauseOptions {
 /// let options = CauseOptions { line_use: true, cache, ..CauseOptions::default() };
 /// let mut counts = CauseCounts::new(options);
 /// // Cells are made known before their first accesses.
-/// counts.add_cells([CauseCell { site: 1, object: 1, element_bytes: 16 }]);
+/// let cell = CauseCell { site: 1, object: 1, element_bytes: 16, ..CauseCell::default() };
+/// counts.add_cells([cell]);
 /// counts.process(&MissColumns {
 ///     thread: 0,
 ///     items: &[7, 7],
