@@ -1,5 +1,6 @@
 //! Where a finding is: the line of the user's own code that misses most, and how it is called.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use reuselens_advice::FindingPlace;
@@ -52,9 +53,9 @@ impl MissFacts<'_> {
         // A loop that the compiler unrolled has several instructions of one line.
         let mut lines: BTreeMap<(Option<String>, Option<String>), LineCells<'_>> = BTreeMap::new();
         for cell in self.profile.cells.iter().filter(|cell| is_meant(cell)) {
-            let place = self.cell_place(cell);
-            let line = lines.entry((place.source, place.function)).or_default();
-            line.add(cell, self.misses_of(cell));
+            let frame = self.shown_frame(cell);
+            let line = lines.entry((source_of(&frame), function_of(&frame)));
+            line.or_default().add(cell, self.misses_of(cell));
         }
         // Of equal ones the first.
         let worst = lines.into_values().rev().max_by_key(|line| line.misses);
@@ -107,27 +108,32 @@ impl MissFacts<'_> {
         site.is_some_and(is_system)
     }
 
-    fn cell_place(&self, cell: &Cell) -> FindingPlace {
+    /// The code of a cell that is shown. Code without lines, as `memcpy` of a library has none, is
+    /// named by the call of it, which is not borrowed.
+    fn shown_frame(&self, cell: &Cell) -> Cow<'_, Frame> {
         let site = self.profile.sites.get(cell.site as usize);
         let own = site.and_then(own_frame);
+        if let Some(frame) = own.filter(|frame| frame.line > 0) {
+            return Cow::Borrowed(frame);
+        }
+        let mut callers = self.callers(cell.context).into_iter();
+        let caller = callers.rfind(|frame| frame.line > 0).map(Cow::Owned);
+        caller
+            .or(own.map(Cow::Borrowed))
+            .unwrap_or_else(|| Cow::Owned(Frame::default()))
+    }
+
+    fn cell_place(&self, cell: &Cell) -> FindingPlace {
+        let frame = self.shown_frame(cell);
         let mut path = self.callers(cell.context);
-        // Code without lines, as `memcpy` of a library has none, is named by the call of it.
-        let caller = match own.is_some_and(|frame| frame.line > 0) {
-            true => None,
-            false => path.iter().rposition(|frame| frame.line > 0),
-        };
-        let frame = match caller {
-            Some(at) => {
-                path.truncate(at + 1);
-                path.pop()
-            }
-            None => own.cloned(),
-        };
-        let frame = frame.unwrap_or_default();
-        let known = frame.line > 0 && !frame.file.is_empty();
+        // A call that is shown for code without lines is where the path ends.
+        let is_call = matches!(frame, Cow::Owned(_));
+        if is_call && let Some(at) = path.iter().rposition(|caller| caller.line > 0) {
+            path.truncate(at);
+        }
         FindingPlace {
-            source: known.then(|| format!("{}:{}", frame.file, frame.line)),
-            function: (!frame.function.is_empty()).then_some(frame.function),
+            source: source_of(&frame),
+            function: function_of(&frame),
             call_path: path.iter().map(call_words).collect(),
             object: None,
         }
@@ -160,6 +166,17 @@ impl MissFacts<'_> {
 /// Whether a site is code of the system's libraries.
 fn is_system(site: &Site) -> bool {
     SYSTEM.iter().any(|name| site.module.starts_with(name))
+}
+
+/// The line of a frame: `/src/a.c:12`; `None` if it is not known.
+fn source_of(frame: &Frame) -> Option<String> {
+    let is_known = frame.line > 0 && !frame.file.is_empty();
+    is_known.then(|| format!("{}:{}", frame.file, frame.line))
+}
+
+/// The function of a frame; `None` if it has no name.
+fn function_of(frame: &Frame) -> Option<String> {
+    (!frame.function.is_empty()).then(|| frame.function.clone())
 }
 
 /// A function, and the line in it that calls another.
