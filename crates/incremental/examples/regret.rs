@@ -113,11 +113,8 @@ fn main() {
         panic!("FOLDER depths|components NAME SIZE COUNT [SCALE]");
     };
     let number = |text: &String| text.parse::<usize>().expect("a number");
-    let all = match scale.first() {
-        None => graphs::real(folder.as_ref()),
-        Some(scale) => graphs::generated(number(scale) as u32),
-    };
-    for named in all.iter().filter(|named| named.name.starts_with(name)) {
+    let scale = scale.first().map(|scale| number(scale) as u32);
+    for named in &graphs::named(folder.as_ref(), scale, name) {
         for seed in SEEDS {
             measure(named, answer, number(size), number(count), seed);
         }

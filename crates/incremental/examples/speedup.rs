@@ -204,18 +204,15 @@ fn measure(named: &Named, size: usize, count: usize) {
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let folder = arguments.next().expect("a folder with graphs");
-    // Real graphs, or generated ones if there is a scale.
-    let all = match arguments.next() {
-        None => graphs::real(folder.as_ref()),
-        Some(scale) => graphs::generated(scale.parse().expect("a scale")),
-    };
+    let scale = arguments.next();
+    let scale = scale.map(|scale| scale.parse().expect("a scale"));
     let only = arguments.next().unwrap_or_default();
     println!(
         "| answer | graph | batch | static ms | recompute ms | published | repair | ours | \
          affected | regret | measured |"
     );
     println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
-    for named in all.iter().filter(|named| named.name.starts_with(&only)) {
+    for named in &graphs::named(folder.as_ref(), scale, &only) {
         for (size, count) in SIZES {
             measure(named, size, count);
         }

@@ -73,11 +73,8 @@ fn main() {
         panic!("FOLDER NAME SIZE COUNT [SCALE]");
     };
     let number = |text: &String| text.parse::<usize>().expect("a number");
-    let all = match scale.first() {
-        None => graphs::real(folder.as_ref()),
-        Some(scale) => graphs::generated(number(scale) as u32),
-    };
-    for named in all.iter().filter(|named| named.name.starts_with(name)) {
+    let scale = scale.first().map(|scale| number(scale) as u32);
+    for named in &graphs::named(folder.as_ref(), scale, name) {
         measure(named, number(size), number(count));
     }
 }

@@ -27,8 +27,3 @@ pub(crate) fn looking(changes: usize) -> u64 {
 pub(crate) fn recomputing(ids: u64, vertices: u64) -> u64 {
     ids + RECOMPUTED_VERTEX * vertices
 }
-
-/// Learns from a batch: the mean of its value and of what was known before.
-pub(crate) fn learn(known: &mut Option<f64>, new: f64) {
-    *known = Some(known.map_or(new, |known| (known + new) / 2.0));
-}

@@ -64,3 +64,15 @@ pub fn generated(scale: u32) -> Vec<Named> {
     });
     named.into()
 }
+
+/// The real graphs that the folder has, or generated ones if there is a `scale`, whose names begin
+/// with `name`.
+#[allow(dead_code, reason = "some examples run on all graphs")]
+pub fn named(folder: &Path, scale: Option<u32>, name: &str) -> Vec<Named> {
+    let mut all = match scale {
+        None => real(folder),
+        Some(scale) => generated(scale),
+    };
+    all.retain(|graph| graph.name.starts_with(name));
+    all
+}

@@ -63,7 +63,8 @@ impl CutCosts {
     /// Begins a batch, in which so many deletions made so many cuts.
     pub fn begin(&mut self, deletions: usize, cuts: usize) {
         if deletions > ENOUGH {
-            costs::learn(&mut self.share, cuts as f64 / deletions as f64);
+            let new = cuts as f64 / deletions as f64;
+            self.share = Some(self.share.map_or(new, |share| (share + new) / 2.0));
         }
         // Cuts come in the order of their vertices, and those that came first to the graph are its
         // hubs: the first cuts of a batch read three times as much as the others. So the batches

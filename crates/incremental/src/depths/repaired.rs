@@ -231,24 +231,23 @@ impl Depths {
         self.scratch.offers.iter().map(lowered).sum()
     }
 
+    /// Notes what the repair is predicted to read. Whether it is to be given up: recomputing is
+    /// less work, and the policy allows it.
+    fn gives_up(&self, recomputing: Recomputing, likely: Affected, work: &mut Work) -> bool {
+        work.predicted = recomputing.reads(likely);
+        self.policy == Policy::Predict && recomputing.is_less(0, likely)
+    }
+
     /// The first step: finds new parents, and collects the vertices that lose their depth. `likely`
     /// is what the batch is predicted to affect. An error if it gives the repair up: what is
     /// predicted by then.
     fn take_losses<G: StoredGraph>(
         &mut self,
         graph: &G,
+        recomputing: Recomputing,
         likely: Affected,
         work: &mut Work,
     ) -> Result<(), Affected> {
-        let recomputing = Recomputing::new(graph, self.reached);
-        let may_give_up = self.policy == Policy::Predict;
-        let judge = |likely: Affected, work: &mut Work| {
-            work.predicted = recomputing.reads(likely);
-            match may_give_up && recomputing.is_less(0, likely) {
-                true => Err(likely),
-                false => Ok(()),
-            }
-        };
         self.scratch.lost.clear();
         let mut orphans = std::mem::take(&mut self.scratch.orphans);
         let mut now = std::mem::take(&mut self.scratch.now);
@@ -282,7 +281,9 @@ impl Depths {
                     lost: all,
                     ..likely
                 };
-                result = judge(likely, work);
+                if self.gives_up(recomputing, likely, work) {
+                    result = Err(likely);
+                }
             }
             std::mem::swap(&mut now, &mut next);
             depth += 1;
@@ -414,8 +415,7 @@ impl<G: StoredGraph> Maintain<G> for Depths {
         let reached = self.reached;
         let likely = self.experience.predict(causes, reached);
         let recomputing = Recomputing::new(graph, reached);
-        work.predicted = recomputing.reads(likely);
-        if self.policy == Policy::Predict && recomputing.is_less(0, likely) {
+        if self.gives_up(recomputing, likely, &mut work) {
             // Nothing came to light that the experience did not say.
             self.experience.forget();
             let again = self.recompute(graph);
@@ -424,7 +424,7 @@ impl<G: StoredGraph> Maintain<G> for Depths {
                 ..again
             };
         }
-        if let Err(likely) = self.take_losses(graph, likely, &mut work) {
+        if let Err(likely) = self.take_losses(graph, recomputing, likely, &mut work) {
             self.experience.learn_losses(causes, likely.lost, reached);
             let again = self.recompute(graph);
             return Work {
