@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use reuselens_advice::Finding;
 use reuselens_advisor::MissAdvice;
-use reuselens_locality::{Causes, Profile};
+use reuselens_locality::{Causes, Profile, total};
 
 use crate::ShownProfile;
 use crate::caches::Level;
@@ -250,12 +250,11 @@ pub(crate) struct Invalidations {
 
 impl Invalidations {
     fn of(profile: &Profile) -> Invalidations {
-        let mut all = Invalidations::default();
-        for cell in &profile.cells {
-            all.true_sharing = all.true_sharing.saturating_add(cell.causes.true_sharing);
-            all.false_sharing = all.false_sharing.saturating_add(cell.causes.false_sharing);
+        let causes = profile.cells.iter().map(|cell| &cell.causes);
+        Invalidations {
+            true_sharing: total(causes.clone().map(|it| it.true_sharing)),
+            false_sharing: total(causes.map(|it| it.false_sharing)),
         }
-        all
     }
 
     /// Those of each profile; `None` unless all have causes, and one has any.

@@ -1,5 +1,5 @@
-// Random numbers by cuRAND's functions for the host, whose kernels are machine code: refused, with the
-// library and the function that asked.
+// Random numbers by cuRAND's functions for the host, whose kernels are machine code: refused, with
+// the library and the function that asked.
 #include <cstdio>
 #include <cuda_runtime.h>
 #include <curand.h>
