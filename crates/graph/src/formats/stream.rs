@@ -53,10 +53,11 @@ pub fn read<R: BufRead>(input: R) -> StreamReader<R> {
 
 impl<R: BufRead> StreamReader<R> {
     /// The next change; `None` at the end of the file. Allocates nothing per line. After an error
-    /// in a line, the reader goes on with the line after it.
+    /// in a line, the reader goes on with the line after it; an error of the file, such as binary
+    /// bytes, ends the stream.
     ///
     /// # Errors
-    /// [`TextError`] with the number of the line that is no change.
+    /// [`TextError`] with the number of the line that is no change, or for the file.
     pub fn next_record(&mut self) -> Result<Option<StreamRecord>, TextError> {
         let Some(line) = self.lines.next_content(COMMENTS)? else {
             return Ok(None);

@@ -36,12 +36,15 @@ impl TextError {
     }
 }
 
-/// The lines of a file, without spaces at their ends.
+/// The lines of a file, without spaces at their ends. An error here is one of the file: the
+/// lines end with it.
 #[derive(Debug)]
 pub(crate) struct Lines<R> {
     input: R,
     line: Vec<u8>,
     number: u64,
+    /// Whether nothing more is read.
+    at_end: bool,
 }
 
 impl<R: BufRead> Lines<R> {
@@ -50,6 +53,7 @@ impl<R: BufRead> Lines<R> {
             input,
             line: Vec::new(),
             number: 0,
+            at_end: false,
         }
     }
 
@@ -62,7 +66,27 @@ impl<R: BufRead> Lines<R> {
     /// used again for the next one.
     pub(crate) fn next_line(&mut self) -> Result<Option<&[u8]>, TextError> {
         self.line.clear();
+        if self.at_end {
+            return Ok(None);
+        }
         self.number += 1;
+        match self.fill_line() {
+            Ok(true) => Ok(Some(self.line.trim_ascii())),
+            Ok(false) => {
+                self.at_end = true;
+                self.number -= 1;
+                Ok(None)
+            }
+            Err(error) => {
+                self.at_end = true;
+                self.line.clear();
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads a line into `line`; says whether there was one.
+    fn fill_line(&mut self) -> Result<bool, TextError> {
         loop {
             let bytes = match self.input.fill_buf() {
                 Ok(bytes) => bytes,
@@ -75,13 +99,7 @@ impl<R: BufRead> Lines<R> {
                 return Err(TextError::at(1, what));
             }
             if bytes.is_empty() {
-                match self.line.is_empty() {
-                    true => {
-                        self.number -= 1;
-                        return Ok(None);
-                    }
-                    false => break,
-                }
+                return Ok(!self.line.is_empty());
             }
             let end = memchr::memchr(b'\n', bytes);
             let taken = end.map_or(bytes.len(), |end| end + 1);
@@ -95,10 +113,9 @@ impl<R: BufRead> Lines<R> {
             self.line.extend_from_slice(&bytes[..taken]);
             self.input.consume(taken);
             if end.is_some() {
-                break;
+                return Ok(true);
             }
         }
-        Ok(Some(self.line.trim_ascii()))
     }
 
     /// The next line that has something and does not begin with one of the marks of comments.
@@ -206,6 +223,14 @@ mod tests {
             (signed(b"+5"), signed(b"-"), signed(b"--1")),
             (Some(5), None, None)
         );
+    }
+
+    #[test]
+    fn lines_end_with_an_error_of_the_file() {
+        let mut lines = Lines::new(&b"1 2\0\n3 4\n"[..]);
+        assert!(lines.next_line().is_err());
+        assert_eq!(lines.next_line().unwrap(), None);
+        assert_eq!(lines.number(), 1);
     }
 
     #[test]
