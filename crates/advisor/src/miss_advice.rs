@@ -1,12 +1,14 @@
 //! [`MissAdvice`]: what the rules found, and what they could not look at.
 
+use std::collections::BTreeMap;
+
 use reuselens_advice::{Finding, ranked};
 use reuselens_locality::Profile;
 use reuselens_units::Bytes;
 
 use crate::facts::MissFacts;
 use crate::need::{Need, Unknown};
-use crate::rules::{ALL, MissRule};
+use crate::rules::ALL;
 
 /// What the rules found in a profile.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +23,8 @@ pub struct MissAdvice {
     pub misses: u64,
     /// The findings, the highest share of the misses first.
     pub findings: Vec<Finding>,
-    /// What the profile lacks, and how to record it. Each keeps some rules from being applied.
+    /// What the profile lacks, and how to record it. Some keep rules from being applied, or
+    /// from being applied to all data.
     pub unknown: Vec<Unknown>,
 }
 
@@ -41,40 +44,36 @@ impl MissAdvice {
 /// Applies all rules that the profile has the data for. Cost: linear in the cells and their bins.
 pub fn advise(profile: &Profile) -> MissAdvice {
     let facts = MissFacts::new(profile);
-    let mut findings = Vec::new();
-    let mut lacks: Vec<(Need, Vec<&'static str>)> = Vec::new();
-    for rule in &ALL {
-        match rule.needs.iter().find(|need| !need.is_met(profile)) {
-            None => findings.extend((rule.find)(&facts)),
-            Some(need) => match lacks.iter_mut().find(|(known, _)| known == need) {
-                Some((_, names)) => names.push(rule.rule.name),
-                None => lacks.push((*need, vec![rule.rule.name])),
-            },
-        }
-    }
-    if !facts.knows_elements() {
-        let is_partly_applied = |rule: &&MissRule| {
-            let mut needs = rule.needs.iter();
-            rule.needs.contains(&Need::Elements) && needs.all(|need| need.is_met(profile))
-        };
-        let rules = ALL.iter().filter(is_partly_applied);
-        let names: Vec<&str> = rules.map(|it| it.rule.name).collect();
-        if !names.is_empty() {
-            lacks.push((Need::Elements, names));
-        }
-    }
-    if !Need::Lines.is_met(profile) {
-        lacks.push((Need::Lines, Vec::new()));
-    }
-    lacks.sort_by_key(|(need, _)| *need);
-    let unknown = lacks.into_iter();
+    let applied = ALL.iter().filter(|rule| rule.lacks(profile).is_none());
+    let findings = applied.flat_map(|rule| (rule.find)(&facts)).collect();
     MissAdvice {
         cache: facts.cache,
         cache_name: facts.cache_name(),
         misses: facts.misses,
         findings: ranked(findings),
-        unknown: unknown
-            .map(|(need, rules)| need.unknown(profile, rules))
-            .collect(),
+        unknown: unknown(profile, &facts),
     }
+}
+
+/// What the profile lacks, in the order of [`Need`].
+fn unknown(profile: &Profile, facts: &MissFacts<'_>) -> Vec<Unknown> {
+    let mut found: BTreeMap<Need, Unknown> = BTreeMap::new();
+    for rule in &ALL {
+        let wants_elements = rule.needs.contains(&Need::Elements) && !facts.knows_elements();
+        let (need, is_applied) = match rule.lacks(profile) {
+            Some(need) => (need, false),
+            None if wants_elements => (Need::Elements, true),
+            None => continue,
+        };
+        let entry = found.entry(need);
+        let unknown = entry.or_insert_with(|| need.unknown(profile));
+        match is_applied {
+            true => unknown.partial_rules.push(rule.rule.name),
+            false => unknown.rules.push(rule.rule.name),
+        }
+    }
+    if !Need::Lines.is_met(profile) {
+        found.insert(Need::Lines, Need::Lines.unknown(profile));
+    }
+    found.into_values().collect()
 }

@@ -14,8 +14,17 @@ pub struct Unknown {
     pub how: String,
     /// Names of the rules that were not applied. Empty where only names of places are missing.
     pub rules: Vec<&'static str>,
+    /// Names of the rules that were applied only to the data that has it.
+    pub partial_rules: Vec<&'static str>,
     /// Whether without it most rules have nothing to look at, so that no finding means little.
     pub is_essential: bool,
+}
+
+impl Unknown {
+    /// Whether it keeps this rule from all or some of the data.
+    pub fn limits(&self, rule: &str) -> bool {
+        self.rules.contains(&rule) || self.partial_rules.contains(&rule)
+    }
 }
 
 /// What a rule needs a profile to have. The order is that in which reports list what is missing.
@@ -73,13 +82,14 @@ impl Need {
     }
 
     /// What to report where the profile lacks it.
-    pub(crate) fn unknown(self, profile: &Profile, rules: Vec<&'static str>) -> Unknown {
+    pub(crate) fn unknown(self, profile: &Profile) -> Unknown {
         let (what, why) = self.words(profile);
         Unknown {
             what,
             why,
             how: self.how(profile),
-            rules,
+            rules: Vec::new(),
+            partial_rules: Vec::new(),
             is_essential: self <= Need::Causes,
         }
     }

@@ -144,7 +144,7 @@ impl FindingChanges {
             |advice: &MissAdvice, rule: &str| advice.findings.iter().any(|it| it.rule.name == rule);
         let is_applied = |advice: &MissAdvice, rule: &str| {
             let mut unknown = advice.unknown.iter();
-            !unknown.any(|it| it.rules.contains(&rule)) || is_found(advice, rule)
+            !unknown.any(|it| it.limits(rule)) || is_found(advice, rule)
         };
         let kept = |advice: &MissAdvice| -> Vec<Finding> {
             let findings = advice.findings.iter();
@@ -158,7 +158,7 @@ impl FindingChanges {
             for unknown in &advice.unknown {
                 let findings = before.findings.iter().chain(&after.findings);
                 let names = findings.map(|it| it.rule.name);
-                let is_lost = |it: &&str| unknown.rules.contains(it) && !is_found(advice, it);
+                let is_lost = |it: &&str| unknown.limits(it) && !is_found(advice, it);
                 let lost: BTreeSet<&str> = names.filter(is_lost).collect();
                 if !lost.is_empty() {
                     let lost: Vec<&str> = lost.into_iter().collect();
@@ -352,6 +352,7 @@ mod tests {
                 why: "",
                 how: String::new(),
                 rules: lacks,
+                partial_rules: Vec::new(),
                 is_essential: false,
             }],
         };

@@ -59,6 +59,7 @@ fn advice() -> MissAdvice {
             why: "Distances were counted in lines.",
             how: "Run: reuselens profile --granularity 4K -- ./prog".to_owned(),
             rules: vec!["huge-pages"],
+            partial_rules: Vec::new(),
             is_essential: false,
         }],
     }

@@ -16,6 +16,7 @@ mod short_lived_allocations;
 mod streaming;
 
 use reuselens_advice::{Cost, Finding, FindingRule};
+use reuselens_locality::Profile;
 
 use crate::facts::{MissFacts, ReuseRoute, SinkSums, regularity};
 use crate::need::Need::{
@@ -31,6 +32,14 @@ pub(crate) struct MissRule {
     pub needs: &'static [Need],
     /// Where the rule applies, in a profile that has all of that.
     pub find: fn(&MissFacts<'_>) -> Vec<Finding>,
+}
+
+impl MissRule {
+    /// The first of its needs that the profile does not meet; `None` if the rule can be applied.
+    pub fn lacks(&self, profile: &Profile) -> Option<Need> {
+        let mut needs = self.needs.iter().copied();
+        needs.find(|need| !need.is_met(profile))
+    }
 }
 
 /// What all rules need that ask why accesses miss.

@@ -192,7 +192,7 @@ fn unknown_elements_of_what_misses_most_are_named() {
     let lacks_types = |sketch: &Sketch| {
         let unknown = sketch.advise().unknown.into_iter();
         let mut unknown = unknown.filter(|it| it.what == "which fields of structures are used");
-        unknown.next().map(|it| (it.rules, it.how))
+        unknown.next().map(|it| (it.partial_rules, it.how))
     };
     let (rules, how) = lacks_types(&sketch).unwrap();
     assert_eq!(rules, ["array-of-structures", "loop-order", "mixed-fields"]);

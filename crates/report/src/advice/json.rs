@@ -82,5 +82,6 @@ fn unknown_json(unknown: &Unknown) -> Value {
         "why": unknown.why,
         "how": unknown.how,
         "rules": unknown.rules,
+        "partial_rules": unknown.partial_rules,
     })
 }

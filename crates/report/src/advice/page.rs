@@ -106,17 +106,21 @@ fn write_unknown(out: &mut String, unknown: &[Unknown]) {
     }
     out.push_str("<details class=\"finding\"><summary>Not known</summary><ul>");
     for unknown in unknown {
-        let rules = match unknown.rules.is_empty() {
-            true => String::new(),
-            false => format!(" Not applied: {}.", unknown.rules.join(", ")),
+        let named = |what: &str, rules: &[&str]| match rules {
+            [] => String::new(),
+            rules => format!(" {what}: {}.", rules.join(", ")),
         };
         let _ = write!(
             out,
-            "<li><b>{}</b>: {} {}{}</li>",
+            "<li><b>{}</b>: {} {}{}{}</li>",
             escape(unknown.what),
             escape(unknown.why),
             escape(&unknown.how),
-            escape(&rules)
+            escape(&named("Not applied", &unknown.rules)),
+            escape(&named(
+                "Applied to the other data only",
+                &unknown.partial_rules
+            ))
         );
     }
     out.push_str("</ul></details>");

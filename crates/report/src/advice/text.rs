@@ -176,14 +176,17 @@ impl FindingWriter<'_> {
         }
     }
 
-    /// What is not known, with the number of rules that wait for it, and what records it.
+    /// What is not known, with the number of rules that it keeps from all or some of the data, and
+    /// what records it.
     fn unknown(&self, out: &mut String, unknown: &[Unknown]) {
         if unknown.is_empty() {
             return;
         }
         heading(out, "Not known", "", self.width, self.paint);
         for unknown in unknown {
-            let rules = match unknown.rules.as_slice() {
+            let rules = unknown.rules.iter().chain(&unknown.partial_rules);
+            let rules: Vec<&str> = rules.copied().collect();
+            let rules = match rules.as_slice() {
                 [] => String::new(),
                 [rule] => format!(" (for {rule})"),
                 rules => format!(" (for {} rules)", rules.len()),
