@@ -22,16 +22,10 @@ pub static RULE: FindingRule = FindingRule {
              misses)",
 };
 
-/// The largest item with which a cache of lines can be modelled.
-const MOST_ITEM_BYTES: u64 = 256;
-
 /// Where it applies.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
     let caches = facts.profile.machine.data_caches();
-    let Some(last) = caches
-        .last()
-        .filter(|_| facts.line_bytes() <= MOST_ITEM_BYTES)
-    else {
+    let Some(last) = caches.last() else {
         return Vec::new();
     };
     let items = last.items(facts.profile.granularity);

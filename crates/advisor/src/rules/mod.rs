@@ -58,7 +58,7 @@ pub(crate) static ALL: [MissRule; 12] = [
     rule(&false_sharing::RULE, with_causes![], false_sharing::find),
     rule(
         &fits_no_cache::RULE,
-        &[Addresses, Exact, Breakdown, Machine],
+        &[Addresses, Exact, Breakdown, CacheLines, Machine],
         fits_no_cache::find,
     ),
     rule(&fusion::RULE, with_causes![Loops], fusion::find),

@@ -140,6 +140,27 @@ fn samples_ids_and_totals_give_no_findings() {
 }
 
 #[test]
+fn profile_of_pages_lists_all_rules_on_lines_as_not_applied() {
+    let mut sketch = Sketch::new();
+    let site = sketch.site(12, "load");
+    let object = sketch.array("table (a.c)", 64 << 20);
+    let far = Accesses {
+        far: 50_000,
+        ..Accesses::default()
+    };
+    sketch.accesses(site, object, far);
+    sketch.0.granularity = Granularity::new(4096).unwrap();
+    let advice = sketch.advise();
+    let lines = &advice.unknown[0];
+    assert_eq!(lines.what, "what happens to cache lines");
+    let of_pages = ["huge-pages", "short-lived-allocations"];
+    let of_lines = rules().map(|rule| rule.name);
+    let of_lines: Vec<&str> = of_lines.filter(|name| !of_pages.contains(name)).collect();
+    assert_eq!(lines.rules, of_lines);
+    assert!(lines.rules.contains(&"fits-no-cache"));
+}
+
+#[test]
 fn library_code_is_named_by_its_call() {
     let mut sketch = Sketch::new();
     let (site, object) = (
