@@ -17,7 +17,12 @@ use anyhow::Context as _;
 /// of the workspace, so that it builds fast.
 const RECORD: &str = "REUSELENS_SKIPPED";
 
-/// Runs the workspace's tests with more arguments of `cargo test`, and prints what was skipped.
+/// What `cargo test` is to build and run where nothing else is asked for: all but the examples, which
+/// it would build for nobody to run. Lints check that they compile.
+const PARTS: [&[&str]; 2] = [&["--lib", "--bins", "--tests"], &["--doc"]];
+
+/// Runs the workspace's tests with more arguments of `cargo test`, and prints what was skipped. A
+/// test that fails does not keep others from running.
 ///
 /// # Errors
 /// If cargo cannot be run or the record cannot be read. Tests that fail are no error but a status.
@@ -26,11 +31,19 @@ pub fn run(root: &Path, arguments: &[&str]) -> anyhow::Result<ExitCode> {
     std::fs::create_dir_all(&folder)?;
     let record = folder.join("skipped-tests");
     std::fs::write(&record, "").with_context(|| format!("cannot write {}", record.display()))?;
-    let mut cargo = Command::new("cargo");
-    cargo.args(["test", "--workspace"]).args(arguments);
-    let status = cargo.current_dir(root).env(RECORD, &record).status()?;
+    let parts = match arguments {
+        [] => &PARTS[..],
+        _ => &[arguments],
+    };
+    let mut succeeded = true;
+    for part in parts {
+        let mut cargo = Command::new("cargo");
+        cargo.args(["test", "--workspace", "--no-fail-fast"]);
+        cargo.args(*part).current_dir(root).env(RECORD, &record);
+        succeeded &= cargo.status()?.success();
+    }
     print!("{}", summary(&std::fs::read_to_string(&record)?));
-    Ok(match status.success() {
+    Ok(match succeeded {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 mod common;
 
-use common::{Ran, compile, nvcc, programs, run_program};
+use common::{Ran, compile, folder_of, nvcc, programs, run_program};
 
 /// Compiles and runs a program of `programs/cuda/libraries`, if nvcc finds the header it needs.
 fn runs(name: &str, header: &str) {
@@ -54,9 +54,7 @@ fn random_numbers_of_kernels_are_those_of_curand() {
 
 /// The folder and the file of cuRAND's library for the host beside an nvcc.
 fn host_curand(nvcc: &str) -> Option<(PathBuf, PathBuf)> {
-    let folders = std::env::var_os("PATH")?;
-    let mut folders = std::env::split_paths(&folders);
-    let bin = folders.find(|folder| folder.join(nvcc).is_file())?;
+    let bin = folder_of(nvcc)?;
     let libraries = ["../lib", "../lib64", "../targets/x86_64-linux/lib"];
     let found = libraries.iter().find_map(|folder| {
         let folder = bin.join(folder).canonicalize().ok()?;

@@ -17,6 +17,14 @@ pub fn nvcc() -> Option<String> {
     reuselens_testing::has(&nvcc).then_some(nvcc)
 }
 
+/// The folder of a compiler: that of its path, or the first on `PATH` that has it.
+pub fn folder_of(nvcc: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    let mut folders = std::env::split_paths(&folders);
+    let found = folders.find(|folder| folder.join(nvcc).is_file())?;
+    found.join(nvcc).parent().map(Path::to_owned)
+}
+
 /// The compiler of CUDA 12, or `None` after saying that it is missing.
 pub fn nvcc_12() -> Option<String> {
     let nvcc = std::env::var("NVCC12").unwrap_or_else(|_| "nvcc12".to_owned());
