@@ -13,9 +13,9 @@
 //! component but one, the *anchor*, hang on a cut; each either joins the anchor or is exhausted.
 //!
 //! **Cost model.** Recomputing reads all lists in the order of a search; a cut reads some, in no
-//! order. The constants below weigh these (measured on meshes and social graphs). A repair is not
-//! begun, or given up, when the cuts that remain are predicted to cost more than recomputing, each
-//! as much as the mean of those before.
+//! order. The constants of `components/costs.rs` weigh these (measured on meshes and social
+//! graphs). A repair is not begun, or given up, when the cuts that remain are predicted to cost
+//! more than recomputing, each as much as the mean of those before.
 
 use reuselens_graph::{Delta, StoredGraph, VertexId};
 
