@@ -7,8 +7,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use reuselens_graph::{BlockGraph, Edge, EdgeChange, EdgeKind, SortedGraph, StoredGraph};
 use reuselens_incremental::{
-    Components, Depths, Maintain, Policy, PublishedComponents, PublishedDepths, PublishedTriangles,
-    StaticComponents, StaticDepths, StaticTriangles, Triangles,
+    Choice, Components, Depths, Maintain, Policy, PublishedComponents, PublishedDepths,
+    PublishedTriangles, StaticComponents, StaticDepths, StaticTriangles, Triangles,
 };
 
 const ROOT: u32 = 1;
@@ -266,4 +266,27 @@ fn both_directions_of_an_edge_are_one_cut() {
         (work.affected, components.size(0), components.size(1)),
         (1, 1, 1)
     );
+}
+
+#[test]
+fn recompute_policy_recomputes_after_an_empty_batch() {
+    for kind in [EdgeKind::Undirected, EdgeKind::Directed] {
+        let mut graph = SortedGraph::new(kind, 0);
+        graph.apply(&[(0, 1), (1, 2), (0, 2)].map(|(from, to)| change(true, from, to)));
+        let delta = graph.apply(&[change(true, 0, 1)]);
+        assert!(delta.is_empty());
+        for (policy, choice) in [
+            (Policy::Recompute, Choice::Recomputed),
+            (Policy::Predict, Choice::Unchanged),
+            (Policy::Repair, Choice::Unchanged),
+        ] {
+            let works = [
+                Depths::new(&graph, ROOT, policy).apply(&graph, &delta),
+                Components::new(&graph, policy).apply(&graph, &delta),
+                Triangles::new(&graph, policy, 1).apply(&graph, &delta),
+            ];
+            assert_eq!(works.map(|work| work.choice), [choice; 3], "{policy:?}");
+            assert_eq!(works.map(|work| work.predicted), [0; 3]);
+        }
+    }
 }

@@ -92,6 +92,9 @@ impl Triangles {
     }
 
     fn repair(&mut self, graph: &SortedGraph, delta: &Delta) -> Work {
+        if self.policy == Policy::Recompute {
+            return self.recompute(graph);
+        }
         if delta.is_empty() {
             self.counts.resize(graph.vertices() as usize, 0);
             return Work::default();
@@ -100,12 +103,7 @@ impl Triangles {
         let predicted = edges.map(|edge| batch::cost(graph, *edge)).sum();
         let (ids, before) = self.recomputed;
         let recomputing = u128::from(ids) * u128::from(graph.edges()) / u128::from(before.max(1));
-        let recompute = match self.policy {
-            Policy::Predict => u128::from(predicted) > recomputing,
-            Policy::Repair => false,
-            Policy::Recompute => true,
-        };
-        if recompute {
+        if self.policy == Policy::Predict && u128::from(predicted) > recomputing {
             return Work {
                 predicted,
                 ..self.recompute(graph)
