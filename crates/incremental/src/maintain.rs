@@ -49,9 +49,10 @@ pub enum Choice {
 pub struct Work {
     /// How the answer was brought up to date.
     pub choice: Choice,
-    /// Ids of neighbours that were read or compared.
+    /// Ids of neighbours that were read or compared. Each thread reads the list of a hub anew.
     pub scanned: u64,
-    /// Vertices whose answer had to be found again. Not all of these answers differ.
+    /// Vertices whose answer had to be found again. Not all of these answers differ. Of triangles
+    /// that are repaired: triangles that were made or broken.
     pub affected: u64,
     /// The ids that a repair was predicted to read; 0 if nothing was predicted.
     pub predicted: u64,

@@ -7,11 +7,11 @@ use crate::VertexId;
 /// Below it both are merged: a step of a merge costs about an eighth of a search.
 const GALLOP_FROM: usize = 16;
 
-/// Calls `each` with the ids in both lists, in ascending order.
-pub(super) fn intersect(a: &NeighborList, b: &NeighborList, mut each: impl FnMut(VertexId)) {
+/// Calls `each` with the ids in both lists, in ascending order. Returns the ids read or compared.
+pub(super) fn intersect(a: &NeighborList, b: &NeighborList, mut each: impl FnMut(VertexId)) -> u64 {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     if short.len() == 0 {
-        return;
+        return 0;
     }
     if short.as_hub().is_none() {
         let ids = short.blocks().next().unwrap_or(&[]);
@@ -19,37 +19,43 @@ pub(super) fn intersect(a: &NeighborList, b: &NeighborList, mut each: impl FnMut
     }
     let (mut left_blocks, mut right_blocks) = (short.blocks(), long.blocks());
     let (mut left, mut right) = (left_blocks.next(), right_blocks.next());
+    let mut read = 0;
     while let (Some(one), Some(other)) = (left, right) {
-        intersect_slices(one, other, &mut each);
+        read += intersect_slices(one, other, &mut each);
         // Blocks are not empty. The one that ends later can meet further blocks of the other list.
         match one[one.len() - 1] < other[other.len() - 1] {
             true => left = left_blocks.next(),
             false => right = right_blocks.next(),
         }
     }
+    read
 }
 
-/// Calls `each` with the ids of a list that are among sorted `ids`, in ascending order.
+/// Calls `each` with the ids of a list that are among sorted `ids`, in ascending order. Returns the
+/// ids read or compared.
 pub(super) fn intersect_with(
     list: &NeighborList,
     mut ids: &[VertexId],
     each: &mut impl FnMut(VertexId),
-) {
+) -> u64 {
     if let Some(hub) = list.as_hub()
         && ids.len() * GALLOP_FROM < list.len()
     {
         let present = ids.iter().copied().filter(|&id| hub.contains(id));
-        return present.for_each(each);
+        present.for_each(each);
+        return ids.len() as u64 * u64::from(list.len().ilog2() + 2);
     }
+    let mut read = 0;
     for block in list.blocks() {
-        intersect_slices(ids, block, each);
+        read += intersect_slices(ids, block, each);
         let last = block[block.len() - 1];
         ids = &ids[ids.partition_point(|&id| id <= last)..];
     }
+    read
 }
 
-/// Calls `each` with the ids in both slices, in ascending order.
-fn intersect_slices(a: &[VertexId], b: &[VertexId], each: &mut impl FnMut(VertexId)) {
+/// Calls `each` with the ids in both slices, in ascending order. Returns the ids read or compared.
+fn intersect_slices(a: &[VertexId], b: &[VertexId], each: &mut impl FnMut(VertexId)) -> u64 {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     match short.len() * GALLOP_FROM < long.len() {
         true => gallop(short, long, each),
@@ -58,8 +64,8 @@ fn intersect_slices(a: &[VertexId], b: &[VertexId], each: &mut impl FnMut(Vertex
 }
 
 /// One step forward in the slice with the smaller id, in both if the ids are equal. Steps are
-/// computed, not chosen by a branch: which list is ahead cannot be predicted.
-fn merge(a: &[VertexId], b: &[VertexId], each: &mut impl FnMut(VertexId)) {
+/// computed, not chosen by a branch: which list is ahead cannot be predicted. Returns the ids read.
+fn merge(a: &[VertexId], b: &[VertexId], each: &mut impl FnMut(VertexId)) -> u64 {
     let (mut i, mut j) = (0, 0);
     while i < a.len() && j < b.len() {
         let (x, y) = (a[i], b[j]);
@@ -69,10 +75,13 @@ fn merge(a: &[VertexId], b: &[VertexId], each: &mut impl FnMut(VertexId)) {
         i += usize::from(x <= y);
         j += usize::from(y <= x);
     }
+    (i + j) as u64
 }
 
 /// Searches each id of `short` in what is left of `long`: in steps that double, then by halves.
-fn gallop(short: &[VertexId], mut long: &[VertexId], each: &mut impl FnMut(VertexId)) {
+/// Returns the ids read or compared.
+fn gallop(short: &[VertexId], mut long: &[VertexId], each: &mut impl FnMut(VertexId)) -> u64 {
+    let mut read = 0;
     for &id in short {
         let mut step = 1;
         while step < long.len() && long[step] < id {
@@ -82,12 +91,15 @@ fn gallop(short: &[VertexId], mut long: &[VertexId], each: &mut impl FnMut(Verte
         let start = step / 2;
         let place = start + long[start..end].partition_point(|&other| other < id);
         long = &long[place..];
+        // The id itself, as many ids of `long` as the step was doubled, and as many by halves.
+        read += u64::from(2 * step.ilog2() + 2);
         match long.first() {
             Some(&found) if found == id => each(id),
             Some(_) => {}
-            None => return,
+            None => return read,
         }
     }
+    read
 }
 
 #[cfg(test)]
@@ -110,5 +122,13 @@ mod tests {
             assert_eq!(merged, expected);
             assert_eq!(galloped, expected);
         }
+    }
+
+    #[test]
+    fn ids_that_are_read_are_counted_until_a_list_ends() {
+        assert_eq!(merge(&[1, 2], &[0, 1], &mut |_| {}), 3);
+        let long: Vec<u32> = (0..100).collect();
+        // The id, and of `long`: 1, 2, 4 and 8 until the step is large enough, and 3 by halves.
+        assert_eq!(gallop(&[5], &long, &mut |_| {}), 8);
     }
 }

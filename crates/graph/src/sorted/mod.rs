@@ -91,24 +91,26 @@ impl SortedGraph {
         }
     }
 
-    /// Calls `each` with the common neighbours of `u` and `v` in ascending order.
+    /// Calls `each` with the common neighbours of `u` and `v` in ascending order. Returns the
+    /// number of ids that were read or compared.
     ///
     /// Costs the length of the shorter list times the logarithm of the ratio of both, or the sum
     /// of both lengths, whichever is less.
     #[inline]
-    pub fn common_neighbors(&self, u: VertexId, v: VertexId, each: impl FnMut(VertexId)) {
-        common::intersect(&self.lists[u as usize], &self.lists[v as usize], each);
+    pub fn common_neighbors(&self, u: VertexId, v: VertexId, each: impl FnMut(VertexId)) -> u64 {
+        common::intersect(&self.lists[u as usize], &self.lists[v as usize], each)
     }
 
-    /// Calls `each` with the neighbours of `vertex` that are among `ids`, which are sorted.
+    /// Calls `each` with the neighbours of `vertex` that are among `ids`, which are sorted. Returns
+    /// the number of ids that were read or compared.
     #[inline]
     pub fn neighbors_among(
         &self,
         vertex: VertexId,
         ids: &[VertexId],
         mut each: impl FnMut(VertexId),
-    ) {
-        common::intersect_with(&self.lists[vertex as usize], ids, &mut each);
+    ) -> u64 {
+        common::intersect_with(&self.lists[vertex as usize], ids, &mut each)
     }
 
     /// Inserts any number of edges, in batches of bounded memory.

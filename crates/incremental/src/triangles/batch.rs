@@ -79,14 +79,14 @@ impl Batch {
     }
 
     /// The common neighbours of both ends of an edge. If many changed edges meet the hub of both,
-    /// its neighbours are marked once for all of them.
+    /// its neighbours are marked once for all of them. Returns the ids that were read.
     fn common_neighbors(
         &self,
         graph: &SortedGraph,
         marks: &mut HubMarks,
         edge: Edge,
         each: impl FnMut(VertexId),
-    ) {
+    ) -> u64 {
         let (few, many) = by_degree(graph, edge);
         let changed =
             self.inserted.of(many).neighbors.len() + self.deleted.of(many).neighbors.len();
@@ -99,14 +99,14 @@ impl Batch {
     }
 
     /// Calls `each` with the third vertex of each triangle that the inserted edge of this number
-    /// makes.
+    /// makes. Returns the ids that were read.
     pub fn made(
         &self,
         graph: &SortedGraph,
         marks: &mut HubMarks,
         (number, edge): (u32, Edge),
         mut each: impl FnMut(VertexId),
-    ) {
+    ) -> u64 {
         let (from, to) = (self.inserted.of(edge.from), self.inserted.of(edge.to));
         // Most vertices have no other inserted edge.
         if from.neighbors.len() == 1 && to.neighbors.len() == 1 {
@@ -117,37 +117,37 @@ impl Batch {
             if before(from, third) && before(to, third) {
                 each(third);
             }
-        });
+        })
     }
 
     /// Calls `each` with the third vertex of each triangle that the deleted edge of this number
-    /// breaks.
+    /// breaks. Returns the ids that were read.
     pub fn broken(
         &self,
         graph: &SortedGraph,
         marks: &mut HubMarks,
         (number, edge): (u32, Edge),
         mut each: impl FnMut(VertexId),
-    ) {
+    ) -> u64 {
         let Edge { from: u, to: v } = edge;
         let inserted = [self.inserted.of(u), self.inserted.of(v)];
         let is_new = |side: usize, third| inserted[side].number(third).is_some();
-        self.common_neighbors(graph, marks, edge, |third| {
+        let mut read = self.common_neighbors(graph, marks, edge, |third| {
             if !is_new(0, third) && !is_new(1, third) {
                 each(third);
             }
         });
         let (gone_u, gone_v) = (self.deleted.of(u), self.deleted.of(v));
         if gone_u.neighbors.len() == 1 && gone_v.neighbors.len() == 1 {
-            return;
+            return read;
         }
         let after = |list: ChangedList<'_>, third| list.number(third).is_some_and(|at| at > number);
-        graph.neighbors_among(v, gone_u.neighbors, |third| {
+        read += graph.neighbors_among(v, gone_u.neighbors, |third| {
             if after(gone_u, third) && !is_new(1, third) {
                 each(third);
             }
         });
-        graph.neighbors_among(u, gone_v.neighbors, |third| {
+        read += graph.neighbors_among(u, gone_v.neighbors, |third| {
             if after(gone_v, third) && !is_new(0, third) {
                 each(third);
             }
@@ -161,5 +161,6 @@ impl Batch {
                 each(third);
             }
         }
+        read
     }
 }

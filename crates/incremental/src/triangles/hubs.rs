@@ -13,14 +13,16 @@ pub(super) struct HubMarks {
 }
 
 impl HubMarks {
-    /// Calls `each` with the common neighbours of `hub` and `other` in ascending order.
+    /// Calls `each` with the common neighbours of `hub` and `other` in ascending order. Returns the
+    /// ids that were read.
     pub fn common_neighbors(
         &mut self,
         graph: &SortedGraph,
         hub: VertexId,
         other: VertexId,
         mut each: impl FnMut(VertexId),
-    ) {
+    ) -> u64 {
+        let mut read = graph.degree(other);
         if self.hub != Some(hub) {
             self.clear(graph);
             self.bits.resize(graph.vertices().div_ceil(64) as usize, 0);
@@ -28,12 +30,14 @@ impl HubMarks {
                 self.bits[id as usize / 64] |= 1 << (id % 64);
             }
             self.hub = Some(hub);
+            read += graph.degree(hub);
         }
         for &id in graph.neighbors(other).flatten() {
             if self.bits[id as usize / 64] >> (id % 64) & 1 != 0 {
                 each(id);
             }
         }
+        read as u64
     }
 
     /// Forgets the hub.

@@ -111,7 +111,7 @@ impl Triangles {
         }
         self.counts.resize(graph.vertices() as usize, 0);
         self.batch.set(graph, delta, predicted);
-        let affected = match self.threads > 1 && predicted >= SHARED_FROM {
+        let found = match self.threads > 1 && predicted >= SHARED_FROM {
             true => self.share(graph, delta),
             false => {
                 let (order, counts) = (self.batch.order(), &mut self.counts);
@@ -126,14 +126,14 @@ impl Triangles {
         };
         Work {
             choice: Choice::Repaired,
-            scanned: predicted,
-            affected,
+            scanned: found.read,
+            affected: found.triangles,
             predicted,
         }
     }
 
-    /// Takes the changed edges by several threads. Returns the number of triangles.
-    fn share(&mut self, graph: &SortedGraph, delta: &Delta) -> u64 {
+    /// Takes the changed edges by several threads.
+    fn share(&mut self, graph: &SortedGraph, delta: &Delta) -> TriangleWork {
         self.buffers.resize_with(self.threads, CountBuffer::default);
         let buffers: Vec<_> = self.buffers.iter_mut().map(Mutex::new).collect();
         let counts = Mutex::new(&mut self.counts[..]);
@@ -142,13 +142,13 @@ impl Triangles {
             let own = next_own.fetch_add(1, Ordering::Relaxed);
             let mut buffer = reuselens_workers::lock(&buffers[own]);
             let CountBuffer { changes, marks } = &mut **buffer;
-            let (mut triangles, order) = (0, self.batch.order());
+            let (mut all, order) = (TriangleWork::default(), self.batch.order());
             loop {
                 let start = next.fetch_add(PART, Ordering::Relaxed);
                 if start >= order.len() {
                     marks.clear(graph);
                     flush(changes, &counts);
-                    return triangles;
+                    return all;
                 }
                 let part = &order[start..order.len().min(start + PART)];
                 let add = |vertex, change| {
@@ -157,12 +157,32 @@ impl Triangles {
                         flush(changes, &counts);
                     }
                 };
-                triangles += take(&self.batch, graph, delta, part, marks, add);
+                all += take(&self.batch, graph, delta, part, marks, add);
             }
         };
-        together("triangles", self.threads, work, work)
+        let parts = together("triangles", self.threads, work, work);
+        parts
             .into_iter()
-            .sum()
+            .fold(TriangleWork::default(), |mut all, part| {
+                all += part;
+                all
+            })
+    }
+}
+
+/// What changed edges took.
+#[derive(Clone, Copy, Debug, Default)]
+struct TriangleWork {
+    /// Triangles that they make or break.
+    triangles: u64,
+    /// Ids that were read or compared.
+    read: u64,
+}
+
+impl std::ops::AddAssign for TriangleWork {
+    fn add_assign(&mut self, other: Self) {
+        self.triangles += other.triangles;
+        self.read += other.read;
     }
 }
 
@@ -176,7 +196,7 @@ fn flush(changes: &mut Vec<(VertexId, u64)>, counts: &Mutex<&mut [u64]>) {
 }
 
 /// Takes changed edges by their places, and calls `add` with a vertex and what its count changes
-/// by, modulo 2^64. Returns the number of triangles.
+/// by, modulo 2^64.
 fn take(
     batch: &Batch,
     graph: &SortedGraph,
@@ -184,21 +204,21 @@ fn take(
     part: &[u32],
     marks: &mut HubMarks,
     mut add: impl FnMut(VertexId, u64),
-) -> u64 {
-    let (mut all, deleted) = (0, delta.deleted.len() as u32);
+) -> TriangleWork {
+    let (mut all, deleted) = (TriangleWork::default(), delta.deleted.len() as u32);
     for &index in part {
         let mut triangles = 0;
         let edge = batch::edge(delta, index as usize);
         let change = match index < deleted {
             true => {
-                batch.broken(graph, marks, (index, edge), |third| {
+                all.read += batch.broken(graph, marks, (index, edge), |third| {
                     add(third, u64::MAX);
                     triangles += 1;
                 });
                 0_u64.wrapping_sub(triangles)
             }
             false => {
-                batch.made(graph, marks, (index - deleted, edge), |third| {
+                all.read += batch.made(graph, marks, (index - deleted, edge), |third| {
                     add(third, 1);
                     triangles += 1;
                 });
@@ -209,7 +229,7 @@ fn take(
             add(edge.from, change);
             add(edge.to, change);
         }
-        all += triangles;
+        all.triangles += triangles;
     }
     all
 }
@@ -241,9 +261,29 @@ impl Maintain<SortedGraph> for Triangles {
 #[cfg(test)]
 mod tests {
     use reuselens_graph::generate::delaunay;
-    use reuselens_graph::{EdgeChange, EdgeKind};
+    use reuselens_graph::{Edge, EdgeChange, EdgeKind};
 
     use super::*;
+
+    #[test]
+    fn ids_are_counted_as_they_are_read() {
+        let kind = EdgeKind::Undirected;
+        let insert = |u, v| EdgeChange::Insert(Edge::new(kind, u, v));
+        let mut graph = SortedGraph::new(kind, 0);
+        graph.apply(&[insert(0, 1), insert(1, 2)]);
+        let mut triangles = Triangles::new(&graph, Policy::Repair, 1);
+        let delta = graph.apply(&[insert(0, 2)]);
+        let work = triangles.repair(&graph, &delta);
+        // Of 1 and 2, and 0 and 1, the last id is not needed.
+        assert_eq!((work.scanned, work.predicted, work.affected), (3, 5, 1));
+        // The list of a hub is read once, and for each edge that of its other end: two of these
+        // have 3 ids, and 97 have one.
+        let star: Vec<_> = (1..100).map(|leaf| insert(100, leaf)).collect();
+        let delta = graph.apply(&star);
+        let work = triangles.repair(&graph, &delta);
+        assert_eq!(work.scanned, 99 + (97 + 3 + 3));
+        assert!(work.scanned < work.predicted);
+    }
 
     /// Threads need as much memory in a graph of many vertices as in one of few.
     #[test]
