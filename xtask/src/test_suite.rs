@@ -17,8 +17,8 @@ use anyhow::Context as _;
 /// of the workspace, so that it builds fast.
 const RECORD: &str = "REUSELENS_SKIPPED";
 
-/// What `cargo test` is to build and run where nothing else is asked for: all but the examples, which
-/// it would build for nobody to run. Lints check that they compile.
+/// What `cargo test` is to build and run where nothing else is asked for: all but the examples,
+/// which it would build for nobody to run. Lints check that they compile.
 const PARTS: [&[&str]; 2] = [&["--lib", "--bins", "--tests"], &["--doc"]];
 
 /// Runs the workspace's tests with more arguments of `cargo test`, and prints what was skipped. A
