@@ -45,9 +45,9 @@ pub struct SiteCounts {
     pub global: GlobalCounts,
     /// Requests of shared memory.
     pub shared: BankCounts,
-    /// Cache lines in the modelled L1.
+    /// Sectors that the modelled L1 is asked for.
     pub l1: CacheCounts,
-    /// Cache lines in the modelled L2.
+    /// Sectors that the modelled L2 is asked for.
     pub l2: CacheCounts,
     /// Reuse of what is loaded from global memory, in blocks.
     pub reuse: ReuseSums,
@@ -74,9 +74,9 @@ pub struct ObjectCounts {
     pub stores: GlobalCounts,
     /// Atomic operations.
     pub atomics: GlobalCounts,
-    /// Its lines in the modelled L1.
+    /// Sectors of its lines that the modelled L1 is asked for.
     pub l1: CacheCounts,
-    /// Its lines in the modelled L2.
+    /// Sectors of its lines that the modelled L2 is asked for.
     pub l2: CacheCounts,
     /// Reuse of what is loaded from it, in blocks.
     pub reuse: ReuseSums,
