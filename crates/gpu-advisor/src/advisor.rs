@@ -197,7 +197,7 @@ impl Advisor {
     pub fn finish(mut self) -> Vec<KernelReport> {
         self.settle();
         let options = self.options;
-        let kernels = self.kernels.into_iter().filter(KernelTotals::has_run);
+        let kernels = self.kernels.into_iter().filter(KernelTotals::has_counts);
         kernels.map(|kernel| kernel.report(&options)).collect()
     }
 

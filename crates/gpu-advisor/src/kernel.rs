@@ -36,8 +36,8 @@ pub(crate) struct KernelTotals {
     warps: u64,
     /// The most bytes of shared memory of a block.
     shared_bytes: u64,
-    /// Whether any launch began.
-    has_run: bool,
+    /// Whether a launch was added: one that ended or was stopped, not one that was abandoned.
+    has_counts: bool,
 }
 
 impl KernelTotals {
@@ -59,13 +59,13 @@ impl KernelTotals {
             mapped_digest: None,
             warps: 0,
             shared_bytes: 0,
-            has_run: false,
+            has_counts: false,
         }
     }
 
-    /// Whether any launch began.
-    pub fn has_run(&self) -> bool {
-        self.has_run
+    /// Whether a launch was added: one that ended or was stopped, not one that was abandoned.
+    pub fn has_counts(&self) -> bool {
+        self.has_counts
     }
 
     /// The number of a launch that begins now, from 1. Its blocks have this much shared memory.
@@ -98,7 +98,7 @@ impl KernelTotals {
         instructions: Option<InstructionCounts>,
         warps: u64,
     ) {
-        self.has_run = true;
+        self.has_counts = true;
         if let Some(instructions) = instructions {
             let report = caches.as_ref().map(|(report, _)| report);
             // Both are sums: of all sites, and of all kinds of requests.
