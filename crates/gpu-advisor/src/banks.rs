@@ -11,10 +11,9 @@
 //! confirms for later devices (each part of 128 bytes is a transaction of its own).
 
 use reuselens_simd::Level;
-use reuselens_warp::WarpKind;
 
 use crate::address_run::AddressRun;
-use crate::ratio;
+use crate::{RequestSums, ratio};
 
 /// Banks of shared memory.
 pub const BANKS: usize = 32;
@@ -28,7 +27,8 @@ pub struct BankCounts {
     pub lanes: u64,
     /// Bytes that the lanes access, repeated ones included.
     pub bytes: u64,
-    /// Passes that the requests need.
+    /// Passes that the requests need. That atomic operations repeat while lanes collide is not
+    /// counted.
     pub wavefronts: u64,
     /// Passes that they would need without conflicts.
     pub ideal_wavefronts: u64,
@@ -44,50 +44,15 @@ impl BankCounts {
     pub fn wavefronts_per_request(&self) -> f64 {
         ratio(self.wavefronts, self.requests)
     }
+}
 
-    /// Adds the requests of another.
-    pub fn merge(&mut self, other: &BankCounts) {
+impl RequestSums for BankCounts {
+    fn merge(&mut self, other: &BankCounts) {
         self.requests += other.requests;
         self.lanes += other.lanes;
         self.bytes += other.bytes;
         self.wavefronts += other.wavefronts;
         self.ideal_wavefronts += other.ideal_wavefronts;
-    }
-}
-
-/// The bank conflicts of a kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BankReport {
-    /// Of loads.
-    pub loads: BankCounts,
-    /// Of stores.
-    pub stores: BankCounts,
-    /// Of atomic operations; that they repeat while lanes collide is not counted.
-    pub atomics: BankCounts,
-}
-
-impl BankReport {
-    /// Loads, stores and atomic operations together.
-    pub fn all(&self) -> BankCounts {
-        let mut all = self.loads;
-        all.merge(&self.stores);
-        all.merge(&self.atomics);
-        all
-    }
-
-    pub(crate) fn of(&mut self, kind: WarpKind) -> &mut BankCounts {
-        match kind {
-            WarpKind::Load => &mut self.loads,
-            WarpKind::Store => &mut self.stores,
-            WarpKind::Atomic => &mut self.atomics,
-        }
-    }
-
-    /// Adds the requests of another.
-    pub fn merge(&mut self, other: &BankReport) {
-        self.loads.merge(&other.loads);
-        self.stores.merge(&other.stores);
-        self.atomics.merge(&other.atomics);
     }
 }
 

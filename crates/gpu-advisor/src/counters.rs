@@ -7,7 +7,7 @@ use crate::counts::SECTOR_BYTES;
 use crate::heat::SiteHeat;
 use crate::request::{LinePart, count_sectors, sector_mask};
 use crate::tally::{LAST_SITE, NO_OBJECT, SiteObject, Tally};
-use crate::{GlobalCounts, LaunchContext, ObjectRange};
+use crate::{GlobalCounts, LaunchContext, ObjectRange, RequestSums};
 
 /// Counts of a block by site. A request is counted once, and its site, its object and the sums of
 /// its kind get what came together as long as these stay the same, which is most often the whole
@@ -153,7 +153,8 @@ impl SiteCounters {
         for (object, bytes, mut counts) in objects.drain(..) {
             counts.requests = 1;
             counts.ideal_sectors = u64::from(bytes).div_ceil(SECTOR_BYTES);
-            tally.objects.of(object).counts.of(row.kind).merge(&counts);
+            let of_object = tally.objects.of(object).counts.global.of(row.kind);
+            of_object.merge(&counts);
         }
     }
 
@@ -187,7 +188,7 @@ impl SiteCounter {
         let site = tally.sites.of(site);
         site.counts.global.merge(&self.counts);
         site.object.merge(SiteObject::One(object));
-        let of_object = tally.objects.of(object).counts.of(self.kind);
+        let of_object = tally.objects.of(object).counts.global.of(self.kind);
         of_object.merge(&self.counts);
         tally.divergence.add_sums(self.kind, &self.counts);
     }

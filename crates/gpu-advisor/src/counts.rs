@@ -1,7 +1,7 @@
 //! [`GlobalCounts`]: sums over requests of global memory, from which Nsight Compute's memory tables
 //! are calculated.
 
-use crate::ratio;
+use crate::{RequestSums, ratio};
 
 /// Bytes of a sector, the smallest piece that an L1 cache fetches.
 pub const SECTOR_BYTES: u64 = 32;
@@ -40,9 +40,10 @@ impl GlobalCounts {
     pub fn lines_per_request(&self) -> f64 {
         ratio(self.lines, self.requests)
     }
+}
 
-    /// Adds the requests of another.
-    pub fn merge(&mut self, other: &GlobalCounts) {
+impl RequestSums for GlobalCounts {
+    fn merge(&mut self, other: &GlobalCounts) {
         self.requests += other.requests;
         self.lanes += other.lanes;
         self.bytes += other.bytes;

@@ -9,7 +9,7 @@
 use reuselens_warp::WarpKind;
 
 use crate::request::Footprint;
-use crate::{GlobalCounts, ratio};
+use crate::{ByKind, GlobalCounts, RequestSums, ratio};
 
 /// The most lines or sectors that have a bin of their own. Accesses of up to 16 bytes, aligned, as
 /// those of CUDA, have no more.
@@ -62,9 +62,10 @@ impl DegreeHistograms {
         self.lines[(lines as usize).min(MAX_DEGREE)] += 1;
         self.sectors[(sectors as usize).min(MAX_DEGREE)] += 1;
     }
+}
 
-    /// Adds the requests of another.
-    pub fn merge(&mut self, other: &DegreeHistograms) {
+impl RequestSums for DegreeHistograms {
+    fn merge(&mut self, other: &DegreeHistograms) {
         add_all(&mut self.lines, &other.lines);
         add_all(&mut self.sectors, &other.sectors);
         self.line_sum += other.line_sum;
@@ -78,26 +79,7 @@ fn add_all(counts: &mut [u64], more: &[u64]) {
     }
 }
 
-/// The memory divergence of a kernel.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DivergenceReport {
-    /// Of loads.
-    pub loads: DegreeHistograms,
-    /// Of stores.
-    pub stores: DegreeHistograms,
-    /// Of atomic operations.
-    pub atomics: DegreeHistograms,
-}
-
-impl DivergenceReport {
-    /// Loads, stores and atomic operations together.
-    pub fn all(&self) -> DegreeHistograms {
-        let mut all = self.loads.clone();
-        all.merge(&self.stores);
-        all.merge(&self.atomics);
-        all
-    }
-
+impl ByKind<DegreeHistograms> {
     /// Counts a request in the histograms of its kind.
     #[inline(always)]
     pub(crate) fn add(&mut self, kind: WarpKind, footprint: &Footprint) {
@@ -109,21 +91,5 @@ impl DivergenceReport {
         let histograms = self.of(kind);
         histograms.line_sum += counts.lines;
         histograms.sector_sum += counts.sectors;
-    }
-
-    #[inline(always)]
-    fn of(&mut self, kind: WarpKind) -> &mut DegreeHistograms {
-        match kind {
-            WarpKind::Load => &mut self.loads,
-            WarpKind::Store => &mut self.stores,
-            WarpKind::Atomic => &mut self.atomics,
-        }
-    }
-
-    /// Adds the requests of another.
-    pub fn merge(&mut self, other: &DivergenceReport) {
-        self.loads.merge(&other.loads);
-        self.stores.merge(&other.stores);
-        self.atomics.merge(&other.atomics);
     }
 }

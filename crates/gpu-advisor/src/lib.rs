@@ -16,6 +16,7 @@ mod advisor;
 mod banks;
 mod block;
 mod branches;
+mod by_kind;
 mod bypass;
 mod caches;
 mod context;
@@ -40,16 +41,17 @@ mod rules;
 mod tally;
 
 pub use advisor::Advisor;
-pub use banks::{BANKS, BankCounts, BankReport, wavefronts};
+pub use banks::{BANKS, BankCounts, wavefronts};
 pub use block::BlockAdvisor;
 pub use branches::{
     BlockExecutions, BranchExecutions, BranchReport, GuardedExecutions, LineBranches, source_line,
 };
+pub use by_kind::{ByKind, RequestSums};
 pub use bypass::{BypassInputs, BypassOracle, BypassReport};
 pub use caches::{CacheCounts, CacheReport};
 pub use context::{LaunchContext, ObjectRange};
 pub use counts::{GlobalCounts, LINE_BYTES, SECTOR_BYTES};
-pub use divergence::{DegreeHistograms, DivergenceReport, MAX_DEGREE};
+pub use divergence::{DegreeHistograms, MAX_DEGREE};
 pub use heat::{HEAT_PARTS, HeatMap};
 pub use launches::{LaunchMetric, LaunchStatistics, Statistic};
 pub use ledger::{

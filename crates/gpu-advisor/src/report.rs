@@ -3,8 +3,8 @@
 use reuselens_warp::{KernelSite, Space, WarpKind};
 
 use crate::{
-    BankCounts, BankReport, BranchReport, BypassReport, CacheCounts, CacheReport, DivergenceReport,
-    GlobalCounts, HeatMap, LaunchStatistics, MappingReport, ReuseReport, ReuseSums,
+    BankCounts, BranchReport, ByKind, BypassReport, CacheCounts, CacheReport, DegreeHistograms,
+    GlobalCounts, HeatMap, LaunchStatistics, MappingReport, RequestSums, ReuseReport, ReuseSums,
 };
 
 /// Instructions that were executed, of any kind.
@@ -67,13 +67,10 @@ impl SiteCounts {
 /// What requests do with one data object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObjectCounts {
-    /// Loads. A request that accesses several objects counts for each, with its lanes, lines and
-    /// sectors in that object. A line belongs to the object of the lowest address accessed in it.
-    pub loads: GlobalCounts,
-    /// Stores.
-    pub stores: GlobalCounts,
-    /// Atomic operations.
-    pub atomics: GlobalCounts,
+    /// Requests of global memory. A request that accesses several objects counts for each, with
+    /// its lanes, lines and sectors in that object. A line belongs to the object of the lowest
+    /// address accessed in it.
+    pub global: ByKind<GlobalCounts>,
     /// Sectors of its lines that the modelled L1 is asked for.
     pub l1: CacheCounts,
     /// Sectors of its lines that the modelled L2 is asked for.
@@ -83,35 +80,9 @@ pub struct ObjectCounts {
 }
 
 impl ObjectCounts {
-    /// The requests of one kind.
-    #[inline]
-    pub fn of(&mut self, kind: WarpKind) -> &mut GlobalCounts {
-        match kind {
-            WarpKind::Load => &mut self.loads,
-            WarpKind::Store => &mut self.stores,
-            WarpKind::Atomic => &mut self.atomics,
-        }
-    }
-
-    /// Stores and atomic operations together.
-    pub fn writes(&self) -> GlobalCounts {
-        let mut writes = self.stores;
-        writes.merge(&self.atomics);
-        writes
-    }
-
-    /// Loads, stores and atomic operations together.
-    pub fn all(&self) -> GlobalCounts {
-        let mut all = self.loads;
-        all.merge(&self.writes());
-        all
-    }
-
     /// Adds what other requests do with the object.
     pub fn merge(&mut self, other: &ObjectCounts) {
-        self.loads.merge(&other.loads);
-        self.stores.merge(&other.stores);
-        self.atomics.merge(&other.atomics);
+        self.global.merge(&other.global);
         self.l1.merge(&other.l1);
         self.l2.merge(&other.l2);
         self.reuse.merge(&other.reuse);
@@ -165,9 +136,9 @@ pub struct KernelReport {
     /// Reuse distances; none if they were not measured.
     pub reuse: Option<ReuseReport>,
     /// Memory divergence.
-    pub divergence: DivergenceReport,
+    pub divergence: ByKind<DegreeHistograms>,
     /// Bank conflicts.
-    pub banks: BankReport,
+    pub banks: ByKind<BankCounts>,
     /// Modelled caches; none if they were not modelled.
     pub caches: Option<CacheReport>,
     /// Advice on bypassing the L1; none without reuse distances.

@@ -4,7 +4,8 @@ use reuselens_warp::{Space, WarpKind};
 
 use crate::heat::HeatMaps;
 use crate::{
-    BankReport, DivergenceReport, GlobalCounts, ObjectCounts, ReuseReport, SiteCounts, SpaceCounts,
+    BankCounts, ByKind, DegreeHistograms, GlobalCounts, ObjectCounts, RequestSums, ReuseReport,
+    SiteCounts, SpaceCounts,
 };
 
 /// The number that stands for addresses of no known object.
@@ -59,7 +60,7 @@ pub(crate) struct ObjectTally {
 impl ObjectTally {
     /// Whether requests of global memory accessed it.
     pub fn is_global(&self) -> bool {
-        self.counts.all().requests > 0
+        self.counts.global.all().requests > 0
     }
 }
 
@@ -184,8 +185,8 @@ impl<T: OfObject> ByObject<T> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub spaces: SpaceCounts,
-    pub divergence: DivergenceReport,
-    pub banks: BankReport,
+    pub divergence: ByKind<DegreeHistograms>,
+    pub banks: ByKind<BankCounts>,
     pub reuse: ReuseReport,
     pub sites: SiteTallies,
     pub objects: ObjectTallies,
@@ -216,8 +217,8 @@ impl Tally {
     /// Removes the counts and keeps the memory.
     pub fn clear(&mut self) {
         self.spaces = SpaceCounts::default();
-        self.divergence = DivergenceReport::default();
-        self.banks = BankReport::default();
+        self.divergence = ByKind::default();
+        self.banks = ByKind::default();
         self.reuse = ReuseReport::default();
         self.sites.0.fill(SiteTally::default());
         self.objects.entries.clear();

@@ -141,7 +141,7 @@ fn objects_have_the_lines_whose_lowest_address_is_theirs() {
         let found = report
             .by_object
             .iter()
-            .map(|row| (row.object, row.counts.all()));
+            .map(|row| (row.object, row.counts.global.all()));
         assert_eq!(found.collect::<BTreeMap<_, _>>(), expected);
     });
 }

@@ -110,7 +110,7 @@ fn check(launches: &[RandomLaunch]) {
             (bytes, &parts[..])
         );
         let sum: u64 = row.heat.sectors().iter().sum();
-        assert_eq!(sum, row.counts.all().sectors);
+        assert_eq!(sum, row.counts.global.all().sectors);
         found += 1;
     }
     assert_eq!(found, expected.len());

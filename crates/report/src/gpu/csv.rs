@@ -51,7 +51,7 @@ pub fn gpu_csv(run: &SummedRun<'_>) -> String {
     }
     for sum in &run.objects {
         let row = CsvRow {
-            global: sum.counts.all(),
+            global: sum.counts.global.all(),
             l1: sum.counts.l1,
             l2: sum.counts.l2,
             ..CsvRow::default()

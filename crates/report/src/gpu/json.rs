@@ -131,8 +131,8 @@ fn object_sum(run: &GpuRun, sum: &ObjectSum) -> Value {
         "object": sum.object,
         "name": run.object_name(sum.object),
         "kernels": sum.kernels,
-        "loads": global(&sum.counts.loads),
-        "stores": global(&sum.counts.writes()),
+        "loads": global(&sum.counts.global.loads),
+        "stores": global(&sum.counts.global.writes()),
         "l1": cache(&sum.counts.l1),
         "l2": cache(&sum.counts.l2),
         "reuse": reuse_sums(&sum.counts.reuse),
@@ -238,9 +238,9 @@ fn site(site: &SiteReport) -> Value {
 fn kernel_object(object: &ObjectReport) -> Value {
     json!({
         "object": object.object,
-        "loads": global(&object.counts.loads),
-        "stores": global(&object.counts.stores),
-        "atomics": global(&object.counts.atomics),
+        "loads": global(&object.counts.global.loads),
+        "stores": global(&object.counts.global.stores),
+        "atomics": global(&object.counts.global.atomics),
         "l1": cache(&object.counts.l1),
         "l2": cache(&object.counts.l2),
         "reuse": reuse_sums(&object.counts.reuse),

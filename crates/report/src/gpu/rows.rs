@@ -97,7 +97,7 @@ pub(super) fn object(
     sum: &ObjectSum,
     total: u64,
 ) -> Vec<String> {
-    let all = sum.counts.all();
+    let all = sum.counts.global.all();
     let memory = sum.object.and_then(|object| memory(run, object));
     let tied = sum.object.map_or_else(String::new, |object| {
         let names = run.ledger.tied_to(object);

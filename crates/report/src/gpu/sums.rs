@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::GpuRun;
 use reuselens_gpu_advisor::{
     BankCounts, BranchReport, CacheCounts, GlobalCounts, HeatMap, InstructionCounts, KernelReport,
-    ObjectCounts, ReuseReport, SiteCounts, source_line,
+    ObjectCounts, RequestSums, ReuseReport, SiteCounts, source_line,
 };
 use reuselens_warp::DeviceCall;
 
@@ -51,7 +51,7 @@ impl<'a> SummedRun<'a> {
     /// Sectors of global memory of all objects, unknown ones included.
     pub(super) fn object_sectors(&self) -> u64 {
         let objects = self.objects.iter();
-        objects.map(|sum| sum.counts.all().sectors).sum()
+        objects.map(|sum| sum.counts.global.all().sectors).sum()
     }
 }
 
@@ -263,6 +263,6 @@ fn by_object(reports: &[KernelReport]) -> Vec<ObjectSum> {
         }
     }
     let mut objects: Vec<ObjectSum> = objects.into_values().collect();
-    objects.sort_by_key(|sum| std::cmp::Reverse(sum.counts.all().sectors));
+    objects.sort_by_key(|sum| std::cmp::Reverse(sum.counts.global.all().sectors));
     objects
 }

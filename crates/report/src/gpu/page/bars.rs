@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use reuselens_gpu_advisor::{DegreeHistograms, ReuseCounts};
+use reuselens_gpu_advisor::{DegreeHistograms, RequestSums, ReuseCounts};
 
 use crate::gpu::GpuRun;
 use crate::gpu::sums::KernelSum;
