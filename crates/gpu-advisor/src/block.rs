@@ -214,7 +214,7 @@ impl BlockAdvisor {
         // Most often all lanes load from one address.
         for lanes in row.addresses.chunk_by(|one, next| one == next) {
             let (address, known) = (lanes[0], &mut self.constants);
-            if !(known.start <= address && address < known.end) {
+            if !known.holds(address) {
                 *known = self.setup.context.range(address);
             }
             self.tally.objects.of(known.object).is_constant = true;
