@@ -74,7 +74,7 @@ impl Advisor {
         context: LaunchContext,
         shared_bytes: u64,
     ) {
-        self.settle();
+        self.end_running();
         let kernel = self.kernel(launch, context.call_path);
         if let Some(caches) = &mut self.caches {
             caches.begin(launch.warps(), shared_bytes, launch.grid.count());
@@ -186,8 +186,8 @@ impl Advisor {
         );
     }
 
-    /// Ends a launch that was not.
-    fn settle(&mut self) {
+    /// Ends the launch that is running, if there is one.
+    fn end_running(&mut self) {
         if self.running.is_some() {
             self.end(InstructionCounts::default());
         }
@@ -195,7 +195,7 @@ impl Advisor {
 
     /// The reports, in the order of the first launches.
     pub fn finish(mut self) -> Vec<KernelReport> {
-        self.settle();
+        self.end_running();
         let options = self.options;
         let kernels = self.kernels.into_iter().filter(KernelTotals::has_counts);
         kernels.map(|kernel| kernel.report(&options)).collect()

@@ -97,8 +97,8 @@ struct PendingLoads {
 }
 
 impl PendingLoads {
-    /// Adds it to its site and object.
-    fn settle(&mut self, sites: &mut SiteTallies, objects: &mut ObjectTallies) {
+    /// Adds the sums to the tallies of their site and object, and clears them.
+    fn flush_into(&mut self, sites: &mut SiteTallies, objects: &mut ObjectTallies) {
         let sums = std::mem::take(&mut self.sums);
         if sums.loads > 0 {
             sites.of(self.site).counts.reuse.merge(&sums);
@@ -130,7 +130,7 @@ impl SeeReuse for SiteLoads<'_> {
         }
         let pending = &mut *self.pending;
         if (pending.site, pending.object) != (self.site, part.object) {
-            pending.settle(self.sites, self.objects);
+            pending.flush_into(self.sites, self.objects);
             (pending.site, pending.object) = (self.site, part.object);
         }
         pending.sums.merge(sums);
@@ -311,7 +311,7 @@ impl BlockAdvisor {
         if std::mem::replace(&mut self.is_finished, true) {
             return;
         }
-        self.counters.settle(&mut self.tally);
+        self.counters.flush_into(&mut self.tally);
         if !self.setup.options.reuse {
             self.flush(FlushPass::Caches);
         } else if self.is_cut {
@@ -339,7 +339,7 @@ impl BlockAdvisor {
     /// All requests were counted.
     fn finish_reuse(&mut self) {
         self.loads
-            .settle(&mut self.tally.sites, &mut self.tally.objects);
+            .flush_into(&mut self.tally.sites, &mut self.tally.objects);
         let reuse = &mut self.tally.reuse;
         self.cta.finish(reuse.of_blocks());
         for tracker in self.warps.iter_mut().flat_map(|warp| &mut warp.tracker) {

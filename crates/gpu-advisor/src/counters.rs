@@ -23,7 +23,7 @@ pub(crate) struct SiteCounters {
 /// What a site counts.
 #[derive(Clone, Copy, Debug)]
 struct SiteCounter {
-    /// Whether the site has counted since it was settled.
+    /// Whether the site has counts that no tally has.
     is_open: bool,
     kind: WarpKind,
     /// The addresses of the object that it accesses.
@@ -96,7 +96,7 @@ impl SiteCounters {
         if at >= self.by_site.len() {
             self.by_site.resize(at + 1, CLOSED);
         }
-        self.by_site[at].settle(row.site, tally);
+        self.by_site[at].flush_into(row.site, tally);
         let site = tally.sites.of(row.site);
         site.access.get_or_insert((Space::Global, row.kind));
         let ranges = parts.iter().map(LinePart::address);
@@ -158,10 +158,10 @@ impl SiteCounters {
         }
     }
 
-    /// Adds all counts to a tally.
-    pub fn settle(&mut self, tally: &mut Tally) {
+    /// Adds the counts of all sites to a tally, and closes the counters.
+    pub fn flush_into(&mut self, tally: &mut Tally) {
         for (site, counter) in (0..).zip(&mut self.by_site) {
-            counter.settle(site, tally);
+            counter.flush_into(site, tally);
         }
     }
 }
@@ -179,12 +179,13 @@ impl SiteCounter {
         stays
     }
 
-    fn settle(&mut self, site: u32, tally: &mut Tally) {
+    /// Adds the counts to a tally, as those of this site, and closes the counter.
+    fn flush_into(&mut self, site: u32, tally: &mut Tally) {
         if !std::mem::replace(&mut self.is_open, false) {
             return;
         }
         let object = self.range.object;
-        self.heat.settle(self.counts.sectors, &mut tally.heat);
+        self.heat.flush_into(self.counts.sectors, &mut tally.heat);
         let site = tally.sites.of(site);
         site.counts.global.merge(&self.counts);
         site.object.merge(SiteObject::One(object));

@@ -212,7 +212,7 @@ impl SiteHeat {
         sectors: u64,
         maps: &mut HeatMaps,
     ) {
-        self.settle(sectors, maps);
+        self.flush_into(sectors, maps);
         for part in parts {
             maps.add(self.at, range, part);
             self.counted += u64::from(count_sectors(sector_mask(part.units)));
@@ -222,9 +222,9 @@ impl SiteHeat {
         }
     }
 
-    /// Brings the sectors of the site into the map.
+    /// Adds those of the site's sectors to the map that it does not have yet; `sectors` are all.
     #[inline]
-    pub fn settle(&mut self, sectors: u64, maps: &mut HeatMaps) {
+    pub fn flush_into(&mut self, sectors: u64, maps: &mut HeatMaps) {
         let more = sectors - std::mem::replace(&mut self.counted, sectors);
         if more > 0 {
             // The map may have longer parts by now: the first line is in one of them all the same.

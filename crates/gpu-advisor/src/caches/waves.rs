@@ -211,7 +211,7 @@ impl CacheSimulator {
                 }
             }
         }
-        counts.settle(&mut self.sites, &mut self.objects);
+        counts.flush_into(&mut self.sites, &mut self.objects);
     }
 
     /// Runs what the L1s did not have through the L2.
@@ -231,7 +231,7 @@ impl CacheSimulator {
             );
             counts.counts.count(request.kind, sectors, hits);
         }
-        counts.settle(&mut self.sites, &mut self.objects);
+        counts.flush_into(&mut self.sites, &mut self.objects);
         self.misses.iter_mut().for_each(Vec::clear);
     }
 }
@@ -287,13 +287,13 @@ impl OpenCounts {
         objects: &mut ObjectTallies,
     ) {
         if (self.site, self.object) != (site, object) {
-            self.settle(sites, objects);
+            self.flush_into(sites, objects);
             (self.site, self.object) = (site, object);
         }
     }
 
-    /// Adds the counts to their site and object.
-    fn settle(&mut self, sites: &mut SiteTallies, objects: &mut ObjectTallies) {
+    /// Adds the counts to the tallies of their site and object, and clears them.
+    fn flush_into(&mut self, sites: &mut SiteTallies, objects: &mut ObjectTallies) {
         let counts = std::mem::take(&mut self.counts);
         if counts == CacheCounts::default() {
             return;
