@@ -1,7 +1,7 @@
 //! [`AdvisedKernels`]: the analyses of the crate `gpu-advisor`, on the kernels of a run.
 
 use reuselens_gpu_advisor::{
-    Advisor, AdvisorOptions, BlockAdvisor, BlockExecutions, BranchExecutions, BranchReport,
+    Advisor, AdvisorOptions, BasicBlockExecutions, BlockAdvisor, BranchExecutions, BranchReport,
     GuardedExecutions, InstructionCounts, KernelReport, LaunchContext,
 };
 use reuselens_ptx::{
@@ -34,7 +34,7 @@ impl AdvisedKernels {
     fn add_flow(&mut self, flow: Option<&FlowCounts>) {
         if let Some(flow) = flow {
             self.advisor.branches(&BranchReport {
-                blocks: blocks(flow),
+                basic_blocks: basic_blocks(flow),
                 branches: branches(flow),
                 guarded: guarded(flow),
             });
@@ -112,14 +112,16 @@ impl KernelWatch for AdvisedKernels {
     }
 }
 
-fn blocks(flow: &FlowCounts) -> Vec<BlockExecutions> {
-    let rows = (0..).zip(&flow.blocks).map(|(block, it)| BlockExecutions {
-        block,
-        place: it.place.line(),
-        calls: it.place.calls(),
-        executions: it.warps,
-        divergent: it.divergent,
-    });
+fn basic_blocks(flow: &FlowCounts) -> Vec<BasicBlockExecutions> {
+    let rows = (0..)
+        .zip(&flow.blocks)
+        .map(|(block, it)| BasicBlockExecutions {
+            block,
+            place: it.place.line(),
+            calls: it.place.calls(),
+            executions: it.warps,
+            divergent: it.divergent,
+        });
     rows.collect()
 }
 
@@ -205,6 +207,6 @@ mod tests {
         // What the stopped launch did is seen, its control flow too.
         let [_, stopped] = &reports[..] else { panic!() };
         assert!(stopped.global.requests > 0, "{stopped:?}");
-        assert!(!stopped.branches.blocks.is_empty(), "{stopped:?}");
+        assert!(!stopped.branches.basic_blocks.is_empty(), "{stopped:?}");
     }
 }

@@ -14,7 +14,7 @@ use crate::ratio;
 
 /// Executions of a basic block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BlockExecutions {
+pub struct BasicBlockExecutions {
     /// Number of the basic block in the kernel, in the order of the code.
     pub block: u32,
     /// Where it begins, as `file:line:column` or `file:line`; empty if that is not known.
@@ -67,7 +67,7 @@ pub struct GuardedExecutions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchReport {
     /// Basic blocks, by their numbers.
-    pub blocks: Vec<BlockExecutions>,
+    pub basic_blocks: Vec<BasicBlockExecutions>,
     /// Branches, by their numbers.
     pub branches: Vec<BranchExecutions>,
     /// Instructions under a guard that are no branches, by their numbers.
@@ -101,12 +101,12 @@ pub struct LineBranches {
 impl BranchReport {
     /// Executions of basic blocks by warps.
     pub fn executions(&self) -> u64 {
-        self.blocks.iter().map(|block| block.executions).sum()
+        self.basic_blocks.iter().map(|block| block.executions).sum()
     }
 
     /// Divergent executions of basic blocks.
     pub fn divergent(&self) -> u64 {
-        self.blocks.iter().map(|block| block.divergent).sum()
+        self.basic_blocks.iter().map(|block| block.divergent).sum()
     }
 
     /// Divergent executions of basic blocks, of all: the published *branch divergence*, from 0 to
@@ -126,8 +126,8 @@ impl BranchReport {
         }
     }
 
-    /// Blocks and branches summed by source line, in the order of files and lines. What has no
-    /// place is under the empty line.
+    /// Basic blocks and branches summed by source line, in the order of files and lines. What has
+    /// no place is under the empty line.
     pub fn by_line(&self) -> Vec<LineBranches> {
         let mut lines: Vec<LineBranches> = Vec::new();
         for one in self.by_call() {
@@ -143,7 +143,7 @@ impl BranchReport {
     /// to a line.
     pub fn by_call(&self) -> Vec<LineBranches> {
         let mut lines = LineRows::new();
-        for block in &self.blocks {
+        for block in &self.basic_blocks {
             let line = line_of(&mut lines, &block.place, &block.calls);
             line.executions += block.executions;
             line.divergent += block.divergent;
@@ -165,8 +165,8 @@ impl BranchReport {
     /// Adds the executions of a launch of the same code.
     pub fn merge(&mut self, other: &BranchReport) {
         merge_rows(
-            &mut self.blocks,
-            &other.blocks,
+            &mut self.basic_blocks,
+            &other.basic_blocks,
             |row| row.block,
             |row, more| {
                 row.executions += more.executions;

@@ -44,7 +44,8 @@ pub use advisor::Advisor;
 pub use banks::{BANKS, BankCounts, wavefronts};
 pub use block::BlockAdvisor;
 pub use branches::{
-    BlockExecutions, BranchExecutions, BranchReport, GuardedExecutions, LineBranches, source_line,
+    BasicBlockExecutions, BranchExecutions, BranchReport, GuardedExecutions, LineBranches,
+    source_line,
 };
 pub use by_kind::{ByKind, RequestSums};
 pub use bypass::{BypassInputs, BypassOracle, BypassReport};

@@ -20,15 +20,15 @@ const HEADERS: [&str; 11] = [
     "vector_functions",
 ];
 
-/// Gives each instruction, block and branch of a kernel the line of the program's own source. What
-/// was not put into the program's code by the compiler keeps its place.
+/// Gives each instruction, basic block and branch of a kernel the line of the program's own source.
+/// What was not put into the program's code by the compiler keeps its place.
 pub fn in_own_lines(kernel: &mut KernelReport) {
     for site in &mut kernel.by_site {
         if let Some((place, calls)) = own(&site.code.place, &site.code.calls) {
             (site.code.place, site.code.calls) = (place, calls.into());
         }
     }
-    for block in &mut kernel.branches.blocks {
+    for block in &mut kernel.branches.basic_blocks {
         if let Some((place, calls)) = own(&block.place, &block.calls) {
             (block.place, block.calls) = (place.into(), calls.into());
         }

@@ -38,7 +38,7 @@ pub fn named(command: String, mut kernels: Vec<KernelReport>, ledger: Ledger) ->
     let with_names = |mut kernel: KernelReport| {
         kernel.kernel = names.kernel(&kernel.kernel);
         let sites = kernel.by_site.iter_mut().map(|site| &mut site.code.calls);
-        let blocks = kernel.branches.blocks.iter_mut();
+        let blocks = kernel.branches.basic_blocks.iter_mut();
         let branches = kernel.branches.branches.iter_mut();
         let guarded = kernel.branches.guarded.iter_mut();
         let flow = blocks

@@ -3,7 +3,7 @@
 
 use crate::support::{Record, analyse, launch, request, run};
 use reuselens_gpu_advisor::{
-    Advisor, AdvisorOptions, BlockExecutions, BranchExecutions, BranchReport, BypassOracle,
+    Advisor, AdvisorOptions, BasicBlockExecutions, BranchExecutions, BranchReport, BypassOracle,
     GpuModel, GuardedExecutions, InstructionCounts, KernelReport, LaunchContext, LaunchMetric,
     Statistic, StorePolicy, metrics,
 };
@@ -171,7 +171,7 @@ fn store_policy_decides_whether_a_line_stays() {
 
 #[test]
 fn branches_are_percentages_and_lines() {
-    let block = |block, place: &str, executions, divergent| BlockExecutions {
+    let block = |block, place: &str, executions, divergent| BasicBlockExecutions {
         block,
         place: place.into(),
         calls: [].into(),
@@ -195,12 +195,12 @@ fn branches_are_percentages_and_lines() {
         lanes_off,
     };
     let mut report = BranchReport {
-        blocks: vec![block(0, "k.cu:10:3", 8, 0), block(2, "k.cu:9", 4, 3)],
+        basic_blocks: vec![block(0, "k.cu:10:3", 8, 0), block(2, "k.cu:9", 4, 3)],
         branches: vec![branch("k.cu:10:9", 8, 2)],
         guarded: vec![guarded(96), guarded(0)],
     };
     report.merge(&BranchReport {
-        blocks: vec![block(1, "", 4, 1), block(2, "k.cu:9", 4, 4)],
+        basic_blocks: vec![block(1, "", 4, 1), block(2, "k.cu:9", 4, 4)],
         branches: vec![branch("k.cu:10:9", 2, 0)],
         guarded: vec![guarded(32)],
     });

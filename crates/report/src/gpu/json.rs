@@ -173,7 +173,7 @@ fn kernel(report: &KernelReport) -> Value {
         })),
         "bypass": report.bypass.as_ref().map(bypass),
         "mapping": report.mapping.as_ref().map(mapping),
-        "blocks": report.branches.blocks.iter().map(|block| json!({
+        "blocks": report.branches.basic_blocks.iter().map(|block| json!({
             "block": block.block,
             "place": &*block.place,
             "calls": device_calls(&block.calls),

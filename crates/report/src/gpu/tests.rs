@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use reuselens_gpu_advisor::{
-    Advisor, AdvisorOptions, BlockExecutions, BranchExecutions, BranchReport, CallPath, CopySum,
-    Direction, GuardedExecutions, InstructionCounts, KernelNames, LaunchContext, Ledger,
+    Advisor, AdvisorOptions, BasicBlockExecutions, BranchExecutions, BranchReport, CallPath,
+    CopySum, Direction, GuardedExecutions, InstructionCounts, KernelNames, LaunchContext, Ledger,
     MemoryObject, ObjectRange, Origin, RunFacts, findings,
 };
 use reuselens_warp::{DeviceCall, Extent, KernelSite, Launch, Space, WarpKind, WarpRow};
@@ -55,8 +55,8 @@ fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
         });
     }
     advisor.close(block);
-    let (blocks, branches) = (
-        [BlockExecutions {
+    let (basic_blocks, branches) = (
+        [BasicBlockExecutions {
             block: 0,
             place: "/src/k.cu:6:1".into(),
             calls: [].into(),
@@ -81,7 +81,7 @@ fn launch(advisor: &mut Advisor, kernel: &str, call_path: u32, stride: u64) {
         lanes_off: 32,
     }];
     advisor.branches(&BranchReport {
-        blocks: blocks.into(),
+        basic_blocks: basic_blocks.into(),
         branches: branches.into(),
         guarded: guarded.into(),
     });
