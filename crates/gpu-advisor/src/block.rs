@@ -341,7 +341,7 @@ impl BlockAdvisor {
         self.loads
             .flush_into(&mut self.tally.sites, &mut self.tally.objects);
         let reuse = &mut self.tally.reuse;
-        self.cta.finish(reuse.of_blocks());
+        self.cta.finish(reuse.of_ctas());
         for tracker in self.warps.iter_mut().flat_map(|warp| &mut warp.tracker) {
             tracker.finish(reuse.of_warps());
         }
@@ -418,7 +418,7 @@ impl BlockAdvisor {
             sites: &mut self.tally.sites,
             objects: &mut self.tally.objects,
         };
-        let counts = self.tally.reuse.of_blocks();
+        let counts = self.tally.reuse.of_ctas();
         self.cta.request(request.kind, parts, counts, &mut loads);
     }
 

@@ -44,7 +44,7 @@ pub struct ReuseCounts {
     pub load_distance_sum: u64,
     /// Accesses to items that are accessed just once in their scope: streaming accesses.
     pub streaming: u64,
-    /// Distinct items, summed over the blocks or warps.
+    /// Distinct items, summed over the CTAs or warps.
     pub items: u64,
 }
 
@@ -135,9 +135,9 @@ pub struct ReuseReport {
     pub element_bytes: u32,
     /// Size of a line in bytes.
     pub line_bytes: u32,
-    /// In blocks, by element.
+    /// In CTAs, by element.
     pub cta_elements: ReuseCounts,
-    /// In blocks, by line.
+    /// In CTAs, by line.
     pub cta_lines: ReuseCounts,
     /// In warps, by element.
     pub warp_elements: ReuseCounts,
@@ -157,9 +157,9 @@ impl ReuseReport {
         self.cut_blocks += other.cut_blocks;
     }
 
-    /// What blocks count into.
+    /// What CTAs count into.
     #[inline(always)]
-    pub(crate) fn of_blocks(&mut self) -> ReuseTargets<'_> {
+    pub(crate) fn of_ctas(&mut self) -> ReuseTargets<'_> {
         ReuseTargets {
             elements: &mut self.cta_elements,
             lines: &mut self.cta_lines,
