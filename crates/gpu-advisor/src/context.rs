@@ -11,8 +11,8 @@ pub struct ObjectRange {
     pub start: u64,
     /// The first after it.
     pub end: u64,
-    /// Number of the object in the run, as an index in `Ledger::objects`; never used twice. Blocks
-    /// that one call path allocated are one object.
+    /// Number of the object in the run, as an index in `Ledger::objects`; never used twice. The
+    /// allocations of one call path are one object.
     pub object: u32,
 }
 

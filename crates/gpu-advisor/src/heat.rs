@@ -11,14 +11,14 @@ pub const HEAT_PARTS: usize = 64;
 ///
 /// Parts are whole lines of 128 bytes, counted from the line in which the object begins. They are a
 /// power of two long: the shortest of which [`HEAT_PARTS`] hold what is accessed. Of an object that
-/// is several blocks of memory, part *n* is that of all blocks together.
+/// is several allocations, part *n* is that of all allocations together.
 ///
 /// Sums are exact, and do not depend on the order in which maps are merged. Memory: 0.5 KB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeatMap {
     /// log2 of the bytes of a part.
     shift: u32,
-    /// Bytes of the longest block that is accessed, from the beginning of its first line on.
+    /// Bytes of the longest allocation that is accessed, from the beginning of its first line on.
     bytes: u64,
     sectors: [u64; HEAT_PARTS],
 }
@@ -39,8 +39,8 @@ impl HeatMap {
         1 << self.shift
     }
 
-    /// Bytes of the object's longest block that is accessed, from the beginning of its first line
-    /// of 128 bytes.
+    /// Bytes of the object's longest allocation that is accessed, from the beginning of its first
+    /// line of 128 bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -64,7 +64,7 @@ impl HeatMap {
         }
     }
 
-    /// Makes room for a block of memory.
+    /// Makes room for an allocation.
     fn fit(&mut self, range: &ObjectRange) {
         let first = range.start >> LINE_SHIFT;
         let last = (range.end.saturating_sub(1) >> LINE_SHIFT).saturating_sub(first);
@@ -122,15 +122,14 @@ impl OfObject for ObjectHeat {
 pub(crate) type HeatMaps = ByObject<ObjectHeat>;
 
 impl HeatMaps {
-    /// The place of the map of an object, with room for a block of its memory.
+    /// The place of the map of an object, with room for one of its allocations.
     pub fn open(&mut self, range: &ObjectRange) -> usize {
         let at = self.place(range.object);
         self.entries[at].map.fit(range);
         at
     }
 
-    /// Counts a line of a request in a block of memory, at the place that [`open`](Self::open)
-    /// gave.
+    /// Counts a line of a request in an allocation, at the place that [`open`](Self::open) gave.
     #[inline(always)]
     pub fn add(&mut self, at: usize, range: &ObjectRange, part: &LinePart) {
         let sectors = count_sectors(sector_mask(part.units));
@@ -138,7 +137,7 @@ impl HeatMaps {
         self.entries[at].map.add(line, sectors.into());
     }
 
-    /// The part of a block of memory in which a line is.
+    /// The part of an allocation in which a line is.
     #[inline]
     fn window(&self, at: usize, range: &ObjectRange, line: u64) -> PartWindow {
         let shift = self.entries[at].map.shift - LINE_SHIFT;
@@ -154,7 +153,7 @@ impl HeatMaps {
     }
 }
 
-/// The addresses of one part of a block of memory.
+/// The addresses of one part of an allocation.
 #[derive(Clone, Copy, Debug)]
 struct PartWindow {
     start: u64,
@@ -163,10 +162,10 @@ struct PartWindow {
     line: u64,
 }
 
-/// Counts the sectors of requests of one site in one block of memory. As long as requests stay in
-/// one part, which is most often the case for hundreds of them, their sectors are counted by the
-/// site alone, and reach the map when a request leaves the part. So a request costs one comparison,
-/// that of its address with the part's, and none of the map.
+/// Counts the sectors of requests of one site in one allocation. As long as requests stay in one
+/// part, which is most often the case for hundreds of them, their sectors are counted by the site
+/// alone, and reach the map when a request leaves the part. So a request costs one comparison, that
+/// of its address with the part's, and none of the map.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SiteHeat {
     /// The place of the object's map.
@@ -188,7 +187,7 @@ impl SiteHeat {
         counted: 0,
     };
 
-    /// For a site that has counted nothing in this block of memory.
+    /// For a site that has counted nothing in this allocation.
     pub fn open(range: &ObjectRange, maps: &mut HeatMaps) -> SiteHeat {
         SiteHeat {
             at: maps.open(range),
@@ -280,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_maps_of_short_and_long_blocks_keeps_offsets() {
+    fn merging_maps_of_short_and_long_allocations_keeps_offsets() {
         let short = heat(0x1000, 0x1800, &[part(0x1780, u32::MAX)]);
         let long = heat(0x8000, 0xc000, &[part(0x9000, 1)]);
         let mut sum = short;

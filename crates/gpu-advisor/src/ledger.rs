@@ -140,33 +140,34 @@ impl Origin {
     }
 }
 
-/// All memory that one place in the program took in one way: a variable, or the blocks that one
-/// call path allocated. Of the host there is only what took part in copies.
+/// All memory that one place in the program took in one way: a variable, or the allocations of
+/// one call path. Of the host there is only what took part in copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryObject {
     /// How it came about.
     pub origin: Origin,
     /// The call path that allocated it; 0 for variables, and where it is unknown.
     pub call_path: u32,
-    /// Blocks; 1 for a variable.
+    /// Allocations; 1 for a variable.
     pub instances: u64,
-    /// Bytes of all its blocks together. 0 for local variables, whose size is not known.
+    /// Bytes of all its allocations together. 0 for local variables, whose size is not known.
     pub bytes: u64,
-    /// Bytes of its largest block.
+    /// Bytes of its largest allocation.
     pub largest: u64,
     /// The most bytes that were live at one time. Of memory of the host, as `bytes`.
     pub peak_bytes: u64,
-    /// Who freed blocks, ascending: call path, blocks. Of memory of the host, nothing.
+    /// Who freed allocations, ascending: call path, number of allocations. Of memory of the host,
+    /// nothing.
     pub freed: Vec<(u32, u64)>,
 }
 
 impl MemoryObject {
-    /// Blocks that nobody freed. Variables are never freed, and host memory is not watched.
+    /// Allocations that nobody freed. Variables are never freed, and host memory is not watched.
     pub fn unfreed(&self) -> u64 {
         if self.origin.is_host_only() || matches!(self.origin, Origin::Variable { .. }) {
             return 0;
         }
-        let freed = saturating_sum(self.freed.iter().map(|&(_, blocks)| blocks));
+        let freed = saturating_sum(self.freed.iter().map(|&(_, allocations)| allocations));
         self.instances.saturating_sub(freed)
     }
 }
