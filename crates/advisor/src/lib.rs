@@ -18,5 +18,5 @@ mod need;
 mod rules;
 
 pub use miss_advice::{MissAdvice, advise};
-pub use need::{Unknown, repeated};
+pub use need::{NextStep, Unknown, repeat_command};
 pub use rules::rules;

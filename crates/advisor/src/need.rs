@@ -1,5 +1,7 @@
 //! [`Need`]: what a rule needs a profile to have; and [`Unknown`], what a profile lacks.
 
+use std::fmt;
+
 use reuselens_locality::{Profile, Sharing, Site};
 use reuselens_units::Granularity;
 
@@ -10,8 +12,8 @@ pub struct Unknown {
     pub what: &'static str,
     /// Why it is not known, as a sentence.
     pub why: &'static str,
-    /// What to type or do, as an imperative sentence.
-    pub how: String,
+    /// What to type or do.
+    pub how: NextStep,
     /// Names of the rules that were not applied. Empty where only names of places are missing.
     pub rules: Vec<&'static str>,
     /// Names of the rules that were applied only to the data that has it.
@@ -24,6 +26,35 @@ impl Unknown {
     /// Whether it keeps this rule from all or some of the data.
     pub fn limits(&self, rule: &str) -> bool {
         self.rules.contains(&rule) || self.partial_rules.contains(&rule)
+    }
+}
+
+/// What to type or do so that a profile has what it lacks. Displayed as an imperative sentence:
+/// `Run: reuselens profile --why -- ./prog`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextStep {
+    /// A command to type as it is: `reuselens profile --why -- ./prog`.
+    Command(String),
+    /// Something else, in sentences: `Compile the program with -g, and profile it again.`
+    Advice(&'static str),
+}
+
+impl NextStep {
+    /// The command alone, or the sentences.
+    pub fn text(&self) -> &str {
+        match self {
+            NextStep::Command(command) => command,
+            NextStep::Advice(advice) => advice,
+        }
+    }
+}
+
+impl fmt::Display for NextStep {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NextStep::Command(command) => write!(out, "Run: {command}"),
+            NextStep::Advice(advice) => out.write_str(advice),
+        }
     }
 }
 
@@ -146,22 +177,22 @@ impl Need {
         }
     }
 
-    fn how(self, profile: &Profile) -> String {
-        let profiled = |options: &str| format!("Run: {}", repeated(profile, options));
+    fn how(self, profile: &Profile) -> NextStep {
+        let profiled = |options: &str| NextStep::Command(repeat_command(profile, options));
         match self {
-            Need::Addresses => "Record a trace with addresses.".to_owned(),
+            Need::Addresses => NextStep::Advice("Record a trace with addresses."),
             Need::Exact => profiled("--why --engine counting"),
             Need::Breakdown => profiled("--why --by line,object"),
             Need::CacheLines => profiled("--why --granularity auto"),
             Need::Causes | Need::Sets | Need::Machine => profiled("--why"),
             Need::Loops if profile.method.recorded => {
-                "Traces have no loops. Run: reuselens profile --why -- PROGRAM".to_owned()
+                NextStep::Advice("Traces have no loops. Run: reuselens profile --why -- PROGRAM")
             }
             Need::Loops => profiled("--why --capture rewriting"),
             Need::Elements => {
-                "Compile the program with -g (not -g1), and profile it again.".to_owned()
+                NextStep::Advice("Compile the program with -g (not -g1), and profile it again.")
             }
-            Need::Lines => "Compile the program with -g, and profile it again.".to_owned(),
+            Need::Lines => NextStep::Advice("Compile the program with -g, and profile it again."),
             Need::Pages => profiled("--granularity 4K"),
             Need::Blocks => profiled("--why --placement"),
         }
@@ -172,7 +203,7 @@ impl Need {
 /// options. It has the options of the profile that choose what is measured and go together with
 /// `options`: `--granularity`, `--data`, `--capture`, and without `--why` also `--kind` and
 /// `--sharing`. Which part of a run was recorded is not in a profile, nor in the command.
-pub fn repeated(profile: &Profile, options: &str) -> String {
+pub fn repeat_command(profile: &Profile, options: &str) -> String {
     let command = profile.command_line();
     let mut all = vec![options.to_owned()];
     all.extend(kept_options(profile, options));

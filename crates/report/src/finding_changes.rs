@@ -350,7 +350,7 @@ mod tests {
             unknown: vec![reuselens_advisor::Unknown {
                 what: "the loops",
                 why: "",
-                how: String::new(),
+                how: reuselens_advisor::NextStep::Advice(""),
                 rules: lacks,
                 partial_rules: Vec::new(),
                 is_essential: false,

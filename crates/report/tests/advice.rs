@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use reuselens_advice::{Confidence, Cost, Example, Finding, FindingPlace, FindingRule};
-use reuselens_advisor::{MissAdvice, Unknown};
+use reuselens_advisor::{MissAdvice, NextStep, Unknown};
 use reuselens_report::{
     AdviceReport, AdviceTextOptions, advice_json, advice_sarif, advice_text, explain_text,
     rules_text,
@@ -57,7 +57,7 @@ fn advice() -> MissAdvice {
         unknown: vec![Unknown {
             what: "misses of the TLB",
             why: "Distances were counted in lines.",
-            how: "Run: reuselens profile --granularity 4K -- ./prog".to_owned(),
+            how: NextStep::Command("reuselens profile --granularity 4K -- ./prog".to_owned()),
             rules: vec!["huge-pages"],
             partial_rules: Vec::new(),
             is_essential: false,
@@ -170,6 +170,24 @@ fn json_has_findings_and_what_is_unknown() {
     assert_eq!(json["findings"][0]["cost"]["amount"], 12_345);
     assert_eq!(json["findings"][2]["source"], Value::Null);
     assert_eq!(json["unknown"][0]["rules"][0], "huge-pages");
+    let how = "Run: reuselens profile --granularity 4K -- ./prog";
+    assert_eq!(json["unknown"][0]["how"], how);
+}
+
+#[test]
+fn next_step_is_a_command_without_its_verb_or_sentences() {
+    let lacking = |how: NextStep| {
+        let mut advice = advice();
+        advice.findings.clear();
+        advice.unknown[0].how = how;
+        advice.unknown[0].is_essential = true;
+        report(&advice).next().map(str::to_owned)
+    };
+    let command = "reuselens profile --why -- ./prog";
+    let step = NextStep::Command(command.to_owned());
+    assert_eq!(lacking(step).as_deref(), Some(command));
+    let advice = "Record a trace with addresses.";
+    assert_eq!(lacking(NextStep::Advice(advice)).as_deref(), Some(advice));
 }
 
 #[test]

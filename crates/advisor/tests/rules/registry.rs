@@ -38,7 +38,7 @@ fn profile_without_causes_names_what_is_missing_and_the_command() {
         ]
     );
     assert_eq!(
-        advice.unknown[0].how,
+        advice.unknown[0].how.to_string(),
         "Run: reuselens profile --why -- ./prog"
     );
     assert!(advice.unknown[0].rules.contains(&"false-sharing"));
@@ -52,7 +52,7 @@ fn command_keeps_what_chose_the_measured_accesses() {
         change(&mut sketch.0);
         let unknown = sketch.advise().unknown.into_iter();
         let mut same = unknown.filter(|it| it.what == what);
-        same.next().map(|it| it.how)
+        same.next().map(|it| it.how.to_string())
     };
     let small = |profile: &mut Profile| {
         profile.granularity = Granularity::new(8).unwrap();
@@ -213,7 +213,9 @@ fn unknown_elements_of_what_misses_most_are_named() {
     let lacks_types = |sketch: &Sketch| {
         let unknown = sketch.advise().unknown.into_iter();
         let mut unknown = unknown.filter(|it| it.what == "which fields of structures are used");
-        unknown.next().map(|it| (it.partial_rules, it.how))
+        unknown
+            .next()
+            .map(|it| (it.partial_rules, it.how.to_string()))
     };
     let (rules, how) = lacks_types(&sketch).unwrap();
     assert_eq!(rules, ["array-of-structures", "loop-order", "mixed-fields"]);

@@ -115,7 +115,7 @@ impl Args {
                  diff {file} after.rlprof",
                 first.rule.name
             ),
-            (None, Some(next)) => next,
+            (None, Some(next)) => next.to_owned(),
             (None, None) if is_gpu => "reuselens explain".to_owned(),
             (None, None) => format!("reuselens report {file}"),
         }

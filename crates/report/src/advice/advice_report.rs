@@ -1,7 +1,7 @@
 //! [`AdviceReport`]: findings as they are shown, whatever advisor made them.
 
 use reuselens_advice::Finding;
-use reuselens_advisor::{MissAdvice, Unknown, repeated};
+use reuselens_advisor::{MissAdvice, NextStep, Unknown, repeat_command};
 use reuselens_locality::Profile;
 
 use crate::gpu::STOPPED;
@@ -104,15 +104,16 @@ impl<'a> AdviceReport<'a> {
         self.miss_advice.is_none()
     }
 
-    /// The command that finds more, if one is known and nothing was found.
-    pub fn next(&self) -> Option<String> {
+    /// What to type or do to find more, if that is known and nothing was found: a command, or
+    /// sentences where no command alone does it.
+    pub fn next(&self) -> Option<&str> {
         if !self.findings.is_empty() {
             return None;
         }
         let lacking = self.miss_advice.and_then(MissAdvice::lacks);
         match (lacking, &self.other_cache) {
-            (Some(unknown), _) => Some(unknown.how.trim_start_matches("Run: ").to_owned()),
-            (None, other) => other.as_ref().map(|other| other.command.clone()),
+            (Some(unknown), _) => Some(unknown.how.text()),
+            (None, other) => other.as_ref().map(|other| other.command.as_str()),
         }
     }
 
@@ -137,12 +138,12 @@ impl<'a> AdviceReport<'a> {
         }
     }
 
-    /// Why most rules were not applied, and the command that records what they need, as sentences.
+    /// Why most rules were not applied, and how to record what they need, as sentences.
     pub(super) fn lacking(&self) -> Option<String> {
         let unknown = self.miss_advice?.lacks()?;
-        let how = match unknown.how.strip_prefix("Run: ") {
-            Some(command) => format!("For findings: {command}"),
-            None => unknown.how.clone(),
+        let how = match &unknown.how {
+            NextStep::Command(command) => format!("For findings: {command}"),
+            NextStep::Advice(advice) => (*advice).to_owned(),
         };
         Some(format!("{} {how}", unknown.why))
     }
@@ -173,7 +174,7 @@ fn other_cache(profile: &Profile, advice: &MissAdvice) -> Option<OtherCache> {
     profile.causes.as_ref()?;
     let level = caches::noticeable(profile)?;
     let name = level.name.clone()?;
-    let command = repeated(profile, &format!("--why={name}"));
+    let command = repeat_command(profile, &format!("--why={name}"));
     (level.bytes != advice.cache).then(|| OtherCache {
         label: level.label(),
         command,

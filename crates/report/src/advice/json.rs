@@ -80,7 +80,7 @@ fn unknown_json(unknown: &Unknown) -> Value {
     json!({
         "what": unknown.what,
         "why": unknown.why,
-        "how": unknown.how,
+        "how": unknown.how.to_string(),
         "rules": unknown.rules,
         "partial_rules": unknown.partial_rules,
     })

@@ -115,7 +115,7 @@ fn write_unknown(out: &mut String, unknown: &[Unknown]) {
             "<li><b>{}</b>: {} {}{}{}</li>",
             escape(unknown.what),
             escape(unknown.why),
-            escape(&unknown.how),
+            escape(&unknown.how.to_string()),
             escape(&named("Not applied", &unknown.rules)),
             escape(&named(
                 "Applied to the other data only",
