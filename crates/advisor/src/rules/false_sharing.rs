@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_locality::{ElementUse, SharedData, SharedEnd};
+use reuselens_locality::{SharedData, SharedEnd};
 use reuselens_units::{counted, grouped};
 
 use super::{cost_of, part};
@@ -179,21 +179,11 @@ fn threads(facts: &MissFacts<'_>, worst: &SharedData) -> Vec<String> {
 fn end_words(facts: &MissFacts<'_>, end: &SharedEnd) -> String {
     let line = facts.site_line(end.site);
     let line = line.unwrap_or_else(|| "unknown code".to_owned());
-    match field(facts, end) {
-        Some(field) => format!("{line} ({field})"),
+    let field = end.offset.and_then(|at| facts.causes.field(end.object, at));
+    match field {
+        Some((layout, field)) => format!("{line} (`{}` of {})", field.name, layout.name),
         None => line,
     }
-}
-
-/// The field that one side accesses, if the type is known.
-fn field(facts: &MissFacts<'_>, end: &SharedEnd) -> Option<String> {
-    let (offset, causes) = (u64::from(end.offset?), facts.causes);
-    let is_object = |it: &&ElementUse| facts.object_of(it.object) == facts.object_of(end.object);
-    let elements = causes.elements.iter().find(is_object)?;
-    let layout = causes.layouts.get(elements.layout? as usize)?;
-    let mut fields = layout.fields.iter();
-    let field = fields.find(|it| it.offset <= offset && offset - it.offset < it.bytes)?;
-    Some(format!("`{}` of {}", field.name, layout.name))
 }
 
 fn remedy(facts: &MissFacts<'_>, [one, other]: [u32; 2]) -> String {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::TypeOrigin;
+use super::{Causes, TypeOrigin};
 
 /// The offset of an access in its element, if that is unknown.
 pub const NO_OFFSET: u32 = u32::MAX;
@@ -29,6 +29,32 @@ pub struct DataLayout {
     pub bytes: u64,
     /// Its fields by offset, without padding. Empty for types without fields.
     pub fields: Vec<LayoutField>,
+}
+
+impl DataLayout {
+    /// The field that has the byte at an offset; `None` for padding, and beyond the type.
+    pub fn field_at(&self, offset: u64) -> Option<&LayoutField> {
+        let mut fields = self.fields.iter();
+        fields.find(|it| it.offset <= offset && offset - it.offset < it.bytes)
+    }
+}
+
+impl Causes {
+    /// The type of an object's elements, and its field that has the byte at an offset of an
+    /// element. `None` if no type is known, if the object has elements of several types (or of
+    /// known and unknown ones) that are long enough for the offset, and for padding. Cost: linear
+    /// in [`Causes::elements`].
+    pub fn field(&self, object: u32, offset: u32) -> Option<(&DataLayout, &LayoutField)> {
+        let offset = u64::from(offset);
+        let elements = self.elements.iter().filter(|it| it.object == object);
+        let mut fitting = elements.filter(|it| offset < it.accesses.len() as u64);
+        let number = fitting.next()?.layout?;
+        if fitting.any(|it| it.layout != Some(number)) {
+            return None;
+        }
+        let layout = self.layouts.get(number as usize)?;
+        Some((layout, layout.field_at(offset)?))
+    }
 }
 
 /// Which bytes of an object's elements are accessed, brought in and used. All columns have an entry
@@ -104,5 +130,64 @@ impl ElementUse {
                 *into = into.saturating_add(*other);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn element(object: u32, layout: Option<u32>, bytes: usize) -> ElementUse {
+        ElementUse {
+            object,
+            layout,
+            accesses: vec![1; bytes],
+            ..ElementUse::default()
+        }
+    }
+
+    fn layout(name: &str, bytes: u64, fields: &[(&str, u64)]) -> DataLayout {
+        let field = |&(name, offset): &(&str, u64)| LayoutField {
+            name: name.into(),
+            offset,
+            bytes: 8,
+            ..LayoutField::default()
+        };
+        DataLayout {
+            name: name.into(),
+            bytes,
+            fields: fields.iter().map(field).collect(),
+        }
+    }
+
+    #[test]
+    fn field_of_an_object_with_several_types_is_not_guessed() {
+        let causes = Causes {
+            elements: vec![
+                element(1, Some(0), 16),
+                element(2, Some(0), 16),
+                element(2, Some(1), 32),
+                element(3, None, 16),
+                element(3, Some(0), 16),
+                element(4, None, 16),
+            ],
+            layouts: vec![
+                layout("Small", 16, &[("left", 0)]),
+                layout("Large", 32, &[("first", 0), ("last", 24)]),
+            ],
+            ..Causes::default()
+        };
+        let field = |object, offset| {
+            let found = causes.field(object, offset);
+            found.map(|(layout, field)| (layout.name.as_str(), field.name.as_str()))
+        };
+        assert_eq!(field(1, 7), Some(("Small", "left")));
+        assert_eq!(field(1, 8), None, "padding");
+        assert_eq!(field(1, 16), None, "beyond the type");
+        assert_eq!(field(2, 0), None, "both types have a field there");
+        assert_eq!(field(2, 24), Some(("Large", "last")));
+        assert_eq!(field(3, 0), None, "one of the types is unknown");
+        assert_eq!(field(4, 0), None, "no type is known");
+        assert_eq!(field(5, 0), None, "no elements");
     }
 }

@@ -3,7 +3,9 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{Causes, Dimension, MissScope, Profile, ScopeKind, ShortPaths, total};
+use reuselens_locality::{
+    Causes, Dimension, MissScope, Profile, ScopeKind, SharedEnd, ShortPaths, total,
+};
 
 use crate::html::{StackedTable, escape};
 use crate::numbers::noun;
@@ -156,14 +158,9 @@ impl<'a> CauseNames<'a> {
         }
     }
 
-    /// The field of an object's elements at an offset; nothing if the type is not known.
-    pub fn field(&self, object: u32, offset: Option<u32>) -> Option<&'a str> {
-        let (offset, causes) = (u64::from(offset?), self.causes);
-        let mut elements = causes.elements.iter();
-        let elements = elements.find(|it| it.object == object)?;
-        let layout = causes.layouts.get(elements.layout? as usize)?;
-        let mut fields = layout.fields.iter();
-        let field = fields.find(|it| it.offset <= offset && offset - it.offset < it.bytes)?;
+    /// The field that one side of a pair accesses; nothing if it is not known.
+    pub fn field(&self, end: &SharedEnd) -> Option<&'a str> {
+        let (_, field) = self.causes.field(end.object, end.offset?)?;
         Some(&field.name)
     }
 

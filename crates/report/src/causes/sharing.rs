@@ -30,7 +30,7 @@ pub(super) struct SharedPlace {
 
 impl SharedPlace {
     fn of(names: &CauseNames<'_>, end: &SharedEnd) -> Self {
-        let field = names.field(end.object, end.offset);
+        let field = names.field(end);
         SharedPlace {
             line: names.line(end.site).to_owned(),
             object: names.object(end.object).to_owned(),
