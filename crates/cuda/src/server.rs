@@ -74,7 +74,7 @@ struct Client {
 /// The side of the analysing process.
 #[derive(Debug)]
 pub struct Server<D> {
-    served: Shared<D>,
+    served: SharedServer<D>,
     conversations: Arc<Mutex<Vec<Conversation>>>,
     stop: Arc<AtomicBool>,
 }
@@ -96,8 +96,8 @@ impl Conversation {
     }
 }
 
-/// `None` once the server has ended.
-type Shared<D> = Arc<Mutex<Option<Served<D>>>>;
+/// What all conversations answer from; `None` once the server has ended.
+type SharedServer<D> = Arc<Mutex<Option<Served<D>>>>;
 
 impl<D: Device + 'static> Server<D> {
     /// Listens at a path, and answers for as long as programs are connected.
@@ -139,7 +139,7 @@ fn lock<T>(served: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn accept<D: Device + 'static>(
     listener: &UnixListener,
-    served: &Shared<D>,
+    served: &SharedServer<D>,
     conversations: &Mutex<Vec<Conversation>>,
 ) {
     while let Ok((stream, _)) = listener.accept() {

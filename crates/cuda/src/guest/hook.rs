@@ -15,7 +15,7 @@ use crate::little_endian::{u16_at, u32_at, u64_at};
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlopen(name: *const c_char, flags: i32) -> *mut c_void;
-    fn dladdr(address: *const c_void, place: *mut Where) -> i32;
+    fn dladdr(address: *const c_void, place: *mut DlInfo) -> i32;
     fn mprotect(address: *mut c_void, bytes: usize, protection: i32) -> i32;
 }
 
@@ -213,9 +213,9 @@ fn own_function(own: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     (!found.is_null()).then_some(found)
 }
 
-/// The answer of `dladdr`.
+/// The answer of `dladdr` (`Dl_info`).
 #[repr(C)]
-struct Where {
+struct DlInfo {
     file: *const c_char,
     base: *mut c_void,
     symbol: *const c_char,
@@ -231,7 +231,7 @@ pub struct LoadedPlace {
 
 /// What the loader knows of an address; `None` for code of no file.
 pub fn place_of(address: usize) -> Option<LoadedPlace> {
-    let mut place = Where {
+    let mut place = DlInfo {
         file: std::ptr::null(),
         base: std::ptr::null_mut(),
         symbol: std::ptr::null(),

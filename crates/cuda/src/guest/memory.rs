@@ -1,4 +1,4 @@
-//! Memory: of the device, and what the program and kernels share.
+//! Memory of the device, and memory that the program and kernels both access.
 
 use std::ffi::c_void;
 
@@ -128,7 +128,8 @@ pub extern "C" fn cudaMalloc3D(to: *mut PitchedPointer, extent: CudaExtent) -> u
     )
 }
 
-fn shared(to: *mut usize, bytes: usize, kind: Mirrored) -> Result<(), Status> {
+/// Takes memory that the program and kernels access at one address.
+fn allocate_mirrored(to: *mut usize, bytes: usize, kind: Mirrored) -> Result<(), Status> {
     let address = match (bytes, kind) {
         (0, Mirrored::Pinned) => 0,
         _ => blocks::allocate(bytes, kind)?,
@@ -138,12 +139,12 @@ fn shared(to: *mut usize, bytes: usize, kind: Mirrored) -> Result<(), Status> {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMallocManaged(to: *mut usize, bytes: usize, _flags: u32) -> u32 {
-    returned(shared(to, bytes, Mirrored::Managed))
+    returned(allocate_mirrored(to, bytes, Mirrored::Managed))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaMallocHost(to: *mut usize, bytes: usize) -> u32 {
-    returned(shared(to, bytes, Mirrored::Pinned))
+    returned(allocate_mirrored(to, bytes, Mirrored::Pinned))
 }
 
 #[unsafe(no_mangle)]
