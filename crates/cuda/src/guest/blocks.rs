@@ -9,6 +9,22 @@ use super::lock;
 use crate::protocol::{AllocationKind, Comparison, Message, Operation, PIECE_BYTES};
 use crate::status::Status;
 
+/// The system's pages.
+const PAGE: usize = 4096;
+
+// Of these locks, a function takes those that it needs in the order below; that of the connection
+// comes after them.
+
+/// Held while a kernel runs, and while mirrored memory is given back.
+static RUNNING: Mutex<()> = Mutex::new(());
+
+/// Memory that the program and kernels both access, by its address in the program. The program's
+/// copy counts; kernels get it before they begin, and give it back when they have ended.
+static MIRRORED: Mutex<BTreeMap<usize, Block>> = Mutex::new(BTreeMap::new());
+
+/// Pages that were mapped for variables.
+static PAGES: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
 /// How memory came about that the program and kernels both access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mirrored {
@@ -44,13 +60,6 @@ impl Block {
         self.kind == Mirrored::Managed && self.device != begin
     }
 }
-
-/// Memory that the program and kernels both access, by its address in the program. The program's
-/// copy counts; kernels get it before they begin, and give it back when they have ended.
-static MIRRORED: Mutex<BTreeMap<usize, Block>> = Mutex::new(BTreeMap::new());
-
-/// The system's pages.
-const PAGE: usize = 4096;
 
 /// Where an address is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,10 +205,8 @@ pub fn mirror_apart(host: usize, device: usize, bytes: usize) -> Result<(), Stat
     Ok(())
 }
 
-/// Pages with variables. Taken after `MIRRORED`.
-static PAGES: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
-
-/// Gives such memory back.
+/// Gives back mirrored memory that begins at an address. Fails if none of this kind does, and for a
+/// variable, which is never given back.
 pub fn free(address: usize, kind: Mirrored) -> Result<(), Status> {
     own_process()?;
     let _running = lock(&RUNNING);
@@ -243,9 +250,6 @@ pub fn with_kernel(kernel: impl FnOnce() -> Result<(), Status>) -> Result<(), St
     }
     Ok(())
 }
-
-/// Held while a kernel runs, and while mirrored memory is given back.
-static RUNNING: Mutex<()> = Mutex::new(());
 
 /// Gives all mirrored memory back, as the device is reset. Variables stay.
 pub fn clear() {
