@@ -225,6 +225,7 @@ impl<D: Device> Served<D> {
         client: &mut Client,
     ) -> Result<(Vec<u64>, Vec<u8>), CudaFault> {
         let field = |index| request.field(index);
+        let call_path = client.names.call_path(request.call_path);
         let device = &mut self.device;
         let numbers = |fields: &[u64]| Ok((fields.to_vec(), Vec::new()));
         match request.operation {
@@ -233,8 +234,14 @@ impl<D: Device> Served<D> {
                 let ((free, all), addresses) = (device.memory(), device.addresses());
                 numbers(&[free, all, addresses.start, addresses.end])
             }
-            Operation::Allocate | Operation::Free | Operation::Reset => {
-                numbers(&self.take_or_free(request, client)?)
+            Operation::Allocate => numbers(&[self.allocate(request, client)?]),
+            Operation::Free => {
+                self.free(field(0), client, call_path)?;
+                numbers(&[])
+            }
+            Operation::Reset => {
+                self.free_all(client, Some(call_path));
+                numbers(&[])
             }
             Operation::Write => numbers(&self.write(field(0), &request.bytes)?.fields()),
             Operation::Read if field(1) > MAX_BYTES => Err(CudaFault::new(
@@ -244,16 +251,9 @@ impl<D: Device> Served<D> {
             Operation::Read => Ok((Vec::new(), device.read(field(0), field(1))?.to_vec())),
             Operation::Copy => numbers(&self.copy(field(0), field(1), field(2))?.fields()),
             Operation::Fill => self.fill(request).and_then(|()| numbers(&[])),
-            Operation::Load => {
-                let module = device.load(&request.bytes)?;
-                self.accounts.loaded(device.variables(module));
-                numbers(&[module])
-            }
+            Operation::Load => numbers(&[self.load(&request.bytes)?]),
             Operation::Unload => {
-                let call_path = client.names.call_path(request.call_path);
-                for address in device.unload(field(0))? {
-                    self.accounts.freed(address, Some(call_path));
-                }
+                self.unload(field(0), call_path)?;
                 numbers(&[])
             }
             Operation::Kernel => {
@@ -266,7 +266,7 @@ impl<D: Device> Served<D> {
                 numbers(&[address, bytes])
             }
             Operation::Launch => {
-                self.launch(&launch(request)?, client.names.call_path(request.call_path))?;
+                self.launch(&launch(request)?, call_path)?;
                 Ok((Vec::new(), self.device.take_printed()))
             }
             Operation::Missing => {
@@ -280,34 +280,39 @@ impl<D: Device> Served<D> {
         }
     }
 
-    /// Takes or frees memory of a client.
-    fn take_or_free(
-        &mut self,
-        request: &Message,
-        client: &mut Client,
-    ) -> Result<Vec<u64>, CudaFault> {
-        let call_path = client.names.call_path(request.call_path);
-        let [first, alignment, kind] = [0, 1, 2].map(|index| request.field(index));
-        match request.operation {
-            Operation::Free => {
-                self.device.free(first)?;
-                self.accounts.freed(first, Some(call_path));
-                client.blocks.remove(&first);
-                Ok(Vec::new())
-            }
-            Operation::Reset => {
-                self.free_all(client, Some(call_path));
-                Ok(Vec::new())
-            }
-            _ => {
-                let address = self.device.allocate(first, alignment)?;
-                if let Some(origin) = allocated_by(kind) {
-                    self.accounts.allocated(origin, call_path, address, first);
-                }
-                client.blocks.insert(address);
-                Ok(vec![address])
-            }
+    /// Takes memory for a client; its address.
+    fn allocate(&mut self, request: &Message, client: &mut Client) -> Result<u64, CudaFault> {
+        let [bytes, alignment, kind] = [0, 1, 2].map(|index| request.field(index));
+        let address = self.device.allocate(bytes, alignment)?;
+        if let Some(origin) = allocated_by(kind) {
+            let call_path = client.names.call_path(request.call_path);
+            self.accounts.allocated(origin, call_path, address, bytes);
         }
+        client.blocks.insert(address);
+        Ok(address)
+    }
+
+    /// Frees memory, because a call path of a client asks for that.
+    fn free(&mut self, address: u64, client: &mut Client, call_path: u32) -> Result<(), CudaFault> {
+        self.device.free(address)?;
+        self.accounts.freed(address, Some(call_path));
+        client.blocks.remove(&address);
+        Ok(())
+    }
+
+    /// Loads a module; its number.
+    fn load(&mut self, fat_binary: &[u8]) -> Result<u64, CudaFault> {
+        let module = self.device.load(fat_binary)?;
+        self.accounts.loaded(self.device.variables(module));
+        Ok(module)
+    }
+
+    /// Ends a module, because a call path asks for that.
+    fn unload(&mut self, module: u64, call_path: u32) -> Result<(), CudaFault> {
+        for address in self.device.unload(module)? {
+            self.accounts.freed(address, Some(call_path));
+        }
+        Ok(())
     }
 
     /// Copies to the device; what was there.
