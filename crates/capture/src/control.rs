@@ -5,9 +5,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use reuselens_units::grouped;
 use reuselens_wire::{Control, REGION_BYTES, Recording};
 
-use crate::format;
 use crate::functions::FunctionPlace;
 
 /// An amount of a run.
@@ -88,14 +88,12 @@ impl ControlOptions {
             parts.push(format!("within calls of {name} and what they call"));
         }
         match self.after {
-            Some(Span::Accesses(count)) => {
-                parts.push(format!("after {} accesses", format::count(count)))
-            }
+            Some(Span::Accesses(count)) => parts.push(format!("after {} accesses", grouped(count))),
             Some(Span::Time(time)) => parts.push(format!("after {time:?}")),
             None => {}
         }
         if let Some((on, off)) = self.burst {
-            let (on, off) = (format::count(on), format::count(off));
+            let (on, off) = (grouped(on), grouped(off));
             parts.push(format!(
                 "in bursts of {on} accesses with {off} left out between them"
             ));

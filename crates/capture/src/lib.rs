@@ -18,7 +18,6 @@ mod dispositions;
 mod embedded;
 mod error;
 mod follow;
-mod format;
 mod functions;
 mod inject;
 mod kinds;

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use reuselens_trace::{Block, Kind, Note};
+use reuselens_units::{grouped, percent};
 use reuselens_wire::{Control, Recording};
 
 use crate::control::{ControlOptions, Regions, Span};
-use crate::format;
 
 /// Why recording stopped before the program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,13 +155,13 @@ impl Limiter {
 
     fn left_out(&self, left_out: u64) -> Note {
         let total = self.recorded.saturating_add(left_out);
-        let share = format::share(self.recorded, total);
+        let share = percent(self.recorded, total);
         let mut message = format!(
             "{} of {} accesses were recorded ({share}), {} left out; what was in use before counts as a first \
              touch where it is first seen",
-            format::count(self.recorded),
-            format::count(total),
-            format::count(left_out)
+            grouped(self.recorded),
+            grouped(total),
+            grouped(left_out)
         );
         if self.reached.is_some() {
             message.push_str("; after the end of the recording nothing is counted");
@@ -180,7 +180,7 @@ impl Limiter {
     fn stopped(&self, limit: &Limit) -> Note {
         let why = match limit {
             Limit::Span(Span::Accesses(count)) | Limit::Accesses(count) => {
-                format!("after {} accesses", format::count(*count))
+                format!("after {} accesses", grouped(*count))
             }
             Limit::Span(Span::Time(time)) => format!("after {time:?} of recording"),
             Limit::Time(time) => format!("after the program had run for {time:?}"),
@@ -232,7 +232,7 @@ impl Limiter {
 /// The program ended before the recording was to begin.
 fn never_began(after: &Span) -> Note {
     let after = match after {
-        Span::Accesses(count) => format!("it had made {} accesses", format::count(*count)),
+        Span::Accesses(count) => format!("it had made {} accesses", grouped(*count)),
         Span::Time(time) => format!("it had run for {time:?}"),
     };
     remark(

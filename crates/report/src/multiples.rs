@@ -6,7 +6,7 @@ use std::fmt::Write;
 use reuselens_locality::{Pattern, total};
 
 use crate::html::escape;
-use crate::numbers::count;
+use crate::numbers::{count, ratio_percent};
 
 /// Pictures at most.
 pub(crate) const MOST: usize = 12;
@@ -178,14 +178,14 @@ fn bar(out: &mut String, bar: &Bar, all: u64, y: f64, top: f64) {
     let _ = write!(
         out,
         "<rect class=\"bar {class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\" rx=\"1.5\">\
-         <title>{} to {}, mean {:.0}, {} % of the reuses{}{}</title></rect><circle class=\"{class}{ring}\" cx=\"{mean:.1}\" cy=\"{y:.1}\" r=\"2.2\"/>",
+         <title>{} to {}, mean {:.0}, {} of the reuses{}{}</title></rect><circle class=\"{class}{ring}\" cx=\"{mean:.1}\" cy=\"{y:.1}\" r=\"2.2\"/>",
         from - 1.0,
         y - height / 2.0,
         to - from + 2.0,
         count(pattern.min),
         count(pattern.max),
         pattern.mean,
-        percents(share),
+        ratio_percent(share),
         if bar.rare { "; rare" } else { "" },
         if bar.moves {
             "; moves with the data"
@@ -203,13 +203,5 @@ fn bar(out: &mut String, bar: &Bar, all: u64, y: f64, top: f64) {
             tip - 5.0,
             y + 3.5
         );
-    }
-}
-
-/// A share in percent; a small one is not rounded to 0.
-fn percents(share: f64) -> String {
-    match share * 100.0 {
-        little if little > 0.0 && little < 0.05 => "less than 0.1".to_owned(),
-        percents => format!("{percents:.1}"),
     }
 }

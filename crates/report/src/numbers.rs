@@ -1,6 +1,7 @@
 //! Numbers as all reports of this crate write them: counts, percentages, changes, means.
 
-pub use reuselens_units::grouped;
+pub(crate) use reuselens_units::DASH;
+pub use reuselens_units::{grouped, percent, ratio_percent};
 
 /// A count with three significant digits and a unit: `1,234`, `12.3 k`, `1.23 M`, `4.56 G`. Below
 /// ten thousand it is exact.
@@ -25,9 +26,6 @@ pub fn count(value: u64) -> String {
     format!("{scaled:.decimals$} {}", units[unit])
 }
 
-/// Shown in place of a number that does not exist.
-pub(crate) const DASH: &str = "—";
-
 /// A value as text, or a dash where there is none.
 pub(crate) fn or_dash<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| DASH.to_owned(), text)
@@ -36,36 +34,6 @@ pub(crate) fn or_dash<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> St
 /// A count, or a dash where there is none.
 pub(crate) fn count_or_dash(value: Option<u64>) -> String {
     or_dash(value, count)
-}
-
-/// `part` of `total` in percent: `0 %` only if it is none, `100 %` only if it is all, `—` of
-/// nothing.
-pub fn percent(part: u64, total: u64) -> String {
-    if total == 0 {
-        return DASH.to_owned();
-    }
-    if part == 0 || part == total {
-        return if part == 0 { "0 %" } else { "100 %" }.to_owned();
-    }
-    ratio_percent((part as f64 / total as f64).min(1.0 - f64::EPSILON))
-}
-
-/// A ratio in percent: `0 %` only if it is none, `100 %` only if it is all.
-pub fn ratio_percent(ratio: f64) -> String {
-    let value = ratio * 100.0;
-    if !value.is_finite() {
-        DASH.to_owned()
-    } else if value == 0.0 || value == 100.0 {
-        format!("{value:.0} %")
-    } else if value > 0.0 && value < 0.01 {
-        "<0.01 %".to_owned()
-    } else if value > 99.99 && value < 100.0 {
-        ">99.99 %".to_owned()
-    } else if !(9.995..99.95).contains(&value) {
-        format!("{value:.2} %")
-    } else {
-        format!("{value:.1} %")
-    }
 }
 
 /// A change in percent with its sign: `+86 %`, `−56 %`, `±0 %`; `from none` if there was nothing
@@ -141,24 +109,6 @@ mod tests {
             assert_eq!(count(value), text);
         }
         assert_eq!(grouped(1_234_567), "1,234,567");
-    }
-
-    #[test]
-    fn percent_is_0_or_100_only_if_exact() {
-        let cases = [
-            (0, 5, "0 %"),
-            (5, 5, "100 %"),
-            (0, 0, "—"),
-            (1, 1_000_000, "<0.01 %"),
-            (999_999, 1_000_000, ">99.99 %"),
-            (9_996, 10_000, "99.96 %"),
-            (1, 3, "33.3 %"),
-            (1, 30, "3.33 %"),
-            (u64::MAX - 1, u64::MAX, ">99.99 %"),
-        ];
-        for (part, whole, text) in cases {
-            assert_eq!(percent(part, whole), text, "{part} of {whole}");
-        }
     }
 
     #[test]

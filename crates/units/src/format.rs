@@ -1,4 +1,5 @@
-//! Numbers as people read them: digits in groups of three, and plurals; bytes as digits.
+//! Numbers as people read them: digits in groups of three, percentages, and plurals; bytes as
+//! digits.
 
 /// A count in full, in groups of three: `1,234,567`.
 pub fn grouped(value: u64) -> String {
@@ -24,6 +25,39 @@ pub fn counted(value: u64, one: &str, many: &str) -> String {
     format!("{} {what}", grouped(value))
 }
 
+/// Shown in place of a number that does not exist.
+pub const DASH: &str = "—";
+
+/// `part` of `total` in percent: `0 %` only if it is none, `100 %` only if it is all, `—` of
+/// nothing.
+pub fn percent(part: u64, total: u64) -> String {
+    if total == 0 {
+        return DASH.to_owned();
+    }
+    if part == 0 || part == total {
+        return if part == 0 { "0 %" } else { "100 %" }.to_owned();
+    }
+    ratio_percent((part as f64 / total as f64).min(1.0 - f64::EPSILON))
+}
+
+/// A ratio in percent: `0 %` only if it is none, `100 %` only if it is all.
+pub fn ratio_percent(ratio: f64) -> String {
+    let value = ratio * 100.0;
+    if !value.is_finite() {
+        DASH.to_owned()
+    } else if value == 0.0 || value == 100.0 {
+        format!("{value:.0} %")
+    } else if value > 0.0 && value < 0.01 {
+        "<0.01 %".to_owned()
+    } else if value > 99.99 && value < 100.0 {
+        ">99.99 %".to_owned()
+    } else if !(9.995..99.95).contains(&value) {
+        format!("{value:.2} %")
+    } else {
+        format!("{value:.1} %")
+    }
+}
+
 /// Bytes as hexadecimal digits, as build ids are written: `0a1f`.
 pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -36,6 +70,24 @@ mod tests {
     #[test]
     fn hexadecimal_has_two_digits_for_each_byte() {
         assert_eq!(hexadecimal(&[0x0a, 0, 0xff]), "0a00ff");
+    }
+
+    #[test]
+    fn percent_is_0_or_100_only_if_exact() {
+        let cases = [
+            (0, 5, "0 %"),
+            (5, 5, "100 %"),
+            (0, 0, "—"),
+            (1, 1_000_000, "<0.01 %"),
+            (999_999, 1_000_000, ">99.99 %"),
+            (9_996, 10_000, "99.96 %"),
+            (1, 3, "33.3 %"),
+            (1, 30, "3.33 %"),
+            (u64::MAX - 1, u64::MAX, ">99.99 %"),
+        ];
+        for (part, total, text) in cases {
+            assert_eq!(percent(part, total), text, "{part} of {total}");
+        }
     }
 
     #[test]

@@ -3,7 +3,6 @@
 mod field_use;
 mod places;
 mod reuses;
-mod words;
 
 use std::collections::HashMap;
 
@@ -18,7 +17,6 @@ use crate::rules::LEAST_MISSES;
 pub(crate) use field_use::StructureUse;
 pub(crate) use reuselens_locality::total;
 pub(crate) use reuses::{ReuseRoute, SinkSums, octave_share, regularity};
-pub(crate) use words::{per_cent, share_words};
 
 /// A profile and the sums of its cells that several rules need.
 pub(crate) struct MissFacts<'a> {

@@ -2,10 +2,10 @@
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_locality::FieldUse;
-use reuselens_units::grouped;
+use reuselens_units::{grouped, percent, ratio_percent};
 
 use super::{cost, list, part};
-use crate::facts::{MissFacts, StructureUse, per_cent, share_words, total};
+use crate::facts::{MissFacts, StructureUse, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -112,7 +112,7 @@ fn evidence(
     let missing = used.iter().filter(|field| field.misses > 0).take(3);
     let shares: Vec<String> = missing
         .map(|field| {
-            let share = per_cent(field.misses, all);
+            let share = percent(field.misses, all);
             format!("`{}` has {share}", field.field.name)
         })
         .collect();
@@ -125,7 +125,7 @@ fn evidence(
         structure.name(),
         facts.cache_words(),
         grouped(structure.used),
-        share_words(structure.utilisation())
+        ratio_percent(structure.utilisation())
     )];
     if !shares.is_empty() {
         let name = structure.name();

@@ -1,11 +1,11 @@
 //! Reuse that an outer loop carries, and that blocking would shorten.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_units::grouped;
+use reuselens_units::{grouped, percent};
 
 use super::route_group::{self, RouteGroup};
 use super::{cost, is_far_beyond, loop_order, loops_often};
-use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent, total};
+use crate::facts::{MissFacts, ReuseRoute, SinkSums, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -96,7 +96,7 @@ fn carried(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> St
         grouped(route.misses),
         facts.object(route.object).name,
         facts.cache_words(),
-        per_cent(route.misses, sums.accesses),
+        percent(route.misses, sums.accesses),
     )
 }
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_locality::{SharedData, SharedEnd};
-use reuselens_units::{counted, grouped};
+use reuselens_units::{counted, grouped, percent};
 
 use super::{cost_of, part};
-use crate::facts::{MissFacts, per_cent};
+use crate::facts::MissFacts;
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -123,7 +123,7 @@ fn evidence(facts: &MissFacts<'_>, pairs: &Pairs<'_>, worst: &SharedData) -> Vec
              other thread had written.",
             grouped(pairs.false_sharing),
             grouped(both),
-            per_cent(pairs.false_sharing, both)
+            percent(pairs.false_sharing, both)
         ),
         format!(
             "Most: {} stores, then {} finds its line invalidated, in {}.",

@@ -1,10 +1,10 @@
 //! Data that is used again beyond every cache of the machine.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_units::{Bytes, grouped};
+use reuselens_units::{Bytes, grouped, percent};
 
 use super::{cost, misses_often};
-use crate::facts::{MissFacts, per_cent};
+use crate::facts::MissFacts;
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -49,7 +49,7 @@ pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
                  than {} ({}) holds.",
                 grouped(beyond),
                 grouped(sums.accesses),
-                per_cent(beyond, sums.accesses),
+                percent(beyond, sums.accesses),
                 last.name(),
                 last.size
             )],

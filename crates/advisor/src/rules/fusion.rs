@@ -1,11 +1,11 @@
 //! Two passes over data that are longer than the cache.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_units::grouped;
+use reuselens_units::{grouped, percent};
 
 use super::route_group::{self, RouteGroup};
 use super::{cost, is_far_beyond, loop_order, misses_often};
-use crate::facts::{MissFacts, ReuseRoute, SinkSums, octave_share, per_cent, total};
+use crate::facts::{MissFacts, ReuseRoute, SinkSums, octave_share, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -129,7 +129,7 @@ fn fetched_again(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums)
         grouped(route.misses),
         grouped(sums.accesses),
         facts.object(route.object).name,
-        per_cent(route.misses, sums.accesses),
+        percent(route.misses, sums.accesses),
         route.scope_words(),
     )
 }

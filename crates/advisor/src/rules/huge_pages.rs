@@ -1,10 +1,10 @@
 //! Data for huge pages.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_units::{Bytes, grouped};
+use reuselens_units::{Bytes, grouped, percent};
 
 use super::cost_of;
-use crate::facts::{MissFacts, per_cent};
+use crate::facts::MissFacts;
 use crate::need::PAGE_BYTES;
 
 /// The rule.
@@ -57,7 +57,7 @@ pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
                  it has {}.",
                 grouped(misses),
                 grouped(sums.accesses),
-                per_cent(misses, sums.accesses),
+                percent(misses, sums.accesses),
                 grouped(TLB_PAGES),
                 Bytes(bytes)
             )],

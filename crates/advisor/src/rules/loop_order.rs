@@ -1,11 +1,11 @@
 //! Loops whose inner one strides over lines that the outer one uses again.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_units::grouped;
+use reuselens_units::{grouped, percent, ratio_percent};
 
 use super::route_group::{self, RouteGroup};
 use super::{cost, loops_often, part};
-use crate::facts::{MissFacts, ReuseRoute, SinkSums, per_cent, share_words, total};
+use crate::facts::{MissFacts, ReuseRoute, SinkSums, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -149,8 +149,8 @@ fn evidence(facts: &MissFacts<'_>, group: &RouteGroup<'_, '_>) -> Vec<String> {
         format!(
             "Of {}, {} of each line is used before it is evicted, and {} of what is ever used of it.",
             facts.object(route.object).name,
-            share_words(sums.utilisation(line)),
-            share_words(used_of_ever_used(facts, route, sums))
+            ratio_percent(sums.utilisation(line)),
+            ratio_percent(used_of_ever_used(facts, route, sums))
         ),
         format!(
             "Between two uses of a line are {}; {} holds {}.",
@@ -171,7 +171,7 @@ fn evicted(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> St
         grouped(route.misses),
         grouped(sums.accesses),
         facts.object(route.object).name,
-        per_cent(route.misses, sums.accesses),
+        percent(route.misses, sums.accesses),
         route.scope_words(),
     )
 }

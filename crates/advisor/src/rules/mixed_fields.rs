@@ -2,10 +2,10 @@
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_locality::FieldUse;
-use reuselens_units::{counted, grouped};
+use reuselens_units::{counted, grouped, percent, ratio_percent};
 
 use super::{array_of_structures, cost, list, part};
-use crate::facts::{MissFacts, StructureUse, per_cent, share_words, total};
+use crate::facts::{MissFacts, StructureUse, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -112,11 +112,11 @@ fn evidence(
             structure.name(),
             facts.cache_words(),
             grouped(unused),
-            per_cent(unused, structure.brought)
+            percent(unused, structure.brought)
         ),
         format!(
             "Used: {hot}; {} of all bytes brought in.",
-            share_words(structure.utilisation())
+            ratio_percent(structure.utilisation())
         ),
     ];
     if structure.padding > 0 {

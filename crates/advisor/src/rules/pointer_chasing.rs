@@ -2,10 +2,10 @@
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_locality::ObjectKind;
-use reuselens_units::grouped;
+use reuselens_units::{grouped, percent, ratio_percent};
 
 use super::{cost, part};
-use crate::facts::{MissFacts, MissSums, StructureUse, per_cent, share_words, total};
+use crate::facts::{MissFacts, MissSums, StructureUse, total};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -71,12 +71,12 @@ fn finding(
             grouped(sums.misses),
             grouped(sums.accesses),
             facts.cache_words(),
-            per_cent(sums.misses, sums.accesses)
+            percent(sums.misses, sums.accesses)
         ),
         format!(
             "{} of each line is used before it is evicted: the nodes beside it are not those that \
              come next.",
-            share_words(utilisation)
+            ratio_percent(utilisation)
         ),
     ];
     if let (Some(link), Some(structure)) = (link, structure) {

@@ -2,10 +2,10 @@
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
 use reuselens_locality::{Cell, SetCache};
-use reuselens_units::{Bytes, grouped};
+use reuselens_units::{Bytes, grouped, percent, ratio_percent};
 
 use super::{cost_of, misses_often};
-use crate::facts::{MissFacts, per_cent, share_words};
+use crate::facts::MissFacts;
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -153,7 +153,7 @@ fn evidence(
             grouped(cache.sets),
             grouped(cache.ways),
             grouped(counts.associative),
-            per_cent(counts.conflicts(), counts.sets)
+            percent(counts.conflicts(), counts.sets)
         ),
         format!("Addresses that are a multiple of {apart} apart use one set."),
     ];
@@ -161,7 +161,7 @@ fn evidence(
         evidence.push(format!(
             "{} fills these sets, and uses {} of each line.",
             facts.object(object).name,
-            share_words(utilisation(facts, object))
+            ratio_percent(utilisation(facts, object))
         ));
     }
     evidence

@@ -1,10 +1,10 @@
 //! Large blocks that are allocated again and again.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_units::{Bytes, counted, grouped};
+use reuselens_units::{Bytes, counted, grouped, percent};
 
 use super::cost;
-use crate::facts::{MissFacts, MissSums, per_cent};
+use crate::facts::{MissFacts, MissSums};
 use crate::need::PAGE_BYTES;
 
 /// The rule.
@@ -78,7 +78,7 @@ fn finding(facts: &MissFacts<'_>, object: u32, sums: &MissSums) -> Option<Findin
                 grouped(sums.misses),
                 grouped(sums.accesses),
                 facts.cache_words(),
-                per_cent(sums.misses, sums.accesses)
+                percent(sums.misses, sums.accesses)
             ),
         ],
         cost: cost(facts, first.min(sums.misses))?,

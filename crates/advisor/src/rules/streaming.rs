@@ -1,10 +1,10 @@
 //! Data that is used once and evicts data that is used again.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_units::grouped;
+use reuselens_units::{grouped, percent};
 
 use super::{cost, part};
-use crate::facts::{MissFacts, MissSums, per_cent};
+use crate::facts::{MissFacts, MissSums};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -88,7 +88,7 @@ fn finding(
             grouped(sums.causes.single_use_fills),
             grouped(sums.causes.fills),
             facts.cache_words(),
-            per_cent(sums.misses, facts.misses)
+            percent(sums.misses, facts.misses)
         ),
         format!(
             "Without them, about {} reuses of other data would hit, {} of them of {victim}.",

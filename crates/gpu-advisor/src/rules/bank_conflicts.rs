@@ -1,9 +1,9 @@
 //! Requests of shared memory that need several passes.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_units::grouped;
+use reuselens_units::{grouped, percent};
 
-use super::{RunFacts, cost, line_accesses, per_cent, site_place};
+use super::{RunFacts, cost, line_accesses, site_place};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -40,7 +40,7 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
                         "{} of {} wavefronts are conflicts ({}).",
                         grouped(conflicts),
                         grouped(counts.wavefronts),
-                        per_cent(conflicts, counts.wavefronts)
+                        percent(conflicts, counts.wavefronts)
                     ),
                     format!(
                         "A request needs {:.1} wavefronts.",

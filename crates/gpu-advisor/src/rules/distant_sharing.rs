@@ -2,9 +2,9 @@
 //! neighbours.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_units::{counted, grouped};
+use reuselens_units::{counted, grouped, percent};
 
-use super::{RunFacts, cost, per_cent, place};
+use super::{RunFacts, cost, place};
 use crate::MappingReport;
 
 /// The rule.
@@ -65,7 +65,7 @@ fn evidence(mapping: &MappingReport) -> Vec<String> {
             grouped(before.sectors),
             counted(mapping.threads, "thread", "threads"),
             grouped(after.sectors),
-            per_cent(mapping.saved(), before.sectors)
+            percent(mapping.saved(), before.sectors)
         ),
         format!(
             "Blocks have {} distinct sectors, which the L1 misses at least; then {}.",

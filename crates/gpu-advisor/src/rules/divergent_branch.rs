@@ -1,9 +1,9 @@
 //! Branches after which lanes of a warp go different ways.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_units::grouped;
+use reuselens_units::{grouped, percent};
 
-use super::{RunFacts, cost, per_cent, place};
+use super::{RunFacts, cost, place};
 use crate::LineBranches;
 
 /// The rule.
@@ -44,7 +44,7 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
                 "{} of {} executions split the warp ({}).",
                 grouped(line.splits),
                 grouped(line.branches),
-                per_cent(line.splits, line.branches)
+                percent(line.splits, line.branches)
             )];
             let (divergent, executions) =
                 (kernel.branches.divergent(), kernel.branches.executions());
@@ -53,7 +53,7 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
                     "In the kernel, {} of {} executions of basic blocks are divergent ({}).",
                     grouped(divergent),
                     grouped(executions),
-                    per_cent(divergent, executions)
+                    percent(divergent, executions)
                 ));
             }
             found.push(Finding {

@@ -1,10 +1,13 @@
 //! Lines that a block uses again after the L1 has lost them.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_units::grouped;
+use reuselens_units::{grouped, percent, ratio_percent};
 
-use super::{RunFacts, cost, line_accesses, per_cent, site_place};
+use super::{RunFacts, cost, line_accesses, site_place};
 use crate::{BypassReport, KernelReport, SiteReport, ratio};
+
+/// The least share of the traffic for which it is worth to keep warps from the L1.
+const LEAST_SAVED: f64 = 0.01;
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -67,8 +70,8 @@ fn evidence(kernel: &KernelReport, site: &SiteReport) -> Vec<String> {
          has {}.",
         grouped(reuse.reused_sectors),
         grouped(reuse.sectors),
-        per_cent(reuse.reused_sectors, reuse.sectors),
-        per_cent(site.counts.l1.load_hits, site.counts.l1.loads)
+        percent(reuse.reused_sectors, reuse.sectors),
+        percent(site.counts.l1.load_hits, site.counts.l1.loads)
     )];
     if let (Some(distance), Some(caches)) = (reuse.mean_distance(), kernel.caches) {
         evidence.push(format!(
@@ -80,21 +83,22 @@ fn evidence(kernel: &KernelReport, site: &SiteReport) -> Vec<String> {
     }
     if let Some((warps, of, saved)) = kernel.bypass.as_ref().and_then(bypass) {
         evidence.push(format!(
-            "In the model, {saved:.1} % fewer sectors are fetched if only {warps} of {of} warps of \
-             a block use the L1."
+            "In the model, {} fewer sectors are fetched if only {warps} of {of} warps of a block \
+             use the L1.",
+            ratio_percent(saved)
         ));
     }
     evidence
 }
 
-/// The best number of warps that use the L1, all warps, and how many percent of the traffic that
-/// saves; none if it is all of them.
+/// The best number of warps that use the L1, all warps, and the share of the traffic that it saves;
+/// none if it is all of them.
 fn bypass(report: &BypassReport) -> Option<(u32, u32, f64)> {
     let oracle = report.oracle.as_ref()?;
     let (best, all) = (oracle.best(), report.per_warp.warps_per_block);
     let saved = oracle.traffic(all) - oracle.traffic(best);
-    let saved = 100.0 * ratio(saved, oracle.traffic(all));
-    (best < all && saved >= 1.0).then_some((best, all, saved))
+    let saved = ratio(saved, oracle.traffic(all));
+    (best < all && saved >= LEAST_SAVED).then_some((best, all, saved))
 }
 
 fn remedy(kernel: &KernelReport) -> String {

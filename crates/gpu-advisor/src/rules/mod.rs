@@ -159,12 +159,3 @@ fn line_accesses(kernel: &KernelReport) -> Vec<SiteReport> {
     }
     accesses
 }
-
-/// A share in percent, with three significant digits.
-fn per_cent(part: u64, all: u64) -> String {
-    let share = 100.0 * ratio(part, all);
-    match share {
-        10.0.. => format!("{share:.1} %"),
-        _ => format!("{share:.2} %"),
-    }
-}

@@ -1,9 +1,9 @@
 //! Loads that fill the L1 with data that their block does not use again.
 
 use reuselens_advice::{Confidence, Cost, Example, Finding, FindingRule};
-use reuselens_units::grouped;
+use reuselens_units::{grouped, percent};
 
-use super::{LEAST_OF_PLACE, RunFacts, line_accesses, per_cent, site_place};
+use super::{LEAST_OF_PLACE, RunFacts, line_accesses, site_place};
 use crate::{KernelReport, ratio};
 
 /// The rule.
@@ -56,11 +56,11 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
                          ({}).",
                         grouped(once),
                         grouped(reuse.loads),
-                        per_cent(once, reuse.loads)
+                        percent(once, reuse.loads)
                     ),
                     format!(
                         "They are {} of the lines that the kernel loads.",
-                        per_cent(reuse.loads, of_kernel)
+                        percent(reuse.loads, of_kernel)
                     ),
                 ],
                 cost: Cost {

@@ -1,9 +1,9 @@
 //! Copies of bytes that their destination already has.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingPlace, FindingRule};
-use reuselens_units::grouped;
+use reuselens_units::{grouped, percent};
 
-use super::{RunFacts, cost, per_cent};
+use super::{RunFacts, cost};
 
 /// The rule.
 pub static RULE: FindingRule = FindingRule {
@@ -35,7 +35,7 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
             grouped(copy.count),
             grouped(copy.redundant_bytes),
             grouped(copy.bytes),
-            per_cent(copy.redundant_bytes, copy.bytes)
+            percent(copy.redundant_bytes, copy.bytes)
         )];
         if let Some(from) = name(copy.from) {
             evidence.push(format!("They go {} from {from}.", copy.direction.name()));

@@ -1,10 +1,10 @@
 //! Requests that access more sectors than their bytes need.
 
 use reuselens_advice::{Confidence, Example, Finding, FindingRule};
-use reuselens_units::grouped;
+use reuselens_units::{grouped, percent};
 use reuselens_warp::WarpKind;
 
-use super::{RunFacts, cost, line_accesses, per_cent, site_place};
+use super::{RunFacts, cost, line_accesses, site_place};
 use crate::GlobalCounts;
 
 /// The rule.
@@ -49,7 +49,7 @@ pub(super) fn find(facts: &RunFacts<'_>) -> Vec<Finding> {
                         grouped(excess),
                         grouped(counts.sectors),
                         kind_words(site.kind),
-                        per_cent(excess, counts.sectors)
+                        percent(excess, counts.sectors)
                     ),
                     format!(
                         "A request accesses {:.1} sectors in {:.1} lines; {ideal:.1} sectors would \
