@@ -144,24 +144,35 @@ proptest! {
     }
 }
 
+/// A batch of which `deletions` in 10 changes delete present edges.
+fn batch(
+    oracle: &Oracle,
+    vertices: u32,
+    size: usize,
+    deletions: u32,
+    numbers: &mut Numbers,
+) -> Vec<EdgeChange> {
+    let present: Vec<_> = oracle.edges().collect();
+    let mut one = || {
+        if numbers.below(10) < deletions && !present.is_empty() {
+            let edge = present[numbers.below(present.len() as u32) as usize];
+            return change(false, edge.from, edge.to);
+        }
+        // Small ids are hubs.
+        let from = numbers.below(vertices);
+        change(
+            true,
+            from.min(numbers.below(vertices)),
+            numbers.below(vertices),
+        )
+    };
+    (0..size).map(|_| one()).collect()
+}
+
 /// Batches of these sizes, of which `deletions` in 10 changes delete present edges.
 fn run(all: &mut All, vertices: u32, sizes: &[usize], deletions: u32, numbers: &mut Numbers) {
     for &size in sizes {
-        let present: Vec<_> = all.oracle.edges().collect();
-        let mut one = || {
-            if numbers.below(10) < deletions && !present.is_empty() {
-                let edge = present[numbers.below(present.len() as u32) as usize];
-                return change(false, edge.from, edge.to);
-            }
-            // Small ids are hubs.
-            let from = numbers.below(vertices);
-            change(
-                true,
-                from.min(numbers.below(vertices)),
-                numbers.below(vertices),
-            )
-        };
-        let batch: Vec<_> = (0..size).map(|_| one()).collect();
+        let batch = batch(&all.oracle, vertices, size, deletions, numbers);
         all.apply(&batch);
     }
 }
@@ -201,6 +212,38 @@ fn answers_are_exact_when_sparse_graphs_lose_their_edges() {
         run(&mut all, vertices, &[1; 150], 8, &mut numbers);
         run(&mut all, vertices, &[10; 60], 9, &mut numbers);
         run(&mut all, vertices, &[400, 1, 1, 1, 100], 6, &mut numbers);
+    }
+}
+
+/// Sparse graphs that fall into parts of all sizes, several in one batch: a wrong forest shows in
+/// sizes at once, and in labels only long after.
+#[test]
+fn sizes_of_components_are_exact_over_long_histories() {
+    let vertices = 150;
+    for history in 0..120 {
+        let kind = kind(history % 2 == 1);
+        let mut numbers = Numbers(history << 32);
+        let mut oracle = Oracle::new(kind, vertices as usize);
+        let mut graph = SortedGraph::new(kind, vertices);
+        let mut kept = POLICIES.map(|policy| Components::new(&graph, policy));
+        for number in 0..16 {
+            let (size, deletions) = match number % 4 {
+                0 => (120, 2),
+                _ => (1 + numbers.below(20) as usize, 7),
+            };
+            let batch = batch(&oracle, vertices, size, deletions, &mut numbers);
+            oracle.apply(&batch);
+            let delta = graph.apply(&batch);
+            let labels = oracle.components();
+            for components in &mut kept {
+                let work = components.apply(&graph, &delta);
+                assert_eq!(Maintain::<SortedGraph>::answer(components), labels);
+                for (vertex, label) in (0..).zip(&labels) {
+                    let size = labels.iter().filter(|other| *other == label).count();
+                    assert_eq!(components.size(vertex) as usize, size, "{vertex}, {work:?}");
+                }
+            }
+        }
     }
 }
 

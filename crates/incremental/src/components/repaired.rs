@@ -167,7 +167,9 @@ impl Components {
     }
 
     /// Searches until the tree of a cut's child is that of the anchor, or exhausted. Returns the
-    /// anchor: any vertex of the tree that the next cuts of the component are to join.
+    /// anchor: any vertex of the tree that the next cuts of the component are to join. Nothing is
+    /// left to do where the child's tree was the other side of an earlier cut, and is a component
+    /// already.
     fn treat<G: StoredGraph>(
         &mut self,
         graph: &G,
@@ -175,6 +177,9 @@ impl Components {
         anchor: VertexId,
         work: &mut Work,
     ) -> VertexId {
+        if self.forest.part_of(cut.child) != cut.part {
+            return anchor;
+        }
         loop {
             let outcome = match self.search_small(graph, cut, anchor, work) {
                 Some(outcome) => outcome,
