@@ -3,8 +3,7 @@
 mod field_use;
 mod places;
 mod reuses;
-
-use std::collections::HashMap;
+mod same_objects;
 
 use reuselens_locality::{
     Causes, Cell, CellCauses, DataLayout, ElementUse, FineHistogram, Object, ObjectKind, Profile,
@@ -32,8 +31,7 @@ pub(crate) struct MissFacts<'a> {
     pub misses: u64,
     /// Names of the source files: unlike for files of one name in several folders.
     paths: ShortPaths<'a>,
-    /// For each index of the objects, the smallest one with the same name: rows of one name are
-    /// one object.
+    /// For each index of the objects, the smallest one of the same data: see [`same_objects`].
     same: Vec<u32>,
     /// By that index.
     objects: Vec<MissSums>,
@@ -97,7 +95,7 @@ impl<'a> MissFacts<'a> {
             items,
             misses: profile.histogram.misses(items),
             paths: ShortPaths::new(profile),
-            same: same_names(&profile.objects),
+            same: same_objects::united(profile),
             objects: vec![MissSums::default(); profile.objects.len()],
             bytes: vec![0; profile.objects.len()],
             blocks: vec![0; profile.objects.len()],
@@ -266,7 +264,7 @@ impl<'a> MissFacts<'a> {
         self.elements.iter().filter(move |it| it.object == object)
     }
 
-    /// The use of elements, with that of rows of one name as one.
+    /// The use of elements, with that of rows of the same data as one.
     fn united_elements(&self) -> Vec<ElementUse> {
         let mut elements = self.causes.elements.clone();
         for each in &mut elements {
@@ -296,13 +294,4 @@ impl MissSums {
 /// The type of an object's elements, if it is known.
 fn layout_of<'a>(causes: &'a Causes, elements: &ElementUse) -> Option<&'a DataLayout> {
     causes.layouts.get(elements.layout? as usize)
-}
-
-/// For each object, the first one with the same name. Unknown ones are the first.
-fn same_names(objects: &[Object]) -> Vec<u32> {
-    let mut first = HashMap::new();
-    let numbered = (0..).zip(objects);
-    numbered
-        .map(|(index, object)| *first.entry((object.kind, &object.name)).or_insert(index))
-        .collect()
 }

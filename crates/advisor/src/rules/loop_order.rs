@@ -117,27 +117,26 @@ fn used_of_ever_used(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkS
     (sums.utilisation(line) / ever).min(1.0)
 }
 
-/// How evenly the bytes of an object's elements are used while they are in the cache, from 0 to 1:
-/// the mean of their shares by the largest. Of an array of structures of which a loop uses one
-/// field it is small, of numbers it is 1. 0 of nodes that are linked: their order is that of the
-/// links. `None` if the size of elements is not known.
+/// How evenly the bytes of an object's elements are used, from 0 to 1: the mean of the fills that
+/// use each byte, by the largest. Of an array of structures of which a loop uses one field it is
+/// small, of numbers it is 1. Bytes that are brought in do not count: those at the ends of rows
+/// that are blocks by themselves share their lines with other data. 0 of nodes that are linked:
+/// their order is that of the links. `None` if the size of elements is not known.
 fn use_of_elements(facts: &MissFacts<'_>, object: u32) -> Option<f64> {
     let mut structures = facts.structures();
     if structures.any(|it| it.object == object && it.link().is_some()) {
         return Some(0.0);
     }
     let elements = facts.elements_of(object);
-    let bytes = elements.flat_map(|it| it.used.iter().zip(&it.brought));
-    let shares = bytes.map(|(used, brought)| *used as f64 / (*brought).max(1) as f64);
-    let (mut count, mut sum, mut largest) = (0, 0.0, 0.0_f64);
-    for share in shares {
-        count += 1;
-        sum += share;
-        largest = largest.max(share);
+    let (mut bytes, mut sum, mut largest) = (0_u64, 0_u64, 0_u64);
+    for used in elements.flat_map(|it| &it.used) {
+        bytes += 1;
+        sum = sum.saturating_add(*used);
+        largest = largest.max(*used);
     }
-    (count > 0).then(|| match largest > 0.0 {
-        true => sum / f64::from(count) / largest,
-        false => 0.0,
+    (bytes > 0).then(|| match largest {
+        0 => 0.0,
+        _ => sum as f64 / bytes as f64 / largest as f64,
     })
 }
 

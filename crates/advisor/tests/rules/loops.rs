@@ -96,6 +96,52 @@ fn arrays_of_one_loop_are_one_finding() {
     }
 }
 
+/// A vector of vectors: the line that allocates the rows allocates their headers, of which the loop
+/// reads one pointer each.
+#[test]
+fn headers_of_the_name_of_rows_do_not_hide_their_stride() {
+    let mut sketch = strided(8);
+    let (site, headers) = (sketch.site(14, "load"), sketch.array("a (a.c)", 1 << 20));
+    let accesses = Accesses {
+        hits: 60_000,
+        far: 20_000,
+        used: 24,
+        ..Accesses::default()
+    };
+    sketch.accesses(site, headers, accesses);
+    let names = ["begin", "end", "last"];
+    sketch.fields(
+        headers,
+        "Header",
+        &names.map(|name| (name, "double *", 1000, 0)),
+    );
+    sketch.causes().elements[1].used[..8].fill(333_000);
+    let advice = sketch.advise();
+    let finding = &advice.findings[0];
+    assert_eq!(finding.rule.name, "loop-order");
+    assert_eq!(finding.cost.amount, 61_250);
+}
+
+/// Rows that are blocks by themselves share the lines of their ends with other data, so that what
+/// is brought in there is less.
+#[test]
+fn ends_of_rows_do_not_make_them_structures() {
+    let mut sketch = strided(8);
+    sketch.causes().elements.clear();
+    sketch.untyped(1, 720, 125);
+    let elements = &mut sketch.causes().elements[0];
+    for brought in &mut elements.brought[..16] {
+        *brought /= 2;
+    }
+    assert_eq!(sketch.rules(), ["loop-order"]);
+    // Of structures of that size, a field is used, and the others are initialised.
+    let elements = &mut sketch.causes().elements[0];
+    for used in &mut elements.used[8..] {
+        *used /= 8;
+    }
+    assert!(!sketch.rules().contains(&"loop-order"));
+}
+
 /// Steps in time around the nest.
 #[test]
 fn loop_around_the_nest_is_not_for_another_order() {
