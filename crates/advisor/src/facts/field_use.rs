@@ -28,6 +28,9 @@ pub(crate) struct StructureUse<'a> {
     pub type_name: Option<&'a str>,
     /// The fields by offset, or pieces of 8 bytes where they are not known; padding is none.
     pub fields: Vec<FieldUse>,
+    /// Misses of accesses to these elements; those to other elements of the object are left out, and
+    /// so are those whose offset in an element is unknown.
+    pub misses: u64,
     /// Bytes that fills brought in, those of padding included.
     pub brought: u64,
     /// Of these, bytes that were used during the fill.
@@ -53,6 +56,7 @@ impl<'a> StructureUse<'a> {
             element,
             type_name: layout.map(|layout| layout.name.as_str()),
             fields,
+            misses: total(elements.misses.iter().copied()),
             brought,
             used: total(elements.used.iter().copied()),
             padding: match layout {

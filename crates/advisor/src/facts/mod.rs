@@ -224,8 +224,7 @@ impl<'a> MissFacts<'a> {
             let layout = layout_of(causes, elements);
             let structure = StructureUse::new(elements.object, elements, layout)?;
             let fills = self.object_sums(structure.object).misses;
-            let known = total(elements.misses.iter().copied());
-            (known >= fills.div_ceil(2)).then_some(structure)
+            (structure.misses >= fills.div_ceil(2)).then_some(structure)
         })
     }
 

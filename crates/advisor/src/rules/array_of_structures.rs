@@ -63,7 +63,6 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
     if later.utilisation() > MOST_UTILISATION || !applies(facts, &later) {
         return None;
     }
-    let misses = facts.object_sums(structure.object).misses;
     let used = by_misses(structure);
     let first = used.first()?;
     let (line, name) = (facts.line_bytes(), structure.name());
@@ -72,7 +71,7 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
         rule: &RULE,
         place: facts.object_place(structure.object),
         evidence: evidence(facts, structure, &used),
-        cost: cost(facts, part(misses, 1.0 - utilisation))?,
+        cost: cost(facts, part(structure.misses, 1.0 - utilisation))?,
         remedy: format!(
             "Store `{}` of {name} in an array of its own (a structure of arrays), so that a line \
              of {line} bytes holds {fits} of them.",

@@ -49,7 +49,6 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
     if share < LEAST_COLD || hot.is_empty() {
         return None;
     }
-    let misses = facts.object_sums(structure.object).misses;
     let names = |fields: &[&FieldUse]| {
         let names: Vec<String> = fields
             .iter()
@@ -63,7 +62,7 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
         rule: &RULE,
         place: facts.object_place(structure.object),
         evidence: evidence(facts, structure, &names(&hot), &names(&cold), unused),
-        cost: cost(facts, part(misses, share))?,
+        cost: cost(facts, part(structure.misses, share))?,
         remedy: format!(
             "Move {} of {} ({}) into another structure, in an array of its own; leave {} {}.",
             names(&cold),

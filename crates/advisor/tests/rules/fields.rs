@@ -133,6 +133,17 @@ fn elements_that_are_few_of_an_object_say_nothing_of_it() {
     assert_eq!(sketch.rules(), [""; 0]);
 }
 
+/// Other data of the object has 20,000 of its misses.
+#[test]
+fn cost_is_no_more_than_the_misses_of_the_elements() {
+    let mut sketch = missing(ObjectKind::Heap, 500, 16);
+    let field = |name, used| (name, "double", 1000, used);
+    sketch.fields(1, "Particle", &[field("x", 1000), field("y", 0)]);
+    assert_eq!(sketch.advise().findings[0].cost.amount, 25_000);
+    sketch.causes().elements[0].misses[0] = 30_000;
+    assert_eq!(sketch.advise().findings[0].cost.amount, 15_000);
+}
+
 #[test]
 fn structure_without_a_name_is_named_by_its_size() {
     let mut sketch = missing(ObjectKind::Static, 1, 16);
