@@ -8,7 +8,8 @@ use crate::FindingRule;
 /// Where a finding is. What is not known is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FindingPlace {
-    /// The line, as `file:line` or `file:line:column`.
+    /// The line, as a [`SourcePlace`](crate::SourcePlace) is written: `file:line` or
+    /// `file:line:column`.
     pub source: Option<String>,
     /// The function, or the kernel.
     pub function: Option<String>,

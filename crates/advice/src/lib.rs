@@ -9,6 +9,8 @@
 
 mod finding;
 mod rule;
+mod source_place;
 
 pub use finding::{Confidence, Cost, Finding, FindingPlace, ranked};
 pub use rule::{Example, FindingRule};
+pub use source_place::SourcePlace;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use reuselens::io::AtomicFile;
 use reuselens::units::shown_json;
+use reuselens_advice::SourcePlace;
 use reuselens_gpu_advisor::{KernelNames, KernelReport, Ledger, RunFacts, findings, source_line};
 use reuselens_report::{
     GpuPageOptions, GpuRun, GpuTextOptions, RunOrigin, SummedRun, gpu_csv, gpu_json, gpu_page,
@@ -163,7 +164,7 @@ fn page_options(run: &GpuRun, show: &Show) -> GpuPageOptions {
     let lines: Vec<String> = sites.map(|site| source_line(&site.code.place)).collect();
     let files = lines
         .iter()
-        .filter_map(|line| Some(line.rsplit_once(':')?.0));
+        .filter_map(|line| Some(SourcePlace::parse(line)?.file));
     let files: BTreeSet<&str> = files.collect();
     GpuPageOptions {
         sources: show.sources.texts_of(files, ProfileOrigin::RanHere),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use reuselens::io::open_regular_file;
+use reuselens_advice::SourcePlace;
 
 /// The most bytes of a source file that is read.
 const MOST: u64 = 4 << 20;
@@ -31,8 +32,8 @@ impl SourceTexts {
     /// `callee` is an allocator, whatever it is called. Of several such calls on the line it is
     /// the one that `nth` says, if there are as many calls as objects.
     pub fn variable(&mut self, place: &str, callee: &str, nth: Nth) -> Option<String> {
-        let (file, line) = place.rsplit_once(':')?;
-        let line: usize = line.parse().ok()?;
+        let SourcePlace { file, line, .. } = SourcePlace::parse(place)?;
+        let line = usize::try_from(line).ok()?;
         let lines = self.files.entry(file.to_owned()).or_insert_with(|| {
             let file = open_regular_file(Path::new(file)).ok();
             let text = file

@@ -10,7 +10,7 @@ mod text;
 
 use std::collections::BTreeSet;
 
-use reuselens_advice::{Cost, Finding};
+use reuselens_advice::{Cost, Finding, SourcePlace};
 
 use crate::numbers::{count, ratio_percent};
 
@@ -66,14 +66,9 @@ impl<'a> PlaceNames<'a> {
     }
 }
 
-/// The file of `file:line` and `file:line:column`.
+/// The file of a place; all of a place without a line.
 fn file_of(source: &str) -> &str {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
-    let mut file = source;
-    while let Some((rest, _)) = file.rsplit_once(':').filter(|(_, last)| is_number(last)) {
-        file = rest;
-    }
-    file
+    SourcePlace::parse(source).map_or(source, |place| place.file)
 }
 
 /// The end of a path: its file's name.

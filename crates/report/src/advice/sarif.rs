@@ -3,7 +3,7 @@
 //! Source: *Static Analysis Results Interchange Format (SARIF) Version 2.1.0*, OASIS 2020. The
 //! numbers of sections below are those of that document.
 
-use reuselens_advice::{Confidence, Finding, FindingPlace, FindingRule};
+use reuselens_advice::{Confidence, Finding, FindingPlace, FindingRule, SourcePlace};
 use serde_json::{Map, Value, json};
 
 use super::{AdviceReport, cost};
@@ -101,7 +101,7 @@ fn message(finding: &Finding) -> String {
 
 /// A `location` (3.28) with a `physicalLocation`; `None` where the line is not known.
 fn location(place: &FindingPlace) -> Option<Value> {
-    let (file, line) = source_line(place.source.as_deref()?)?;
+    let SourcePlace { file, line, .. } = known_line(place.source.as_deref()?)?;
     let mut location = json!({
         "physicalLocation": {
             "artifactLocation": { "uri": uri(file) },
@@ -114,15 +114,10 @@ fn location(place: &FindingPlace) -> Option<Value> {
     Some(location)
 }
 
-/// File and line of `file:line` and `file:line:column`. Lines count from 1 (3.30.5).
-fn source_line(source: &str) -> Option<(&str, u64)> {
-    let (rest, last) = source.rsplit_once(':')?;
-    let last = last.parse::<u64>().ok()?;
-    let (file, line) = match rest.rsplit_once(':') {
-        Some((file, line)) if line.parse::<u64>().is_ok() => (file, line.parse().ok()?),
-        _ => (rest, last),
-    };
-    (line > 0 && !file.is_empty()).then_some((file, line))
+/// A place with a file and a line: lines count from 1 (3.30.5).
+fn known_line(source: &str) -> Option<SourcePlace<'_>> {
+    let place = SourcePlace::parse(source)?;
+    (place.line > 0 && !place.file.is_empty()).then_some(place)
 }
 
 /// A path as a URI (3.4.4): absolute ones are of this machine, others are relative.
@@ -147,12 +142,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_found_with_and_without_columns() {
-        assert_eq!(source_line("/p/a.c:12"), Some(("/p/a.c", 12)));
-        assert_eq!(source_line("/p/a.cu:12:7"), Some(("/p/a.cu", 12)));
-        assert_eq!(source_line("c:/a.c:3"), Some(("c:/a.c", 3)));
+    fn places_without_a_file_or_a_line_have_no_location() {
+        assert!(known_line("/p/a.cu:12:7").is_some());
         for none in ["a.c", "a.c:0", ":3", "a.c:x"] {
-            assert_eq!(source_line(none), None, "{none}");
+            assert_eq!(known_line(none), None, "{none}");
         }
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use reuselens_advice::SourcePlace;
+
 use super::RunOrigin;
 use super::rows::short_place;
 use super::stored::{StoredCache, StoredFinding, StoredGpuRun, StoredKernel, StoredLine};
@@ -213,10 +215,7 @@ type NumberedLine<'a> = (u64, &'a StoredLine);
 fn lines_by_kernel(run: &StoredGpuRun) -> BTreeMap<&[String], Vec<NumberedLine<'_>>> {
     let mut lines: BTreeMap<&[String], Vec<NumberedLine>> = BTreeMap::new();
     for entry in &run.by_line {
-        let number = entry
-            .line
-            .rsplit_once(':')
-            .and_then(|(_, line)| line.parse().ok());
+        let number = SourcePlace::parse(&entry.line).map(|place| place.line);
         let kernel = lines.entry(&entry.kernels).or_default();
         kernel.push((number.unwrap_or(0), entry));
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::GpuRun;
+use reuselens_advice::SourcePlace;
 use reuselens_gpu_advisor::{
     BankCounts, BranchReport, CacheCounts, GlobalCounts, HeatMap, InstructionCounts, KernelReport,
     ObjectCounts, RequestSums, ReuseReport, SiteCounts, source_line,
@@ -191,8 +192,8 @@ impl LineSum {
 
     /// File and line number; none if they are not known.
     pub fn file_and_line(&self) -> Option<(&str, usize)> {
-        let (file, line) = self.line.rsplit_once(':')?;
-        Some((file, line.parse().ok()?))
+        let place = SourcePlace::parse(&self.line)?;
+        Some((place.file, usize::try_from(place.line).ok()?))
     }
 }
 
