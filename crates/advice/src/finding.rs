@@ -83,6 +83,13 @@ fn by_cost(a: &Finding, b: &Finding) -> Ordering {
         .then_with(|| a.place.cmp(&b.place))
 }
 
+/// A clause with its first letter in upper case, as the begin of a sentence.
+pub fn capitalised(clause: &str) -> String {
+    let mut letters = clause.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +124,13 @@ mod tests {
             remedy: String::new(),
             confidence: Confidence::Certain,
         }
+    }
+
+    #[test]
+    fn sentences_begin_with_a_capital_and_keep_the_rest() {
+        assert_eq!(capitalised("the loop at A.c:3"), "The loop at A.c:3");
+        assert_eq!(capitalised("état"), "État");
+        assert_eq!(capitalised(""), "");
     }
 
     #[test]

@@ -11,6 +11,6 @@ mod finding;
 mod rule;
 mod source_place;
 
-pub use finding::{Confidence, Cost, Finding, FindingPlace, ranked};
+pub use finding::{Confidence, Cost, Finding, FindingPlace, capitalised, ranked};
 pub use rule::{Example, FindingRule};
 pub use source_place::SourcePlace;

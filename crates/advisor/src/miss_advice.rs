@@ -6,7 +6,7 @@ use reuselens_advice::{Finding, ranked};
 use reuselens_locality::Profile;
 use reuselens_units::Bytes;
 
-use crate::facts::MissFacts;
+use crate::facts::{MissFacts, cache_words};
 use crate::need::{Need, Unknown};
 use crate::rules::ALL;
 
@@ -29,6 +29,11 @@ pub struct MissAdvice {
 }
 
 impl MissAdvice {
+    /// The cache as people read it: `L1d (32 KiB)`; without a name, `a cache of 48 KiB`.
+    pub fn cache_words(&self) -> String {
+        cache_words(self.cache_name.as_deref(), self.cache)
+    }
+
     /// Whether any rule was applied: without one, no finding means nothing.
     pub fn is_applied(&self) -> bool {
         let left_out = self.unknown.iter().map(|unknown| unknown.rules.len());

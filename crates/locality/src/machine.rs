@@ -22,6 +22,12 @@ impl Machine {
         self.data_caches().into_iter().find(wanted)
     }
 
+    /// The first data cache of a size, from the processor outwards.
+    pub fn cache_of_size(&self, size: Bytes) -> Option<&Cache> {
+        let mut caches = self.data_caches().into_iter();
+        caches.find(|cache| cache.size == size)
+    }
+
     /// The line of the first data cache as the size of an item; `None` if it is unknown.
     pub fn line(&self) -> Option<Granularity> {
         Granularity::new(self.data_caches().first()?.line.get()).ok()

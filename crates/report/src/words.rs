@@ -7,15 +7,6 @@ use reuselens_units::Granularity;
 use crate::caches;
 use crate::numbers::{noun, ratio_percent};
 
-/// A clause in ASCII as the begin of a sentence.
-pub(crate) fn capitalised(clause: &str) -> String {
-    let mut sentence = clause.to_owned();
-    if let Some(first) = sentence.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    sentence
-}
-
 /// What items are called: `64-byte lines`, and where they are too small for that, `8-byte items`.
 pub(crate) fn items(granularity: Granularity) -> String {
     match granularity.bytes() {

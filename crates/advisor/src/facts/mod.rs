@@ -6,8 +6,8 @@ mod reuses;
 mod same_objects;
 
 use reuselens_locality::{
-    Causes, Cell, CellCauses, DataLayout, ElementUse, FineHistogram, Object, ObjectKind, Profile,
-    RunPhases, ShortPaths,
+    Cache, Causes, Cell, CellCauses, DataLayout, ElementUse, FineHistogram, Object, ObjectKind,
+    Profile, RunPhases, ShortPaths,
 };
 use reuselens_units::Bytes;
 
@@ -144,17 +144,13 @@ impl<'a> MissFacts<'a> {
 
     /// The name of the cache on the profile's machine.
     pub fn cache_name(&self) -> Option<String> {
-        let caches = self.profile.machine.data_caches();
-        let mut same = caches.iter().filter(|cache| cache.size == self.cache);
-        same.next().map(|cache| cache.name())
+        let cache = self.profile.machine.cache_of_size(self.cache);
+        cache.map(Cache::name)
     }
 
     /// The cache as people read it: `L1d (32 KiB)`, `a cache of 48 KiB`.
     pub fn cache_words(&self) -> String {
-        match self.cache_name() {
-            Some(name) => format!("{name} ({})", self.cache),
-            None => format!("a cache of {}", self.cache),
-        }
+        cache_words(self.cache_name().as_deref(), self.cache)
     }
 
     /// Bytes of a line: of an item.
@@ -287,6 +283,14 @@ impl MissSums {
         self.misses = self.misses.saturating_add(misses);
         self.cold = self.cold.saturating_add(cell.histogram.cold());
         self.causes.merge(&cell.causes);
+    }
+}
+
+/// A cache as people read it: `L1d (32 KiB)`; without a name, `a cache of 48 KiB`.
+pub(crate) fn cache_words(name: Option<&str>, size: Bytes) -> String {
+    match name {
+        Some(name) => format!("{name} ({size})"),
+        None => format!("a cache of {size}"),
     }
 }
 

@@ -28,8 +28,8 @@ pub(crate) struct ReuseRoute<'a> {
     pub carrier: Carrier,
     /// The loop or function of the carrier; `None` if the accesses are of different threads.
     pub scope: Option<&'a MissScope>,
-    /// Its line for people, or its function.
-    pub scope_line: Option<String>,
+    /// The carrier for people: `the loop at matmul.c:35`, `the function solve`.
+    pub scope_words: String,
     /// Reuses that miss.
     pub misses: u64,
     /// Sum of their distances in items.
@@ -77,7 +77,7 @@ impl<'a> MissFacts<'a> {
                 object,
                 carrier: reuse.carrier,
                 scope,
-                scope_line: scope.and_then(|scope| self.line_name(&scope.frame)),
+                scope_words: self.scope_words(scope),
                 misses: 0,
                 distance_sum: 0,
                 sinks: Vec::new(),
@@ -107,6 +107,13 @@ impl<'a> MissFacts<'a> {
             Carrier::Scope(scope) | Carrier::Iteration(scope) => {
                 self.causes.scopes.get(scope as usize)
             }
+        }
+    }
+
+    fn scope_words(&self, scope: Option<&MissScope>) -> String {
+        match scope {
+            Some(scope) => scope.words(&self.paths),
+            None => "another thread".to_owned(),
         }
     }
 
@@ -179,34 +186,12 @@ impl ReuseRoute<'_> {
         }
     }
 
-    /// The carrier for people: `the loop at matmul.c:35`, `the function solve`.
-    pub fn scope_words(&self) -> String {
-        let Some(scope) = self.scope else {
-            return "another thread".to_owned();
-        };
-        let frame = &scope.frame;
-        match (scope.kind, &self.scope_line) {
-            (ScopeKind::Thread, _) => "the thread".to_owned(),
-            (ScopeKind::Function, _) if !frame.function.is_empty() => {
-                format!("the function {}", frame.function)
-            }
-            (ScopeKind::Function, _) => format!("the function at {}", offset(scope)),
-            (ScopeKind::Loop, Some(name)) if frame.line > 0 => format!("the loop at {name}"),
-            (ScopeKind::Loop, Some(name)) => format!("a loop of {name} ({})", offset(scope)),
-            (ScopeKind::Loop, None) => format!("the loop at {}", offset(scope)),
-        }
-    }
-
     /// The mean distance for people, in the bytes of the lines between the two accesses.
     pub fn distance_words(&self, line: u64) -> String {
         let items = self.mean_distance();
         let bytes = reuselens_units::Bytes(items.saturating_mul(line));
         format!("{} other lines ({bytes})", grouped(items))
     }
-}
-
-fn offset(scope: &MissScope) -> String {
-    format!("{}+{:#x}", scope.place.module, scope.place.offset)
 }
 
 /// The largest share of the finite distances that miss which are within a quarter of an octave of

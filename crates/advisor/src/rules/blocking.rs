@@ -1,6 +1,6 @@
 //! Reuse that an outer loop carries, and that blocking would shorten.
 
-use reuselens_advice::{Confidence, Example, Finding, FindingRule};
+use reuselens_advice::{Confidence, Example, Finding, FindingRule, capitalised};
 use reuselens_units::{grouped, percent};
 
 use super::route_group::{self, RouteGroup};
@@ -65,7 +65,7 @@ fn finding(facts: &MissFacts<'_>, group: &RouteGroup<'_, '_>) -> Option<Finding>
             "Block the loops: put a loop over tiles of {} around {}, with tiles of less than half \
              of {}, so that all iterations use a tile while it is there.",
             group.objects(facts),
-            route.scope_words(),
+            route.scope_words,
             facts.cache
         ),
         confidence: Confidence::Likely,
@@ -92,16 +92,10 @@ fn carried(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> St
     };
     format!(
         "{} carries {} reuses of {} that miss in {}: {} of the accesses of {sink} to it{from}.",
-        capitalised(&route.scope_words()),
+        capitalised(&route.scope_words),
         grouped(route.misses),
         facts.object(route.object).name,
         facts.cache_words(),
         percent(route.misses, sums.accesses),
     )
-}
-
-fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + chars.as_str()
 }

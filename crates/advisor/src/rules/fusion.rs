@@ -130,6 +130,6 @@ fn fetched_again(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums)
         grouped(sums.accesses),
         facts.object(route.object).name,
         percent(route.misses, sums.accesses),
-        route.scope_words(),
+        route.scope_words,
     )
 }

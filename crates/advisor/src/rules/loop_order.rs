@@ -80,7 +80,7 @@ fn is_heaviest(facts: &MissFacts<'_>, route: &ReuseRoute<'_>) -> bool {
 
 fn finding(facts: &MissFacts<'_>, group: &RouteGroup<'_, '_>) -> Option<Finding> {
     let (route, _) = group.heaviest();
-    let (objects, scope) = (group.objects(facts), route.scope_words());
+    let (objects, scope) = (group.objects(facts), &route.scope_words);
     // Without those that remain where each fill uses all bytes that are ever used.
     let saved = group.routes().map(|(route, sums)| {
         let needed = used_of_ever_used(facts, route, sums);
@@ -171,6 +171,6 @@ fn evicted(facts: &MissFacts<'_>, route: &ReuseRoute<'_>, sums: &SinkSums) -> St
         grouped(sums.accesses),
         facts.object(route.object).name,
         percent(route.misses, sums.accesses),
-        route.scope_words(),
+        route.scope_words,
     )
 }

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FileOffset, Frame};
+use crate::{FileOffset, Frame, ShortPaths};
 
 /// What a scope is.
 #[derive(
@@ -34,6 +34,33 @@ pub struct MissScope {
     pub place: FileOffset,
     /// Where that is in the source; of a loop the line that it begins on, as far as that is known.
     pub frame: Frame,
+}
+
+impl MissScope {
+    /// The scope for people, with the names that `paths` gives to files: `the loop at matmul.c:35`,
+    /// `the function solve`. A loop without a line has its function and its place in the module:
+    /// `a loop of solve (matmul+0x1234)`.
+    pub fn words(&self, paths: &ShortPaths<'_>) -> String {
+        let Frame {
+            function,
+            file,
+            line,
+        } = &self.frame;
+        let has_line = *line > 0 && !file.is_empty();
+        let place = match has_line {
+            true => format!("{}:{line}", paths.shorten(file)),
+            false => format!("{}+{:#x}", self.place.module, self.place.offset),
+        };
+        match (self.kind, function.as_str()) {
+            (ScopeKind::Thread, _) => "the thread".to_owned(),
+            (ScopeKind::Function, "") => format!("the function at {place}"),
+            (ScopeKind::Function, name) => format!("the function {name}"),
+            (ScopeKind::Loop, name) if !has_line && !name.is_empty() => {
+                format!("a loop of {name} ({place})")
+            }
+            (ScopeKind::Loop, _) => format!("the loop at {place}"),
+        }
+    }
 }
 
 /// A scope, by addresses of the process that runs it.
@@ -101,5 +128,41 @@ impl CarriedReuse {
     /// The most misses first; equal ones by what they are of.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         (other.misses.cmp(&self.misses)).then_with(|| self.key().cmp(&other.key()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Profile;
+
+    #[test]
+    fn scopes_without_lines_are_named_by_function_and_offset() {
+        let profile = Profile::empty(reuselens_units::Granularity::LINE_64);
+        let paths = ShortPaths::new(&profile);
+        let words = |kind, function: &str, file: &str, line| {
+            let scope = MissScope {
+                kind,
+                place: FileOffset {
+                    module: "prog".into(),
+                    offset: 0x12,
+                },
+                frame: Frame {
+                    function: function.into(),
+                    file: file.into(),
+                    line,
+                },
+            };
+            scope.words(&paths)
+        };
+        use ScopeKind::{Function, Loop, Thread};
+        assert_eq!(words(Loop, "f", "a.c", 3), "the loop at a.c:3");
+        assert_eq!(words(Loop, "f", "a.c", 0), "a loop of f (prog+0x12)");
+        assert_eq!(words(Loop, "f", "", 3), "a loop of f (prog+0x12)");
+        assert_eq!(words(Loop, "", "", 0), "the loop at prog+0x12");
+        assert_eq!(words(Function, "f", "a.c", 3), "the function f");
+        assert_eq!(words(Function, "", "a.c", 3), "the function at a.c:3");
+        assert_eq!(words(Function, "", "", 0), "the function at prog+0x12");
+        assert_eq!(words(Thread, "f", "a.c", 3), "the thread");
     }
 }

@@ -46,7 +46,7 @@ impl<'a> AdviceReport<'a> {
                 "Misses in {} cost more time here than those in {}, which the findings are of. For \
                  them: {}",
                 other.label,
-                cache_name(advice),
+                advice.cache_words(),
                 other.command
             )
         });
@@ -155,16 +155,8 @@ impl<'a> AdviceReport<'a> {
         Some(format!(
             "{} misses in {}",
             count(advice.misses),
-            cache_name(advice)
+            advice.cache_words()
         ))
-    }
-}
-
-/// The cache that costs are of: `L1d (32 KiB)`, `a cache of 48 KiB`.
-fn cache_name(advice: &MissAdvice) -> String {
-    match &advice.cache_name {
-        Some(name) => format!("{name} ({})", advice.cache),
-        None => format!("a cache of {}", advice.cache),
     }
 }
 

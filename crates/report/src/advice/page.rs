@@ -2,13 +2,12 @@
 
 use std::fmt::Write;
 
-use reuselens_advice::Finding;
+use reuselens_advice::{Finding, capitalised};
 use reuselens_advisor::Unknown;
 
 use super::{AdviceReport, PlaceNames, cost};
 use crate::ShownProfile;
 use crate::html::{escape, page};
-use crate::words::capitalised;
 
 /// Findings that are shown at most.
 const FINDINGS: usize = 50;

@@ -2,13 +2,12 @@
 
 use std::fmt::Write;
 
-use reuselens_advice::Finding;
+use reuselens_advice::{Finding, capitalised};
 use reuselens_advisor::Unknown;
 
 use super::{AdviceReport, PlaceNames, cost};
 use crate::ShownProfile;
 use crate::text::{Paint, TextStyle, heading, wrap};
-use crate::words::capitalised;
 
 /// Findings that a summary of a profile shows, and stopped kernels that come before findings.
 const FIRST: usize = 3;

@@ -3,9 +3,7 @@
 
 use std::fmt::Write;
 
-use reuselens_locality::{
-    Causes, Dimension, MissScope, Profile, ScopeKind, SharedEnd, ShortPaths, total,
-};
+use reuselens_locality::{Causes, Dimension, MissScope, Profile, SharedEnd, ShortPaths, total};
 
 use crate::html::{StackedTable, escape};
 use crate::numbers::noun;
@@ -164,18 +162,8 @@ impl<'a> CauseNames<'a> {
         Some(&field.name)
     }
 
-    /// A loop or function: `the loop at matmul.c:35`.
+    /// The words of a loop or function: `the loop at matmul.c:35`.
     pub fn scope(&self, scope: &MissScope) -> String {
-        let frame = &scope.frame;
-        let place = match frame.line {
-            0 => format!("{}+{:#x}", scope.place.module, scope.place.offset),
-            line => format!("{}:{line}", self.paths.shorten(&frame.file)),
-        };
-        match (scope.kind, frame.function.as_str()) {
-            (ScopeKind::Thread, _) => "the thread".to_owned(),
-            (ScopeKind::Loop, _) => format!("the loop at {place}"),
-            (ScopeKind::Function, "") => format!("the function at {place}"),
-            (ScopeKind::Function, name) => format!("the function {name}"),
-        }
+        scope.words(&self.paths)
     }
 }

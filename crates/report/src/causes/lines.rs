@@ -120,8 +120,7 @@ pub(super) fn of_what(profile: &Profile) -> String {
     let Some(causes) = &profile.causes else {
         return String::new();
     };
-    let caches = profile.machine.data_caches();
-    let cache = match caches.iter().find(|cache| cache.size == causes.cache) {
+    let cache = match profile.machine.cache_of_size(causes.cache) {
         Some(cache) => format!("{} {}", cache.name(), cache.size),
         None => format!("a cache of {}", causes.cache),
     };
