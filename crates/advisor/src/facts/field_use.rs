@@ -28,8 +28,8 @@ pub(crate) struct StructureUse<'a> {
     pub type_name: Option<&'a str>,
     /// The fields by offset, or pieces of 8 bytes where they are not known; padding is none.
     pub fields: Vec<FieldUse>,
-    /// Misses of accesses to these elements; those to other elements of the object are left out, and
-    /// so are those whose offset in an element is unknown.
+    /// Misses of accesses to these elements; those to other elements of the object are left out,
+    /// and so are those whose offset in an element is unknown.
     pub misses: u64,
     /// Bytes that fills brought in, those of padding included.
     pub brought: u64,

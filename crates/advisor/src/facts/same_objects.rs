@@ -1,9 +1,9 @@
 //! Which rows of the objects are the same data for the rules.
 //!
 //! Blocks that several calls allocate on one line have one name, and advice about them is one. But
-//! `std::vector<std::vector<double>>` allocates both its rows and their headers on one line: numbers
-//! and structures of 24 bytes, each with its own use of lines. So rows of one name are the same data
-//! only if their elements are alike.
+//! `std::vector<std::vector<double>>` allocates both its rows and their headers on one line:
+//! numbers and structures of 24 bytes, each with its own use of lines. So rows of one name are the
+//! same data only if their elements are alike.
 
 use std::collections::HashMap;
 
