@@ -5,7 +5,10 @@ use reuselens_locality::{DataLayout, ElementUse, FieldUse, LayoutField};
 use super::total;
 
 /// Bytes of a piece of an element whose fields are not known.
-const SLOT: usize = 8;
+const SLOT: u64 = 8;
+/// Part of the names of the types in which nodes of the C++ library hold a value, whose fields are
+/// not known: `__aligned_membuf<Order>`, `__aligned_buffer<std::pair<int const, Order>>`.
+const BUFFER: &str = "__aligned_";
 /// The least share of the used elements in which a field must be used not to be *cold*.
 const COLD: f64 = 0.1;
 /// The least share of what is brought in that later fills must make, so that they count without the
@@ -46,7 +49,7 @@ impl<'a> StructureUse<'a> {
         let layout = layout.filter(|layout| !layout.fields.is_empty());
         let fields = match layout {
             Some(layout) => named(elements, layout),
-            None => slots(elements),
+            None => slots(elements, "", 0, elements.accesses.len() as u64),
         };
         let brought = total(elements.brought.iter().copied());
         let covered = total(fields.iter().map(|field| field.field.bytes));
@@ -130,14 +133,14 @@ impl<'a> StructureUse<'a> {
         }
     }
 
-    /// The field through which elements are linked, if the type has a pointer to itself that is
-    /// used.
+    /// The field through which elements are linked, if the type has a pointer to itself, or to the
+    /// type that it is derived from, that is used.
     pub fn link(&self) -> Option<&FieldUse> {
         let own = bare(self.type_name?);
         let is_link = |field: &&FieldUse| {
             let target = field.field.type_name.trim_end_matches(['*', ' ']);
             let is_pointer = field.field.type_name.ends_with('*');
-            is_pointer && field.used > 0 && bare(target) == own
+            is_pointer && field.used > 0 && (bare(target) == own || is_base(target, own))
         };
         self.fields.iter().find(is_link)
     }
@@ -153,6 +156,19 @@ fn in_proportion(counts: impl Iterator<Item = f64>) -> f64 {
         true => sum / most,
         false => 1.0,
     }
+}
+
+/// Whether a type is the base of a node's type, by the names that the C++ libraries have:
+/// `std::__detail::_List_node_base` of `std::_List_node<Order>`.
+fn is_base(base: &str, node: &str) -> bool {
+    let base = own_name(base).strip_suffix("_base");
+    base.is_some_and(|base| base == own_name(node))
+}
+
+/// The name of a type without those of its namespaces and arguments.
+fn own_name(name: &str) -> &str {
+    let name = name.split('<').next().unwrap_or_default();
+    name.rsplit("::").next().unwrap_or_default()
 }
 
 /// The name of a type without the words around it.
@@ -171,21 +187,32 @@ fn bare(name: &str) -> &str {
 }
 
 fn named(elements: &ElementUse, layout: &DataLayout) -> Vec<FieldUse> {
-    let fields = layout.fields.iter();
-    fields.map(|field| piece(elements, field.clone())).collect()
+    let mut fields = Vec::new();
+    for field in &layout.fields {
+        match field.type_name.contains(BUFFER) && field.bytes > SLOT {
+            true => {
+                let prefix = format!("{} ", field.name);
+                fields.extend(slots(elements, &prefix, field.offset, field.bytes));
+            }
+            false => fields.push(piece(elements, field.clone())),
+        }
+    }
+    fields
 }
 
-/// The element in pieces of 8 bytes, named by their bytes.
-fn slots(elements: &ElementUse) -> Vec<FieldUse> {
-    let all = elements.accesses.len();
-    let slot = |start: usize| LayoutField {
-        name: format!("bytes {start}–{}", (start + SLOT).min(all) - 1),
-        offset: start as u64,
-        bytes: SLOT as u64,
-        ..LayoutField::default()
-    };
-    let starts = (0..all).step_by(SLOT);
-    starts.map(|start| piece(elements, slot(start))).collect()
+/// The bytes from `first` on in pieces of 8, named by their bytes after `prefix`.
+fn slots(elements: &ElementUse, prefix: &str, first: u64, bytes: u64) -> Vec<FieldUse> {
+    let starts = (0..bytes).step_by(SLOT as usize);
+    let slots = starts.map(|start| {
+        let end = (start + SLOT).min(bytes);
+        LayoutField {
+            name: format!("{prefix}bytes {start}–{}", end - 1),
+            offset: first + start,
+            bytes: end - start,
+            ..LayoutField::default()
+        }
+    });
+    slots.map(|slot| piece(elements, slot)).collect()
 }
 
 /// The use of a field, as far as it is within the element.

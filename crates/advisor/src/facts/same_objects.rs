@@ -19,22 +19,14 @@ type ElementKind = (Option<u32>, usize);
 pub(super) fn united(profile: &Profile) -> Vec<u32> {
     let owners = owners(&profile.objects);
     let kinds = element_kinds(profile, &owners);
-    // `None` where rows of one name have several kinds of elements.
-    let mut of_names: HashMap<(ObjectKind, &str), Option<ElementKind>> = HashMap::new();
-    for (owner, (kind, _)) in &kinds {
-        let name = name_of(&profile.objects[*owner as usize]);
-        let of_name = of_names.entry(name).or_insert(Some(*kind));
-        *of_name = of_name.filter(|known| known == kind);
-    }
     let mut first = HashMap::new();
     let numbered = (0..).zip(profile.objects.iter().zip(&owners));
     numbered
         .map(|(index, (row, owner))| {
-            let name = name_of(row);
-            // Rows without counted elements are like the others of their name, if those are alike.
-            let of_name = || of_names.get(&name).copied().flatten();
-            let kind = kinds.get(owner).map(|(kind, _)| *kind).or_else(of_name);
-            *first.entry((name, kind)).or_insert(index)
+            // Elements that were not counted are a kind of their own: those of a table that grows
+            // beside its nodes are.
+            let kind = kinds.get(owner).map(|(kind, _)| *kind);
+            *first.entry((name_of(row), kind)).or_insert(index)
         })
         .collect()
 }

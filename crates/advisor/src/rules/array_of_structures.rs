@@ -55,6 +55,17 @@ pub(super) fn applies(facts: &MissFacts<'_>, later: &StructureUse<'_>) -> bool {
         // Few fields may also be those of a few elements, all used together: that is so where the
         // elements are chosen by an index or a hash.
         && later.fields_of_a_visit() <= MOST_FIELDS
+        && by_misses(later).first().is_some_and(|field| is_denser(facts, later, field))
+}
+
+/// Whether a line holds more values of a field in an array of its own than elements now; of larger
+/// elements, whether the field has at most half of their bytes.
+fn is_denser(facts: &MissFacts<'_>, structure: &StructureUse<'_>, field: &FieldUse) -> bool {
+    let (line, bytes) = (facts.line_bytes(), field.field.bytes.max(1));
+    match structure.element <= line {
+        true => line / bytes > line / structure.element.max(1),
+        false => 2 * bytes <= structure.element,
+    }
 }
 
 fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Finding> {
@@ -66,15 +77,17 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
     let used = by_misses(structure);
     let first = used.first()?;
     let (line, name) = (facts.line_bytes(), structure.name());
-    let fits = line / first.field.bytes.max(1);
+    let gain = match line / first.field.bytes.max(1) {
+        0 | 1 => String::new(),
+        fits => format!(", so that a line of {line} bytes holds {fits} of them"),
+    };
     Some(Finding {
         rule: &RULE,
         place: facts.object_place(structure.object),
         evidence: evidence(facts, structure, &used),
         cost: cost(facts, part(structure.misses, 1.0 - utilisation))?,
         remedy: format!(
-            "Store `{}` of {name} in an array of its own (a structure of arrays), so that a line \
-             of {line} bytes holds {fits} of them.",
+            "Store `{}` of {name} in an array of its own (a structure of arrays){gain}.",
             first.field.name
         ),
         confidence: match structure.type_name {

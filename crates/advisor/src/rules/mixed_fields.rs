@@ -14,7 +14,8 @@ pub static RULE: FindingRule = FindingRule {
     what: "Structures of which a quarter of what misses bring in, or more, belongs to fields that \
            are used of less than 10 % of the elements that are used; where several fields are \
            used together, or elements are nodes by themselves. A first pass that initialises all \
-           fields does not count.",
+           fields does not count. What alignment, and blocks of multiples of 16 bytes, take of the \
+           gain is left out.",
     why: "Cold fields fill the lines of the hot ones, so that fewer elements fit the cache.",
     example: Example {
         before: "struct Entry { long key; char title[48]; struct Entry *next; };",
@@ -29,6 +30,10 @@ pub static RULE: FindingRule = FindingRule {
 
 /// The least share of what is brought in that cold fields take: below, splitting saves little.
 const LEAST_COLD: f64 = 0.25;
+/// Sizes of blocks of the heap are multiples of that.
+const BLOCK_STEP: u64 = 16;
+/// Numbers of more bytes are rare.
+const MOST_ALIGNMENT: u64 = 8;
 
 /// Where it applies.
 pub(super) fn find(facts: &MissFacts<'_>) -> Vec<Finding> {
@@ -45,7 +50,7 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
     }
     let (cold, hot) = split(structure, &later);
     let unused = total((cold.iter()).map(|field| field.brought.saturating_sub(field.used)));
-    let share = unused as f64 / structure.brought as f64;
+    let share = (unused as f64 / structure.brought as f64).min(saved(facts, structure, &hot));
     if share < LEAST_COLD || hot.is_empty() {
         return None;
     }
@@ -80,6 +85,25 @@ fn finding(facts: &MissFacts<'_>, structure: &StructureUse<'_>) -> Option<Findin
             None => Confidence::Possible,
         },
     })
+}
+
+/// The share of an element's bytes that leaving only these fields saves, from 0 to 1, with what
+/// alignment and the steps of an allocator take.
+fn saved(facts: &MissFacts<'_>, structure: &StructureUse<'_>, hot: &[&FieldUse]) -> f64 {
+    let step = match facts.is_single(structure) {
+        true => BLOCK_STEP,
+        false => hot.iter().map(|field| alignment(field)).max().unwrap_or(1),
+    };
+    let now = structure.element.max(1).next_multiple_of(step);
+    let later = total(hot.iter().map(|field| field.field.bytes)).next_multiple_of(step);
+    1.0 - (later as f64 / now as f64).min(1.0)
+}
+
+/// The bytes that a field's offset is a multiple of, at most 8: those of a number, or what its
+/// offset and its size have in common.
+fn alignment(field: &FieldUse) -> u64 {
+    let (offset, bytes) = (field.field.offset, field.field.bytes);
+    1 << (offset | bytes | MOST_ALIGNMENT).trailing_zeros()
 }
 
 /// The cold fields and the others.

@@ -209,6 +209,76 @@ fn linked_nodes_are_for_one_array() {
     assert!(finding.evidence[2].contains("`next`"), "{finding:?}");
 }
 
+/// Nodes of the C++ library have pointers to their base.
+#[test]
+fn pointers_to_the_base_of_nodes_are_links() {
+    let rules = |pointer| {
+        let mut sketch = missing(ObjectKind::Heap, 100_000, 16);
+        let fields = [
+            ("_M_next", pointer, 1000, 250),
+            ("value", "long", 1000, 250),
+        ];
+        sketch.fields(1, "std::_List_node<ns::Order>", &fields);
+        let advice = sketch.advise();
+        let finding = advice.findings.first();
+        finding.map(|finding| (finding.rule.name, finding.confidence))
+    };
+    let linked = Some(("pointer-chasing", Confidence::Likely));
+    assert_eq!(rules("std::__detail::_List_node_base*"), linked);
+    let small = Some(("pointer-chasing", Confidence::Possible));
+    assert_eq!(rules("std::__detail::_Hash_node_base*"), small);
+}
+
+/// A node of 72 bytes, with a value of 64 bytes: a line holds one of either.
+#[test]
+fn field_that_fills_a_line_is_for_no_array_of_its_own() {
+    let mut sketch = missing(ObjectKind::Static, 1, 16);
+    let mut fields = [("", "", 1000, 0); 9];
+    (fields[0], fields[1]) = (("next", "Other *", 1000, 10), ("value", "V", 1000, 1000));
+    sketch.fields(1, "Node", &fields);
+    sketch.causes().elements[0].misses.swap(0, 8);
+    let value = |sketch: &mut Sketch, type_name: &str| {
+        let fields = &mut sketch.causes().layouts[0].fields;
+        fields.truncate(2);
+        (fields[1].bytes, fields[1].type_name) = (64, type_name.to_owned());
+    };
+    value(&mut sketch, "V");
+    assert_eq!(sketch.rules(), [""; 0]);
+    // Of a value that the library only has as bytes, those that are used are known.
+    value(&mut sketch, "__gnu_cxx::__aligned_buffer<V>");
+    let advice = sketch.advise();
+    let [finding] = &advice.findings[..] else {
+        panic!("{advice:?}");
+    };
+    assert_eq!(finding.rule.name, "array-of-structures");
+    assert!(finding.remedy.contains("`value bytes 0–7` of Node"));
+}
+
+/// Without the last of three fields, the alignment of a pointer keeps a structure at 16 bytes, and
+/// the steps of an allocator keep its blocks there.
+#[test]
+fn cold_field_whose_place_padding_takes_is_to_stay() {
+    let sketch = |sizes: [u64; 3]| {
+        let mut sketch = missing(ObjectKind::Static, 1, 16);
+        sketch.fields(1, "Task", &[("", "", 1000, 1000); 2]);
+        let fields = &mut sketch.causes().layouts[0].fields;
+        fields.push(fields[0].clone());
+        let mut offset = 0;
+        for (field, bytes) in fields.iter_mut().zip(sizes) {
+            (field.offset, field.bytes) = (offset, bytes);
+            offset += bytes;
+        }
+        let cold = 16 - sizes[2] as usize;
+        sketch.causes().elements[0].used[cold..].fill(0);
+        sketch
+    };
+    assert_eq!(sketch([8, 4, 4]).rules(), [""; 0]);
+    let mut numbers = sketch([4, 4, 8]);
+    assert_eq!(numbers.rules(), ["mixed-fields"]);
+    numbers.0.objects[1].longest = 16;
+    assert_eq!(numbers.rules(), [""; 0]);
+}
+
 #[test]
 fn small_blocks_without_types_may_be_nodes() {
     let nodes = |bytes: u64, used| {
